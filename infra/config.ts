@@ -1,0 +1,52 @@
+import { z } from 'zod'
+
+const list = z
+  .string()
+  .default('')
+  .transform((text) =>
+    text
+      .split(',')
+      .map((part) => part.trim())
+      .filter(Boolean),
+  )
+
+const optionalText = z.string().min(1).optional()
+
+/** Every setting, by environment variable; the table in docs/configuration.md follows this order. */
+const settings = z.object({
+  PORT: z.coerce.number().int().min(0).max(65535).default(8787),
+  HOST: z.string().default('127.0.0.1'),
+  /** Where clients reach this server; links in answers start with it. */
+  PUBLIC_URL: z.url().optional(),
+  DATA_DIR: z.string().min(1).default('.tidegate'),
+  /** Not set = an embedded Postgres in DATA_DIR. */
+  DATABASE_URL: optionalText,
+  /** Set = Kafka is the log instead of Postgres. */
+  KAFKA_BROKERS: list,
+  KAFKA_TOPIC_PREFIX: z
+    .string()
+    .regex(/^[a-zA-Z0-9._-]*$/)
+    .default(''),
+  SCHEMA_REGISTRY_URL: z.url().optional(),
+  TOPIC_PARTITIONS: z.coerce.number().int().min(1).max(1000).default(12),
+  COLLECT_RETENTION_DAYS: z.coerce.number().int().min(1).default(7),
+  /** Not set = made once and kept in DATA_DIR (development only). */
+  TIDEGATE_MASTER_KEYS: optionalText,
+  /** CIDRs of proxies whose X-Forwarded-For is believed. */
+  TRUSTED_PROXIES: list,
+  CITY_MMDB: optionalText,
+  ASN_MMDB: optionalText,
+  BATCH_INTERVAL_MS: z.coerce.number().int().min(100).default(2000),
+  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+})
+
+export type Config = z.infer<typeof settings>
+
+/** Reads the settings; throws an error that names each bad one. */
+export function readConfig(env: NodeJS.ProcessEnv): Config {
+  const present = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
+  const result = settings.safeParse(present)
+  if (result.success) return result.data
+  const problems = result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`)
+  throw new Error(`Settings are not valid:\n  ${problems.join('\n  ')}`)
+}

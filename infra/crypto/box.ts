@@ -1,0 +1,40 @@
+import { createCipheriv, createDecipheriv } from 'node:crypto'
+import type { Random } from '../ids.ts'
+import type { Keyring } from './keyring.ts'
+
+// Layout: key id 4 bytes | iv 12 | tag 16 | ciphertext (AES-256-GCM).
+const headerBytes = 4 + 12 + 16
+
+export interface SealOptions {
+  keyring: Keyring
+  purpose: string
+  /** Bound but not stored: opening needs the same text. */
+  context?: string
+}
+
+/** Encrypts under the current master key, for one purpose. */
+export function seal(
+  plaintext: Uint8Array,
+  { keyring, purpose, context = '', random }: SealOptions & { random: Random },
+): Buffer {
+  const iv = random(12)
+  const cipher = createCipheriv('aes-256-gcm', keyring.current.derive(purpose), iv)
+  cipher.setAAD(Buffer.from(context))
+  const ciphertext = Buffer.concat([cipher.update(plaintext), cipher.final()])
+  return Buffer.concat([Buffer.from(keyring.current.id, 'hex'), iv, cipher.getAuthTag(), ciphertext])
+}
+
+/** The plaintext, or undefined for anything that was not sealed by one of our keys for this purpose and context. */
+export function open(sealed: Buffer, { keyring, purpose, context = '' }: SealOptions): Buffer | undefined {
+  if (sealed.length < headerBytes) return undefined
+  const key = keyring.byId(sealed.toString('hex', 0, 4))
+  if (!key) return undefined
+  const decipher = createDecipheriv('aes-256-gcm', key.derive(purpose), sealed.subarray(4, 16))
+  decipher.setAAD(Buffer.from(context))
+  decipher.setAuthTag(sealed.subarray(16, 32))
+  try {
+    return Buffer.concat([decipher.update(sealed.subarray(headerBytes)), decipher.final()])
+  } catch {
+    return undefined
+  }
+}

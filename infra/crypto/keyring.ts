@@ -1,0 +1,46 @@
+import { createHmac, hkdfSync } from 'node:crypto'
+
+/** One master key, named by the first 4 bytes (hex) of a hash of it, so that sealed values say which key made them. */
+export interface MasterKey {
+  id: string
+  /** A 32-byte key for one purpose: HKDF-SHA256 (RFC 5869) with the purpose as info. */
+  derive(purpose: string): Buffer
+}
+
+/** `current` makes new values; `all` (current first) still opens older ones. */
+export interface Keyring {
+  current: MasterKey
+  all: MasterKey[]
+  byId(id: string): MasterKey | undefined
+}
+
+/**
+ * Master keys from TIDEGATE_MASTER_KEYS: base64 values of at least 32 bytes, comma-separated, current first.
+ * Throws when one is missing or weak: starting without them would lock everyone out later.
+ */
+export function createKeyring(setting: string): Keyring {
+  const all = setting
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean)
+    .map(masterKey)
+  const [current] = all
+  if (!current) throw new Error('TIDEGATE_MASTER_KEYS is empty')
+  return { current, all, byId: (id) => all.find((key) => key.id === id) }
+}
+
+function masterKey(encoded: string): MasterKey {
+  const secret = Buffer.from(encoded, 'base64')
+  if (secret.length < 32) throw new Error('TIDEGATE_MASTER_KEYS: each key needs at least 32 bytes of base64')
+  const derived = new Map<string, Buffer>()
+  return {
+    id: createHmac('sha256', secret).update('tidegate:key-id').digest('hex').slice(0, 8),
+    derive(purpose) {
+      const known = derived.get(purpose)
+      if (known) return known
+      const key = Buffer.from(hkdfSync('sha256', secret, '', `tidegate:${purpose}`, 32))
+      derived.set(purpose, key)
+      return key
+    },
+  }
+}

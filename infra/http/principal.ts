@@ -1,0 +1,32 @@
+import type { Environment } from '../../schemas/events.ts'
+import type { KeyId, OrganizationId } from '../ids.ts'
+
+interface Base {
+  keyId: KeyId
+  organizationId: OrganizationId
+  environment: Environment
+}
+
+/** Who a verified key speaks for. */
+export type Principal = PublishablePrincipal | SecretPrincipal
+
+export interface PublishablePrincipal extends Base {
+  type: 'publishable'
+  clientTarget: 'browser' | 'native_ios' | 'native_android'
+  /** Empty = any origin. */
+  allowedOrigins: string[]
+}
+
+export interface SecretPrincipal extends Base {
+  type: 'secret'
+  scopes: string[]
+}
+
+/** A stored key as authentication needs it. */
+export interface KeyRecord {
+  principal: Principal
+  status: 'active' | 'rotating' | 'revoked'
+  /** Epoch milliseconds; a rotating key stops working here. */
+  graceExpiresAt: number | null
+  organizationStatus: 'active' | 'suspended' | 'deleted'
+}

@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto'
+
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
+
+/** Cryptographically random bytes; passed in so that tests can repeat them. */
+export type Random = (size: number) => Buffer
+/** Epoch milliseconds; passed in so that tests can move it. */
+export type Clock = () => number
+
+/** Ids of one kind; the brand keeps a session id from being passed for a visitor id. */
+export type Id<P extends string> = `${P}_${string}`
+export type SessionId = Id<'sid'>
+export type DecisionId = Id<'evt'>
+export type VisitorId = Id<'vid'>
+export type OrganizationId = Id<'org'>
+export type KeyId = Id<'key'>
+
+/** 16 bytes as 26 characters of lower-case Crockford base32 (no i, l, o, u), most significant bit first. */
+export function base32(bytes: Uint8Array): string {
+  let value = 0n
+  for (const byte of bytes.subarray(0, 16)) value = (value << 8n) | BigInt(byte)
+  let text = ''
+  for (let i = 0; i < 26; i++) {
+    text = alphabet[Number(value & 31n)] + text
+    value >>= 5n
+  }
+  return text
+}
+
+/** A new id, its first 48 bits the time, so that ids made later sort later. Not for secrets. */
+export function timeOrderedId<P extends string>(prefix: P, now: number, random: Random): Id<P> {
+  const bytes = Buffer.concat([Buffer.alloc(6), random(10)])
+  bytes.writeUIntBE(now, 0, 6)
+  return `${prefix}_${base32(bytes)}`
+}
+
+/** The id that follows from `parts`: a retry of the same step makes the same id. */
+export function derivedId<P extends string>(prefix: P, ...parts: string[]): Id<P> {
+  return `${prefix}_${base32(createHash('sha256').update(parts.join('\0')).digest())}`
+}
+
+/** `req_` and 32 hex digits. */
+export function requestId(random: Random): string {
+  return `req_${random(16).toString('hex')}`
+}
+
+const patterns = {
+  sid: /^sid_[0-9a-hjkmnp-tv-z]{26}$/,
+  evt: /^evt_[0-9a-hjkmnp-tv-z]{26}$/,
+  vid: /^vid_[0-9a-hjkmnp-tv-z]{26}$/,
+  org: /^org_[0-9a-hjkmnp-tv-z]{26}$/,
+  key: /^key_[0-9a-hjkmnp-tv-z]{26}$/,
+}
+
+/** Whether `text` is a well-formed id of the kind (lower case only). */
+export function isId<P extends keyof typeof patterns>(prefix: P, text: string): text is Id<P> {
+  return patterns[prefix].test(text)
+}
+
+/** A session or event id of the earlier form: 32 hexadecimal digits; accepted as input only. */
+export function isLegacyId(text: string): boolean {
+  return /^[0-9a-f]{32}$/i.test(text)
+}

@@ -1,0 +1,89 @@
+/** A topic's full name, for example `tidegate.collect.v1`. */
+export type Topic = string
+
+/** A record to append. Records of one key keep their order and share a partition. */
+export interface NewRecord {
+  topic: Topic
+  key: string
+  value: Buffer
+  headers: Record<string, string>
+}
+
+/** A place in the log. `endPositions` and group offsets name the NEXT offset, `append` the record's own. */
+export interface Position {
+  topic: Topic
+  partition: number
+  offset: number
+}
+
+export interface LogRecord extends NewRecord, Position {
+  /** When the log stored it, epoch milliseconds. */
+  timestamp: number
+}
+
+/** Records of one partition in offset order; offsets may have gaps. Never empty. */
+export interface Batch {
+  topic: Topic
+  partition: number
+  records: LogRecord[]
+}
+
+export interface ConsumeOptions {
+  group: string
+  topics: Topic[]
+  /**
+   * Called for a partition after each assignment, before its first batch: the next offset to read.
+   * undefined = go on from the group's committed offset (offset 0 for a new group).
+   */
+  startOffset?: (topic: Topic, partition: number) => Promise<number | undefined>
+  /**
+   * Resolves when the batch is dealt with; the group's offset is then committed. When it throws, the same
+   * records are delivered again after a back-off: nothing is skipped. One call at a time for a partition;
+   * up to `partitionsConcurrently` partitions at once (default 3).
+   * A number returned instead of undefined is the next offset to read: the consumer seeks there.
+   */
+  handleBatch: (batch: Batch) => Promise<number | undefined>
+  partitionsConcurrently?: number
+  /** Records in one batch at most (default 500). */
+  maxRecords?: number
+  /** Called with each failure of handleBatch or of the connection; the consumer goes on by itself. */
+  onError?: (error: unknown, position?: Position) => void
+}
+
+export interface LogConsumer {
+  /** Stops fetching, waits for running batches, commits, leaves the group. */
+  stop(): Promise<void>
+}
+
+export interface TopicSpec {
+  topic: Topic
+  partitions: number
+  /** Milliseconds; undefined = kept forever. */
+  retentionMs?: number
+}
+
+/**
+ * The event log: what is appended is the truth, everything else is a view of it.
+ * Two adapters (postgres, kafka) pass the same contract test.
+ */
+export interface EventLog {
+  /** Resolves when all the records are durable, with their positions in order; rejects with LogUnavailable. */
+  append(records: NewRecord[]): Promise<Position[]>
+  consume(options: ConsumeOptions): Promise<LogConsumer>
+  /** The next offset of every partition of the topic. */
+  endPositions(topic: Topic): Promise<Position[]>
+  /** The partition that a key's records go to. */
+  partitionOf(topic: Topic, key: string): Promise<number>
+  ensureTopics(specs: TopicSpec[]): Promise<void>
+  /** Resolves if the log can be written and read now, else rejects with LogUnavailable. */
+  check(): Promise<void>
+  close(): Promise<void>
+}
+
+/** The log could not be reached or did not confirm in time; the write may or may not have happened. */
+export class LogUnavailable extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'LogUnavailable'
+  }
+}

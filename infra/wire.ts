@@ -1,0 +1,10 @@
+/** Names that published clients depend on byte for byte; they never change with the product's name. */
+export const wire = {
+  sealedTokenAad: 'foil-sealed-results-v2',
+  sealedTokenKeyLabel: 'sealed-results',
+  sealedTokenRecipientLabel: 'sealed-results-recipient-id',
+  gateDeliveryInfo: 'foil-gate-delivery:v1',
+  webhookTimestampHeader: 'X-Foil-Timestamp',
+  webhookSignatureHeader: 'X-Foil-Signature',
+  gateWebhookMember: 'foil',
+} as const

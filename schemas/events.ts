@@ -1,0 +1,849 @@
+// Generated from the .avsc files by `npm run schemas`. Times are epoch milliseconds.
+
+export type Environment = 'live' | 'test'
+
+/** An encrypted observation batch was accepted; the payload is as decrypted, still deflated. */
+export interface BatchReceived {
+  session_id: string
+  organization_id: string
+  environment: Environment
+  event_id: string
+  document_id_hash: string
+  seq: number
+  received_at: number
+  ip_address: string
+  user_agent: string
+  /** SHA-256 of the encrypted body, hex. */
+  body_hash: string
+  /** Raw-deflated JSON observations. */
+  payload: Buffer
+}
+
+/** A page lifecycle began in a session. */
+export interface DocumentOpened {
+  session_id: string
+  organization_id: string
+  environment: Environment
+  /** SHA-256 of the sealed document id, hex; the id itself is not stored. */
+  document_id_hash: string
+  opened_at: number
+  resumed: boolean
+  url: string
+  referrer: null | string
+  user_agent: string
+  ip_address: string
+  accept_language: null | string
+  /** Sec-CH-UA request headers by lower-case name. */
+  client_hints: Record<string, string>
+  /** Request header names in the order received. */
+  header_order: string[]
+  challenge: string
+  timing_nonce: string
+  canvas_seed: string
+}
+
+/** A client reported a network check. */
+export interface NetworkChecked {
+  check_id: string
+  received_at: number
+  ip_address: string
+  user_agent: string
+  /** The JSON as sent, at most 4 KiB. */
+  body: string
+}
+
+/** The client asked for a hand-off; answered by a final SessionScored whose event_id derives from this event_id. */
+export interface ResultRequested {
+  session_id: string
+  organization_id: string
+  environment: Environment
+  event_id: string
+  /** The evt_ id that the decision must carry. */
+  decision_id: string
+  document_id_hash: string
+  seq: number
+  received_at: number
+  ip_address: string
+  user_agent: string
+  body_hash: string
+  /** Raw-deflated JSON observations. */
+  payload: Buffer
+}
+
+export type IdleReason = 'idle' | 'expired'
+
+/** No batch arrived for 30 minutes, or the session reached its 24 hours; scoring makes its decision final. */
+export interface SessionIdled {
+  session_id: string
+  organization_id: string
+  environment: Environment
+  event_id: string
+  /** The evt_ id that the decision must carry. */
+  decision_id: string
+  idled_at: number
+  reason: IdleReason
+}
+
+export type Platform = 'web' | 'ios' | 'android'
+
+/** A client opened a session; its first DocumentOpened follows in the same append. */
+export interface SessionOpened {
+  session_id: string
+  organization_id: string
+  environment: Environment
+  opened_at: number
+  /** The publishable key that opened it. */
+  key_id: string
+  platform: Platform
+  sdk_name: string
+  sdk_version: string
+  /** Continuity ids that the client presented (cookie, storage), strongest first. */
+  continuity_ids: string[]
+  /** The id that this session hands out for the next visit. */
+  continuity_id: string
+}
+
+/** The customer linked its own user id to the session. */
+export interface ClientUserAttached {
+  session_id: string
+  organization_id: string
+  environment: Environment
+  event_id: string
+  client_user_id: string
+  attached_at: number
+}
+
+/** The customer removed its user id from the session. */
+export interface ClientUserCleared {
+  session_id: string
+  organization_id: string
+  environment: Environment
+  event_id: string
+  cleared_at: number
+}
+
+export type Verdict = 'bot' | 'human' | 'inconclusive'
+
+export type Phase = 'snapshot' | 'behavioral'
+
+export type ManipulationVerdict = 'none' | 'low' | 'medium' | 'high'
+
+export interface Manipulation {
+  score: number
+  verdict: ManipulationVerdict
+}
+
+export interface RequestContext {
+  url: string
+  referrer: null | string
+  user_agent: string
+  ip_address: string
+  screen_size: null | string
+  is_touch_capable: null | boolean
+}
+
+export type ResolutionMethod = 'continuity' | 'fingerprint' | 'fingerprint_evolution' | 'new' | 'native_persistent' | 'native_new' | 'existing' | 'unknown'
+
+export type ResolutionBasis = 'deterministic' | 'probabilistic'
+
+export interface VisitorAnchors {
+  webgl_hash: null | string
+  parameters_hash: null | string
+  audio_hash: null | string
+}
+
+export interface VisitorStorage {
+  cookies: boolean
+  local_storage: boolean
+  indexed_db: boolean
+  service_worker: boolean
+  window_name: boolean
+}
+
+/** How the session was linked to a visitor, and what the visitor read model needs. */
+export interface VisitorLink {
+  id: string
+  confidence: null | number
+  identified_at: number
+  method: ResolutionMethod
+  basis: null | ResolutionBasis
+  /** The continuity id that leads to this visitor from now on. */
+  continuity_id: null | string
+  anchors: VisitorAnchors
+  vector: number[]
+  storage: VisitorStorage
+}
+
+export type HighlightEffect = 'increases_risk' | 'reduces_risk' | 'context'
+
+export type HighlightImportance = 'high' | 'medium' | 'low'
+
+export interface HighlightEvidence {
+  signal: string
+  name: string
+}
+
+export interface Highlight {
+  key: string
+  effect: HighlightEffect
+  importance: HighlightImportance
+  summary: string
+  evidence: null | HighlightEvidence[]
+}
+
+export type AttributionKind = 'actor' | 'provider' | 'tool' | 'product' | 'organization' | 'purpose' | 'environment' | 'trust' | 'evasion'
+
+export interface AttributionLabel {
+  kind: AttributionKind
+  value: string
+  label: string
+  confidence: number
+}
+
+export type BehaviorChannel = 'typing' | 'form' | 'mouse' | 'touch' | 'scroll' | 'clipboard'
+
+export interface AttributionBehavior {
+  channel: BehaviorChannel
+  value: string
+  label: string
+  confidence: number
+}
+
+export interface Attribution {
+  labels: AttributionLabel[]
+  behaviors: AttributionBehavior[]
+}
+
+export interface WebBotAuth {
+  status: null | string
+  domain: null | string
+}
+
+export type IpVersion = 'ipv4' | 'ipv6'
+
+export type NetworkStatus = 'pending' | 'ready' | 'skipped' | 'error'
+
+export interface NetworkLocation {
+  city: null | string
+  region: null | string
+  country: null | string
+  country_code: null | string
+  latitude: null | number
+  longitude: null | number
+  timezone: null | string
+  postal_code: null | string
+  accuracy_radius_km: null | number
+}
+
+export interface NetworkRouting {
+  asn: null | string
+  organization: null | string
+}
+
+export interface NetworkAnonymity {
+  vpn: boolean
+  proxy: boolean
+  tor: boolean
+  relay: boolean
+  hosting: boolean
+  residential_proxy: boolean
+  callback_proxy: boolean
+  provider: null | string
+}
+
+export interface NetworkReputation {
+  listed: boolean
+  categories: string[]
+  suspicious_network: boolean
+}
+
+export interface NetworkEvidence {
+  risk_signals: string[]
+  operator_tags: string[]
+  client_types: string[]
+  client_count: null | number
+}
+
+export interface Network {
+  ip_address: null | string
+  ip_version: null | IpVersion
+  status: NetworkStatus
+  summary: null | string
+  location: null | NetworkLocation
+  routing: NetworkRouting
+  anonymity: NetworkAnonymity
+  reputation: NetworkReputation
+  evidence: NetworkEvidence
+  evaluated_at: null | number
+}
+
+export type IntegrityLevel = 'clean' | 'notice' | 'elevated' | 'high_risk'
+
+export interface RuntimeIntegrity {
+  tampering_detected: IntegrityLevel
+  developer_tools_detected: IntegrityLevel
+  emulation_suspected: IntegrityLevel
+  virtualization_suspected: IntegrityLevel
+  privacy_hardening_suspected: IntegrityLevel
+  identity_spoofing_suspected: IntegrityLevel
+  replay_suspected: IntegrityLevel
+  outdated_environment: IntegrityLevel
+  verified_bot_identity: IntegrityLevel
+}
+
+export interface ConnectionFingerprintJa4ReferenceCipherCount {
+  min: number
+  max: number
+}
+
+export interface ConnectionFingerprintJa4ReferenceExtCount {
+  min: number
+  max: number
+}
+
+export interface ConnectionFingerprintJa4Reference {
+  label: string
+  source: string
+  protocol: string
+  tls_version: string
+  sni: string
+  alpn: string
+  cipher_count: ConnectionFingerprintJa4ReferenceCipherCount
+  ext_count: ConnectionFingerprintJa4ReferenceExtCount
+  sample_size: number
+  verified: null | boolean
+}
+
+export interface ConnectionFingerprintJa4 {
+  hash: null | string
+  profile: null | string
+  family: null | string
+  product: null | string
+  confidence: null | string
+  match_source: null | string
+  deterministic: null | boolean
+  reference: null | ConnectionFingerprintJa4Reference
+}
+
+export interface ConnectionFingerprintHttp2 {
+  akamai_fingerprint: null | string
+  profile: null | string
+}
+
+export type UserAgentAlignment = 'match' | 'mismatch' | 'unknown'
+
+export interface ConnectionFingerprint {
+  ja4: ConnectionFingerprintJa4
+  http2: ConnectionFingerprintHttp2
+  user_agent_alignment: null | UserAgentAlignment
+}
+
+export interface Browser {
+  name: null | string
+  version: null | string
+  major_version: null | string
+  engine: string
+  app_name: null | string
+}
+
+export interface DeviceOperatingSystem {
+  name: null | string
+  version: null | string
+}
+
+export interface DeviceScreen {
+  size: null | string
+  color_depth: null | number
+  pixel_ratio: null | number
+  orientation_type: null | string
+}
+
+export interface DeviceLocale {
+  timezone: null | string
+  primary_language: null | string
+  languages: string[]
+}
+
+export interface DeviceCapabilitiesTouch {
+  available: null | boolean
+  max_touch_points: null | number
+}
+
+export interface DeviceCapabilitiesStorage {
+  cookies: null | boolean
+  local_storage: null | boolean
+  indexed_db: null | boolean
+  service_worker: null | boolean
+  window_name: null | boolean
+}
+
+export interface DeviceCapabilitiesWebgpu {
+  available: null | boolean
+}
+
+export interface DeviceCapabilitiesPlatformAuthenticator {
+  available: null | boolean
+  conditional_mediation: null | boolean
+}
+
+export interface DeviceCapabilitiesMediaDevices {
+  available: null | boolean
+}
+
+export interface DeviceCapabilitiesSpeechSynthesis {
+  available: null | boolean
+}
+
+export interface DeviceCapabilities {
+  touch: DeviceCapabilitiesTouch
+  storage: DeviceCapabilitiesStorage
+  webgpu: DeviceCapabilitiesWebgpu
+  platform_authenticator: DeviceCapabilitiesPlatformAuthenticator
+  media_devices: DeviceCapabilitiesMediaDevices
+  speech_synthesis: DeviceCapabilitiesSpeechSynthesis
+}
+
+export interface Device {
+  form_factor: string
+  operating_system: DeviceOperatingSystem
+  architecture: null | string
+  screen: DeviceScreen
+  locale: DeviceLocale
+  capabilities: DeviceCapabilities
+}
+
+export interface AnalysisCoverage {
+  browser: boolean
+  device: boolean
+  network: boolean
+  runtime: boolean
+  behavioral: boolean
+  visitor_identity: boolean
+}
+
+export interface SignalFired {
+  signal: string
+  role: string
+  category: string
+  strength: string
+  signal_score: number
+}
+
+export interface TelemetryNavigator {
+  platform: null | string
+  vendor: null | string
+  hardware_concurrency: null | number
+  device_memory: null | number
+  max_touch_points: null | number
+  pdf_viewer_enabled: null | boolean
+  cookie_enabled: null | boolean
+  product_sub: null | string
+  primary_language: null | string
+  languages: string[]
+  mime_types_count: null | number
+  plugins: string[]
+}
+
+export interface TelemetryStorage {
+  cookies: null | boolean
+  local_storage: null | boolean
+  session_storage: null | boolean
+  indexed_db: null | boolean
+  service_worker: null | boolean
+  window_name: null | boolean
+}
+
+export interface TelemetryCanvas {
+  hash: null | string | number
+  geometry_hash: null | string | number
+  text_hash: null | string | number
+  winding: null | boolean
+  noise_detected: null | boolean
+  offscreen_consistent: null | boolean
+}
+
+export interface TelemetryGraphicsWebgl {
+  vendor: null | string
+  renderer: null | string
+  version: null | string
+  shading_language_version: null | string
+  parameters_hash: null | string | number
+  extensions_hash: null | string | number
+  extension_parameters_hash: null | string | number
+  shader_precision_hash: null | string | number
+}
+
+export interface TelemetryGraphicsWebgpu {
+  available: null | boolean
+  adapter_vendor: null | string
+  adapter_architecture: null | string
+  fallback_adapter: null | boolean
+  features_hash: null | string | number
+  limits_hash: null | string | number
+}
+
+export interface TelemetryGraphics {
+  webgl: TelemetryGraphicsWebgl
+  webgpu: TelemetryGraphicsWebgpu
+}
+
+export interface TelemetryAudio {
+  hash: null | string | number
+  sample_rate: null | number
+  channel_count: null | number
+  voice_count: null | number
+  local_voice_count: null | number
+  default_voice_lang: null | string
+  noise_detected: null | boolean
+}
+
+export interface TelemetryFonts {
+  detected_count: null | number
+  tested_count: null | number
+  enumeration_hash: null | string | number
+  metrics_hash: null | string | number
+  preferences_hash: null | string | number
+  emoji_hash: null | string | number
+}
+
+export interface TelemetryMedia {
+  device_count: null | number
+  counts_by_kind: Record<string, number>
+  blank_label_count: null | number
+  topology_hash: null | string | number
+}
+
+export interface ClientTelemetry {
+  navigator: TelemetryNavigator
+  storage: TelemetryStorage
+  canvas: TelemetryCanvas
+  graphics: TelemetryGraphics
+  audio: TelemetryAudio
+  fonts: TelemetryFonts
+  media: TelemetryMedia
+}
+
+export interface NativeJailbreakOrRoot {
+  detected: boolean
+  signals: string[]
+  present_paths: null | string[]
+  dyld_insert_libraries: null | string[]
+  verified_boot_state: null | string
+  magisk_mount_present: null | boolean
+  su_on_path: null | boolean
+}
+
+export interface NativeHooks {
+  detected: boolean
+  frida_ports: null | number[]
+  frida_thread_names: null | string[]
+  hooked_symbols: null | string[]
+  self_hooked_symbols: null | string[]
+  prologue_anomaly_count: null | number
+  unexpected_dyld_images: null | string[]
+  xposed_packages: null | string[]
+}
+
+export interface NativeDebugger {
+  attached: boolean
+  tracer_pid: null | number
+  breakpoint_count: null | number
+  watchpoint_thread_count: null | number
+}
+
+export interface NativeCodeSigning {
+  invalid: boolean
+  code_sign_valid: null | boolean
+  text_integrity_ok: null | boolean
+  application_debuggable: null | boolean
+  dyld_insert_libraries: null | string[]
+}
+
+export interface NativeSimulatorOrEmulator {
+  detected: boolean
+  is_ios_app_on_mac: null | boolean
+  qemu_files: null | string[]
+  ro_hardware: null | string
+  ro_product_model: null | string
+  simulator_env_keys: null | string[]
+}
+
+export interface NativeHardwareClaimsMismatch {
+  detected: boolean
+  signals: string[]
+}
+
+export interface NativeSimPosture {
+  detected: boolean
+  signals: string[]
+}
+
+export interface NativeAppProvenance {
+  detected: boolean
+  signals: string[]
+}
+
+export interface NativeDebugPosture {
+  detected: boolean
+  adb_enabled: null | boolean
+  developer_options_enabled: null | boolean
+  app_debuggable: null | boolean
+  app_profileable: null | boolean
+  app_test_only: null | boolean
+  debugger_attached: null | boolean
+  get_task_allow: null | boolean
+  embedded_provisioning_profile_present: null | boolean
+  receipt_is_sandbox: null | boolean
+  receipt_is_testflight: null | boolean
+  development_bundle: null | boolean
+  active_debugger_attached: null | boolean
+  breakpoint_count: null | number
+  exception_port_count: null | number
+  watchpoint_thread_count: null | number
+  tracer_pid: null | number
+  direct_syscall_tracer_pid: null | number
+  risk_signals: string[]
+}
+
+export interface NativeRuntimeIntegrity {
+  platform: string
+  jailbreak_or_root: NativeJailbreakOrRoot
+  hooks: NativeHooks
+  debugger: NativeDebugger
+  code_signing: NativeCodeSigning
+  simulator_or_emulator: NativeSimulatorOrEmulator
+  hardware_claims_mismatch: NativeHardwareClaimsMismatch
+  sim_posture: NativeSimPosture
+  app_provenance: NativeAppProvenance
+  debug_posture: NativeDebugPosture
+}
+
+export interface NativeApp {
+  bundle_id: string
+  app_version: null | string
+  app_build: null | string
+  install_time_epoch_ms: null | number
+  provisioning_team: null | string
+}
+
+export interface NativeCarrier {
+  platform: string
+  carrier_name: null | string
+  country_iso: null | string
+  mcc: null | string
+  mnc: null | string
+  phone_type: null | string
+  network_type: null | string
+  radio_access: string[]
+}
+
+export interface NativeMotionAxes {
+  bias: number[]
+  noise: number[]
+}
+
+export interface NativeMotionPrint {
+  platform: string
+  sample_count: number
+  gyro: NativeMotionAxes
+  accel: NativeMotionAxes
+  mag: null | NativeMotionAxes
+}
+
+export interface DetailDeviceIdentityLifecycle {
+  first_seen_at: string
+  last_seen_at: string
+  seen_count: number
+}
+
+export interface DetailDeviceIdentity {
+  object: string
+  id: string
+  confidence: number
+  source: string
+  platform: string
+  identified_at: string
+  lifecycle: DetailDeviceIdentityLifecycle
+  matched_anchors: string[]
+}
+
+/** One decision about a session, with everything that the session's detail shows, so that a reader needs no other topic. */
+export interface SessionScored {
+  /** The decision, evt_...; deterministic, so a retry repeats it. */
+  event_id: string
+  session_id: string
+  organization_id: string
+  environment: Environment
+  /** When the session was opened. */
+  created_at: number
+  evaluated_at: number
+  evaluation_duration_ms: number
+  scoring_version: string
+  verdict: Verdict
+  risk_score: number
+  phase: Phase
+  is_provisional: boolean
+  manipulation: null | Manipulation
+  /** Points 0-100 by category. */
+  score_breakdown: Record<string, number>
+  request: RequestContext
+  visitor: null | VisitorLink
+  highlights: Highlight[]
+  attribution: null | Attribution
+  web_bot_auth: null | WebBotAuth
+  network: Network
+  runtime_integrity: RuntimeIntegrity
+  connection_fingerprint: ConnectionFingerprint
+  browser: Browser
+  device: Device
+  analysis_coverage: AnalysisCoverage
+  signals_fired: SignalFired[]
+  client_telemetry: ClientTelemetry
+  native_runtime_integrity: null | NativeRuntimeIntegrity
+  native_app: null | NativeApp
+  native_carrier: null | NativeCarrier
+  native_motion_print: null | NativeMotionPrint
+  device_identity: null | DetailDeviceIdentity
+  install_id: null | string
+}
+
+export type KeyType = 'publishable' | 'secret'
+
+export type ClientTarget = 'browser' | 'native_ios' | 'native_android'
+
+/** A key was issued. Nothing here lets anyone authenticate: the look-up value is peppered and the secret hash encrypted. */
+export interface ApiKeyIssued {
+  organization_id: string
+  key_id: string
+  type: KeyType
+  environment: Environment
+  name: string
+  client_target: ClientTarget
+  /** Publishable keys only. */
+  allowed_origins: null | string[]
+  /** Secret keys only. */
+  scopes: null | string[]
+  /** HMAC-SHA256 of the key under the pepper, hex. */
+  lookup_hash: string
+  /** Encrypted SHA-256 of a secret key, needed to seal tokens to it. */
+  secret_hash_sealed: null | Buffer
+  key_preview: string
+  /** The whole publishable key. */
+  display_key: null | string
+  /** The key that a rotation replaced. */
+  replaces_key_id: null | string
+  issued_at: number
+}
+
+export interface ApiKeyOriginsChanged {
+  organization_id: string
+  key_id: string
+  allowed_origins: string[]
+  changed_at: number
+}
+
+export interface ApiKeyRenamed {
+  organization_id: string
+  key_id: string
+  name: string
+  renamed_at: number
+}
+
+export type RevocationReason = 'requested' | 'grace_ended'
+
+export interface ApiKeyRevoked {
+  organization_id: string
+  key_id: string
+  revoked_at: number
+  reason: RevocationReason
+}
+
+/** The key was replaced and works until its grace ends. */
+export interface ApiKeyRotated {
+  organization_id: string
+  key_id: string
+  replacement_key_id: string
+  rotated_at: number
+  grace_expires_at: number
+}
+
+export interface ApiKeyScopesChanged {
+  organization_id: string
+  key_id: string
+  scopes: string[]
+  changed_at: number
+}
+
+export interface OrganizationCreated {
+  organization_id: string
+  name: string
+  slug: string
+  created_at: number
+}
+
+export interface OrganizationDeleted {
+  organization_id: string
+  deleted_at: number
+}
+
+export interface OrganizationReactivated {
+  organization_id: string
+  reactivated_at: number
+}
+
+export interface OrganizationRenamed {
+  organization_id: string
+  name: string
+  renamed_at: number
+}
+
+export interface OrganizationSuspended {
+  organization_id: string
+  suspended_at: number
+}
+
+export interface EventTypes {
+  BatchReceived: BatchReceived
+  DocumentOpened: DocumentOpened
+  NetworkChecked: NetworkChecked
+  ResultRequested: ResultRequested
+  SessionIdled: SessionIdled
+  SessionOpened: SessionOpened
+  ClientUserAttached: ClientUserAttached
+  ClientUserCleared: ClientUserCleared
+  SessionScored: SessionScored
+  ApiKeyIssued: ApiKeyIssued
+  ApiKeyOriginsChanged: ApiKeyOriginsChanged
+  ApiKeyRenamed: ApiKeyRenamed
+  ApiKeyRevoked: ApiKeyRevoked
+  ApiKeyRotated: ApiKeyRotated
+  ApiKeyScopesChanged: ApiKeyScopesChanged
+  OrganizationCreated: OrganizationCreated
+  OrganizationDeleted: OrganizationDeleted
+  OrganizationReactivated: OrganizationReactivated
+  OrganizationRenamed: OrganizationRenamed
+  OrganizationSuspended: OrganizationSuspended
+}
+
+export const eventTopics = {
+  BatchReceived: 'tidegate.collect.v1',
+  DocumentOpened: 'tidegate.collect.v1',
+  NetworkChecked: 'tidegate.collect.v1',
+  ResultRequested: 'tidegate.collect.v1',
+  SessionIdled: 'tidegate.collect.v1',
+  SessionOpened: 'tidegate.collect.v1',
+  ClientUserAttached: 'tidegate.sessions.v1',
+  ClientUserCleared: 'tidegate.sessions.v1',
+  SessionScored: 'tidegate.sessions.v1',
+  ApiKeyIssued: 'tidegate.organizations.v1',
+  ApiKeyOriginsChanged: 'tidegate.organizations.v1',
+  ApiKeyRenamed: 'tidegate.organizations.v1',
+  ApiKeyRevoked: 'tidegate.organizations.v1',
+  ApiKeyRotated: 'tidegate.organizations.v1',
+  ApiKeyScopesChanged: 'tidegate.organizations.v1',
+  OrganizationCreated: 'tidegate.organizations.v1',
+  OrganizationDeleted: 'tidegate.organizations.v1',
+  OrganizationReactivated: 'tidegate.organizations.v1',
+  OrganizationRenamed: 'tidegate.organizations.v1',
+  OrganizationSuspended: 'tidegate.organizations.v1',
+} as const

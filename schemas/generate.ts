@@ -1,0 +1,139 @@
+// Writes schemas/events.ts from the .avsc files and gives new schemas their id in schemas/ids.json.
+// Run by `npm run schemas`; a test fails when the result on disk is stale.
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+
+const root = import.meta.dirname
+const topicFolders = ['collect', 'sessions', 'organizations'] as const
+
+type AvroType = string | AvroType[] | AvroRecord | AvroEnum | AvroArray | AvroMap | AvroPrimitive
+interface AvroRecord {
+  type: 'record'
+  name: string
+  doc?: string
+  fields: { name: string; type: AvroType; doc?: string }[]
+}
+interface AvroEnum {
+  type: 'enum'
+  name: string
+  symbols: string[]
+}
+interface AvroArray {
+  type: 'array'
+  items: AvroType
+}
+interface AvroMap {
+  type: 'map'
+  values: AvroType
+}
+interface AvroPrimitive {
+  type: 'long' | 'string' | 'int' | 'double' | 'boolean' | 'bytes'
+}
+interface SchemaFile {
+  topic: string
+  name: string
+  version: number
+  key: string
+  schema: AvroRecord
+}
+
+/** Every schema file, oldest version first within an event. */
+export function readSchemaFiles(): SchemaFile[] {
+  return topicFolders.flatMap((topic) =>
+    readdirSync(path.join(root, topic))
+      .filter((file) => file.endsWith('.avsc'))
+      .sort((a, b) => a.localeCompare(b, 'en', { numeric: true }))
+      .map((file) => {
+        const match = /^(\w+)\.v(\d+)\.avsc$/.exec(file)
+        if (!match?.[1] || !match[2]) throw new Error(`schema file name not understood: ${topic}/${file}`)
+        const schema: AvroRecord = JSON.parse(readFileSync(path.join(root, topic, file), 'utf8'))
+        return {
+          topic,
+          name: match[1],
+          version: Number(match[2]),
+          key: `${topic}/${match[1]}.v${match[2]}`,
+          schema,
+        }
+      }),
+  )
+}
+
+/** The committed ids plus the next free id for each schema that has none yet. */
+export function assignIds(files: SchemaFile[], committed: Record<string, number>): Record<string, number> {
+  const ids = { ...committed }
+  let next = Math.max(0, ...Object.values(ids)) + 1
+  for (const file of files) ids[file.key] ??= next++
+  return ids
+}
+
+const primitives: Record<string, string> = {
+  string: 'string',
+  int: 'number',
+  long: 'number',
+  double: 'number',
+  boolean: 'boolean',
+  bytes: 'Buffer',
+  null: 'null',
+}
+
+/** TypeScript for one schema; named types are collected in `named` so that each is written once. */
+function typeOf(type: AvroType, named: Map<string, string>): string {
+  if (typeof type === 'string') return primitives[type] ?? type
+  if (Array.isArray(type)) return type.map((part) => typeOf(part, named)).join(' | ')
+  switch (type.type) {
+    case 'record':
+      return nameType(named, type.name, recordBody(type, named))
+    case 'enum':
+      return nameType(
+        named,
+        type.name,
+        `export type ${type.name} = ${type.symbols.map((s) => `'${s}'`).join(' | ')}\n`,
+      )
+    case 'array': {
+      const item = typeOf(type.items, named)
+      return item.includes('|') ? `(${item})[]` : `${item}[]`
+    }
+    case 'map':
+      return `Record<string, ${typeOf(type.values, named)}>`
+    default:
+      return primitives[type.type] ?? type.type
+  }
+}
+
+function nameType(named: Map<string, string>, name: string, body: string): string {
+  const known = named.get(name)
+  if (known !== undefined && known !== body) throw new Error(`two different types are named ${name}`)
+  named.set(name, body)
+  return name
+}
+
+function recordBody(record: AvroRecord, named: Map<string, string>): string {
+  const fields = record.fields.map((field) => {
+    const doc = field.doc ? `  /** ${field.doc} */\n` : ''
+    return `${doc}  ${field.name}: ${typeOf(field.type, named)}\n`
+  })
+  const doc = record.doc ? `/** ${record.doc} */\n` : ''
+  return `${doc}export interface ${record.name} {\n${fields.join('')}}\n`
+}
+
+/** The text of schemas/events.ts: a type for each event's newest version, and which topic it is on. */
+export function generateTypes(files: SchemaFile[]): string {
+  const newest = new Map(files.map((file) => [file.name, file]))
+  const named = new Map<string, string>()
+  for (const file of newest.values()) typeOf(file.schema, named)
+  const names = [...newest.values()]
+  return [
+    '// Generated from the .avsc files by `npm run schemas`. Times are epoch milliseconds.\n',
+    ...named.values(),
+    `export interface EventTypes {\n${names.map((f) => `  ${f.name}: ${f.name}\n`).join('')}}\n`,
+    `export const eventTopics = {\n${names.map((f) => `  ${f.name}: 'tidegate.${f.topic}.v1',\n`).join('')}} as const\n`,
+  ].join('\n')
+}
+
+if (import.meta.main) {
+  const files = readSchemaFiles()
+  const idsFile = path.join(root, 'ids.json')
+  const ids = assignIds(files, JSON.parse(readFileSync(idsFile, 'utf8')))
+  writeFileSync(idsFile, `${JSON.stringify(ids, null, 2)}\n`)
+  writeFileSync(path.join(root, 'events.ts'), generateTypes(files))
+}

@@ -1,0 +1,286 @@
+import { z } from 'zod'
+
+// What a client may observe, as the JSON inside a batch. A client is not trusted to be well-formed: a value of
+// the wrong type or size becomes null instead of losing the rest, unknown members are dropped.
+const text = z.string().max(512).nullable().catch(null)
+const longText = z.string().max(2048).nullable().catch(null)
+const bool = z.boolean().nullable().catch(null)
+const number = z.number().nullable().catch(null)
+const integer = z.int().nullable().catch(null)
+const count = z.int().min(0).catch(0)
+const hash = z
+  .union([z.string().max(128), z.number()])
+  .nullable()
+  .catch(null)
+const texts = z.array(z.string().max(200)).max(100).catch([])
+
+/** An object whose absence or wrong type reads as all members absent. */
+function group<T extends z.ZodRawShape>(shape: T) {
+  return z.preprocess((value) => (typeof value === 'object' && value !== null ? value : {}), z.object(shape))
+}
+
+const navigator = group({
+  user_agent: longText,
+  app_version: longText,
+  platform: text,
+  vendor: text,
+  product_sub: text,
+  language: text,
+  languages: texts,
+  hardware_concurrency: integer,
+  device_memory: number,
+  max_touch_points: integer,
+  pdf_viewer_enabled: bool,
+  cookie_enabled: bool,
+  mime_types_count: integer,
+  plugins: texts,
+  plugins_genuine: bool,
+  connection_rtt: number,
+  brands: z
+    .array(group({ brand: text, version: text }))
+    .max(20)
+    .catch([]),
+  ua_data_platform: text,
+  ua_data_platform_version: text,
+  ua_data_architecture: text,
+  ua_data_model: text,
+  ua_data_mobile: bool,
+  ua_full_version: text,
+})
+
+const environment = group({
+  outer_width: number,
+  outer_height: number,
+  inner_width: number,
+  inner_height: number,
+  screen_width: number,
+  screen_height: number,
+  avail_width: number,
+  avail_height: number,
+  color_depth: integer,
+  pixel_ratio: number,
+  orientation_type: text,
+  has_focus: bool,
+  timezone: text,
+  timezone_offset_min: number,
+  pointer_coarse: bool,
+  has_chrome_object: bool,
+  notification_permission: text,
+  permissions_query_state: text,
+})
+
+const automation = group({
+  webdriver: bool,
+  webdriver_iframe: bool,
+  /** null = the worker could not be asked, which is not evidence. */
+  webdriver_worker: bool,
+  webdriver_own_property: bool,
+  /** Names of known driver globals that exist in window or document. */
+  globals: texts,
+  document_attributes: texts,
+  cdp_runtime: bool,
+  sequentum: bool,
+  electron: bool,
+})
+
+const tamper = group({
+  /** APIs whose source text is not native, for example `navigator.webdriver`. */
+  patched_functions: texts,
+  navigator_own_properties: texts,
+  iframe_srcdoc_proxy: bool,
+  chrome_runtime_faked: bool,
+  webgl_parameter_mismatch: bool,
+  timezone_mismatch: bool,
+  brave: bool,
+  timer_precision_reduced: bool,
+})
+
+const engine = group({
+  eval_length: integer,
+  null_property_message: text,
+  /** V8, SpiderMonkey or JavaScriptCore by features that the user agent string cannot change. */
+  name: text,
+})
+
+const realm = group({
+  available: bool,
+  user_agent: longText,
+  platform: text,
+  languages: texts,
+  hardware_concurrency: integer,
+  webgl_renderer: text,
+})
+
+const storage = group({
+  cookies: bool,
+  local_storage: bool,
+  session_storage: bool,
+  indexed_db: bool,
+  service_worker: bool,
+  window_name: bool,
+})
+
+const capabilities = group({
+  touch: bool,
+  webgpu: bool,
+  platform_authenticator: bool,
+  conditional_mediation: bool,
+  media_devices: bool,
+  speech_synthesis: bool,
+})
+
+const canvas = group({
+  hash,
+  geometry_hash: hash,
+  text_hash: hash,
+  winding: bool,
+  noise_detected: bool,
+  offscreen_consistent: bool,
+})
+
+const webgl = group({
+  vendor: text,
+  renderer: text,
+  version: text,
+  shading_language_version: text,
+  parameters_hash: hash,
+  extensions_hash: hash,
+  extension_parameters_hash: hash,
+  shader_precision_hash: hash,
+})
+
+const webgpu = group({
+  available: bool,
+  adapter_vendor: text,
+  adapter_architecture: text,
+  fallback_adapter: bool,
+  features_hash: hash,
+  limits_hash: hash,
+})
+
+const audio = group({
+  hash,
+  sample_rate: number,
+  channel_count: integer,
+  voice_count: integer,
+  local_voice_count: integer,
+  default_voice_lang: text,
+  noise_detected: bool,
+})
+
+const fonts = group({
+  detected_count: integer,
+  tested_count: integer,
+  detected: texts,
+  enumeration_hash: hash,
+  metrics_hash: hash,
+  preferences_hash: hash,
+  emoji_hash: hash,
+})
+
+const media = group({
+  device_count: integer,
+  counts_by_kind: z.record(z.string().max(40), z.int().min(0)).catch({}),
+  blank_label_count: integer,
+  topology_hash: hash,
+})
+
+/** Answers to what the server handed out with the document: they show that the snapshot is fresh. */
+const proofs = group({ challenge: text, timing_nonce: text, canvas_challenge_hash: hash })
+
+const native = group({
+  device_model: text,
+  os_name: text,
+  os_version: text,
+  architecture: text,
+  install_id: text,
+  bundle_id: text,
+  app_version: text,
+  app_build: text,
+  carrier_name: text,
+  country_iso: text,
+  jailbreak_or_root: bool,
+  hooks: bool,
+  debugger: bool,
+  simulator_or_emulator: bool,
+  code_signing_invalid: bool,
+})
+
+export const snapshotSchema = z.object({
+  navigator,
+  environment,
+  automation,
+  tamper,
+  engine,
+  worker: realm,
+  iframe: realm,
+  storage,
+  capabilities,
+  canvas,
+  webgl,
+  webgpu,
+  audio,
+  fonts,
+  media,
+  proofs,
+  native: native.nullable().catch(null).default(null),
+})
+
+/** Count, spread and duration of one kind of event since the last batch; times in milliseconds. */
+const channel = {
+  events: count,
+  untrusted: count,
+  duration_ms: number,
+  interval_mean: number,
+  interval_std: number,
+}
+
+export const behaviorSchema = z.object({
+  mouse: group({
+    ...channel,
+    moves: count,
+    clicks: count,
+    /** Clicks with no pointer movement before them and no key that could have caused them. */
+    clicks_without_move: count,
+    clicks_exact_center: count,
+    /** Moves whose screen position equals the client position although the window has an offset. */
+    screen_equals_client: count,
+    /** Path length over distance, 1 = a straight line; mean over movements. */
+    straightness: number,
+    speed_std: number,
+  }),
+  keyboard: group({
+    ...channel,
+    keys: count,
+    hold_mean: number,
+    hold_std: number,
+    rollovers: count,
+    corrections: count,
+  }),
+  touch: group({ ...channel, touches: count, radius_std: number }),
+  scroll: group({ ...channel, wheel: count, distance: number }),
+  form: group({
+    ...channel,
+    focuses: count,
+    changes: count,
+    submits: count,
+    /** Fields whose value changed without a key, paste or autofill event. */
+    silent_changes: count,
+    autofills: count,
+    time_to_submit_ms: number,
+  }),
+  clipboard: group({ ...channel, copies: count, pastes: count }),
+})
+
+/** The plaintext of a batch or result body (docs/collect-protocol.md). */
+export const observationsSchema = z.object({
+  version: z.literal(1),
+  /** Milliseconds since the document's start, by the client's monotonic clock. */
+  elapsed_ms: number,
+  snapshot: snapshotSchema.optional(),
+  behavior: behaviorSchema.optional(),
+})
+
+export type Snapshot = z.infer<typeof snapshotSchema>
+export type Behavior = z.infer<typeof behaviorSchema>
+export type Observations = z.infer<typeof observationsSchema>
