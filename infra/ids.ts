@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
+export const base32Alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 
 /** Cryptographically random bytes; passed in so that tests can repeat them. */
 export type Random = (size: number) => Buffer
@@ -21,7 +21,7 @@ export function base32(bytes: Uint8Array): string {
   for (const byte of bytes.subarray(0, 16)) value = (value << 8n) | BigInt(byte)
   let text = ''
   for (let i = 0; i < 26; i++) {
-    text = alphabet[Number(value & 31n)] + text
+    text = base32Alphabet[Number(value & 31n)] + text
     value >>= 5n
   }
   return text
