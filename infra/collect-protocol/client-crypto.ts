@@ -1,0 +1,78 @@
+import { gcm } from '@noble/ciphers/aes.js'
+import { x25519 } from '@noble/curves/ed25519.js'
+import { hkdf } from '@noble/hashes/hkdf.js'
+import { hmac } from '@noble/hashes/hmac.js'
+import { sha256 } from '@noble/hashes/sha2.js'
+import { type Bytes, equalBytes, fromBase64Url, toBase64Url, utf8 } from './bytes.ts'
+import {
+  associatedData,
+  type BodyKind,
+  type DocumentAddress,
+  ivBytes,
+  keyBytes,
+  keyLabels,
+  saltInput,
+  tagBytes,
+} from './constants.ts'
+import { encodeFrame } from './frame.ts'
+
+/** Random bytes of a cryptographic source. */
+export type ClientRandom = (size: number) => Uint8Array
+
+export interface KeyPair {
+  privateKey: Uint8Array
+  /** base64url, as sent. */
+  publicKey: string
+}
+
+/** One key a direction: bodies are encrypted with the first, answers authenticated with the second. */
+export interface DocumentKeys {
+  clientToServer: Uint8Array
+  serverToClient: Uint8Array
+}
+
+export function createKeyPair(random: ClientRandom): KeyPair {
+  const privateKey = random(keyBytes)
+  return { privateKey, publicKey: toBase64Url(x25519.getPublicKey(privateKey)) }
+}
+
+/** The keys of a document. Throws when the server's public key is a low-order point. */
+export function deriveDocumentKeys(
+  keyPair: KeyPair,
+  { address, serverPublicKey }: { address: DocumentAddress; serverPublicKey: string },
+): DocumentKeys {
+  const secret = x25519.getSharedSecret(keyPair.privateKey, fromBase64Url(serverPublicKey))
+  const salt = sha256(utf8(saltInput(address)))
+  return {
+    clientToServer: hkdf(sha256, secret, salt, utf8(keyLabels.clientToServer), keyBytes),
+    serverToClient: hkdf(sha256, secret, salt, utf8(keyLabels.serverToClient), keyBytes),
+  }
+}
+
+export interface BodyInput {
+  key: Uint8Array
+  address: DocumentAddress
+  kind: BodyKind
+  seq: number
+  nonce: string
+  iv: Uint8Array
+  /** Raw-deflated JSON. */
+  plaintext: Uint8Array
+}
+
+/** An encrypted body, ready to post. `iv` must never repeat under one key. */
+export function sealBody({ key, address, kind, seq, nonce, iv, plaintext }: BodyInput): Bytes {
+  if (iv.length !== ivBytes) throw new Error('iv must have 12 bytes')
+  const sealed = gcm(key, iv, utf8(associatedData(address, kind, seq))).encrypt(plaintext)
+  return encodeFrame({
+    nonce: fromBase64Url(nonce),
+    iv,
+    ciphertext: sealed.subarray(0, sealed.length - tagBytes),
+    tag: sealed.subarray(sealed.length - tagBytes),
+  })
+}
+
+/** Whether the server that holds the document's keys made `responseHmac` over `text`. */
+export function verifyResponse(keys: DocumentKeys, text: string, responseHmac: string): boolean {
+  return equalBytes(hmac(sha256, keys.serverToClient, utf8(text)), fromBase64Url(responseHmac))
+}

@@ -1,0 +1,128 @@
+import type { Bytes } from './bytes.ts'
+
+export interface FetchRequest {
+  method: 'POST'
+  headers: Record<string, string>
+  body: string | Bytes
+  /** The continuity cookie is another site's to the page. */
+  credentials: 'include'
+}
+
+/** The part of the Fetch API that the client uses; the global `fetch` fits. */
+export type FetchLike = (
+  url: string,
+  request: FetchRequest,
+) => Promise<{ status: number; headers: { get(name: string): string | null }; json(): Promise<unknown> }>
+
+export interface RetryOptions {
+  /** Tries of one request in all (default 4). */
+  attempts?: number
+  /** Milliseconds before the second try, doubled each time (default 250); a Retry-After of the server wins. */
+  delayMs?: number
+  /** Replaces setTimeout. */
+  wait?: (ms: number) => Promise<void>
+}
+
+/** A refusal of the server, or `network` with status 0 when no answer came. */
+export class CollectError extends Error {
+  readonly code: string
+  readonly status: number
+  readonly retryable: boolean
+  /** `new_session`: this document is over. */
+  readonly nextAction: string | undefined
+  readonly requestId: string | undefined
+
+  constructor(status: number, envelope: ErrorEnvelope, options?: ErrorOptions) {
+    super(envelope.message, options)
+    this.name = 'CollectError'
+    this.status = status
+    this.code = envelope.code
+    this.retryable = envelope.retryable
+    this.requestId = envelope.request_id
+    const reset = envelope.code === 'transport.session_reset_required'
+    this.nextAction = reset ? 'new_session' : envelope.details?.next_action
+  }
+}
+
+interface ErrorEnvelope {
+  code: string
+  message: string
+  retryable: boolean
+  request_id?: string
+  details?: { next_action?: string }
+}
+
+export interface TransportOptions {
+  endpoint: string
+  publishableKey: string
+  fetch: FetchLike
+  headers?: Record<string, string>
+  retry?: RetryOptions
+}
+
+export interface Transport {
+  postJson<T>(path: string, body: unknown): Promise<T>
+  postBytes<T>(path: string, body: Bytes, headers: Record<string, string>): Promise<T>
+}
+
+/** Posts to the server; tries again where the answer was lost or the server says that it could not take it now. */
+export function createTransport(options: TransportOptions): Transport {
+  const { attempts = 4, delayMs = 250, wait = sleep } = options.retry ?? {}
+  const base = options.endpoint.replace(/\/+$/, '')
+  // Bound to nothing: a browser's fetch refuses to be called as a member of another object.
+  const fetch = options.fetch
+
+  async function post<T>(path: string, body: string | Bytes, headers: Record<string, string>): Promise<T> {
+    const request: FetchRequest = {
+      method: 'POST',
+      headers: { ...options.headers, ...headers, Authorization: `Bearer ${options.publishableKey}` },
+      body,
+      credentials: 'include',
+    }
+    for (let attempt = 1; ; attempt++) {
+      const outcome = await tryOnce<T>(fetch, base + path, request)
+      if ('answer' in outcome) return outcome.answer
+      if (!outcome.again || attempt >= attempts) throw outcome.error
+      await wait(outcome.afterMs ?? delayMs * 2 ** (attempt - 1))
+    }
+  }
+
+  return {
+    postJson: (path, body) => post(path, JSON.stringify(body), { 'Content-Type': 'application/json' }),
+    postBytes: (path, body, headers) =>
+      post(path, body, { ...headers, 'Content-Type': 'application/octet-stream' }),
+  }
+}
+
+type Outcome<T> = { answer: T } | { error: CollectError; again: boolean; afterMs?: number | undefined }
+
+async function tryOnce<T>(fetch: FetchLike, url: string, request: FetchRequest): Promise<Outcome<T>> {
+  try {
+    const response = await fetch(url, request)
+    const body: unknown = await response.json()
+    if (response.status < 300) return { answer: body as T }
+    const again = response.status === 429 || response.status >= 500
+    const afterMs = retryAfterMs(response.headers.get('retry-after'))
+    return { error: new CollectError(response.status, readEnvelope(body)), again, afterMs }
+  } catch (cause) {
+    const message = 'no answer from the server'
+    return {
+      error: new CollectError(0, { code: 'network', message, retryable: true }, { cause }),
+      again: true,
+    }
+  }
+}
+
+function readEnvelope(body: unknown): ErrorEnvelope {
+  const { error } = (body ?? {}) as { error?: ErrorEnvelope }
+  return error ?? { code: 'internal.error', message: 'answer without an error envelope', retryable: false }
+}
+
+function retryAfterMs(header: string | null): number | undefined {
+  const seconds = Number(header)
+  return header && Number.isFinite(seconds) ? seconds * 1000 : undefined
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
