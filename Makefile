@@ -1,0 +1,33 @@
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+# npm's own record of an install: older than the lock file = install again.
+INSTALLED := node_modules/.package-lock.json
+
+.PHONY: help install run test bench format clean
+
+help: ## Show the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+install: $(INSTALLED)
+
+$(INSTALLED): package.json package-lock.json
+	npm ci --no-audit --no-fund
+	@touch $(INSTALLED)
+
+run: install ## Start everything on this machine: Postgres, the log, every role
+	@npm run --silent tidegate -- serve
+
+test: install ## Lint, types and every test, Kafka and Chromium included
+	npm run --silent lint
+	npm run --silent types
+	npm run --silent test
+
+bench: install ## Measure against floors; writes bench/results and docs/performance.md
+	npm run --silent bench
+
+format: install ## Format and fix what can be fixed
+	npm run --silent format
+
+clean: ## Remove what install, run and test made
+	rm -rf node_modules .tidegate .cache
