@@ -1,18 +1,30 @@
 import { z } from 'zod'
 
 // What a client may observe, as the JSON inside a batch. A client is not trusted to be well-formed: a value of
-// the wrong type or size becomes null instead of losing the rest, unknown members are dropped.
-const text = z.string().max(512).nullable().catch(null)
-const longText = z.string().max(2048).nullable().catch(null)
+// the wrong type or size becomes null instead of losing the rest, unknown members are dropped. Integers fit an
+// Avro int, and text has no U+0000: Postgres stores neither a larger one nor that character, and one such value
+// would halt every reader of the event.
+const string = (max: number) =>
+  z
+    .string()
+    .max(max)
+    .transform((value) => value.replaceAll('\0', ''))
+const text = string(512).nullable().catch(null)
+const longText = string(2048).nullable().catch(null)
 const bool = z.boolean().nullable().catch(null)
 const number = z.number().nullable().catch(null)
-const integer = z.int().nullable().catch(null)
-const count = z.int().min(0).catch(0)
+const integer = z.int32().nullable().catch(null)
+const count = z.int32().min(0).catch(0)
 const hash = z
-  .union([z.string().max(128), z.number()])
+  .union([string(128), z.number()])
   .nullable()
   .catch(null)
-const texts = z.array(z.string().max(200)).max(100).catch([])
+const texts = z.array(string(200)).max(100).catch([])
+/** A short name from the client as the key of a count; at most 20. */
+const countsByName = z
+  .record(z.string().regex(/^[\w-]{1,40}$/), z.int32().min(0))
+  .refine((counts) => Object.keys(counts).length <= 20)
+  .catch({})
 
 /** An object whose absence or wrong type reads as all members absent. */
 function group<T extends z.ZodRawShape>(shape: T) {
@@ -180,7 +192,7 @@ const fonts = group({
 
 const media = group({
   device_count: integer,
-  counts_by_kind: z.record(z.string().max(40), z.int().min(0)).catch({}),
+  counts_by_kind: countsByName,
   blank_label_count: integer,
   topology_hash: hash,
 })
