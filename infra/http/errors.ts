@@ -38,6 +38,21 @@ export const errorTable = {
     message: 'The request origin is not allowed for this key.',
   },
   'request.malformed_body': { status: 400, retryable: false, message: 'The request body is not valid JSON.' },
+  'request.malformed': {
+    status: 400,
+    retryable: false,
+    message: 'The request is not valid HTTP, or its URL cannot be read.',
+  },
+  'request.timeout': {
+    status: 408,
+    retryable: true,
+    message: 'The request did not arrive completely in time.',
+  },
+  'request.headers_too_large': {
+    status: 431,
+    retryable: false,
+    message: 'The request headers or its URL are too large.',
+  },
   'request.validation_failed': {
     status: 422,
     retryable: false,

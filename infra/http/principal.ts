@@ -1,6 +1,13 @@
 import type { Environment } from '../../schemas/events.ts'
 import type { KeyId, OrganizationId } from '../ids.ts'
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set by the authentication hooks; null on routes without one. */
+    principal: Principal | null
+  }
+}
+
 interface Base {
   keyId: KeyId
   organizationId: OrganizationId

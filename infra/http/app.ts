@@ -1,0 +1,118 @@
+import type { Socket } from 'node:net'
+import fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify'
+import { validatorCompiler } from 'fastify-type-provider-zod'
+import { type Random, requestId } from '../ids.ts'
+import { answerClientError } from './client-errors.ts'
+import { errorEnvelope, errorHeaders, toApiError } from './error-response.ts'
+import { ApiError } from './errors.ts'
+import { healthRoutes, type ReadinessCheck } from './health.ts'
+import { openapiRoutes } from './openapi.ts'
+import { logFailure, logRequests } from './request-log.ts'
+import { answerUnrouted } from './routing.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Goes into details.parameter_set when this route's input is refused. */
+    parameterSet?: string
+  }
+}
+
+export interface AppOptions {
+  logger: FastifyBaseLogger
+  random: Random
+  /** CIDRs of proxies whose X-Forwarded-For is believed; empty = the peer's address counts. */
+  trustedProxies?: string[]
+  /** Where clients reach this server; links in answers start with it. */
+  publicUrl: string
+  /** Bytes of a JSON body; a route may set its own. */
+  bodyLimit?: number
+  checks?: ReadinessCheck[]
+}
+
+const jsonBodyLimit = 256 * 1024
+
+/**
+ * The HTTP edge that all routes share: request ids, one error envelope, validation by zod schemas, health, and the
+ * interface description. Response schemas are for that description: answers are written by JSON.stringify as they are.
+ */
+export async function createApp(options: AppOptions): Promise<FastifyInstance> {
+  const { logger, random, checks = [] } = options
+  const publicUrl = options.publicUrl.replace(/\/+$/, '')
+  const answer = createErrorAnswer({ logger, publicUrl })
+  const app = createServer(options, {
+    frameworkErrors: answer,
+    clientErrorHandler: (error, socket) =>
+      answerClientError(error, socket, { requestId: requestId(random), publicUrl }),
+  })
+  app.decorateRequest('principal', null)
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id)
+    // Node's own refusal of a request without Host would have neither envelope nor request id.
+    if (!request.headers.host)
+      throw new ApiError('request.malformed', { message: 'The Host header is missing.' })
+  })
+  logRequests(app, logger)
+  app.setErrorHandler(answer)
+  app.setValidatorCompiler(validatorCompiler)
+  app.setSerializerCompiler(() => (data) => JSON.stringify(data))
+  parseJsonOnly(app)
+  answerUnrouted(app)
+  await openapiRoutes(app, { publicUrl })
+  healthRoutes(app, checks)
+  return app
+}
+
+type FrameworkAnswers = {
+  frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => void
+  clientErrorHandler: (error: { code?: string }, socket: Socket) => void
+}
+
+function createServer(
+  { logger, random, trustedProxies = [], bodyLimit = jsonBodyLimit }: AppOptions,
+  answers: FrameworkAnswers,
+) {
+  const app: FastifyInstance = fastify({
+    loggerInstance: logger,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
+    genReqId: () => requestId(random),
+    trustProxy: trustedProxies.length > 0 ? trustedProxies : false,
+    bodyLimit,
+    requestTimeout: 30_000,
+    // While closing, requests on open connections are still answered; the connection then ends.
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: 2048 },
+    http: { requireHostHeader: false },
+    ...answers,
+  })
+  // An Expect that Node does not know would be answered by a bare 417.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
+  return app
+}
+
+function createErrorAnswer({ logger, publicUrl }: { logger: FastifyBaseLogger; publicUrl: string }) {
+  return (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+    const error = toApiError(thrown, { parameterSet: request.routeOptions.config?.parameterSet })
+    logFailure(logger, error, request)
+    reply
+      .code(error.status)
+      .headers({ ...errorHeaders(error), 'x-request-id': request.id })
+      .type('application/json; charset=utf-8')
+      .send(JSON.stringify(errorEnvelope(error, { requestId: request.id, publicUrl })))
+  }
+}
+
+/** JSON is the only body unless a route adds a parser. An empty one is fine where the route takes no body. */
+function parseJsonOnly(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error')
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+    if (body === '' && !request.routeOptions.schema?.body) done(null, undefined)
+    else parse(request, String(body), done)
+  })
+}

@@ -1,0 +1,78 @@
+import { LogUnavailable } from '../log/port.ts'
+import { isConnectionError } from '../postgres/pool.ts'
+import { ApiError, type ErrorCode, type ErrorDetails, errorTable, unavailable } from './errors.ts'
+import { validationError } from './validation.ts'
+
+/** The one shape of every failure. */
+export interface ErrorEnvelope {
+  error: {
+    code: ErrorCode
+    message: string
+    status: number
+    retryable: boolean
+    request_id: string
+    docs_url: string
+    details?: ErrorDetails
+  }
+}
+
+/** `publicUrl` has no slash at its end. */
+export function errorEnvelope(
+  error: ApiError,
+  { requestId, publicUrl }: { requestId: string; publicUrl: string },
+): ErrorEnvelope {
+  const { code, message, details } = error
+  const { status, retryable } = errorTable[code]
+  const docs_url = `${publicUrl}/docs/errors#${code}`
+  return {
+    error: { code, message, status, retryable, request_id: requestId, docs_url, ...(details && { details }) },
+  }
+}
+
+/** Headers that the code calls for, under those that the error itself brings. */
+export function errorHeaders({ code, headers }: ApiError): Record<string, string> {
+  if (code === 'service.unavailable') return { 'retry-after': '1', ...headers }
+  if (errorTable[code].status === 401) return { 'www-authenticate': 'Bearer', ...headers }
+  return headers
+}
+
+const byFrameworkCode: Record<string, ErrorCode> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'request.invalid_content_type',
+  FST_ERR_CTP_BODY_TOO_LARGE: 'request.payload_too_large',
+  FST_ERR_CTP_EMPTY_JSON_BODY: 'request.malformed_body',
+  FST_ERR_CTP_INVALID_JSON_BODY: 'request.malformed_body',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'request.malformed_body',
+  FST_ERR_BAD_URL: 'request.malformed',
+  FST_ERR_MAX_PARAM_LENGTH: 'request.not_found',
+}
+
+/** What the caller is told about anything that was thrown. A cause that is not the caller's becomes 500 or 503. */
+export function toApiError(
+  error: unknown,
+  { parameterSet }: { parameterSet?: string | undefined } = {},
+): ApiError {
+  if (error instanceof ApiError) return error
+  const invalid = validationError(error, parameterSet)
+  if (invalid) return invalid
+  if (error instanceof LogUnavailable || isConnectionError(error)) return unavailable(error)
+  return frameworkError(error) ?? new ApiError('internal.error', { cause: error })
+}
+
+function frameworkError(error: unknown): ApiError | undefined {
+  if (!(error instanceof Error)) return undefined
+  const known = 'code' in error && typeof error.code === 'string' ? byFrameworkCode[error.code] : undefined
+  if (known === 'request.invalid_content_type') return unsupportedContentType()
+  if (known) return new ApiError(known, { cause: error })
+  const status = 'statusCode' in error ? error.statusCode : undefined
+  return status === 400 ? new ApiError('request.malformed_body', { cause: error }) : undefined
+}
+
+/** 415 that names the header. */
+export function unsupportedContentType(expected = 'application/json'): ApiError {
+  return new ApiError('request.invalid_content_type', {
+    details: {
+      fields: [{ name: 'Content-Type', issue: 'unsupported', expected }],
+      header_name: 'Content-Type',
+    },
+  })
+}

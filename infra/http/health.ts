@@ -1,0 +1,32 @@
+import type { FastifyInstance } from 'fastify'
+import { ApiError } from './errors.ts'
+
+/** Something that must work for requests to be answered. `check` rejects when it does not. */
+export interface ReadinessCheck {
+  name: string
+  check(): Promise<void>
+}
+
+const checkTimeoutMs = 2000
+
+/** `GET /livez`: the process answers. `GET /readyz`: everything it needs does too, else 503. */
+export function healthRoutes(app: FastifyInstance, checks: ReadinessCheck[]): void {
+  const hidden = { schema: { hide: true }, logLevel: 'warn' as const }
+  app.get('/livez', hidden, () => ({ status: 'ok' }))
+  app.get('/readyz', hidden, async () => {
+    const failures = (await Promise.all(checks.map(failureOf))).flat()
+    if (failures.length === 0) return { status: 'ok' }
+    throw new ApiError('service.unavailable', { message: `Not ready: ${failures.join(', ')}.` })
+  })
+}
+
+async function failureOf({ name, check }: ReadinessCheck): Promise<string[]> {
+  const timeout = AbortSignal.timeout(checkTimeoutMs)
+  const expired = new Promise<never>((_, reject) => {
+    timeout.addEventListener('abort', () => reject(timeout.reason))
+  })
+  return Promise.race([check(), expired]).then(
+    () => [],
+    () => [name],
+  )
+}

@@ -1,0 +1,37 @@
+import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
+import type { ApiError } from './errors.ts'
+
+/** One line for each answered request. Neither the URL nor an address: both may name a person. */
+export function logRequests(app: FastifyInstance, logger: FastifyBaseLogger): void {
+  app.addHook('onResponse', async (request, reply) => {
+    const fields = {
+      request_id: request.id,
+      method: request.method,
+      route: request.routeOptions.url ?? null,
+      status: reply.statusCode,
+      duration_ms: Math.round(reply.elapsedTime * 100) / 100,
+      organization_id: request.principal?.organizationId ?? null,
+    }
+    logger.info(fields, 'request')
+  })
+}
+
+/** What went wrong on our side, with its cause; refusals of the caller's request are in the request's line alone. */
+export function logFailure(logger: FastifyBaseLogger, error: ApiError, request: FastifyRequest): void {
+  if (error.status < 500) return
+  const fields = {
+    request_id: request.id,
+    route: request.routeOptions.url ?? null,
+    code: error.code,
+    cause: causeOf(error),
+  }
+  if (error.status === 503) logger.warn(fields, 'request refused for now')
+  else logger.error(fields, 'request failed')
+}
+
+// Fields picked one by one: a driver's error may carry the row that it failed on.
+function causeOf({ cause }: ApiError) {
+  if (!(cause instanceof Error)) return cause === undefined ? null : { message: typeof cause }
+  const code = 'code' in cause ? cause.code : undefined
+  return { name: cause.name, message: cause.message, code, stack: cause.stack }
+}

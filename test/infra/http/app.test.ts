@@ -1,0 +1,230 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import pino from 'pino'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { createApp } from '../../../infra/http/app.ts'
+import { ApiError, type ErrorCode, errorTable } from '../../../infra/http/errors.ts'
+import { LogUnavailable } from '../../../infra/log/port.ts'
+
+const publicUrl = 'https://tidegate.example'
+const lines: string[] = []
+let app: FastifyInstance
+let ready = true
+
+beforeAll(async () => {
+  const logger = pino({ base: null }, { write: (line: string) => void lines.push(line) })
+  const check = () => (ready ? Promise.resolve() : Promise.reject(new Error('password is hunter2')))
+  app = await createApp({ logger, random: randomBytes, publicUrl, checks: [{ name: 'log', check }] })
+  const body = z.strictObject({ name: z.string().max(5), kind: z.enum(['a', 'b']) })
+  app.post('/things', { schema: { body }, config: { parameterSet: 'thing_create' } }, () => ({ ok: true }))
+  app.get(
+    '/things',
+    { schema: { querystring: z.object({ limit: z.coerce.number().int().max(9) }) } },
+    () => [],
+  )
+  app.delete('/things/:id', (_, reply) => reply.code(204).send())
+  app.get('/broken', () => {
+    throw new Error('secret detail')
+  })
+  app.get('/log-down', () => Promise.reject(new LogUnavailable('no broker')))
+  app.get('/database-down', () => Promise.reject(Object.assign(new Error('gone'), { code: '57P01' })))
+  app.get('/refused', () => {
+    throw new ApiError('rate_limit.exceeded', { headers: { 'retry-after': '7' } })
+  })
+  await app.listen({ port: 0, host: '127.0.0.1' })
+})
+afterAll(() => app.close())
+
+interface Failure {
+  code: ErrorCode
+  path: string
+  method?: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'OPTIONS' | 'HEAD'
+  body?: string | Buffer
+  contentType?: string
+}
+
+const json = 'application/json'
+const failures: Failure[] = [
+  { code: 'request.not_found', path: '/nowhere' },
+  { code: 'request.not_found', path: `/things/${'x'.repeat(3000)}`, method: 'DELETE' },
+  { code: 'request.malformed', path: '/things/%zz', method: 'DELETE' },
+  { code: 'request.method_not_allowed', path: '/things', method: 'PUT' },
+  { code: 'request.method_not_allowed', path: '/things', method: 'OPTIONS' },
+  { code: 'request.validation_failed', path: '/things?limit=x' },
+  { code: 'request.validation_failed', path: '/things', method: 'POST' },
+  { code: 'request.malformed_body', path: '/things', method: 'POST', body: '{', contentType: json },
+  { code: 'request.malformed_body', path: '/things', method: 'POST', body: '', contentType: json },
+  {
+    code: 'request.malformed_body',
+    path: '/things',
+    method: 'POST',
+    body: '{"__proto__":1}',
+    contentType: json,
+  },
+  {
+    code: 'request.malformed_body',
+    path: '/things',
+    method: 'POST',
+    body: '{"constructor":{"prototype":1}}',
+    contentType: json,
+  },
+  {
+    code: 'request.invalid_content_type',
+    path: '/things',
+    method: 'POST',
+    body: 'a',
+    contentType: 'text/plain',
+  },
+  { code: 'request.invalid_content_type', path: '/things', method: 'POST', body: 'a', contentType: '???' },
+  {
+    code: 'request.payload_too_large',
+    path: '/things',
+    method: 'POST',
+    body: `"${'x'.repeat(256 * 1024)}"`,
+    contentType: json,
+  },
+  { code: 'internal.error', path: '/broken' },
+  { code: 'service.unavailable', path: '/log-down' },
+  { code: 'service.unavailable', path: '/database-down' },
+  { code: 'rate_limit.exceeded', path: '/refused' },
+]
+
+function inject({ path, method = 'GET', body, contentType }: Omit<Failure, 'code'>) {
+  const headers = { 'x-request-id': 'req_mine', ...(contentType && { 'content-type': contentType }) }
+  return app.inject({ url: path, method, headers, ...(body !== undefined && { payload: body }) })
+}
+
+describe('the error envelope', () => {
+  test.each(failures)('$method $path: $code', async ({ code, ...request }) => {
+    const response = await inject(request)
+    const { status, retryable } = errorTable[code]
+    const id = response.headers['x-request-id']
+    expect(id).toMatch(/^req_[0-9a-f]{32}$/)
+    expect(response.statusCode).toBe(status)
+    expect(response.headers['content-type']).toBe('application/json; charset=utf-8')
+    expect(response.json()).toMatchObject({
+      error: { code, status, retryable, request_id: id, docs_url: `${publicUrl}/docs/errors#${code}` },
+    })
+    if (status === 503) expect(response.headers['retry-after']).toBe('1')
+    if (status === 405) expect(response.headers.allow).toBe('GET, HEAD, POST')
+  })
+
+  test('names every bad field, the parameter set and the allowed values', async () => {
+    const response = await inject({
+      path: '/things',
+      method: 'POST',
+      body: '{"name":"longer than five","kind":"c","rate_limit":1}',
+      contentType: json,
+    })
+    const { details } = response.json().error
+    expect(details.parameter_set).toBe('thing_create')
+    expect(details.allowed_values).toEqual(['a', 'b'])
+    expect(details.fields).toEqual([
+      { name: 'name', issue: 'too_large', expected: 'at most 5' },
+      { name: 'kind', issue: 'invalid_value', expected: expect.stringContaining('"a"') },
+      { name: 'rate_limit', issue: 'not_allowed' },
+    ])
+    expect(response.body).not.toContain('longer than five')
+  })
+
+  test('an unexpected error tells the caller nothing and the operator everything', async () => {
+    lines.length = 0
+    const response = await inject({ path: '/broken' })
+    expect(response.body).not.toContain('secret detail')
+    const line = JSON.parse(lines.find((one) => one.includes('request failed')) ?? '{}')
+    expect(line).toMatchObject({ request_id: response.headers['x-request-id'], code: 'internal.error' })
+    expect(line.cause.message).toBe('secret detail')
+  })
+})
+
+describe('every response', () => {
+  test('204 and HEAD carry a request id', async () => {
+    const deleted = await inject({ path: '/things/1', method: 'DELETE' })
+    expect(deleted.statusCode).toBe(204)
+    expect(deleted.headers['x-request-id']).toMatch(/^req_/)
+    const head = await inject({ path: '/things?limit=1', method: 'HEAD' })
+    expect(head).toMatchObject({ statusCode: 200, body: '' })
+    expect(head.headers['x-request-id']).toMatch(/^req_/)
+  })
+
+  test('an empty JSON body is fine where there is no body to send', async () => {
+    const response = await inject({ path: '/things/1', method: 'DELETE', body: '', contentType: json })
+    expect(response.statusCode).toBe(204)
+  })
+
+  test('is logged in one line without address or URL', async () => {
+    lines.length = 0
+    const response = await inject({ path: '/things/personal-name?limit=1', method: 'DELETE' })
+    expect(lines).toHaveLength(1)
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({
+      request_id: response.headers['x-request-id'],
+      method: 'DELETE',
+      route: '/things/:id',
+      status: 204,
+      organization_id: null,
+      duration_ms: expect.any(Number),
+    })
+    expect(lines[0]).not.toMatch(/personal-name|127\.0\.0\.1/)
+  })
+})
+
+describe('what the HTTP parser refuses', () => {
+  const host = 'Host: a\r\n'
+  test.each([
+    { raw: 'nonsense\r\n\r\n', code: 'request.malformed' },
+    { raw: 'GET /livez HTTP/1.1\r\nConnection: close\r\n\r\n', code: 'request.malformed' },
+    { raw: `GET /nowhere HTTP/1.1\r\n${host}Connection: close\r\n\r\n`, code: 'request.not_found' },
+    { raw: `OPTIONS * HTTP/1.1\r\n${host}Connection: close\r\n\r\n`, code: 'request.not_found' },
+    {
+      raw: `GET / HTTP/1.1\r\n${host}Expect: magic\r\nConnection: close\r\n\r\n`,
+      code: 'request.not_found',
+    },
+    {
+      raw: `GET / HTTP/1.1\r\n${host}X-Long: ${'x'.repeat(40_000)}\r\n\r\n`,
+      code: 'request.headers_too_large',
+    },
+  ] as const)('$code: $raw', async ({ raw, code }) => {
+    const response = await sendRaw(raw)
+    const [head = '', body = ''] = response.split('\r\n\r\n')
+    expect(head).toMatch(new RegExp(`^HTTP/1.1 ${errorTable[code].status} `))
+    const { error } = JSON.parse(body)
+    expect(error.code).toBe(code)
+    expect(head.toLowerCase()).toContain(`x-request-id: ${error.request_id}`)
+  })
+})
+
+async function sendRaw(raw: string): Promise<string> {
+  const address = app.server.address()
+  if (typeof address !== 'object' || !address) throw new Error('not listening')
+  const socket = connect(address.port, '127.0.0.1')
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk) => chunks.push(chunk))
+  socket.write(raw)
+  await once(socket, 'close')
+  return Buffer.concat(chunks).toString()
+}
+
+describe('health and description', () => {
+  test('readyz names what is down and nothing more', async () => {
+    expect((await inject({ path: '/livez' })).json()).toEqual({ status: 'ok' })
+    expect((await inject({ path: '/readyz' })).json()).toEqual({ status: 'ok' })
+    ready = false
+    const down = await inject({ path: '/readyz' })
+    ready = true
+    expect(down.statusCode).toBe(503)
+    expect(down.json().error.message).toBe('Not ready: log.')
+    expect(down.body).not.toContain('hunter2')
+  })
+
+  test('the description has its version and the error reference every code', async () => {
+    const description = (await inject({ path: '/openapi.json' })).json()
+    expect(description).toMatchObject({ openapi: '3.1.0', info: { version: '2026-03-25' } })
+    expect(Object.keys(description.paths)).toContain('/things')
+    const reference = (await inject({ path: '/docs/errors' })).body
+    for (const code of Object.keys(errorTable)) expect(reference).toContain(`id="${code}"`)
+    expect((await inject({ path: '/docs' })).body).toContain('swagger-ui')
+  })
+})
