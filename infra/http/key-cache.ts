@@ -1,0 +1,48 @@
+import { hash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import { lookupHashes } from '../crypto/api-keys.ts'
+import type { Keyring } from '../crypto/keyring.ts'
+import type { Clock } from '../ids.ts'
+import type { KeyRecord } from './principal.ts'
+
+export interface KeyCacheOptions {
+  findKey: (lookupHashes: string[]) => Promise<KeyRecord | undefined>
+  keyring: Keyring
+  clock: Clock
+  /** How long a key that was found is believed without asking again. */
+  cacheMs: number
+}
+
+interface Entry {
+  record: KeyRecord
+  expiresAt: number
+}
+
+const maxKeys = 10_000
+
+/**
+ * Finds keys, each at most once per `cacheMs`; concurrent requests with one key share a look-up. Only keys that
+ * were found are kept, so that guesses neither fill the cache nor delay a new key.
+ */
+export function createKeyCache({ findKey, keyring, clock, cacheMs }: KeyCacheOptions) {
+  const known = new LRUCache<string, Entry>({ max: maxKeys })
+  const running = new Map<string, Promise<KeyRecord | undefined>>()
+
+  async function lookUp(key: string, id: string): Promise<KeyRecord | undefined> {
+    // Counted from before the question: the answer may be as old as that.
+    const expiresAt = clock() + cacheMs
+    const record = await findKey(lookupHashes(keyring, key))
+    if (record) known.set(id, { record, expiresAt })
+    return record
+  }
+
+  return (key: string): KeyRecord | undefined | Promise<KeyRecord | undefined> => {
+    const id = hash('sha256', key, 'base64')
+    const entry = known.get(id)
+    if (entry && clock() < entry.expiresAt) return entry.record
+    known.delete(id)
+    const shared = running.get(id) ?? lookUp(key, id).finally(() => running.delete(id))
+    running.set(id, shared)
+    return shared
+  }
+}
