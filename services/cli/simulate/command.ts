@@ -1,0 +1,129 @@
+import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { type Command, InvalidArgumentError } from 'commander'
+import type { Environment } from '../../../schemas/events.ts'
+import type { Credentials } from '../development.ts'
+import { defaultMix, type TrafficMix } from './generate/plan.ts'
+import { startProgress } from './progress.ts'
+import { formatReport } from './report.ts'
+import { type SimulationOptions, simulate, succeeded } from './simulate.ts'
+
+interface Flags {
+  baseUrl?: string
+  publishableKey?: string
+  secretKey?: string
+  environment: Environment
+  sessions: number
+  concurrency: number
+  rate?: number
+  seed?: string
+  bots: number
+  returning: number
+  clients: TrafficMix['clients']
+  verify?: boolean
+  acks?: string
+  json?: boolean
+}
+
+/** `tidegate simulate`: exit code 1 when any request or session failed. */
+export function registerSimulate(program: Command): void {
+  program
+    .command('simulate')
+    .description('Send synthetic sessions through the collect protocol and measure it')
+    .option('--base-url <url>', 'the server (default: from credentials.json in DATA_DIR)')
+    .option('--publishable-key <key>', 'default: from credentials.json in DATA_DIR')
+    .option('--secret-key <key>', 'to read sessions back (default: from credentials.json in DATA_DIR)')
+    .option('--environment <name>', 'whose keys of credentials.json: live or test', environment, 'test')
+    .option('--sessions <n>', 'how many sessions', positive, 100)
+    .option('--concurrency <n>', 'sessions under way at once', positive, 16)
+    .option('--rate <n>', 'sessions begun a second at most', positive)
+    .option('--seed <text>', 'the same seed sends the same observations (default: random, printed)')
+    .option('--clients <weights>', 'weights of the clients', clients, defaultMix.clients)
+    .option('--bots <share>', 'share of sessions driven by programs', share, defaultMix.bots)
+    .option(
+      '--returning <share>',
+      'share of sessions of visitors that come back',
+      share,
+      defaultMix.returning,
+    )
+    .option('--verify', 'read every session back at the end')
+    .option('--acks <file>', 'write a JSON line for each acknowledged body')
+    .option('--json', 'print the report as JSON')
+    .action(run)
+}
+
+async function run(flags: Flags): Promise<void> {
+  const options = await toOptions(flags)
+  const progress = startProgress({ total: options.sessions, enabled: !flags.json && process.stderr.isTTY })
+  const interrupted = new AbortController()
+  process.once('SIGINT', () => interrupted.abort())
+  const report = await simulate({ ...options, onProgress: progress.update, signal: interrupted.signal })
+  progress.stop()
+  console.log(flags.json ? JSON.stringify(report, null, 2) : formatReport(report))
+  if (!succeeded(report)) process.exitCode = 1
+}
+
+async function toOptions(flags: Flags): Promise<SimulationOptions> {
+  const known = await readCredentials()
+  const keys = known?.[flags.environment]
+  return {
+    baseUrl: given(flags.baseUrl ?? known?.base_url, '--base-url').replace(/\/+$/, ''),
+    publishableKey: given(flags.publishableKey ?? keys?.publishable_key, '--publishable-key'),
+    verifyWith: flags.verify ? given(flags.secretKey ?? keys?.secret_key, '--secret-key') : undefined,
+    sessions: flags.sessions,
+    concurrency: Math.min(flags.concurrency, flags.sessions),
+    rate: flags.rate,
+    seed: flags.seed ?? randomBytes(4).toString('hex'),
+    mix: { clients: flags.clients, bots: flags.bots, returning: flags.returning },
+    acksFile: flags.acks,
+  }
+}
+
+function given(value: string | undefined, flag: string): string {
+  if (!value)
+    throw new Error(
+      `${flag} is not given and there is no credentials.json in DATA_DIR (is tidegate dev running?)`,
+    )
+  return value
+}
+
+async function readCredentials(): Promise<Credentials | undefined> {
+  const file = path.join(process.env.DATA_DIR || '.tidegate', 'credentials.json')
+  const text = await readFile(file, 'utf8').catch(() => undefined)
+  return text === undefined ? undefined : JSON.parse(text)
+}
+
+function positive(text: string): number {
+  const value = Number(text)
+  if (Number.isInteger(value) && value > 0) return value
+  throw new InvalidArgumentError('It must be a whole number above 0.')
+}
+
+function share(text: string): number {
+  const value = Number(text)
+  if (text !== '' && value >= 0 && value <= 1) return value
+  throw new InvalidArgumentError('It must be between 0 and 1.')
+}
+
+function environment(text: string): Environment {
+  if (text === 'live' || text === 'test') return text
+  throw new InvalidArgumentError('It must be live or test.')
+}
+
+/** `web=70,ios=15,android=15`; a client that is not named has weight 0. */
+function clients(text: string): TrafficMix['clients'] {
+  const weights = { web: 0, ios: 0, android: 0 }
+  for (const part of text.split(',')) {
+    const [name = '', weight = ''] = part.split('=')
+    if (!isClient(name) || !(Number(weight) >= 0))
+      throw new InvalidArgumentError('Example: web=70,ios=15,android=15')
+    weights[name] = Number(weight)
+  }
+  if (weights.web + weights.ios + weights.android > 0) return weights
+  throw new InvalidArgumentError('At least one weight must be above 0.')
+}
+
+function isClient(name: string): name is keyof TrafficMix['clients'] {
+  return name === 'web' || name === 'ios' || name === 'android'
+}

@@ -1,0 +1,114 @@
+import type { Snapshot } from '../../../../schemas/observations.ts'
+import type { Client } from './families.ts'
+
+/** What a synthetic session is driven by. `scripted` is a real browser whose input is made by a program. */
+export type Actor = 'human' | 'headless' | 'selenium' | 'playwright' | 'stealth' | 'scripted' | 'emulator'
+
+/** The kinds of bot that a client can be, with weights. */
+export const botKinds: Record<Client, readonly (readonly [Exclude<Actor, 'human'>, number])[]> = {
+  web: [
+    ['headless', 35],
+    ['selenium', 15],
+    ['playwright', 20],
+    ['stealth', 15],
+    ['scripted', 15],
+  ],
+  ios: [['emulator', 1]],
+  android: [['emulator', 1]],
+}
+
+/** Leaves in a device's snapshot what the actor's tooling leaves in a real one (signals A-D of the catalogue). */
+export function markAs(actor: Actor, snapshot: Snapshot): Snapshot {
+  switch (actor) {
+    case 'human':
+    case 'scripted':
+      return snapshot
+    case 'headless':
+      return headless(snapshot)
+    case 'selenium':
+      return selenium(snapshot)
+    case 'playwright':
+      return playwright(snapshot)
+    case 'stealth':
+      return stealth(snapshot)
+    case 'emulator':
+      return emulator(snapshot)
+  }
+}
+
+function driven(snapshot: Snapshot): Snapshot {
+  const automation = {
+    ...snapshot.automation,
+    webdriver: true,
+    webdriver_iframe: true,
+    webdriver_worker: true,
+  }
+  return { ...snapshot, automation }
+}
+
+function headless(snapshot: Snapshot): Snapshot {
+  const user_agent = snapshot.navigator.user_agent?.replace('Chrome/', 'HeadlessChrome/') ?? null
+  const { outer_width, outer_height } = { outer_width: 800, outer_height: 600 }
+  return driven({
+    ...snapshot,
+    navigator: { ...snapshot.navigator, user_agent, plugins: [], mime_types_count: 0 },
+    environment: {
+      ...snapshot.environment,
+      outer_width,
+      outer_height,
+      has_chrome_object: false,
+      timezone: 'UTC',
+    },
+    webgl: { ...snapshot.webgl, vendor: 'Google Inc. (Google)', renderer: softwareRenderer },
+    worker: { ...snapshot.worker, user_agent, webgl_renderer: softwareRenderer },
+    iframe: { ...snapshot.iframe, user_agent },
+  })
+}
+
+const softwareRenderer =
+  'ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device (Subzero) (0x0000C0DE)), SwiftShader driver)'
+
+function selenium(snapshot: Snapshot): Snapshot {
+  const marked = driven(snapshot)
+  const globals = ['cdc_adoQpoasnfa76pfcZLmcfl_Array', '__selenium_unwrapped']
+  return { ...marked, automation: { ...marked.automation, globals, document_attributes: ['webdriver'] } }
+}
+
+function playwright(snapshot: Snapshot): Snapshot {
+  const marked = driven(snapshot)
+  const globals = ['__pwInitScripts', '__playwright__binding__']
+  return { ...marked, automation: { ...marked.automation, globals, cdp_runtime: true } }
+}
+
+/** Hides webdriver by patching the page, which the worker, the iframe and the function sources give away. */
+function stealth(snapshot: Snapshot): Snapshot {
+  const patched_functions = ['navigator.webdriver', 'WebGLRenderingContext.getParameter']
+  const automation = { ...snapshot.automation, webdriver_worker: true, webdriver_own_property: true }
+  const tamper = {
+    ...snapshot.tamper,
+    patched_functions,
+    navigator_own_properties: ['webdriver', 'languages'],
+  }
+  return {
+    ...snapshot,
+    automation,
+    tamper: {
+      ...tamper,
+      iframe_srcdoc_proxy: true,
+      chrome_runtime_faked: true,
+      webgl_parameter_mismatch: true,
+    },
+    worker: {
+      ...snapshot.worker,
+      platform: 'Linux x86_64',
+      hardware_concurrency: 2,
+      webgl_renderer: softwareRenderer,
+    },
+  }
+}
+
+function emulator(snapshot: Snapshot): Snapshot {
+  if (!snapshot.native) return snapshot
+  const native = { ...snapshot.native, simulator_or_emulator: true, hooks: true, jailbreak_or_root: true }
+  return { ...snapshot, native: { ...native, architecture: 'x86_64', carrier_name: null } }
+}

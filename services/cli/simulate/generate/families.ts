@@ -1,0 +1,232 @@
+/** The platform that a session's SDK reports. */
+export type Client = 'web' | 'ios' | 'android'
+
+export interface Family {
+  name: string
+  client: Client
+  engine: 'V8' | 'SpiderMonkey' | 'JavaScriptCore'
+  /** `{v}` stands for the major version. */
+  userAgent: string
+  versions: readonly number[]
+  /** navigator.platform, and what userAgentData calls it (Chromium only). */
+  platform: string
+  hintsPlatform: string | null
+  vendor: string
+  brand: string | null
+  mobile: boolean
+  screens: readonly Screen[]
+  gpus: readonly Gpu[]
+  fonts: readonly string[]
+}
+
+/** Width and height in CSS pixels, device pixel ratio. */
+type Screen = readonly [number, number, number]
+/** WebGL vendor and renderer. */
+type Gpu = readonly [string, string]
+
+const desktopScreens = [
+  [1920, 1080, 1],
+  [2560, 1440, 1],
+  [1536, 864, 1.25],
+  [1366, 768, 1],
+] as const
+const macScreens = [
+  [1512, 982, 2],
+  [1728, 1117, 2],
+  [1440, 900, 2],
+] as const
+const phoneScreens = [
+  [412, 915, 2.625],
+  [384, 832, 2.8125],
+  [360, 800, 3],
+] as const
+const iphoneScreens = [
+  [390, 844, 3],
+  [393, 852, 3],
+  [430, 932, 3],
+] as const
+
+const windowsGpus = [
+  ['Google Inc. (NVIDIA)', 'ANGLE (NVIDIA, NVIDIA GeForce RTX 3060 Direct3D11 vs_5_0 ps_5_0, D3D11)'],
+  ['Google Inc. (Intel)', 'ANGLE (Intel, Intel(R) UHD Graphics 620 Direct3D11 vs_5_0 ps_5_0, D3D11)'],
+  ['Google Inc. (AMD)', 'ANGLE (AMD, AMD Radeon RX 6600 Direct3D11 vs_5_0 ps_5_0, D3D11)'],
+] as const
+const macGpus = [
+  ['Google Inc. (Apple)', 'ANGLE (Apple, ANGLE Metal Renderer: Apple M2, Unspecified Version)'],
+  ['Google Inc. (Apple)', 'ANGLE (Apple, ANGLE Metal Renderer: Apple M1 Pro, Unspecified Version)'],
+] as const
+const linuxGpus = [
+  ['Google Inc. (Intel)', 'ANGLE (Intel, Mesa Intel(R) Iris(R) Xe Graphics (TGL GT2), OpenGL 4.6)'],
+  ['Google Inc. (AMD)', 'ANGLE (AMD, AMD Radeon Graphics (radeonsi renoir), OpenGL 4.6)'],
+] as const
+const phoneGpus = [
+  ['Qualcomm', 'Adreno (TM) 740'],
+  ['ARM', 'Mali-G715'],
+  ['Qualcomm', 'Adreno (TM) 650'],
+] as const
+const appleGpu = [['Apple Inc.', 'Apple GPU']] as const
+
+const windowsFonts = ['Arial', 'Calibri', 'Cambria', 'Consolas', 'Segoe UI', 'Tahoma', 'Verdana']
+const macFonts = ['Arial', 'Avenir', 'Geneva', 'Helvetica Neue', 'Menlo', 'Monaco', 'San Francisco']
+const linuxFonts = ['DejaVu Sans', 'DejaVu Serif', 'Liberation Sans', 'Noto Sans', 'Ubuntu']
+const phoneFonts = ['Roboto', 'Noto Sans', 'Droid Sans Mono']
+
+const chromium = { engine: 'V8', vendor: 'Google Inc.', versions: [138, 139, 140, 141] } as const
+const webkit = {
+  engine: 'JavaScriptCore',
+  vendor: 'Apple Computer, Inc.',
+  versions: [17, 18],
+  brand: null,
+} as const
+const gecko = { engine: 'SpiderMonkey', vendor: '', versions: [140, 142, 143], brand: null } as const
+const agent = {
+  chrome: 'AppleWebKit/537.36 (KHTML, like Gecko) Chrome/{v}.0.0.0',
+  safari: 'AppleWebKit/605.1.15 (KHTML, like Gecko) Version/{v}.5',
+}
+const windows = { client: 'web', mobile: false, platform: 'Win32', screens: desktopScreens } as const
+const linux = { client: 'web', mobile: false, platform: 'Linux x86_64', screens: desktopScreens } as const
+const mac = { client: 'web', mobile: false, platform: 'MacIntel', screens: macScreens } as const
+const iphone = {
+  mobile: true,
+  platform: 'iPhone',
+  screens: iphoneScreens,
+  gpus: appleGpu,
+  fonts: macFonts,
+} as const
+const androidPhone = {
+  mobile: true,
+  platform: 'Linux armv81',
+  screens: phoneScreens,
+  gpus: phoneGpus,
+} as const
+
+const iosAgent = `Mozilla/5.0 (iPhone; CPU iPhone OS {v}_5 like Mac OS X)`
+const androidAgent = `Mozilla/5.0 (Linux; Android 10; K) ${agent.chrome} Mobile Safari/537.36`
+
+/** What the synthetic visitors use, with the weight of each. Values are as these browsers report them in 2025. */
+export const families: readonly (readonly [Family, number])[] = [
+  [
+    {
+      ...windows,
+      ...chromium,
+      name: 'chrome-windows',
+      userAgent: `Mozilla/5.0 (Windows NT 10.0; Win64; x64) ${agent.chrome} Safari/537.36`,
+      hintsPlatform: 'Windows',
+      brand: 'Google Chrome',
+      gpus: windowsGpus,
+      fonts: windowsFonts,
+    },
+    30,
+  ],
+  [
+    {
+      ...windows,
+      ...chromium,
+      name: 'edge-windows',
+      userAgent: `Mozilla/5.0 (Windows NT 10.0; Win64; x64) ${agent.chrome} Safari/537.36 Edg/{v}.0.0.0`,
+      hintsPlatform: 'Windows',
+      brand: 'Microsoft Edge',
+      gpus: windowsGpus,
+      fonts: windowsFonts,
+    },
+    10,
+  ],
+  [
+    {
+      ...mac,
+      ...chromium,
+      name: 'chrome-macos',
+      userAgent: `Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) ${agent.chrome} Safari/537.36`,
+      hintsPlatform: 'macOS',
+      brand: 'Google Chrome',
+      gpus: macGpus,
+      fonts: macFonts,
+    },
+    12,
+  ],
+  [
+    {
+      ...linux,
+      ...chromium,
+      name: 'chrome-linux',
+      userAgent: `Mozilla/5.0 (X11; Linux x86_64) ${agent.chrome} Safari/537.36`,
+      hintsPlatform: 'Linux',
+      brand: 'Google Chrome',
+      gpus: linuxGpus,
+      fonts: linuxFonts,
+    },
+    4,
+  ],
+  [
+    {
+      ...windows,
+      ...gecko,
+      name: 'firefox-windows',
+      userAgent: 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:{v}.0) Gecko/20100101 Firefox/{v}.0',
+      hintsPlatform: null,
+      gpus: windowsGpus,
+      fonts: windowsFonts,
+    },
+    6,
+  ],
+  [
+    {
+      ...mac,
+      ...webkit,
+      name: 'safari-macos',
+      userAgent: `Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) ${agent.safari} Safari/605.1.15`,
+      hintsPlatform: null,
+      gpus: appleGpu,
+      fonts: macFonts,
+    },
+    10,
+  ],
+  [
+    {
+      ...iphone,
+      ...webkit,
+      name: 'safari-iphone',
+      client: 'web',
+      userAgent: `${iosAgent} ${agent.safari} Mobile/15E148 Safari/604.1`,
+      hintsPlatform: null,
+    },
+    15,
+  ],
+  [
+    {
+      ...androidPhone,
+      ...chromium,
+      name: 'chrome-android',
+      client: 'web',
+      userAgent: androidAgent,
+      hintsPlatform: 'Android',
+      brand: 'Google Chrome',
+      fonts: phoneFonts,
+    },
+    13,
+  ],
+  [
+    {
+      ...iphone,
+      ...webkit,
+      name: 'app-iphone',
+      client: 'ios',
+      userAgent: 'Shop/4.2 CFNetwork/1568.100.1 Darwin/24.5.0',
+      hintsPlatform: null,
+    },
+    1,
+  ],
+  [
+    {
+      ...androidPhone,
+      ...chromium,
+      name: 'app-android',
+      client: 'android',
+      userAgent: 'Shop/4.2 (Android 15; okhttp 4.12.0)',
+      hintsPlatform: null,
+      brand: null,
+      fonts: phoneFonts,
+    },
+    1,
+  ],
+]

@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto'
+
+/** A repeatable source of values: the same seed gives the same sequence on every machine. Not for secrets. */
+export interface SeededRandom {
+  /** At least 0, below 1. */
+  next(): number
+  /** A whole number, both ends included. */
+  int(min: number, max: number): number
+  /** A number between the two, rounded to 2 decimals so that its JSON is short. */
+  between(min: number, max: number): number
+  chance(probability: number): boolean
+  /** One of at least one option. */
+  pick<T>(options: readonly T[]): T
+  /** One of the options, as often as its weight says. */
+  weighted<T>(options: readonly (readonly [T, number])[]): T
+  /** A hexadecimal digest as a client would report it (`length` digits). */
+  hash(length?: number): string
+}
+
+/** Values that follow from the seed and the path alone: each session has its own sequence, in whatever order they run. */
+export function createSeededRandom(seed: string, ...path: (string | number)[]): SeededRandom {
+  const next = xoshiro128(
+    createHash('sha256')
+      .update([seed, ...path].join('\0'))
+      .digest(),
+  )
+  const int = (min: number, max: number) => min + Math.floor(next() * (max - min + 1))
+  return {
+    next,
+    int,
+    between: (min, max) => Math.round((min + next() * (max - min)) * 100) / 100,
+    chance: (probability) => next() < probability,
+    pick: (options) =>
+      pickWeighted(
+        options.map((option) => [option, 1] as const),
+        next(),
+      ),
+    weighted: (options) => pickWeighted(options, next()),
+    hash: (length = 16) => Array.from({ length }, () => int(0, 15).toString(16)).join(''),
+  }
+}
+
+function pickWeighted<T>(options: readonly (readonly [T, number])[], at: number): T {
+  let left = at * options.reduce((sum, [, weight]) => sum + weight, 0)
+  for (const [option, weight] of options) {
+    left -= weight
+    if (left < 0) return option
+  }
+  throw new Error('there is no option with a weight above 0')
+}
+
+/** xoshiro128** 1.1 by Blackman and Vigna (https://prng.di.unimi.it/xoshiro128starstar.c), as a number below 1. */
+function xoshiro128(seed: Buffer): () => number {
+  let [a, b, c, d] = [seed.readInt32LE(0), seed.readInt32LE(4), seed.readInt32LE(8), seed.readInt32LE(12)]
+  return () => {
+    const result = Math.imul(rotateLeft(Math.imul(b, 5), 7), 9)
+    const shifted = b << 9
+    c ^= a
+    d ^= b
+    b ^= c
+    a ^= d
+    c ^= shifted
+    d = rotateLeft(d, 11)
+    return (result >>> 0) / 2 ** 32
+  }
+}
+
+function rotateLeft(value: number, bits: number): number {
+  return (value << bits) | (value >>> (32 - bits))
+}

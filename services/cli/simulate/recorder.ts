@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto'
+import type { FetchLike, FetchRequest } from '../../../infra/collect-protocol/client-transport.ts'
+import type { HttpAnswer, HttpClient } from './http.ts'
+
+export type Endpoint = 'open' | 'batch' | 'result' | 'readback'
+
+/** A batch or result body that the server took. */
+export interface Acknowledgement {
+  kind: 'batch' | 'result'
+  session_id: string
+  document_id: string
+  seq: number
+  /** SHA-256 of the encrypted body, hex, as BatchReceived carries it. */
+  body_hash: string
+}
+
+/** What was measured while sessions ran. */
+export interface Recording {
+  /** Milliseconds of each request that was answered well. */
+  durations: Record<Endpoint, number[]>
+  /** By endpoint and code: requests without a good answer, and (`session`) answers that the client refused. */
+  errors: Map<string, number>
+  onAcknowledged: ((acknowledgement: Acknowledgement) => void) | undefined
+}
+
+export function createRecording(onAcknowledged?: Recording['onAcknowledged']): Recording {
+  return { durations: { open: [], batch: [], result: [], readback: [] }, errors: new Map(), onAcknowledged }
+}
+
+export function countError(recording: Recording, endpoint: Endpoint | 'session', code: string): void {
+  const key = `${endpoint} ${code}`
+  recording.errors.set(key, (recording.errors.get(key) ?? 0) + 1)
+}
+
+/** Runs one request and notes how long it took, and why when it failed. */
+export async function recorded(
+  recording: Recording,
+  endpoint: Endpoint,
+  send: () => Promise<HttpAnswer>,
+): Promise<HttpAnswer> {
+  const start = performance.now()
+  try {
+    const answer = await send()
+    if (answer.status >= 300) countError(recording, endpoint, errorCode(answer))
+    else recording.durations[endpoint].push(performance.now() - start)
+    return answer
+  } catch (error) {
+    countError(recording, endpoint, transportCode(error))
+    throw error
+  }
+}
+
+/** The `fetch` that a collect client sends with: adds `headers`, measures, and notes what was acknowledged. */
+export function recordingFetch({
+  http,
+  recording,
+  headers,
+}: {
+  http: HttpClient
+  recording: Recording
+  headers: Record<string, string>
+}): FetchLike {
+  return async (url, request) => {
+    const { body } = request
+    const send = () =>
+      http.request(url, { method: 'POST', headers: { ...headers, ...request.headers }, body })
+    const answer = await recorded(recording, endpointOf(url), send)
+    if (answer.status === 200) noteAcknowledged(recording, url, request)
+    return {
+      status: answer.status,
+      headers: answer.headers,
+      json: async () => JSON.parse(answer.body.toString()),
+    }
+  }
+}
+
+function endpointOf(url: string): Endpoint {
+  if (url.endsWith('/batches')) return 'batch'
+  return url.endsWith('/results') ? 'result' : 'open'
+}
+
+const bodyUrl = /\/sessions\/([^/]+)\/documents\/([^/]+)\/(batch|result)e?s$/
+// The sequence number leads the nonce, which follows the frame's version and nonce length (docs/collect-protocol.md).
+const sequenceOffset = 2
+
+function noteAcknowledged({ onAcknowledged }: Recording, url: string, { body }: FetchRequest): void {
+  const [, session_id, document_id, kind] = bodyUrl.exec(url) ?? []
+  if (!onAcknowledged || !session_id || !document_id || typeof body === 'string') return
+  onAcknowledged({
+    kind: kind === 'result' ? 'result' : 'batch',
+    session_id,
+    document_id,
+    seq: new DataView(body.buffer, body.byteOffset).getUint32(sequenceOffset),
+    body_hash: createHash('sha256').update(body).digest('hex'),
+  })
+}
+
+/** The code of the error envelope, or the status where there is none. */
+function errorCode({ status, body }: HttpAnswer): string {
+  try {
+    const { error } = JSON.parse(body.toString())
+    if (typeof error?.code === 'string') return error.code
+  } catch {
+    // Not JSON: something other than Tidegate answered.
+  }
+  return `http_${status}`
+}
+
+function transportCode(error: unknown): string {
+  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code
+  return error instanceof Error ? error.message : String(error)
+}

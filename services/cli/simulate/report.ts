@@ -1,0 +1,111 @@
+import { type LatencySummary, summarize } from './percentiles.ts'
+import type { Endpoint, Recording } from './recorder.ts'
+import type { Verification } from './verify.ts'
+
+export interface SimulationReport {
+  seed: string
+  baseUrl: string
+  /** Sessions that ran from open to hand-off, and those that did not. */
+  completed: number
+  failed: number
+  /** Of the completed: those that presented the continuity token of an earlier visit. */
+  returning: number
+  durationMs: number
+  sessionsPerSecond: number
+  requestsPerSecond: number
+  acknowledgedBatches: number
+  /** Milliseconds from sending a request to the end of its answer. */
+  latency: Record<Endpoint, LatencySummary>
+  errors: { endpoint: string; code: string; count: number }[]
+  verification: Verification | null
+}
+
+export interface ReportInput {
+  seed: string
+  baseUrl: string
+  counts: { completed: number; failed: number; returning: number }
+  durationMs: number
+  recording: Recording
+  verification: Verification | null
+}
+
+/** Adds up what was recorded. Throughput is of the sending alone: reading back comes after it. */
+export function createReport({
+  seed,
+  baseUrl,
+  counts,
+  durationMs,
+  recording,
+  verification,
+}: ReportInput): SimulationReport {
+  const { open, batch, result, readback } = recording.durations
+  const perSecond = (count: number) => (durationMs > 0 ? Math.round((count / durationMs) * 10_000) / 10 : 0)
+  return {
+    seed,
+    baseUrl,
+    ...counts,
+    durationMs: Math.round(durationMs),
+    sessionsPerSecond: perSecond(counts.completed),
+    requestsPerSecond: perSecond(open.length + batch.length + result.length),
+    acknowledgedBatches: batch.length,
+    latency: {
+      open: summarize(open),
+      batch: summarize(batch),
+      result: summarize(result),
+      readback: summarize(readback),
+    },
+    errors: errorList(recording),
+    verification,
+  }
+}
+
+/** The errors by endpoint and code, the most frequent first. */
+function errorList({ errors }: Recording): SimulationReport['errors'] {
+  const list = Array.from(errors, ([key, count]) => {
+    const [endpoint = '', ...code] = key.split(' ')
+    return { endpoint, code: code.join(' '), count }
+  })
+  return list.sort((a, b) => b.count - a.count)
+}
+
+/** The report as text for a terminal. */
+export function formatReport(report: SimulationReport): string {
+  const { completed, failed, returning, durationMs, sessionsPerSecond, requestsPerSecond } = report
+  return [
+    `Seed ${report.seed}, ${report.baseUrl}`,
+    `${completed} sessions in ${(durationMs / 1000).toFixed(1)} s, ${failed} failed, ${returning} of returning visitors`,
+    `${sessionsPerSecond} sessions/s, ${requestsPerSecond} requests/s, ${report.acknowledgedBatches} batches acknowledged`,
+    '',
+    ...latencyLines(report.latency),
+    '',
+    ...errorLines(report.errors),
+    ...(report.verification ? ['', ...verificationLines(report.verification)] : []),
+  ].join('\n')
+}
+
+function latencyLines(latency: SimulationReport['latency']): string[] {
+  const rows = Object.entries(latency).filter(([, { count }]) => count > 0)
+  const cells = rows.map(([name, { count, p50, p95, p99, max }]) => [name, count, p50, p95, p99, max])
+  return [['ms', 'count', 'p50', 'p95', 'p99', 'max'], ...cells].map(alignRow)
+}
+
+function alignRow([name, ...numbers]: (string | number)[]): string {
+  return `${String(name).padEnd(10)}${numbers.map((value) => String(value).padStart(10)).join('')}`
+}
+
+function errorLines(errors: SimulationReport['errors']): string[] {
+  const total = errors.reduce((sum, { count }) => sum + count, 0)
+  return [`${total} errors`, ...errors.map(({ endpoint, code, count }) => `  ${count} ${endpoint} ${code}`)]
+}
+
+function verificationLines({ readable, unreadable, verdicts }: Verification): string[] {
+  const statuses = (counts: Record<string, number>) =>
+    Object.entries(counts)
+      .map(([status, count]) => `${count} ${status}`)
+      .join(', ')
+  return [
+    `${readable} sessions readable, ${unreadable.length} not`,
+    ...unreadable.slice(0, 10).map((id) => `  not readable: ${id}`),
+    ...Object.entries(verdicts).map(([actor, counts]) => `  ${actor.padEnd(12)}${statuses(counts)}`),
+  ]
+}

@@ -1,0 +1,113 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { CollectError } from '../../../infra/collect-protocol/client.ts'
+import { openAckFile } from './acks.ts'
+import { defaultMix, planSession, type TrafficMix } from './generate/plan.ts'
+import { createHttpClient } from './http.ts'
+import { countError, createRecording, type Recording } from './recorder.ts'
+import { createReport, type SimulationReport } from './report.ts'
+import { type SessionTarget, sendSession } from './session.ts'
+import { type SentSession, verifySessions } from './verify.ts'
+
+export interface SimulationOptions {
+  baseUrl: string
+  publishableKey: string
+  sessions: number
+  /** Sessions under way at once. */
+  concurrency: number
+  /** Sessions begun a second at most; undefined = as fast as they go. */
+  rate?: number | undefined
+  seed: string
+  mix?: TrafficMix
+  /** Given = every session is read back with this secret key at the end. */
+  verifyWith?: string | undefined
+  /** Given = a JSON line for each acknowledged body is written here. */
+  acksFile?: string | undefined
+  onProgress?: (finished: number) => void
+  /** Aborted = no further session begins; those under way end. */
+  signal?: AbortSignal
+}
+
+/** Sends synthetic sessions through the collect protocol and reports what happened. A failed session does not stop it. */
+export async function simulate(options: SimulationOptions): Promise<SimulationReport> {
+  const { baseUrl, publishableKey, concurrency, seed } = options
+  const http = createHttpClient({ connections: concurrency })
+  const acks = options.acksFile ? openAckFile(options.acksFile) : undefined
+  const recording = createRecording(acks?.write)
+  try {
+    const start = performance.now()
+    const sent = await sendAll({ baseUrl, publishableKey, http, recording }, options)
+    const durationMs = performance.now() - start
+    const read = { baseUrl, http, recording, concurrency }
+    const verification = options.verifyWith
+      ? await verifySessions(sent.sessions, { ...read, secretKey: options.verifyWith })
+      : null
+    const counts = { completed: sent.sessions.length, failed: sent.failed, returning: sent.returning }
+    return createReport({ seed, baseUrl, counts, durationMs, recording, verification })
+  } finally {
+    http.close()
+    await acks?.close()
+  }
+}
+
+/** Whether everything went well: no failed request, no failed session, nothing unreadable. */
+export function succeeded({ errors, failed, verification }: SimulationReport): boolean {
+  return errors.length === 0 && failed === 0 && (verification?.unreadable.length ?? 0) === 0
+}
+
+interface Sent {
+  sessions: SentSession[]
+  failed: number
+  returning: number
+}
+
+async function sendAll(target: SessionTarget, options: SimulationOptions): Promise<Sent> {
+  const sent: Sent = { sessions: [], failed: 0, returning: 0 }
+  const continuity = new Map<number, string>()
+  const indexes = Array(options.sessions).keys()
+  const start = performance.now()
+  const work = async () => {
+    for (const index of indexes) {
+      await pace(index, start, options)
+      if (options.signal?.aborted) return
+      await sendOne(index, { target, options, sent, continuity })
+      options.onProgress?.(sent.sessions.length + sent.failed)
+    }
+  }
+  await Promise.all(Array.from({ length: options.concurrency }, work))
+  return sent
+}
+
+/** Waits until session `index` is due, so that a slow answer now does not lower the rate later. */
+async function pace(index: number, start: number, { rate, signal }: SimulationOptions): Promise<void> {
+  if (!rate) return
+  const wait = start + (index * 1000) / rate - performance.now()
+  if (wait > 0) await delay(wait, undefined, signal ? { signal } : {}).catch(() => {})
+}
+
+interface SendState {
+  target: SessionTarget
+  options: SimulationOptions
+  sent: Sent
+  /** By visitor: what its last finished session was handed. */
+  continuity: Map<number, string>
+}
+
+async function sendOne(index: number, { target, options, sent, continuity }: SendState): Promise<void> {
+  const plan = planSession(options.seed, index, options.mix ?? defaultMix)
+  const presented = continuity.get(plan.visitor)
+  try {
+    const finished = await sendSession(plan, target, presented)
+    if (finished.continuity) continuity.set(plan.visitor, finished.continuity)
+    if (presented) sent.returning++
+    sent.sessions.push({ sessionId: finished.sessionId, actor: plan.actor })
+  } catch (error) {
+    sent.failed++
+    noteRefusal(target.recording, error)
+  }
+}
+
+/** A failed request is noted where it was sent; here it is an answer that the client did not accept. */
+function noteRefusal(recording: Recording, error: unknown): void {
+  if (!(error instanceof CollectError)) countError(recording, 'session', String(error))
+  else if (error.status === 200) countError(recording, 'session', error.code)
+}

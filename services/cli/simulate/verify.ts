@@ -1,0 +1,75 @@
+import { z } from 'zod'
+import type { Actor } from './generate/bots.ts'
+import type { HttpAnswer, HttpClient } from './http.ts'
+import { countError, type Recording, recorded } from './recorder.ts'
+
+export interface SentSession {
+  sessionId: string
+  actor: Actor
+}
+
+export interface Verification {
+  readable: number
+  /** Sessions that did not read back as their own, with a final decision. */
+  unreadable: string[]
+  /** What was decided, by what the session was driven by. */
+  verdicts: Record<string, Record<string, number>>
+}
+
+export interface VerifyOptions {
+  baseUrl: string
+  secretKey: string
+  http: HttpClient
+  recording: Recording
+  concurrency: number
+}
+
+const detail = z.object({
+  data: z.object({
+    id: z.string(),
+    decision: z.object({ automation_status: z.string(), decision_status: z.string() }),
+  }),
+})
+
+/** Reads every session back over REST. A hand-off was answered for each, so each must be there with a final decision. */
+export async function verifySessions(sessions: SentSession[], options: VerifyOptions): Promise<Verification> {
+  const verification: Verification = { readable: 0, unreadable: [], verdicts: {} }
+  const queue = sessions.values()
+  const work = async () => {
+    for (const session of queue) await verifyOne(session, options, verification)
+  }
+  await Promise.all(Array.from({ length: options.concurrency }, work))
+  return verification
+}
+
+async function verifyOne(
+  session: SentSession,
+  options: VerifyOptions,
+  verification: Verification,
+): Promise<void> {
+  const status = statusOf(session, await read(session, options))
+  if (!status) {
+    verification.unreadable.push(session.sessionId)
+    countError(options.recording, 'readback', 'not_readable')
+    return
+  }
+  verification.readable++
+  const counts = verification.verdicts[session.actor] ?? {}
+  verification.verdicts[session.actor] = { ...counts, [status]: (counts[status] ?? 0) + 1 }
+}
+
+/** The session's automation status, or undefined for an answer that is not this session with a final decision. */
+function statusOf(session: SentSession, answer: HttpAnswer | undefined): string | undefined {
+  if (answer?.status !== 200) return undefined
+  const { data } = detail.safeParse(JSON.parse(answer.body.toString())).data ?? {}
+  if (data?.id !== session.sessionId || data.decision.decision_status !== 'final') return undefined
+  return data.decision.automation_status
+}
+
+async function read({ sessionId }: SentSession, { baseUrl, secretKey, http, recording }: VerifyOptions) {
+  const headers = { Authorization: `Bearer ${secretKey}` }
+  const url = `${baseUrl}/v1/sessions/${sessionId}`
+  return recorded(recording, 'readback', () => http.request(url, { method: 'GET', headers })).catch(
+    () => undefined,
+  )
+}
