@@ -296,3 +296,5 @@ export const observationsSchema = z.object({
 export type Snapshot = z.infer<typeof snapshotSchema>
 export type Behavior = z.infer<typeof behaviorSchema>
 export type Observations = z.infer<typeof observationsSchema>
+/** What a client sends: a family of the snapshot that could not be collected is left out. */
+export type SentObservations = Omit<Observations, 'snapshot'> & { snapshot?: Partial<Snapshot> }

@@ -1,4 +1,4 @@
-import type { Observations } from '../../schemas/observations.ts'
+import type { SentObservations } from '../../schemas/observations.ts'
 import { type Bytes, fromBase64Url, utf8 } from './bytes.ts'
 import type { BatchAck, Handoff } from './client.ts'
 import { type ClientRandom, type DocumentKeys, sealBody, verifyResponse } from './client-crypto.ts'
@@ -23,14 +23,18 @@ export interface OpenDocument {
   nonce: string
 }
 
+/** Raw deflate (RFC 1951). */
+export type Deflate = (bytes: Bytes) => Bytes | Promise<Bytes>
+
 interface SenderOptions {
   transport: Transport
   random: ClientRandom
+  deflate: Deflate
   document: OpenDocument
 }
 
 /** Sends a document's bodies in order, one request in flight: each answer carries the next body's nonce. */
-export function createBodySender({ transport, random, document }: SenderOptions) {
+export function createBodySender({ transport, random, deflate, document }: SenderOptions) {
   let { nonce } = document
   let last: Promise<unknown> = Promise.resolve()
 
@@ -40,10 +44,10 @@ export function createBodySender({ transport, random, document }: SenderOptions)
     return mine
   }
 
-  async function post<T extends { nonce: string }>(kind: BodyKind, observations: Observations) {
+  async function post<T extends { nonce: string }>(kind: BodyKind, observations: SentObservations) {
     const { address, keys, publicKey } = document
     const seq = sequenceOf(nonce)
-    const plaintext = await deflateRaw(utf8(JSON.stringify(observations)))
+    const plaintext = await deflate(utf8(JSON.stringify(observations)))
     const iv = random(ivBytes)
     const body = sealBody({ key: keys.clientToServer, address, kind, seq, nonce, iv, plaintext })
     const headers = { [headerNames.clientKey]: publicKey, ...(kind === 'batches' ? seqHeader(seq) : {}) }
@@ -61,7 +65,7 @@ export function createBodySender({ transport, random, document }: SenderOptions)
   }
 
   return {
-    sendBatch: (observations: Observations): Promise<BatchAck> =>
+    sendBatch: (observations: SentObservations): Promise<BatchAck> =>
       inTurn(async () => {
         const { seq, answer } = await post<BatchResponse>('batches', observations)
         const { fingerprint, next } = answer
@@ -72,7 +76,7 @@ export function createBodySender({ transport, random, document }: SenderOptions)
         nonce = answer.nonce
         return { seq, intervalMs: next.intervalMs, ...(fingerprint ? { fingerprint } : {}) }
       }),
-    requestResult: (observations: Observations): Promise<Handoff> =>
+    requestResult: (observations: SentObservations): Promise<Handoff> =>
       inTurn(async () => {
         const { seq, answer } = await post<ResultResponse>('results', observations)
         check(resultText(answer, { seq, nonce: answer.nonce }), answer.integrity.responseHmac)
@@ -92,7 +96,8 @@ function sequenceOf(nonce: string): number {
   return new DataView(bytes.buffer).getUint32(0)
 }
 
-async function deflateRaw(bytes: Bytes): Promise<Bytes> {
+/** By the Compression Streams API. */
+export async function deflateRaw(bytes: Bytes): Promise<Bytes> {
   const stream = new Blob([bytes]).stream().pipeThrough(new CompressionStream('deflate-raw'))
   return new Uint8Array(await new Response(stream).arrayBuffer())
 }

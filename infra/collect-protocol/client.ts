@@ -1,5 +1,5 @@
-import type { Observations } from '../../schemas/observations.ts'
-import { createBodySender } from './client-bodies.ts'
+import type { SentObservations } from '../../schemas/observations.ts'
+import { createBodySender, type Deflate, deflateRaw } from './client-bodies.ts'
 import { type ClientRandom, createKeyPair, deriveDocumentKeys } from './client-crypto.ts'
 import { createTransport, type FetchLike, type RetryOptions } from './client-transport.ts'
 import { sessionsPath } from './constants.ts'
@@ -25,6 +25,8 @@ export interface CollectClientOptions {
   /** Further request headers, for clients that are not browsers (a browser sets its own Origin). */
   headers?: Record<string, string>
   retry?: RetryOptions
+  /** Replaces the platform's compression, which a page that is being left has no time to wait for. */
+  deflate?: Deflate
 }
 
 /** What an SDK needs from the open answer; keys and nonces stay inside the client. */
@@ -52,9 +54,9 @@ export interface CollectClient {
   /** Call once, before anything else. */
   open(): Promise<OpenedSession>
   /** The first batch of a document must carry the snapshot. */
-  sendBatch(observations: Observations): Promise<BatchAck>
+  sendBatch(observations: SentObservations): Promise<BatchAck>
   /** Sends what was observed since the last batch and asks for the sealed token. */
-  requestResult(observations: Observations): Promise<Handoff>
+  requestResult(observations: SentObservations): Promise<Handoff>
 }
 
 const systemRandom: ClientRandom = (size) => crypto.getRandomValues(new Uint8Array(size))
@@ -75,6 +77,7 @@ export function createCollectClient(options: CollectClientOptions): CollectClien
     const sender = createBodySender({
       transport,
       random,
+      deflate: options.deflate ?? deflateRaw,
       document: { address: session, keys, publicKey: keyPair.publicKey, nonce },
     })
     return { session, sender }

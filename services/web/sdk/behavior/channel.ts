@@ -1,0 +1,95 @@
+/** Count, mean and spread of numbers as they come, without keeping them (Welford's method). */
+export interface Spread {
+  add(value: number): void
+  count(): number
+  /** Null with no values. */
+  mean(): number | null
+  /** Of the sample; null with fewer than two values. */
+  deviation(): number | null
+}
+
+export function createSpread(): Spread {
+  let count = 0
+  let mean = 0
+  let squares = 0
+  return {
+    add(value) {
+      const delta = value - mean
+      mean += delta / ++count
+      squares += delta * (value - mean)
+    },
+    count: () => count,
+    mean: () => (count > 0 ? round(mean) : null),
+    deviation: () => (count > 1 ? round(Math.sqrt(squares / (count - 1))) : null),
+  }
+}
+
+/** Three decimals: enough to see machine-like regularity, and short to send. */
+export function round(value: number): number {
+  return Math.round(value * 1000) / 1000
+}
+
+export interface ChannelSummary {
+  events: number
+  untrusted: number
+  duration_ms: number | null
+  interval_mean: number | null
+  interval_std: number | null
+}
+
+/** What all kinds of input have in common: how many events, how regular, and whether the browser made them. */
+export function createChannel() {
+  let untrusted = 0
+  let events = 0
+  let first = 0
+  let last = 0
+  let intervals = createSpread()
+  return {
+    record({ isTrusted, timeStamp }: Event): void {
+      if (!isTrusted) untrusted++
+      if (events++ > 0) intervals.add(timeStamp - last)
+      else first = timeStamp
+      last = timeStamp
+    },
+    /** The summary since the last call. */
+    take(): ChannelSummary {
+      const summary = {
+        events,
+        untrusted,
+        duration_ms: events > 0 ? round(last - first) : null,
+        interval_mean: intervals.mean(),
+        interval_std: intervals.deviation(),
+      }
+      events = untrusted = 0
+      intervals = createSpread()
+      return summary
+    },
+  }
+}
+
+/** Follows one kind of input. Nothing that was typed, selected or copied is read, only when and how. */
+export interface Tracker<T> {
+  /** What happened since the last call. */
+  take(): T
+}
+
+export type Listen = <K extends keyof WindowEventMap>(
+  types: readonly K[],
+  listener: (event: WindowEventMap[K]) => void,
+) => void
+
+/** Listeners on the window that see events before the page, never delay them and never throw into it. */
+export function createListen(signal: AbortSignal): Listen {
+  return (types, listener) => {
+    for (const type of types) {
+      const guarded = (event: WindowEventMap[typeof type]) => {
+        try {
+          listener(event)
+        } catch {
+          // An observation is worth less than the page's own handling of the event.
+        }
+      }
+      window.addEventListener(type, guarded, { capture: true, passive: true, signal })
+    }
+  }
+}

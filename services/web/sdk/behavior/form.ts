@@ -1,0 +1,94 @@
+import type { Behavior } from '../../../../schemas/observations.ts'
+import { createChannel, type Listen, round, type Tracker } from './channel.ts'
+
+/** A key, paste, drop or composition this long ago, in milliseconds, no longer explains a change of text. */
+const causeMs = 1000
+/** Ways to change text from a menu, which need no key. */
+const menuInput = /^(history|deleteBy|insertFrom|insertReplacement|format)/
+
+/** How forms are filled in: order and timing only. No field's value, name or label is read. */
+export function trackForm(listen: Listen): Tracker<Behavior['form']> {
+  const channel = createChannel()
+  const firstFocus = new WeakMap<EventTarget, number>()
+  let counts = noCounts()
+  let timeToSubmit: number | null = null
+  let lastCause = Number.NEGATIVE_INFINITY
+
+  listen(['keydown', 'paste', 'drop', 'compositionupdate', 'compositionend'], (event) => {
+    lastCause = event.timeStamp
+  })
+  listen(['focusin'], (event) => {
+    const form = formOf(event.target)
+    if (!form) return
+    channel.record(event)
+    counts.focuses++
+    if (!firstFocus.has(form)) firstFocus.set(form, event.timeStamp)
+  })
+  listen(['input'], (event) => {
+    if (!isTextField(event.target)) return
+    channel.record(event)
+    if (isAutofilled(event)) counts.autofills++
+    else if (isSilent(event, lastCause)) counts.silent_changes++
+  })
+  listen(['change'], (event) => {
+    if (!formOf(event.target)) return
+    channel.record(event)
+    counts.changes++
+  })
+  listen(['submit'], (event) => {
+    channel.record(event)
+    counts.submits++
+    const focused = event.target && firstFocus.get(event.target)
+    timeToSubmit = round(event.timeStamp - (focused ?? 0))
+  })
+
+  return {
+    take() {
+      const summary = { ...channel.take(), ...counts, time_to_submit_ms: timeToSubmit }
+      counts = noCounts()
+      timeToSubmit = null
+      return summary
+    },
+  }
+}
+
+function noCounts() {
+  return { focuses: 0, changes: 0, submits: 0, silent_changes: 0, autofills: 0 }
+}
+
+/** The form of a field; a field without a form stands for itself. */
+function formOf(target: EventTarget | null): EventTarget | null {
+  const field =
+    target instanceof HTMLInputElement ||
+    target instanceof HTMLTextAreaElement ||
+    target instanceof HTMLSelectElement
+  return field ? (target.form ?? target) : null
+}
+
+function isTextField(target: EventTarget | null): boolean {
+  if (target instanceof HTMLTextAreaElement) return true
+  return (
+    target instanceof HTMLInputElement && /^(text|email|password|search|tel|url|number)$/.test(target.type)
+  )
+}
+
+function isSilent(event: Event, lastCause: number): boolean {
+  const inputType = event instanceof InputEvent ? event.inputType : ''
+  if (event.isTrusted && menuInput.test(inputType)) return false
+  return event.timeStamp - lastCause > causeMs
+}
+
+/** The browser's own autofill: a plain event, or a replacement, on a field that it marks. */
+function isAutofilled(event: Event): boolean {
+  const plain = !(event instanceof InputEvent) || event.inputType === 'insertReplacementText'
+  return event.isTrusted && plain && event.target instanceof Element && matches(event.target, ':autofill')
+}
+
+/** False for a selector that this browser does not know. */
+function matches(element: Element, selector: string): boolean {
+  try {
+    return element.matches(selector)
+  } catch {
+    return false
+  }
+}

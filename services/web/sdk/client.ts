@@ -1,0 +1,124 @@
+import { trackBehavior } from './behavior/behavior.ts'
+import { endsDocument, forgetSession, type LiveDocument, observations, openDocument } from './document.ts'
+import { createErrors } from './errors.ts'
+import { followPage } from './page.ts'
+import { createPageRequests } from './requests.ts'
+import { collectSnapshot } from './snapshot.ts'
+
+export interface Handoff {
+  sessionId: string
+  /** For your back end, which opens it with a secret key. Opaque here. */
+  sealedToken: string
+}
+
+export interface FingerprintReady {
+  ready: true
+  sessionId: string
+  /** Epoch milliseconds. */
+  timestamp: number
+}
+
+export interface TidegateClient {
+  /** Hands the session over. Calls that overlap share one hand-off; a later call makes a newer token. */
+  getSession(): Promise<Handoff>
+  /** Settles when the server has this page's snapshot. */
+  waitForFingerprint(): Promise<FingerprintReady>
+  /** Called with every failure, of the background too; returns how to stop. */
+  onError(listener: (error: Error) => void): () => void
+  /** Stops observing, sending and listening for good. */
+  destroy(): void
+}
+
+export interface ClientOptions {
+  publishableKey: string
+  endpoint: string
+  /** Called once, by destroy. */
+  onDestroy(): void
+}
+
+/** Observes this page and keeps its collect session. Never throws; what fails goes to `onError`. */
+export function createClient({ publishableKey, endpoint, onDestroy }: ClientOptions): TidegateClient {
+  const stopping = new AbortController()
+  const errors = createErrors()
+  const requests = createPageRequests()
+  const behavior = trackBehavior(stopping.signal)
+  const snapshot = collectSnapshot()
+  let current: Promise<LiveDocument> | undefined
+  let handoff: Promise<Handoff> | undefined
+
+  const open = () => openDocument({ endpoint, publishableKey, requests, snapshot })
+
+  function live(): Promise<LiveDocument> {
+    if (current) return current
+    const opening = restartOnce(open)
+    current = opening
+    // A failed opening is not remembered: the next use tries again.
+    opening.catch(() => {
+      if (current === opening) current = undefined
+    })
+    return opening
+  }
+
+  async function restartOnce<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      if (!endsDocument(error) || stopping.signal.aborted) throw error
+      forgetSession(publishableKey)
+      return work()
+    }
+  }
+
+  /** Runs `use` on the live document; when that turns out to be over, once more on a new session's. */
+  function withDocument<T>(use: (document: LiveDocument) => Promise<T>): Promise<T> {
+    return restartOnce(async () => {
+      const opening = live()
+      const document = await opening
+      if (stopping.signal.aborted) throw new Error('The Tidegate client was destroyed.')
+      try {
+        return await use(document)
+      } catch (error) {
+        if (endsDocument(error) && current === opening) current = undefined
+        throw error
+      }
+    })
+  }
+
+  async function flush(): Promise<number> {
+    const seen = behavior.take()
+    if (!seen) return (await live()).intervalMs
+    const body = observations({ behavior: seen })
+    return withDocument(async (document) => {
+      document.intervalMs = (await document.client.sendBatch(body)).intervalMs
+      return document.intervalMs
+    })
+  }
+
+  async function handOver(): Promise<Handoff> {
+    await live()
+    const seen = behavior.take()
+    const body = observations(seen ? { behavior: seen } : {})
+    return withDocument((document) => document.client.requestResult(body))
+  }
+
+  followPage({ flush, requests, report: errors.report, signal: stopping.signal })
+
+  return {
+    getSession() {
+      handoff ??= errors.watch(handOver()).finally(() => {
+        handoff = undefined
+      })
+      return handoff
+    },
+    async waitForFingerprint() {
+      const { sessionId, fingerprintAt } = await withDocument(async (document) => document)
+      return { ready: true, sessionId, timestamp: fingerprintAt }
+    },
+    onError: errors.listen,
+    destroy() {
+      if (stopping.signal.aborted) return
+      stopping.abort()
+      onDestroy()
+    },
+  }
+}

@@ -1,0 +1,54 @@
+import type { Snapshot } from '../../../../schemas/observations.ts'
+import { attempt, hashJson, within } from '../support.ts'
+
+type Audio = Snapshot['audio']
+
+/** How this device computes sound (nothing is played), and the voices it can speak with. */
+export async function collectAudio(): Promise<Audio> {
+  const [rendered, voices] = await Promise.all([within(500, render), within(350, loadVoices)])
+  const list = voices ?? attempt(() => speechSynthesis.getVoices())
+  return {
+    hash: rendered && attempt(() => hashJson(Array.from(rendered.getChannelData(0).subarray(4500)))),
+    sample_rate: rendered?.sampleRate ?? null,
+    channel_count: rendered?.numberOfChannels ?? null,
+    voice_count: list?.length ?? null,
+    local_voice_count: list?.filter((voice) => voice.localService).length ?? null,
+    default_voice_lang: list?.find((voice) => voice.default)?.lang ?? null,
+    noise_detected: rendered && attempt(() => hasNoise(rendered)),
+  }
+}
+
+function render(): Promise<AudioBuffer> {
+  const context = new OfflineAudioContext(1, 5000, 44100)
+  const oscillator = new OscillatorNode(context, { type: 'triangle', frequency: 10000 })
+  const compressor = new DynamicsCompressorNode(context, {
+    threshold: -50,
+    knee: 40,
+    ratio: 12,
+    attack: 0,
+    release: 0.25,
+  })
+  oscillator.connect(compressor).connect(context.destination)
+  oscillator.start(0)
+  return context.startRendering()
+}
+
+/** Two ways to read the same samples must agree; a tool that adds noise to one of them is seen here. */
+function hasNoise(buffer: AudioBuffer): boolean {
+  const copied = new Float32Array(buffer.length)
+  buffer.copyFromChannel(copied, 0)
+  const direct = buffer.getChannelData(0)
+  return copied.some((value, i) => value !== direct[i])
+}
+
+/** Voices arrive late in some browsers and never where there are none; the caller's time-out ends the wait. */
+function loadVoices(): Promise<SpeechSynthesisVoice[]> {
+  return new Promise((resolve) => {
+    const check = () => {
+      const voices = speechSynthesis.getVoices()
+      if (voices.length > 0) resolve(voices)
+      return voices.length > 0
+    }
+    if (!check()) speechSynthesis.addEventListener('voiceschanged', check, { once: true })
+  })
+}

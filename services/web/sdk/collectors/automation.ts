@@ -1,0 +1,99 @@
+import type { Snapshot } from '../../../../schemas/observations.ts'
+import { attempt, booleanOf, member, textOf } from '../support.ts'
+
+type Automation = Snapshot['automation']
+
+/** Globals that drivers leave in a page, by exact name: looser patterns also match wallets and page code. */
+const driverGlobals = [
+  '__webdriver_evaluate',
+  '__webdriver_script_function',
+  '__webdriver_script_func',
+  '__webdriver_script_fn',
+  '__webdriver_unwrapped',
+  '__driver_evaluate',
+  '__driver_unwrapped',
+  '__fxdriver_evaluate',
+  '__fxdriver_unwrapped',
+  '__selenium_evaluate',
+  '__selenium_unwrapped',
+  '__webdriverFunc',
+  '__lastWatirAlert',
+  '__lastWatirConfirm',
+  '__lastWatirPrompt',
+  '_Selenium_IDE_Recorder',
+  '_selenium',
+  'calledSelenium',
+  '$chrome_asyncScriptInfo',
+  '$cdc_asdjflasutopfhvcZLmcfl_',
+  '__$webdriverAsyncExecutor',
+  '__pwInitScripts',
+  '__playwright__binding__',
+  '__puppeteer_evaluation_script__',
+  '__nightmare',
+  '__phantomas',
+  '_phantom',
+  'callPhantom',
+  'domAutomation',
+  'domAutomationController',
+  'awesomium',
+  'CefSharp',
+  'RunPerfTest',
+  'fmget_targets',
+  'wdioElectron',
+]
+const chromedriverMarker = /^[a-z]{3}_.*_(Array|Promise|Symbol|Object|Proxy|JSON|Window)$/
+
+/** Marks of a driven browser in the main realm; the answers of other realms are added by the caller. */
+export function collectAutomation(): Omit<Automation, 'webdriver_iframe' | 'webdriver_worker'> {
+  return {
+    webdriver: attempt(() => booleanOf(navigator.webdriver)),
+    webdriver_own_property: attempt(
+      () => Object.getOwnPropertyDescriptor(navigator, 'webdriver') !== undefined,
+    ),
+    globals: attempt(findGlobals) ?? [],
+    document_attributes: attempt(findAttributes) ?? [],
+    cdp_runtime: attempt(consoleIsRead),
+    sequentum: attempt(() => /sequentum/i.test(String(member(window, 'external')))),
+    electron: attempt(isElectron),
+  }
+}
+
+function findGlobals(): string[] {
+  const known = driverGlobals.filter((name) => name in window || name in document)
+  const marked = Object.getOwnPropertyNames(window).filter((name) => chromedriverMarker.test(name))
+  return [...new Set([...known, ...marked])]
+}
+
+function findAttributes(): string[] {
+  const names = document.documentElement.getAttributeNames()
+  return names.filter((name) => /^(selenium|webdriver|driver)$/i.test(name))
+}
+
+/**
+ * Whether something reads what is logged to the console as it is logged: developer tools, or a driver that
+ * has enabled the Runtime domain. Readers walk an object's prototype, which the proxy notices.
+ */
+function consoleIsRead(): boolean {
+  let read = false
+  const trap = new Proxy(
+    {},
+    {
+      ownKeys: () => {
+        read = true
+        return []
+      },
+    },
+  )
+  console.debug(Object.create(trap))
+  return read
+}
+
+function isElectron(): boolean {
+  const process = member(window, 'process')
+  const electron = member(member(process, 'versions'), 'electron')
+  return (
+    textOf(electron) !== null ||
+    member(process, 'type') === 'renderer' ||
+    /Electron\//.test(navigator.userAgent)
+  )
+}

@@ -1,0 +1,97 @@
+import type { Snapshot } from '../../../../schemas/observations.ts'
+import { attempt, hashBytes, hashJson } from '../support.ts'
+
+export type Drawing = CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D
+
+/** How this device draws shapes and text, and whether something changes the pixels on the way back. */
+export function collectCanvas(): Snapshot['canvas'] {
+  const geometry = pixels(createDrawing(122, 110), drawGeometry)
+  const text = pixels(createDrawing(240, 60), drawText)
+  return {
+    hash: geometry && text ? hashJson([hashBytes(geometry), hashBytes(text)]) : null,
+    geometry_hash: geometry && hashBytes(geometry),
+    text_hash: text && hashBytes(text),
+    winding: attempt(supportsWinding),
+    noise_detected: attempt(hasNoise),
+    offscreen_consistent: attempt(() => offscreenConsistent(geometry)),
+  }
+}
+
+/** A 2D context that reads back from memory, so that its pixels do not depend on the graphics driver's mood. */
+export function createDrawing(width: number, height: number): CanvasRenderingContext2D | null {
+  return attempt(() => {
+    const canvas = document.createElement('canvas')
+    canvas.width = width
+    canvas.height = height
+    return canvas.getContext('2d', { willReadFrequently: true })
+  })
+}
+
+/** The RGBA bytes after `draw`; null without a context. */
+export function pixels(context: Drawing | null, draw: (context: Drawing) => void): Uint8Array | null {
+  return attempt(() => {
+    if (!context) return null
+    draw(context)
+    const { width, height } = context.canvas
+    return new Uint8Array(context.getImageData(0, 0, width, height).data.buffer)
+  })
+}
+
+function drawGeometry(context: Drawing): void {
+  context.globalCompositeOperation = 'multiply'
+  for (const [color, x, y] of [
+    ['#f2f', 40, 40],
+    ['#2ff', 80, 40],
+    ['#ff2', 60, 80],
+  ] as const) {
+    context.fillStyle = color
+    context.beginPath()
+    context.arc(x, y, 40, 0, Math.PI * 2, true)
+    context.closePath()
+    context.fill()
+  }
+  context.fillStyle = '#f9c'
+  context.arc(60, 60, 60, 0, Math.PI * 2, true)
+  context.arc(60, 60, 20, 0, Math.PI * 2, true)
+  context.fill('evenodd')
+}
+
+function drawText(context: Drawing): void {
+  context.textBaseline = 'alphabetic'
+  context.fillStyle = '#f60'
+  context.fillRect(100, 1, 62, 20)
+  context.fillStyle = '#069'
+  context.font = '11pt "Times New Roman"'
+  const text = `Cwm fjordbank ${String.fromCharCode(55357, 56835)} gly`
+  context.fillText(text, 2, 15)
+  context.fillStyle = 'rgba(102, 204, 0, 0.2)'
+  context.font = '18pt Arial'
+  context.fillText(text, 4, 45)
+}
+
+function supportsWinding(): boolean {
+  const context = createDrawing(1, 1)
+  if (!context) throw new Error('no 2d context')
+  context.rect(0, 0, 10, 10)
+  context.rect(2, 2, 6, 6)
+  return !context.isPointInPath(5, 5, 'evenodd')
+}
+
+/** A solid square must read back as drawn and an untouched canvas as transparent; noise changes some of them. */
+function hasNoise(): boolean {
+  const filled = pixels(createDrawing(16, 16), (context) => {
+    context.fillStyle = 'rgb(13, 107, 201)'
+    context.fillRect(0, 0, 16, 16)
+  })
+  const empty = pixels(createDrawing(16, 16), () => {})
+  if (!filled || !empty) throw new Error('no 2d context')
+  const expected = [13, 107, 201, 255]
+  return filled.some((value, i) => value !== expected[i % 4]) || empty.some((value) => value !== 0)
+}
+
+function offscreenConsistent(geometry: Uint8Array | null): boolean | null {
+  if (!geometry || typeof OffscreenCanvas !== 'function') return null
+  const context = new OffscreenCanvas(122, 110).getContext('2d', { willReadFrequently: true })
+  const offscreen = pixels(context, drawGeometry)
+  return offscreen && hashBytes(offscreen) === hashBytes(geometry)
+}

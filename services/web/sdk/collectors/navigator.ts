@@ -1,0 +1,96 @@
+import type { Snapshot } from '../../../../schemas/observations.ts'
+import { attempt, booleanOf, member, numberOf, textOf, within } from '../support.ts'
+
+type Navigator_ = Snapshot['navigator']
+type ClientHints = Pick<
+  Navigator_,
+  | 'brands'
+  | 'ua_data_platform'
+  | 'ua_data_platform_version'
+  | 'ua_data_architecture'
+  | 'ua_data_model'
+  | 'ua_data_mobile'
+  | 'ua_full_version'
+>
+
+const highEntropy = ['architecture', 'fullVersionList', 'model', 'platform', 'platformVersion']
+
+/** What the browser says about itself by `navigator`, and by client hints where it has them. */
+export async function collectNavigator(): Promise<Navigator_> {
+  return { ...identity(), ...hardware(), ...plugins(), ...(await clientHints()) }
+}
+
+function identity() {
+  return {
+    user_agent: attempt(() => navigator.userAgent),
+    app_version: attempt(() => textOf(member(navigator, 'appVersion'))),
+    platform: attempt(() => textOf(member(navigator, 'platform'))),
+    vendor: attempt(() => textOf(member(navigator, 'vendor'))),
+    product_sub: attempt(() => textOf(member(navigator, 'productSub'))),
+    language: attempt(() => navigator.language),
+    languages: attempt(() => [...navigator.languages]) ?? [],
+    cookie_enabled: attempt(() => navigator.cookieEnabled),
+    pdf_viewer_enabled: attempt(() => navigator.pdfViewerEnabled),
+  }
+}
+
+function hardware() {
+  return {
+    hardware_concurrency: attempt(() => navigator.hardwareConcurrency),
+    device_memory: attempt(() => numberOf(member(navigator, 'deviceMemory'))),
+    max_touch_points: attempt(() => navigator.maxTouchPoints),
+    connection_rtt: attempt(() => numberOf(member(member(navigator, 'connection'), 'rtt'))),
+  }
+}
+
+function plugins() {
+  return {
+    plugins: attempt(() => Array.from(navigator.plugins, (plugin) => plugin.name)) ?? [],
+    mime_types_count: attempt(() => navigator.mimeTypes.length),
+    plugins_genuine: attempt(pluginsGenuine),
+  }
+}
+
+/** A faked list fails at the prototypes, at the back reference from a MIME type, or at the 32-bit index wrap. */
+function pluginsGenuine(): boolean {
+  const list = navigator.plugins
+  const prototypes = list instanceof PluginArray && navigator.mimeTypes instanceof MimeTypeArray
+  const first = list[0]
+  if (!prototypes || !first) return prototypes
+  const wrapped = list.item(4294967296) === first
+  return wrapped && first[0]?.enabledPlugin === first
+}
+
+async function clientHints(): Promise<ClientHints> {
+  const data = attempt(() => member(navigator, 'userAgentData'))
+  const detail = data ? await within(300, () => highEntropyValues(data)) : null
+  return {
+    brands: brandsOf(member(data, 'brands')),
+    ua_data_mobile: booleanOf(member(data, 'mobile')),
+    ua_data_platform: textOf(member(data, 'platform')),
+    ua_data_platform_version: textOf(member(detail, 'platformVersion')),
+    ua_data_architecture: textOf(member(detail, 'architecture')),
+    ua_data_model: textOf(member(detail, 'model')),
+    ua_full_version: fullVersion(brandsOf(member(detail, 'fullVersionList'))),
+  }
+}
+
+async function highEntropyValues(data: unknown): Promise<unknown> {
+  const read = member(data, 'getHighEntropyValues')
+  return typeof read === 'function' ? Reflect.apply(read, data, [highEntropy]) : null
+}
+
+function brandsOf(list: unknown): Navigator_['brands'] {
+  if (!Array.isArray(list)) return []
+  return list.map((item) => ({
+    brand: textOf(member(item, 'brand')),
+    version: textOf(member(item, 'version')),
+  }))
+}
+
+/** The version of the most specific brand: not the deliberately odd one, and not plain Chromium if it can be avoided. */
+function fullVersion(brands: Navigator_['brands']): string | null {
+  const real = brands.filter(({ brand }) => !/not.?a.?brand/i.test(brand?.replace(/[^a-z]/gi, '') ?? ''))
+  const chosen = real.find(({ brand }) => brand !== 'Chromium') ?? real[0]
+  return chosen?.version ?? null
+}

@@ -1,0 +1,113 @@
+import type { Snapshot } from '../../../../schemas/observations.ts'
+import { attempt, member } from '../support.ts'
+
+type Tamper = Snapshot['tamper']
+
+/** Getters and methods that hiding tools replace, by the interface that owns them. */
+const watched: [string, string[]][] = [
+  [
+    'Navigator',
+    ['webdriver', 'userAgent', 'platform', 'vendor', 'plugins', 'mimeTypes', 'language', 'languages'],
+  ],
+  ['Navigator', ['hardwareConcurrency', 'deviceMemory', 'maxTouchPoints', 'permissions', 'connection']],
+  ['Permissions', ['query']],
+  ['Screen', ['width', 'height', 'availWidth', 'availHeight', 'colorDepth']],
+  ['HTMLCanvasElement', ['toDataURL', 'toBlob', 'getContext']],
+  ['CanvasRenderingContext2D', ['getImageData', 'measureText', 'fillText']],
+  ['WebGLRenderingContext', ['getParameter', 'getExtension']],
+  ['WebGL2RenderingContext', ['getParameter']],
+  ['AudioBuffer', ['getChannelData', 'copyFromChannel']],
+  ['Date', ['getTimezoneOffset']],
+  ['Function', ['toString']],
+  ['Element', ['getBoundingClientRect', 'attachShadow']],
+  ['HTMLIFrameElement', ['contentWindow']],
+  ['HTMLMediaElement', ['canPlayType']],
+  ['MediaDevices', ['enumerateDevices']],
+  ['SpeechSynthesis', ['getVoices']],
+]
+
+/** Signs that APIs answer something else than the browser would; the graphics answer is added by the caller. */
+export async function collectTamper(): Promise<Omit<Tamper, 'webgl_parameter_mismatch'>> {
+  return {
+    patched_functions: attempt(patchedFunctions) ?? [],
+    navigator_own_properties: attempt(() => Object.getOwnPropertyNames(navigator)) ?? [],
+    iframe_srcdoc_proxy: attempt(detachedFrameHasWindow),
+    chrome_runtime_faked: attempt(chromeRuntimeFaked),
+    timezone_mismatch: attempt(timezoneContradicts),
+    brave: attempt(() => member(navigator, 'brave') !== undefined),
+    timer_precision_reduced: attempt(timerIsCoarse),
+  }
+}
+
+function patchedFunctions(): string[] {
+  return watched.flatMap(([owner, names]) => {
+    const prototype = member(member(window, owner), 'prototype')
+    if (typeof prototype !== 'object' && typeof prototype !== 'function') return []
+    return names.filter((name) => isPatched(prototype, name)).map((name) => label(owner, name))
+  })
+}
+
+function label(owner: string, name: string): string {
+  return owner === 'Navigator' ? `navigator.${name}` : `${owner}.${name}`
+}
+
+function isPatched(prototype: object | null, name: string): boolean {
+  const descriptor = prototype && Object.getOwnPropertyDescriptor(prototype, name)
+  if (!descriptor) return false
+  const code: unknown = descriptor.get ?? descriptor.value
+  // A data property where the platform has a getter is itself a replacement.
+  return typeof code !== 'function' || !looksNative(code, name)
+}
+
+/** Native source text with the right name (a proxied function loses it) and no properties of a script function. */
+function looksNative(code: object, name: string): boolean {
+  const source = Function.prototype.toString.call(code)
+  const native = /^function (?:get )?([\w$]*)\(\)\s*\{\s*\[native code\]\s*\}$/.exec(source.trim())
+  const own = Object.getOwnPropertyNames(code)
+  return native?.[1] === name && !own.includes('prototype') && !own.includes('arguments')
+}
+
+/** A frame that is not in the document has no window, except where a tool answers for it. */
+function detachedFrameHasWindow(): boolean {
+  const frame = document.createElement('iframe')
+  frame.srcdoc = '.'
+  return frame.contentWindow !== null
+}
+
+/** Native extension functions cannot be constructed and have no prototype; imitations often are and do. */
+function chromeRuntimeFaked(): boolean | null {
+  const runtime = member(member(window, 'chrome'), 'runtime')
+  if (runtime === undefined) return member(window, 'chrome') === undefined ? null : false
+  return ['sendMessage', 'connect'].some((name) => {
+    const code = member(runtime, name)
+    return typeof code === 'function' && Object.hasOwn(code, 'prototype')
+  })
+}
+
+/** The offset by Date against the wall clock of the zone that Intl names. */
+function timezoneContradicts(): boolean {
+  const now = new Date(Math.floor(Date.now() / 60_000) * 60_000)
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
+  const parts = new Intl.DateTimeFormat('en-US', {
+    timeZone: zone,
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+  }).formatToParts(now)
+  const part = (type: string) => Number(parts.find((item) => item.type === type)?.value)
+  const wall = Date.UTC(part('year'), part('month') - 1, part('day'), part('hour'), part('minute'))
+  return Math.round((now.getTime() - wall) / 60_000) !== now.getTimezoneOffset()
+}
+
+/** Privacy modes round the clock to 1 ms or far more; browsers otherwise show steps of 0.1 ms or finer. */
+function timerIsCoarse(): boolean {
+  const start = performance.now()
+  for (let i = 0; i < 20_000; i++) {
+    const elapsed = performance.now() - start
+    if (elapsed > 0) return elapsed >= 0.9 && Number.isInteger(Math.round(elapsed * 1000) / 1000)
+  }
+  return true
+}

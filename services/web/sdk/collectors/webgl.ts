@@ -1,0 +1,121 @@
+import type { Snapshot } from '../../../../schemas/observations.ts'
+import { attempt, hashJson, textOf } from '../support.ts'
+
+type WebGl = Snapshot['webgl']
+type Context = WebGLRenderingContext | WebGL2RenderingContext
+
+const precisions = ['LOW_FLOAT', 'MEDIUM_FLOAT', 'HIGH_FLOAT', 'LOW_INT', 'MEDIUM_INT', 'HIGH_INT'] as const
+/** Limits that WebGL 1 and 2 both report, from the same driver. */
+const mirrored = [
+  'MAX_TEXTURE_SIZE',
+  'MAX_RENDERBUFFER_SIZE',
+  'MAX_VIEWPORT_DIMS',
+  'MAX_VERTEX_ATTRIBS',
+] as const
+
+/** The graphics stack by WebGL, and whether its two versions contradict each other. */
+export function collectWebGl(): { webgl: WebGl; mismatch: boolean | null } | null {
+  const context = createContext('webgl')
+  if (!context) return null
+  try {
+    return { webgl: describe(context), mismatch: attempt(() => contradicts(context)) }
+  } finally {
+    release(context)
+  }
+}
+
+/** The unmasked renderer's name of a fresh context, for comparison between realms. */
+export function rendererName(context: Context | null): string | null {
+  return context && unmasked(context, 'UNMASKED_RENDERER_WEBGL', context.RENDERER)
+}
+
+export function createContext(kind: 'webgl' | 'webgl2', owner: Document = document): Context | null {
+  return attempt(() => {
+    const canvas = owner.createElement('canvas')
+    canvas.width = canvas.height = 16
+    return kind === 'webgl' ? canvas.getContext('webgl') : canvas.getContext('webgl2')
+  })
+}
+
+/** Browsers allow about 16 live contexts a page; an abandoned one could cost the page one of its own. */
+export function release(context: Context | null): void {
+  attempt(() => context?.getExtension('WEBGL_lose_context')?.loseContext())
+}
+
+function describe(context: Context): WebGl {
+  return {
+    vendor: unmasked(context, 'UNMASKED_VENDOR_WEBGL', context.VENDOR),
+    renderer: rendererName(context),
+    version: attempt(() => textOf(context.getParameter(context.VERSION))),
+    shading_language_version: attempt(() => textOf(context.getParameter(context.SHADING_LANGUAGE_VERSION))),
+    parameters_hash: attempt(() => hashJson(parameters(context, context))),
+    extensions_hash: attempt(() => hashJson(context.getSupportedExtensions())),
+    extension_parameters_hash: attempt(() => hashJson(extensionParameters(context))),
+    shader_precision_hash: attempt(() => hashJson(shaderPrecisions(context))),
+  }
+}
+
+function unmasked(
+  context: Context,
+  name: 'UNMASKED_VENDOR_WEBGL' | 'UNMASKED_RENDERER_WEBGL',
+  plain: number,
+) {
+  return attempt(() => {
+    const extension = context.getExtension('WEBGL_debug_renderer_info')
+    return textOf(context.getParameter(extension ? extension[name] : plain))
+  })
+}
+
+function parameters(context: Context, names: object): [string, unknown][] {
+  return constants(names)
+    .map(([name, value]): [string, unknown] => [name, plain(context.getParameter(value))])
+    .filter(([, value]) => value !== null)
+}
+
+function extensionParameters(context: Context): [string, unknown][] {
+  const extensions = context.getSupportedExtensions() ?? []
+  return extensions.flatMap((name) => {
+    const extension: unknown = context.getExtension(name)
+    return name !== 'WEBGL_lose_context' && typeof extension === 'object' && extension
+      ? parameters(context, extension)
+      : []
+  })
+}
+
+/** Limits and capabilities only: what describes the device rather than the state of this context. */
+function constants(names: object): [string, number][] {
+  const found: [string, number][] = []
+  for (const name in names) {
+    const value: unknown = Reflect.get(names, name)
+    if (
+      typeof value === 'number' &&
+      /^(MAX|ALIASED|SUBPIXEL|UNMASKED|[A-Z]+_BITS|RENDERER|VENDOR)/.test(name)
+    )
+      found.push([name, value])
+  }
+  return found
+}
+
+function plain(value: unknown): unknown {
+  if (value instanceof Int32Array || value instanceof Float32Array || value instanceof Uint32Array)
+    return Array.from(value)
+  return typeof value === 'object' ? null : value
+}
+
+function shaderPrecisions(context: Context): (number | undefined)[][] {
+  return [context.VERTEX_SHADER, context.FRAGMENT_SHADER].flatMap((shader) =>
+    precisions.map((name) => {
+      const format = context.getShaderPrecisionFormat(shader, context[name])
+      return [format?.rangeMin, format?.rangeMax, format?.precision]
+    }),
+  )
+}
+
+function contradicts(context: Context): boolean | null {
+  const second = createContext('webgl2')
+  if (!second) return null
+  const limits = (of: Context) => hashJson(mirrored.map((name) => plain(of.getParameter(of[name]))))
+  const differ = limits(context) !== limits(second) || rendererName(context) !== rendererName(second)
+  release(second)
+  return differ
+}

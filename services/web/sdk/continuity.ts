@@ -1,0 +1,96 @@
+import { attempt, within } from './support.ts'
+
+/** What the browser keeps between visits, so that the next session belongs to the same visitor. */
+export interface Continuity {
+  /** Of this tab's session, if it has one. */
+  resumeToken: string | undefined
+  /** `fingerprint.state.id` of an earlier session of this browser. */
+  stateId: string | undefined
+}
+
+const resumeKey = (publishableKey: string) => `tidegate:resume:${publishableKey}`
+const scopeKey = (publishableKey: string) => `tidegate:scope:${publishableKey}`
+const idPrefix = 'tidegate:id:'
+const idKey = (scope: string) => `${idPrefix}${scope}`
+
+/** What is known before a session is opened. */
+export async function loadContinuity(publishableKey: string): Promise<Continuity> {
+  const resumeToken = attempt(() => sessionStorage.getItem(resumeKey(publishableKey))) ?? undefined
+  const scope = await readBoth(scopeKey(publishableKey))
+  // A new key of a known organization has no scope yet; a foreign id is ignored by the server.
+  const stateId = scope ? await readBoth(idKey(scope)) : attempt(anyStateId)
+  return { resumeToken, stateId: stateId ?? undefined }
+}
+
+/** Keeps the token for this tab only: a reload is the same session, a new tab is not. */
+export function keepResumeToken(publishableKey: string, token: string): void {
+  attempt(() => sessionStorage.setItem(resumeKey(publishableKey), token))
+}
+
+/** Forgets this tab's session, which the server has ended. */
+export function dropResumeToken(publishableKey: string): void {
+  attempt(() => sessionStorage.removeItem(resumeKey(publishableKey)))
+}
+
+interface StateId {
+  publishableKey: string
+  /** `continuityScope` of the session: keys of one organization and environment share a visitor. */
+  scope: string
+  id: string
+}
+
+/** Keeps the id in both stores, because browsers and people clear them separately. */
+export async function keepStateId({ publishableKey, scope, id }: StateId): Promise<void> {
+  const entries: [string, string][] = [
+    [scopeKey(publishableKey), scope],
+    [idKey(scope), id],
+  ]
+  for (const [key, value] of entries) {
+    attempt(() => localStorage.setItem(key, value))
+    await within(500, () => writeDatabase(key, value))
+  }
+}
+
+async function readBoth(key: string): Promise<string | null> {
+  const local = attempt(() => localStorage.getItem(key))
+  return local ?? (await within(300, () => readDatabase(key)))
+}
+
+function anyStateId(): string | null {
+  const keys = Array.from({ length: localStorage.length }, (_, i) => localStorage.key(i))
+  const first = keys.find((key) => key?.startsWith(idPrefix))
+  return first ? localStorage.getItem(first) : null
+}
+
+async function readDatabase(key: string): Promise<string | null> {
+  const value = await inStore('readonly', (store) => store.get(key))
+  return typeof value === 'string' ? value : null
+}
+
+async function writeDatabase(key: string, value: string): Promise<void> {
+  await inStore('readwrite', (store) => store.put(value, key))
+}
+
+async function inStore(
+  mode: IDBTransactionMode,
+  use: (store: IDBObjectStore) => IDBRequest,
+): Promise<unknown> {
+  const opening = indexedDB.open('tidegate', 1)
+  opening.onupgradeneeded = () => opening.result.createObjectStore('continuity')
+  await settled(opening)
+  const database = opening.result
+  try {
+    const request = use(database.transaction('continuity', mode).objectStore('continuity'))
+    await settled(request)
+    return request.result
+  } finally {
+    database.close()
+  }
+}
+
+function settled(request: IDBRequest): Promise<void> {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve()
+    request.onerror = () => reject(request.error)
+  })
+}

@@ -1,0 +1,76 @@
+import {
+  type CollectClient,
+  CollectError,
+  createCollectClient,
+  type Fingerprint,
+} from '../../../infra/collect-protocol/client.ts'
+import type { SentObservations } from '../../../schemas/observations.ts'
+import { answerChallenges } from './collectors/challenge.ts'
+import { dropResumeToken, keepResumeToken, keepStateId, loadContinuity } from './continuity.ts'
+import type { PageRequests } from './requests.ts'
+import type { CollectedSnapshot } from './snapshot.ts'
+import { sdkVersion } from './version.ts'
+
+/** One document of a session, its snapshot delivered. */
+export interface LiveDocument {
+  sessionId: string
+  client: CollectClient
+  /** When the server had the snapshot, epoch milliseconds. */
+  fingerprintAt: number
+  /** Milliseconds until the next batch, as the server last named it. */
+  intervalMs: number
+}
+
+export interface DocumentOptions {
+  endpoint: string
+  publishableKey: string
+  requests: PageRequests
+  /** Collected once a page; a restarted session sends it again with fresh proofs. */
+  snapshot: Promise<CollectedSnapshot>
+}
+
+/** Opens a document (of this tab's session while that lasts) and delivers the snapshot. Throws CollectError. */
+export async function openDocument(options: DocumentOptions): Promise<LiveDocument> {
+  const { publishableKey, endpoint, requests } = options
+  const { resumeToken, stateId } = await loadContinuity(publishableKey)
+  const client = createCollectClient({
+    endpoint,
+    publishableKey,
+    fetch: requests.fetch,
+    deflate: requests.deflate,
+    sdk: { name: 'tidegate-web', version: sdkVersion, platform: 'web' },
+    page: { url: location.href, referrer: document.referrer || null },
+    ...(resumeToken ? { resumeToken } : {}),
+    ...(stateId ? { continuity: stateId } : {}),
+  })
+  const opened = await client.open()
+  keepResumeToken(publishableKey, opened.resumeToken)
+  const snapshot = { ...(await options.snapshot), proofs: answerChallenges(opened) }
+  const ack = await client.sendBatch(observations({ snapshot }))
+  const { sessionId, continuityScope: scope } = opened
+  if (ack.fingerprint) await keepStateId({ publishableKey, scope, id: ack.fingerprint.state.id })
+  return { sessionId, client, fingerprintAt: timeOf(ack.fingerprint), intervalMs: ack.intervalMs }
+}
+
+/** Makes the next document a new session. */
+export function forgetSession(publishableKey: string): void {
+  dropResumeToken(publishableKey)
+}
+
+/** Whether `error` says that the document is over, so that only a new session can go on. */
+export function endsDocument(error: unknown): boolean {
+  if (!(error instanceof CollectError)) return false
+  // Out of sequence = the server has seen a body whose answer never came; its nonce is lost with it.
+  return (
+    error.nextAction === 'new_session' || error.status === 410 || error.code === 'session.sequence_mismatch'
+  )
+}
+
+/** A body of this moment, by the page's monotonic clock. */
+export function observations(parts: Pick<SentObservations, 'snapshot' | 'behavior'>): SentObservations {
+  return { version: 1, elapsed_ms: Math.round(performance.now()), ...parts }
+}
+
+function timeOf(fingerprint: Fingerprint | undefined): number {
+  return fingerprint?.timestamp ?? Date.now()
+}

@@ -1,0 +1,75 @@
+import { sha256 } from '@noble/hashes/sha2.js'
+import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
+
+/** What `read` gives, or null when it throws or there is nothing: one blocked API costs one value. */
+export function attempt<T>(read: () => T): NonNullable<T> | null {
+  try {
+    return read() ?? null
+  } catch {
+    return null
+  }
+}
+
+/** Settles within `ms`: the value, or null when it is late or fails. */
+export function within<T>(ms: number, work: () => Promise<T> | T): Promise<T | null> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(null), ms)
+    const settle = (value: T | null) => {
+      clearTimeout(timer)
+      resolve(value)
+    }
+    Promise.resolve()
+      .then(work)
+      .then(settle, () => settle(null))
+  })
+}
+
+/** The first 128 bits of SHA-256, hex: short enough to send, long enough never to collide by chance. */
+export function hashText(text: string): string {
+  return hashBytes(utf8ToBytes(text))
+}
+
+/** As hashText, for bytes such as pixels. */
+export function hashBytes(bytes: Uint8Array): string {
+  return bytesToHex(sha256(bytes)).slice(0, 32)
+}
+
+/** As hashText, for any value that JSON can hold. */
+export function hashJson(value: unknown): string {
+  return hashText(JSON.stringify(value) ?? '')
+}
+
+/** Waits for a moment in which the page has nothing better to do, at most 100 ms. */
+export function idle(): Promise<void> {
+  return new Promise((resolve) => {
+    if (typeof requestIdleCallback === 'function') requestIdleCallback(() => resolve(), { timeout: 100 })
+    else setTimeout(resolve, 0)
+  })
+}
+
+/** A member of an object that the type does not promise, such as a vendor's own property; undefined when absent. */
+export function member(target: unknown, name: string): unknown {
+  return (typeof target === 'object' && target !== null) || typeof target === 'function'
+    ? Reflect.get(target, name)
+    : undefined
+}
+
+/** Text, or null for anything else. */
+export function textOf(value: unknown): string | null {
+  return typeof value === 'string' ? value : null
+}
+
+/** A finite number, or null for anything else. */
+export function numberOf(value: unknown): number | null {
+  return typeof value === 'number' && Number.isFinite(value) ? value : null
+}
+
+/** A boolean, or null for anything else. */
+export function booleanOf(value: unknown): boolean | null {
+  return typeof value === 'boolean' ? value : null
+}
+
+/** The texts of a list-like value; empty for anything else. */
+export function textsOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
+}
