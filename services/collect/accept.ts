@@ -1,0 +1,144 @@
+import { createDecipheriv, createHmac, hash } from 'node:crypto'
+import type { BodyKind } from '../../infra/collect-protocol/constants.ts'
+import { decodeFrame, type Frame } from '../../infra/collect-protocol/frame.ts'
+import { ApiError, invalidField } from '../../infra/http/errors.ts'
+import type { AcceptedBody, DocumentState } from './documents.ts'
+import { issueNonce, maxSeq, readNonce } from './nonce.ts'
+
+export interface IncomingBody {
+  kind: BodyKind
+  body: Buffer
+  /** X-Batch-Seq; a results body has none. */
+  claimedSeq: number | undefined
+}
+
+/** A body whose order and tag are right. */
+export interface OpenedBody {
+  seq: number
+  bodyHash: string
+  /** Raw-deflated JSON as the client says; not looked into here. */
+  payload: Buffer
+  receivedAt: number
+}
+
+interface AcceptOptions {
+  now: number
+  /** Stores the body; the bytes are acknowledged only after this resolves. */
+  store: (opened: OpenedBody) => Promise<unknown>
+  /** Makes the JSON answer once the body is stored. */
+  answer: (opened: OpenedBody) => Promise<string> | string
+}
+
+/**
+ * Takes the next body of a document: its nonce names the sequence number. The last body again is answered as
+ * before; anything older, or another body under a number already taken, is refused.
+ */
+export function acceptBody(
+  state: DocumentState,
+  incoming: IncomingBody,
+  options: AcceptOptions,
+): Promise<string> {
+  const frame = readFrame(incoming.body)
+  const seq = checkSequence(state, frame, incoming)
+  const bodyHash = hash('sha256', incoming.body, 'hex')
+  const { last } = state
+  if (last && seq <= last.seq) return repeated(last, { kind: incoming.kind, seq, bodyHash })
+  const payload = decrypt(state, frame, { kind: incoming.kind, seq })
+  return take(state, { kind: incoming.kind, seq, bodyHash, payload, receivedAt: options.now }, options)
+}
+
+async function take(
+  state: DocumentState,
+  { kind, ...opened }: OpenedBody & { kind: BodyKind },
+  { store, answer }: AcceptOptions,
+): Promise<string> {
+  const previous = state.last
+  const answerAgain = async () => answer(opened)
+  const accepted: AcceptedBody = {
+    kind,
+    seq: opened.seq,
+    bodyHash: opened.bodyHash,
+    answer: store(opened).then(answerAgain, (error) => {
+      // Not acknowledged, so the same bytes may come again.
+      if (state.last === accepted) state.last = previous
+      throw error
+    }),
+    answerAgain,
+  }
+  state.last = accepted
+  return settled(accepted)
+}
+
+/** The answer; a failure is not kept, so that a repeat asks again. */
+async function settled(accepted: AcceptedBody): Promise<string> {
+  try {
+    accepted.answer ??= accepted.answerAgain?.()
+    return (await accepted.answer) ?? ''
+  } catch (error) {
+    accepted.answer = undefined
+    throw error
+  }
+}
+
+function repeated(
+  last: AcceptedBody,
+  body: { kind: BodyKind; seq: number; bodyHash: string },
+): Promise<string> {
+  if (body.seq === last.seq && body.kind === last.kind && body.bodyHash === last.bodyHash)
+    return settled(last)
+  throw sequenceMismatch(last.seq + 1, body.seq)
+}
+
+function readFrame(body: Buffer): Frame {
+  const frame = decodeFrame(body)
+  if (typeof frame === 'string') throw invalidField({ name: 'body', issue: frame })
+  return frame
+}
+
+function checkSequence(state: DocumentState, { nonce }: Frame, { claimedSeq }: IncomingBody): number {
+  const bytes = Buffer.from(nonce.buffer, nonce.byteOffset, nonce.byteLength)
+  const seq = readNonce({ key: state.nonceKey, documentId: state.documentId }, bytes)
+  if (seq === undefined) throw sessionReset()
+  if (claimedSeq !== undefined && claimedSeq !== seq) throw sequenceMismatch(seq, claimedSeq)
+  return seq
+}
+
+function sequenceMismatch(expected: number, received: number): ApiError {
+  const field = {
+    name: 'X-Batch-Seq',
+    issue: 'sequence_mismatch',
+    expected: String(expected),
+    received: String(received),
+  }
+  return new ApiError('session.sequence_mismatch', {
+    details: { fields: [field], next_action: 'new_session' },
+  })
+}
+
+function sessionReset(): ApiError {
+  return new ApiError('transport.session_reset_required', { details: { next_action: 'new_session' } })
+}
+
+function decrypt(state: DocumentState, frame: Frame, { kind, seq }: { kind: BodyKind; seq: number }): Buffer {
+  const decipher = createDecipheriv('aes-256-gcm', state.keys.clientToServer, frame.iv)
+  decipher.setAAD(Buffer.from(state.aad[kind] + seq))
+  decipher.setAuthTag(frame.tag)
+  const plaintext = decipher.update(frame.ciphertext)
+  try {
+    decipher.final()
+    return plaintext
+  } catch {
+    throw sessionReset()
+  }
+}
+
+/** The nonce for the body after `seq`. */
+export function nextNonce(state: DocumentState, { seq, receivedAt }: OpenedBody): string {
+  const scope = { key: state.nonceKey, documentId: state.documentId }
+  return issueNonce(scope, { seq: Math.min(seq + 1, maxSeq), now: receivedAt })
+}
+
+/** HMAC over a response text, by the document's server-to-client key, base64url. */
+export function responseHmac(state: DocumentState, text: string): string {
+  return createHmac('sha256', state.keys.serverToClient).update(text).digest('base64url')
+}

@@ -1,0 +1,85 @@
+import { fingerprintText } from '../../infra/collect-protocol/constants.ts'
+import type { BatchResponse, Fingerprint } from '../../infra/collect-protocol/messages.ts'
+import { derivedId } from '../../infra/ids.ts'
+import { acceptBody, nextNonce, type OpenedBody, responseHmac } from './accept.ts'
+import { type BodyRequest, readBodyRequest } from './body-request.ts'
+import type { CollectDeps } from './deps.ts'
+import type { DocumentCache, DocumentState } from './documents.ts'
+import { sealContinuity } from './sealed-ids.ts'
+
+interface BatchOptions {
+  deps: CollectDeps
+  cache: DocumentCache
+}
+
+/** The first body of a document carries its snapshot; its acknowledgement carries the fingerprint. */
+const snapshotSeq = 1
+
+/** Takes an observation batch; resolves with the acknowledgement as JSON once the batch is durable. */
+export function receiveBatch(request: BodyRequest, { deps, cache }: BatchOptions): Promise<string> {
+  const now = deps.clock()
+  const { state, incoming } = readBodyRequest(request, { deps, cache, kind: 'batches', now })
+  return acceptBody(state, incoming, {
+    now,
+    store: (opened) => deps.log.append([batchRecord(request, { deps, state, opened })]),
+    answer: (opened) => JSON.stringify(acknowledge(state, opened, deps)),
+  })
+}
+
+function batchRecord(
+  request: BodyRequest,
+  { deps, state, opened }: { deps: CollectDeps; state: DocumentState; opened: OpenedBody },
+) {
+  const { scope, documentIdHash } = state
+  const eventId = derivedId('bat', documentIdHash, String(opened.seq), opened.bodyHash)
+  const data = {
+    session_id: scope.sessionId,
+    organization_id: scope.organizationId,
+    environment: scope.environment,
+    event_id: eventId,
+    document_id_hash: documentIdHash,
+    seq: opened.seq,
+    received_at: opened.receivedAt,
+    ip_address: request.ip,
+    user_agent: request.headers['user-agent'] ?? '',
+    body_hash: opened.bodyHash,
+    payload: opened.payload,
+  }
+  return deps.codec.toRecord(
+    { type: 'BatchReceived', data },
+    metaOf(state, { eventId, time: opened.receivedAt }),
+  )
+}
+
+/** Record headers of an event about a document. */
+export function metaOf({ scope }: DocumentState, { eventId, time }: { eventId: string; time: number }) {
+  return { eventId, time, organizationId: scope.organizationId, environment: scope.environment }
+}
+
+function acknowledge(state: DocumentState, opened: OpenedBody, deps: CollectDeps): BatchResponse {
+  const nonce = nextNonce(state, opened)
+  return {
+    ack: true,
+    nonce,
+    seq: opened.seq,
+    ...(opened.seq === snapshotSeq ? { fingerprint: fingerprintOf(state, { opened, nonce, deps }) } : {}),
+    next: { intervalMs: deps.batchIntervalMs ?? 2000 },
+  }
+}
+
+function fingerprintOf(
+  state: DocumentState,
+  { opened, nonce, deps }: { opened: OpenedBody; nonce: string; deps: CollectDeps },
+): Fingerprint {
+  const { sessionId } = state.scope
+  const timestamp = opened.receivedAt
+  const stateId = sealContinuity(state.facts.continuityId, state.scope, deps)
+  const text = fingerprintText({ sessionId, stateId, timestamp }, { seq: opened.seq, nonce })
+  return {
+    ready: true,
+    timestamp,
+    sessionId,
+    state: { id: stateId },
+    integrity: { responseHmac: responseHmac(state, text) },
+  }
+}

@@ -1,0 +1,56 @@
+import { createHash, createHmac } from 'node:crypto'
+import type { CanvasChallenge, CanvasOp } from '../../infra/collect-protocol/messages.ts'
+import type { MasterKey } from '../../infra/crypto/keyring.ts'
+
+export interface Challenges {
+  challenge: string
+  timingNonce: string
+  canvasSeed: string
+}
+
+/** What the client has to give back or draw with its snapshot, so that an old snapshot does not pass for new. */
+export function challengesOf(master: MasterKey, documentId: string): Challenges {
+  const key = master.derive('collect-challenges')
+  const value = (name: string) =>
+    createHmac('sha256', key).update(`${name}|${documentId}`).digest().toString('base64url', 0, 16)
+  return { challenge: value('challenge'), timingNonce: value('timing'), canvasSeed: value('canvas') }
+}
+
+const width = 120
+const height = 40
+
+/** The drawing that a seed stands for: always the same steps for the same seed. */
+export function canvasChallengeOf(seed: string): CanvasChallenge {
+  const bytes = createHash('sha256').update(seed).digest()
+  const at = (index: number, range: number) => (bytes[index] ?? 0) % range
+  const color = (index: number) => `#${bytes.toString('hex', index, index + 3)}`
+  const ops: CanvasOp[] = [
+    { op: 'rect', x: at(0, 60), y: at(1, 20), width: 20 + at(2, 40), height: 8 + at(3, 12), color: color(4) },
+    {
+      op: 'arc',
+      x: 20 + at(7, 80),
+      y: 10 + at(8, 20),
+      radius: 5 + at(9, 12),
+      start: at(10, 64) / 10,
+      end: at(11, 64) / 10,
+      color: color(12),
+    },
+    {
+      op: 'text',
+      x: at(15, 40),
+      y: 14 + at(16, 20),
+      size: 10 + at(17, 10),
+      text: seed.slice(0, 8),
+      color: color(18),
+    },
+    {
+      op: 'rect',
+      x: 60 + at(21, 40),
+      y: at(22, 30),
+      width: 4 + at(23, 16),
+      height: 4 + at(24, 8),
+      color: color(25),
+    },
+  ]
+  return { ops, width, height }
+}

@@ -1,0 +1,109 @@
+import { ApiError, unavailable } from '../../infra/http/errors.ts'
+import type { Position } from '../../infra/log/port.ts'
+import type { HandOffRequest } from './deps.ts'
+import { type HandOffDecision, tokenPayload } from './token-payload.ts'
+
+export interface HandOffDeps {
+  /** The decisions that are readable among the ids, in any order. */
+  findDecisions: (decisionIds: string[]) => Promise<HandOffDecision[]>
+  /** Calls back whenever the sessions read model has moved on; returns how to stop that. */
+  onAdvance: (listener: (position: Position) => void) => () => void
+  /** SHA-256 (lower-case hex) of every live secret key of the organization and environment. */
+  recipientHashes: (tenant: Pick<HandOffRequest, 'organizationId' | 'environment'>) => Promise<string[]>
+  seal: (options: { payload: unknown; secretHashes: string[] }) => string
+  /** Milliseconds to wait for a decision (default 5000). */
+  timeoutMs?: number
+  /** Milliseconds between looks when nothing is heard of the read model (default 250). */
+  pollMs?: number
+}
+
+export interface HandOff {
+  /** The sealed token of a decision once it is readable; 503 when that takes too long, 409 without a secret key. */
+  sealResult(request: HandOffRequest): Promise<string>
+  close(): void
+}
+
+const maxRecipients = 256
+
+export function createHandOff(deps: HandOffDeps): HandOff {
+  const decisions = createDecisionWaiter(deps)
+  return {
+    close: decisions.close,
+    async sealResult(request) {
+      const [decision, secretHashes] = await Promise.all([
+        decisions.waitFor(request.decisionId),
+        deps.recipientHashes(request),
+      ])
+      if (secretHashes.length === 0) throw noRecipient()
+      return deps.seal({
+        payload: tokenPayload(decision),
+        secretHashes: secretHashes.slice(0, maxRecipients),
+      })
+    },
+  }
+}
+
+function noRecipient(): ApiError {
+  return new ApiError('request.conflict', {
+    message: 'The organization has no secret key in this environment that could open the token.',
+    details: { next_action: 'contact_support' },
+  })
+}
+
+interface Waiting {
+  resolve: (decision: HandOffDecision) => void
+  reject: (error: unknown) => void
+}
+
+/** Waits for decisions with one query at a time for all of them, however many hand-offs are under way. */
+function createDecisionWaiter({ findDecisions, onAdvance, timeoutMs = 5000, pollMs = 250 }: HandOffDeps) {
+  const waiting = new Map<string, Set<Waiting>>()
+  let looking = false
+  let lookAgain = false
+
+  async function look(): Promise<void> {
+    lookAgain = true
+    if (looking) return
+    looking = true
+    while (lookAgain && waiting.size > 0) {
+      lookAgain = false
+      // A failed look is not the end: the next one, or the time-out, decides.
+      const found = await findDecisions([...waiting.keys()]).catch(() => [])
+      for (const decision of found) settle(decision)
+    }
+    looking = false
+  }
+
+  function settle(decision: HandOffDecision): void {
+    for (const { resolve } of waiting.get(decision.event_id) ?? []) resolve(decision)
+    waiting.delete(decision.event_id)
+  }
+
+  const stop = onAdvance(() => void look())
+  const timer = setInterval(() => void look(), pollMs)
+  timer.unref()
+
+  return {
+    waitFor(decisionId: string): Promise<HandOffDecision> {
+      return new Promise((resolve, reject) => {
+        const mine: Waiting = { resolve: (decision) => done(() => resolve(decision)), reject }
+        const all = waiting.get(decisionId) ?? new Set()
+        const expired = setTimeout(() => {
+          all.delete(mine)
+          if (all.size === 0) waiting.delete(decisionId)
+          reject(unavailable(new Error(`no decision ${decisionId} within ${timeoutMs} ms`)))
+        }, timeoutMs)
+        const done = (finish: () => void) => {
+          clearTimeout(expired)
+          finish()
+        }
+        waiting.set(decisionId, all.add(mine))
+        void look()
+      })
+    },
+    close() {
+      stop()
+      clearInterval(timer)
+    },
+  }
+}

@@ -1,0 +1,71 @@
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  diffieHellman,
+  hkdfSync,
+  type KeyObject,
+} from 'node:crypto'
+import {
+  type DocumentAddress,
+  keyBytes,
+  keyLabels,
+  saltInput,
+} from '../../infra/collect-protocol/constants.ts'
+import type { MasterKey } from '../../infra/crypto/keyring.ts'
+
+// RFC 8410: what precedes the 32 raw bytes of an X25519 key in PKCS #8 and SubjectPublicKeyInfo.
+const privatePrefix = Buffer.from('302e020100300506032b656e04220420', 'hex')
+const publicPrefix = Buffer.from('302a300506032b656e032100', 'hex')
+
+export interface ServerKeyPair {
+  privateKey: KeyObject
+  /** base64url, as sent. */
+  publicKey: string
+}
+
+/** One key a direction; see docs/collect-protocol.md. */
+export interface DocumentKeys {
+  clientToServer: Buffer
+  serverToClient: Buffer
+}
+
+/** The server's key pair of a session: any node with the master key derives the same. */
+export function sessionKeyPair(master: MasterKey, sessionId: string): ServerKeyPair {
+  const scalar = hkdfSync('sha256', master.derive('collect-x25519'), '', sessionId, keyBytes)
+  return keyPairOf(Buffer.from(scalar))
+}
+
+/** The key pair of a raw X25519 private key. */
+export function keyPairOf(scalar: Uint8Array): ServerKeyPair {
+  const key = Buffer.concat([privatePrefix, scalar])
+  const privateKey = createPrivateKey({ key, format: 'der', type: 'pkcs8' })
+  const spki = createPublicKey(privateKey).export({ format: 'der', type: 'spki' })
+  return { privateKey, publicKey: spki.toString('base64url', publicPrefix.length) }
+}
+
+/** The keys of a document; undefined when the client's key is a low-order point (all-zero shared secret). */
+export function agreeDocumentKeys(
+  privateKey: KeyObject,
+  { address, clientPublicKey }: { address: DocumentAddress; clientPublicKey: string },
+): DocumentKeys | undefined {
+  const secret = sharedSecret(privateKey, clientPublicKey)
+  if (!secret) return undefined
+  const salt = createHash('sha256').update(saltInput(address)).digest()
+  const derive = (label: string) => Buffer.from(hkdfSync('sha256', secret, salt, label, keyBytes))
+  return {
+    clientToServer: derive(keyLabels.clientToServer),
+    serverToClient: derive(keyLabels.serverToClient),
+  }
+}
+
+function sharedSecret(privateKey: KeyObject, clientPublicKey: string): Buffer | undefined {
+  const key = Buffer.concat([publicPrefix, Buffer.from(clientPublicKey, 'base64url')])
+  const publicKey = createPublicKey({ key, format: 'der', type: 'spki' })
+  try {
+    return diffieHellman({ privateKey, publicKey })
+  } catch {
+    // OpenSSL refuses an all-zero result (RFC 7748, section 6.1).
+    return undefined
+  }
+}

@@ -1,0 +1,38 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+
+// Layout: seq u32 | issued at u48 | MAC 16, big-endian. The MAC covers the document id, so a nonce says without
+// any state on the server which body of which document may come next.
+const seqBytes = 4
+const claimBytes = seqBytes + 6
+const macBytes = 16
+export const nonceBytes = claimBytes + macBytes
+export const maxSeq = 0xffff_ffff
+
+export interface NonceScope {
+  /** Of the master key that sealed the document id. */
+  key: Buffer
+  documentId: string
+}
+
+/** The nonce for the body with this sequence number. */
+export function issueNonce(
+  { key, documentId }: NonceScope,
+  { seq, now }: { seq: number; now: number },
+): string {
+  const nonce = Buffer.allocUnsafe(nonceBytes)
+  nonce.writeUInt32BE(seq, 0)
+  nonce.writeUIntBE(now, seqBytes, 6)
+  mac(key, documentId, nonce).copy(nonce, claimBytes, 0, macBytes)
+  return nonce.toString('base64url')
+}
+
+/** The sequence number that a nonce of this document is for; undefined for a nonce that we did not issue. */
+export function readNonce({ key, documentId }: NonceScope, nonce: Buffer): number | undefined {
+  if (nonce.length !== nonceBytes) return undefined
+  const expected = mac(key, documentId, nonce).subarray(0, macBytes)
+  return timingSafeEqual(expected, nonce.subarray(claimBytes)) ? nonce.readUInt32BE(0) : undefined
+}
+
+function mac(key: Buffer, documentId: string, nonce: Buffer): Buffer {
+  return createHmac('sha256', key).update(documentId).update(nonce.subarray(0, claimBytes)).digest()
+}

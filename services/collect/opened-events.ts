@@ -1,0 +1,81 @@
+import type { FastifyRequest } from 'fastify'
+import { derivedId } from '../../infra/ids.ts'
+import type { DomainEvent, EventMeta } from '../../schemas/codec.ts'
+import { metaOf } from './batch.ts'
+import type { Challenges } from './challenges.ts'
+import type { DocumentState } from './documents.ts'
+import { noPage, type OpenBody } from './open-body.ts'
+import type { OpeningSession } from './sessions.ts'
+
+interface Opened {
+  request: FastifyRequest<{ Body: OpenBody }>
+  session: OpeningSession
+  state: DocumentState
+  challenges: Challenges
+  keyId: string
+}
+
+interface MarkedEvent {
+  event: DomainEvent
+  meta: EventMeta
+}
+
+const maxHeaders = 100
+const maxHeaderLength = 1024
+
+export function sessionOpened({ request, session, state, keyId }: Opened): MarkedEvent {
+  const { scope, facts } = state
+  const data = {
+    session_id: scope.sessionId,
+    organization_id: scope.organizationId,
+    environment: scope.environment,
+    opened_at: facts.openedAt,
+    key_id: keyId,
+    platform: facts.platform,
+    sdk_name: request.body.sdk.name,
+    sdk_version: request.body.sdk.version,
+    continuity_ids: session.presented,
+    continuity_id: facts.continuityId,
+  }
+  const eventId = derivedId('opn', scope.sessionId)
+  return { event: { type: 'SessionOpened', data }, meta: metaOf(state, { eventId, time: facts.openedAt }) }
+}
+
+export function documentOpened({ request, session, state, challenges }: Opened): MarkedEvent {
+  const { scope, facts, documentIdHash } = state
+  const { page } = request.body
+  const data = {
+    session_id: scope.sessionId,
+    organization_id: scope.organizationId,
+    environment: scope.environment,
+    document_id_hash: documentIdHash,
+    opened_at: facts.openedAt,
+    resumed: session.resumed,
+    url: page?.url ?? noPage,
+    referrer: page?.referrer ?? null,
+    user_agent: request.headers['user-agent'] ?? '',
+    ip_address: request.ip,
+    accept_language: request.headers['accept-language'] ?? null,
+    client_hints: clientHints(request),
+    header_order: headerOrder(request),
+    challenge: challenges.challenge,
+    timing_nonce: challenges.timingNonce,
+    canvas_seed: challenges.canvasSeed,
+  }
+  const eventId = derivedId('doc', documentIdHash)
+  return { event: { type: 'DocumentOpened', data }, meta: metaOf(state, { eventId, time: facts.openedAt }) }
+}
+
+function clientHints({ headers }: FastifyRequest): Record<string, string> {
+  const hints = Object.entries(headers).flatMap(([name, value]) =>
+    name.startsWith('sec-ch-ua') && typeof value === 'string'
+      ? [[name, value.slice(0, maxHeaderLength)]]
+      : [],
+  )
+  return Object.fromEntries(hints)
+}
+
+/** Names as sent: their case tells HTTP stacks apart. */
+function headerOrder({ raw }: FastifyRequest): string[] {
+  return raw.rawHeaders.filter((_, index) => index % 2 === 0).slice(0, maxHeaders)
+}

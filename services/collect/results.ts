@@ -1,0 +1,63 @@
+import { resultText } from '../../infra/collect-protocol/constants.ts'
+import type { ResultResponse } from '../../infra/collect-protocol/messages.ts'
+import { derivedId } from '../../infra/ids.ts'
+import { acceptBody, nextNonce, type OpenedBody, responseHmac } from './accept.ts'
+import { metaOf } from './batch.ts'
+import { type BodyRequest, readBodyRequest } from './body-request.ts'
+import type { CollectDeps } from './deps.ts'
+import type { DocumentCache, DocumentState } from './documents.ts'
+
+interface ResultOptions {
+  deps: CollectDeps
+  cache: DocumentCache
+}
+
+/** Takes the last observations and resolves with the sealed token as JSON once the session's decision is there. */
+export function receiveResult(request: BodyRequest, { deps, cache }: ResultOptions): Promise<string> {
+  const now = deps.clock()
+  const { state, incoming } = readBodyRequest(request, { deps, cache, kind: 'results', now })
+  return acceptBody(state, incoming, {
+    now,
+    store: (opened) => deps.log.append([resultRecord(request, { deps, state, opened })]),
+    answer: async (opened) => JSON.stringify(await handOff(state, opened, deps)),
+  })
+}
+
+/** A retry of the same bytes, on any node, asks for the same decision. */
+function idsOf({ documentIdHash }: DocumentState, { seq, bodyHash }: OpenedBody) {
+  const eventId = derivedId('res', documentIdHash, String(seq), bodyHash)
+  return { eventId, decisionId: derivedId('evt', eventId) }
+}
+
+function resultRecord(
+  request: BodyRequest,
+  { deps, state, opened }: { deps: CollectDeps; state: DocumentState; opened: OpenedBody },
+) {
+  const { scope, documentIdHash } = state
+  const { eventId, decisionId } = idsOf(state, opened)
+  const data = {
+    session_id: scope.sessionId,
+    organization_id: scope.organizationId,
+    environment: scope.environment,
+    event_id: eventId,
+    decision_id: decisionId,
+    document_id_hash: documentIdHash,
+    seq: opened.seq,
+    received_at: opened.receivedAt,
+    ip_address: request.ip,
+    user_agent: request.headers['user-agent'] ?? '',
+    body_hash: opened.bodyHash,
+    payload: opened.payload,
+  }
+  const meta = metaOf(state, { eventId, time: opened.receivedAt })
+  return deps.codec.toRecord({ type: 'ResultRequested', data }, meta)
+}
+
+async function handOff(state: DocumentState, opened: OpenedBody, deps: CollectDeps): Promise<ResultResponse> {
+  const { sessionId, organizationId, environment } = state.scope
+  const { decisionId } = idsOf(state, opened)
+  const sealedToken = await deps.sealResult({ decisionId, sessionId, organizationId, environment })
+  const nonce = nextNonce(state, opened)
+  const text = resultText({ sessionId, sealedToken }, { seq: opened.seq, nonce })
+  return { sessionId, sealedToken, nonce, integrity: { responseHmac: responseHmac(state, text) } }
+}

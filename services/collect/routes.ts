@@ -1,0 +1,93 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { maxBodyBytes, sessionsPath } from '../../infra/collect-protocol/constants.ts'
+import { receiveBatch } from './batch.ts'
+import { type BodyParams, binaryType, requireBinary } from './body-request.ts'
+import { continuityCookie } from './cookie.ts'
+import { addPreflight, answerOrigin, refuseOrigin } from './cors.ts'
+import type { CollectDeps } from './deps.ts'
+import { createDocumentCache, type DocumentCache } from './documents.ts'
+import { networkCheckPath, networkRoutes, pingPath } from './network.ts'
+import { type OpenBody, openBodySchema } from './open-body.ts'
+import { receiveResult } from './results.ts'
+import { batchResponseSchema, openResponseSchema, resultResponseSchema } from './schemas.ts'
+import { openSession } from './sessions.ts'
+
+export type { CollectDeps, HandOffRequest } from './deps.ts'
+
+const documentPath = `${sessionsPath}/:sessionId/documents/:documentId`
+const batchesPath = `${documentPath}/batches`
+const resultsPath = `${documentPath}/results`
+const openBodyLimit = 256 * 1024
+const jsonType = 'application/json; charset=utf-8'
+
+/** The collect protocol (docs/collect-protocol.md), in a scope of its own for CORS and the binary parser. */
+export function collectRoutes(app: FastifyInstance, deps: CollectDeps): void {
+  const cache = createDocumentCache(deps.rememberedDocuments ?? 20_000)
+  app.register(async (scope) => {
+    scope.addHook('onRequest', answerOrigin)
+    addPreflight(scope, [sessionsPath, batchesPath, resultsPath, networkCheckPath], 'POST, OPTIONS')
+    addPreflight(scope, [pingPath], 'GET, OPTIONS')
+    networkRoutes(scope, deps)
+    scope.register(async (keyed) => {
+      keyed.addHook('onRequest', deps.auth.requirePublishable())
+      keyed.addHook('onError', refuseOrigin)
+      sessionRoute(keyed, { deps, cache })
+      keyed.register(async (binary) => bodyRoutes(binary, { deps, cache }))
+    })
+  })
+}
+
+interface RouteOptions {
+  deps: CollectDeps
+  cache: DocumentCache
+}
+
+const security = [{ publishableKey: [] }]
+
+function sessionRoute(app: FastifyInstance, options: RouteOptions): void {
+  const schema = {
+    tags: ['Collect'],
+    summary: 'Open a session or a further document of it',
+    security,
+    body: openBodySchema,
+    response: { 200: openResponseSchema },
+  }
+  app.post<{ Body: OpenBody }>(sessionsPath, { bodyLimit: openBodyLimit, schema }, async (request, reply) => {
+    const { answer, continuity } = await openSession(request, options)
+    return reply
+      .header('set-cookie', continuityCookie(continuity))
+      .header('cache-control', 'no-store')
+      .send(answer)
+  })
+}
+
+/** Bodies are bytes and nothing else; they are handled without validation by schema, which would be most of the cost. */
+function bodyRoutes(app: FastifyInstance, options: RouteOptions): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser(binaryType, { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  app.addHook('preParsing', requireBinary)
+  const route = (path: string, receive: typeof receiveBatch, schema: object) =>
+    app.post<{ Params: BodyParams }>(path, { bodyLimit: maxBodyBytes, schema }, async (request, reply) =>
+      sendJson(reply, await receive(request, options)),
+    )
+  route(batchesPath, receiveBatch, {
+    tags: ['Collect'],
+    summary: 'Send an encrypted observation batch',
+    description: 'Needs the headers X-Client-Key and X-Batch-Seq.',
+    consumes: [binaryType],
+    security,
+    response: { 200: batchResponseSchema },
+  })
+  route(resultsPath, receiveResult, {
+    tags: ['Collect'],
+    summary: 'Hand the session off: the sealed token',
+    description: 'Needs the header X-Client-Key.',
+    consumes: [binaryType],
+    security,
+    response: { 200: resultResponseSchema },
+  })
+}
+
+function sendJson(reply: FastifyReply, json: string): FastifyReply {
+  return reply.header('content-type', jsonType).header('cache-control', 'no-store').send(json)
+}

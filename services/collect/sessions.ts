@@ -1,0 +1,135 @@
+import type { FastifyRequest } from 'fastify'
+import { sharedPostVersion } from '../../infra/collect-protocol/constants.ts'
+import type { OpenResponse } from '../../infra/collect-protocol/messages.ts'
+import { invalidField } from '../../infra/http/errors.ts'
+import { derivedId, timeOrderedId } from '../../infra/ids.ts'
+import { checkPlatform } from './access.ts'
+import { type Challenges, canvasChallengeOf, challengesOf } from './challenges.ts'
+import { readContinuityCookie } from './cookie.ts'
+import type { CollectDeps } from './deps.ts'
+import { createDocumentState, type DocumentCache, type DocumentState } from './documents.ts'
+import { sessionKeyPair } from './keys.ts'
+import { issueNonce } from './nonce.ts'
+import type { OpenBody } from './open-body.ts'
+import { documentOpened, sessionOpened } from './opened-events.ts'
+import {
+  firstContinuityId,
+  openContinuity,
+  openResumeToken,
+  type ResumeFacts,
+  sealContinuity,
+  sealDocumentId,
+  sealResumeToken,
+  sessionLifetimeMs,
+  type Tenant,
+} from './sealed-ids.ts'
+
+interface OpenOptions {
+  deps: CollectDeps
+  cache: DocumentCache
+}
+
+/** A session as its next document continues it. */
+export interface OpeningSession extends ResumeFacts {
+  resumed: boolean
+  /** What the client presented, strongest first. */
+  presented: string[]
+}
+
+/** Opens a session, or a further document of one; resolves once that is durable. */
+export async function openSession(
+  request: FastifyRequest<{ Body: OpenBody }>,
+  { deps, cache }: OpenOptions,
+): Promise<{ answer: OpenResponse; continuity: string }> {
+  const { body } = request
+  const principal = deps.auth.publishable(request)
+  checkPlatform(principal, body.sdk.platform)
+  const now = deps.clock()
+  const session = resume(body, { principal, deps, now }) ?? begin(request, { principal, deps, now })
+  const state = openDocument(body, { session, tenant: principal, deps, now })
+  const challenges = challengesOf(state.master, state.documentId)
+  const opened = { request, session, state, challenges, keyId: principal.keyId }
+  const events = session.resumed ? [documentOpened(opened)] : [sessionOpened(opened), documentOpened(opened)]
+  await deps.log.append(events.map(({ event, meta }) => deps.codec.toRecord(event, meta)))
+  cache.set(state.documentId, state)
+  const continuity = sealContinuity(session.continuityId, principal, deps)
+  return { answer: answerOf(state, { session, challenges, deps, now }), continuity }
+}
+
+interface SessionOptions {
+  principal: Tenant
+  deps: CollectDeps
+  now: number
+}
+
+/** The session of a resume token; undefined when there is none, it is not of this key's tenant, or it ended. */
+function resume(
+  { resumeToken, sdk }: OpenBody,
+  { principal, deps, now }: SessionOptions,
+): OpeningSession | undefined {
+  const facts = resumeToken === undefined ? undefined : openResumeToken(resumeToken, principal, deps.keyring)
+  if (!facts || facts.platform !== sdk.platform || now - facts.createdAt > sessionLifetimeMs) return undefined
+  return { ...facts, number: facts.number + 1, resumed: true, presented: [] }
+}
+
+function begin(
+  request: FastifyRequest<{ Body: OpenBody }>,
+  { principal, deps, now }: SessionOptions,
+): OpeningSession {
+  const { continuity, sdk } = request.body
+  // The cookie first: scripts of the page cannot change it.
+  const tokens = [readContinuityCookie(request.headers.cookie), continuity]
+  const opened = tokens.flatMap((token) => (token ? [openContinuity(token, principal, deps.keyring)] : []))
+  const presented = [...new Set(opened.filter((id) => id !== undefined))]
+  const sessionId = timeOrderedId('sid', now, deps.random)
+  return {
+    sessionId,
+    createdAt: now,
+    platform: sdk.platform,
+    number: 1,
+    continuityId: presented[0] ?? firstContinuityId(deps.keyring.current, sessionId),
+    resumed: false,
+    presented,
+  }
+}
+
+function openDocument(
+  { clientPublicKey }: OpenBody,
+  options: { session: OpeningSession; tenant: Tenant; deps: CollectDeps; now: number },
+): DocumentState {
+  const { session, tenant, deps, now } = options
+  const { organizationId, environment } = tenant
+  const scope = { organizationId, environment, sessionId: session.sessionId, clientPublicKey }
+  const { createdAt, platform, number, continuityId } = session
+  const facts = { createdAt, openedAt: now, platform, number, continuityId }
+  const documentId = sealDocumentId(facts, scope, deps)
+  const state = createDocumentState({ documentId, scope, facts, master: deps.keyring.current })
+  if (state) return state
+  throw invalidField({ name: 'clientPublicKey', issue: 'invalid', expected: 'no low-order point' })
+}
+
+/** Names the storage under which a client keeps continuity: the same for an organization and environment. */
+function continuityScope({ organizationId, environment }: Tenant): string {
+  return derivedId('cs', 'continuity-scope', organizationId, environment)
+}
+
+function answerOf(
+  state: DocumentState,
+  options: { session: OpeningSession; challenges: Challenges; deps: CollectDeps; now: number },
+): OpenResponse {
+  const { session, challenges, deps, now } = options
+  const nonceScope = { key: state.nonceKey, documentId: state.documentId }
+  return {
+    sessionId: session.sessionId,
+    documentId: state.documentId,
+    resumeToken: sealResumeToken(session, state.scope, deps),
+    continuityScope: continuityScope(state.scope),
+    sharedPostVersion,
+    resumed: session.resumed,
+    challenge: challenges.challenge,
+    serverPublicKey: sessionKeyPair(state.master, session.sessionId).publicKey,
+    nonce: issueNonce(nonceScope, { seq: 1, now }),
+    timingNonce: challenges.timingNonce,
+    canvasChallenge: canvasChallengeOf(challenges.canvasSeed),
+  }
+}
