@@ -33,9 +33,20 @@ interface SenderOptions {
   document: OpenDocument
 }
 
-/** Sends a document's bodies in order, one request in flight: each answer carries the next body's nonce. */
+interface SealedBody {
+  kind: BodyKind
+  seq: number
+  bytes: Bytes
+}
+
+/**
+ * Sends a document's bodies in order, one request in flight: each answer carries the next body's nonce. A body
+ * whose answer never came is sent again before the next one, because the server may have taken it.
+ */
 export function createBodySender({ transport, random, deflate, document }: SenderOptions) {
+  const { address, keys, publicKey } = document
   let { nonce } = document
+  let unanswered: SealedBody | undefined
   let last: Promise<unknown> = Promise.resolve()
 
   function inTurn<T>(send: () => Promise<T>): Promise<T> {
@@ -44,46 +55,64 @@ export function createBodySender({ transport, random, deflate, document }: Sende
     return mine
   }
 
-  async function post<T extends { nonce: string }>(kind: BodyKind, observations: SentObservations) {
-    const { address, keys, publicKey } = document
+  async function seal(kind: BodyKind, observations: SentObservations): Promise<SealedBody> {
     const seq = sequenceOf(nonce)
     const plaintext = await deflate(utf8(JSON.stringify(observations)))
     const iv = random(ivBytes)
-    const body = sealBody({ key: keys.clientToServer, address, kind, seq, nonce, iv, plaintext })
+    return {
+      kind,
+      seq,
+      bytes: sealBody({ key: keys.clientToServer, address, kind, seq, nonce, iv, plaintext }),
+    }
+  }
+
+  async function deliver<T extends { nonce: string }>(body: SealedBody): Promise<{ seq: number; answer: T }> {
+    const { kind, seq, bytes } = body
     const headers = { [headerNames.clientKey]: publicKey, ...(kind === 'batches' ? seqHeader(seq) : {}) }
-    const answer = await transport.postBytes<T>(bodyPath(address, kind), body, headers)
+    unanswered = body
+    const answer = await transport.postBytes<T>(bodyPath(address, kind), bytes, headers).catch((error) => {
+      if (isRefusal(error)) unanswered = undefined
+      throw error
+    })
+    unanswered = undefined
+    nonce = answer.nonce
     return { seq, answer }
   }
 
+  async function send<T extends { nonce: string }>(kind: BodyKind, observations: SentObservations) {
+    if (unanswered) await deliver(unanswered)
+    return deliver<T>(await seal(kind, observations))
+  }
+
   function check(text: string, responseHmac: string) {
-    if (verifyResponse(document.keys, text, responseHmac)) return
-    throw new CollectError(200, {
-      code: 'client.bad_response',
-      message: 'responseHmac is wrong',
-      retryable: false,
-    })
+    if (verifyResponse(keys, text, responseHmac)) return
+    const message = 'responseHmac is wrong'
+    throw new CollectError(200, { code: 'client.bad_response', message, retryable: false })
   }
 
   return {
     sendBatch: (observations: SentObservations): Promise<BatchAck> =>
       inTurn(async () => {
-        const { seq, answer } = await post<BatchResponse>('batches', observations)
+        const { seq, answer } = await send<BatchResponse>('batches', observations)
         const { fingerprint, next } = answer
         if (fingerprint) {
           const covered = { ...fingerprint, stateId: fingerprint.state.id }
           check(fingerprintText(covered, { seq, nonce: answer.nonce }), fingerprint.integrity.responseHmac)
         }
-        nonce = answer.nonce
         return { seq, intervalMs: next.intervalMs, ...(fingerprint ? { fingerprint } : {}) }
       }),
     requestResult: (observations: SentObservations): Promise<Handoff> =>
       inTurn(async () => {
-        const { seq, answer } = await post<ResultResponse>('results', observations)
+        const { seq, answer } = await send<ResultResponse>('results', observations)
         check(resultText(answer, { seq, nonce: answer.nonce }), answer.integrity.responseHmac)
-        nonce = answer.nonce
         return { sessionId: answer.sessionId, sealedToken: answer.sealedToken }
       }),
   }
+}
+
+/** Whether the server said no for good: then it has not taken the body. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof CollectError && error.status >= 400 && error.status < 500 && error.status !== 429
 }
 
 function seqHeader(seq: number): Record<string, string> {
