@@ -4,6 +4,7 @@ import path from 'node:path'
 import { type Command, InvalidArgumentError } from 'commander'
 import type { Environment } from '../../../schemas/events.ts'
 import type { Credentials } from '../development.ts'
+import { openAckFile } from './acks.ts'
 import { defaultMix, type TrafficMix } from './generate/plan.ts'
 import { startProgress } from './progress.ts'
 import { formatReport } from './report.ts'
@@ -34,7 +35,7 @@ export function registerSimulate(program: Command): void {
     .option('--base-url <url>', 'the server (default: from credentials.json in DATA_DIR)')
     .option('--publishable-key <key>', 'default: from credentials.json in DATA_DIR')
     .option('--secret-key <key>', 'to read sessions back (default: from credentials.json in DATA_DIR)')
-    .option('--environment <name>', 'whose keys of credentials.json: live or test', environment, 'test')
+    .option('--environment <name>', 'whose keys of credentials.json: live or test', environment, 'live')
     .option('--sessions <n>', 'how many sessions', positive, 100)
     .option('--concurrency <n>', 'sessions under way at once', positive, 16)
     .option('--rate <n>', 'sessions begun a second at most', positive)
@@ -58,8 +59,11 @@ async function run(flags: Flags): Promise<void> {
   const progress = startProgress({ total: options.sessions, enabled: !flags.json && process.stderr.isTTY })
   const interrupted = new AbortController()
   process.once('SIGINT', () => interrupted.abort())
-  const report = await simulate({ ...options, onProgress: progress.update, signal: interrupted.signal })
+  const acks = flags.acks ? openAckFile(flags.acks) : undefined
+  const watch = { onProgress: progress.update, onAcknowledged: acks?.write, signal: interrupted.signal }
+  const report = await simulate({ ...options, ...watch })
   progress.stop()
+  await acks?.close()
   console.log(flags.json ? JSON.stringify(report, null, 2) : formatReport(report))
   if (!succeeded(report)) process.exitCode = 1
 }
@@ -76,7 +80,6 @@ async function toOptions(flags: Flags): Promise<SimulationOptions> {
     rate: flags.rate,
     seed: flags.seed ?? randomBytes(4).toString('hex'),
     mix: { clients: flags.clients, bots: flags.bots, returning: flags.returning },
-    acksFile: flags.acks,
   }
 }
 

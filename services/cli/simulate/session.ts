@@ -3,8 +3,8 @@ import {
   createCollectClient,
   type OpenedSession,
 } from '../../../infra/collect-protocol/client.ts'
-import type { Observations } from '../../../schemas/observations.ts'
-import type { SessionPlan } from './generate/plan.ts'
+import type { Snapshot } from '../../../schemas/observations.ts'
+import type { PlannedObservations, SessionPlan } from './generate/plan.ts'
 import type { HttpClient } from './http.ts'
 import { type Recording, recordingFetch } from './recorder.ts'
 
@@ -41,7 +41,7 @@ export async function sendSession(
   return { sessionId: opened.sessionId, continuity: handedOut }
 }
 
-async function sendBatches(client: CollectClient, opened: OpenedSession, batches: Observations[]) {
+async function sendBatches(client: CollectClient, opened: OpenedSession, batches: PlannedObservations[]) {
   let continuity: string | undefined
   for (const batch of batches) {
     const { fingerprint } = await client.sendBatch(withProofs(batch, opened))
@@ -51,7 +51,7 @@ async function sendBatches(client: CollectClient, opened: OpenedSession, batches
 }
 
 /** Echoes what the server handed out with the document. Nothing is drawn here, so there is no canvas proof. */
-function withProofs(batch: Observations, opened: OpenedSession): Observations {
+function withProofs(batch: PlannedObservations, opened: OpenedSession): PlannedObservations {
   if (!batch.snapshot) return batch
   const proofs = {
     challenge: opened.challenge,
@@ -78,9 +78,11 @@ function acceptLanguage(languages: string[]): string {
   return languages.map((language, i) => (i === 0 ? language : `${language};q=${1 - i / 10}`)).join(',')
 }
 
-type Navigator = NonNullable<Observations['snapshot']>['navigator']
-
-function clientHints({ brands, ua_data_mobile, ua_data_platform }: Navigator): Record<string, string> {
+function clientHints({
+  brands,
+  ua_data_mobile,
+  ua_data_platform,
+}: Snapshot['navigator']): Record<string, string> {
   if (brands.length === 0) return {}
   return {
     'Sec-CH-UA': brands.map(({ brand, version }) => `"${brand}";v="${version}"`).join(', '),

@@ -1,9 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { CollectError } from '../../../infra/collect-protocol/client.ts'
-import { openAckFile } from './acks.ts'
 import { defaultMix, planSession, type TrafficMix } from './generate/plan.ts'
 import { createHttpClient } from './http.ts'
-import { countError, createRecording, type Recording } from './recorder.ts'
+import { type Acknowledgement, countError, createRecording, type Recording } from './recorder.ts'
 import { createReport, type SimulationReport } from './report.ts'
 import { type SessionTarget, sendSession } from './session.ts'
 import { type SentSession, verifySessions } from './verify.ts'
@@ -20,8 +19,7 @@ export interface SimulationOptions {
   mix?: TrafficMix
   /** Given = every session is read back with this secret key at the end. */
   verifyWith?: string | undefined
-  /** Given = a JSON line for each acknowledged body is written here. */
-  acksFile?: string | undefined
+  onAcknowledged?: ((acknowledgement: Acknowledgement) => void) | undefined
   onProgress?: (finished: number) => void
   /** Aborted = no further session begins; those under way end. */
   signal?: AbortSignal
@@ -31,8 +29,7 @@ export interface SimulationOptions {
 export async function simulate(options: SimulationOptions): Promise<SimulationReport> {
   const { baseUrl, publishableKey, concurrency, seed } = options
   const http = createHttpClient({ connections: concurrency })
-  const acks = options.acksFile ? openAckFile(options.acksFile) : undefined
-  const recording = createRecording(acks?.write)
+  const recording = createRecording(options.onAcknowledged)
   try {
     const start = performance.now()
     const sent = await sendAll({ baseUrl, publishableKey, http, recording }, options)
@@ -45,7 +42,6 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
     return createReport({ seed, baseUrl, counts, durationMs, recording, verification })
   } finally {
     http.close()
-    await acks?.close()
   }
 }
 

@@ -31,10 +31,13 @@ export interface SessionPlan {
   sdk: { name: string; version: string; platform: Client }
   page: { url: string; referrer: string | null }
   /** The first carries the snapshot, the others behaviour. */
-  batches: [Observations, ...Observations[]]
+  batches: [PlannedObservations, ...PlannedObservations[]]
   /** Sent with the results request. */
-  closing: Observations
+  closing: PlannedObservations
 }
+
+/** Observations whose snapshot, where there is one, is whole. */
+export type PlannedObservations = Omit<Observations, 'snapshot'> & { snapshot?: Snapshot }
 
 /** Sessions between a visitor's visits at the least, so that the earlier one has ended when the next begins. */
 const visitGap = 64
@@ -102,7 +105,7 @@ function pageOf(client: Client, random: SeededRandom): SessionPlan['page'] {
 
 function stepsOf({ actor, mobile, random }: { actor: Actor; mobile: boolean; random: SeededRandom }) {
   let elapsed = 400
-  const step = (): Observations => {
+  const step = (): PlannedObservations => {
     const durationMs = random.int(1800, 2200)
     elapsed += durationMs
     return { version: 1, elapsed_ms: elapsed, behavior: behaviorOf({ actor, mobile, durationMs, random }) }

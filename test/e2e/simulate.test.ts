@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import type { SimulationReport } from '../../services/cli/simulate/report.ts'
+import { cli } from '../support/cli.ts'
+import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
+
+const kafkaBrokers = inject('kafkaBrokers')
+const logs = [
+  { name: 'the embedded log', skip: false, env: {} },
+  {
+    name: 'Kafka',
+    skip: !kafkaBrokers,
+    env: { KAFKA_BROKERS: kafkaBrokers ?? '', KAFKA_TOPIC_PREFIX: `simulate${Date.now()}.` },
+  },
+]
+
+describe.each(logs)('simulate on $name', ({ skip, env }) => {
+  let server: RunningTidegate | undefined
+
+  beforeAll(async () => {
+    if (!skip) server = await startTidegate({ env })
+  }, 60_000)
+
+  afterAll(async () => {
+    await server?.stop()
+  })
+
+  it.skipIf(skip)(
+    'runs 500 sessions without an error, each of them readable with a final decision',
+    async () => {
+      const load = [
+        'simulate',
+        '--sessions',
+        '500',
+        '--concurrency',
+        '32',
+        '--verify',
+        '--json',
+        '--seed',
+        'e2e',
+      ]
+      const { code, stdout, stderr } = await cli(load, { DATA_DIR: server?.dataDir ?? '' })
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      const report: SimulationReport = JSON.parse(stdout)
+      console.log(JSON.stringify({ ...report, verification: report.verification?.verdicts }))
+      expect(report).toMatchObject({ completed: 500, failed: 0, errors: [] })
+      expect(report.verification).toMatchObject({ readable: 500, unreadable: [] })
+      expect(report.returning).toBeGreaterThan(0)
+      // What a driven browser leaves behind is certain, whatever else the scoring learns.
+      for (const actor of ['headless', 'selenium', 'playwright']) {
+        expect(Object.keys(report.verification?.verdicts[actor] ?? {})).toEqual(['automated'])
+      }
+      expect(report.verification?.verdicts.human?.automated ?? 0).toBe(0)
+    },
+    120_000,
+  )
+})
