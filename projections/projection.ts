@@ -14,8 +14,10 @@ export interface Projection {
   topics: Topic[]
   /** Tables that readers see as views `read.<table>`; compared after a rebuild. */
   tables: string[]
-  /** Creates the tables and indexes, unqualified: search_path is the build's own schema. */
+  /** Creates the tables with the keys that `apply` needs, unqualified: search_path is the build's own schema. */
   ddl: string
+  /** Creates the indexes that only readers need; a rebuild makes them after its load. */
+  indexes: string
   /** Applies one partition's events in offset order; search_path is the build's own schema. */
   apply(tx: Tx, events: RecordedEvent[]): Promise<void>
 }

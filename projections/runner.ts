@@ -1,0 +1,159 @@
+import type pg from 'pg'
+import type { Logger } from 'pino'
+import type { Batch, EventLog, Position } from '../infra/log/port.ts'
+import type { EventCodec } from '../schemas/codec.ts'
+import type { Applied } from './applied.ts'
+import { type ApplyOutcome, applyEvents, HandlerFailed } from './apply-batch.ts'
+import { type Build, liveBuild, openPartition } from './builds.ts'
+import { type DecodedBatch, decodeBatch, type Poison } from './decode-batch.ts'
+import type { Projection } from './projection.ts'
+import { isTransient } from './transient.ts'
+
+export interface RunnerOptions {
+  projection: Projection
+  log: EventLog
+  pool: pg.Pool
+  codec: EventCodec
+  applied: Applied
+  logger: Logger
+  /** Default 3. */
+  partitionsConcurrently?: number
+}
+
+export interface PartitionStatus {
+  topic: string
+  partition: number
+  /** The next offset to apply. */
+  nextOffset: number
+  /** Why the partition stands still, at `nextOffset`; null while it goes on. */
+  halted: string | null
+}
+
+export interface RunningProjection {
+  /** The partitions that this process has met; for readiness and metrics. */
+  status(): PartitionStatus[]
+  stop(): Promise<void>
+}
+
+/** A partition met an event that cannot be applied. It is tried again from there, and never skipped. */
+export class PartitionHalted extends Error {
+  constructor(projection: string, { position, error }: Poison) {
+    const { topic, partition, offset } = position
+    super(`projection ${projection} stands still at ${topic}/${partition} offset ${offset}`, { cause: error })
+    this.name = 'PartitionHalted'
+  }
+}
+
+/** An outcome that needs nothing more from Postgres. */
+type Settled = Extract<ApplyOutcome, { nextOffset: number }>
+
+/** Keeps the live build of a projection up with the log, until stopped. */
+export async function runProjection(options: RunnerOptions): Promise<RunningProjection> {
+  const { projection, log, pool, logger } = options
+  const partitions = new Map<string, PartitionStatus>()
+  let build: Build | undefined
+
+  const currentBuild = async () => {
+    build ??= await findBuild(pool, projection)
+    return build
+  }
+
+  const statusOf = ({ topic, partition }: Omit<Position, 'offset'>): PartitionStatus => {
+    const key = `${topic}/${partition}`
+    const status = partitions.get(key) ?? { topic, partition, nextOffset: 0, halted: null }
+    partitions.set(key, status)
+    return status
+  }
+
+  async function apply(decoded: DecodedBatch): Promise<Settled> {
+    const current = await currentBuild()
+    const expected = statusOf(decoded.end).nextOffset
+    const outcome = await applyEvents({ pool, projection, build: current, ...decoded, expected })
+    if (outcome.kind === 'switched') build = undefined
+    else if (outcome.kind === 'unknown_partition') await openPartition(pool, current, decoded.end)
+    else return outcome
+    return apply(decoded)
+  }
+
+  function advance(end: Position, nextOffset: number): void {
+    const status = statusOf(end)
+    status.nextOffset = nextOffset
+    options.applied.advance(projection.name, { ...end, offset: nextOffset })
+  }
+
+  function halt(poison: Poison): never {
+    const error = new PartitionHalted(projection.name, poison)
+    const status = statusOf(poison.position)
+    // It is tried again and again; one line says so.
+    if (!status.halted)
+      logger.error({ err: error, projection: projection.name, ...poison.position }, error.message)
+    status.halted = String(poison.error)
+    throw error
+  }
+
+  /** One by one, so that what precedes the event that fails is applied and its position is known. */
+  async function applySingly({ events, end }: DecodedBatch): Promise<void> {
+    for (const event of events) {
+      const next = { ...end, offset: event.position.offset + 1 }
+      try {
+        const outcome = await apply({ events: [event], end: next, poison: undefined })
+        if (outcome.kind === 'applied') advance(end, outcome.nextOffset)
+      } catch (error) {
+        if (!isPoison(error)) throw error
+        halt({ position: event.position, error: error.cause })
+      }
+    }
+  }
+
+  async function handleBatch(batch: Batch): Promise<number | undefined> {
+    const decoded = decodeBatch(options.codec, batch)
+    const status = statusOf(batch)
+    try {
+      const outcome = await apply(decoded)
+      status.nextOffset = outcome.nextOffset
+      if (outcome.kind === 'behind') return outcome.nextOffset
+      advance(decoded.end, outcome.nextOffset)
+    } catch (error) {
+      if (!isPoison(error)) throw error
+      await applySingly(decoded)
+    }
+    const { poison } = decoded
+    // An operator may have moved the offset past it by hand.
+    if (poison && poison.position.offset >= status.nextOffset) halt(poison)
+    status.halted = null
+    return poison && status.nextOffset
+  }
+
+  const consumer = await log.consume({
+    group: `tidegate.projection.${projection.name}`,
+    topics: projection.topics,
+    partitionsConcurrently: options.partitionsConcurrently ?? 3,
+    async startOffset(topic, partition) {
+      const nextOffset = await openPartition(pool, await currentBuild(), { topic, partition })
+      statusOf({ topic, partition }).nextOffset = nextOffset
+      return nextOffset
+    },
+    handleBatch,
+    onError(error, position) {
+      if (error instanceof PartitionHalted) return
+      logger.warn({ err: error, projection: projection.name, position }, 'projection will try again')
+    },
+  })
+  return {
+    status: () => [...partitions.values()].map((status) => ({ ...status })),
+    stop: () => consumer.stop(),
+  }
+}
+
+function isPoison(error: unknown): error is HandlerFailed {
+  return error instanceof HandlerFailed && !isTransient(error.cause)
+}
+
+async function findBuild(pool: pg.Pool, projection: Projection): Promise<Build> {
+  const build = await liveBuild(pool, projection.name)
+  if (build?.version === projection.version) return build
+  throw new Error(
+    `projection ${projection.name}: the live build has version ${build?.version ?? 'none'}, this program has ` +
+      `${projection.version}; run "tidegate rebuild ${projection.name}"`,
+  )
+}

@@ -1,0 +1,109 @@
+import type { Tx } from '../../infra/postgres/pool.ts'
+import { type Column, unnest } from '../../infra/postgres/unnest.ts'
+import type { SessionScored } from '../../schemas/events.ts'
+import { searchable } from '../text.ts'
+import { decisionColumns, linkedVisitor, type ScoredEvent } from './apply-decisions.ts'
+import type { SessionDetailParts } from './rows.ts'
+
+/** A session's latest decision of a batch, with the ids of all its new ones. */
+interface Latest {
+  event: ScoredEvent
+  first: ScoredEvent
+  eventIds: string[]
+}
+
+const latestColumns: Column<Latest>[] = [
+  ...decisionColumns.map(({ name, type, of }) => ({ name, type, of: ({ event }: Latest) => of(event) })),
+  {
+    name: 'visitor',
+    type: 'text',
+    of: ({ event: { data } }) => data.visitor && JSON.stringify(linkedVisitor(data)),
+  },
+  { name: 'detail', type: 'text', of: ({ event: { data } }) => JSON.stringify(detailOf(data)) },
+  {
+    name: 'search_request',
+    type: 'text',
+    of: ({ event: { data } }) =>
+      searchable(
+        data.session_id,
+        data.visitor?.id ?? null,
+        data.request.url,
+        data.request.user_agent,
+        data.request.ip_address,
+      ),
+  },
+]
+const columns: Column<Latest>[] = [
+  ...latestColumns,
+  { name: 'created_at', type: 'bigint', of: ({ first }) => first.data.created_at },
+  { name: 'search_events', type: 'text', of: ({ eventIds }) => searchable(...eventIds) },
+]
+const kept = new Set(['session_id', 'organization_id', 'environment'])
+const replaced = latestColumns
+  .filter(({ name }) => !kept.has(name))
+  .map(({ name }) => `${name} = excluded.${name}`)
+
+function detailOf(data: SessionScored): SessionDetailParts {
+  const {
+    request,
+    highlights,
+    attribution,
+    web_bot_auth,
+    network,
+    runtime_integrity,
+    connection_fingerprint,
+    browser,
+    device,
+    analysis_coverage,
+    signals_fired,
+    client_telemetry,
+    native_runtime_integrity,
+    native_app,
+    native_carrier,
+    native_motion_print,
+    device_identity,
+    install_id,
+  } = data
+  return {
+    request,
+    highlights,
+    attribution,
+    web_bot_auth,
+    network,
+    runtime_integrity,
+    connection_fingerprint,
+    browser,
+    device,
+    analysis_coverage,
+    signals_fired,
+    client_telemetry,
+    native_runtime_integrity,
+    native_app,
+    native_carrier,
+    native_motion_print,
+    device_identity,
+    install_id,
+  }
+}
+
+/** Brings each session to its latest decision; `fresh` are decisions not applied before, in offset order. */
+export async function upsertSessions(tx: Tx, fresh: ScoredEvent[]): Promise<void> {
+  const { names, source, values } = unnest(columns, latestBySession(fresh))
+  await tx.query({
+    name: 'upsert-sessions',
+    text: `insert into sessions as s (${names}) select * from ${source}
+      on conflict (session_id) do update set ${replaced.join(', ')},
+        search_events = s.search_events || E'\\n' || excluded.search_events`,
+    values,
+  })
+}
+
+function latestBySession(fresh: ScoredEvent[]): Latest[] {
+  const sessions = new Map<string, Latest>()
+  for (const event of fresh) {
+    const known = sessions.get(event.data.session_id)
+    const eventIds = [...(known?.eventIds ?? []), event.data.event_id]
+    sessions.set(event.data.session_id, { event, first: known?.first ?? event, eventIds })
+  }
+  return [...sessions.values()]
+}

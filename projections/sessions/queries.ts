@@ -1,0 +1,148 @@
+import type { Db } from '../../infra/postgres/pool.ts'
+import type { Verdict } from '../../schemas/events.ts'
+import { containsPattern } from '../text.ts'
+import { type DecisionRecord, decisionFields, decisionRow, parse } from './records.ts'
+import type {
+  DecisionEvidence,
+  DecisionRow,
+  FullDecisionRow,
+  LinkedVisitor,
+  Scope,
+  SessionDetailParts,
+  SessionDetailRow,
+  SessionRow,
+  VisitorLifecycle,
+} from './rows.ts'
+import { sessionSearch } from './tables.ts'
+
+interface SessionRecord extends DecisionRecord {
+  session_id: string
+  created_at: number
+  client_user_id: string | null
+  visitor: string | null
+}
+
+const sessionFields = `s.session_id, s.created_at::float8, s.client_user_id, s.visitor, ${decisionFields('s')}`
+
+function sessionRow(record: SessionRecord): SessionRow {
+  return {
+    id: record.session_id,
+    created_at: record.created_at,
+    client_user_id: record.client_user_id,
+    latest_decision: decisionRow(record),
+    visitor: parse<LinkedVisitor>(record.visitor),
+  }
+}
+
+type DetailRecord = SessionRecord &
+  (VisitorLifecycle | { [K in keyof VisitorLifecycle]: null }) & {
+    detail: string
+    previous_decisions: DecisionRow[]
+  }
+
+/** The session with all that its detail shows; undefined when it is not in the scope. One round trip. */
+export async function findSession(
+  db: Db,
+  scope: Scope,
+  sessionId: string,
+): Promise<SessionDetailRow | undefined> {
+  const { rows } = await db.query<DetailRecord>({
+    name: 'find-session',
+    text: `select ${sessionFields}, s.detail,
+        v.first_seen_at::float8, v.last_seen_at::float8, v.seen_count,
+        (select coalesce(json_agg(json_build_object(
+            'event_id', d.event_id, 'verdict', d.verdict, 'risk_score', d.risk_score, 'phase', d.phase,
+            'is_provisional', d.is_provisional, 'manipulation', d.manipulation::json,
+            'evaluation_duration_ms', d.evaluation_duration_ms, 'evaluated_at', d.evaluated_at
+          ) order by d.log_offset desc), '[]')
+          from read.decisions d where d.session_id = s.session_id and d.event_id <> s.event_id
+        ) as previous_decisions
+      from read.sessions s
+      left join read.visitors v on v.organization_id = s.organization_id and v.environment = s.environment
+        and v.visitor_id = s.visitor_id
+      where s.session_id = $1 and s.organization_id = $2 and s.environment = $3`,
+    values: [sessionId.toLowerCase(), scope.organizationId, scope.environment],
+  })
+  const [record] = rows
+  return record && detailRow(record)
+}
+
+function detailRow(record: DetailRecord): SessionDetailRow {
+  const { detail, first_seen_at, last_seen_at, seen_count, previous_decisions } = record
+  const parts: SessionDetailParts = JSON.parse(detail)
+  return {
+    ...sessionRow(record),
+    detail: parts,
+    lifecycle: first_seen_at === null ? null : { first_seen_at, last_seen_at, seen_count },
+    previous_decisions,
+  }
+}
+
+export interface ListSessions {
+  /** Rows at most. */
+  limit: number
+  /** The last row of the page before. */
+  after?: { evaluatedAt: number; id: string } | undefined
+  verdict?: Verdict | undefined
+  search?: string | undefined
+}
+
+export interface Page<Row> {
+  rows: Row[]
+  hasMore: boolean
+}
+
+/** Sessions by latest decision, newest first. */
+export async function listSessions(
+  db: Db,
+  scope: Scope,
+  { limit, after, verdict, search }: ListSessions,
+): Promise<Page<SessionRow>> {
+  const values: unknown[] = [scope.organizationId, scope.environment, limit + 1]
+  const bind = (value: unknown) => `$${values.push(value)}`
+  const where = ['s.organization_id = $1', 's.environment = $2']
+  if (after) where.push(`(s.evaluated_at, s.session_id) < (${bind(after.evaluatedAt)}, ${bind(after.id)})`)
+  if (verdict) where.push(`s.verdict = ${bind(verdict)}`)
+  if (search) where.push(searchCondition(search, bind))
+  const { rows } = await db.query<SessionRecord>(
+    `select ${sessionFields} from read.sessions s where ${where.join(' and ')}
+     order by s.evaluated_at desc, s.session_id desc limit $3`,
+    values,
+  )
+  return { rows: rows.slice(0, limit).map(sessionRow), hasMore: rows.length > limit }
+}
+
+/** service.md 4.2 rule 2: ids match whole, in any case; anything else is a substring of what a session shows. */
+function searchCondition(search: string, bind: (value: unknown) => string): string {
+  const id = search.toLowerCase()
+  const byEvent = (param: string) =>
+    `s.session_id = (select d.session_id from read.decisions d where d.event_id = ${param})`
+  // A NUL matches nothing, and Postgres takes none.
+  if (search.includes('\0')) return 'false'
+  if (id.startsWith('sid_')) return `s.session_id = ${bind(id)}`
+  if (id.startsWith('evt_')) return byEvent(bind(id))
+  if (id.startsWith('vid_')) return `s.visitor_id = ${bind(id)}`
+  if (/^[0-9a-f]{32}$/.test(id)) {
+    const param = bind(id)
+    return `(s.session_id = ${param} or ${byEvent(param)})`
+  }
+  return `${sessionSearch.replaceAll('search_', 's.search_')} like ${bind(containsPattern(search))}`
+}
+
+/** The decisions that exist among the ids, with all that a hand-off needs; in any order. */
+export async function findDecisions(db: Db, decisionIds: string[]): Promise<FullDecisionRow[]> {
+  const { rows } = await db.query<
+    DecisionRecord &
+      Pick<FullDecisionRow, 'session_id' | 'organization_id' | 'environment'> & { evidence: string }
+  >({
+    name: 'find-decisions',
+    text: `select ${decisionFields('d')}, d.session_id, d.organization_id, d.environment, d.evidence
+      from read.decisions d where d.event_id = any($1)`,
+    values: [decisionIds],
+  })
+  return rows.map((record) => {
+    const { session_id, organization_id, environment } = record
+    const evidence: DecisionEvidence = JSON.parse(record.evidence)
+    return { ...decisionRow(record), session_id, organization_id, environment, ...evidence }
+  })
+}

@@ -1,0 +1,270 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { transaction } from '../../infra/postgres/pool.ts'
+import { liveBuild, useSchema } from '../../projections/builds.ts'
+import { migrate } from '../../projections/migrate.ts'
+import { sessionsProjection } from '../../projections/sessions/projection.ts'
+import { findDecisions, findSession, listSessions } from '../../projections/sessions/queries.ts'
+import { findVisitor, listVisitors } from '../../projections/sessions/visitor-queries.ts'
+import type { DomainEvent, RecordedEvent } from '../../schemas/codec.ts'
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
+import { metaOf, sessionScored, visitorLink } from '../support/session-scored.ts'
+
+const scope = { organizationId: 'org_00000000000000000000000001', environment: 'live' } as const
+let database: TestDatabase
+let offset = 0
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  await migrate(database.pool, [sessionsProjection])
+})
+afterAll(() => database?.drop())
+beforeEach(async () => {
+  const build = await liveBuild(database.pool, 'sessions')
+  const tables = sessionsProjection.tables.map((table) => `${build?.schema}.${table}`)
+  await database.pool.query(`truncate ${tables.join(', ')}`)
+})
+
+const id = (prefix: string, n: number) => `${prefix}_${String(n).padStart(26, '0')}`
+
+function recorded(event: DomainEvent): RecordedEvent {
+  const meta = 'environment' in event.data && 'event_id' in event.data ? metaOf(event.data) : undefined
+  if (!meta) throw new Error('not an event of a session')
+  return { ...event, meta, position: { topic: 'tidegate.sessions.v1', partition: 0, offset: offset++ } }
+}
+
+function scored(overrides: Parameters<typeof sessionScored>[0] = {}): RecordedEvent {
+  return recorded({ type: 'SessionScored', data: sessionScored(overrides) })
+}
+
+async function apply(...events: RecordedEvent[]): Promise<void> {
+  await transaction(database.pool, async (tx) => {
+    const build = await liveBuild(tx, 'sessions')
+    if (!build) throw new Error('no live build')
+    await tx.query(useSchema(build))
+    await sessionsProjection.apply(tx, events)
+  })
+}
+
+function user(sessionId: string, eventId: string, clientUserId: string | null): RecordedEvent {
+  const base = {
+    session_id: sessionId,
+    organization_id: scope.organizationId,
+    environment: 'live',
+    event_id: eventId,
+  } as const
+  return clientUserId === null
+    ? recorded({ type: 'ClientUserCleared', data: { ...base, cleared_at: 1 } })
+    : recorded({
+        type: 'ClientUserAttached',
+        data: { ...base, client_user_id: clientUserId, attached_at: 1 },
+      })
+}
+
+test('a session shows its latest decision, its visitor and the earlier decisions, newest first', async () => {
+  const sid = id('sid', 1)
+  await apply(
+    scored({ event_id: id('evt', 1), risk_score: 50, verdict: 'inconclusive' }),
+    scored({ event_id: id('evt', 2), risk_score: 60, verdict: 'inconclusive' }),
+    scored({
+      event_id: id('evt', 3),
+      risk_score: 90,
+      verdict: 'bot',
+      is_provisional: false,
+      evaluated_at: 5,
+    }),
+  )
+  const session = await findSession(database.pool, scope, sid)
+  expect(session).toMatchObject({
+    id: sid,
+    created_at: 1_760_000_000_000,
+    client_user_id: null,
+    latest_decision: { event_id: id('evt', 3), verdict: 'bot', evaluated_at: 5, manipulation: { score: 0 } },
+    visitor: { id: id('vid', 1), confidence: 93, method: 'continuity', basis: 'deterministic' },
+    lifecycle: { first_seen_at: 5, last_seen_at: 1_760_000_001_000, seen_count: 1 },
+  })
+  expect(session?.previous_decisions.map((decision) => decision.event_id)).toEqual([
+    id('evt', 2),
+    id('evt', 1),
+  ])
+  expect(session?.previous_decisions[0]).toEqual({
+    event_id: id('evt', 2),
+    verdict: 'inconclusive',
+    risk_score: 60,
+    phase: 'snapshot',
+    is_provisional: true,
+    manipulation: { score: 0, verdict: 'none' },
+    evaluation_duration_ms: 4,
+    evaluated_at: 1_760_000_001_000,
+  })
+  expect(session?.detail.client_telemetry).toEqual(sessionScored().client_telemetry)
+  expect(session?.detail.device).toEqual(sessionScored().device)
+})
+
+test('a repeated decision changes nothing, even after a newer one', async () => {
+  const first = { event_id: id('evt', 1), risk_score: 10 }
+  await apply(scored(first), scored({ event_id: id('evt', 2), risk_score: 20 }), scored(first))
+  await apply(scored(first))
+  const session = await findSession(database.pool, scope, id('sid', 1))
+  expect(session?.latest_decision.risk_score).toBe(20)
+  expect(session?.previous_decisions).toHaveLength(1)
+})
+
+test('client user ids are attached, replaced and cleared in the order of the log; a repeat does nothing', async () => {
+  const sid = id('sid', 1)
+  const current = async () => (await findSession(database.pool, scope, sid))?.client_user_id
+  await apply(scored(), user(sid, 'a', 'Ada'), user(sid, 'b', 'Bob'))
+  expect(await current()).toBe('Bob')
+  await apply(user(sid, 'a', 'Ada'))
+  expect(await current()).toBe('Bob')
+  await apply(user(sid, 'c', null), user(sid, 'b', 'Bob'))
+  expect(await current()).toBeNull()
+  await apply(user(sid, 'd', 'Dora'), scored({ event_id: id('evt', 2) }))
+  expect(await current()).toBe('Dora')
+})
+
+test('nothing outside the scope is found', async () => {
+  await apply(scored())
+  for (const other of [
+    { ...scope, environment: 'test' } as const,
+    { ...scope, organizationId: id('org', 2) },
+  ]) {
+    expect(await findSession(database.pool, other, id('sid', 1))).toBeUndefined()
+    expect(await findVisitor(database.pool, other, id('vid', 1))).toBeUndefined()
+    expect((await listSessions(database.pool, other, { limit: 5, search: id('evt', 1) })).rows).toEqual([])
+    expect((await listVisitors(database.pool, other, { limit: 5 })).rows).toEqual([])
+  }
+})
+
+test('sessions page by latest decision, newest first, ties by id', async () => {
+  const times = [30, 10, 20, 20, 20]
+  await apply(
+    ...times.map((at, i) => scored({ event_id: id('evt', i), session_id: id('sid', i), evaluated_at: at })),
+  )
+  const seen: string[] = []
+  let after: { evaluatedAt: number; id: string } | undefined
+  for (let more = true; more; ) {
+    const page = await listSessions(database.pool, scope, { limit: 2, after })
+    seen.push(...page.rows.map((row) => row.id))
+    const last = page.rows.at(-1)
+    after = last && { evaluatedAt: last.latest_decision.evaluated_at, id: last.id }
+    more = page.hasMore
+  }
+  expect(seen).toEqual([0, 4, 3, 2, 1].map((n) => id('sid', n)))
+})
+
+test('sessions are searched by whole ids in any case, and by parts of what they show', async () => {
+  const legacy = '0123456789abcdef0123456789abcdef'
+  const request = {
+    ...sessionScored().request,
+    url: 'https://Example.com/50%_off?q=\0',
+    ip_address: '198.51.100.7',
+  }
+  await apply(
+    scored(),
+    scored({
+      event_id: id('evt', 2),
+      session_id: id('sid', 2),
+      request,
+      visitor: visitorLink({ id: id('vid', 2) }),
+    }),
+    scored({
+      event_id: id('evt', 3),
+      session_id: id('sid', 2),
+      request,
+      visitor: visitorLink({ id: id('vid', 2) }),
+      verdict: 'bot',
+    }),
+    scored({ event_id: legacy, session_id: id('sid', 3), visitor: null }),
+    user(id('sid', 1), 'u1', 'Customer ÄÖ 17'),
+  )
+  const find = async (search: string) =>
+    (await listSessions(database.pool, scope, { limit: 10, search })).rows.map((row) => row.id).toSorted()
+  expect(await find(id('SID', 2))).toEqual([id('sid', 2)])
+  expect(await find(id('EVT', 2))).toEqual([id('sid', 2)])
+  expect(await find(id('evt', 3))).toEqual([id('sid', 2)])
+  expect(await find(id('vid', 2))).toEqual([id('sid', 2)])
+  expect(await find('vid_0000')).toEqual([])
+  expect(await find(legacy.toUpperCase())).toEqual([id('sid', 3)])
+  expect(await find('50%_OFF')).toEqual([id('sid', 2)])
+  expect(await find('50_%off')).toEqual([])
+  expect(await find('198.51.100')).toEqual([id('sid', 2)])
+  expect(await find('äö 17')).toEqual([id('sid', 1)])
+  expect(await find('chrome/141')).toHaveLength(3)
+  expect(await find('a\0b')).toEqual([])
+  const bots = await listSessions(database.pool, scope, { limit: 10, verdict: 'bot' })
+  expect(bots.rows.map((row) => row.id)).toEqual([id('sid', 2)])
+})
+
+test('a visitor counts distinct sessions and shows its latest evaluation, in whatever order they arrive', async () => {
+  const at = (n: number, evaluatedAt: number, sid = n) =>
+    scored({
+      event_id: id('evt', n),
+      session_id: id('sid', sid),
+      evaluated_at: evaluatedAt,
+      request: { ...sessionScored().request, ip_address: `203.0.113.${n}` },
+      visitor: visitorLink({ vector: [n] }),
+    })
+  await apply(at(3, 300))
+  await apply(at(1, 100), at(2, 200, 1), at(4, 300))
+  const visitor = await findVisitor(database.pool, scope, id('vid', 1))
+  expect(visitor).toMatchObject({
+    first_seen_at: 100,
+    last_seen_at: 300,
+    seen_count: 3,
+    vector: [4],
+    latest_request: { ip_address: '203.0.113.4' },
+    storage: visitorLink().storage,
+    anchors: visitorLink().anchors,
+  })
+  expect(visitor?.activity.map((row) => row.decision.event_id)).toEqual([4, 3, 2, 1].map((n) => id('evt', n)))
+  expect(visitor?.activity[0]).toMatchObject({
+    session_id: id('sid', 4),
+    request: { ip_address: '203.0.113.4', screen_size: '1440x900' },
+    score_breakdown: { environment: 4, behavioral: 3 },
+  })
+})
+
+test('visitors sort by last seen, first seen or count, page, and are searched', async () => {
+  const visit = (n: number, vid: number, at: number) =>
+    scored({
+      event_id: id('evt', n),
+      session_id: id('sid', n),
+      evaluated_at: at,
+      visitor: visitorLink({ id: id('vid', vid) }),
+      request: { ...sessionScored().request, ip_address: `198.51.100.${vid}` },
+    })
+  await apply(
+    visit(1, 1, 10),
+    visit(2, 1, 90),
+    visit(3, 2, 20),
+    visit(4, 3, 30),
+    visit(5, 3, 40),
+    visit(6, 3, 50),
+  )
+  const ids = async (options: Partial<Parameters<typeof listVisitors>[2]>) =>
+    (await listVisitors(database.pool, scope, { limit: 10, ...options })).rows.map((row) =>
+      Number(row.id.slice(4)),
+    )
+  expect(await ids({})).toEqual([1, 3, 2])
+  expect(await ids({ sort: 'first_seen' })).toEqual([3, 2, 1])
+  expect(await ids({ sort: 'seen_count' })).toEqual([3, 1, 2])
+  expect(await ids({ sort: 'seen_count', after: { value: 3, id: id('vid', 3) } })).toEqual([1, 2])
+  expect(await ids({ search: id('VID', 2) })).toEqual([2])
+  expect(await ids({ search: '51.100.3' })).toEqual([3])
+})
+
+test('a hand-off finds all it needs of decisions that exist', async () => {
+  await apply(scored())
+  const [decision, ...rest] = await findDecisions(database.pool, [id('evt', 1), id('evt', 9)])
+  expect(rest).toEqual([])
+  expect(decision).toMatchObject({
+    event_id: id('evt', 1),
+    session_id: id('sid', 1),
+    organization_id: scope.organizationId,
+    environment: 'live',
+    visitor: { id: id('vid', 1), confidence: 93 },
+    signals_fired: sessionScored().signals_fired,
+    score_breakdown: { environment: 4, behavioral: 3 },
+    attribution: null,
+  })
+})
