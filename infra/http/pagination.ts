@@ -1,0 +1,43 @@
+import type { preValidationAsyncHookHandler } from 'fastify'
+import { z } from 'zod'
+import type { CursorQuery, Cursors, Position } from './cursor.ts'
+import { invalidField } from './errors.ts'
+
+const digits = /^\d{1,9}$/
+
+/** `limit` and `cursor`, as every list takes them. Parameters that a list does not know are ignored. */
+export const pageQuery = {
+  limit: z
+    .preprocess(
+      (value) => (typeof value === 'string' && digits.test(value) ? Number(value) : value),
+      z.int().min(1).max(200),
+    )
+    .default(50),
+  cursor: z.string().optional().describe('next_cursor of the page before.'),
+}
+
+/** Lists page by cursor only; ignoring an offset would answer the first page over and over. */
+export const refuseOffset: preValidationAsyncHookHandler = async ({ query }) => {
+  if (typeof query !== 'object' || query === null || !('offset' in query)) return
+  throw invalidField({ name: 'offset', issue: 'not_allowed', expected: 'cursor' })
+}
+
+interface PageOptions<Row> {
+  limit: number
+  cursor: string | undefined
+  query: CursorQuery
+  cursors: Cursors
+  /** Up to `limit` rows after the position, and whether more follow. */
+  load: (after: Position | undefined) => Promise<{ rows: Row[]; hasMore: boolean }>
+  positionOf: (row: Row) => Position
+}
+
+/** Loads one page from where its cursor says, with the pagination object to answer beside it. */
+export async function loadPage<Row>(options: PageOptions<Row>) {
+  const { limit, cursor, query, cursors, load, positionOf } = options
+  const after = cursor === undefined ? undefined : cursors.decode(cursor, query)
+  const { rows, hasMore } = await load(after)
+  const last = rows.at(-1)
+  const next = hasMore && last ? { next_cursor: cursors.encode(positionOf(last), query) } : {}
+  return { rows, pagination: { limit, has_more: hasMore, ...next } }
+}

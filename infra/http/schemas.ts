@@ -1,0 +1,62 @@
+import { z } from 'zod'
+import { errorTable } from './errors.ts'
+
+/** A time as the API shows it: ISO 8601, UTC, milliseconds. */
+export const timestamp = z.iso.datetime({ precision: 3 })
+
+export const meta = z
+  .strictObject({ request_id: z.string().regex(/^req_[0-9a-f]{32}$/) })
+  .meta({ id: 'ResponseMeta' })
+
+export const pagination = z
+  .strictObject({
+    limit: z.int().min(1).max(200),
+    has_more: z.boolean(),
+    next_cursor: z.string().optional().describe('Absent on the last page.'),
+  })
+  .meta({ id: 'CursorPagination' })
+
+const fieldIssue = z
+  .strictObject({
+    name: z.string(),
+    issue: z.string(),
+    expected: z.string().optional(),
+    received: z.union([z.string(), z.number(), z.boolean(), z.null()]).optional(),
+  })
+  .meta({ id: 'ApiFieldIssue' })
+
+const details = z
+  .strictObject({
+    fields: z.array(fieldIssue).optional(),
+    allowed_values: z.array(z.string()).optional(),
+    header_name: z.string().optional(),
+    parameter_set: z.string().optional(),
+    next_action: z.enum(['retry', 'new_session', 'reload_bundle', 'contact_support']).optional(),
+  })
+  .meta({ id: 'ApiErrorDetails' })
+
+export const errorEnvelopeSchema = z
+  .strictObject({
+    error: z.strictObject({
+      code: z.string().describe(`One of ${Object.keys(errorTable).join(', ')}.`),
+      message: z.string(),
+      status: z.int(),
+      retryable: z.boolean(),
+      request_id: meta.shape.request_id,
+      docs_url: z.url(),
+      details: details.optional(),
+    }),
+  })
+  .meta({ id: 'ApiErrorEnvelope' })
+
+/** `{ data, meta }`. */
+export const single = <T extends z.ZodType>(data: T) => z.strictObject({ data, meta })
+
+/** `{ data: [], pagination, meta }`. */
+export const list = <T extends z.ZodType>(item: T) =>
+  z.strictObject({ data: z.array(item), pagination, meta })
+
+/** The error responses of a route, for its description. */
+export function errorResponses(...statuses: number[]): Record<number, typeof errorEnvelopeSchema> {
+  return Object.fromEntries([...statuses, 500, 503].map((status) => [status, errorEnvelopeSchema]))
+}

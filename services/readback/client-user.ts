@@ -1,0 +1,43 @@
+import { z } from 'zod'
+import type { DomainEvent } from '../../schemas/codec.ts'
+import type { Environment } from '../../schemas/events.ts'
+
+const maxCharacters = 256
+
+/** The customer's id of an end user: 1 to 256 characters, none a control character or half of a surrogate pair. */
+export const clientUserIdInput = z
+  .string()
+  .refine((text) => text !== '' && [...text].length <= maxCharacters, {
+    error: `1 to ${maxCharacters} characters`,
+  })
+  .refine((text) => text.isWellFormed() && !/\p{Cc}/u.test(text), { error: 'no control characters' })
+  .meta({ minLength: 1, maxLength: maxCharacters })
+
+export interface ClientUserState {
+  client_user_id: string | null
+}
+
+export interface ChangeClientUser {
+  sessionId: string
+  organizationId: string
+  environment: Environment
+  /** null removes it. */
+  clientUserId: string | null
+  eventId: string
+  at: number
+}
+
+/** Attaches or clears the customer's user id; no event when that changes nothing. */
+export function changeClientUser(state: ClientUserState, command: ChangeClientUser): DomainEvent[] {
+  const { sessionId, organizationId, environment, clientUserId, eventId, at } = command
+  if (state.client_user_id === clientUserId) return []
+  const about = {
+    session_id: sessionId,
+    organization_id: organizationId,
+    environment,
+    event_id: eventId,
+  }
+  return clientUserId === null
+    ? [{ type: 'ClientUserCleared', data: { ...about, cleared_at: at } }]
+    : [{ type: 'ClientUserAttached', data: { ...about, client_user_id: clientUserId, attached_at: at } }]
+}

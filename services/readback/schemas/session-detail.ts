@@ -1,0 +1,159 @@
+import { z } from 'zod'
+import { timestamp } from '../../../infra/http/schemas.ts'
+import { clientTelemetry } from './client-telemetry.ts'
+import { eventId, percent, phase, sessionId, text, visitorLink } from './common.ts'
+import { browser, device } from './device.ts'
+import {
+  deviceIdentity,
+  nativeApp,
+  nativeCarrier,
+  nativeMotionPrint,
+  nativeRuntimeIntegrity,
+} from './native.ts'
+import { connectionFingerprint, network } from './network.ts'
+import { clientUserId } from './session-summary.ts'
+
+export const detailDecision = z
+  .strictObject({
+    event_id: eventId,
+    automation_status: z.enum(['automated', 'human', 'uncertain']),
+    risk_score: percent,
+    evaluation_phase: phase,
+    decision_status: z.enum(['preliminary', 'final']),
+    evaluated_at: timestamp,
+  })
+  .meta({ id: 'SessionDetailDecision' })
+
+const highlight = z
+  .strictObject({
+    key: z.string(),
+    effect: z.enum(['increases_risk', 'reduces_risk', 'context']),
+    importance: z.enum(['high', 'medium', 'low']),
+    summary: z.string(),
+    evidence: z.array(z.strictObject({ signal: z.string(), name: z.string() })).optional(),
+  })
+  .meta({ id: 'SessionHighlight' })
+
+const attribution = z
+  .strictObject({
+    labels: z.array(
+      z.strictObject({
+        kind: z.enum([
+          'actor',
+          'provider',
+          'tool',
+          'product',
+          'organization',
+          'purpose',
+          'environment',
+          'trust',
+          'evasion',
+        ]),
+        value: z.string(),
+        label: z.string(),
+        confidence: percent,
+      }),
+    ),
+    behaviors: z.array(
+      z.strictObject({
+        channel: z.enum(['typing', 'form', 'mouse', 'touch', 'scroll', 'clipboard']),
+        value: z.string(),
+        label: z.string(),
+        confidence: percent,
+      }),
+    ),
+  })
+  .meta({ id: 'SessionAttribution' })
+
+const integrityLevel = z.enum(['clean', 'notice', 'elevated', 'high_risk'])
+
+const runtimeIntegrity = z
+  .strictObject({
+    tampering_detected: integrityLevel,
+    developer_tools_detected: integrityLevel,
+    emulation_suspected: integrityLevel,
+    virtualization_suspected: integrityLevel,
+    privacy_hardening_suspected: integrityLevel,
+    identity_spoofing_suspected: integrityLevel,
+    replay_suspected: integrityLevel,
+    outdated_environment: integrityLevel,
+    verified_bot_identity: integrityLevel,
+  })
+  .meta({ id: 'SessionRuntimeIntegrity' })
+
+const detailVisitor = visitorLink
+  .extend({
+    resolution: z
+      .strictObject({
+        method: z
+          .enum([
+            'continuity',
+            'fingerprint',
+            'fingerprint_evolution',
+            'new',
+            'native_persistent',
+            'native_new',
+            'existing',
+            'unknown',
+          ])
+          .nullable(),
+        basis: z.enum(['deterministic', 'probabilistic']).nullable(),
+      })
+      .describe('How this session was tied to the visitor id.'),
+    lifecycle: z.strictObject({
+      first_seen_at: timestamp.nullable(),
+      last_seen_at: timestamp.nullable(),
+      seen_count: z.int().min(0).nullable(),
+    }),
+  })
+  .meta({ id: 'SessionDetailVisitorFingerprint' })
+
+/** Most actionable first. */
+export const sessionDetail = z
+  .strictObject({
+    object: z.literal('session'),
+    id: sessionId,
+    created_at: timestamp,
+    client_user_id: clientUserId,
+    decision: detailDecision,
+    highlights: z.array(highlight).max(5),
+    attribution: attribution.nullable(),
+    web_bot_auth: z.strictObject({ status: text, domain: text }).nullable(),
+    network,
+    runtime_integrity: runtimeIntegrity,
+    visitor_fingerprint: detailVisitor.nullable(),
+    connection_fingerprint: connectionFingerprint,
+    previous_decisions: z.array(detailDecision),
+    request: z.strictObject({ url: z.string(), referrer: text, user_agent: z.string() }),
+    browser,
+    device,
+    analysis_coverage: z.strictObject({
+      browser: z.boolean(),
+      device: z.boolean(),
+      network: z.boolean(),
+      runtime: z.boolean(),
+      behavioral: z.boolean(),
+      visitor_identity: z.boolean(),
+    }),
+    signals_fired: z.array(
+      z.strictObject({
+        signal: z.string(),
+        role: z.string(),
+        category: z.string(),
+        strength: z.string(),
+        signal_score: percent,
+      }),
+    ),
+    client_telemetry: clientTelemetry,
+    native_runtime_integrity: nativeRuntimeIntegrity.nullable(),
+    native_app: nativeApp.nullable(),
+    native_carrier: nativeCarrier.nullable(),
+    native_motion_print: nativeMotionPrint.nullable(),
+    device_identity: deviceIdentity.nullable(),
+    install_id: text,
+    behavior: z.null(),
+  })
+  .meta({ id: 'SessionDetail' })
+
+export type SessionDetail = z.output<typeof sessionDetail>
+export type DetailDecision = z.output<typeof detailDecision>
