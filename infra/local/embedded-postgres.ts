@@ -1,8 +1,6 @@
-import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { chown, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { promisify } from 'node:util'
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { freePort } from './free-port.ts'
@@ -11,9 +9,8 @@ import {
   type PostgresBinaries,
   type ProcessOwner,
   postgresOwner,
+  runAs,
 } from './postgres-binaries.ts'
-
-const run = promisify(execFile)
 
 export interface EmbeddedPostgresOptions {
   /** Created when missing; when run by root it then belongs to user `postgres`. */
@@ -103,23 +100,6 @@ async function readPassword(dataDir: string): Promise<string | undefined> {
   } catch {
     return undefined
   }
-}
-
-function runAs(owner: ProcessOwner | undefined, file: string, args: string[]) {
-  return run(file, args, { ...owner, cwd: '/', env: { PATH: process.env.PATH, LC_ALL: 'C' } }).catch(
-    (cause) => {
-      throw new Error(`${path.basename(file)} failed: ${explain(cause, owner)}`, { cause })
-    },
-  )
-}
-
-function explain(
-  cause: { code?: unknown; stderr?: string; message: string },
-  owner: ProcessOwner | undefined,
-) {
-  const denied = cause.code === 'EACCES' || /permission denied/i.test(cause.stderr ?? '')
-  if (!denied || !owner) return cause.stderr || cause.message
-  return 'user postgres, which root runs PostgreSQL as, may not enter this folder: use another, or set DATABASE_URL'
 }
 
 const control = (server: Server, args: string[]) =>

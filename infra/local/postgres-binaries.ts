@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { chmod, stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { userInfo } from 'node:os'
+import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { z } from 'zod'
@@ -42,6 +43,44 @@ async function makeExecutable(file: string): Promise<void> {
 export interface ProcessOwner {
   uid: number
   gid: number
+}
+
+/**
+ * Runs one of the programs, as `owner` if given; rejects with what it printed. Where a folder on the way to the
+ * data or to the programs is closed to the owner (/root, mktemp -d), it keeps root's right to pass through.
+ */
+export async function runAs(owner: ProcessOwner | undefined, file: string, args: string[]): Promise<void> {
+  const places = [file, ...args.flatMap((arg) => arg.match(/(?:^|=)(\/.*)$/)?.[1] ?? [])]
+  const blocked = owner ? await isBlocked(owner, places) : false
+  const env = { PATH: process.env.PATH, LC_ALL: 'C' }
+  const started =
+    owner && blocked
+      ? run('setpriv', [...keepPassage(owner), file, ...args], { cwd: '/', env })
+      : run(file, args, { ...owner, cwd: '/', env })
+  await started.catch((cause) => {
+    throw new Error(`${path.basename(file)} failed: ${cause.stderr || cause.message}`, { cause })
+  })
+}
+
+const keepPassage = ({ uid, gid }: ProcessOwner) => [
+  ...[`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'],
+  ...['--inh-caps=+dac_override', '--ambient-caps=+dac_override'],
+]
+
+async function isBlocked({ uid, gid }: ProcessOwner, places: string[]): Promise<boolean> {
+  const folders = new Set(places.flatMap(ancestors))
+  for (const folder of folders) {
+    const info = await stat(folder).catch(() => undefined)
+    if (!info) continue
+    const bit = info.uid === uid ? 0o100 : info.gid === gid ? 0o010 : 0o001
+    if ((info.mode & bit) === 0) return true
+  }
+  return false
+}
+
+function ancestors(place: string): string[] {
+  const parent = path.dirname(place)
+  return parent === place ? [place] : [...ancestors(parent), parent]
 }
 
 /** Whom to run Postgres as: it refuses root, so root runs it as user `postgres`, created when missing. */

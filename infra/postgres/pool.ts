@@ -9,11 +9,23 @@ export interface PoolOptions {
   url: string
   max?: number
   applicationName?: string
+  /** A query that takes longer fails, and its connection is given up; default: none. */
+  queryTimeoutMs?: number
 }
 
+const connectTimeoutMs = 5000
+
 /** A connection pool. Errors of idle connections are dropped: the next query reports what is wrong. */
-export function createPool({ url, max = 10, applicationName = 'tidegate' }: PoolOptions): pg.Pool {
-  const pool = new pg.Pool({ connectionString: url, max, application_name: applicationName })
+export function createPool(options: PoolOptions): pg.Pool {
+  const { url, max = 10, applicationName = 'tidegate', queryTimeoutMs } = options
+  const pool = new pg.Pool({
+    connectionString: url,
+    max,
+    application_name: applicationName,
+    connectionTimeoutMillis: connectTimeoutMs,
+    keepAlive: true,
+    ...(queryTimeoutMs ? { query_timeout: queryTimeoutMs } : {}),
+  })
   pool.on('error', () => {})
   return pool
 }

@@ -1,0 +1,76 @@
+import type { NewRecord, Position } from './port.ts'
+
+export interface PlacedRecord extends NewRecord {
+  partition: number
+}
+
+export interface GroupCommitOptions {
+  /** Makes the records durable; their offsets in order. Called for one batch at a time. */
+  write: (records: PlacedRecord[]) => Promise<Position[]>
+  maxRecords: number
+  /** Of values; one append larger than this still goes out, alone. */
+  maxBytes: number
+}
+
+interface Waiting {
+  records: PlacedRecord[]
+  bytes: number
+  resolve: (positions: Position[]) => void
+  reject: (error: unknown) => void
+}
+
+/**
+ * Gathers all appends that arrive while a batch is being written into the next batch. One batch at a time keeps
+ * the order of appends; a failed batch also fails what waits behind it, so that nobody waits for two time-outs.
+ */
+export function createGroupCommit({ write, maxRecords, maxBytes }: GroupCommitOptions) {
+  let waiting: Waiting[] = []
+  let draining: Promise<void> | undefined
+
+  async function drain(): Promise<void> {
+    // Appends of the same tick travel together.
+    await undefined
+    while (waiting.length > 0) {
+      const batch = take()
+      try {
+        settle(batch, await write(batch.flatMap((append) => append.records)))
+      } catch (error) {
+        for (const append of [...batch, ...waiting.splice(0)]) append.reject(error)
+      }
+    }
+    draining = undefined
+  }
+
+  function take(): Waiting[] {
+    let records = 0
+    let bytes = 0
+    const end = waiting.findIndex((append, i) => {
+      records += append.records.length
+      bytes += append.bytes
+      return i > 0 && (records > maxRecords || bytes > maxBytes)
+    })
+    const batch = end < 0 ? waiting : waiting.slice(0, end)
+    waiting = end < 0 ? [] : waiting.slice(end)
+    return batch
+  }
+
+  return {
+    append(records: PlacedRecord[]): Promise<Position[]> {
+      const bytes = records.reduce((sum, record) => sum + record.value.length, 0)
+      return new Promise((resolve, reject) => {
+        waiting.push({ records, bytes, resolve, reject })
+        draining ??= drain()
+      })
+    },
+    /** Resolves when everything appended so far is settled. */
+    idle: async () => draining,
+  }
+}
+
+function settle(batch: Waiting[], positions: Position[]): void {
+  let at = 0
+  for (const append of batch) {
+    append.resolve(positions.slice(at, at + append.records.length))
+    at += append.records.length
+  }
+}

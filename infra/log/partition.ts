@@ -1,0 +1,27 @@
+/**
+ * The partition of a key, as Kafka's own clients choose it (murmur2 of the UTF-8 bytes, sign bit cleared, modulo),
+ * so that other producers and both log adapters agree.
+ */
+export function partitionOfKey(key: string, partitions: number): number {
+  return (murmur2(Buffer.from(key)) & 0x7fffffff) % partitions
+}
+
+const multiplier = 0x5bd1e995
+
+/** Kafka's murmur2, a signed 32-bit number (org.apache.kafka.common.utils.Utils.murmur2). */
+export function murmur2(data: Buffer): number {
+  const words = data.length >> 2
+  let hash = 0x9747b28c ^ data.length
+  for (let i = 0; i < words; i++) {
+    let word = Math.imul(data.readInt32LE(i * 4), multiplier)
+    word = Math.imul(word ^ (word >>> 24), multiplier)
+    hash = Math.imul(hash, multiplier) ^ word
+  }
+  if (data.length % 4 > 0) hash = Math.imul(hash ^ tail(data, words * 4), multiplier)
+  hash = Math.imul(hash ^ (hash >>> 13), multiplier)
+  return hash ^ (hash >>> 15)
+}
+
+function tail(data: Buffer, start: number): number {
+  return data.readUIntLE(start, data.length - start)
+}

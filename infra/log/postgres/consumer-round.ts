@@ -1,0 +1,124 @@
+import type { Bell } from '../bell.ts'
+import type { ConsumeOptions, Position } from '../port.ts'
+import type { TopicPartition } from './assignment.ts'
+import type { GroupSession } from './group-session.ts'
+import { findStart, handle, isIdle, newlyOwned, type Owned } from './owned.ts'
+
+export interface RoundOptions {
+  session: GroupSession
+  options: ConsumeOptions
+  bell: Bell
+  announce: () => Promise<void>
+}
+
+/** Handled offsets are committed together, at most this often: after a crash that much is delivered again. */
+const commitEveryMs = 250
+const maxBatchBytes = 1024 * 1024
+
+/** The steps of a consumer's loop, over the partitions that it owns. All of a consumer's queries run in turn. */
+export function createRound({ session, options, bell, announce }: RoundOptions) {
+  const owned = new Map<string, Owned>()
+  const { maxRecords = 500, partitionsConcurrently = 3 } = options
+  let nextCommit = 0
+
+  const all = () => [...owned.values()]
+  const running = () => all().filter((p) => p.running)
+
+  /** Gives up what is no longer ours, takes what is ours now and free. */
+  async function rebalance(): Promise<void> {
+    const share = new Set((await session.fairShare()).map(nameOf))
+    for (const p of all()) p.revoked = !share.has(nameOf(p))
+    await releaseRevoked()
+    const wanted = [...share].filter((name) => !owned.has(name)).map(parseName)
+    if (wanted.length === 0) return
+    for (const p of await session.lock(wanted)) owned.set(nameOf(p), newlyOwned(p))
+  }
+
+  async function releaseRevoked(): Promise<void> {
+    const free = all().filter((p) => p.revoked && !p.running)
+    if (free.length === 0) return
+    await commit(free)
+    for (const p of free) owned.delete(nameOf(p))
+    await session.unlock(free)
+    await announce()
+  }
+
+  async function commit(some: Owned[]): Promise<void> {
+    const positions = some.flatMap(({ topic, partition, uncommitted }): Position[] =>
+      uncommitted === undefined ? [] : [{ topic, partition, offset: uncommitted }],
+    )
+    if (positions.length === 0) return
+    for (const p of some) p.uncommitted = undefined
+    nextCommit = performance.now() + commitEveryMs
+    await session.commit(positions)
+  }
+
+  async function findStarts(): Promise<void> {
+    const fresh = all().filter((p) => p.next === undefined && isIdle(p, performance.now()))
+    if (fresh.length === 0) return
+    const committed = await session.committed(fresh)
+    await Promise.all(fresh.map((p) => findStart(p, committed, options)))
+  }
+
+  async function read(): Promise<void> {
+    const now = performance.now()
+    const positions = all().flatMap((p): Position[] =>
+      isIdle(p, now) && p.next !== undefined
+        ? [{ topic: p.topic, partition: p.partition, offset: p.next }]
+        : [],
+    )
+    if (positions.length === 0) return
+    const records = await session.read(positions, { records: maxRecords, bytes: maxBatchBytes })
+    for (const record of records) owned.get(nameOf(record))?.records.push(record)
+  }
+
+  /** Starts handlers for the partitions that waited longest, as many as may run at once. */
+  function startHandlers(): void {
+    for (const p of all()) {
+      if (running().length >= partitionsConcurrently) return
+      if (p.running || p.revoked || p.records.length === 0) continue
+      owned.delete(nameOf(p))
+      owned.set(nameOf(p), p)
+      p.running = handle(p, options).finally(() => {
+        p.running = undefined
+        bell.ring()
+      })
+    }
+  }
+
+  const handlersDone = async () => {
+    await Promise.all(running().map((p) => p.running))
+  }
+
+  return {
+    rebalance,
+    handlersDone,
+    async readAndHandle(): Promise<void> {
+      await findStarts()
+      startHandlers()
+      await read()
+      startHandlers()
+      await releaseRevoked()
+      if (performance.now() >= nextCommit) await commit(all())
+    },
+    /** Milliseconds until a back-off ends or offsets are to be committed. */
+    msToNextDeadline(): number {
+      const now = performance.now()
+      const backOffs = all().flatMap((p) => (p.notBefore > now ? [p.notBefore] : []))
+      const commits = all().some((p) => p.uncommitted !== undefined) ? [nextCommit] : []
+      return Math.max(0, Math.min(...backOffs, ...commits) - now)
+    },
+    /** Waits for running handlers and commits what they did. */
+    async leave(): Promise<void> {
+      await handlersDone()
+      await commit(all())
+    },
+  }
+}
+
+const nameOf = ({ topic, partition }: TopicPartition): string => `${topic}/${partition}`
+
+function parseName(name: string): TopicPartition {
+  const slash = name.lastIndexOf('/')
+  return { topic: name.slice(0, slash), partition: Number(name.slice(slash + 1)) }
+}

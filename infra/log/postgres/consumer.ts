@@ -1,0 +1,111 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { backoffMs } from '../backoff.ts'
+import { type Bell, createBell } from '../bell.ts'
+import type { ConsumeOptions, LogConsumer } from '../port.ts'
+import { createRound } from './consumer-round.ts'
+import { type GroupSession, openGroupSession } from './group-session.ts'
+import type { TopicInfo } from './topics.ts'
+
+export interface ConsumerDeps {
+  url: string
+  schema: string
+  topics: TopicInfo[]
+  /** Tells the group's other members, in this process and others, to split the partitions anew. */
+  announce: () => Promise<void>
+}
+
+export interface RunningConsumer extends LogConsumer {
+  /** There may be new records of these topics. */
+  wake(): void
+  /** The group's members changed. */
+  rebalance(): void
+}
+
+/** Safety net for a wake-up that was lost, and how soon the partitions of a killed member are noticed. */
+const pollMs = 1000
+
+/** Starts a member of a consumer group. Rejects if it cannot connect now; later failures it gets over by itself. */
+export async function startConsumer(deps: ConsumerDeps, options: ConsumeOptions): Promise<RunningConsumer> {
+  const bell = createBell()
+  const control = { stopping: false, rebalance: true }
+  let failures = 0
+  const first = await connect(deps, options, bell)
+  await deps.announce()
+  const finished = run(first)
+
+  async function run(initial: Connection): Promise<void> {
+    let connection: Connection | undefined = initial
+    while (connection) {
+      await work(connection)
+      connection = control.stopping ? undefined : await reconnect()
+    }
+  }
+
+  /** Reads and handles until stopped or until the connection, and with it every lock, is lost. */
+  async function work({ session, state }: Connection): Promise<void> {
+    const round = createRound({ session, options, bell, announce: deps.announce })
+    try {
+      let nextPoll = 0
+      while (!control.stopping && !state.lost) {
+        if (control.rebalance || performance.now() >= nextPoll) {
+          control.rebalance = false
+          nextPoll = performance.now() + pollMs
+          await round.rebalance()
+        }
+        await round.readAndHandle()
+        failures = 0
+        await bell.sleep(Math.min(pollMs, round.msToNextDeadline()))
+      }
+      await round.leave()
+    } catch (error) {
+      options.onError?.(error)
+      // Another member may own the partitions now; it must not be joined by us while a handler still runs.
+      await round.handlersDone()
+    } finally {
+      await session.close().catch(() => {})
+    }
+    if (control.stopping) await deps.announce().catch(() => {})
+  }
+
+  async function reconnect(): Promise<Connection | undefined> {
+    while (!control.stopping) {
+      failures += 1
+      await delay(backoffMs(failures))
+      control.rebalance = true
+      try {
+        return await connect(deps, options, bell)
+      } catch (error) {
+        options.onError?.(error)
+      }
+    }
+    return undefined
+  }
+
+  return {
+    wake: bell.ring,
+    rebalance() {
+      control.rebalance = true
+      bell.ring()
+    },
+    async stop() {
+      control.stopping = true
+      bell.ring()
+      await finished
+    },
+  }
+}
+
+interface Connection {
+  session: GroupSession
+  state: { lost: boolean }
+}
+
+async function connect(deps: ConsumerDeps, options: ConsumeOptions, bell: Bell): Promise<Connection> {
+  const state = { lost: false }
+  const onLost = () => {
+    state.lost = true
+    bell.ring()
+  }
+  const { url, schema, topics } = deps
+  return { session: await openGroupSession({ url, schema, topics, group: options.group, onLost }), state }
+}

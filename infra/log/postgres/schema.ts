@@ -1,0 +1,82 @@
+import type pg from 'pg'
+import { transaction } from '../../postgres/pool.ts'
+
+/**
+ * Offsets of a partition are handed out under the lock of its row in `partitions`, held to the end of the
+ * transaction: they are gapless and become visible in order, so a reader can never miss one.
+ */
+const ddl = (schema: string) => `
+create schema if not exists ${schema};
+create table if not exists ${schema}.topics (
+  topic text primary key,
+  id smallint generated always as identity unique,
+  partitions integer not null,
+  retention_ms bigint
+);
+create table if not exists ${schema}.partitions (
+  topic text not null references ${schema}.topics,
+  partition integer not null,
+  next_offset bigint not null default 0,
+  primary key (topic, partition)
+) with (fillfactor = 10, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+create table if not exists ${schema}.records (
+  topic text not null,
+  partition integer not null,
+  "offset" bigint not null,
+  key text not null,
+  headers json not null,
+  value bytea not null,
+  stored_at bigint not null,
+  primary key (topic, partition, "offset")
+);
+-- Values are deflated already: compressing them again only costs time.
+alter table ${schema}.records alter column value set storage external;
+create table if not exists ${schema}.group_offsets (
+  group_name text not null,
+  topic text not null,
+  partition integer not null,
+  next_offset bigint not null,
+  primary key (group_name, topic, partition)
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+${appendFunction(schema)}`
+
+/**
+ * Appends one batch in one round trip. The first three arrays have an element for each partition written to, in
+ * lock order; the others have one for each record: its partition's index there (from 1), its place among that
+ * partition's records (from 0), and its content. Returns the first offset given out in each partition.
+ */
+const appendFunction = (schema: string) => `
+create or replace function ${schema}.append(
+  part_topics text[], part_numbers integer[], part_counts integer[],
+  parts integer[], places integer[], keys text[], headers text[], record_values bytea[]
+) returns bigint[] language plpgsql as $$
+declare
+  bases bigint[];
+begin
+  perform 1 from ${schema}.partitions p
+    join unnest(part_topics, part_numbers) as w(topic, partition) using (topic, partition)
+    order by p.topic, p.partition for update of p;
+  with moved as (
+    update ${schema}.partitions p set next_offset = p.next_offset + w.count
+    from unnest(part_topics, part_numbers, part_counts) with ordinality as w(topic, partition, count, place)
+    where p.topic = w.topic and p.partition = w.partition
+    returning w.place, p.next_offset - w.count as base
+  ) select array_agg(base order by place) into bases from moved;
+  if coalesce(cardinality(bases), 0) <> cardinality(part_topics) then
+    raise exception 'unknown topic or partition';
+  end if;
+  insert into ${schema}.records (topic, partition, "offset", key, headers, value, stored_at)
+    select part_topics[r.part], part_numbers[r.part], bases[r.part] + r.place, r.key, r.headers::json, r.value,
+      (extract(epoch from clock_timestamp()) * 1000)::bigint
+    from unnest(parts, places, keys, headers, record_values) as r(part, place, key, headers, value);
+  return bases;
+end $$;`
+
+/** Creates the log's tables; safe to run by several processes at once and again. */
+export async function createLogSchema(pool: pg.Pool, schema: string): Promise<void> {
+  if (!/^[a-z_][a-z0-9_]*$/.test(schema)) throw new Error(`not a schema name: ${schema}`)
+  await transaction(pool, async (tx) => {
+    await tx.query(`select pg_advisory_xact_lock(hashtext($1))`, [`create ${schema}`])
+    await tx.query(ddl(schema))
+  })
+}

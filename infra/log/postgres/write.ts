@@ -1,0 +1,70 @@
+import type pg from 'pg'
+import { z } from 'zod'
+import type { PlacedRecord } from '../group-commit.ts'
+import { LogUnavailable, type Position, type Topic } from '../port.ts'
+import { byteaArray, int4Array, textArray } from './binary-array.ts'
+
+interface Part {
+  topic: Topic
+  partition: number
+  count: number
+}
+
+interface Layout {
+  parts: Part[]
+  /** For each record the index of its part, and its place among that part's records. */
+  slots: { part: number; place: number }[]
+}
+
+const answer = z.tuple([z.object({ bases: z.array(z.number()) })])
+
+/** Writes one batch durably, in one transaction and one round trip; rejects with LogUnavailable. */
+export async function writeBatch(
+  pool: pg.Pool,
+  schema: string,
+  records: PlacedRecord[],
+): Promise<Position[]> {
+  const layout = layOut(records)
+  const text = `select array_to_json(${schema}.append($1, $2, $3, $4, $5, $6, $7, $8)) as bases`
+  try {
+    const { rows } = await pool.query({ name: `${schema}.append`, text, values: parameters(records, layout) })
+    return positionsOf(records, layout, answer.parse(rows)[0].bases)
+  } catch (cause) {
+    throw new LogUnavailable('the log did not confirm the write', { cause })
+  }
+}
+
+function layOut(records: PlacedRecord[]): Layout {
+  const parts: Part[] = []
+  const indexes = new Map<string, number>()
+  const slots = records.map(({ topic, partition }) => {
+    const name = `${topic} ${partition}`
+    const index = indexes.get(name) ?? parts.push({ topic, partition, count: 0 }) - 1
+    indexes.set(name, index)
+    const part = parts[index]
+    return { part: index, place: part ? part.count++ : 0 }
+  })
+  return { parts, slots }
+}
+
+function parameters(records: PlacedRecord[], { parts, slots }: Layout): Buffer[] {
+  return [
+    textArray(parts.map((part) => part.topic)),
+    int4Array(parts.map((part) => part.partition)),
+    int4Array(parts.map((part) => part.count)),
+    int4Array(slots.map((slot) => slot.part + 1)),
+    int4Array(slots.map((slot) => slot.place)),
+    textArray(records.map((record) => record.key)),
+    textArray(records.map((record) => JSON.stringify(record.headers))),
+    byteaArray(records.map((record) => record.value)),
+  ]
+}
+
+function positionsOf(records: PlacedRecord[], { slots }: Layout, bases: number[]): Position[] {
+  return records.map(({ topic, partition }, i) => {
+    const slot = slots[i]
+    const base = slot && bases[slot.part]
+    if (!slot || base === undefined) throw new Error('the answer has too few offsets')
+    return { topic, partition, offset: base + slot.place }
+  })
+}

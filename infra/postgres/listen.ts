@@ -1,0 +1,70 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
+import type { Logger } from 'pino'
+
+export interface ListenerOptions {
+  url: string
+  channels: string[]
+  /** Called for each notification; payload is '' when none was given. */
+  onNotification: (channel: string, payload: string) => void
+  /** Called after a lost connection is back: notifications may have been missed in between. */
+  onReconnect?: () => void
+  logger: Logger
+}
+
+export interface Listener {
+  close(): Promise<void>
+}
+
+const reconnectMs = 250
+
+/** LISTENs on one dedicated connection and connects again by itself. Rejects if the first attempt fails. */
+export async function openListener(options: ListenerOptions): Promise<Listener> {
+  let closed = false
+  let client = await listen(options, reconnect)
+
+  function reconnect(): void {
+    if (closed) return
+    options.logger.warn({ channels: options.channels }, 'connection for notifications lost, connecting again')
+    void retry()
+  }
+
+  async function retry(): Promise<void> {
+    while (!closed) {
+      await delay(reconnectMs, undefined, { ref: false })
+      const next = await listen(options, reconnect).catch(() => undefined)
+      if (!next) continue
+      client = next
+      if (closed) await client.end()
+      else options.onReconnect?.()
+      return
+    }
+  }
+
+  return {
+    async close() {
+      closed = true
+      await client.end()
+    },
+  }
+}
+
+async function listen(options: ListenerOptions, onLost: () => void): Promise<pg.Client> {
+  const client = new pg.Client({
+    connectionString: options.url,
+    application_name: 'tidegate listener',
+    connectionTimeoutMillis: 5000,
+    keepAlive: true,
+  })
+  client.on('error', () => {})
+  client.on('notification', ({ channel, payload = '' }) => options.onNotification(channel, payload))
+  try {
+    await client.connect()
+    for (const channel of options.channels) await client.query(`listen ${client.escapeIdentifier(channel)}`)
+  } catch (error) {
+    await client.end().catch(() => {})
+    throw error
+  }
+  client.on('end', onLost)
+  return client
+}
