@@ -70,21 +70,25 @@ function findAttributes(): string[] {
 }
 
 /**
- * Whether something reads what is logged to the console as it is logged: developer tools, or a driver that
- * has enabled the Runtime domain. Readers walk an object's prototype, which the proxy notices.
+ * Whether something reads what is logged to the console as it is logged: developer tools, or a driver that has
+ * enabled the Runtime domain. V8 formats the stack of a logged error only then, by this hook of its own.
  */
 function consoleIsRead(): boolean {
+  const hook = 'prepareStackTrace'
+  const before = Object.getOwnPropertyDescriptor(Error, hook)
   let read = false
-  const trap = new Proxy(
-    {},
-    {
-      ownKeys: () => {
-        read = true
-        return []
-      },
-    },
-  )
-  console.debug(Object.create(trap))
+  const spy = () => {
+    read = true
+    return ''
+  }
+  Object.defineProperty(Error, hook, { value: spy, configurable: true, writable: true })
+  try {
+    console.debug(new Error(''))
+  } finally {
+    // The page may have a hook of its own; it must not notice that it was away.
+    if (before) Object.defineProperty(Error, hook, before)
+    else Reflect.deleteProperty(Error, hook)
+  }
   return read
 }
 

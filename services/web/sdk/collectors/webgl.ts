@@ -89,7 +89,7 @@ function constants(names: object): [string, number][] {
     const value: unknown = Reflect.get(names, name)
     if (
       typeof value === 'number' &&
-      /^(MAX|ALIASED|SUBPIXEL|UNMASKED|[A-Z]+_BITS|RENDERER|VENDOR)/.test(name)
+      /^(MAX_\w+_\w+$|ALIASED|SUBPIXEL|UNMASKED|[A-Z]+_BITS$|RENDERER$|VENDOR$)/.test(name)
     )
       found.push([name, value])
   }

@@ -1,0 +1,87 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import { openToken, UnreadableToken } from '../../infra/crypto/sealed-token.ts'
+import { ApiError, invalidField } from '../../infra/http/errors.ts'
+
+/** What the demo's back end does as any customer's would: open tokens with its secret key, and read over REST. */
+export interface Demo {
+  publishableKey: string
+  /** The token's payload; throws UnreadableToken. */
+  openToken(token: string): unknown
+  /** The body of GET /v1/sessions/{sessionId}. */
+  readSession(sessionId: string): Promise<unknown>
+}
+
+export interface DemoOptions {
+  publishableKey: string
+  secretKey: string
+  /** Of the REST API; asked at each request, because a server learns its port late. */
+  baseUrl: () => string
+}
+
+/** A back end of the organization that both keys belong to. */
+export function createDemo({ publishableKey, secretKey, baseUrl }: DemoOptions): Demo {
+  return {
+    publishableKey,
+    openToken: (token) => openToken(token, { secretKey }),
+    async readSession(sessionId) {
+      const headers = { authorization: `Bearer ${secretKey}` }
+      const response = await fetch(`${baseUrl()}/v1/sessions/${sessionId}`, { headers })
+      if (response.ok) return response.json()
+      if (response.status === 404) throw new ApiError('request.not_found')
+      throw new ApiError('service.unavailable', { headers: { 'retry-after': '1' } })
+    },
+  }
+}
+
+const verifyBody = z.object({ sealedToken: z.string().min(1).max(100_000) })
+const sessionParams = z.object({ sessionId: z.string().regex(/^sid_[0-9a-z]{26}$/) })
+const sessionQuery = z.object({ proof: z.string().max(100).default('') })
+const payload = z.object({ session_id: sessionParams.shape.sessionId })
+
+interface DemoApiOptions {
+  demo: Demo
+  /** Signs the links to sessions; links of another key do not work. */
+  linkKey: Buffer
+}
+
+/**
+ * The demo's back end. Whoever presents a session's sealed token gets that session and a link to it, signed so that
+ * it leads to no other session.
+ */
+export function demoApiRoutes(app: FastifyInstance, { demo, linkKey }: DemoApiOptions): void {
+  const proofOf = (sessionId: string) => createHmac('sha256', linkKey).update(sessionId).digest('base64url')
+
+  app.post('/demo/api/verify', { schema: { hide: true, body: verifyBody } }, async (request, reply) => {
+    const { sealedToken } = verifyBody.parse(request.body)
+    const verification = openSealed(demo, sealedToken)
+    const { session_id } = payload.parse(verification)
+    const session = await demo.readSession(session_id)
+    const raw_url = `/demo/api/sessions/${session_id}?proof=${proofOf(session_id)}`
+    return reply.header('cache-control', 'no-store').send({ verification, session, raw_url })
+  })
+
+  const schema = { hide: true, params: sessionParams, querystring: sessionQuery }
+  app.get('/demo/api/sessions/:sessionId', { schema }, async (request, reply) => {
+    const { sessionId } = sessionParams.parse(request.params)
+    const { proof } = sessionQuery.parse(request.query)
+    if (!equal(proof, proofOf(sessionId))) throw new ApiError('request.not_found')
+    reply.header('cache-control', 'no-store').type('application/json; charset=utf-8')
+    return reply.send(JSON.stringify(await demo.readSession(sessionId), null, 2))
+  })
+}
+
+function openSealed(demo: Demo, token: string): unknown {
+  try {
+    return demo.openToken(token)
+  } catch (error) {
+    if (!(error instanceof UnreadableToken)) throw error
+    throw invalidField({ name: 'sealedToken', issue: 'unreadable' })
+  }
+}
+
+function equal(left: string, right: string): boolean {
+  const [a, b] = [Buffer.from(left), Buffer.from(right)]
+  return a.length === b.length && timingSafeEqual(a, b)
+}

@@ -1,0 +1,29 @@
+import type { FastifyInstance } from 'fastify'
+import type { SdkBundle } from './bundle.ts'
+
+/** GET /t.js: a module script that any site may load; five minutes fresh, then asked for again by ETag. */
+export function sdkRoute(app: FastifyInstance, { source, gzipped, etag }: SdkBundle): void {
+  const headers = {
+    'content-type': 'text/javascript; charset=utf-8',
+    'cache-control': 'public, max-age=300, stale-while-revalidate=86400',
+    'access-control-allow-origin': '*',
+    'cross-origin-resource-policy': 'cross-origin',
+    'x-content-type-options': 'nosniff',
+    vary: 'Accept-Encoding',
+    etag,
+  }
+  app.get('/t.js', { schema: { hide: true } }, async (request, reply) => {
+    reply.headers(headers)
+    if (matches(request.headers['if-none-match'], etag)) return reply.code(304).send()
+    if (!acceptsGzip(request.headers['accept-encoding'])) return reply.send(source)
+    return reply.header('content-encoding', 'gzip').send(gzipped)
+  })
+}
+
+function matches(header: string | undefined, etag: string): boolean {
+  return header?.split(',').some((tag) => tag.trim() === etag || tag.trim() === '*') ?? false
+}
+
+function acceptsGzip(header: string | string[] | undefined): boolean {
+  return /(^|,)\s*gzip\s*(?!;\s*q=0(\.0*)?\s*(,|$))/i.test(String(header ?? ''))
+}
