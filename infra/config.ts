@@ -42,6 +42,9 @@ const settings = z.object({
 
 export type Config = z.infer<typeof settings>
 
+/** The names of all settings, in the order of the documentation. */
+export const settingNames = Object.keys(settings.shape)
+
 /** Reads the settings; throws an error that names each bad one. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const present = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))

@@ -1,0 +1,25 @@
+import type { Command } from 'commander'
+import { rebuild } from '../../projections/rebuild.ts'
+import { projections } from '../core.ts'
+import { withCore } from './with-core.ts'
+
+/** `tidegate rebuild <projection>`: builds a read model anew from offset 0, compares, switches. */
+export function registerRebuild(program: Command): void {
+  const names = projections.map((projection) => projection.name).join(', ')
+  program
+    .command('rebuild')
+    .description('Build a read model anew beside the live one, compare the two, then switch')
+    .argument('<projection>', `one of ${names}`)
+    .option('--accept-differences', 'switch although the new build differs (its handlers changed)', false)
+    .option('--json', 'print the report as JSON', false)
+    .action(async (name: string, options: { acceptDifferences: boolean; json: boolean }) => {
+      const projection = projections.find((known) => known.name === name)
+      if (!projection) throw new Error(`no projection ${name}: one of ${names}`)
+      const report = await withCore(({ log, pool, codec, logger }) =>
+        rebuild({ projection, log, pool, codec, logger, acceptDifferences: options.acceptDifferences }),
+      )
+      if (options.json) console.log(JSON.stringify(report))
+      else printReport(report)
+      if (!report.switched) process.exitCode = 1
+    })
+}

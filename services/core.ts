@@ -1,0 +1,90 @@
+import type pg from 'pg'
+import type { Config } from '../infra/config.ts'
+import { createKeyring, type Keyring } from '../infra/crypto/keyring.ts'
+import { createDecide, type Decide } from '../infra/decide.ts'
+import type { Clock, Random } from '../infra/ids.ts'
+import { openKafkaLog } from '../infra/log/kafka/log.ts'
+import type { EventLog, TopicSpec } from '../infra/log/port.ts'
+import { openPostgresLog } from '../infra/log/postgres/log.ts'
+import { createPool } from '../infra/postgres/pool.ts'
+import type { Logger } from '../infra/telemetry.ts'
+import { type Applied, createApplied } from '../projections/applied.ts'
+import { migrate } from '../projections/migrate.ts'
+import { organizationsProjection } from '../projections/organizations/projection.ts'
+import type { Projection } from '../projections/projection.ts'
+import { sessionsProjection } from '../projections/sessions/projection.ts'
+import { createCodec, type EventCodec } from '../schemas/codec.ts'
+import { eventTopics } from '../schemas/events.ts'
+import { registerSchemas } from '../schemas/registry.ts'
+
+export const projections: Projection[] = [organizationsProjection, sessionsProjection]
+
+/** What every role and command works with; opened once, passed on as arguments. */
+export interface Core {
+  config: Config
+  databaseUrl: string
+  pool: pg.Pool
+  log: EventLog
+  codec: EventCodec
+  applied: Applied
+  decide: Decide
+  keyring: Keyring
+  clock: Clock
+  random: Random
+  logger: Logger
+  close(): Promise<void>
+}
+
+export interface CoreOptions {
+  config: Config
+  databaseUrl: string
+  masterKeys: string
+  logger: Logger
+  clock: Clock
+  random: Random
+}
+
+/** Connects to the database and the log, creates what is missing in them, and opens nothing else. */
+export async function openCore(options: CoreOptions): Promise<Core> {
+  const { config, databaseUrl, logger, clock, random } = options
+  const keyring = createKeyring(options.masterKeys)
+  const pool = createPool({ url: databaseUrl, max: 20 })
+  const log = await openLog({ config, pool, url: databaseUrl, logger })
+  await log.ensureTopics(topicSpecs(config))
+  await migrate(pool, projections)
+  const codec = createCodec(await schemaIds(config, logger))
+  const applied = await createApplied({ url: databaseUrl, pool, logger })
+  const decide = createDecide({ pool, log, codec, applied })
+  const close = async () => {
+    await applied.close()
+    await log.close()
+    await pool.end()
+  }
+  return { config, databaseUrl, pool, log, codec, applied, decide, keyring, clock, random, logger, close }
+}
+
+interface LogOptions {
+  config: Config
+  pool: pg.Pool
+  url: string
+  logger: Logger
+}
+
+/** Kafka where brokers are set, else the embedded log in Postgres. */
+function openLog({ config, pool, url, logger }: LogOptions): Promise<EventLog> {
+  if (config.KAFKA_BROKERS.length === 0) return openPostgresLog({ pool, url, logger })
+  return openKafkaLog({ brokers: config.KAFKA_BROKERS, topicPrefix: config.KAFKA_TOPIC_PREFIX, logger })
+}
+
+/** Observations are heavy and kept for days; what was decided is light and kept for ever. */
+function topicSpecs(config: Config): TopicSpec[] {
+  const partitions = config.TOPIC_PARTITIONS
+  const retentionMs = config.COLLECT_RETENTION_DAYS * 24 * 60 * 60 * 1000
+  return [...new Set(Object.values(eventTopics))].map((topic) =>
+    topic === 'tidegate.collect.v1' ? { topic, partitions, retentionMs } : { topic, partitions },
+  )
+}
+
+async function schemaIds(config: Config, logger: Logger) {
+  return config.SCHEMA_REGISTRY_URL ? registerSchemas({ url: config.SCHEMA_REGISTRY_URL, logger }) : undefined
+}

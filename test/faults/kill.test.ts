@@ -1,0 +1,64 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { cli, startCli } from '../support/cli.ts'
+import { eventually } from '../support/eventually.ts'
+import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
+
+interface Acknowledged {
+  session_id: string
+  seq: number
+  body_hash: string
+}
+
+async function jsonLines<T>(text: string | Promise<string>): Promise<T[]> {
+  const lines = (await text).split('\n').filter((line) => line.endsWith('}'))
+  return lines.map((line): T => JSON.parse(line))
+}
+
+describe('SIGKILL in the middle of simulate', () => {
+  let dataDir = ''
+  let server: RunningTidegate
+  let acksFile = ''
+
+  beforeAll(async () => {
+    dataDir = await mkdtemp(path.join(tmpdir(), 'tidegate-kill-'))
+    acksFile = path.join(dataDir, 'acks.jsonl')
+    server = await startTidegate({ dataDir })
+    const load = ['simulate', '--sessions', '2000', '--concurrency', '16', '--seed', '7', '--acks', acksFile, '--json']
+    const simulate = startCli(load, { DATA_DIR: dataDir })
+    await eventually(async () => expect((await jsonLines(readFile(acksFile, 'utf8'))).length).toBeGreaterThan(150))
+    await server.kill()
+    simulate.kill('SIGKILL')
+    await simulate.result
+    server = await startTidegate({ dataDir })
+  }, 120_000)
+
+  afterAll(async () => {
+    await server?.stop()
+    await rm(dataDir, { recursive: true, force: true })
+  })
+
+  it('loses no acknowledged batch', async () => {
+    const acknowledged = await jsonLines<Acknowledged>(readFile(acksFile, 'utf8'))
+    const events = await cli(['events', '--topic', 'tidegate.collect.v1'], { DATA_DIR: dataDir })
+    const inLog = new Map<string, number>()
+    for (const { data } of await jsonLines<{ data: Acknowledged }>(events.stdout)) {
+      if (data.body_hash) inLog.set(data.body_hash, (inLog.get(data.body_hash) ?? 0) + 1)
+    }
+    const lost = acknowledged.filter((batch) => !inLog.has(batch.body_hash))
+    console.log(`acknowledged ${acknowledged.length}, lost ${lost.length}`)
+    expect(acknowledged.length).toBeGreaterThan(150)
+    expect(lost).toEqual([])
+  })
+
+  it('shows every session that was scored, and a rebuild gives the same tables', async () => {
+    const result = await cli(['rebuild', 'sessions', '--json'], { DATA_DIR: dataDir })
+    expect(result.stderr).toBe('')
+    expect(JSON.parse(result.stdout)).toMatchObject({ equal: true, switched: true })
+    const { base_url, live } = server.credentials
+    const page = await fetch(`${base_url}/v1/sessions?limit=200`, { headers: { authorization: `Bearer ${live.secret_key}` } })
+    expect((await page.json()).data.length).toBeGreaterThan(50)
+  }, 60_000)
+})

@@ -1,0 +1,33 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import path from 'node:path'
+import { text } from 'node:stream/consumers'
+
+const root = path.resolve(import.meta.dirname, '../..')
+
+export interface CliResult {
+  code: number | null
+  stdout: string
+  stderr: string
+}
+
+/** Starts `tidegate ...args` as a process of its own. */
+export function startCli(
+  args: string[],
+  env: Record<string, string>,
+): ChildProcess & { result: Promise<CliResult> } {
+  const child = spawn(path.join(root, 'node_modules/.bin/node'), ['services/cli/main.ts', ...args], {
+    cwd: root,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const result = Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]).then(
+    ([stdout, stderr, [code]]): CliResult => ({ code, stdout, stderr }),
+  )
+  return Object.assign(child, { result })
+}
+
+/** Runs `tidegate ...args` to its end. */
+export function cli(args: string[], env: Record<string, string>): Promise<CliResult> {
+  return startCli(args, env).result
+}
