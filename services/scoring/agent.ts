@@ -1,0 +1,85 @@
+import Bowser from 'bowser'
+
+export type Engine = 'blink' | 'webkit' | 'gecko' | 'unknown'
+export type System = 'windows' | 'macos' | 'ios' | 'android' | 'linux' | 'chromeos' | 'other'
+
+/** What a user agent string claims to be. */
+export interface Agent {
+  browser: string | null
+  version: string | null
+  major: string | null
+  engine: Engine
+  system: System
+  systemName: string | null
+  systemVersion: string | null
+  formFactor: 'desktop' | 'mobile' | 'tablet' | 'unknown'
+  /** The app around an embedded web view, null for an ordinary browser. */
+  appName: string | null
+  webView: boolean
+}
+
+const apps: [RegExp, string][] = [
+  [/\bInstagram\b/, 'Instagram'],
+  [/\bFBA[NV]\//, 'Facebook'],
+  [/\bMicroMessenger\//, 'WeChat'],
+  [/\bLine\//, 'LINE'],
+  [/\bSnapchat\b/, 'Snapchat'],
+  [/musical_ly|BytedanceWebview|TikTok/, 'TikTok'],
+  [/\bLinkedInApp\b/, 'LinkedIn'],
+  [/\bPinterest\b/, 'Pinterest'],
+  [/\bTwitter for/, 'X'],
+  [/\bGSA\//, 'Google'],
+]
+
+const systems: Record<string, System> = {
+  Windows: 'windows',
+  macOS: 'macos',
+  iOS: 'ios',
+  iPadOS: 'ios',
+  Android: 'android',
+  Linux: 'linux',
+  'Chrome OS': 'chromeos',
+}
+
+const engines: Record<string, Engine> = { Blink: 'blink', WebKit: 'webkit', Gecko: 'gecko' }
+
+const nobody: Agent = {
+  browser: null,
+  version: null,
+  major: null,
+  engine: 'unknown',
+  system: 'other',
+  systemName: null,
+  systemVersion: null,
+  formFactor: 'unknown',
+  appName: null,
+  webView: false,
+}
+
+/** Reads a user agent string; an empty or unknown one gives nulls and `unknown`. */
+export function readAgent(userAgent: string): Agent {
+  if (!userAgent) return nobody
+  const { browser, engine, os, platform } = Bowser.parse(userAgent)
+  const appName = apps.find(([pattern]) => pattern.test(userAgent))?.[1] ?? null
+  return {
+    browser: browser.name || null,
+    version: browser.version || null,
+    major: browser.version?.split('.')[0] || null,
+    engine: engines[engine.name ?? ''] ?? 'unknown',
+    system: systems[os.name ?? ''] ?? 'other',
+    systemName: os.name ?? null,
+    systemVersion: os.version ?? null,
+    formFactor: formFactorOf(platform.type),
+    appName,
+    webView: appName !== null || /; wv\)/.test(userAgent) || isIosWebView(userAgent),
+  }
+}
+
+function formFactorOf(type: string | undefined): Agent['formFactor'] {
+  return type === 'desktop' || type === 'mobile' || type === 'tablet' ? type : 'unknown'
+}
+
+/** Safari on iOS says `Safari/`; an app's own web view does not. */
+function isIosWebView(userAgent: string): boolean {
+  return /\b(iPhone|iPad|iPod)\b/.test(userAgent) && !/Safari\//.test(userAgent)
+}

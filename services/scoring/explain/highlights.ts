@@ -1,0 +1,141 @@
+import type { Highlight, HighlightEffect, HighlightImportance } from '../../../schemas/events.ts'
+import type { Facts } from '../facts.ts'
+import type { Family, Signal } from '../signals/signal.ts'
+
+const maxHighlights = 5
+const maxEvidence = 5
+
+interface Theme {
+  key: string
+  summary: string
+  includes(signal: Signal): boolean
+}
+
+const ofFamily =
+  (...families: Family[]) =>
+  (signal: Signal) =>
+    signal.role === 'risk' && families.includes(signal.family)
+
+const risks: Theme[] = [
+  {
+    key: 'browser_automation',
+    summary: 'Browser automation markers were detected.',
+    includes: ofFamily('automation', 'headless'),
+  },
+  {
+    key: 'tampered_browser',
+    summary: 'Built-in browser functions or values were replaced.',
+    includes: ofFamily('tamper'),
+  },
+  {
+    key: 'inconsistent_identity',
+    summary: 'The browser contradicts what it says about itself.',
+    includes: ofFamily('consistency', 'headers'),
+  },
+  {
+    key: 'protocol_anomalies',
+    summary: 'The client did not keep to the collect protocol.',
+    includes: ofFamily('protocol'),
+  },
+  {
+    key: 'compromised_app',
+    summary: 'The app or its device shows signs of manipulation.',
+    includes: ofFamily('native'),
+  },
+  {
+    key: 'synthetic_behavior',
+    summary: 'Input reached the page in ways that people rarely produce.',
+    includes: ofFamily('behavior'),
+  },
+  {
+    key: 'network_risk',
+    summary: 'The network is one that automation often uses.',
+    includes: ofFamily('network'),
+  },
+  {
+    key: 'unattended_machine',
+    summary: 'The machine looks like one that nobody sits at.',
+    includes: ofFamily('machine'),
+  },
+]
+
+const trust: Theme[] = [
+  {
+    key: 'natural_behavior',
+    summary: 'Pointer, typing or touch look like those of a person.',
+    includes: ({ role, category }) => role === 'trust' && category === 'behavioral',
+  },
+  {
+    key: 'browser_profile_consistent',
+    summary: 'Browser identity and device capabilities are consistent.',
+    includes: ({ slug }) => slug === 'browser_profile_consistent',
+  },
+]
+
+const context: Theme[] = [
+  {
+    key: 'privacy_tools',
+    summary: 'The browser is hardened for privacy, which is not evidence of automation.',
+    includes: ({ slug }) => slug === 'privacy_hardening_indicators',
+  },
+  {
+    key: 'network_anonymity',
+    summary: 'The session came through a network that hides its origin.',
+    includes: ({ slug }) => slug === 'vpn_associated_ip',
+  },
+]
+
+/** At most five, the most actionable first: risks by weight, what speaks for a person, then context. */
+export function highlightsOf(fired: Signal[], facts: Facts): Highlight[] {
+  const increases = risks.flatMap((theme) => highlight(theme, 'increases_risk', fired))
+  const sorted = increases.sort((one, other) => other.weight - one.weight)
+  const all = [
+    ...missing(facts),
+    ...sorted,
+    ...trust.flatMap((theme) => highlight(theme, 'reduces_risk', fired)),
+    ...returning(facts),
+    ...context.flatMap((theme) => highlight(theme, 'context', fired)),
+  ]
+  return all.slice(0, maxHighlights).map(({ weight: _, ...shown }) => shown)
+}
+
+type Weighted = Highlight & { weight: number }
+
+function highlight(theme: Theme, effect: HighlightEffect, fired: Signal[]): Weighted[] {
+  const mine = fired.filter(theme.includes).sort((one, other) => other.score - one.score)
+  const [strongest] = mine
+  if (!strongest) return []
+  const evidence = mine.slice(0, maxEvidence).map(({ slug, name }) => ({ signal: slug, name }))
+  const { key, summary } = theme
+  const importance = importanceOf(strongest)
+  return [{ key, effect, importance, summary, evidence, weight: strongest.score }]
+}
+
+function importanceOf({ role, strength }: Signal): HighlightImportance {
+  if (role !== 'risk') return 'medium'
+  if (strength === 'weak') return 'low'
+  return strength === 'moderate' ? 'medium' : 'high'
+}
+
+function missing({ snapshot }: Facts): Weighted[] {
+  if (snapshot) return []
+  const summary = 'The client sent no readable snapshot, so that its environment is unknown.'
+  return [{ key: 'no_snapshot', effect: 'context', importance: 'high', summary, evidence: null, weight: 0 }]
+}
+
+function returning({ visitorSessions }: Facts): Weighted[] {
+  if (visitorSessions < 2) return []
+  const name = `Seen ${visitorSessions} times`
+  const evidence = [{ signal: 'returning_visitor_fingerprint', name }]
+  const summary = 'This visitor fingerprint has been seen before.'
+  return [
+    {
+      key: 'known_visitor_fingerprint',
+      effect: 'context',
+      importance: 'medium',
+      summary,
+      evidence,
+      weight: 0,
+    },
+  ]
+}

@@ -1,0 +1,165 @@
+import type { RecordedEvent } from '../../schemas/codec.ts'
+import type {
+  BatchReceived,
+  DocumentOpened,
+  Environment,
+  Platform,
+  ResultRequested,
+  SessionIdled,
+  SessionOpened,
+  Verdict,
+  VisitorLink,
+} from '../../schemas/events.ts'
+import type { Behavior, Observations, Snapshot } from '../../schemas/observations.ts'
+import { addBehavior } from './behavior-totals.ts'
+import { acceptBody, type DocumentState, openedDocument, unknownDocument, withDocument } from './documents.ts'
+import { readObservations } from './observations.ts'
+import { identityChanged, mergeSnapshot } from './snapshot.ts'
+
+/** The events that scoring looks at. */
+export type SessionEvent =
+  | { type: 'SessionOpened'; data: SessionOpened }
+  | { type: 'DocumentOpened'; data: DocumentOpened }
+  | { type: 'BatchReceived'; data: BatchReceived }
+  | { type: 'ResultRequested'; data: ResultRequested }
+  | { type: 'SessionIdled'; data: SessionIdled }
+
+/** All that scoring remembers about a session; plain JSON, at most some ten kilobytes. */
+export interface SessionState {
+  session_id: string
+  organization_id: string
+  environment: Environment
+  platform: Platform
+  created_at: number
+  /** Continuity ids that the client presented, strongest first. */
+  continuity_ids: string[]
+  /** The one that it was given for the next visit. */
+  continuity_id: string | null
+  /** Oldest first; the earliest of very many are forgotten. */
+  documents: DocumentState[]
+  snapshot: Snapshot | null
+  /** Hash of the document that the snapshot came from. */
+  snapshot_document: string | null
+  behavior: Behavior | null
+  ip_address: string
+  user_agent: string
+  batches: number
+  /** Bodies that were accepted and could not be inflated or parsed. */
+  unreadable: number
+  /** Second, different bodies for a sequence number that was already taken. */
+  conflicts: number
+  /** How often a later snapshot showed another machine or browser. */
+  identity_changes: number
+  last_activity_at: number
+  decisions: number
+  verdict: Verdict | null
+  final: boolean
+  final_at: number | null
+  visitor: VisitorLink | null
+}
+
+const knownTypes = ['SessionOpened', 'DocumentOpened', 'BatchReceived', 'ResultRequested', 'SessionIdled']
+
+export function isSessionEvent(event: RecordedEvent): event is RecordedEvent & SessionEvent {
+  return knownTypes.includes(event.type)
+}
+
+/**
+ * The state after one more event, or the same object when the event changes nothing (a redelivered body). A session
+ * that was forgotten starts again from whatever event comes, since each names its organization and environment.
+ */
+export function evolve(known: SessionState | undefined, event: SessionEvent): SessionState {
+  switch (event.type) {
+    case 'SessionOpened':
+      return known ?? opened(event.data)
+    case 'DocumentOpened':
+      return documentOpened(known ?? forgotten(event.data, event.data.opened_at), event.data)
+    case 'BatchReceived':
+    case 'ResultRequested':
+      return received(known ?? forgotten(event.data, event.data.received_at), event.data)
+    case 'SessionIdled':
+      return known ?? forgotten(event.data, event.data.idled_at)
+  }
+}
+
+function opened(event: SessionOpened): SessionState {
+  return {
+    ...forgotten(event, event.opened_at),
+    platform: event.platform,
+    continuity_ids: event.continuity_ids,
+    continuity_id: event.continuity_id,
+  }
+}
+
+function forgotten(
+  event: Pick<SessionOpened, 'session_id' | 'organization_id' | 'environment'>,
+  at: number,
+): SessionState {
+  return {
+    session_id: event.session_id,
+    organization_id: event.organization_id,
+    environment: event.environment,
+    platform: 'web',
+    created_at: at,
+    continuity_ids: [],
+    continuity_id: null,
+    documents: [],
+    snapshot: null,
+    snapshot_document: null,
+    behavior: null,
+    ip_address: '',
+    user_agent: '',
+    batches: 0,
+    unreadable: 0,
+    conflicts: 0,
+    identity_changes: 0,
+    last_activity_at: at,
+    decisions: 0,
+    verdict: null,
+    final: false,
+    final_at: null,
+    visitor: null,
+  }
+}
+
+function documentOpened(state: SessionState, event: DocumentOpened): SessionState {
+  const document = openedDocument(event)
+  const { ip_address, user_agent } = event
+  return { ...state, documents: withDocument(state.documents, document), ip_address, user_agent }
+}
+
+function received(state: SessionState, event: BatchReceived | ResultRequested): SessionState {
+  const document = documentOf(state, event)
+  const accepted = acceptBody(document, event)
+  if (accepted === 'repeated') return state
+  if (accepted === 'conflicting') return { ...state, conflicts: state.conflicts + 1 }
+  const next: SessionState = {
+    ...state,
+    documents: withDocument(state.documents, accepted),
+    batches: state.batches + 1,
+    last_activity_at: Math.max(state.last_activity_at, event.received_at),
+    ip_address: event.ip_address,
+    user_agent: event.user_agent,
+  }
+  const observations = readObservations(event.payload)
+  if (!observations) return { ...next, unreadable: next.unreadable + 1 }
+  return observed(next, observations, document.hash)
+}
+
+function documentOf(state: SessionState, event: BatchReceived | ResultRequested): DocumentState {
+  return (
+    state.documents.find((document) => document.hash === event.document_id_hash) ?? unknownDocument(event)
+  )
+}
+
+function observed(state: SessionState, observations: Observations, document: string): SessionState {
+  const { snapshot, behavior } = observations
+  const next = { ...state }
+  if (snapshot) {
+    next.snapshot = mergeSnapshot(state.snapshot, snapshot)
+    next.snapshot_document = document
+    if (identityChanged(state.snapshot, snapshot)) next.identity_changes += 1
+  }
+  if (behavior) next.behavior = addBehavior(state.behavior, behavior)
+  return next
+}

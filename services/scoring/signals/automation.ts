@@ -1,0 +1,156 @@
+import { hasSyntheticClicks } from './behavior.ts'
+import { type Signal, snapshot } from './signal.ts'
+
+const base = { family: 'automation', role: 'risk', category: 'environment' } as const
+const definitive = { ...base, strength: 'definitive' } as const
+
+const selenium =
+  /^(__selenium|__webdriver|__fxdriver|__driver_|_selenium|_Selenium|calledSelenium|callSelenium|\$chrome_asyncScriptInfo|__\$webdriverAsyncExecutor|webdriver$|_WEBDRIVER_ELEM_CACHE|__lastWatir)/
+const chromedriver = /^\$?[$a-z]?cdc_|^([a-z]){3}_.*_(Array|Promise|Symbol|Object|Proxy|JSON)$/
+const playwright = /^__(pw|playwright)/
+const puppeteer = /^__puppeteer|^puppeteer_|^__pptr|^exposeFunctionLeak$|^dummyFn$|^sourceUrlLeak$/
+const phantom = /^(callPhantom|_phantom|__phantomas)$/
+const others =
+  /^(__nightmare|domAutomation|domAutomationController|awesomium|CefSharp|RunPerfTest|fmget_targets|wdioElectron|__cypress|Cypress)$/
+const ambiguous = /^(spawn|emit|geb)$/
+
+const globals = (pattern: RegExp) => snapshot((s) => s.automation.globals.some((name) => pattern.test(name)))
+
+export const seleniumGlobals = globals(selenium)
+export const chromedriverMarkers = globals(chromedriver)
+export const playwrightGlobals = globals(playwright)
+export const puppeteerGlobals = globals(puppeteer)
+
+/** Marks that automation tools leave in a page. */
+export const automationSignals: Signal[] = [
+  {
+    ...definitive,
+    slug: 'webdriver_detected',
+    name: 'WebDriver detected',
+    score: 100,
+    looksAt: '`navigator.webdriver` is true in the page, an iframe or a worker',
+    falsePositives: 'none known but people who drive their own browser with WebDriver',
+    fires: snapshot(
+      ({ automation: a }) =>
+        a.webdriver === true || a.webdriver_iframe === true || a.webdriver_worker === true,
+    ),
+  },
+  {
+    ...definitive,
+    slug: 'selenium_globals',
+    name: 'Selenium globals',
+    score: 98,
+    looksAt: 'globals that Selenium and its recorders define',
+    falsePositives: 'none known',
+    fires: seleniumGlobals,
+  },
+  {
+    ...definitive,
+    slug: 'chromedriver_markers',
+    name: 'ChromeDriver markers',
+    score: 98,
+    looksAt: '`cdc_` properties that ChromeDriver adds to the document or window',
+    falsePositives: 'none known',
+    fires: chromedriverMarkers,
+  },
+  {
+    ...definitive,
+    slug: 'playwright_globals',
+    name: 'Playwright globals',
+    score: 98,
+    looksAt: 'globals that Playwright injects (`__pwInitScripts`, `__playwright__binding__`)',
+    falsePositives: 'none known',
+    fires: playwrightGlobals,
+  },
+  {
+    ...definitive,
+    slug: 'puppeteer_globals',
+    name: 'Puppeteer globals',
+    score: 98,
+    looksAt: 'evaluation and binding names that Puppeteer leaves in the page',
+    falsePositives: 'none known',
+    fires: puppeteerGlobals,
+  },
+  {
+    ...definitive,
+    slug: 'phantom_globals',
+    name: 'PhantomJS globals',
+    score: 97,
+    looksAt: '`callPhantom`, `_phantom`, `__phantomas`, by exact name',
+    falsePositives: 'none known; the Phantom wallet sets `phantom`, which is not looked at',
+    fires: globals(phantom),
+  },
+  {
+    ...definitive,
+    slug: 'driver_globals',
+    name: 'Driver globals',
+    score: 96,
+    looksAt: 'globals of Nightmare, old headless Chrome, CEF automation, Cypress and others',
+    falsePositives: 'sites that run their own end-to-end tests',
+    fires: globals(others),
+  },
+  {
+    ...definitive,
+    slug: 'driver_document_attributes',
+    name: 'Driver attributes on the document',
+    score: 97,
+    looksAt: '`selenium`, `webdriver` or `driver` attributes on the root element',
+    falsePositives: 'none known',
+    fires: snapshot((s) =>
+      s.automation.document_attributes.some((name) => /^(selenium|webdriver|driver)$/.test(name)),
+    ),
+  },
+  {
+    ...definitive,
+    slug: 'sequentum_external',
+    name: 'Sequentum host object',
+    score: 97,
+    looksAt: '`window.external` names Sequentum',
+    falsePositives: 'none known',
+    fires: snapshot((s) => s.automation.sequentum === true),
+  },
+  {
+    ...base,
+    slug: 'ambiguous_driver_globals',
+    name: 'Names that some drivers define',
+    strength: 'weak',
+    score: 6,
+    looksAt: '`spawn`, `emit`, `geb` on the window',
+    falsePositives: 'page code that uses the same names',
+    fires: globals(ambiguous),
+  },
+  {
+    ...base,
+    slug: 'electron_runtime',
+    name: 'Electron runtime',
+    strength: 'weak',
+    score: 8,
+    looksAt: 'Electron process objects in the page',
+    falsePositives: 'ordinary desktop apps built on Electron',
+    fires: snapshot((s) => s.automation.electron === true),
+  },
+  {
+    ...base,
+    slug: 'developer_tools_detected',
+    name: 'Developer tools or remote debugging',
+    strength: 'moderate',
+    score: 22,
+    looksAt: 'a console argument is serialised, as the DevTools protocol does when its Runtime domain is on',
+    falsePositives: 'a person with developer tools open; some extensions',
+    fires: snapshot((s) => s.automation.cdp_runtime === true),
+  },
+  {
+    ...base,
+    slug: 'cdp_driven_input',
+    name: 'Input sent through remote debugging',
+    strength: 'strong',
+    score: 62,
+    looksAt:
+      'remote debugging is on and every click hits the exact centre of its element or carries protocol coordinates',
+    falsePositives: 'none known; developer tools alone do not aim clicks',
+    fires: snapshot(
+      (s, { behavior }) =>
+        s.automation.cdp_runtime === true && behavior !== null && hasSyntheticClicks(behavior),
+    ),
+  },
+]

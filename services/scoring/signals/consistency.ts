@@ -1,0 +1,202 @@
+import type { Snapshot } from '../../../schemas/observations.ts'
+import type { Agent, Engine, System } from '../agent.ts'
+import type { Facts } from '../facts.ts'
+import { browser, type Signal } from './signal.ts'
+
+const base = { family: 'consistency', role: 'risk', category: 'fingerprint' } as const
+
+const engineNames: Record<string, Engine> = { V8: 'blink', SpiderMonkey: 'gecko', JavaScriptCore: 'webkit' }
+
+/** Phones and tablets ask for desktop sites under a desktop name, and every browser on iOS is WebKit. */
+function mayPretend({ snapshot, agent }: Facts): boolean {
+  return agent.system === 'ios' || agent.webView || (snapshot?.navigator.max_touch_points ?? 0) > 1
+}
+
+function engineDiffers(snapshot: Snapshot, facts: Facts): boolean {
+  const real = engineNames[snapshot.engine.name ?? '']
+  if (!real || facts.agent.engine === 'unknown' || facts.agent.system === 'ios') return false
+  return real !== facts.agent.engine
+}
+
+/** The systems that `navigator.platform` may mean. */
+function systemsOfPlatform(platform: string): System[] {
+  if (/^Win/.test(platform)) return ['windows']
+  if (/^Mac/.test(platform)) return ['macos', 'ios']
+  if (/^(iPhone|iPad|iPod)/.test(platform)) return ['ios', 'macos']
+  if (/^Linux (arm|aarch)/.test(platform)) return ['android', 'linux', 'chromeos']
+  if (/^Linux/.test(platform)) return ['linux', 'android', 'chromeos']
+  if (/^Android/.test(platform)) return ['android']
+  return []
+}
+
+const hintSystems: Record<string, System> = {
+  Windows: 'windows',
+  macOS: 'macos',
+  Linux: 'linux',
+  Android: 'android',
+  'Chrome OS': 'chromeos',
+  'Chromium OS': 'chromeos',
+  iOS: 'ios',
+}
+
+export function systemOfHint(platform: string | null): System | undefined {
+  return hintSystems[platform?.replaceAll('"', '') ?? '']
+}
+
+function platformDiffers({ navigator }: Snapshot, facts: Facts): boolean {
+  const { system } = facts.agent
+  if (system === 'other' || mayPretend(facts)) return false
+  const possible = systemsOfPlatform(navigator.platform ?? '')
+  const hinted = systemOfHint(navigator.ua_data_platform)
+  return (possible.length > 0 && !possible.includes(system)) || (hinted !== undefined && hinted !== system)
+}
+
+function realmDiffers(realm: Snapshot['worker'], { navigator }: Snapshot, facts: Facts): boolean {
+  if (realm.available !== true || mayPretend(facts)) return false
+  return (
+    differ(realm.user_agent, navigator.user_agent) ||
+    differ(realm.platform, navigator.platform) ||
+    differ(realm.languages.join(), navigator.languages.join())
+  )
+}
+
+/** Unknown on either side is not a difference. */
+function differ(one: string | null, other: string | null): boolean {
+  return !!one && !!other && one !== other
+}
+
+function gpuSystemDiffers({ webgl }: Snapshot, { agent, ...facts }: Facts): boolean {
+  if (mayPretend({ agent, ...facts })) return false
+  const renderer = webgl.renderer ?? ''
+  if (/Direct3D|D3D1[12]/.test(renderer)) return agent.system !== 'windows' && agent.system !== 'other'
+  return (
+    /Apple (M\d|GPU)|Metal Renderer/.test(renderer) && agent.system !== 'macos' && agent.system !== 'other'
+  )
+}
+
+function workerGpuDiffers({ worker, webgl }: Snapshot, { agent }: Facts): boolean {
+  return (
+    agent.engine === 'blink' && worker.available === true && differ(worker.webgl_renderer, webgl.renderer)
+  )
+}
+
+function productSubDiffers({ navigator }: Snapshot, { agent }: Facts): boolean {
+  const expected: Partial<Record<Engine, string>> = {
+    blink: '20030107',
+    webkit: '20030107',
+    gecko: '20100101',
+  }
+  return differ(navigator.product_sub, expected[agent.engine] ?? null)
+}
+
+function phoneWithoutTouch({ navigator, environment }: Snapshot, { agent }: Facts): boolean {
+  return (
+    agent.formFactor === 'mobile' && navigator.max_touch_points === 0 && environment.pointer_coarse !== true
+  )
+}
+
+const isDesktop = ({ formFactor, webView }: Agent) => formFactor === 'desktop' && !webView
+
+/** Contradictions between what the browser says of itself and what it is. */
+export const consistencySignals: Signal[] = [
+  {
+    ...base,
+    slug: 'engine_mismatch',
+    name: 'Engine contradicts the user agent',
+    strength: 'strong',
+    score: 50,
+    looksAt: 'the JavaScript engine by its features against the engine that the user agent string names',
+    falsePositives: 'none known; iOS, where every browser is WebKit, is not looked at',
+    fires: browser(engineDiffers),
+  },
+  {
+    ...base,
+    slug: 'platform_mismatch',
+    name: 'Operating system contradicts the user agent',
+    strength: 'strong',
+    score: 45,
+    looksAt: '`navigator.platform` and client-hint platform against the user agent string',
+    falsePositives: 'desktop-site mode on phones and tablets (touch devices are not looked at)',
+    fires: browser(platformDiffers),
+  },
+  {
+    ...base,
+    slug: 'worker_mismatch',
+    name: 'Worker contradicts the page',
+    strength: 'strong',
+    score: 48,
+    looksAt: 'user agent, platform and languages inside a worker; not processor counts, which Brave varies',
+    falsePositives: 'iPads, where page and worker differ (touch devices are not looked at)',
+    fires: browser((s, facts) => realmDiffers(s.worker, s, facts)),
+  },
+  {
+    ...base,
+    slug: 'iframe_mismatch',
+    name: 'Iframe contradicts the page',
+    strength: 'strong',
+    score: 48,
+    looksAt: 'user agent, platform and languages inside a clean iframe',
+    falsePositives: 'user agent switching extensions that skip frames',
+    fires: browser((s, facts) => realmDiffers(s.iframe, s, facts)),
+  },
+  {
+    ...base,
+    slug: 'gpu_system_mismatch',
+    name: 'Graphics driver of another operating system',
+    strength: 'moderate',
+    score: 32,
+    looksAt: 'Direct3D outside Windows, Metal or Apple GPUs outside Apple systems',
+    falsePositives: 'in-app browsers with shortened user agents (web views are not looked at)',
+    fires: browser(gpuSystemDiffers),
+  },
+  {
+    ...base,
+    slug: 'worker_gpu_mismatch',
+    name: 'Worker sees another graphics card',
+    strength: 'moderate',
+    score: 25,
+    looksAt: 'WebGL renderer in a worker against the page, in Chromium',
+    falsePositives: 'laptops with two graphics cards; Safari and Firefox differ and are not looked at',
+    fires: browser((s, facts) => isDesktop(facts.agent) && workerGpuDiffers(s, facts)),
+  },
+  {
+    ...base,
+    slug: 'languages_mismatch',
+    name: 'First language is not the language',
+    strength: 'weak',
+    score: 8,
+    looksAt: '`navigator.languages[0]` against `navigator.language`',
+    falsePositives: 'language extensions',
+    fires: browser(({ navigator: n }) => differ(n.languages[0] ?? null, n.language)),
+  },
+  {
+    ...base,
+    slug: 'product_sub_mismatch',
+    name: 'Build constant contradicts the engine',
+    strength: 'moderate',
+    score: 25,
+    looksAt: '`navigator.productSub` against the constant of the engine',
+    falsePositives: 'device emulation in developer tools',
+    fires: browser(productSubDiffers),
+  },
+  {
+    ...base,
+    slug: 'phone_without_touch',
+    name: 'Phone without touch',
+    strength: 'moderate',
+    score: 25,
+    looksAt: 'a phone by user agent with no touch points and no coarse pointer',
+    falsePositives: 'phones in desktop docks, device emulation in developer tools',
+    fires: browser(phoneWithoutTouch),
+  },
+  {
+    ...base,
+    slug: 'timezone_contradiction',
+    name: 'Contradictory time zone',
+    strength: 'moderate',
+    score: 20,
+    looksAt: 'the zone of `Intl` against the offsets of `Date`',
+    falsePositives: 'time zone extensions, outdated zone data',
+    fires: browser((s, { privacyTool }) => !privacyTool && s.tamper.timezone_mismatch === true),
+  },
+]
