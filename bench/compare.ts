@@ -1,0 +1,86 @@
+import { type Child, costOf } from './child.ts'
+import type { Environment } from './environment.ts'
+import { runLoad, type Sequence } from './load.ts'
+import { type Measurement, megabytes, type Side } from './measurement.ts'
+import { treeCpuMicros } from './procfs.ts'
+import { interleave } from './rounds.ts'
+import { pairedRatio, spreadOf } from './stats.ts'
+
+export interface Contender {
+  child: Child
+  /** Makes a round's requests, before the clock starts. */
+  prepare: () => Promise<Sequence[]>
+}
+
+export interface Comparison {
+  name: string
+  environment: Environment
+  rounds: number
+  aim: number
+  ours: Contender
+  floor: Contender
+}
+
+interface Round {
+  micros: number
+  postgresMicros: number
+  perSecond: number
+  peakBytes: number
+}
+
+/**
+ * Throughput per core against the floor: the floor's processor time a request over ours. Time on the processor
+ * rather than on the clock, because the load generator and Postgres share the machine's few cores.
+ */
+export async function compare({
+  name,
+  environment,
+  rounds,
+  aim,
+  ours,
+  floor,
+}: Comparison): Promise<Measurement> {
+  const run = (contender: Contender) => () => runRound(contender, environment.postgresPid)
+  const samples = await interleave(rounds, [
+    { name: 'ours', run: run(ours) },
+    { name: 'floor', run: run(floor) },
+  ])
+  const mine = samples.ours ?? []
+  const theirs = samples.floor ?? []
+  const value = pairedRatio(
+    theirs.map(({ micros }) => micros),
+    mine.map(({ micros }) => micros),
+  )
+  return {
+    name,
+    log: environment.logName,
+    unit: 'ratio',
+    value,
+    aim: { direction: 'at least', value: aim },
+    sides: { ours: sideOf(mine), floor: sideOf(theirs) },
+    details: {},
+  }
+}
+
+async function runRound({ child, prepare }: Contender, postgresPid: number): Promise<Round> {
+  const sequences = await prepare()
+  const before = treeCpuMicros(postgresPid)
+  const { result, cpuMicros, peakBytes } = await costOf(child, () => runLoad(child.url, sequences))
+  const postgresMicros = treeCpuMicros(postgresPid) - before
+  const { requests, seconds } = result
+  return {
+    micros: cpuMicros / requests,
+    postgresMicros: postgresMicros / requests,
+    perSecond: requests / seconds,
+    peakBytes,
+  }
+}
+
+function sideOf(rounds: Round[]): Side {
+  return {
+    microsPerRequest: spreadOf(rounds.map(({ micros }) => micros)),
+    postgresMicrosPerRequest: spreadOf(rounds.map(({ postgresMicros }) => postgresMicros)),
+    requestsPerSecond: spreadOf(rounds.map(({ perSecond }) => perSecond)),
+    peakMegabytes: megabytes(Math.max(...rounds.map(({ peakBytes }) => peakBytes))),
+  }
+}

@@ -1,0 +1,68 @@
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { startEmbeddedPostgres } from '../infra/local/embedded-postgres.ts'
+import { createLogger } from '../infra/telemetry.ts'
+import type { Credentials } from '../services/cli/development.ts'
+import { type Child, startChild } from './child.ts'
+
+type Settings = Record<'DATABASE_URL' | 'DATA_DIR' | 'PORT' | 'LOG_LEVEL', string> &
+  Record<'TIDEGATE_MASTER_KEYS' | 'KAFKA_BROKERS' | 'KAFKA_TOPIC_PREFIX', string>
+
+export type LogName = 'embedded' | 'kafka'
+
+/** A database of its own, and how to start the programs that are measured on it. */
+export interface Environment {
+  logName: LogName
+  databaseUrl: string
+  /** Settings that every program of this environment shares. */
+  settings: Settings
+  postgresPid: number
+  /** All roles in one process, as `make run`. */
+  startAllInOne(): Promise<Child>
+  /** The collect role alone, as in production. */
+  startCollect(): Promise<Child>
+  startFloor(): Promise<Child>
+  /** After the first startAllInOne. */
+  credentials(): Promise<Credentials>
+  stop(): Promise<void>
+}
+
+/** Starts Postgres in a temporary folder. `brokers` given = Kafka is the log. */
+export async function startEnvironment(brokers: string | undefined): Promise<Environment> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-bench-'))
+  // PostgreSQL may run as another user, who must be able to enter.
+  await chmod(folder, 0o755)
+  const postgresDir = path.join(folder, 'postgres')
+  const postgres = await startEmbeddedPostgres({ dataDir: postgresDir, logger: createLogger('warn') })
+  const settings = {
+    DATABASE_URL: postgres.url,
+    DATA_DIR: folder,
+    PORT: '0',
+    LOG_LEVEL: 'warn',
+    TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
+    KAFKA_BROKERS: brokers ?? '',
+    KAFKA_TOPIC_PREFIX: brokers ? `bench${Date.now()}.` : '',
+  }
+  const cli = (...args: string[]) => startChild(['services/cli/main.ts', ...args], settings)
+  return {
+    logName: brokers ? 'kafka' : 'embedded',
+    databaseUrl: postgres.url,
+    settings,
+    postgresPid: postmasterPid(postgresDir),
+    startAllInOne: () => cli('dev'),
+    startCollect: () => cli('serve', '--roles', 'collect'),
+    startFloor: () => startChild(['bench/floor.ts'], settings),
+    credentials: async () => JSON.parse(await readFile(path.join(folder, 'credentials.json'), 'utf8')),
+    async stop() {
+      await postgres.stop()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+function postmasterPid(dataDir: string): number {
+  return Number(readFileSync(path.join(dataDir, 'postmaster.pid'), 'utf8').split('\n')[0])
+}

@@ -1,0 +1,35 @@
+import { readFileSync } from 'node:fs'
+import os from 'node:os'
+import { createPool } from '../infra/postgres/pool.ts'
+
+/** What the numbers were measured on. */
+export interface Machine {
+  cpu: string
+  cores: number
+  memoryGB: number
+  system: string
+  node: string
+  postgres: string
+  kafka: string | null
+}
+
+export async function describeMachine(databaseUrl: string, kafka: string | null): Promise<Machine> {
+  const pool = createPool({ url: databaseUrl, max: 1 })
+  const { rows } = await pool
+    .query<{ server_version: string }>('show server_version')
+    .finally(() => pool.end())
+  return {
+    cpu: os.cpus()[0]?.model.trim() ?? 'unknown processor',
+    cores: os.availableParallelism(),
+    memoryGB: Math.round(os.totalmem() / 2 ** 30),
+    system: systemName(),
+    node: process.versions.node,
+    postgres: `PostgreSQL ${rows[0]?.server_version}`,
+    kafka,
+  }
+}
+
+function systemName(): string {
+  const release = readFileSync('/etc/os-release', 'utf8')
+  return `${/^PRETTY_NAME="(.*)"$/m.exec(release)?.[1] ?? os.type()}, Linux ${os.release()}`
+}

@@ -1,0 +1,32 @@
+import type { LogName } from './environment.ts'
+import type { Spread } from './stats.ts'
+
+export type Unit = 'ratio' | 'ms' | 'MB' | 'per second'
+
+/** One line of the result: a number against its aim. */
+export interface Measurement {
+  name: string
+  log: LogName
+  unit: Unit
+  value: Spread
+  aim: { direction: 'at least' | 'at most'; value: number }
+  /** Present where Tidegate was measured against a floor. */
+  sides?: { ours: Side; floor: Side }
+  /** Further numbers that help to read this one, by name and unit. */
+  details: Record<string, number>
+}
+
+/** What a request cost on one side of a comparison. */
+export interface Side {
+  microsPerRequest: Spread
+  /** Processor time of Postgres, as far as it is the store. */
+  postgresMicrosPerRequest: Spread
+  requestsPerSecond: Spread
+  peakMegabytes: number
+}
+
+export function aimMet({ aim, value }: Measurement): boolean {
+  return aim.direction === 'at least' ? value.median >= aim.value : value.median <= aim.value
+}
+
+export const megabytes = (bytes: number): number => bytes / 1024 / 1024

@@ -1,0 +1,111 @@
+import type { Child } from '../child.ts'
+import { type Contender, compare } from '../compare.ts'
+import type { Environment } from '../environment.ts'
+import type { LoadRequest } from '../load.ts'
+import type { Measurement } from '../measurement.ts'
+import {
+  batchSequence,
+  deal,
+  fixedSequence,
+  openBody,
+  openRequest,
+  type PreparedDocument,
+  prepareDocument,
+} from '../prepare.ts'
+import type { Scale } from '../scale.ts'
+
+const connections = 64
+
+/** Collect's two hot requests against the floor that appends the same bytes through the same adapter. */
+export async function measureCollect(environment: Environment, scale: Scale): Promise<Measurement[]> {
+  const { live } = await environment.credentials()
+  const child = await environment.startCollect()
+  const floor = await environment.startFloor()
+  try {
+    const parts = {
+      environment,
+      rounds: scale.rounds,
+      child,
+      floor,
+      scale,
+      publishableKey: live.publishable_key,
+    }
+    return [await measureBatches(parts), await measureOpens(parts)]
+  } finally {
+    await floor.stop()
+    await child.stop()
+  }
+}
+
+interface Parts {
+  environment: Environment
+  rounds: number
+  child: Child
+  floor: Child
+  scale: Scale
+  publishableKey: string
+}
+
+async function measureBatches({
+  environment,
+  rounds,
+  child,
+  floor,
+  scale,
+  publishableKey,
+}: Parts): Promise<Measurement> {
+  const target = { baseUrl: child.url, publishableKey }
+  const documents = () => prepareDocuments(target, scale)
+  const samples = await documents()
+  const appends = samples.flatMap(({ sessionId, requests }) =>
+    requests.map((batch) => appendOf(sessionId, batch)),
+  )
+  const ours: Contender = {
+    child,
+    prepare: async () => deal(await documents(), connections).map(batchSequence),
+  }
+  const theirs: Contender = {
+    child: floor,
+    prepare: async () => deal(appends, connections).map(fixedSequence),
+  }
+  const names = { name: 'collect batch, throughput per core against the floor', aim: 0.8 }
+  return compare({ ...names, environment, rounds, ours, floor: theirs })
+}
+
+async function prepareDocuments(
+  target: { baseUrl: string; publishableKey: string },
+  { documents, batchesPerDocument }: Scale,
+): Promise<PreparedDocument[]> {
+  const prepared: PreparedDocument[] = []
+  for (let index = 0; index < documents; index++) {
+    prepared.push(await prepareDocument(target, { index, batches: batchesPerDocument }))
+  }
+  return prepared
+}
+
+async function measureOpens({
+  environment,
+  rounds,
+  child,
+  floor,
+  scale,
+  publishableKey,
+}: Parts): Promise<Measurement> {
+  const bodies = Array.from({ length: scale.opens }, (_, index) => openBody(index))
+  const opens = bodies.map((body) => openRequest(publishableKey, body))
+  const appends = opens.map((open, i) => appendOf(`sid_${i}`, open))
+  const send = (requests: LoadRequest[]) => async () => deal(requests, connections).map(fixedSequence)
+  return compare({
+    name: 'session open, throughput per core against the floor',
+    aim: 0.3,
+    environment,
+    rounds,
+    ours: { child, prepare: send(opens) },
+    floor: { child: floor, prepare: send(appends) },
+  })
+}
+
+/** The floor's request with the same bytes. */
+function appendOf(key: string, { body, headers }: LoadRequest): LoadRequest {
+  return { method: 'POST', path: `/append/${key}`, headers, ...(body ? { body } : {}) }
+}

@@ -1,0 +1,97 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type pg from 'pg'
+import { createPool } from '../../infra/postgres/pool.ts'
+import type { Child } from '../child.ts'
+import type { Environment } from '../environment.ts'
+import type { Measurement } from '../measurement.ts'
+import { quantile, spreadOf } from '../stats.ts'
+import { sendTraffic } from './traffic.ts'
+
+export interface ReadableOptions {
+  environment: Environment
+  child: Child
+  /** Sessions a second that the process takes at most. */
+  peak: number
+  seconds: number
+}
+
+const pollMs = 4
+
+/**
+ * From the acknowledgement of a session's first batch until its decision is in the read model, at half of the peak
+ * rate. Looked up in the view that GET reads, by one query for all that are awaited: polling over HTTP would be
+ * load of its own.
+ */
+export async function measureReadable({
+  environment,
+  child,
+  peak,
+  seconds,
+}: ReadableOptions): Promise<Measurement> {
+  const rate = Math.max(1, Math.round(peak / 2))
+  const pool = createPool({ url: environment.databaseUrl, max: 1 })
+  const awaited = new Map<string, number>()
+  const latencies: number[] = []
+  const watching = new AbortController()
+  const watch = watchReadable({ pool, awaited, latencies, signal: watching.signal })
+  try {
+    await sendTraffic(
+      { environment, child },
+      {
+        sessions: rate * seconds,
+        concurrency: 64,
+        rate,
+        seed: 'readable',
+        onAcknowledged: ({ kind, seq, session_id }) => {
+          if (kind === 'batch' && seq === 1) awaited.set(session_id, performance.now())
+        },
+      },
+    )
+  } finally {
+    watching.abort()
+    await watch
+    await pool.end()
+  }
+  if (awaited.size > 0) throw new Error(`${awaited.size} sessions never became readable`)
+  return toMeasurement(environment, latencies, rate)
+}
+
+interface Watch {
+  pool: pg.Pool
+  awaited: Map<string, number>
+  latencies: number[]
+  signal: AbortSignal
+}
+
+async function watchReadable({ pool, awaited, latencies, signal }: Watch): Promise<void> {
+  const query = { name: 'readable', text: 'select session_id from read.sessions where session_id = any($1)' }
+  const deadline = 10_000 / pollMs
+  for (let idle = 0; !signal.aborted || (awaited.size > 0 && idle < deadline); ) {
+    idle = signal.aborted ? idle + 1 : 0
+    await delay(pollMs)
+    if (awaited.size === 0) continue
+    const { rows } = await pool.query<{ session_id: string }>({ ...query, values: [[...awaited.keys()]] })
+    const now = performance.now()
+    for (const { session_id } of rows) {
+      latencies.push(now - (awaited.get(session_id) ?? now))
+      awaited.delete(session_id)
+    }
+  }
+}
+
+function toMeasurement({ logName }: Environment, latencies: number[], rate: number): Measurement {
+  const sorted = latencies.sort((a, b) => a - b)
+  return {
+    name: 'acknowledged batch to readable decision p99, at half of peak',
+    log: logName,
+    unit: 'ms',
+    value: spreadOf([quantile(sorted, 0.99)]),
+    aim: { direction: 'at most', value: 250 },
+    details: {
+      'p50 ms': quantile(sorted, 0.5),
+      'max ms': quantile(sorted, 1),
+      sessions: sorted.length,
+      'sessions/s': rate,
+    },
+  }
+}

@@ -1,0 +1,106 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import type { Machine } from './machine.ts'
+import { aimMet, type Measurement, type Side, type Unit } from './measurement.ts'
+import type { Spread } from './stats.ts'
+
+export interface BenchResult {
+  date: string
+  quick: boolean
+  machine: Machine
+  measurements: Measurement[]
+}
+
+const root = path.resolve(import.meta.dirname, '..')
+const begin = '<!-- bench: begin -->'
+const end = '<!-- bench: end -->'
+
+/** Writes `bench/results/<date>.json`, and the table between the markers of docs/performance.md. */
+export async function writeResult(result: BenchResult, { intoDocs }: { intoDocs: boolean }): Promise<void> {
+  const folder = path.join(root, 'bench/results')
+  await mkdir(folder, { recursive: true })
+  const suffix = result.quick ? '-quick' : ''
+  await writeFile(path.join(folder, `${result.date}${suffix}.json`), `${JSON.stringify(result, null, 2)}\n`)
+  if (intoDocs) await writeTable(path.join(root, 'docs/performance.md'), formatResult(result))
+}
+
+async function writeTable(file: string, table: string): Promise<void> {
+  const text = await readFile(file, 'utf8')
+  const [before, after] = [text.split(begin)[0], text.split(end)[1]]
+  if (before === undefined || after === undefined) throw new Error(`${file} has no markers for the table`)
+  await writeFile(file, `${before}${begin}\n${table}\n${end}${after}`)
+}
+
+export function formatResult({ date, machine, measurements }: BenchResult): string {
+  const columns = [
+    'what',
+    'log',
+    'measured',
+    'aim',
+    'met',
+    'CPU µs a request',
+    'Postgres µs',
+    'peak MB',
+    'further',
+  ]
+  return [
+    `${date}, ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGB} GB, ${machine.system}, Node ${machine.node}, ${machine.postgres}${machine.kafka ? `, ${machine.kafka}` : ''}.`,
+    '',
+    row(columns),
+    row(columns.map(() => '-')),
+    ...measurements.map((measurement) => row(cells(measurement))),
+  ].join('\n')
+}
+
+/** One line for the terminal. */
+export function formatMeasurement(measurement: Measurement): string {
+  const [name, log, value, aim, met, ...rest] = cells(measurement)
+  return `${met === 'yes' ? 'ok  ' : 'MISS'} ${log}: ${name}: ${value}, aim ${aim} | ${rest.filter(Boolean).join(' | ')}`
+}
+
+function row(cells: string[]): string {
+  return `| ${cells.join(' | ')} |`
+}
+
+function cells(measurement: Measurement): string[] {
+  const { name, log, unit, value, aim, sides, details } = measurement
+  const sign = aim.direction === 'at least' ? '≥' : '≤'
+  return [
+    name,
+    log,
+    spread(value, unit),
+    `${sign} ${format(aim.value, unit)}`,
+    aimMet(measurement) ? 'yes' : 'no',
+    both(sides, ({ microsPerRequest }) => microsPerRequest.median),
+    both(sides, ({ postgresMicrosPerRequest }) => postgresMicrosPerRequest.median),
+    both(sides, ({ peakMegabytes }) => peakMegabytes),
+    further(measurement.sides, details),
+  ]
+}
+
+/** Ours, then the floor's. */
+function both(sides: Measurement['sides'], value: (side: Side) => number): string {
+  return sides ? `${Math.round(value(sides.ours))} / ${Math.round(value(sides.floor))}` : ''
+}
+
+function further(sides: Measurement['sides'], details: Record<string, number>): string {
+  const rates = sides
+    ? [`requests/s ${both(sides, ({ requestsPerSecond }) => requestsPerSecond.median)}`]
+    : []
+  return [...rates, ...Object.entries(details).map(([name, value]) => `${name} ${short(value)}`)].join(', ')
+}
+
+function spread({ median, min, max }: Spread, unit: Unit): string {
+  if (min === max) return format(median, unit)
+  return `${format(median, unit)} (${short(min)}-${short(max)})`
+}
+
+function format(value: number, unit: Unit): string {
+  if (unit === 'ratio') return short(value)
+  return unit === 'per second' ? `${Math.round(value).toLocaleString('en')}/s` : `${short(value)} ${unit}`
+}
+
+function short(value: number): string {
+  if (Math.abs(value) >= 100) return Math.round(value).toLocaleString('en')
+  return String(Math.round(value * 100) / 100)
+}
