@@ -1,0 +1,112 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { Kafka, logLevel } from 'kafkajs'
+import type { Logger } from 'pino'
+import { freePort } from './free-port.ts'
+import { kafkaJars } from './kafka-jars.ts'
+
+const run = promisify(execFile)
+
+export interface KafkaBroker {
+  /** host:port, as in KAFKA_BROKERS. */
+  brokers: string
+  pid: number
+  /** Ends the broker and removes its data. */
+  stop(): Promise<void>
+}
+
+export interface KafkaBrokerOptions {
+  logger: Logger
+  /** The data goes into a new folder in here; default: the system's temporary folder. */
+  folder?: string
+}
+
+const jvm = ['-Xms128m', '-Xmx384m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Dlog4j2.level=ERROR']
+const startTimeoutMs = 60_000
+
+/** Starts a throwaway Apache Kafka: one KRaft node on free ports of 127.0.0.1. Needs Java 17 and, once, Maven. */
+export async function startKafkaBroker({ logger, folder = tmpdir() }: KafkaBrokerOptions): Promise<KafkaBroker> {
+  const classPath = path.join(await kafkaJars(), '*')
+  const dataDir = await mkdtemp(path.join(folder, 'tidegate-kafka-'))
+  const [port, controllerPort] = await Promise.all([freePort(), freePort()])
+  const config = path.join(dataDir, 'server.properties')
+  await writeFile(config, properties({ port, controllerPort, dataDir }))
+  const java = [...jvm, '-cp', classPath]
+  const clusterId = Buffer.from('tidegate-local-1').toString('base64url')
+  await run('java', [...java, 'kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', config])
+  const broker = spawn('java', [...java, 'kafka.Kafka', config], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const brokers = `127.0.0.1:${port}`
+  try {
+    await becomesReady(broker, brokers)
+  } catch (error) {
+    await end(broker, dataDir)
+    throw error
+  }
+  logger.info({ brokers, pid: broker.pid }, 'kafka broker is up')
+  return { brokers, pid: broker.pid ?? 0, stop: () => end(broker, dataDir) }
+}
+
+async function end(broker: ChildProcess, dataDir: string): Promise<void> {
+  // Its data is thrown away, so there is nothing to shut down in order.
+  if (broker.exitCode === null && broker.kill('SIGKILL')) await once(broker, 'exit')
+  await rm(dataDir, { recursive: true, force: true })
+}
+
+async function becomesReady(broker: ChildProcess, brokers: string): Promise<void> {
+  let printed = ''
+  broker.stderr?.on('data', (chunk) => {
+    printed = `${printed}${chunk}`.slice(-2000)
+  })
+  const end = performance.now() + startTimeoutMs
+  while (!(await answers(brokers))) {
+    if (broker.exitCode !== null) throw new Error(`Kafka did not start:\n${printed}`)
+    if (performance.now() > end) throw new Error(`Kafka did not answer within ${startTimeoutMs} ms:\n${printed}`)
+    await delay(100)
+  }
+}
+
+async function answers(brokers: string): Promise<boolean> {
+  const kafka = new Kafka({ brokers: [brokers], logLevel: logLevel.NOTHING, retry: { retries: 0 } })
+  const admin = kafka.admin()
+  try {
+    await admin.connect()
+    return (await admin.describeCluster()).brokers.length > 0
+  } catch {
+    return false
+  } finally {
+    await admin.disconnect().catch(() => {})
+  }
+}
+
+interface Places {
+  port: number
+  controllerPort: number
+  dataDir: string
+}
+
+const properties = ({ port, controllerPort, dataDir }: Places): string => `
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:${controllerPort}
+listeners=PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}
+advertised.listeners=PLAINTEXT://127.0.0.1:${port}
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+inter.broker.listener.name=PLAINTEXT
+log.dirs=${path.join(dataDir, 'log')}
+num.network.threads=2
+num.io.threads=2
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=3
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=1
+group.initial.rebalance.delay.ms=0
+group.min.session.timeout.ms=1000
+auto.create.topics.enable=false
+`
