@@ -3,6 +3,7 @@ import type { BatchResponse, Fingerprint } from '../../infra/collect-protocol/me
 import { derivedId } from '../../infra/ids.ts'
 import { acceptBody, nextNonce, type OpenedBody, responseHmac } from './accept.ts'
 import { type BodyRequest, readBodyRequest } from './body-request.ts'
+import { userAgentOf } from './client-facts.ts'
 import type { CollectDeps } from './deps.ts'
 import type { DocumentCache, DocumentState } from './documents.ts'
 import { sealContinuity } from './sealed-ids.ts'
@@ -41,7 +42,7 @@ function batchRecord(
     seq: opened.seq,
     received_at: opened.receivedAt,
     ip_address: request.ip,
-    user_agent: request.headers['user-agent'] ?? '',
+    user_agent: userAgentOf(request),
     body_hash: opened.bodyHash,
     payload: opened.payload,
   }

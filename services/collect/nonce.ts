@@ -6,7 +6,8 @@ const seqBytes = 4
 const claimBytes = seqBytes + 6
 const macBytes = 16
 export const nonceBytes = claimBytes + macBytes
-export const maxSeq = 0xffff_ffff
+/** Events carry the number as a signed 32-bit integer. */
+export const maxSeq = 0x7fff_ffff
 
 export interface NonceScope {
   /** Of the master key that sealed the document id. */

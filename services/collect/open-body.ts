@@ -29,7 +29,11 @@ export function storedUrl(text: string): string | undefined {
   return url.href.length > maxUrlLength ? undefined : url.href
 }
 
-const name = z.string().min(1).max(100)
+const name = z
+  .string()
+  .min(1)
+  .max(100)
+  .regex(/^\P{Cc}+$/u, 'must have no control characters')
 
 /** The body of POST /v2/collect/sessions; unknown members are ignored. */
 export const openBodySchema = z

@@ -3,6 +3,7 @@ import { derivedId } from '../../infra/ids.ts'
 import type { DomainEvent, EventMeta } from '../../schemas/codec.ts'
 import { metaOf } from './batch.ts'
 import type { Challenges } from './challenges.ts'
+import { acceptLanguageOf, clientHintsOf, headerOrderOf, userAgentOf } from './client-facts.ts'
 import type { DocumentState } from './documents.ts'
 import { noPage, type OpenBody } from './open-body.ts'
 import type { OpeningSession } from './sessions.ts'
@@ -19,9 +20,6 @@ interface MarkedEvent {
   event: DomainEvent
   meta: EventMeta
 }
-
-const maxHeaders = 100
-const maxHeaderLength = 1024
 
 export function sessionOpened({ request, session, state, keyId }: Opened): MarkedEvent {
   const { scope, facts } = state
@@ -53,29 +51,15 @@ export function documentOpened({ request, session, state, challenges }: Opened):
     resumed: session.resumed,
     url: page?.url ?? noPage,
     referrer: page?.referrer ?? null,
-    user_agent: request.headers['user-agent'] ?? '',
+    user_agent: userAgentOf(request),
     ip_address: request.ip,
-    accept_language: request.headers['accept-language'] ?? null,
-    client_hints: clientHints(request),
-    header_order: headerOrder(request),
+    accept_language: acceptLanguageOf(request),
+    client_hints: clientHintsOf(request),
+    header_order: headerOrderOf(request),
     challenge: challenges.challenge,
     timing_nonce: challenges.timingNonce,
     canvas_seed: challenges.canvasSeed,
   }
   const eventId = derivedId('doc', documentIdHash)
   return { event: { type: 'DocumentOpened', data }, meta: metaOf(state, { eventId, time: facts.openedAt }) }
-}
-
-function clientHints({ headers }: FastifyRequest): Record<string, string> {
-  const hints = Object.entries(headers).flatMap(([name, value]) =>
-    name.startsWith('sec-ch-ua') && typeof value === 'string'
-      ? [[name, value.slice(0, maxHeaderLength)]]
-      : [],
-  )
-  return Object.fromEntries(hints)
-}
-
-/** Names as sent: their case tells HTTP stacks apart. */
-function headerOrder({ raw }: FastifyRequest): string[] {
-  return raw.rawHeaders.filter((_, index) => index % 2 === 0).slice(0, maxHeaders)
 }

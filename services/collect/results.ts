@@ -4,6 +4,7 @@ import { derivedId } from '../../infra/ids.ts'
 import { acceptBody, nextNonce, type OpenedBody, responseHmac } from './accept.ts'
 import { metaOf } from './batch.ts'
 import { type BodyRequest, readBodyRequest } from './body-request.ts'
+import { userAgentOf } from './client-facts.ts'
 import type { CollectDeps } from './deps.ts'
 import type { DocumentCache, DocumentState } from './documents.ts'
 
@@ -45,7 +46,7 @@ function resultRecord(
     seq: opened.seq,
     received_at: opened.receivedAt,
     ip_address: request.ip,
-    user_agent: request.headers['user-agent'] ?? '',
+    user_agent: userAgentOf(request),
     body_hash: opened.bodyHash,
     payload: opened.payload,
   }

@@ -1,0 +1,29 @@
+import type { FastifyRequest } from 'fastify'
+
+const maxHeaders = 100
+const maxHeaderLength = 1024
+
+/** The User-Agent header, bounded; empty when there is none. */
+export function userAgentOf({ headers }: Pick<FastifyRequest, 'headers'>): string {
+  return headers['user-agent']?.slice(0, maxHeaderLength) ?? ''
+}
+
+/** The Accept-Language header, bounded. */
+export function acceptLanguageOf({ headers }: Pick<FastifyRequest, 'headers'>): string | null {
+  return headers['accept-language']?.slice(0, maxHeaderLength) ?? null
+}
+
+/** Sec-CH-UA request headers by lower-case name. */
+export function clientHintsOf({ headers }: Pick<FastifyRequest, 'headers'>): Record<string, string> {
+  const hints = Object.entries(headers).flatMap(([name, value]) =>
+    name.startsWith('sec-ch-ua') && typeof value === 'string'
+      ? [[name, value.slice(0, maxHeaderLength)]]
+      : [],
+  )
+  return Object.fromEntries(hints)
+}
+
+/** Header names in the order and case received: both tell HTTP stacks apart. */
+export function headerOrderOf({ raw }: Pick<FastifyRequest, 'raw'>): string[] {
+  return raw.rawHeaders.filter((_, index) => index % 2 === 0).slice(0, maxHeaders)
+}

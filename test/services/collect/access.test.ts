@@ -1,0 +1,166 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type CollectApp, clientOf, lastSent, quiet, sendAgain, startCollectApp } from './collect-app.ts'
+
+let app: CollectApp
+beforeEach(async () => {
+  app = await startCollectApp()
+})
+afterEach(() => app.close())
+
+const documents = '/v2/collect/sessions/sid_00000000000000000000000000/documents/abc'
+const keyed = ['/v2/collect/sessions', `${documents}/batches`, `${documents}/results`]
+const shop = 'https://shop.example'
+
+describe('keys', () => {
+  describe.each(keyed)('%s', (path) => {
+    test('without a key is 401 auth.missing_api_key', async () => {
+      const { status, json } = await app.send('POST', path)
+      expect([status, json.error.code]).toEqual([401, 'auth.missing_api_key'])
+    })
+
+    test('with an unknown or malformed key is 401 auth.invalid_api_key', async () => {
+      const other = await startCollectApp()
+      for (const key of [other.publishable(), 'pk_live_nonsense', 'agt_x']) {
+        const { status, json } = await app.send('POST', path, { headers: { authorization: `Bearer ${key}` } })
+        expect([status, json.error.code]).toEqual([401, 'auth.invalid_api_key'])
+      }
+      await other.close()
+    })
+
+    test('with a secret key is 403 auth.secret_key_not_allowed', async () => {
+      const { status, json } = await app.send('POST', path, {
+        headers: { authorization: `Bearer ${app.secret()}` },
+      })
+      expect([status, json.error.code]).toEqual([403, 'auth.secret_key_not_allowed'])
+    })
+
+    test.each([undefined, 'https://evil.example', 'http://shop.example', 'https://shop.example:444', 'null'])(
+      'with a key for one origin, from %s, is 403 auth.origin_not_allowed',
+      async (origin) => {
+        const key = app.publishable({ allowedOrigins: [shop] })
+        const headers = { authorization: `Bearer ${key}`, ...(origin ? { origin } : {}) }
+        const answer = await app.send('POST', path, { headers })
+        expect([answer.status, answer.json.error.code]).toEqual([403, 'auth.origin_not_allowed'])
+        expect(answer.headers['access-control-allow-origin']).toBeUndefined()
+        expect(answer.headers['access-control-allow-credentials']).toBeUndefined()
+      },
+    )
+  })
+
+  test('nothing is stored for a refused key', async () => {
+    for (const path of keyed) await app.send('POST', path)
+    expect(app.log.records).toEqual([])
+  })
+})
+
+describe('CORS', () => {
+  test('a preflight is answered 204 without a key, with what the SDK needs', async () => {
+    for (const path of [...keyed, '/v2/collect/network-checks']) {
+      const { status, headers } = await app.send('OPTIONS', path, {
+        headers: {
+          origin: shop,
+          'access-control-request-method': 'POST',
+          'access-control-request-headers': 'authorization,content-type,x-batch-seq,x-client-key',
+        },
+      })
+      expect(status).toBe(204)
+      expect(headers).toMatchObject({
+        'access-control-allow-origin': shop,
+        'access-control-allow-credentials': 'true',
+        'access-control-allow-methods': 'POST, OPTIONS',
+        'access-control-allow-headers': 'Authorization, Content-Type, X-Client-Key, X-Batch-Seq',
+        'access-control-max-age': '7200',
+        vary: 'Origin',
+        'x-request-id': expect.stringMatching(/^req_[0-9a-f]{32}$/),
+      })
+    }
+  })
+
+  test('an allowed origin may read answers and errors, and the headers it needs', async () => {
+    const key = app.publishable({ allowedOrigins: [shop] })
+    const client = clientOf(app, key, { headers: { origin: shop } })
+    await client.open()
+    await client.sendBatch(quiet)
+    const sent = lastSent(app, 'batches')
+    const failed = await sendAgain(app, sent, { payload: Buffer.alloc(0) })
+    expect(failed.status).toBe(422)
+    for (const { headers } of [sent.answer, failed]) {
+      expect(headers).toMatchObject({
+        'access-control-allow-origin': shop,
+        'access-control-allow-credentials': 'true',
+        'access-control-expose-headers':
+          'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Cost, Retry-After, X-Request-Id',
+        vary: 'Origin',
+      })
+    }
+  })
+
+  test('without an Origin nothing is allowed to anyone', async () => {
+    const client = clientOf(app, app.publishable())
+    await client.open()
+    expect(lastSent(app, 'sessions').answer.headers['access-control-allow-origin']).toBeUndefined()
+  })
+})
+
+describe('edges', () => {
+  test('another method is 405 with Allow', async () => {
+    const { status, json, headers } = await app.send('PUT', '/v2/collect/sessions')
+    expect([status, json.error.code, headers.allow]).toEqual([
+      405,
+      'request.method_not_allowed',
+      'OPTIONS, POST',
+    ])
+  })
+
+  test('every answer has a request id of our own', async () => {
+    const headers = { 'x-request-id': 'req_mine' }
+    for (const path of ['/v2/collect/pings/a', '/v2/collect/pings/a!', '/v2/collect/none']) {
+      const answer = await app.send('GET', path, { headers })
+      expect(answer.headers['x-request-id']).toMatch(/^req_[0-9a-f]{32}$/)
+    }
+  })
+})
+
+describe('pings', () => {
+  test.each(['a', 'A-z_09', 'x'.repeat(128)])(
+    '%s is answered 204, without a key and without a record',
+    async (id) => {
+      const { status, json } = await app.send('GET', `/v2/collect/pings/${id}`)
+      expect([status, json]).toEqual([204, undefined])
+      expect(app.log.records).toEqual([])
+    },
+  )
+
+  test.each(['a.b', 'a%20b', 'x'.repeat(129), 'x'.repeat(4000), '%ff'])('the id %s is 404', async (id) => {
+    const { status, json } = await app.send('GET', `/v2/collect/pings/${id}`)
+    expect([400, 404]).toContain(status)
+    expect(json.error.code).toMatch(/^request\./)
+  })
+})
+
+describe('network checks', () => {
+  const check = (payload: string, type = 'application/json') =>
+    app.send('POST', '/v2/collect/network-checks', { headers: { 'content-type': type }, payload })
+
+  test('are taken without a key and recorded as sent', async () => {
+    const { status, json } = await check('{"rtt":12,"later":{"more":true}}')
+    expect([status, json]).toEqual([202, { ack: true }])
+    expect(app.events()).toMatchObject([
+      { type: 'NetworkChecked', data: { body: '{"rtt":12,"later":{"more":true}}', ip_address: '127.0.0.1' } },
+    ])
+  })
+
+  test.each([
+    ['over 4 KiB', `{"a":"${'x'.repeat(4096)}"}`, 413],
+    ['not JSON', '{', 400],
+    ['not an object', '[1]', 422],
+    ['empty', '', 400],
+  ])('%s is refused', async (_, payload, expected) => {
+    expect((await check(payload)).status).toBe(expected)
+    expect(app.log.records).toEqual([])
+  })
+
+  test('another content type is 415', async () => {
+    expect((await check('{}', 'text/plain')).status).toBe(415)
+  })
+})
