@@ -28,6 +28,10 @@ const nullMessages = {
 
 /** A visitor's device: what an untouched, consistent client of the family reports. */
 export function deviceSnapshot(family: Family, random: SeededRandom): Snapshot {
+  return family.client === 'web' ? browserSnapshot(family, random) : appSnapshot(family, random)
+}
+
+function browserSnapshot(family: Family, random: SeededRandom): Snapshot {
   const navigator = navigatorOf(family, random)
   const gpu = random.pick(family.gpus)
   const { languages, ...zone } = random.pick(places)
@@ -36,7 +40,7 @@ export function deviceSnapshot(family: Family, random: SeededRandom): Snapshot {
     navigator: { ...navigator, language: languages[0], languages },
     environment: { ...windowOf(family, random), ...zone },
     automation: { webdriver: false, webdriver_iframe: false, webdriver_worker: false, ...quietAutomation },
-    tamper: { ...quietTamper, timer_precision_reduced: family.engine === 'SpiderMonkey' },
+    tamper: { ...quietTamper, timer_precision_reduced: false },
     engine: engineOf(family),
     worker: realm,
     iframe: { ...realm, webgl_renderer: null },
@@ -48,7 +52,17 @@ export function deviceSnapshot(family: Family, random: SeededRandom): Snapshot {
     audio: audioOf(random),
     fonts: fontsOf(family, random),
     media: mediaOf(family, random),
-    native: family.client === 'web' ? null : nativeOf(family, random),
+  })
+}
+
+/** An app has no browser to look into: it reports itself, the screen, the locale and the device. */
+function appSnapshot(family: Family, random: SeededRandom): Snapshot {
+  const { languages, ...zone } = random.pick(places)
+  const [width, height, ratio] = random.pick(family.screens)
+  return snapshotSchema.parse({
+    navigator: { user_agent: family.userAgent, language: languages[0], languages, hardware_concurrency: 8 },
+    environment: { screen_width: width, screen_height: height, pixel_ratio: ratio, color_depth: 24, ...zone },
+    native: nativeOf(family, random),
   })
 }
 
