@@ -19,6 +19,12 @@ function userAgents({ snapshot, userAgent, headerUserAgent }: Facts): string[] {
   return [userAgent, headerUserAgent, ...inner].filter((text) => text !== null)
 }
 
+/** The isbot list takes every real browser's `appVersion` for a bot: it lacks the leading `Mozilla/`. */
+function onBotList(facts: Facts): boolean {
+  const appVersion = facts.snapshot?.navigator.app_version
+  return userAgents(facts).some((text) => text !== '' && text !== appVersion && isbot(text))
+}
+
 /** Brand names of the client hints, from the page and from the request. */
 function brandNames({ snapshot, document }: Facts): string[] {
   const inPage = snapshot?.navigator.brands.map(({ brand }) => brand ?? '') ?? []
@@ -79,10 +85,7 @@ export const headlessSignals: Signal[] = [
     score: 45,
     looksAt: 'the isbot list',
     falsePositives: 'in-app browsers that the list mistook for crawlers in the past',
-    fires: (facts) =>
-      facts.platform === 'web' &&
-      !facts.agent.webView &&
-      userAgents(facts).some((text) => text !== '' && isbot(text)),
+    fires: (facts) => facts.platform === 'web' && !facts.agent.webView && onBotList(facts),
   },
   {
     ...base,
