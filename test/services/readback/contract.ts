@@ -1,0 +1,67 @@
+import { expect } from 'vitest'
+import { z } from 'zod'
+import { list, single } from '../../../infra/http/schemas.ts'
+import { visitorDetail, visitorSummary } from '../../../services/readback/schemas/fingerprint.ts'
+import { sessionDetail } from '../../../services/readback/schemas/session-detail.ts'
+import { sessionSummary } from '../../../services/readback/schemas/session-summary.ts'
+import published from '../../fixtures/contract/openapi.json' with { type: 'json' }
+
+/** A schema of the published interface that clients in five languages are generated from. */
+export function publishedSchema(name: keyof typeof published.components.schemas): z.ZodType {
+  const text = JSON.stringify(published.components.schemas)
+  const $defs = JSON.parse(text.replaceAll('#/components/schemas/', '#/$defs/'))
+  return z.fromJSONSchema({ $ref: `#/$defs/${name}`, $defs })
+}
+
+const ours = {
+  SessionListResponse: list(sessionSummary),
+  SessionDetailResponse: single(sessionDetail),
+  VisitorFingerprintListResponse: list(visitorSummary),
+  VisitorFingerprintDetailResponse: single(visitorDetail),
+}
+const theirs = {
+  SessionListResponse: publishedSchema('SessionListResponse'),
+  SessionDetailResponse: publishedSchema('SessionDetailResponse'),
+  VisitorFingerprintListResponse: publishedSchema('VisitorFingerprintListResponse'),
+  VisitorFingerprintDetailResponse: publishedSchema('VisitorFingerprintDetailResponse'),
+}
+const publishedError = publishedSchema('ApiErrorEnvelope')
+
+/** Checks a response against our own description and the published one. */
+export function expectShape(name: keyof typeof ours, body: unknown): void {
+  expect(ours[name].safeParse(body).error).toBeUndefined()
+  const known = name === 'SessionDetailResponse' ? withPublishedNames(body) : body
+  expect(theirs[name].safeParse(known).error).toBeUndefined()
+}
+
+/** Checks the envelope; its request id is the header's. */
+export function expectError(response: { status: number; headers: object; body: unknown }, code: string) {
+  expect(publishedError.safeParse(response.body).error).toBeUndefined()
+  expect(response.body).toMatchObject({ error: { code, status: response.status } })
+  expect(response.headers).toMatchObject({ 'x-request-id': expect.stringMatching(/^req_[0-9a-f]{32}$/) })
+}
+
+const integrityNames = {
+  tampering_detected: 'tampering',
+  developer_tools_detected: 'developer_tools',
+  emulation_suspected: 'emulation',
+  virtualization_suspected: 'virtualization',
+  privacy_hardening_suspected: 'privacy_hardening',
+  identity_spoofing_suspected: 'identity_spoofing',
+  replay_suspected: 'replay',
+  outdated_environment: 'outdated_environment',
+} as const
+
+const detail = z.looseObject({
+  data: z.looseObject({ runtime_integrity: z.record(z.string(), z.string()), behavior: z.unknown() }),
+})
+
+/** Where our description adds to the published one on purpose: nine integrity names, and `behavior`. */
+function withPublishedNames(body: unknown): unknown {
+  const { data, ...rest } = detail.parse(body)
+  const { behavior, runtime_integrity, ...others } = data
+  expect(behavior).toBeNull()
+  expect(Object.keys(runtime_integrity)).toEqual([...Object.keys(integrityNames), 'verified_bot_identity'])
+  const renamed = Object.entries(integrityNames).map(([name, old]) => [old, runtime_integrity[name]])
+  return { ...rest, data: { ...others, runtime_integrity: Object.fromEntries(renamed) } }
+}

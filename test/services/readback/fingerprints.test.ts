@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { visitorLink } from '../../support/session-scored.ts'
+import { expectError, expectShape } from './contract.ts'
+import { id, type Readback, startReadback } from './support.ts'
+
+let readback: Readback
+const start = 1_760_000_000_000
+
+/** A session of a visitor, evaluated `at` seconds after the start. */
+function visit(visitor: number, session: number, at: number) {
+  return {
+    session_id: id('sid', session),
+    event_id: id('evt', session),
+    visitor: visitorLink({ id: id('vid', visitor) }),
+    evaluated_at: start + at * 1000,
+  }
+}
+
+beforeAll(async () => {
+  readback = await startReadback()
+  await readback.score(
+    visit(1, 1, 1),
+    visit(1, 2, 4),
+    visit(1, 3, 5),
+    visit(2, 4, 2),
+    visit(2, 5, 9),
+    visit(3, 6, 3),
+    { ...visit(4, 7, 8), environment: 'test' },
+    { ...visit(5, 8, 8), organization_id: id('org', 2) },
+  )
+})
+afterAll(() => readback.stop())
+
+async function listed(query = ''): Promise<string[]> {
+  const { status, body } = await readback.send({ url: `/v1/fingerprints${query}` })
+  expect(status).toBe(200)
+  expectShape('VisitorFingerprintListResponse', body)
+  return body.data.map((row: { id: string }) => row.id)
+}
+
+describe('GET /v1/fingerprints', () => {
+  test.each([
+    ['', [2, 1, 3]],
+    ['?sort=seen_count', [1, 2, 3]],
+    ['?sort=first_seen', [3, 2, 1]],
+    [`?search=${id('vid', 3).toUpperCase()}`, [3]],
+    ['?search=vid_', []],
+    ['?search=203.0.113', [2, 1, 3]],
+    ['?search=no%20such%20agent', []],
+    ['?search=%00', []],
+  ])('%s', async (query, found) => {
+    expect(await listed(query)).toEqual(found.map((number) => id('vid', number)))
+  })
+
+  test('a row has neither components nor activity', async () => {
+    const { body } = await readback.send({ url: '/v1/fingerprints?limit=1' })
+    expect(body.data).toEqual([
+      {
+        object: 'visitor_fingerprint',
+        id: id('vid', 2),
+        lifecycle: {
+          first_seen_at: '2025-10-09T08:53:22.000Z',
+          last_seen_at: '2025-10-09T08:53:29.000Z',
+          seen_count: 2,
+          expires_at: '9999-12-31T00:00:00.000Z',
+        },
+        latest_request: { user_agent: expect.stringContaining('Chrome/141'), ip_address: '203.0.113.9' },
+        storage: {
+          cookies: true,
+          local_storage: true,
+          indexed_db: true,
+          service_worker: false,
+          window_name: true,
+        },
+        anchors: { webgl_hash: 'w1', parameters_hash: 'a1', audio_hash: null },
+      },
+    ])
+  })
+
+  test.each(['', 'seen_count', 'first_seen'])('pages through with sort %j', async (sort) => {
+    const query = sort && `&sort=${sort}`
+    const found: string[] = []
+    let cursor = ''
+    do {
+      const { body } = await readback.send({ url: `/v1/fingerprints?limit=1${query}${cursor}` })
+      found.push(...body.data.map((row: { id: string }) => row.id))
+      cursor = body.pagination.next_cursor ? `&cursor=${body.pagination.next_cursor}` : ''
+    } while (cursor)
+    expect(found).toEqual(await listed(`?${query.slice(1)}`))
+  })
+
+  test('a cursor works with its own sort only', async () => {
+    const { body } = await readback.send({ url: '/v1/fingerprints?limit=1&sort=seen_count' })
+    const { next_cursor } = body.pagination
+    for (const query of ['', '&sort=first_seen', '&sort=seen_count&search=203']) {
+      const response = await readback.send({ url: `/v1/fingerprints?cursor=${next_cursor}${query}` })
+      expectError(response, 'request.validation_failed')
+    }
+  })
+
+  test.each(['limit=0', 'sort=last_seen', 'sort=', 'cursor=x', 'offset=1'])(
+    '%s is refused',
+    async (query) => {
+      const response = await readback.send({ url: `/v1/fingerprints?${query}` })
+      expectError(response, 'request.validation_failed')
+      expect(response.body.error.details.fields[0].name).toBe(query.split('=')[0])
+    },
+  )
+})
+
+describe('GET /v1/fingerprints/{visitorId}', () => {
+  test('shows the vector and the newest decisions first', async () => {
+    const { status, body } = await readback.send({ url: `/v1/fingerprints/${id('vid', 1)}` })
+    expect(status).toBe(200)
+    expectShape('VisitorFingerprintDetailResponse', body)
+    expect(body.data.components).toEqual({ vector: [0.25, 1, -3.5] })
+    const sessions = body.data.activity.sessions
+    expect(sessions.map((session: { session_id: string }) => session.session_id)).toEqual([
+      id('sid', 3),
+      id('sid', 2),
+      id('sid', 1),
+    ])
+    expect(sessions[0]).toMatchObject({
+      decision: { event_id: id('evt', 3), verdict: 'human', phase: 'snapshot' },
+      request: { url: 'https://example.com/signup', screen_size: '1440x900', is_touch_capable: false },
+      score_breakdown: { categories: { environment: 4, behavioral: 3 } },
+    })
+  })
+
+  test.each([id('vid', 4), id('vid', 5), id('vid', 99), id('sid', 1), 'x', '%00'])(
+    '%s is not found',
+    async (visitor) => {
+      expectError(await readback.send({ url: `/v1/fingerprints/${visitor}` }), 'request.not_found')
+    },
+  )
+})

@@ -1,0 +1,109 @@
+import { randomBytes } from 'node:crypto'
+import type { FastifyInstance } from 'fastify'
+import pino from 'pino'
+import { generateApiKey, lookupHashes } from '../../../infra/crypto/api-keys.ts'
+import { createKeyring } from '../../../infra/crypto/keyring.ts'
+import { createDecide } from '../../../infra/decide.ts'
+import { createApp } from '../../../infra/http/app.ts'
+import { createAuth } from '../../../infra/http/auth.ts'
+import type { KeyRecord } from '../../../infra/http/principal.ts'
+import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
+import { createApplied } from '../../../projections/applied.ts'
+import { migrate } from '../../../projections/migrate.ts'
+import { runProjection } from '../../../projections/runner.ts'
+import { sessionsProjection } from '../../../projections/sessions/projection.ts'
+import { createCodec } from '../../../schemas/codec.ts'
+import type { Environment, SessionScored } from '../../../schemas/events.ts'
+import { readbackRoutes } from '../../../services/readback/routes.ts'
+import { createTestDatabase } from '../../support/postgres.ts'
+import { metaOf, sessionScored } from '../../support/session-scored.ts'
+
+const logger = pino({ level: 'silent' })
+const topic = 'tidegate.sessions.v1'
+
+export const organizationId = 'org_00000000000000000000000001'
+
+/** An id whose last characters are the number. */
+export function id<P extends string>(prefix: P, number: number) {
+  return `${prefix}_${String(number).padStart(26, '0')}` as const
+}
+
+interface KeyOptions {
+  organizationId?: `org_${string}`
+  environment?: Environment
+  scopes?: string[]
+}
+
+/** The readback routes on a real database, filled through the real log and projection. */
+export async function startReadback() {
+  const database = await createTestDatabase()
+  const { pool, url } = database
+  const log = await openPostgresLog({ pool, url, logger })
+  await log.ensureTopics([{ topic, partitions: 3 }])
+  await migrate(pool, [sessionsProjection])
+  const codec = createCodec()
+  const applied = await createApplied({ url, pool, logger })
+  const running = await runProjection({ projection: sessionsProjection, log, pool, codec, applied, logger })
+  const keyring = createKeyring(randomBytes(32).toString('base64'))
+  const keys = new Map<string, KeyRecord>()
+  const findKey = async (hashes: string[]) => hashes.map((hash) => keys.get(hash)).find(Boolean)
+  const auth = createAuth({ findKey, keyring, clock: Date.now })
+  const decide = createDecide({ pool, log, codec, applied })
+  const app = await createApp({ logger, random: randomBytes, publicUrl: 'https://tidegate.example' })
+  readbackRoutes(app, { pool, decide, auth, keyring, clock: Date.now, random: randomBytes })
+
+  function key({ environment = 'live', scopes = ['*'], ...options }: KeyOptions = {}): string {
+    const { key } = generateApiKey({ type: 'secret', environment, keyring, random: randomBytes })
+    const [hash = ''] = lookupHashes(keyring, key)
+    const organization = options.organizationId ?? organizationId
+    const base = { keyId: 'key_1', organizationId: organization, environment } as const
+    const principal = { ...base, type: 'secret', scopes } as const
+    keys.set(hash, { principal, status: 'active', graceExpiresAt: null, organizationStatus: 'active' })
+    return key
+  }
+
+  const owner = key()
+  return {
+    app,
+    pool,
+    log,
+    key,
+    send: (request: Send) => send(app, { key: owner, ...request }),
+    /** Appends decisions and waits until they can be read. */
+    async score(...decisions: Partial<SessionScored>[]): Promise<void> {
+      const events = decisions.map((decision) => sessionScored(decision))
+      const records = events.map((data) => codec.toRecord({ type: 'SessionScored', data }, metaOf(data)))
+      await applied.waitFor('sessions', await log.append(records), { timeoutMs: 20_000 })
+    },
+    async stop() {
+      await app.close()
+      await running.stop()
+      await applied.close()
+      await log.close()
+      await database.drop()
+    },
+  }
+}
+
+export type Readback = Awaited<ReturnType<typeof startReadback>>
+
+interface Send {
+  url: string
+  method?: 'GET' | 'PATCH' | 'HEAD'
+  key?: string
+  body?: unknown
+}
+
+async function send(app: FastifyInstance, { url, method = 'GET', key, body }: Send) {
+  const headers = {
+    authorization: `Bearer ${key}`,
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+  }
+  const payload = body === undefined ? {} : { payload: JSON.stringify(body) }
+  const response = await app.inject({ url, method, headers, ...payload })
+  return {
+    status: response.statusCode,
+    headers: response.headers,
+    body: method === 'HEAD' ? null : response.json(),
+  }
+}
