@@ -1,0 +1,191 @@
+import { randomBytes } from 'node:crypto'
+import { afterEach, describe, expect, test } from 'vitest'
+import { openToken, sealToken } from '../../../infra/crypto/sealed-token.ts'
+import type { Position } from '../../../infra/log/port.ts'
+import { createHandOff, type HandOff } from '../../../services/collect/hand-off.ts'
+import { type HandOffDecision, tokenPayload } from '../../../services/collect/token-payload.ts'
+import golden from '../../fixtures/sealed-token/vector.v2.json' with { type: 'json' }
+
+const secretHash = 'a'.repeat(64)
+const tenant = { organizationId: 'org_1', environment: 'live' } as const
+const position: Position = { topic: 'tidegate.sessions.v1', partition: 0, offset: 1 }
+
+function decision(changes: Partial<HandOffDecision> = {}): HandOffDecision {
+  return {
+    event_id: 'evt_1',
+    session_id: 'sid_1',
+    organization_id: 'org_1',
+    environment: 'live',
+    verdict: 'human',
+    risk_score: 7,
+    phase: 'behavioral',
+    is_provisional: false,
+    manipulation: { score: 0, verdict: 'none' },
+    evaluation_duration_ms: 123,
+    evaluated_at: Date.parse('2026-03-24T20:00:00.000Z'),
+    request: {
+      url: 'https://example.com/signup',
+      referrer: 'https://search.example/',
+      user_agent: 'Mozilla/5.0',
+      ip_address: '203.0.113.9',
+      screen_size: '1440x900',
+      is_touch_capable: false,
+    },
+    visitor: {
+      id: 'vid_0123456789abcdefghjkmnpqrs',
+      confidence: 94,
+      identified_at: Date.parse('2026-03-24T19:59:59.000Z'),
+      method: 'new',
+      basis: null,
+    },
+    signals_fired: [
+      { signal: 'E6', role: 'evidence', category: 'environment', strength: 'strong', signal_score: 20 },
+    ],
+    score_breakdown: { behavioral: 9, environment: 20 },
+    attribution: null,
+    ...changes,
+  }
+}
+
+let handOff: HandOff | undefined
+afterEach(() => handOff?.close())
+
+/** A hand-off over a read model that a test fills. */
+function start({ recipients = [secretHash], timeoutMs = 5000, pollMs = 60_000 } = {}) {
+  const readable = new Map<string, HandOffDecision>()
+  const asked: string[][] = []
+  const listeners = new Set<(position: Position) => void>()
+  let failing = false
+  const created = createHandOff({
+    findDecisions: async (ids) => {
+      asked.push(ids)
+      await new Promise(setImmediate)
+      if (failing) throw new Error('connection lost')
+      return ids.flatMap((id) => readable.get(id) ?? [])
+    },
+    onAdvance: (listener) => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    recipientHashes: async () => recipients,
+    seal: (options) => sealToken({ ...options, random: randomBytes }),
+    timeoutMs,
+    pollMs,
+  })
+  handOff = created
+  const seal = (decisionId = 'evt_1') => created.sealResult({ ...tenant, decisionId, sessionId: 'sid_1' })
+  const advance = () => {
+    for (const listener of listeners) listener(position)
+  }
+  return { readable, asked, listeners, seal, advance, fail: (value: boolean) => (failing = value) }
+}
+
+describe('the token', () => {
+  test('says what the golden one says', () => {
+    const { session_id, decision: golded } = golden.payload
+    const row = decision({ session_id, event_id: golded.event_id })
+    expect(tokenPayload(row)).toEqual(golden.payload)
+  })
+
+  test('names what a bot is attributed to, and nothing for a human', () => {
+    const attribution = {
+      labels: [{ kind: 'tool' as const, value: 'headless', label: 'Headless', confidence: 90 }],
+      behaviors: [],
+    }
+    expect(tokenPayload(decision({ verdict: 'bot', attribution })).attribution).toEqual({ bot: attribution })
+    expect(tokenPayload(decision({ attribution })).attribution).toEqual({ bot: null })
+  })
+
+  test('without a visitor says null', () => {
+    expect(tokenPayload(decision({ visitor: null })).visitor_fingerprint).toBeNull()
+  })
+
+  test('opens with every live secret key of the organization', async () => {
+    const hashes = ['a'.repeat(64), 'b'.repeat(64)]
+    const { readable, seal } = start({ recipients: hashes })
+    readable.set('evt_1', decision())
+    const token = await seal()
+    for (const hash of hashes)
+      expect(openToken(token, { secretHash: hash })).toEqual(tokenPayload(decision()))
+  })
+
+  test('goes to 256 keys at most', async () => {
+    const { readable, seal } = start({ recipients: Array.from({ length: 300 }, () => secretHash) })
+    readable.set('evt_1', decision())
+    expect(Buffer.from(await seal(), 'base64').readUInt16BE(1)).toBe(256)
+  })
+
+  test('cannot be made without a secret key: 409', async () => {
+    const { readable, seal } = start({ recipients: [] })
+    readable.set('evt_1', decision())
+    await expect(seal()).rejects.toMatchObject({ code: 'request.conflict' })
+  })
+})
+
+describe('waiting', () => {
+  test('ends when the read model moves on to the decision', async () => {
+    const { readable, seal, advance, asked } = start()
+    const token = seal()
+    await expect.poll(() => asked.length).toBe(1)
+    advance()
+    await expect.poll(() => asked.length).toBe(2)
+    readable.set('evt_1', decision())
+    advance()
+    expect(await token).toEqual(expect.any(String))
+  })
+
+  test('of many costs one query at a time', async () => {
+    const { readable, seal, advance, asked } = start()
+    const ids = Array.from({ length: 50 }, (_, index) => `evt_${index}`)
+    const tokens = ids.map((id) => seal(id))
+    for (const id of ids) {
+      readable.set(id, decision({ event_id: id }))
+      advance()
+    }
+    await Promise.all(tokens)
+    expect(asked.length).toBeLessThanOrEqual(3)
+  })
+
+  test('sees a decision whose news never came', async () => {
+    const { readable, seal, asked } = start({ pollMs: 5 })
+    const token = seal()
+    await expect.poll(() => asked.length).toBeGreaterThan(0)
+    readable.set('evt_1', decision())
+    expect(await token).toEqual(expect.any(String))
+  })
+
+  test('survives a failed query', async () => {
+    const { readable, seal, fail, asked } = start({ pollMs: 5 })
+    fail(true)
+    const token = seal()
+    await expect.poll(() => asked.length).toBeGreaterThan(1)
+    readable.set('evt_1', decision())
+    fail(false)
+    expect(await token).toEqual(expect.any(String))
+  })
+
+  test('ends with 503 when the decision does not come, and asks no more', async () => {
+    const { seal, advance, asked } = start({ timeoutMs: 20 })
+    await expect(seal()).rejects.toMatchObject({
+      code: 'service.unavailable',
+      headers: { 'retry-after': '1' },
+    })
+    const before = asked.length
+    advance()
+    expect(asked.length).toBe(before)
+  })
+
+  test('two for one decision both get their token', async () => {
+    const { readable, seal, advance } = start()
+    const tokens = [seal(), seal()]
+    readable.set('evt_1', decision())
+    advance()
+    expect(await Promise.all(tokens)).toHaveLength(2)
+  })
+
+  test('stops listening when closed', () => {
+    const { listeners } = start()
+    handOff?.close()
+    expect(listeners.size).toBe(0)
+  })
+})
