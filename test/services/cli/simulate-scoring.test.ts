@@ -1,0 +1,72 @@
+import { deflateRawSync } from 'node:zlib'
+import { expect, test } from 'vitest'
+import { planSession, type SessionPlan } from '../../../services/cli/simulate/generate/plan.ts'
+import { headersOf } from '../../../services/cli/simulate/session.ts'
+import { evaluate } from '../../../services/scoring/evaluate.ts'
+import { noNetwork } from '../../../services/scoring/network.ts'
+import { evolve, type SessionEvent } from '../../../services/scoring/session-state.ts'
+
+const scope = { session_id: 'sid_1', organization_id: 'org_1', environment: 'test' } as const
+const document = { document_id_hash: 'd1', ip_address: '203.0.113.1' }
+
+function eventsOf(plan: SessionPlan): SessionEvent[] {
+  const headers = headersOf(plan)
+  const user_agent = headers['User-Agent'] ?? ''
+  const hints = Object.entries(headers).filter(([name]) => name.startsWith('Sec-CH-UA'))
+  const opened: SessionEvent = {
+    type: 'DocumentOpened',
+    data: {
+      ...scope,
+      ...document,
+      ...plan.page,
+      opened_at: 1,
+      resumed: false,
+      user_agent,
+      accept_language: headers['Accept-Language'] ?? null,
+      client_hints: Object.fromEntries(hints.map(([name, value]) => [name.toLowerCase(), value])),
+      header_order: Object.keys(headers),
+      challenge: 'challenge',
+      timing_nonce: 'timing',
+      canvas_seed: 'seed',
+    },
+  }
+  const batches = [...plan.batches, plan.closing].map((observations, i): SessionEvent => {
+    const body = { event_id: `e${i}`, seq: i + 1, received_at: 2, body_hash: String(i).padStart(64, '0') }
+    const payload = deflateRawSync(JSON.stringify(observations))
+    return { type: 'BatchReceived', data: { ...scope, ...document, ...body, user_agent, payload } }
+  })
+  return [opened, ...batches]
+}
+
+function evaluatePlan(plan: SessionPlan) {
+  const state = eventsOf(plan).reduce<ReturnType<typeof evolve> | undefined>(evolve, undefined)
+  if (!state) throw new Error('no events')
+  return evaluate({
+    state: { ...state, platform: plan.client },
+    network: noNetwork.lookup(state.ip_address, 2),
+  })
+}
+
+const plans = Array.from({ length: 400 }, (_, index) => planSession('scoring', index))
+
+test('nothing that costs a person anything fires for the human-like sessions', () => {
+  for (const plan of plans.filter(({ actor }) => actor === 'human')) {
+    const { fired, score } = evaluatePlan(plan)
+    const risks = fired.filter(({ role }) => role === 'risk').map(({ slug }) => slug)
+    expect({ family: plan.family, risks, verdict: score.verdict }).toEqual({
+      family: plan.family,
+      risks: [],
+      verdict: 'human',
+    })
+  }
+})
+
+test('driven browsers are bots, and no other bot-like session passes for a person', () => {
+  const bots = plans.filter(({ actor }) => actor !== 'human')
+  expect(bots.length).toBeGreaterThan(80)
+  for (const plan of bots) {
+    const { verdict } = evaluatePlan(plan).score
+    if (plan.actor === 'scripted' || plan.actor === 'emulator') expect(verdict).not.toBe('human')
+    else expect({ actor: plan.actor, verdict }).toEqual({ actor: plan.actor, verdict: 'bot' })
+  }
+})
