@@ -57,6 +57,12 @@ export function isId<P extends keyof typeof patterns>(prefix: P, text: string): 
   return patterns[prefix].test(text)
 }
 
+/** The stored text as an id of the kind; throws when it is not one, since only we store ids. */
+export function asId<P extends keyof typeof patterns>(prefix: P, text: string): Id<P> {
+  if (isId(prefix, text)) return text
+  throw new Error(`not a ${prefix} id: ${text}`)
+}
+
 /** A session or event id of the earlier form: 32 hexadecimal digits; accepted as input only. */
 export function isLegacyId(text: string): boolean {
   return /^[0-9a-f]{32}$/i.test(text)

@@ -1,0 +1,106 @@
+import type pg from 'pg'
+import type { Applied } from '../projections/applied.ts'
+import { buildOffsets, liveBuild } from '../projections/builds.ts'
+import type { DomainEvent, EventCodec, EventMeta } from '../schemas/codec.ts'
+import { unavailable } from './http/errors.ts'
+import type { EventLog, Position, Topic } from './log/port.ts'
+import { lockKey } from './postgres/advisory-lock.ts'
+import { type Tx, transaction } from './postgres/pool.ts'
+import { createSlots } from './slots.ts'
+
+export interface Decision {
+  event: DomainEvent
+  meta: EventMeta
+}
+
+export interface DecideRequest<S> {
+  /** What must not be decided about twice at once, for example `organization:org_...` or `slug:acme`. */
+  locks: string[]
+  /** Where the events go; they are about `key`, and so is the state. */
+  topic: Topic
+  key: string
+  /** The read model that `load` reads. */
+  projection: string
+  /**
+   * 'key': the state follows from the events of `key` (default). 'topic': from those of others too, as with a name
+   * that must be unique, so every partition has to be caught up.
+   */
+  reads?: 'key' | 'topic'
+  /** Reads the state as of everything decided before. */
+  load: (tx: Tx) => Promise<S>
+  /** Pure. Returns what happened, nothing if nothing did; throws ApiError to refuse. */
+  decide: (state: S) => Decision[]
+}
+
+export interface DecideOptions {
+  pool: pg.Pool
+  log: EventLog
+  codec: EventCodec
+  applied: Applied
+  /** How long one step may take before the caller gets 503. Default 5000. */
+  timeoutMs?: number
+}
+
+/** Decides, and returns the events once every reader can see them. Nothing was written when it throws an ApiError. */
+export type Decide = <S>(request: DecideRequest<S>) => Promise<DomainEvent[]>
+
+/**
+ * The write path of everything that needs a decision. The locks are held across processes from before the state is
+ * read until it shows the new events, so no two deciders see the same state.
+ */
+export function createDecide({ pool, log, codec, applied, timeoutMs = 5000 }: DecideOptions): Decide {
+  // Each decision holds a connection while the log, the projection and `load` may need others of the same pool.
+  const slots = createSlots({ max: Math.max(1, Math.floor((pool.options.max ?? 10) / 2)), timeoutMs })
+
+  async function catchUp<S>(tx: Tx, { topic, key, projection, reads = 'key' }: DecideRequest<S>) {
+    const ends = await log.endPositions(topic)
+    const partition = reads === 'key' ? await log.partitionOf(topic, key) : undefined
+    const last = ends
+      .filter((end) => end.offset > 0 && (partition === undefined || end.partition === partition))
+      .map((end) => ({ ...end, offset: end.offset - 1 }))
+    const behind = await notApplied(tx, projection, last)
+    if (behind.length === 0) return
+    await applied.waitFor(projection, behind, { timeoutMs })
+    // What this process has heard may be ahead of a Postgres that lost its last commits; the table is not.
+    const still = await notApplied(tx, projection, behind)
+    if (still.length > 0) throw unavailable(new Error(`projection ${projection} fell behind`))
+  }
+
+  async function decideLocked<S>(tx: Tx, request: DecideRequest<S>): Promise<DomainEvent[]> {
+    await lock(tx, request.locks, timeoutMs)
+    await catchUp(tx, request)
+    const decisions = request.decide(await request.load(tx))
+    if (decisions.length === 0) return []
+    const positions = await log.append(decisions.map(({ event, meta }) => codec.toRecord(event, meta)))
+    await applied.waitFor(request.projection, positions, { timeoutMs })
+    return decisions.map(({ event }) => event)
+  }
+
+  return (request) => slots.run(request.locks, () => transaction(pool, (tx) => decideLocked(tx, request)))
+}
+
+async function lock(tx: Tx, names: string[], timeoutMs: number): Promise<void> {
+  // In one order everywhere, so that two commands with several locks cannot wait for each other.
+  const keys = names.map(lockKey).toSorted()
+  try {
+    await tx.query(`set local lock_timeout = ${timeoutMs}`)
+    await tx.query('select pg_advisory_xact_lock(key) from unnest($1::bigint[]) as key', [keys])
+  } catch (error) {
+    throw isLockTimeout(error) ? unavailable(error) : error
+  }
+}
+
+function isLockTimeout(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === '55P03'
+}
+
+async function notApplied(tx: Tx, projection: string, positions: Position[]): Promise<Position[]> {
+  if (positions.length === 0) return []
+  const build = await liveBuild(tx, projection)
+  if (!build) throw unavailable(new Error(`projection ${projection} has no live build`))
+  const offsets = await buildOffsets(tx, build)
+  const nextOf = new Map(offsets.map(({ topic, partition, offset }) => [`${topic}/${partition}`, offset]))
+  return positions.filter(
+    ({ topic, partition, offset }) => (nextOf.get(`${topic}/${partition}`) ?? 0) <= offset,
+  )
+}

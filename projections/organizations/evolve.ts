@@ -1,0 +1,60 @@
+import type { DomainEvent } from '../../schemas/codec.ts'
+import type { ApiKeyIssued, OrganizationCreated } from '../../schemas/events.ts'
+import type { ApiKeyRow, OrganizationRow, OrganizationStatus } from './rows.ts'
+
+/** The organization after the event; undefined while it has not been created. */
+export function evolveOrganization(
+  state: OrganizationRow | undefined,
+  event: DomainEvent,
+): OrganizationRow | undefined {
+  if (event.type === 'OrganizationCreated') return state ?? created(event.data)
+  if (!state) return undefined
+  switch (event.type) {
+    case 'OrganizationRenamed':
+      return { ...state, name: event.data.name, updated_at: event.data.renamed_at }
+    case 'OrganizationSuspended':
+      return withStatus(state, 'suspended', event.data.suspended_at)
+    case 'OrganizationDeleted':
+      return withStatus(state, 'deleted', event.data.deleted_at)
+    case 'OrganizationReactivated':
+      return withStatus(state, 'active', event.data.reactivated_at)
+    default:
+      return state
+  }
+}
+
+function created({ organization_id, name, slug, created_at }: OrganizationCreated): OrganizationRow {
+  return { id: organization_id, name, slug, status: 'active', created_at, updated_at: created_at }
+}
+
+function withStatus(state: OrganizationRow, status: OrganizationStatus, at: number): OrganizationRow {
+  return { ...state, status, updated_at: at }
+}
+
+/** The key after an event about it; undefined while it has not been issued. A revoked key stays revoked. */
+export function evolveKey(state: ApiKeyRow | undefined, event: DomainEvent): ApiKeyRow | undefined {
+  if (event.type === 'ApiKeyIssued') return state ?? issued(event.data)
+  if (!state) return undefined
+  switch (event.type) {
+    case 'ApiKeyRenamed':
+      return { ...state, name: event.data.name }
+    case 'ApiKeyOriginsChanged':
+      return { ...state, allowed_origins: event.data.allowed_origins }
+    case 'ApiKeyScopesChanged':
+      return { ...state, scopes: event.data.scopes }
+    case 'ApiKeyRotated': {
+      const { rotated_at, grace_expires_at } = event.data
+      const status = state.status === 'revoked' ? 'revoked' : 'rotating'
+      return { ...state, status, rotated_at, grace_expires_at }
+    }
+    case 'ApiKeyRevoked':
+      return { ...state, status: 'revoked', revoked_at: state.revoked_at ?? event.data.revoked_at }
+    default:
+      return state
+  }
+}
+
+function issued({ key_id, issued_at, ...data }: ApiKeyIssued): ApiKeyRow {
+  const times = { created_at: issued_at, rotated_at: null, revoked_at: null, grace_expires_at: null }
+  return { id: key_id, ...data, status: 'active', ...times }
+}

@@ -1,0 +1,37 @@
+import type { ClientTarget, Environment, KeyType } from '../../schemas/events.ts'
+
+export type OrganizationStatus = 'active' | 'suspended' | 'deleted'
+
+/** Times are epoch milliseconds. */
+export interface OrganizationRow {
+  id: string
+  name: string
+  slug: string
+  status: OrganizationStatus
+  created_at: number
+  updated_at: number
+}
+
+export interface ApiKeyRow {
+  id: string
+  organization_id: string
+  type: KeyType
+  environment: Environment
+  name: string
+  client_target: ClientTarget
+  /** null for secret keys. */
+  allowed_origins: string[] | null
+  /** null for publishable keys. */
+  scopes: string[] | null
+  lookup_hash: string
+  secret_hash_sealed: Buffer | null
+  key_preview: string
+  display_key: string | null
+  replaces_key_id: string | null
+  status: 'active' | 'rotating' | 'revoked'
+  created_at: number
+  rotated_at: number | null
+  revoked_at: number | null
+  /** A rotating key stops working here. */
+  grace_expires_at: number | null
+}

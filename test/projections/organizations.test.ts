@@ -1,0 +1,230 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { asId } from '../../infra/ids.ts'
+import { transaction } from '../../infra/postgres/pool.ts'
+import { liveBuild, useSchema } from '../../projections/builds.ts'
+import { migrate } from '../../projections/migrate.ts'
+import { organizationsProjection } from '../../projections/organizations/projection.ts'
+import {
+  countKeys,
+  findKey,
+  findKeyByLookupHash,
+  findOrganization,
+  findOrganizationBySlug,
+  listKeys,
+  recipientKeys,
+} from '../../projections/organizations/queries.ts'
+import type { DomainEvent, RecordedEvent } from '../../schemas/codec.ts'
+import type { ApiKeyIssued } from '../../schemas/events.ts'
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
+
+const organizationId = asId('org', `org_${'1'.repeat(26)}`)
+const keyId = (n: number) => asId('key', `key_${String(n).padStart(26, '0')}`)
+let database: TestDatabase
+let offset = 0
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  await migrate(database.pool, [organizationsProjection])
+})
+afterAll(() => database?.drop())
+beforeEach(async () => {
+  const build = await liveBuild(database.pool, 'organizations')
+  const tables = organizationsProjection.tables.map((table) => `${build?.schema}.${table}`)
+  await database.pool.query(`truncate ${tables.join(', ')}`)
+})
+
+function recorded(event: DomainEvent, eventId = `evt_${offset}`): RecordedEvent {
+  const meta = { eventId, time: 1, organizationId, environment: null }
+  return { ...event, meta, position: { topic: 'tidegate.organizations.v1', partition: 0, offset: offset++ } }
+}
+
+async function apply(...events: RecordedEvent[]): Promise<void> {
+  await transaction(database.pool, async (tx) => {
+    const build = await liveBuild(tx, 'organizations')
+    if (!build) throw new Error('no live build')
+    await tx.query(useSchema(build))
+    await organizationsProjection.apply(tx, events)
+  })
+}
+
+const created = () =>
+  recorded({
+    type: 'OrganizationCreated',
+    data: { organization_id: organizationId, name: 'Acme', slug: 'acme', created_at: 10 },
+  })
+
+function issued(n: number, overrides: Partial<ApiKeyIssued> = {}): RecordedEvent {
+  const data: ApiKeyIssued = {
+    organization_id: organizationId,
+    key_id: keyId(n),
+    type: 'secret',
+    environment: 'live',
+    name: `Key ${n}`,
+    client_target: 'browser',
+    allowed_origins: null,
+    scopes: ['sessions:read'],
+    lookup_hash: `hash${n}`,
+    secret_hash_sealed: Buffer.from([0, 1, 255, n]),
+    key_preview: 'sk_live_0000...0000',
+    display_key: null,
+    replaces_key_id: null,
+    issued_at: 100 + n,
+    ...overrides,
+  }
+  return recorded({ type: 'ApiKeyIssued', data })
+}
+
+const base = { organization_id: organizationId }
+
+test('an organization is created, renamed, suspended and reactivated', async () => {
+  await apply(created())
+  const first = {
+    id: organizationId,
+    name: 'Acme',
+    slug: 'acme',
+    status: 'active',
+    created_at: 10,
+    updated_at: 10,
+  }
+  expect(await findOrganization(database.pool, organizationId)).toEqual(first)
+  expect(await findOrganizationBySlug(database.pool, 'acme')).toEqual(first)
+  expect(await findOrganizationBySlug(database.pool, 'other')).toBeUndefined()
+  await apply(
+    recorded({ type: 'OrganizationRenamed', data: { ...base, name: 'Acme 2', renamed_at: 20 } }),
+    recorded({ type: 'OrganizationSuspended', data: { ...base, suspended_at: 30 } }),
+  )
+  expect(await findOrganization(database.pool, organizationId)).toEqual({
+    ...first,
+    name: 'Acme 2',
+    status: 'suspended',
+    updated_at: 30,
+  })
+  await apply(recorded({ type: 'OrganizationReactivated', data: { ...base, reactivated_at: 40 } }))
+  expect(await findOrganization(database.pool, organizationId)).toMatchObject({
+    status: 'active',
+    updated_at: 40,
+  })
+  await apply(recorded({ type: 'OrganizationDeleted', data: { ...base, deleted_at: 50 } }))
+  expect(await findOrganization(database.pool, organizationId)).toMatchObject({
+    status: 'deleted',
+    updated_at: 50,
+  })
+})
+
+test('a repeated event does not bring back what a later one changed', async () => {
+  const rename = (name: string, eventId: string) =>
+    recorded({ type: 'OrganizationRenamed', data: { ...base, name, renamed_at: 20 } }, eventId)
+  await apply(created(), rename('One', 'a'), rename('Two', 'b'), rename('One', 'a'))
+  await apply(rename('One', 'a'))
+  expect(await findOrganization(database.pool, organizationId)).toMatchObject({ name: 'Two' })
+})
+
+test('a key is found by any of its look-up hashes, with what authentication needs', async () => {
+  await apply(
+    created(),
+    issued(1),
+    issued(2, {
+      type: 'publishable',
+      environment: 'test',
+      scopes: null,
+      secret_hash_sealed: null,
+      allowed_origins: ['https://shop.example'],
+      display_key: 'pk_test_x',
+    }),
+    issued(3, { type: 'publishable', client_target: 'native_ios', scopes: null, allowed_origins: null }),
+  )
+  expect(await findKeyByLookupHash(database.pool, ['other', 'hash1'])).toEqual({
+    principal: {
+      type: 'secret',
+      keyId: keyId(1),
+      organizationId,
+      environment: 'live',
+      scopes: ['sessions:read'],
+    },
+    status: 'active',
+    graceExpiresAt: null,
+    organizationStatus: 'active',
+  })
+  expect((await findKeyByLookupHash(database.pool, ['hash2']))?.principal).toEqual({
+    type: 'publishable',
+    keyId: keyId(2),
+    organizationId,
+    environment: 'test',
+    clientTarget: 'browser',
+    allowedOrigins: ['https://shop.example'],
+  })
+  expect((await findKeyByLookupHash(database.pool, ['hash3']))?.principal).toMatchObject({
+    clientTarget: 'native_ios',
+    allowedOrigins: [],
+  })
+  expect(await findKeyByLookupHash(database.pool, ['hash9'])).toBeUndefined()
+  expect((await findKey(database.pool, organizationId, keyId(2)))?.display_key).toBe('pk_test_x')
+})
+
+test('rotation leaves the old key in grace, revocation ends it, and neither is undone', async () => {
+  const rotated = { replacement_key_id: keyId(2), rotated_at: 200, grace_expires_at: 300 }
+  await apply(
+    created(),
+    issued(1),
+    issued(2, { replaces_key_id: keyId(1) }),
+    recorded({ type: 'ApiKeyRotated', data: { ...base, key_id: keyId(1), ...rotated } }),
+  )
+  expect(await findKeyByLookupHash(database.pool, ['hash1'])).toMatchObject({
+    status: 'rotating',
+    graceExpiresAt: 300,
+  })
+  const recipients = async (now: number) =>
+    (await recipientKeys(database.pool, organizationId, 'live', now)).map((key) => key.keyId)
+  expect(await recipients(299)).toEqual([keyId(1), keyId(2)])
+  expect(await recipients(300)).toEqual([keyId(2)])
+  expect((await recipientKeys(database.pool, organizationId, 'live', 0))[0]?.secretHashSealed).toEqual(
+    Buffer.from([0, 1, 255, 1]),
+  )
+  expect(await recipientKeys(database.pool, organizationId, 'test', 0)).toEqual([])
+  expect(await countKeys(database.pool, organizationId)).toEqual({ active: 1, secret: { live: 2, test: 0 } })
+  await apply(
+    recorded({
+      type: 'ApiKeyRevoked',
+      data: { ...base, key_id: keyId(1), revoked_at: 250, reason: 'requested' },
+    }),
+    recorded({ type: 'ApiKeyRotated', data: { ...base, key_id: keyId(1), ...rotated } }),
+  )
+  expect(await findKeyByLookupHash(database.pool, ['hash1'])).toMatchObject({ status: 'revoked' })
+  expect(await recipients(0)).toEqual([keyId(2)])
+})
+
+test('a key changes its name, origins and scopes', async () => {
+  await apply(
+    created(),
+    issued(1),
+    issued(2, { type: 'publishable', scopes: null, allowed_origins: [], secret_hash_sealed: null }),
+    recorded({ type: 'ApiKeyRenamed', data: { ...base, key_id: keyId(1), name: 'New', renamed_at: 1 } }),
+    recorded({
+      type: 'ApiKeyScopesChanged',
+      data: { ...base, key_id: keyId(1), scopes: ['*'], changed_at: 2 },
+    }),
+    recorded({
+      type: 'ApiKeyOriginsChanged',
+      data: { ...base, key_id: keyId(2), allowed_origins: ['https://a.example'], changed_at: 3 },
+    }),
+  )
+  expect(await findKey(database.pool, organizationId, keyId(1))).toMatchObject({ name: 'New', scopes: ['*'] })
+  expect(await findKey(database.pool, organizationId, keyId(2))).toMatchObject({
+    allowed_origins: ['https://a.example'],
+    scopes: null,
+  })
+  expect(await findKey(database.pool, `org_${'2'.repeat(26)}`, keyId(1))).toBeUndefined()
+})
+
+test('keys are listed newest first, page by page', async () => {
+  await apply(created(), ...[1, 2, 3].map((n) => issued(n)))
+  const first = await listKeys(database.pool, organizationId, { limit: 2 })
+  expect(first.rows.map((row) => row.id)).toEqual([keyId(3), keyId(2)])
+  expect(first.hasMore).toBe(true)
+  const second = await listKeys(database.pool, organizationId, {
+    limit: 2,
+    after: { createdAt: 102, id: keyId(2) },
+  })
+  expect(second.rows.map((row) => row.id)).toEqual([keyId(1)])
+  expect(second.hasMore).toBe(false)
+})

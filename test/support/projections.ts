@@ -1,0 +1,65 @@
+import { pino } from 'pino'
+import { createDecide, type Decide } from '../../infra/decide.ts'
+import type { EventLog, Topic } from '../../infra/log/port.ts'
+import { type Applied, createApplied } from '../../projections/applied.ts'
+import { migrate } from '../../projections/migrate.ts'
+import { organizationsProjection } from '../../projections/organizations/projection.ts'
+import type { Projection } from '../../projections/projection.ts'
+import { type RunningProjection, runProjection } from '../../projections/runner.ts'
+import { sessionsProjection } from '../../projections/sessions/projection.ts'
+import { createCodec, type DomainEvent, type EventCodec, type EventMeta } from '../../schemas/codec.ts'
+import { createTestDatabase, type TestDatabase } from './postgres.ts'
+
+export interface ProjectionWorld {
+  database: TestDatabase
+  codec: EventCodec
+  /** As another process would have it. */
+  openApplied(): Promise<Applied>
+  openDecide(log: EventLog): Promise<Decide>
+  run(log: EventLog, projection: Projection, options?: { applied?: Applied }): Promise<RunningProjection>
+  append(log: EventLog, events: { event: DomainEvent; meta: EventMeta }[]): ReturnType<EventLog['append']>
+  close(): Promise<void>
+}
+
+export const silent = pino({ level: 'silent' })
+
+/** A database with the read models in it, and what runs them; `close` stops all that was started through it. */
+export async function openProjectionWorld(): Promise<ProjectionWorld> {
+  const database = await createTestDatabase()
+  const { pool, url } = database
+  await migrate(pool, [organizationsProjection, sessionsProjection])
+  const codec = createCodec()
+  const closing: (() => Promise<void>)[] = []
+
+  async function openApplied(): Promise<Applied> {
+    const applied = await createApplied({ url, pool, logger: silent })
+    closing.push(() => applied.close())
+    return applied
+  }
+
+  return {
+    database,
+    codec,
+    openApplied,
+    async openDecide(log) {
+      return createDecide({ pool, log, codec, applied: await openApplied() })
+    },
+    async run(log, projection, options = {}) {
+      const applied = options.applied ?? (await openApplied())
+      const running = await runProjection({ projection, log, pool, codec, applied, logger: silent })
+      closing.push(() => running.stop())
+      return running
+    },
+    append: (log, events) => log.append(events.map(({ event, meta }) => codec.toRecord(event, meta))),
+    async close() {
+      for (const step of closing.toReversed()) await step()
+      await database.drop()
+    },
+  }
+}
+
+/** The topics that the read models read, with few partitions, so that events of different keys share some. */
+export async function ensureTopics(log: EventLog, partitions = 3): Promise<void> {
+  const topics: Topic[] = [...organizationsProjection.topics, ...sessionsProjection.topics]
+  await log.ensureTopics(topics.map((topic) => ({ topic, partitions })))
+}
