@@ -23,14 +23,14 @@ export interface Comparison {
 
 interface Round {
   micros: number
-  postgresMicros: number
+  storeMicros: number
   perSecond: number
   peakBytes: number
 }
 
 /**
  * Throughput per core against the floor: the floor's processor time a request over ours. Time on the processor
- * rather than on the clock, because the load generator and Postgres share the machine's few cores.
+ * rather than on the clock, because the load generator and the store share the machine's few cores.
  */
 export async function compare({
   name,
@@ -40,7 +40,7 @@ export async function compare({
   ours,
   floor,
 }: Comparison): Promise<Measurement> {
-  const run = (contender: Contender) => () => runRound(contender, environment.postgresPid)
+  const run = (contender: Contender) => () => runRound(contender, environment.storePids)
   const samples = await interleave(rounds, [
     { name: 'ours', run: run(ours) },
     { name: 'floor', run: run(floor) },
@@ -62,24 +62,28 @@ export async function compare({
   }
 }
 
-async function runRound({ child, prepare }: Contender, postgresPid: number): Promise<Round> {
+async function runRound({ child, prepare }: Contender, storePids: number[]): Promise<Round> {
   const sequences = await prepare()
-  const before = treeCpuMicros(postgresPid)
+  const before = storeCpu(storePids)
   const { result, cpuMicros, peakBytes } = await costOf(child, () => runLoad(child.url, sequences))
-  const postgresMicros = treeCpuMicros(postgresPid) - before
+  const storeMicros = storeCpu(storePids) - before
   const { requests, seconds } = result
   return {
     micros: cpuMicros / requests,
-    postgresMicros: postgresMicros / requests,
+    storeMicros: storeMicros / requests,
     perSecond: requests / seconds,
     peakBytes,
   }
 }
 
+function storeCpu(pids: number[]): number {
+  return pids.reduce((sum, pid) => sum + treeCpuMicros(pid), 0)
+}
+
 function sideOf(rounds: Round[]): Side {
   return {
     microsPerRequest: spreadOf(rounds.map(({ micros }) => micros)),
-    postgresMicrosPerRequest: spreadOf(rounds.map(({ postgresMicros }) => postgresMicros)),
+    storeMicrosPerRequest: spreadOf(rounds.map(({ storeMicros }) => storeMicros)),
     requestsPerSecond: spreadOf(rounds.map(({ perSecond }) => perSecond)),
     peakMegabytes: megabytes(Math.max(...rounds.map(({ peakBytes }) => peakBytes))),
   }

@@ -19,7 +19,8 @@ export interface Environment {
   databaseUrl: string
   /** Settings that every program of this environment shares. */
   settings: Settings
-  postgresPid: number
+  /** Postgres, and Kafka where the bench started it: whose processor time is counted as the store's. */
+  storePids: number[]
   /** All roles in one process, as `make run`. */
   startAllInOne(): Promise<Child>
   /** The collect role alone, as in production. */
@@ -30,8 +31,14 @@ export interface Environment {
   stop(): Promise<void>
 }
 
-/** Starts Postgres in a temporary folder. `brokers` given = Kafka is the log. */
-export async function startEnvironment(brokers: string | undefined): Promise<Environment> {
+/** Where Kafka is; no pid where the bench did not start it. */
+export interface KafkaPlace {
+  brokers: string
+  pid?: number
+}
+
+/** Starts Postgres in a temporary folder. `kafka` given = that is the log. */
+export async function startEnvironment(kafka: KafkaPlace | undefined): Promise<Environment> {
   const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-bench-'))
   // PostgreSQL may run as another user, who must be able to enter.
   await chmod(folder, 0o755)
@@ -43,15 +50,15 @@ export async function startEnvironment(brokers: string | undefined): Promise<Env
     PORT: '0',
     LOG_LEVEL: 'warn',
     TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
-    KAFKA_BROKERS: brokers ?? '',
-    KAFKA_TOPIC_PREFIX: brokers ? `bench${Date.now()}.` : '',
+    KAFKA_BROKERS: kafka?.brokers ?? '',
+    KAFKA_TOPIC_PREFIX: kafka ? `bench${Date.now()}.` : '',
   }
   const cli = (...args: string[]) => startChild(['services/cli/main.ts', ...args], settings)
   return {
-    logName: brokers ? 'kafka' : 'embedded',
+    logName: kafka ? 'kafka' : 'embedded',
     databaseUrl: postgres.url,
     settings,
-    postgresPid: postmasterPid(postgresDir),
+    storePids: [postmasterPid(postgresDir), ...(kafka?.pid ? [kafka.pid] : [])],
     startAllInOne: () => cli('dev'),
     startCollect: () => cli('serve', '--roles', 'collect'),
     startFloor: () => startChild(['bench/floor.ts'], settings),

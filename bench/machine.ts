@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import os from 'node:os'
+import path from 'node:path'
 import { createPool } from '../infra/postgres/pool.ts'
+import type { KafkaPlace } from './environment.ts'
 
 /** What the numbers were measured on. */
 export interface Machine {
@@ -13,7 +15,7 @@ export interface Machine {
   kafka: string | null
 }
 
-export async function describeMachine(databaseUrl: string, kafka: string | null): Promise<Machine> {
+export async function describeMachine(databaseUrl: string, kafka: KafkaPlace | undefined): Promise<Machine> {
   const pool = createPool({ url: databaseUrl, max: 1 })
   const { rows } = await pool
     .query<{ server_version: string }>('show server_version')
@@ -25,11 +27,19 @@ export async function describeMachine(databaseUrl: string, kafka: string | null)
     system: systemName(),
     node: process.versions.node,
     postgres: `PostgreSQL ${rows[0]?.server_version}`,
-    kafka,
+    kafka: kafka ? kafkaName(kafka) : null,
   }
 }
 
 function systemName(): string {
   const release = readFileSync('/etc/os-release', 'utf8')
   return `${/^PRETTY_NAME="(.*)"$/m.exec(release)?.[1] ?? os.type()}, Linux ${os.release()}`
+}
+
+/** A broker that the bench started is of the version that its jars are. */
+function kafkaName({ brokers, pid }: KafkaPlace): string {
+  if (pid === undefined) return `Kafka at ${brokers}`
+  const pom = readFileSync(path.resolve(import.meta.dirname, '../infra/kafka/pom.xml'), 'utf8')
+  const version = /<groupId>org\.apache\.kafka<\/groupId>[\s\S]*?<version>(.*?)<\/version>/.exec(pom)?.[1]
+  return `Apache Kafka ${version ?? ''}`.trim()
 }

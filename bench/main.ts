@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { startKafkaBroker } from '../infra/local/kafka-broker.ts'
 import { canRunKafkaJars } from '../infra/local/kafka-jars.ts'
 import { createLogger } from '../infra/telemetry.ts'
-import { type Environment, startEnvironment } from './environment.ts'
+import { type Environment, type KafkaPlace, startEnvironment } from './environment.ts'
 import { describeMachine, type Machine } from './machine.ts'
 import type { Measurement } from './measurement.ts'
 import { measureCollect } from './measures/collect.ts'
@@ -35,25 +35,25 @@ await writeResult(result, { intoDocs: !flags.quick && flags.log === undefined })
 console.log(`\n${formatResult(result)}`)
 
 async function onKafka() {
-  const given = process.env.KAFKA_BROKERS
-  if (given) return [await benchOn(given)]
+  const brokers = process.env.KAFKA_BROKERS
+  if (brokers) return [await benchOn({ brokers })]
   if (!(await canRunKafkaJars())) {
     console.log('Kafka is left out: KAFKA_BROKERS is not set, and there is no Java 17 with Maven to run one.')
     return []
   }
   const broker = await startKafkaBroker({ logger: createLogger('warn') })
   try {
-    return [await benchOn(broker.brokers)]
+    return [await benchOn(broker)]
   } finally {
     await broker.stop()
   }
 }
 
-async function benchOn(brokers: string | undefined) {
-  const environment = await startEnvironment(brokers)
+async function benchOn(kafka: KafkaPlace | undefined) {
+  const environment = await startEnvironment(kafka)
   try {
     const measurements = await measureAll(environment, scale)
-    const machine = await describeMachine(environment.databaseUrl, brokers ? 'Apache Kafka' : null)
+    const machine = await describeMachine(environment.databaseUrl, kafka)
     return { machine, measurements }
   } finally {
     await environment.stop()

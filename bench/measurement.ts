@@ -19,8 +19,8 @@ export interface Measurement {
 /** What a request cost on one side of a comparison. */
 export interface Side {
   microsPerRequest: Spread
-  /** Processor time of Postgres, as far as it is the store. */
-  postgresMicrosPerRequest: Spread
+  /** Processor time of Postgres and Kafka. */
+  storeMicrosPerRequest: Spread
   requestsPerSecond: Spread
   peakMegabytes: number
 }

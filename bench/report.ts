@@ -39,7 +39,7 @@ export function formatResult({ date, machine, measurements }: BenchResult): stri
     'aim',
     'met',
     'CPU µs a request',
-    'Postgres µs',
+    'store µs',
     'peak MB',
     'further',
   ]
@@ -72,7 +72,7 @@ function cells(measurement: Measurement): string[] {
     `${sign} ${format(aim.value, unit)}`,
     aimMet(measurement) ? 'yes' : 'no',
     both(sides, ({ microsPerRequest }) => microsPerRequest.median),
-    both(sides, ({ postgresMicrosPerRequest }) => postgresMicrosPerRequest.median),
+    both(sides, ({ storeMicrosPerRequest }) => storeMicrosPerRequest.median),
     both(sides, ({ peakMegabytes }) => peakMegabytes),
     further(measurement.sides, details),
   ]
