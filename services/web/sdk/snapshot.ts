@@ -22,17 +22,18 @@ const budgetMs = 1000
 
 /** Looks at the browser and the device once. Never rejects. */
 export async function collectSnapshot(): Promise<CollectedSnapshot> {
-  const [navigator, environment, storage, capabilities, worker, audio, media, webgpu] = await Promise.all([
-    family(collectNavigator),
-    family(collectEnvironment),
-    family(collectStorage),
-    family(collectCapabilities),
-    family(askWorker),
-    family(collectAudio),
-    family(collectMedia),
-    family(collectWebGpu),
-  ])
-  const local = await collectLocal()
+  const [local, navigator, environment, storage, capabilities, worker, audio, media, webgpu] =
+    await Promise.all([
+      collectLocal(),
+      family(collectNavigator),
+      family(collectEnvironment),
+      family(collectStorage),
+      family(collectCapabilities),
+      family(askWorker),
+      family(collectAudio),
+      family(collectMedia),
+      family(collectWebGpu),
+    ])
   const { graphics, frame, automation, tamper, ...rest } = local
   return present({
     navigator,

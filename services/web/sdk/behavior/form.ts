@@ -10,12 +10,12 @@ const menuInput = /^(history|deleteBy|insertFrom|insertReplacement|format)/
 export function trackForm(listen: Listen): Tracker<Behavior['form']> {
   const channel = createChannel()
   const firstFocus = new WeakMap<EventTarget, number>()
+  const lastCause = new WeakMap<EventTarget, number>()
   let counts = noCounts()
   let timeToSubmit: number | null = null
-  let lastCause = Number.NEGATIVE_INFINITY
 
   listen(['keydown', 'paste', 'drop', 'compositionupdate', 'compositionend'], (event) => {
-    lastCause = event.timeStamp
+    if (event.target) lastCause.set(event.target, event.timeStamp)
   })
   listen(['focusin'], (event) => {
     const form = formOf(event.target)
@@ -28,7 +28,7 @@ export function trackForm(listen: Listen): Tracker<Behavior['form']> {
     if (!isTextField(event.target)) return
     channel.record(event)
     if (isAutofilled(event)) counts.autofills++
-    else if (isSilent(event, lastCause)) counts.silent_changes++
+    else if (isSilent(event, event.target && lastCause.get(event.target))) counts.silent_changes++
   })
   listen(['change'], (event) => {
     if (!formOf(event.target)) return
@@ -72,10 +72,10 @@ function isTextField(target: EventTarget | null): boolean {
   )
 }
 
-function isSilent(event: Event, lastCause: number): boolean {
+function isSilent(event: Event, causedAt: number | null | undefined): boolean {
   const inputType = event instanceof InputEvent ? event.inputType : ''
   if (event.isTrusted && menuInput.test(inputType)) return false
-  return event.timeStamp - lastCause > causeMs
+  return event.timeStamp - (causedAt ?? Number.NEGATIVE_INFINITY) > causeMs
 }
 
 /** The browser's own autofill: a plain event, or a replacement, on a field that it marks. */

@@ -1,0 +1,298 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Snapshot } from '../../../schemas/observations.ts'
+import { eventually } from '../../support/eventually.ts'
+import { createSdkBench, observationsOf, type SdkBench } from './sdk-page.ts'
+
+let bench: SdkBench
+
+beforeAll(async () => {
+  bench = await createSdkBench()
+})
+afterAll(() => bench.close())
+
+const key = () => bench.server.publishableKey
+
+/** Starts the SDK in the page and hands over; the answer of getSession. */
+function handOver(page: Page): Promise<{ sessionId: string; sealedToken: string }> {
+  return page.evaluate(`run({ publishableKey: '${key()}' }).getSession()`)
+}
+
+const ofSession = (sessionId: string) =>
+  bench.server.events().filter(({ data }) => 'session_id' in data && data.session_id === sessionId)
+
+describe('the client', () => {
+  test('start gives one client for one key and endpoint', async () => {
+    const { page } = await bench.open()
+    const same = await page.evaluate(`
+      start({ publishableKey: '${key()}' }) === start({ publishableKey: '${key()}', endpoint: location.origin + '/' })
+      && start({ publishableKey: '${key()}' }) !== start({ publishableKey: 'pk_test_other' })`)
+    expect(same).toBe(true)
+    await page.close()
+  })
+
+  test('overlapping calls of getSession share one hand-off, a later call makes another', async () => {
+    const { page } = await bench.open()
+    const before = bench.server.handOffs()
+    const [first, second] = await page.evaluate<{ sealedToken: string }[]>(`
+      run({ publishableKey: '${key()}' }), Promise.all([client.getSession(), client.getSession()])`)
+    expect(first).toEqual(second)
+    expect(bench.server.handOffs() - before).toBe(1)
+    const later = await handOver(page)
+    expect(later.sealedToken).not.toBe(first?.sealedToken)
+    await page.close()
+  })
+
+  test('waitForFingerprint settles, and says nothing about a verdict or a visitor', async () => {
+    const { page } = await bench.open()
+    const ready = await page.evaluate(`run({ publishableKey: '${key()}' }).waitForFingerprint()`)
+    expect(ready).toEqual({
+      ready: true,
+      sessionId: expect.stringMatching(/^sid_/),
+      timestamp: expect.any(Number),
+    })
+    await page.close()
+  })
+
+  test('destroy stops it: getSession rejects, and the same key starts a new client', async () => {
+    const { page, problems } = await bench.open()
+    const outcome = await page.evaluate(`(async () => {
+      const first = run({ publishableKey: '${key()}' })
+      await first.waitForFingerprint()
+      first.destroy()
+      const error = await first.getSession().then(() => null, (error) => error.message)
+      return { error, fresh: start({ publishableKey: '${key()}' }) !== first }
+    })()`)
+    expect(outcome).toEqual({ error: expect.stringContaining('destroyed'), fresh: true })
+    expect(problems).toEqual([])
+    await page.close()
+  })
+})
+
+describe('what fails', () => {
+  test('a server that is down: getSession rejects, onError hears of it, the page has no error', async () => {
+    const { page, problems } = await bench.open()
+    const outcome = await page.evaluate(`
+      run({ publishableKey: '${key()}', endpoint: 'http://127.0.0.1:9' })
+        .getSession().then(() => 'handed over', (error) => error.code)`)
+    expect(outcome).toBe('network')
+    await eventually(async () =>
+      expect(await page.evaluate('errors')).toContainEqual({ name: 'CollectError', code: 'network' }),
+    )
+    expect(problems).toEqual([])
+    await page.close()
+  })
+
+  test('a refused key', async () => {
+    const { page, problems } = await bench.open()
+    const code = await page.evaluate(`
+      run({ publishableKey: 'pk_test_wrong' }).getSession().catch((error) => error.code)`)
+    expect(code).toBe('auth.invalid_api_key')
+    expect(problems).toEqual([])
+    await page.close()
+  })
+
+  test('APIs that throw: the rest is still collected', async () => {
+    const { page, problems } = await bench.open()
+    await page.evaluate(`
+      Object.defineProperty(HTMLCanvasElement.prototype, 'getContext', { value() { throw new Error('blocked') } })
+      Object.defineProperty(window, 'OfflineAudioContext', { value: undefined })
+      Object.defineProperty(window, 'localStorage', { get() { throw new Error('blocked') } })
+      Object.defineProperty(window, 'indexedDB', { get() { throw new Error('blocked') } })`)
+    const { sessionId } = await handOver(page)
+    expect(sessionId).toMatch(/^sid_/)
+    const snapshot = lastSnapshot()
+    expect(snapshot.canvas.hash).toBeNull()
+    expect(snapshot.audio.hash).toBeNull()
+    expect(snapshot.storage).toMatchObject({ local_storage: false, indexed_db: false })
+    expect(snapshot.navigator.user_agent).toContain('Chrome')
+    expect(snapshot.tamper.patched_functions).toContain('HTMLCanvasElement.getContext')
+    expect(problems).toEqual([])
+    await page.close()
+  })
+
+  test('a policy that forbids workers leaves the worker unknown, not false', async () => {
+    const { page, problems } = await bench.open('/strict')
+    await handOver(page)
+    const { worker, automation, iframe } = lastSnapshot()
+    expect(worker).toMatchObject({ available: null, user_agent: null })
+    expect(automation.webdriver_worker).toBeNull()
+    expect(iframe.available).toBe(true)
+    expect(problems).toEqual([])
+    await page.close()
+  })
+
+  test('a session that the server has ended is replaced once, in silence', async () => {
+    const { page } = await bench.open()
+    const first = await handOver(page)
+    let refusals = 0
+    await page.route('**/results', (route) =>
+      refusals++ === 0
+        ? route.fulfill({
+            status: 410,
+            json: { error: { code: 'session.invalid_or_expired', message: 'over' } },
+          })
+        : route.continue(),
+    )
+    const second = await handOver(page)
+    expect(second.sessionId).not.toBe(first.sessionId)
+    expect(refusals).toBe(2)
+    await page.close()
+  })
+})
+
+function lastSnapshot(): Snapshot {
+  const snapshot = observationsOf(bench.server).findLast(({ snapshot }) => snapshot)?.snapshot
+  if (!snapshot) throw new Error('no snapshot has arrived')
+  return snapshot
+}
+
+describe('the snapshot', () => {
+  /** What this Chromium, headless and on a bare machine, has no value for. */
+  const empty = [
+    'audio.default_voice_lang',
+    'automation.webdriver_worker',
+    /^webgpu\.(?!available)/,
+    /^native$/,
+  ]
+
+  test('has a value wherever Chromium has one', async () => {
+    const { page } = await bench.open()
+    await handOver(page)
+    const missing = nulls(lastSnapshot()).filter(
+      (path) => !empty.some((known) => (typeof known === 'string' ? known === path : known.test(path))),
+    )
+    expect(missing).toEqual([])
+    await page.close()
+  })
+
+  test('is the same the next time, apart from the proofs', async () => {
+    const { page } = await bench.open()
+    await handOver(page)
+    const { proofs: firstProofs, ...first } = lastSnapshot()
+    await page.reload()
+    await page.waitForSelector('html[data-ready]')
+    await handOver(page)
+    const { proofs, ...second } = lastSnapshot()
+    for (const family of ['canvas', 'webgl', 'audio', 'fonts', 'engine', 'tamper'] as const)
+      expect(second[family]).toEqual(first[family])
+    expect(proofs.challenge).not.toBe(firstProofs.challenge)
+    expect(proofs.canvas_challenge_hash).not.toBe(firstProofs.canvas_challenge_hash)
+    await page.close()
+  })
+
+  test('shows the driver', async () => {
+    const { page } = await bench.open()
+    await handOver(page)
+    expect(lastSnapshot().automation).toMatchObject({
+      webdriver: true,
+      webdriver_iframe: true,
+      cdp_runtime: true,
+    })
+    await page.close()
+  })
+})
+
+function nulls(value: unknown, path = ''): string[] {
+  if (value === null) return [path]
+  if (typeof value !== 'object') return []
+  return Object.entries(value).flatMap(([name, item]) => nulls(item, path ? `${path}.${name}` : name))
+}
+
+describe('sessions and visitors', () => {
+  test('a reload is a new document of the same session; a new tab is a new session of the same browser', async () => {
+    const { page } = await bench.open()
+    const first = await handOver(page)
+    await page.reload()
+    await page.waitForSelector('html[data-ready]')
+    const reloaded = await handOver(page)
+    expect(reloaded.sessionId).toBe(first.sessionId)
+    const documents = ofSession(first.sessionId).filter(({ type }) => type === 'DocumentOpened')
+    expect(documents).toHaveLength(2)
+    await page.close()
+
+    const next = await bench.open()
+    const second = await handOver(next.page)
+    expect(second.sessionId).not.toBe(first.sessionId)
+    expect(continuityOf(second.sessionId)).toEqual(continuityOf(first.sessionId))
+    await next.page.close()
+  })
+
+  test('the browser is known again when only one of its stores is left', async () => {
+    const { page } = await bench.open()
+    const first = await handOver(page)
+    for (const forget of ['localStorage.clear()', "indexedDB.deleteDatabase('tidegate')"]) {
+      await bench.context.clearCookies()
+      await page.evaluate(`sessionStorage.clear(), ${forget}, undefined`)
+      await page.reload()
+      await page.waitForSelector('html[data-ready]')
+      const next = await handOver(page)
+      expect(next.sessionId).not.toBe(first.sessionId)
+      expect(continuityOf(next.sessionId)).toEqual(continuityOf(first.sessionId))
+    }
+    await page.close()
+  })
+})
+
+function continuityOf(sessionId: string): string | undefined {
+  const opened = ofSession(sessionId).find(({ type }) => type === 'SessionOpened')
+  return opened?.type === 'SessionOpened' ? opened.data.continuity_id : undefined
+}
+
+describe('behaviour', () => {
+  const planted = 'Xyzzy-plugh-42'
+
+  test('is sent as timings and counts, without a typed, pasted or stored value', async () => {
+    const { page } = await bench.open()
+    const { sessionId } = await handOver(page)
+    const before = bench.server.plaintexts().length
+    await page.mouse.move(10, 10)
+    await page.mouse.move(200, 40, { steps: 8 })
+    await page.click('#name')
+    await page.keyboard.type(planted, { delay: 5 })
+    await page.keyboard.press('Backspace')
+    await page.fill('#text', planted)
+    await page.evaluate(`document.querySelector('button').click()`)
+    await page.mouse.wheel(0, 400)
+    await page.keyboard.press('Tab')
+    await handOver(page)
+    const sent = bench.server.plaintexts().slice(before)
+    expect(bench.server.plaintexts().join('\n')).not.toContain(planted)
+    const behaviors = sent.map((text) => JSON.parse(text).behavior).filter(Boolean)
+    const total = (family: string, name: string) =>
+      behaviors.reduce((sum, behavior) => sum + behavior[family][name], 0)
+    expect(total('keyboard', 'keys')).toBeGreaterThanOrEqual(planted.length)
+    expect(total('keyboard', 'corrections')).toBe(1)
+    expect(total('mouse', 'moves')).toBeGreaterThanOrEqual(8)
+    expect(total('mouse', 'clicks')).toBe(2)
+    expect(total('mouse', 'untrusted')).toBe(1)
+    expect(total('form', 'submits')).toBe(1)
+    // Playwright's fill puts the text there without a key.
+    expect(total('form', 'silent_changes')).toBe(1)
+    expect(total('scroll', 'wheel')).toBeGreaterThanOrEqual(1)
+    expect(ofSession(sessionId).length).toBeGreaterThan(0)
+    await page.close()
+  })
+
+  test('goes in batches at the interval that the server names, and only when something happened', async () => {
+    const { page } = await bench.open()
+    const { sessionId } = await handOver(page)
+    const batches = () => ofSession(sessionId).filter(({ type }) => type === 'BatchReceived').length
+    const before = batches()
+    await page.mouse.move(50, 50, { steps: 5 })
+    await eventually(async () => expect(batches()).toBe(before + 1), { timeoutMs: 5000 })
+    await page.close()
+  })
+
+  test('what is left goes out when the page is left', async () => {
+    const { page } = await bench.open()
+    const { sessionId } = await handOver(page)
+    // Held back, so that only leaving can send it.
+    await page.evaluate('setTimeout = () => 0, undefined')
+    await page.mouse.move(50, 50, { steps: 5 })
+    const before = ofSession(sessionId).length
+    await page.goto('about:blank')
+    await eventually(async () => expect(ofSession(sessionId).length).toBe(before + 1), { timeoutMs: 5000 })
+    await page.close()
+  })
+})
