@@ -1,0 +1,132 @@
+import { randomBytes } from 'node:crypto'
+import { gunzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openToken, sealToken } from '../../../infra/crypto/sealed-token.ts'
+import { bundleSdk, maxGzipBytes } from '../../../services/web/bundle.ts'
+import { webRoutes } from '../../../services/web/routes.ts'
+import { type CollectServer, createCollectServer } from './collect-server.ts'
+
+const sessionId = 'sid_00000000000000000000000001'
+const otherId = 'sid_00000000000000000000000002'
+let server: CollectServer
+
+beforeAll(async () => {
+  server = await createCollectServer()
+  const { app, publishableKey, secretHash } = server
+  const demo = {
+    publishableKey,
+    openToken: (token: string) => openToken(token, { secretHash }),
+    readSession: async (id: string) => ({ data: { id }, meta: { request_id: 'req_x' } }),
+  }
+  await webRoutes(app, { random: randomBytes, demo })
+})
+afterAll(() => server.close())
+
+function tokenOf(payload: unknown, secretHash = server.secretHash): string {
+  return sealToken({ payload, secretHashes: [secretHash], random: randomBytes })
+}
+
+const verify = (sealedToken: unknown) =>
+  server.app.inject({ method: 'POST', url: '/demo/api/verify', payload: { sealedToken } })
+
+describe('/t.js', () => {
+  test('is one small module with neither a secret nor a verdict in it', async () => {
+    const { source, gzipped } = await bundleSdk()
+    expect(gzipped.length).toBeLessThan(maxGzipBytes)
+    expect(gunzipSync(gzipped).equals(source)).toBe(true)
+    const text = source.toString()
+    expect(text).toMatch(/export\s*\{[^}]*\bas start\b/)
+    expect(text).not.toMatch(/sk_(live|test)_|verdict|risk_score|\bzod\b/i)
+  })
+
+  test('may be loaded by any site, and is fetched again only when it changed', async () => {
+    const first = await server.app.inject({ url: '/t.js', headers: { 'accept-encoding': 'gzip, br' } })
+    expect(first.statusCode).toBe(200)
+    expect(first.headers).toMatchObject({
+      'content-type': 'text/javascript; charset=utf-8',
+      'access-control-allow-origin': '*',
+      'content-encoding': 'gzip',
+      vary: 'Accept-Encoding',
+      'cache-control': expect.stringContaining('max-age='),
+    })
+    const again = await server.app.inject({
+      url: '/t.js',
+      headers: { 'if-none-match': String(first.headers.etag) },
+    })
+    expect(again.statusCode).toBe(304)
+    expect(again.body).toBe('')
+    const plain = await server.app.inject({ url: '/t.js', headers: { 'accept-encoding': 'gzip;q=0' } })
+    expect(plain.headers['content-encoding']).toBeUndefined()
+    expect(plain.body).toContain('export')
+  })
+})
+
+describe('pages', () => {
+  test.each(['/', '/demo'])('%s loads only from here', async (url) => {
+    const { statusCode, headers, body } = await server.app.inject({ url })
+    expect(statusCode).toBe(200)
+    expect(headers['content-security-policy']).toContain("default-src 'none'")
+    expect(headers['content-security-policy']).not.toContain('unsafe')
+    const links = [...body.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, link]) => String(link))
+    expect(links.length).toBeGreaterThan(3)
+    for (const link of links) expect(link).toMatch(/^[/#]/)
+    for (const link of links.filter((path) => path.startsWith('/assets/')))
+      expect((await server.app.inject({ url: link })).statusCode).toBe(200)
+  })
+
+  test('the start page links to the demo, the docs, the interface description and the errors', async () => {
+    const { body } = await server.app.inject({ url: '/' })
+    for (const link of ['/demo', '/docs', '/openapi.json', '/docs/errors'])
+      expect(body).toContain(`href="${link}"`)
+  })
+
+  test('a server without a demo key has no demo', async () => {
+    const bare = await createCollectServer()
+    await webRoutes(bare.app, { random: randomBytes })
+    expect((await bare.app.inject({ url: '/demo' })).statusCode).toBe(404)
+    const verified = await bare.app.inject({
+      method: 'POST',
+      url: '/demo/api/verify',
+      payload: { sealedToken: 'x' },
+    })
+    expect(verified.statusCode).toBe(404)
+    await bare.close()
+  })
+})
+
+describe("the demo's back end", () => {
+  test('opens a token and gives its session, with a link that leads to that session alone', async () => {
+    const answer = await verify(tokenOf({ session_id: sessionId, decision: { verdict: 'human' } }))
+    expect(answer.statusCode).toBe(200)
+    const body = answer.json()
+    expect(body).toMatchObject({
+      verification: { session_id: sessionId },
+      session: { data: { id: sessionId } },
+    })
+    const raw = await server.app.inject({ url: body.raw_url })
+    expect(raw.json()).toEqual(body.session)
+    const other = await server.app.inject({ url: body.raw_url.replace(sessionId, otherId) })
+    expect(other.statusCode).toBe(404)
+  })
+
+  test.each([
+    ['', 'not a proof'],
+    ['?proof=', 'an empty proof'],
+    [`?proof=${'A'.repeat(43)}`, 'a wrong proof'],
+  ])('gives no session for %s (%s)', async (query) => {
+    const answer = await server.app.inject({ url: `/demo/api/sessions/${sessionId}${query}` })
+    expect(answer.statusCode).toBe(404)
+    expect(answer.json().error.code).toBe('request.not_found')
+  })
+
+  test('refuses what is not a token of its organization', async () => {
+    const foreign = tokenOf({ session_id: sessionId }, 'cd'.repeat(32))
+    const valid = tokenOf({ session_id: sessionId })
+    const changed = `${valid.slice(0, -8)}AAAA${valid.slice(-4)}`
+    for (const token of [foreign, changed, 'nonsense', '', 7, undefined, 'A'.repeat(100_001)]) {
+      const answer = await verify(token)
+      expect(answer.statusCode, String(token).slice(0, 20)).toBe(422)
+      expect(answer.json().error.code).toBe('request.validation_failed')
+    }
+  })
+})
