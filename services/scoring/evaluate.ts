@@ -11,7 +11,15 @@ export interface Evaluation {
 }
 
 export function evaluate(input: FactsInput): Evaluation {
-  const facts = readFacts(input)
+  return weigh(readFacts(input))
+}
+
+/** The same evidence once the visitor is known, which may add context and never changes the verdict. */
+export function withVisitor({ facts }: Evaluation, visitorSessions: number): Evaluation {
+  return weigh({ ...facts, visitorSessions })
+}
+
+function weigh(facts: Facts): Evaluation {
   const fired = fire(facts)
   return { facts, fired, score: score(fired, facts) }
 }

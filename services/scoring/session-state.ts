@@ -56,6 +56,8 @@ export interface SessionState {
   final: boolean
   final_at: number | null
   visitor: VisitorLink | null
+  /** How many sessions the visitor had when it was resolved, this one included. */
+  visitor_sessions: number
 }
 
 const knownTypes = ['SessionOpened', 'DocumentOpened', 'BatchReceived', 'ResultRequested', 'SessionIdled']
@@ -119,6 +121,7 @@ function forgotten(
     final: false,
     final_at: null,
     visitor: null,
+    visitor_sessions: 0,
   }
 }
 

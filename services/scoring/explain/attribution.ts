@@ -3,14 +3,20 @@ import type { Facts } from '../facts.ts'
 import type { Signal } from '../signals/signal.ts'
 
 /** The tool that a signal is the mark of. */
-const tools: Record<string, [value: string, label: string, confidence: number]> = {
-  playwright_globals: ['playwright', 'Playwright', 97],
-  puppeteer_globals: ['puppeteer', 'Puppeteer', 95],
-  selenium_globals: ['selenium', 'Selenium', 96],
-  chromedriver_markers: ['chromedriver', 'ChromeDriver', 96],
-  phantom_globals: ['phantomjs', 'PhantomJS', 96],
-  sequentum_external: ['sequentum', 'Sequentum', 96],
-  stealth_iframe_proxy: ['puppeteer_extra_stealth', 'Puppeteer Extra Stealth', 80],
+type Named = Pick<AttributionLabel, 'value' | 'label' | 'confidence'>
+
+const tools: Record<string, Named> = {
+  playwright_globals: { value: 'playwright', label: 'Playwright', confidence: 97 },
+  puppeteer_globals: { value: 'puppeteer', label: 'Puppeteer', confidence: 95 },
+  selenium_globals: { value: 'selenium', label: 'Selenium', confidence: 96 },
+  chromedriver_markers: { value: 'chromedriver', label: 'ChromeDriver', confidence: 96 },
+  phantom_globals: { value: 'phantomjs', label: 'PhantomJS', confidence: 96 },
+  sequentum_external: { value: 'sequentum', label: 'Sequentum', confidence: 96 },
+  stealth_iframe_proxy: {
+    value: 'puppeteer_extra_stealth',
+    label: 'Puppeteer Extra Stealth',
+    confidence: 80,
+  },
 }
 
 const evasions = [
@@ -21,7 +27,7 @@ const evasions = [
   'patched_stealth_functions',
 ]
 
-const behaviors: Record<string, Omit<AttributionBehavior, 'confidence'> & { confidence: number }> = {
+const behaviors: Record<string, AttributionBehavior> = {
   uniform_typing: { channel: 'typing', value: 'synthetic-typing', label: 'Synthetic Typing', confidence: 70 },
   superhuman_typing: {
     channel: 'typing',
@@ -72,29 +78,33 @@ function actorLabels(fired: Signal[], isBot: boolean): AttributionLabel[] {
 
 function toolLabels(fired: Signal[], facts: Facts): AttributionLabel[] {
   const marked = fired.flatMap(({ slug }) => tools[slug] ?? [])
-  const named = [...marked, ...namedTools(fired, facts)]
-  return named.map(([value, label, confidence]) => ({ kind: 'tool', value, label, confidence }))
+  return [...marked, ...namedTools(fired, facts)].map((tool) => ({ kind: 'tool', ...tool }))
 }
 
 /** Tools that name themselves in a user agent string or a client-hint brand. */
-function namedTools(fired: Signal[], facts: Facts): [string, string, number][] {
-  const slugs = fired.map(({ slug }) => slug)
-  const agent = facts.headerUserAgent || facts.userAgent
-  if (slugs.includes('http_client_user_agent')) {
-    const name = /^[\w-]+/.exec(agent)?.[0] ?? 'http_client'
-    return [[name.toLowerCase(), name, 90]]
-  }
-  if (slugs.includes('declared_bot_user_agent') && facts.agent.browser) {
-    return [[facts.agent.browser.toLowerCase().replaceAll(' ', '_'), facts.agent.browser, 60]]
-  }
-  if (slugs.includes('headless_user_agent')) return [headlessTool(facts)]
-  return []
+function namedTools(fired: Signal[], facts: Facts): Named[] {
+  const has = (wanted: string) => fired.some(({ slug }) => slug === wanted)
+  if (has('http_client_user_agent')) return [httpClient(facts)]
+  if (has('declared_bot_user_agent') && facts.agent.browser) return [crawler(facts.agent.browser)]
+  return has('headless_user_agent') ? [headlessBrowser(facts)] : []
 }
 
-function headlessTool({ agent }: Facts): [string, string, number] {
-  return agent.engine === 'blink'
-    ? ['headless_chrome', 'Headless Chrome', 95]
-    : ['headless_browser', 'Headless Browser', 90]
+function httpClient({ headerUserAgent, userAgent }: Facts): Named {
+  const label = /^[\w-]+/.exec(headerUserAgent || userAgent)?.[0] ?? 'HTTP client'
+  return { value: slugOf(label), label, confidence: 90 }
+}
+
+function crawler(label: string): Named {
+  return { value: slugOf(label), label, confidence: 60 }
+}
+
+function headlessBrowser({ agent }: Facts): Named {
+  if (agent.engine === 'blink') return { value: 'headless_chrome', label: 'Headless Chrome', confidence: 95 }
+  return { value: 'headless_browser', label: 'Headless browser', confidence: 90 }
+}
+
+function slugOf(label: string): string {
+  return label.toLowerCase().replace(/[^a-z0-9]+/g, '_')
 }
 
 function evasionLabels(fired: Signal[]): AttributionLabel[] {

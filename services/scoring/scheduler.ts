@@ -1,0 +1,107 @@
+import type pg from 'pg'
+import { type Clock, derivedId } from '../../infra/ids.ts'
+import type { EventLog } from '../../infra/log/port.ts'
+import { type Tx, transaction } from '../../infra/postgres/pool.ts'
+import type { Logger } from '../../infra/telemetry.ts'
+import type { EventCodec } from '../../schemas/codec.ts'
+import type { Environment, SessionIdled } from '../../schemas/events.ts'
+import { idleAfterMs, sessionLifetimeMs } from './decide-session.ts'
+import { createScoringTables } from './tables.ts'
+
+export interface SchedulerOptions {
+  log: EventLog
+  pool: pg.Pool
+  codec: EventCodec
+  clock: Clock
+  logger: Logger
+  /** Milliseconds between looks (default 5000). */
+  intervalMs?: number
+}
+
+/** Tokens of a session die at its 24 hours; what arrives in the last moment still finds its state. */
+const keepMs = sessionLifetimeMs + 60 * 60 * 1000
+const maxSessions = 500
+
+/**
+ * Ends sessions: appends SessionIdled after 30 minutes without a body or at 24 hours, and forgets the state of
+ * sessions long final. Several may run; one works at a time.
+ */
+export async function runSessionScheduler(options: SchedulerOptions): Promise<{ stop(): Promise<void> }> {
+  const { pool, logger, intervalMs = 5000 } = options
+  await transaction(pool, createScoringTables)
+  let running: Promise<void> = Promise.resolve()
+  const tick = () => {
+    running = running
+      .then(() => endSessions(options))
+      .catch((err) => logger.error({ err }, 'sessions were not ended; the next look tries again'))
+  }
+  const timer = setInterval(tick, intervalMs)
+  tick()
+  return {
+    async stop() {
+      clearInterval(timer)
+      await running
+    },
+  }
+}
+
+/** One look. The lock lasts as long as the transaction, so that a scheduler that dies holds up nobody. */
+export async function endSessions({ log, pool, codec, clock }: SchedulerOptions): Promise<void> {
+  const now = clock()
+  await transaction(pool, async (tx) => {
+    if (!(await isAlone(tx))) return
+    const due = await takeDue(tx, now)
+    // Appended before the mark is committed: a crash in between repeats the same event ids.
+    if (due.length > 0) await log.append(due.map((session) => idledRecord(codec, session, now)))
+    await tx.query('delete from scoring.sessions where final_at is not null and opened_at < $1', [
+      now - keepMs,
+    ])
+  })
+}
+
+async function isAlone(tx: Tx): Promise<boolean> {
+  const { rows } = await tx.query<{ alone: boolean }>(
+    "select pg_try_advisory_xact_lock(hashtextextended('tidegate:session-scheduler', 0)) as alone",
+  )
+  return rows[0]?.alone === true
+}
+
+interface Due {
+  session_id: string
+  organization_id: string
+  environment: Environment
+  opened_at: string
+  last_activity_at: string
+}
+
+/** The sessions to end, marked so that the next look leaves them out unless they come alive again. */
+async function takeDue(tx: Tx, now: number): Promise<Due[]> {
+  const { rows } = await tx.query<Due>(
+    `update scoring.sessions set idled_at = $1
+      where session_id in (
+        select session_id from scoring.sessions
+         where final_at is null and (last_activity_at <= $2 or opened_at <= $3)
+           and (idled_at is null or idled_at < last_activity_at or idled_at < $1 - 600000)
+         order by last_activity_at limit $4 for update skip locked)
+      returning session_id, organization_id, environment, opened_at, last_activity_at`,
+    [now, now - idleAfterMs, now - sessionLifetimeMs, maxSessions],
+  )
+  return rows
+}
+
+function idledRecord(codec: EventCodec, session: Due, now: number) {
+  const { session_id, organization_id, environment } = session
+  const reason = Number(session.opened_at) <= now - sessionLifetimeMs ? 'expired' : 'idle'
+  const event_id = derivedId('idl', session_id, reason, session.last_activity_at)
+  const data: SessionIdled = {
+    session_id,
+    organization_id,
+    environment,
+    event_id,
+    decision_id: derivedId('evt', event_id),
+    idled_at: now,
+    reason,
+  }
+  const meta = { eventId: event_id, time: now, organizationId: organization_id, environment }
+  return codec.toRecord({ type: 'SessionIdled', data }, meta)
+}

@@ -1,0 +1,139 @@
+import { createHash } from 'node:crypto'
+import type { VisitorAnchors, VisitorStorage } from '../../../schemas/events.ts'
+import type { Snapshot } from '../../../schemas/observations.ts'
+import type { Agent } from '../agent.ts'
+import type { Facts } from '../facts.ts'
+import { isSoftwareRendered } from '../signals/machine.ts'
+
+/** What a browser on a device looks like, as short hashes; null = unknown or made noisy on purpose. */
+export interface Profile {
+  /** One entry for each of `components`, in that order. */
+  components: (string | null)[]
+  /** The network that it was last seen in: IPv4 /24 or IPv6 /48. */
+  network: string | null
+  /** Whether it has enough that differs from device to device to be told apart by it. */
+  distinctive: boolean
+}
+
+/** What is compared, and how much an agreement says; the order is that of the component vector. */
+export const components = [
+  { name: 'system', weight: 4 },
+  { name: 'browser', weight: 3 },
+  { name: 'browser_version', weight: 1 },
+  { name: 'platform', weight: 2 },
+  { name: 'screen', weight: 4 },
+  { name: 'pixel_ratio', weight: 2 },
+  { name: 'timezone', weight: 4 },
+  { name: 'languages', weight: 4 },
+  { name: 'processors', weight: 3 },
+  { name: 'memory', weight: 2 },
+  { name: 'webgl_renderer', weight: 6 },
+  { name: 'webgl_parameters', weight: 5 },
+  { name: 'webgl_extensions', weight: 3 },
+  { name: 'canvas', weight: 7 },
+  { name: 'audio', weight: 4 },
+  { name: 'fonts', weight: 7 },
+  { name: 'voices', weight: 3 },
+  { name: 'media', weight: 4 },
+] as const
+
+type Values = Record<(typeof components)[number]['name'], string | number | null>
+
+export function profileOf(facts: Facts): Profile | null {
+  const { snapshot, agent, network } = facts
+  if (!snapshot) return null
+  const values = valuesOf(snapshot, agent)
+  return {
+    components: components.map(({ name }) => shortHash(name, values[name])),
+    network: networkOf(network.ip_address),
+    distinctive: isDistinctive(facts, values),
+  }
+}
+
+function valuesOf(s: Snapshot, agent: Agent): Values {
+  const { navigator: n, environment: e, canvas, audio, webgl, fonts, media } = s
+  return {
+    system: agent.system === 'other' ? null : agent.system,
+    browser: agent.browser,
+    browser_version: agent.major,
+    platform: n.platform,
+    screen: screenOf(e),
+    pixel_ratio: e.pixel_ratio,
+    timezone: e.timezone,
+    languages: n.languages.join() || null,
+    processors: n.hardware_concurrency,
+    memory: n.device_memory,
+    webgl_renderer: webgl.renderer,
+    webgl_parameters: webgl.parameters_hash,
+    webgl_extensions: webgl.extensions_hash,
+    // Noise is drawn anew for each visit or site and would only mislead.
+    canvas: canvas.noise_detected === true ? null : canvas.hash,
+    audio: audio.noise_detected === true ? null : audio.hash,
+    fonts: fonts.enumeration_hash ?? fonts.metrics_hash,
+    voices: audio.voice_count,
+    media: media.topology_hash,
+  }
+}
+
+/** Longer side first, so that turning a phone changes nothing. */
+function screenOf({
+  screen_width: w,
+  screen_height: h,
+  color_depth,
+}: Snapshot['environment']): string | null {
+  return w === null || h === null ? null : `${Math.max(w, h)}x${Math.min(w, h)}x${color_depth ?? ''}`
+}
+
+/**
+ * Phones of one model are alike to the last pixel, and so are headless machines that draw in software: neither
+ * can be told from its twins. A desktop whose graphics, fonts and sound are all known can.
+ */
+function isDistinctive(facts: Facts, values: Values): boolean {
+  const { agent, snapshot, privacyTool } = facts
+  const telling = [values.webgl_renderer, values.webgl_parameters, values.canvas, values.audio, values.fonts]
+  const isUniform = agent.system === 'ios' || agent.formFactor !== 'desktop' || snapshot?.native !== null
+  return !isUniform && !privacyTool && !isSoftwareRendered(facts) && telling.every((value) => value !== null)
+}
+
+function networkOf(ip: string | null): string | null {
+  if (!ip) return null
+  return ip.includes(':') ? ip.split(':').slice(0, 3).join(':') : ip.split('.').slice(0, 3).join('.')
+}
+
+/** 48 bits are plenty to tell the values of one component apart. */
+function shortHash(name: string, value: string | number | null): string | null {
+  if (value === null || value === '') return null
+  return createHash('sha256').update(`${name}\0${value}`).digest('hex').slice(0, 12)
+}
+
+/** The components as numbers from 0 to 1, -1 for an unknown one: equal values are equal numbers. */
+export function vectorOf(profile: Profile | null): number[] {
+  return (profile?.components ?? []).map((hash) =>
+    hash === null ? -1 : Number((Number.parseInt(hash, 16) / 2 ** 48).toFixed(6)),
+  )
+}
+
+/** The component hash by name. */
+export function component(profile: Profile, name: (typeof components)[number]['name']): string | null {
+  return profile.components[components.findIndex((one) => one.name === name)] ?? null
+}
+
+export function anchorsOf(snapshot: Snapshot | null): VisitorAnchors {
+  const text = (value: string | number | null | undefined) => (value == null ? null : String(value))
+  return {
+    webgl_hash: text(snapshot?.webgl.extensions_hash ?? snapshot?.webgl.parameters_hash),
+    parameters_hash: text(snapshot?.webgl.parameters_hash),
+    audio_hash: text(snapshot?.audio.hash),
+  }
+}
+
+export function storageOf(snapshot: Snapshot | null): VisitorStorage {
+  const { storage } = snapshot ?? {}
+  return {
+    cookies: storage?.cookies === true,
+    local_storage: storage?.local_storage === true,
+    indexed_db: storage?.indexed_db === true,
+    service_worker: storage?.service_worker === true,
+    window_name: storage?.window_name === true,
+  }
+}
