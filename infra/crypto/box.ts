@@ -18,7 +18,7 @@ export function seal(
   { keyring, purpose, context = '', random }: SealOptions & { random: Random },
 ): Buffer {
   const iv = random(12)
-  const cipher = createCipheriv('aes-256-gcm', keyring.current.derive(purpose), iv)
+  const cipher = createCipheriv('aes-256-gcm', keyring.current.secretKey(purpose), iv)
   cipher.setAAD(Buffer.from(context))
   const ciphertext = Buffer.concat([cipher.update(plaintext), cipher.final()])
   return Buffer.concat([Buffer.from(keyring.current.id, 'hex'), iv, cipher.getAuthTag(), ciphertext])
@@ -29,7 +29,7 @@ export function open(sealed: Buffer, { keyring, purpose, context = '' }: SealOpt
   if (sealed.length < headerBytes) return undefined
   const key = keyring.byId(sealed.toString('hex', 0, 4))
   if (!key) return undefined
-  const decipher = createDecipheriv('aes-256-gcm', key.derive(purpose), sealed.subarray(4, 16))
+  const decipher = createDecipheriv('aes-256-gcm', key.secretKey(purpose), sealed.subarray(4, 16))
   decipher.setAAD(Buffer.from(context))
   decipher.setAuthTag(sealed.subarray(16, 32))
   try {

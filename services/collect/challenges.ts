@@ -10,7 +10,7 @@ export interface Challenges {
 
 /** What the client has to give back or draw with its snapshot, so that an old snapshot does not pass for new. */
 export function challengesOf(master: MasterKey, documentId: string): Challenges {
-  const key = master.derive('collect-challenges')
+  const key = master.secretKey('collect-challenges')
   const value = (name: string) =>
     createHmac('sha256', key).update(`${name}|${documentId}`).digest().toString('base64url', 0, 16)
   return { challenge: value('challenge'), timingNonce: value('timing'), canvasSeed: value('canvas') }

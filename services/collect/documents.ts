@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, type KeyObject } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { BodyKind } from '../../infra/collect-protocol/constants.ts'
 import { associatedData } from '../../infra/collect-protocol/constants.ts'
@@ -27,7 +27,7 @@ export interface DocumentState {
   facts: DocumentFacts
   master: MasterKey
   keys: DocumentKeys
-  nonceKey: Buffer
+  nonceKey: KeyObject
   /** Associated data up to the sequence number. */
   aad: Record<BodyKind, string>
   last: AcceptedBody | undefined
@@ -59,7 +59,7 @@ export function createDocumentState(source: DocumentSource): DocumentState | und
     ...source,
     documentIdHash: createHash('sha256').update(documentId).digest('hex'),
     keys,
-    nonceKey: master.derive('collect-nonce'),
+    nonceKey: master.secretKey('collect-nonce'),
     aad: { batches: prefix('batches'), results: prefix('results') },
     last: undefined,
   }

@@ -2,6 +2,7 @@ import {
   createHash,
   createPrivateKey,
   createPublicKey,
+  createSecretKey,
   diffieHellman,
   hkdfSync,
   type KeyObject,
@@ -26,13 +27,13 @@ export interface ServerKeyPair {
 
 /** One key a direction; see docs/collect-protocol.md. */
 export interface DocumentKeys {
-  clientToServer: Buffer
-  serverToClient: Buffer
+  clientToServer: KeyObject
+  serverToClient: KeyObject
 }
 
 /** The server's key pair of a session: any node with the master key derives the same. */
 export function sessionKeyPair(master: MasterKey, sessionId: string): ServerKeyPair {
-  const scalar = hkdfSync('sha256', master.derive('collect-x25519'), '', sessionId, keyBytes)
+  const scalar = hkdfSync('sha256', master.secretKey('collect-x25519'), '', sessionId, keyBytes)
   return keyPairOf(Buffer.from(scalar))
 }
 
@@ -52,7 +53,8 @@ export function agreeDocumentKeys(
   const secret = sharedSecret(privateKey, clientPublicKey)
   if (!secret) return undefined
   const salt = createHash('sha256').update(saltInput(address)).digest()
-  const derive = (label: string) => Buffer.from(hkdfSync('sha256', secret, salt, label, keyBytes))
+  const derive = (label: string) =>
+    createSecretKey(Buffer.from(hkdfSync('sha256', secret, salt, label, keyBytes)))
   return {
     clientToServer: derive(keyLabels.clientToServer),
     serverToClient: derive(keyLabels.serverToClient),

@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 
 // Layout: seq u32 | issued at u48 | MAC 16, big-endian. The MAC covers the document id, so a nonce says without
 // any state on the server which body of which document may come next.
@@ -11,7 +11,7 @@ export const maxSeq = 0x7fff_ffff
 
 export interface NonceScope {
   /** Of the master key that sealed the document id. */
-  key: Buffer
+  key: KeyObject
   documentId: string
 }
 
@@ -34,6 +34,6 @@ export function readNonce({ key, documentId }: NonceScope, nonce: Buffer): numbe
   return timingSafeEqual(expected, nonce.subarray(claimBytes)) ? nonce.readUInt32BE(0) : undefined
 }
 
-function mac(key: Buffer, documentId: string, nonce: Buffer): Buffer {
+function mac(key: KeyObject, documentId: string, nonce: Buffer): Buffer {
   return createHmac('sha256', key).update(documentId).update(nonce.subarray(0, claimBytes)).digest()
 }

@@ -4,11 +4,11 @@ import type { Keyring } from '../../infra/crypto/keyring.ts'
 import type { Clock, KeyId } from '../../infra/ids.ts'
 import type { HandOffRequest } from './deps.ts'
 
-type TenantOnly = Pick<HandOffRequest, 'organizationId' | 'environment'>
+export type RecipientTenant = Pick<HandOffRequest, 'organizationId' | 'environment'>
 
 export interface RecipientsOptions {
   /** The live secret keys of an organization and environment, newest first. */
-  findKeys: (tenant: TenantOnly) => Promise<{ keyId: KeyId; secretHashSealed: Buffer }[]>
+  findKeys: (tenant: RecipientTenant) => Promise<{ keyId: KeyId; secretHashSealed: Buffer }[]>
   keyring: Keyring
   clock: Clock
   /** How long an answer is believed, milliseconds (default 5000): a key issued later opens tokens after that. */
@@ -19,14 +19,14 @@ export interface RecipientsOptions {
 export function createRecipients({ findKeys, keyring, clock, cacheMs = 5000 }: RecipientsOptions) {
   const known = new LRUCache<string, { hashes: Promise<string[]>; expiresAt: number }>({ max: 10_000 })
 
-  async function load(tenant: TenantOnly): Promise<string[]> {
+  async function load(tenant: RecipientTenant): Promise<string[]> {
     const keys = await findKeys(tenant)
     return keys.flatMap(
       ({ keyId, secretHashSealed }) => openSecretHash(secretHashSealed, { keyring, keyId }) ?? [],
     )
   }
 
-  return (tenant: TenantOnly): Promise<string[]> => {
+  return (tenant: RecipientTenant): Promise<string[]> => {
     const id = `${tenant.organizationId}/${tenant.environment}`
     const entry = known.get(id)
     if (entry && clock() < entry.expiresAt) return entry.hashes

@@ -98,7 +98,7 @@ export function openContinuity(token: string, tenant: Tenant, keyring: Keyring):
 
 /** The continuity id of a browser that presented none. */
 export function firstContinuityId(master: MasterKey, sessionId: string): string {
-  const digest = createHmac('sha256', master.derive('collect-first-continuity')).update(sessionId).digest()
+  const digest = createHmac('sha256', master.secretKey('collect-first-continuity')).update(sessionId).digest()
   return digest.toString('hex', 0, continuityBytes)
 }
 
