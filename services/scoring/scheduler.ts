@@ -81,7 +81,7 @@ async function takeDue(tx: Tx, now: number): Promise<Due[]> {
       where session_id in (
         select session_id from scoring.sessions
          where final_at is null and (last_activity_at <= $2 or opened_at <= $3)
-           and (idled_at is null or idled_at < last_activity_at or idled_at < $1 - 600000)
+           and (idled_at is null or idled_at < last_activity_at or idled_at < $1::bigint - 600000)
          order by last_activity_at limit $4 for update skip locked)
       returning session_id, organization_id, environment, opened_at, last_activity_at`,
     [now, now - idleAfterMs, now - sessionLifetimeMs, maxSessions],

@@ -152,7 +152,7 @@ async function saveKeys(tx: Tx, keys: [string, string][]): Promise<void> {
   if (keys.length === 0) return
   await tx.query(
     `insert into scoring.visitor_keys (key, visitor_id)
-     select decode(hex, 'hex'), visitor_id from unnest($1::text[], $2::text[]) some(hex, visitor_id)
+     select decode(hex, 'hex'), visitor_id from unnest($1::text[], $2::text[]) as added(hex, visitor_id)
      on conflict do nothing`,
     [keys.map(([key]) => key), keys.map(([, id]) => id)],
   )
