@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ApiError } from '../../infra/http/errors.ts'
+import type { EventLog, Position } from '../../infra/log/port.ts'
+import { liveBuild } from '../../projections/builds.ts'
+import { runProjection } from '../../projections/runner.ts'
+import { sessionsProjection } from '../../projections/sessions/projection.ts'
+import { findSession } from '../../projections/sessions/queries.ts'
+import { eventually } from '../support/eventually.ts'
+import { openTestLogs } from '../support/logs.ts'
+import { ensureTopics, openProjectionWorld, type ProjectionWorld, silent } from '../support/projections.ts'
+import { decision, decisions, id } from './world-events.ts'
+
+const topic = 'tidegate.sessions.v1'
+const scope = { organizationId: id('org', 1), environment: 'live' } as const
+
+describe.each(openTestLogs())('$name', (testLog) => {
+  let world: ProjectionWorld
+  let log: EventLog
+
+  beforeAll(async () => {
+    world = await openProjectionWorld()
+    log = await testLog.open()
+    await ensureTopics(log)
+  })
+  afterAll(async () => {
+    await world?.close()
+    await testLog.cleanup()
+  })
+
+  const count = async (table: string) => {
+    const { rows } = await world.database.pool.query(`select count(*)::int as n from read.${table}`)
+    return rows[0].n
+  }
+
+  test('what was appended is readable when waitFor resolves, in this process and in another', async () => {
+    const here = await world.openApplied()
+    const elsewhere = await world.openApplied()
+    const running = await world.run(log, sessionsProjection, { applied: here })
+    const positions = await world.append(log, decisions(1, 40))
+    await Promise.all([here, elsewhere].map((applied) => applied.waitFor('sessions', positions)))
+    expect(await findSession(world.database.pool, scope, id('sid', 7))).toMatchObject({ id: id('sid', 7) })
+    expect(await count('decisions')).toBe(40)
+    expect(running.status().every((partition) => partition.halted === null)).toBe(true)
+    await running.stop()
+  })
+
+  test('a runner that starts again goes on where the last one committed', async () => {
+    const applied = await world.openApplied()
+    const before = await count('decisions')
+    const positions = await world.append(log, decisions(100, 20))
+    const seen: Position[] = []
+    applied.onAdvance('sessions', (next) => seen.push(next))
+    const running = await world.run(log, sessionsProjection, { applied })
+    await applied.waitFor('sessions', positions)
+    expect(await count('decisions')).toBe(before + 20)
+    expect(Math.max(...seen.map((next) => next.offset))).toBe(Math.max(...positions.map((p) => p.offset)) + 1)
+    await running.stop()
+  })
+
+  test('two runners share the partitions and apply each event once', async () => {
+    const applied = await world.openApplied()
+    const before = await count('decisions')
+    const first = await world.run(await testLog.open(), sessionsProjection, { applied })
+    const second = await world.run(await testLog.open(), sessionsProjection, { applied })
+    const positions: Position[] = []
+    for (let i = 0; i < 10; i++) positions.push(...(await world.append(log, decisions(1000 + 30 * i, 30))))
+    await applied.waitFor('sessions', positions, { timeoutMs: 20_000 })
+    expect(await count('decisions')).toBe(before + 300)
+    const { rows } = await world.database.pool.query(
+      `select v.visitor_id from read.visitors v where seen_count <> (
+         select count(*) from read.visitor_sessions s where s.visitor_id = v.visitor_id)`,
+    )
+    expect(rows).toEqual([])
+    await Promise.all([first.stop(), second.stop()])
+  })
+
+  test('waiting for what nobody applies ends in 503', async () => {
+    const applied = await world.openApplied()
+    const [position] = await world.append(log, [decision(5000)])
+    if (!position) throw new Error('nothing appended')
+    const failure = await applied.waitFor('sessions', [position], { timeoutMs: 50 }).catch((error) => error)
+    expect(failure).toBeInstanceOf(ApiError)
+    expect(failure).toMatchObject({ code: 'service.unavailable', headers: { 'retry-after': '1' } })
+  })
+
+  test('Postgres losing its last commits makes the runner read them again', async () => {
+    const applied = await world.openApplied()
+    const running = await world.run(log, sessionsProjection, { applied })
+    const before = await world.append(log, decisions(6000, 30))
+    await applied.waitFor('sessions', before)
+    const build = await liveBuild(world.database.pool, 'sessions')
+    await world.database.pool.query(
+      `delete from ${build?.schema}.decisions where event_id > '${id('evt', 6009)}'`,
+    )
+    await world.database.pool.query(
+      `update tidegate.projection_offsets set next_offset = greatest(0, next_offset - 15) where topic = '${topic}'`,
+    )
+    await world.append(log, decisions(6100, 30))
+    await eventually(async () => {
+      const { rows } = await world.database.pool.query(
+        `select count(*)::int as n from read.decisions where event_id >= '${id('evt', 6000)}'`,
+      )
+      expect(rows[0].n).toBe(60)
+    })
+    await running.stop()
+  })
+
+  test('an event that cannot be applied halts its partition there, loudly, and no other', async () => {
+    const applied = await world.openApplied()
+    const lines: unknown[] = []
+    const logger = silent.child({}, { level: 'silent' })
+    logger.error = (...args: unknown[]) => lines.push(args)
+    const poisonSession = id('sid', 7001)
+    const projection = {
+      ...sessionsProjection,
+      apply: async (...[tx, events]: Parameters<typeof sessionsProjection.apply>) => {
+        if (events.some((event) => 'session_id' in event.data && event.data.session_id === poisonSession)) {
+          throw new Error('this handler has a defect')
+        }
+        await sessionsProjection.apply(tx, events)
+      },
+    }
+    const { pool } = world.database
+    const running = await runProjection({ projection, log, pool, codec: world.codec, applied, logger })
+    const partition = await log.partitionOf(topic, poisonSession)
+    const events = [...decisions(7100, 30), decision(7001), ...decisions(7200, 30)]
+    const positions = await world.append(log, events)
+    const poison = positions[30]
+    const others = positions.filter((position) => position.partition !== partition)
+    const earlier = positions.slice(0, 30).filter((position) => position.partition === partition)
+    await applied.waitFor('sessions', [...others, ...earlier], { timeoutMs: 20_000 })
+    const status = await eventually(() => {
+      const found = running.status().find((known) => known.partition === partition)
+      expect(found?.halted).toContain('this handler has a defect')
+      return found
+    })
+    expect(status?.nextOffset).toBe(poison?.offset)
+    expect(JSON.stringify(lines)).toContain(`"offset":${poison?.offset}`)
+    await running.stop()
+    // With the defect mended nothing was lost.
+    const mended = await world.run(log, sessionsProjection, { applied })
+    await applied.waitFor('sessions', positions, { timeoutMs: 20_000 })
+    expect(mended.status().every((known) => known.halted === null)).toBe(true)
+    await mended.stop()
+  })
+
+  test('a record that no schema wrote halts its partition until an operator moves the offset past it', async () => {
+    const applied = await world.openApplied()
+    const running = await world.run(log, sessionsProjection, { applied })
+    const key = id('sid', 8000)
+    const [bad] = await log.append([{ topic, key, value: Buffer.from('not ours'), headers: {} }])
+    const [good] = await world.append(log, [decision(8000)])
+    if (!bad || !good) throw new Error('nothing appended')
+    await eventually(() => {
+      const status = running.status().find((known) => known.partition === bad.partition)
+      expect(status).toMatchObject({ nextOffset: bad.offset, halted: expect.stringContaining('wire format') })
+    })
+    await world.database.pool.query(
+      `update tidegate.projection_offsets set next_offset = $1 where topic = $2 and partition = $3`,
+      [bad.offset + 1, topic, bad.partition],
+    )
+    await applied.waitFor('sessions', [good], { timeoutMs: 20_000 })
+    expect(await findSession(world.database.pool, scope, key)).toBeDefined()
+    await running.stop()
+  })
+})

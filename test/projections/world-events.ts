@@ -1,0 +1,26 @@
+import type { DomainEvent, EventMeta } from '../../schemas/codec.ts'
+import type { SessionScored } from '../../schemas/events.ts'
+import { metaOf, sessionScored, visitorLink } from '../support/session-scored.ts'
+
+export const id = (prefix: string, n: number) => `${prefix}_${String(n).padStart(26, '0')}`
+
+/** The `n`th decision, of session `session`, with a visitor that several sessions share. */
+export function decision(
+  n: number,
+  { session = n, ...overrides }: Partial<SessionScored> & { session?: number } = {},
+) {
+  const data = sessionScored({
+    event_id: id('evt', n),
+    session_id: id('sid', session),
+    evaluated_at: 1_000_000 + n,
+    risk_score: n % 100,
+    visitor: visitorLink({ id: id('vid', session % 7), vector: [n] }),
+    ...overrides,
+  })
+  const event: DomainEvent = { type: 'SessionScored', data }
+  return { event, meta: metaOf(data) satisfies EventMeta }
+}
+
+export function decisions(from: number, count: number, sessions = count) {
+  return Array.from({ length: count }, (_, i) => decision(from + i, { session: (from + i) % sessions }))
+}
