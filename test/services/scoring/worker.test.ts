@@ -1,0 +1,211 @@
+import pino from 'pino'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { transaction } from '../../../infra/postgres/pool.ts'
+import { createCodec } from '../../../schemas/codec.ts'
+import type { SessionScored } from '../../../schemas/events.ts'
+import { noNetwork } from '../../../services/scoring/network.ts'
+import { endSessions } from '../../../services/scoring/scheduler.ts'
+import type { SessionEvent } from '../../../services/scoring/session-state.ts'
+import { readOffset } from '../../../services/scoring/store.ts'
+import { runScoring } from '../../../services/scoring/worker.ts'
+import { createMemoryLog, type MemoryLog } from '../../support/memory-log.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { batch, handOff, metaOf, opened, startedAt, testSession } from './support/events.ts'
+import { bareChromium, desktopChrome, headlessChrome, withParts } from './support/snapshots.ts'
+
+const codec = createCodec()
+const logger = pino({ level: 'silent' })
+const topic = 'tidegate.collect.v1'
+
+let database: TestDatabase
+let log: MemoryLog
+let now = startedAt
+const clock = () => now
+let stops: (() => Promise<void>)[] = []
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+beforeEach(() => {
+  log = createMemoryLog({ now: clock })
+  now = startedAt
+})
+afterEach(async () => {
+  for (const stop of stops) await stop()
+  stops = []
+  await transaction(database.pool, (tx) => tx.query('drop schema if exists scoring cascade'))
+})
+afterAll(() => database.drop())
+
+/** What the read model would have, straight from the log. */
+const applied = { waitFor: async () => {} }
+
+async function start(some: Partial<Parameters<typeof runScoring>[0]> = {}): Promise<() => Promise<void>> {
+  const worker = await runScoring({
+    log,
+    pool: database.pool,
+    codec,
+    clock,
+    network: noNetwork,
+    applied,
+    logger,
+    ...some,
+  })
+  stops.push(worker.stop)
+  return worker.stop
+}
+
+function append(...events: SessionEvent[]) {
+  return log.append(events.map((event) => codec.toRecord(event, metaOf(event))))
+}
+
+function decisions(): SessionScored[] {
+  return log.records
+    .filter((record) => record.topic === 'tidegate.sessions.v1')
+    .map((record) => codec.fromRecord(record))
+    .flatMap((event) => (event.type === 'SessionScored' ? [event.data] : []))
+}
+
+async function decisionsOf(...events: SessionEvent[]): Promise<SessionScored[]> {
+  const before = decisions().length
+  await append(...events)
+  await log.settled()
+  return decisions().slice(before)
+}
+
+describe('scoring worker', () => {
+  it('makes a provisional decision at the first snapshot and a final one at the hand-off', async () => {
+    await start()
+    const session = testSession('one')
+    const [first] = await decisionsOf(...opened(session), batch(session))
+    expect(first).toMatchObject({
+      session_id: session.id,
+      is_provisional: true,
+      verdict: 'human',
+      phase: 'snapshot',
+    })
+    const request = handOff(session)
+    const [second] = await decisionsOf(request)
+    expect(second).toMatchObject({ event_id: request.data.decision_id, is_provisional: false })
+    expect(second?.visitor).toEqual(first?.visitor)
+  })
+
+  it('scores two sessions of one batch of records, each once', async () => {
+    await start()
+    const person = testSession('person')
+    const bot = testSession('bot', { client: headlessChrome })
+    const made = await decisionsOf(...opened(person), ...opened(bot), batch(person), batch(bot), handOff(bot))
+    expect(
+      made.map(({ session_id, verdict, is_provisional }) => [session_id, verdict, is_provisional]),
+    ).toEqual([
+      [person.id, 'human', true],
+      [bot.id, 'bot', true],
+      [bot.id, 'bot', false],
+    ])
+  })
+
+  it('links sessions by continuity and keeps look-alike containers apart', async () => {
+    await start()
+    const first = testSession('first')
+    const again = testSession('again', {
+      continuityIds: [first.continuityId],
+      continuityId: first.continuityId,
+      client: bareChromium,
+    })
+    const [one] = await decisionsOf(...opened(first), batch(first))
+    const [two] = await decisionsOf(...opened(again), batch(again))
+    expect(one?.visitor?.method).toBe('new')
+    expect(two?.visitor).toMatchObject({ id: one?.visitor?.id, method: 'continuity', basis: 'deterministic' })
+    const containers = ['a', 'b', 'c'].map((name) => testSession(name, { client: bareChromium }))
+    const made = await decisionsOf(...containers.flatMap((each) => [...opened(each), batch(each)]))
+    expect(new Set(made.map(({ visitor }) => visitor?.id)).size).toBe(3)
+  })
+
+  it('recognises a distinctive desktop without an id, even within one batch, but not across environments', async () => {
+    await start()
+    const [a, b] = [testSession('a'), testSession('b')]
+    const test = testSession('t', { environment: 'test' })
+    const made = await decisionsOf(...[a, b, test].flatMap((each) => [...opened(each), batch(each)]))
+    expect(made[1]?.visitor).toMatchObject({
+      id: made[0]?.visitor?.id,
+      method: 'fingerprint',
+      basis: 'probabilistic',
+    })
+    expect(made[2]?.visitor?.id).not.toBe(made[0]?.visitor?.id)
+    expect(made[1]?.signals_fired.map(({ signal }) => signal)).toContain('returning_visitor_fingerprint')
+  })
+
+  it('recognises a desktop after its browser was updated', async () => {
+    await start()
+    const before = testSession('before')
+    const updated = withParts(desktopChrome, { canvas: { hash: 'c-mac-2' } })
+    const after = testSession('after', { client: updated })
+    const [one] = await decisionsOf(...opened(before), batch(before))
+    const [two] = await decisionsOf(...opened(after), batch(after))
+    expect(two?.visitor).toMatchObject({ id: one?.visitor?.id, method: 'fingerprint_evolution' })
+  })
+
+  it('does nothing when records are delivered again', async () => {
+    const stop = await start()
+    const session = testSession('again')
+    await decisionsOf(...opened(session), batch(session), handOff(session))
+    await stop()
+    expect(await readOffset(database.pool, { topic, partition: 0 })).toBe(4)
+    await start()
+    await log.settled()
+    expect(decisions()).toHaveLength(2)
+  })
+
+  it('repeats the same decisions after a crash between append and commit', async () => {
+    let crash = true
+    const crashing = {
+      ...log,
+      append: async (records: Parameters<typeof log.append>[0]) => {
+        const positions = await log.append(records)
+        if (crash) throw new Error('crashed after the append')
+        return positions
+      },
+    }
+    const stop = await start({ log: crashing })
+    const session = testSession('crash')
+    await append(...opened(session), batch(session), handOff(session))
+    await log.settled()
+    expect(await readOffset(database.pool, { topic, partition: 0 })).toBe(0)
+    await stop()
+    crash = false
+    await start({ log: crashing, pool: withDecisions() })
+    await log.settled()
+    const made = decisions()
+    expect(made).toHaveLength(4)
+    expect(made.slice(2).map(({ event_id }) => event_id)).toEqual(
+      made.slice(0, 2).map(({ event_id }) => event_id),
+    )
+    expect(new Set(made.map(({ visitor }) => visitor?.id)).size).toBe(1)
+  })
+
+  it('ends an idle session once, and forgets it after its day', async () => {
+    await start()
+    const session = testSession('idle')
+    await decisionsOf(...opened(session), batch(session))
+    const scheduler = { log, pool: database.pool, codec, clock, logger }
+    now = startedAt + 29 * 60_000
+    await endSessions(scheduler)
+    await log.settled()
+    expect(decisions()).toHaveLength(1)
+    now = startedAt + 31 * 60_000
+    await Promise.all([endSessions(scheduler), endSessions(scheduler)])
+    await log.settled()
+    await endSessions(scheduler)
+    await log.settled()
+    expect(decisions()).toHaveLength(2)
+    expect(decisions()[1]).toMatchObject({ is_provisional: false, verdict: 'human' })
+    now = startedAt + 26 * 60 * 60_000
+    await endSessions(scheduler)
+    const { rows } = await database.pool.query('select count(*)::int as left from scoring.sessions')
+    expect(rows).toEqual([{ left: 0 }])
+  })
+})
+
+function withDecisions() {
+  return database.pool
+}
