@@ -5,6 +5,8 @@ import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
 import { startEmbeddedPostgres } from '../infra/local/embedded-postgres.ts'
+import { startKafkaBroker } from '../infra/local/kafka-broker.ts'
+import { openKafkaLog } from '../infra/log/kafka/log.ts'
 import type { EventLog, NewRecord } from '../infra/log/port.ts'
 import { openPostgresLog } from '../infra/log/postgres/log.ts'
 import { createPool } from '../infra/postgres/pool.ts'
@@ -115,9 +117,14 @@ if (import.meta.main) {
   const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-bench-'))
   const postgres = await startEmbeddedPostgres({ dataDir: path.join(folder, 'postgres'), logger })
   const pool = createPool({ url: postgres.url })
-  const open = () => openPostgresLog({ pool, url: postgres.url, logger })
-  console.log('postgres', await benchLog({ open }))
+  console.log(
+    'postgres',
+    await benchLog({ open: () => openPostgresLog({ pool, url: postgres.url, logger }) }),
+  )
   await pool.end()
   await postgres.stop()
   await rm(folder, { recursive: true })
+  const kafka = await startKafkaBroker({ logger })
+  console.log('kafka', await benchLog({ open: () => openKafkaLog({ brokers: [kafka.brokers], logger }) }))
+  await kafka.stop()
 }

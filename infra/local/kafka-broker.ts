@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { Kafka, logLevel } from 'kafkajs'
-import type { Logger } from 'pino'
+import { type Logger, pino } from 'pino'
+import { createKafkaClient } from '../log/kafka/client.ts'
 import { freePort } from './free-port.ts'
 import { kafkaJars } from './kafka-jars.ts'
 
@@ -24,16 +24,19 @@ export interface KafkaBrokerOptions {
   logger: Logger
   /** The data goes into a new folder in here; default: the system's temporary folder. */
   folder?: string
+  /** Default: any free port. */
+  port?: number
 }
 
 const jvm = ['-Xms128m', '-Xmx384m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Dlog4j2.level=ERROR']
 const startTimeoutMs = 60_000
 
-/** Starts a throwaway Apache Kafka: one KRaft node on free ports of 127.0.0.1. Needs Java 17 and, once, Maven. */
-export async function startKafkaBroker({ logger, folder = tmpdir() }: KafkaBrokerOptions): Promise<KafkaBroker> {
+/** Starts a throwaway Apache Kafka: one KRaft node on 127.0.0.1. Needs Java 17 and, the first time, Maven. */
+export async function startKafkaBroker(options: KafkaBrokerOptions): Promise<KafkaBroker> {
+  const { logger, folder = tmpdir(), port = await freePort() } = options
   const classPath = path.join(await kafkaJars(), '*')
   const dataDir = await mkdtemp(path.join(folder, 'tidegate-kafka-'))
-  const [port, controllerPort] = await Promise.all([freePort(), freePort()])
+  const controllerPort = await freePort()
   const config = path.join(dataDir, 'server.properties')
   await writeFile(config, properties({ port, controllerPort, dataDir }))
   const java = [...jvm, '-cp', classPath]
@@ -65,14 +68,15 @@ async function becomesReady(broker: ChildProcess, brokers: string): Promise<void
   const end = performance.now() + startTimeoutMs
   while (!(await answers(brokers))) {
     if (broker.exitCode !== null) throw new Error(`Kafka did not start:\n${printed}`)
-    if (performance.now() > end) throw new Error(`Kafka did not answer within ${startTimeoutMs} ms:\n${printed}`)
+    if (performance.now() > end)
+      throw new Error(`Kafka did not answer within ${startTimeoutMs} ms:\n${printed}`)
     await delay(100)
   }
 }
 
 async function answers(brokers: string): Promise<boolean> {
-  const kafka = new Kafka({ brokers: [brokers], logLevel: logLevel.NOTHING, retry: { retries: 0 } })
-  const admin = kafka.admin()
+  const logger = pino({ level: 'silent' })
+  const admin = createKafkaClient({ brokers: [brokers], logger, retries: 0 }).admin()
   try {
     await admin.connect()
     return (await admin.describeCluster()).brokers.length > 0

@@ -11,7 +11,11 @@ const oldestJava = 17
 
 /** Whether a Kafka broker can be run from jars here: Java 17 or newer, and the jars there or Maven to get them. */
 export async function canRunKafkaJars(): Promise<boolean> {
-  const [java, jars, maven] = await Promise.all([javaVersion(), jarsFolder().then(exists), works('mvn', '-v')])
+  const [java, jars, maven] = await Promise.all([
+    javaVersion(),
+    jarsFolder().then(exists),
+    works('mvn', '-v'),
+  ])
   return java >= oldestJava && (jars || maven)
 }
 
@@ -29,7 +33,10 @@ export async function kafkaJars(): Promise<string> {
 }
 
 async function jarsFolder(): Promise<string> {
-  const digest = createHash('sha256').update(await readFile(pom)).digest('hex').slice(0, 12)
+  const digest = createHash('sha256')
+    .update(await readFile(pom))
+    .digest('hex')
+    .slice(0, 12)
   return path.join(root, '.cache/kafka-lib', digest)
 }
 

@@ -8,7 +8,7 @@ export interface GroupCommitOptions {
   /** Makes the records durable; their offsets in order. Called for one batch at a time. */
   write: (records: PlacedRecord[]) => Promise<Position[]>
   maxRecords: number
-  /** Of values; one append larger than this still goes out, alone. */
+  /** Of values; a larger append is written in several batches, one after the other. */
   maxBytes: number
 }
 
@@ -54,13 +54,18 @@ export function createGroupCommit({ write, maxRecords, maxBytes }: GroupCommitOp
     return batch
   }
 
+  function enqueue(records: PlacedRecord[]): Promise<Position[]> {
+    const bytes = records.reduce((sum, record) => sum + record.value.length, 0)
+    return new Promise((resolve, reject) => {
+      waiting.push({ records, bytes, resolve, reject })
+      draining ??= drain()
+    })
+  }
+
   return {
-    append(records: PlacedRecord[]): Promise<Position[]> {
-      const bytes = records.reduce((sum, record) => sum + record.value.length, 0)
-      return new Promise((resolve, reject) => {
-        waiting.push({ records, bytes, resolve, reject })
-        draining ??= drain()
-      })
+    async append(records: PlacedRecord[]): Promise<Position[]> {
+      const pieces = split(records, { maxRecords, maxBytes })
+      return (await Promise.all(pieces.map(enqueue))).flat()
     },
     /** Resolves when everything appended so far is settled. */
     idle: async () => draining,
@@ -73,4 +78,20 @@ function settle(batch: Waiting[], positions: Position[]): void {
     append.resolve(positions.slice(at, at + append.records.length))
     at += append.records.length
   }
+}
+
+/** Pieces within the limits, in order; a record that is too large by itself is a piece of its own. */
+function split(records: PlacedRecord[], limits: { maxRecords: number; maxBytes: number }): PlacedRecord[][] {
+  const pieces: PlacedRecord[][] = []
+  let bytes = 0
+  for (const record of records) {
+    const piece = pieces.at(-1)
+    bytes += record.value.length
+    if (piece && piece.length < limits.maxRecords && bytes <= limits.maxBytes) piece.push(record)
+    else {
+      pieces.push([record])
+      bytes = record.value.length
+    }
+  }
+  return pieces
 }

@@ -1,6 +1,11 @@
+import { randomBytes } from 'node:crypto'
 import { pino } from 'pino'
+import { inject } from 'vitest'
+import { createKafkaClient } from '../../infra/log/kafka/client.ts'
+import { openKafkaLog } from '../../infra/log/kafka/log.ts'
 import type { EventLog } from '../../infra/log/port.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
+import { kafkaIsUp } from './kafka.ts'
 import { createTestDatabase, type TestDatabase } from './postgres.ts'
 
 export interface TestLog {
@@ -13,9 +18,10 @@ export interface TestLog {
 
 const logger = pino({ level: 'silent' })
 
-/** The adapters to test, each with storage of its own. */
+/** The adapters to test, each with storage of its own; Kafka is missing where there is none. */
 export function openTestLogs(): TestLog[] {
-  return [postgresTestLog()]
+  const brokers = inject('kafkaBrokers')
+  return brokers === null ? [postgresTestLog()] : [postgresTestLog(), kafkaTestLog(brokers)]
 }
 
 function postgresTestLog(): TestLog {
@@ -31,9 +37,40 @@ function postgresTestLog(): TestLog {
       return log
     },
     async cleanup() {
-      await Promise.all(opened.splice(0).map((log) => log.close()))
+      await closeAll(opened)
       await (await database)?.drop()
       database = undefined
     },
   }
+}
+
+function kafkaTestLog(addresses: string): TestLog {
+  const opened: EventLog[] = []
+  const topicPrefix = `test-${randomBytes(6).toString('hex')}.`
+  const brokers = addresses.split(',')
+  return {
+    name: 'kafka',
+    async open() {
+      await kafkaIsUp(addresses)
+      const log = await openKafkaLog({ brokers, topicPrefix, logger })
+      opened.push(log)
+      return log
+    },
+    async cleanup() {
+      await closeAll(opened)
+      await deleteTopics(brokers, topicPrefix)
+    },
+  }
+}
+
+async function closeAll(logs: EventLog[]): Promise<void> {
+  await Promise.all(logs.splice(0).map((log) => log.close()))
+}
+
+async function deleteTopics(brokers: string[], prefix: string): Promise<void> {
+  const admin = createKafkaClient({ brokers, logger }).admin()
+  await admin.connect()
+  const topics = (await admin.listTopics()).filter((topic) => topic.startsWith(prefix))
+  if (topics.length > 0) await admin.deleteTopics({ topics })
+  await admin.disconnect()
 }

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { pino } from 'pino'
 import type { TestProject } from 'vitest/node'
 import { startEmbeddedPostgres } from '../../infra/local/embedded-postgres.ts'
+import { findKafka, kafkaIsUp } from './kafka.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -14,18 +15,27 @@ declare module 'vitest' {
   }
 }
 
-const logger = pino({ level: 'warn' })
-
 /** Starts what the whole test run shares; vitest calls the function it returns when the run is over. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(path.join(tmpdir(), `tidegate-test-${process.pid}-`))
   // PostgreSQL may run as another user, who must be able to enter.
   await chmod(folder, 0o755)
-  const postgres = await startEmbeddedPostgres({ dataDir: path.join(folder, 'postgres'), logger })
+  const logger = pino({ level: 'warn' })
+  const [postgres, kafka] = await Promise.all([
+    startEmbeddedPostgres({ dataDir: path.join(folder, 'postgres'), logger }),
+    findKafka(),
+  ])
   project.provide('postgresUrl', postgres.url)
-  project.provide('kafkaBrokers', null)
+  project.provide('kafkaBrokers', kafka?.brokers ?? null)
+  if (kafka && usesKafkaFromTheStart()) await kafkaIsUp(kafka.brokers)
   return async () => {
-    await postgres.stop()
+    await Promise.all([postgres.stop(), kafka?.stop()])
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+/** End-to-end tests start servers that expect a broker; others wait in openTestLogs while it starts. */
+function usesKafkaFromTheStart(): boolean {
+  const filters = process.argv.slice(2).filter((word) => !word.startsWith('-') && word !== 'run')
+  return filters.length === 0 || filters.some((word) => /e2e|faults|contract/.test(word))
 }

@@ -1,0 +1,117 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs'
+import { backoffMs } from '../backoff.ts'
+import { type ConsumeOptions, type LogConsumer, LogUnavailable } from '../port.ts'
+import { createCommits } from './commits.ts'
+import { createBatchHandler } from './handle-batch.ts'
+import { within } from './renewable.ts'
+import { createStarts } from './starts.ts'
+
+export interface ConsumerDeps {
+  kafka: Kafka
+  prefix: string
+}
+
+const stopTimeoutMs = 5000
+
+/** Starts a member of a consumer group. Rejects with LogUnavailable if it cannot connect now. */
+export async function startConsumer(deps: ConsumerDeps, options: ConsumeOptions): Promise<LogConsumer> {
+  let stopping = false
+  let failures = 0
+  let current = await launch(deps, options, relaunch).catch((cause) => {
+    throw new LogUnavailable('the consumer could not connect', { cause })
+  })
+
+  /** kafkajs gives up for good after errors that it holds to be final. */
+  async function relaunch(): Promise<void> {
+    while (!stopping) {
+      failures += 1
+      await delay(backoffMs(failures), undefined, { ref: false })
+      try {
+        const next = await launch(deps, options, relaunch)
+        if (stopping) await next.stop()
+        current = next
+        failures = 0
+        return
+      } catch (error) {
+        options.onError?.(error)
+      }
+    }
+  }
+
+  return {
+    async stop() {
+      stopping = true
+      await current.stop()
+    },
+  }
+}
+
+async function launch(
+  { kafka, prefix }: ConsumerDeps,
+  options: ConsumeOptions,
+  onDead: () => void,
+): Promise<LogConsumer> {
+  const state = { stopping: false }
+  const consumer = createConsumer(kafka, prefix + options.group)
+  const onError = (error: unknown) => options.onError?.(error)
+  const callersName = (topic: string) => topic.slice(prefix.length)
+  const commits = createCommits(consumer, onError)
+  const starts = createStarts({ consumer, callersName, options })
+  const isStopping = () => state.stopping
+  const handle = createBatchHandler({ consumer, commits, starts, callersName, options, isStopping })
+  const running = new Set<Promise<void>>()
+
+  consumer.on(consumer.events.REBALANCING, () => commits.flush())
+  consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+    commits.clear()
+    starts.assigned(payload.memberAssignment)
+  })
+  consumer.on(consumer.events.CRASH, ({ payload }) => {
+    onError(payload.error)
+    if (!payload.restart && !state.stopping) onDead()
+  })
+
+  async function eachBatch(payload: EachBatchPayload): Promise<void> {
+    const work = handle(payload)
+    running.add(work)
+    await work.finally(() => running.delete(work))
+  }
+
+  try {
+    await consumer.connect()
+    await consumer.subscribe({ topics: options.topics.map((topic) => prefix + topic), fromBeginning: true })
+  } catch (error) {
+    await consumer.disconnect().catch(() => {})
+    throw error
+  }
+  await consumer.run({
+    autoCommit: false,
+    eachBatchAutoResolve: false,
+    partitionsConsumedConcurrently: options.partitionsConcurrently ?? 3,
+    eachBatch,
+  })
+  return {
+    async stop() {
+      state.stopping = true
+      starts.stop()
+      await Promise.allSettled(running)
+      await within(commits.flush(), stopTimeoutMs).catch(onError)
+      await within(consumer.disconnect(), stopTimeoutMs).catch(onError)
+    },
+  }
+}
+
+function createConsumer(kafka: Kafka, groupId: string): Consumer {
+  return kafka.consumer({
+    groupId,
+    // A killed member's partitions go to the others after this long.
+    sessionTimeout: 8000,
+    heartbeatInterval: 2000,
+    minBytes: 1,
+    // With several brokers a broker without news holds up the others' for this long.
+    maxWaitTimeInMs: 250,
+    allowAutoTopicCreation: false,
+    retry: { restartOnFailure: async () => true },
+  })
+}

@@ -1,0 +1,146 @@
+import { type Admin, Partitioners, type Producer } from 'kafkajs'
+import type { Logger } from 'pino'
+import { createGroupCommit, type PlacedRecord } from '../group-commit.ts'
+import { partitionOfKey } from '../partition.ts'
+import type { EventLog, LogConsumer, NewRecord, Topic, TopicSpec } from '../port.ts'
+import { createKafkaClient } from './client.ts'
+import { startConsumer } from './consumer.ts'
+import { createRenewable, type Renewable } from './renewable.ts'
+import { writeBatch } from './write.ts'
+
+export interface KafkaLogOptions {
+  /** host:port of some of the cluster's brokers. */
+  brokers: string[]
+  /** Put before the names of topics and groups, so that several installations can share a cluster. */
+  topicPrefix?: string
+  logger: Logger
+  clientId?: string
+}
+
+const timeoutMs = 5000
+/** Of one request for all its partitions; topics are created to take a batch of this size. */
+const maxBatchBytes = 2 * 1024 * 1024
+const maxMessageBytes = 2 * maxBatchBytes
+
+/** The event log on Apache Kafka: acks from all in-sync replicas, an idempotent producer, one batch at a time. */
+export async function openKafkaLog(options: KafkaLogOptions): Promise<EventLog> {
+  const prefix = options.topicPrefix ?? ''
+  const producer = openProducer(options)
+  const admin = openAdmin(options)
+  const topics = createTopics(admin, prefix)
+  const consumers = new Set<LogConsumer>()
+  const commit = createGroupCommit({
+    write: (records) => producer.use((connected) => writeBatch(connected, prefix, records)),
+    maxRecords: 5000,
+    maxBytes: maxBatchBytes,
+  })
+
+  return {
+    async append(records) {
+      // No await where all topics are known: appends made one after the other must keep their order.
+      for (const { topic } of records) if (!topics.known(topic)) await topics.find(topic)
+      return commit.append(records.map((record) => place(record, topics.known(record.topic))))
+    },
+
+    async consume(consumeOptions) {
+      await Promise.all(consumeOptions.topics.map(topics.find))
+      const kafka = createKafkaClient(options)
+      const consumer = await startConsumer({ kafka, prefix }, consumeOptions)
+      const registered = {
+        async stop() {
+          consumers.delete(registered)
+          await consumer.stop()
+        },
+      }
+      consumers.add(registered)
+      return registered
+    },
+
+    async endPositions(topic) {
+      const ends = await admin.use((connected) => connected.fetchTopicOffsets(prefix + topic))
+      const positions = ends.map(({ partition, high }) => ({ topic, partition, offset: Number(high) }))
+      return positions.sort((a, b) => a.partition - b.partition)
+    },
+
+    partitionOf: async (topic, key) => partitionOfKey(key, await topics.find(topic)),
+    ensureTopics: (specs) => topics.ensure(specs),
+
+    async check() {
+      await admin.use((connected) => connected.describeCluster())
+    },
+
+    async close() {
+      await Promise.all([...consumers].map((consumer) => consumer.stop()))
+      await commit.idle()
+      await Promise.all([producer.close(), admin.close()])
+    },
+  }
+}
+
+const place = (record: NewRecord, partitions = 1): PlacedRecord => ({
+  ...record,
+  partition: partitionOfKey(record.key, partitions),
+})
+
+function openProducer(options: KafkaLogOptions): Renewable<Producer> {
+  const kafka = createKafkaClient({ ...options, requestTimeout: 4500, retries: 3 })
+  return createRenewable({
+    timeoutMs,
+    async open() {
+      const producer = kafka.producer({
+        idempotent: true,
+        allowAutoTopicCreation: false,
+        createPartitioner: Partitioners.DefaultPartitioner,
+      })
+      await producer.connect()
+      return producer
+    },
+    close: (producer) => producer.disconnect(),
+  })
+}
+
+function openAdmin(options: KafkaLogOptions): Renewable<Admin> {
+  const kafka = createKafkaClient({ ...options, requestTimeout: 4500, retries: 3 })
+  return createRenewable({
+    timeoutMs,
+    async open() {
+      const admin = kafka.admin()
+      await admin.connect()
+      return admin
+    },
+    close: (admin) => admin.disconnect(),
+  })
+}
+
+/** Numbers of partitions by topic. */
+function createTopics(admin: Renewable<Admin>, prefix: string) {
+  const partitions = new Map<Topic, number>()
+
+  async function find(topic: Topic): Promise<number> {
+    const known = partitions.get(topic)
+    if (known !== undefined) return known
+    const { topics } = await admin.use((connected) =>
+      connected.fetchTopicMetadata({ topics: [prefix + topic] }),
+    )
+    const count = topics[0]?.partitions.length ?? 0
+    if (count === 0) throw new Error(`topic ${topic} does not exist`)
+    partitions.set(topic, count)
+    return count
+  }
+
+  /** A topic that exists is left as it is: its settings are the operator's. */
+  async function ensure(specs: TopicSpec[]): Promise<void> {
+    const topics = specs.map(({ topic, partitions: numPartitions, retentionMs }) => ({
+      topic: prefix + topic,
+      numPartitions,
+      configEntries: [
+        { name: 'retention.ms', value: String(retentionMs ?? -1) },
+        { name: 'max.message.bytes', value: String(maxMessageBytes) },
+      ],
+    }))
+    await admin.use((connected) => connected.createTopics({ topics, waitForLeaders: true }))
+    await Promise.all(specs.map(({ topic }) => find(topic)))
+  }
+
+  return { find, ensure, known: (topic: Topic) => partitions.get(topic) }
+}
