@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 export const base32Alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 
@@ -17,12 +17,14 @@ export type KeyId = Id<'key'>
 
 /** 16 bytes as 26 characters of lower-case Crockford base32 (no i, l, o, u), most significant bit first. */
 export function base32(bytes: Uint8Array): string {
-  let value = 0n
-  for (const byte of bytes.subarray(0, 16)) value = (value << 8n) | BigInt(byte)
   let text = ''
-  for (let i = 0; i < 26; i++) {
-    text = base32Alphabet[Number(value & 31n)] + text
-    value >>= 5n
+  let pending = 0
+  // 26 characters hold 130 bits: the first has two zero bits in front.
+  let bits = 2
+  for (let i = 0; i < 16; i++) {
+    pending = (pending << 8) | (bytes[i] ?? 0)
+    for (bits += 8; bits >= 5; bits -= 5) text += base32Alphabet[(pending >>> (bits - 5)) & 31]
+    pending &= (1 << bits) - 1
   }
   return text
 }
@@ -36,7 +38,7 @@ export function timeOrderedId<P extends string>(prefix: P, now: number, random: 
 
 /** The id that follows from `parts`: a retry of the same step makes the same id. */
 export function derivedId<P extends string>(prefix: P, ...parts: string[]): Id<P> {
-  return `${prefix}_${base32(createHash('sha256').update(parts.join('\0')).digest())}`
+  return `${prefix}_${base32(hash('sha256', parts.join('\0'), 'buffer'))}`
 }
 
 /** `req_` and 32 hex digits. */

@@ -1,5 +1,4 @@
 import type { FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
-import { parseApiKey } from '../crypto/api-keys.ts'
 import type { Clock } from '../ids.ts'
 import { ApiError } from './errors.ts'
 import { createKeyCache, type KeyCacheOptions } from './key-cache.ts'
@@ -41,8 +40,7 @@ export function createAuth({ cacheMs = 15_000, ...options }: AuthOptions) {
   const find = createKeyCache({ ...options, cacheMs })
 
   async function verify(request: FastifyRequest): Promise<Principal> {
-    const key = bearerOf(request)
-    const record = parseApiKey(key) && (await find(key))
+    const record = await find(bearerOf(request))
     const principal = usable(record, options.clock)
     request.principal = principal
     return principal

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { lookupHashes } from '../crypto/api-keys.ts'
+import { lookupHashes, parseApiKey } from '../crypto/api-keys.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { Clock } from '../ids.ts'
 import type { KeyRecord } from './principal.ts'
@@ -41,6 +41,8 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs }: KeyCacheOpt
     const entry = known.get(id)
     if (entry && clock() < entry.expiresAt) return entry.record
     known.delete(id)
+    // What is not even a key, by its form and checksum, costs no look-up.
+    if (!parseApiKey(key)) return undefined
     const shared = running.get(id) ?? lookUp(key, id).finally(() => running.delete(id))
     running.set(id, shared)
     return shared

@@ -2,8 +2,8 @@ import { createDecipheriv, createHmac, hash } from 'node:crypto'
 import type { BodyKind } from '../../infra/collect-protocol/constants.ts'
 import { decodeFrame, type Frame } from '../../infra/collect-protocol/frame.ts'
 import { ApiError, invalidField } from '../../infra/http/errors.ts'
-import type { AcceptedBody, DocumentState } from './documents.ts'
-import { issueNonce, maxSeq, readNonce } from './nonce.ts'
+import { type AcceptedBody, type DocumentState, handOutNonce, sequenceOf } from './documents.ts'
+import { maxSeq } from './nonce.ts'
 
 export interface IncomingBody {
   kind: BodyKind
@@ -97,7 +97,7 @@ function readFrame(body: Buffer): Frame {
 
 function checkSequence(state: DocumentState, { nonce }: Frame, { claimedSeq }: IncomingBody): number {
   const bytes = Buffer.from(nonce.buffer, nonce.byteOffset, nonce.byteLength)
-  const seq = readNonce({ key: state.nonceKey, documentId: state.documentId }, bytes)
+  const seq = sequenceOf(state, bytes)
   if (seq === undefined) throw sessionReset()
   if (claimedSeq !== undefined && claimedSeq !== seq) throw sequenceMismatch(seq, claimedSeq)
   return seq
@@ -132,10 +132,9 @@ function decrypt(state: DocumentState, frame: Frame, { kind, seq }: { kind: Body
   }
 }
 
-/** The nonce for the body after `seq`. */
+/** The nonce for the body after this one. */
 export function nextNonce(state: DocumentState, { seq, receivedAt }: OpenedBody): string {
-  const scope = { key: state.nonceKey, documentId: state.documentId }
-  return issueNonce(scope, { seq: Math.min(seq + 1, maxSeq), now: receivedAt })
+  return handOutNonce(state, { seq: Math.min(seq + 1, maxSeq), now: receivedAt })
 }
 
 /** HMAC over a response text, by the document's server-to-client key, base64url. */

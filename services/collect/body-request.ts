@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyRequest, preParsingHookHandler } from 'fastify'
 import { type BodyKind, headerNames } from '../../infra/collect-protocol/constants.ts'
 import { unsupportedContentType } from '../../infra/http/error-response.ts'
 import { type ApiError, invalidField } from '../../infra/http/errors.ts'
@@ -19,11 +19,10 @@ export interface BodyParams {
 export type BodyRequest = FastifyRequest<{ Params: BodyParams }>
 
 /** preParsing: 415 for any other content type, before a byte of the body is read. */
-export async function requireBinary(request: FastifyRequest): Promise<void> {
+export const requireBinary: preParsingHookHandler = (request, _reply, _payload, done) => {
   const type = request.headers['content-type'] ?? ''
-  if (type !== binaryType && type.split(';', 1)[0]?.trim().toLowerCase() !== binaryType) {
-    throw unsupportedContentType(binaryType)
-  }
+  const binary = type === binaryType || type.split(';', 1)[0]?.trim().toLowerCase() === binaryType
+  done(binary ? null : unsupportedContentType(binaryType))
 }
 
 const clientKeyPattern = /^[A-Za-z0-9_-]{43}$/

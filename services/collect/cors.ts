@@ -7,13 +7,15 @@ const maxAgeSeconds = '7200'
 const originErrors: ErrorCode[] = ['auth.origin_not_allowed', 'auth.native_key_not_allowed']
 
 /** onRequest: lets the page that asks read the answer, errors included, and send the continuity cookie. */
-export async function answerOrigin(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+export function answerOrigin(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
   reply.header('vary', 'Origin')
   const { origin } = request.headers
-  if (!origin) return
-  reply.header('access-control-allow-origin', origin)
-  reply.header('access-control-allow-credentials', 'true')
-  reply.header('access-control-expose-headers', exposeHeaders)
+  if (origin) {
+    reply.header('access-control-allow-origin', origin)
+    reply.header('access-control-allow-credentials', 'true')
+    reply.header('access-control-expose-headers', exposeHeaders)
+  }
+  done()
 }
 
 /** onError: takes the permission back where the key does not allow the origin. */

@@ -5,6 +5,7 @@ import { associatedData } from '../../infra/collect-protocol/constants.ts'
 import type { Keyring, MasterKey } from '../../infra/crypto/keyring.ts'
 import { ApiError } from '../../infra/http/errors.ts'
 import { agreeDocumentKeys, type DocumentKeys, sessionKeyPair } from './keys.ts'
+import { issueNonce, readNonce } from './nonce.ts'
 import { type DocumentFacts, type DocumentScope, openDocumentId, sessionLifetimeMs } from './sealed-ids.ts'
 
 /** A body that was taken, for telling a repeat from a replay. */
@@ -19,7 +20,7 @@ export interface AcceptedBody {
   answerAgain: (() => Promise<string>) | undefined
 }
 
-/** What a node knows about a document while it is in use; everything but `last` follows from its id. */
+/** What a node knows about a document while it is in use; everything but `last` and `issued` follows from its id. */
 export interface DocumentState {
   scope: DocumentScope
   documentId: string
@@ -31,6 +32,8 @@ export interface DocumentState {
   /** Associated data up to the sequence number. */
   aad: Record<BodyKind, string>
   last: AcceptedBody | undefined
+  /** The nonce handed out last: when it comes back, its MAC need not be made once more. */
+  issued: { nonce: Buffer; seq: number } | undefined
 }
 
 export type DocumentCache = LRUCache<string, DocumentState>
@@ -62,6 +65,7 @@ export function createDocumentState(source: DocumentSource): DocumentState | und
     nonceKey: master.secretKey('collect-nonce'),
     aad: { batches: prefix('batches'), results: prefix('results') },
     last: undefined,
+    issued: undefined,
   }
 }
 
@@ -98,4 +102,17 @@ function sameScope(one: DocumentScope, other: DocumentScope): boolean {
     one.organizationId === other.organizationId &&
     one.environment === other.environment
   )
+}
+
+/** A new nonce for the body with this sequence number, base64url. */
+export function handOutNonce(state: DocumentState, { seq, now }: { seq: number; now: number }): string {
+  const nonce = issueNonce({ key: state.nonceKey, documentId: state.documentId }, { seq, now })
+  state.issued = { nonce, seq }
+  return nonce.toString('base64url')
+}
+
+/** The sequence number that a nonce of the document is for; undefined for a nonce that we did not issue. */
+export function sequenceOf(state: DocumentState, nonce: Buffer): number | undefined {
+  if (state.issued?.nonce.equals(nonce)) return state.issued.seq
+  return readNonce({ key: state.nonceKey, documentId: state.documentId }, nonce)
 }

@@ -19,12 +19,12 @@ export interface NonceScope {
 export function issueNonce(
   { key, documentId }: NonceScope,
   { seq, now }: { seq: number; now: number },
-): string {
+): Buffer {
   const nonce = Buffer.allocUnsafe(nonceBytes)
   nonce.writeUInt32BE(seq, 0)
   nonce.writeUIntBE(now, seqBytes, 6)
   mac(key, documentId, nonce).copy(nonce, claimBytes, 0, macBytes)
-  return nonce.toString('base64url')
+  return nonce
 }
 
 /** The sequence number that a nonce of this document is for; undefined for a nonce that we did not issue. */

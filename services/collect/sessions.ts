@@ -7,9 +7,8 @@ import { checkPlatform } from './access.ts'
 import { type Challenges, canvasChallengeOf, challengesOf } from './challenges.ts'
 import { readContinuityCookie } from './cookie.ts'
 import type { CollectDeps } from './deps.ts'
-import { createDocumentState, type DocumentCache, type DocumentState } from './documents.ts'
+import { createDocumentState, type DocumentCache, type DocumentState, handOutNonce } from './documents.ts'
 import { sessionKeyPair } from './keys.ts'
-import { issueNonce } from './nonce.ts'
 import type { OpenBody } from './open-body.ts'
 import { documentOpened, sessionOpened } from './opened-events.ts'
 import {
@@ -118,7 +117,6 @@ function answerOf(
   options: { session: OpeningSession; challenges: Challenges; deps: CollectDeps; now: number },
 ): OpenResponse {
   const { session, challenges, deps, now } = options
-  const nonceScope = { key: state.nonceKey, documentId: state.documentId }
   return {
     sessionId: session.sessionId,
     documentId: state.documentId,
@@ -128,7 +126,7 @@ function answerOf(
     resumed: session.resumed,
     challenge: challenges.challenge,
     serverPublicKey: sessionKeyPair(state.master, session.sessionId).publicKey,
-    nonce: issueNonce(nonceScope, { seq: 1, now }),
+    nonce: handOutNonce(state, { seq: 1, now }),
     timingNonce: challenges.timingNonce,
     canvasChallenge: canvasChallengeOf(challenges.canvasSeed),
   }
