@@ -36,6 +36,7 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
   const writer = openWriter({ url, schema, onWritten: wakeUps.appended })
   const consumers = new Set<LogConsumer>()
   const retention = startRetention(options, schema)
+  let closing: Promise<void> | undefined
 
   return {
     async append(records) {
@@ -82,12 +83,17 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
       if (rows[0]?.read_only) throw new LogUnavailable('the log is read-only')
     },
 
-    async close() {
-      clearInterval(retention)
-      await Promise.all([...consumers].map((consumer) => consumer.stop()))
-      await writer.close()
-      await wakeUps.close()
+    close: () => {
+      closing ??= close()
+      return closing
     },
+  }
+
+  async function close(): Promise<void> {
+    clearInterval(retention)
+    await Promise.all([...consumers].map((consumer) => consumer.stop()))
+    await writer.close()
+    await wakeUps.close()
   }
 }
 

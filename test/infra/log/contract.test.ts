@@ -1,0 +1,398 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type {
+  Batch,
+  ConsumeOptions,
+  EventLog,
+  LogConsumer,
+  LogRecord,
+  NewRecord,
+} from '../../../infra/log/port.ts'
+import { eventually } from '../../support/eventually.ts'
+import { openTestLogs } from '../../support/logs.ts'
+
+const partitions = 4
+const unique = (name: string) => `${name}-${randomBytes(4).toString('hex')}`
+
+const record = (topic: string, key: string, value: string): NewRecord => ({
+  topic,
+  key,
+  value: Buffer.from(value),
+  headers: { event_type: 'Tested', note: `ä"\\ ${value}` },
+})
+
+/** What a consumer got, in the order it got it. */
+function collector() {
+  const records: LogRecord[] = []
+  const handleBatch = async (batch: Batch) => {
+    records.push(...batch.records)
+    return undefined
+  }
+  return {
+    records,
+    handleBatch,
+    values: () => records.map((r) => r.value.toString()),
+    of: (key: string) => records.filter((r) => r.key === key).map((r) => r.value.toString()),
+  }
+}
+
+for (const testLog of openTestLogs()) {
+  describe(`the ${testLog.name} log`, { timeout: 60_000 }, () => {
+    let log: EventLog
+    beforeAll(async () => {
+      log = await testLog.open()
+    })
+    afterAll(() => testLog.cleanup())
+
+    async function newTopic(): Promise<string> {
+      const topic = unique('topic')
+      await log.ensureTopics([{ topic, partitions }])
+      return topic
+    }
+
+    /** Consumes for the duration of `work`. */
+    async function consuming(
+      options: ConsumeOptions,
+      work: (consumer: LogConsumer) => Promise<void>,
+      on = log,
+    ) {
+      const consumer = await on.consume(options)
+      try {
+        await work(consumer)
+      } finally {
+        await consumer.stop()
+      }
+    }
+
+    const appendAll = (topic: string, key: string, values: string[]) =>
+      log.append(values.map((value) => record(topic, key, value)))
+
+    test('gives back what was appended, with its position, and counts the offsets up', async () => {
+      const topic = await newTopic()
+      const before = Date.now()
+      const positions = await appendAll(topic, 'a', ['1', '2', '3'])
+      const partition = await log.partitionOf(topic, 'a')
+      expect(positions).toEqual([0, 1, 2].map((offset) => ({ topic, partition, offset })))
+      const got = collector()
+      await consuming({ group: unique('group'), topics: [topic], ...got }, () =>
+        eventually(() => expect(got.values()).toEqual(['1', '2', '3'])),
+      )
+      expect(got.records[0]).toEqual({
+        ...record(topic, 'a', '1'),
+        partition,
+        offset: 0,
+        timestamp: expect.any(Number),
+      })
+      expect(Math.abs((got.records[0]?.timestamp ?? 0) - before)).toBeLessThan(60_000)
+    })
+
+    test('appends to several topics and keys at once and answers in the order asked', async () => {
+      const [one, two] = [await newTopic(), await newTopic()]
+      const keys = ['a', 'b', 'c', 'd', 'e', 'f']
+      const records = keys.flatMap((key) => [record(one, key, `1${key}`), record(two, key, `2${key}`)])
+      const positions = await log.append(records)
+      expect(positions.map((p) => p.topic)).toEqual(records.map((r) => r.topic))
+      for (const [i, position] of positions.entries()) {
+        expect(position.partition).toBe(await log.partitionOf(position.topic, records[i]?.key ?? ''))
+      }
+    })
+
+    test('end positions are the next offsets of all partitions', async () => {
+      const topic = await newTopic()
+      const [position] = await appendAll(topic, 'a', ['1'])
+      const ends = await log.endPositions(topic)
+      expect(ends.map((end) => end.partition)).toEqual([0, 1, 2, 3])
+      expect(ends.map((end) => end.offset)).toEqual(
+        [0, 1, 2, 3].map((p) => (p === position?.partition ? 1 : 0)),
+      )
+    })
+
+    test('a topic keeps its partitions when it is asked for again', async () => {
+      const topic = await newTopic()
+      await log.ensureTopics([{ topic, partitions: 9 }])
+      expect(await log.endPositions(topic)).toHaveLength(partitions)
+    })
+
+    test('10,000 concurrent appends are there once each, in order of their key', async () => {
+      const topic = await newTopic()
+      const keys = Array.from({ length: 50 }, (_, i) => `key-${i}`)
+      const appends = Array.from({ length: 10_000 }, (_, i) =>
+        log.append([record(topic, keys[i % keys.length] ?? '', String(i))]),
+      )
+      const positions = (await Promise.all(appends)).flat()
+      expect(new Set(positions.map((p) => `${p.partition} ${p.offset}`)).size).toBe(10_000)
+      const got = collector()
+      await consuming({ group: unique('group'), topics: [topic], ...got }, () =>
+        eventually(() => expect(got.records.length).toBeGreaterThanOrEqual(10_000), { timeoutMs: 30_000 }),
+      )
+      for (const [i, key] of keys.entries()) {
+        expect(got.of(key)).toEqual(Array.from({ length: 200 }, (_, n) => String(n * 50 + i)))
+      }
+    })
+
+    test('a large append arrives whole', async () => {
+      const topic = await newTopic()
+      const value = randomBytes(900_000)
+      const records = ['a', 'a', 'a', 'a', 'a'].map((key) => ({ topic, key, value, headers: {} }))
+      const positions = await log.append(records)
+      expect(positions.map((p) => p.offset)).toEqual([0, 1, 2, 3, 4])
+      const got = collector()
+      await consuming({ group: unique('group'), topics: [topic], ...got }, () =>
+        eventually(() => expect(got.records).toHaveLength(5)),
+      )
+      expect(got.records.every((r) => r.value.equals(value))).toBe(true)
+    })
+
+    test('what was appended is there after closing and opening again', async () => {
+      const topic = await newTopic()
+      const other = await testLog.open()
+      await other.append([record(topic, 'a', 'kept')])
+      await other.close()
+      const reopened = await testLog.open()
+      const got = collector()
+      await consuming(
+        { group: unique('group'), topics: [topic], ...got },
+        () => eventually(() => expect(got.values()).toEqual(['kept'])),
+        reopened,
+      )
+      await reopened.close()
+    })
+
+    test('a group goes on where it stopped, another group starts at the beginning', async () => {
+      const topic = await newTopic()
+      const group = unique('group')
+      await appendAll(topic, 'a', ['1', '2'])
+      const first = collector()
+      await consuming({ group, topics: [topic], ...first }, () =>
+        eventually(() => expect(first.values()).toEqual(['1', '2'])),
+      )
+      await appendAll(topic, 'a', ['3'])
+      const second = collector()
+      await consuming({ group, topics: [topic], ...second }, () =>
+        eventually(() => expect(second.values()).toEqual(['3'])),
+      )
+      const other = collector()
+      await consuming({ group: unique('group'), topics: [topic], ...other }, () =>
+        eventually(() => expect(other.values()).toEqual(['1', '2', '3'])),
+      )
+    })
+
+    test('a batch whose handler throws is delivered again and nothing after it first', async () => {
+      const topic = await newTopic()
+      await appendAll(topic, 'a', ['1', '2', '3', '4'])
+      const delivered: string[][] = []
+      const errors: unknown[] = []
+      const options: ConsumeOptions = {
+        group: unique('group'),
+        topics: [topic],
+        maxRecords: 2,
+        onError: (error, position) => errors.push([String(error), position?.offset]),
+        async handleBatch({ records }) {
+          delivered.push(records.map((r) => r.value.toString()))
+          if (delivered.length <= 2) throw new Error('no')
+          return undefined
+        },
+      }
+      await consuming(options, () => eventually(() => expect(delivered.flat()).toContain('4')))
+      expect(delivered).toEqual([
+        ['1', '2'],
+        ['1', '2'],
+        ['1', '2'],
+        ['3', '4'],
+      ])
+      expect(errors).toEqual([
+        ['Error: no', 0],
+        ['Error: no', 0],
+      ])
+    })
+
+    test('a partition that fails does not hold up the others', async () => {
+      const topic = await newTopic()
+      const [bad, good] = await twoKeysApart(log, topic)
+      await appendAll(topic, bad, ['bad'])
+      const got = collector()
+      const options: ConsumeOptions = {
+        group: unique('group'),
+        topics: [topic],
+        async handleBatch(batch) {
+          if (batch.records.some((r) => r.key === bad)) throw new Error('poison')
+          return got.handleBatch(batch)
+        },
+      }
+      await consuming(options, async () => {
+        for (const value of ['1', '2', '3']) {
+          await appendAll(topic, good, [value])
+          await eventually(() => expect(got.values()).toContain(value))
+        }
+      })
+      expect(got.values()).toEqual(['1', '2', '3'])
+    })
+
+    test('what a consumer had not finished when it stopped comes again', async () => {
+      const topic = await newTopic()
+      const group = unique('group')
+      await appendAll(topic, 'a', ['1'])
+      let failures = 0
+      const failing: ConsumeOptions = {
+        group,
+        topics: [topic],
+        async handleBatch() {
+          failures += 1
+          throw new Error('crash')
+        },
+      }
+      await consuming(failing, () => eventually(() => expect(failures).toBeGreaterThan(0)))
+      const got = collector()
+      await consuming({ group, topics: [topic], ...got }, () =>
+        eventually(() => expect(got.values()).toEqual(['1'])),
+      )
+    })
+
+    test('the start offset decides where to read, before the first batch and also when all was read', async () => {
+      const topic = await newTopic()
+      const group = unique('group')
+      await appendAll(topic, 'a', ['0', '1', '2', '3'])
+      const first = collector()
+      const skipping = { group, topics: [topic], startOffset: async () => 2, ...first }
+      await consuming(skipping, () => eventually(() => expect(first.values()).toEqual(['2', '3'])))
+      const again = collector()
+      const rewinding = { group, topics: [topic], startOffset: async () => 1, ...again }
+      await consuming(rewinding, () => eventually(() => expect(again.values()).toEqual(['1', '2', '3'])))
+      const onward = collector()
+      await appendAll(topic, 'a', ['4'])
+      const committed = { group, topics: [topic], startOffset: async () => undefined, ...onward }
+      await consuming(committed, () => eventually(() => expect(onward.values()).toEqual(['4'])))
+    })
+
+    test('a start offset that cannot be found is asked for again', async () => {
+      const topic = await newTopic()
+      await appendAll(topic, 'a', ['0', '1'])
+      let asked = 0
+      const got = collector()
+      const options: ConsumeOptions = {
+        group: unique('group'),
+        topics: [topic],
+        async startOffset() {
+          asked += 1
+          if (asked <= partitions) throw new Error('database is away')
+          return 1
+        },
+        ...got,
+      }
+      await consuming(options, () => eventually(() => expect(got.values()).toEqual(['1'])))
+    })
+
+    test('a handler that returns an offset makes the consumer read from there', async () => {
+      const topic = await newTopic()
+      await appendAll(topic, 'a', ['0', '1', '2', '3', '4', '5'])
+      const delivered: string[] = []
+      const options: ConsumeOptions = {
+        group: unique('group'),
+        topics: [topic],
+        maxRecords: 1,
+        async handleBatch({ records }) {
+          delivered.push(...records.map((r) => r.value.toString()))
+          return delivered.length === 1 ? 4 : undefined
+        },
+      }
+      await consuming(options, () => eventually(() => expect(delivered).toContain('5')))
+      expect(delivered).toEqual(['0', '4', '5'])
+    })
+
+    test('members of a group share the partitions; a leaver leaves them to the others', async () => {
+      const topic = await newTopic()
+      const group = unique('group')
+      const keys = Array.from({ length: 40 }, (_, i) => `key-${i}`)
+      const members = [collector(), collector()]
+      const overlaps = trackOverlaps()
+      const options = (member: (typeof members)[number]): ConsumeOptions => ({
+        group,
+        topics: [topic],
+        handleBatch: overlaps.around(member.handleBatch),
+      })
+      const other = await testLog.open()
+      const leaver = await other.consume(options(members[0] ?? collector()))
+      await consuming(options(members[1] ?? collector()), async () => {
+        await eventually(
+          async () => {
+            for (const member of members) member.records.length = 0
+            await log.append(keys.map((key) => record(topic, key, 'shared')))
+            await eventually(() => expect(members.flatMap((m) => m.values())).toHaveLength(40), {
+              timeoutMs: 3000,
+            })
+            for (const member of members) {
+              expect(new Set(member.records.map((r) => r.partition)).size).toBe(partitions / 2)
+            }
+          },
+          { timeoutMs: 30_000 },
+        )
+        await leaver.stop()
+        await log.append(keys.map((key) => record(topic, key, 'alone')))
+        await eventually(
+          () =>
+            expect(members[1]?.values().filter((value) => value === 'alone').length).toBeGreaterThanOrEqual(
+              40,
+            ),
+          { timeoutMs: 20_000 },
+        )
+      })
+      await other.close()
+      expect(overlaps.count()).toBe(0)
+    })
+
+    test('stop waits for the running handler', async () => {
+      const topic = await newTopic()
+      await appendAll(topic, 'a', ['1'])
+      const started = Promise.withResolvers<void>()
+      const release = Promise.withResolvers<void>()
+      let finished = false
+      const consumer = await log.consume({
+        group: unique('group'),
+        topics: [topic],
+        async handleBatch() {
+          started.resolve()
+          await release.promise
+          finished = true
+          return undefined
+        },
+      })
+      await started.promise
+      const stopped = consumer.stop()
+      release.resolve()
+      await stopped
+      expect(finished).toBe(true)
+    })
+
+    test('check resolves, and an unknown topic is an error', async () => {
+      await expect(log.check()).resolves.toBeUndefined()
+      await expect(log.append([record(unique('unknown'), 'a', '1')])).rejects.toThrow(Error)
+    })
+  })
+}
+
+/** Two keys that are in different partitions. */
+async function twoKeysApart(log: EventLog, topic: string): Promise<[string, string]> {
+  const first = await log.partitionOf(topic, 'key-0')
+  for (let i = 1; ; i++) {
+    if ((await log.partitionOf(topic, `key-${i}`)) !== first) return ['key-0', `key-${i}`]
+  }
+}
+
+/** Counts how often a partition was handled by two members at the same time. */
+function trackOverlaps() {
+  const busy = new Set<number>()
+  let overlaps = 0
+  return {
+    count: () => overlaps,
+    around: (handle: ConsumeOptions['handleBatch']) => async (batch: Batch) => {
+      if (busy.has(batch.partition)) overlaps += 1
+      busy.add(batch.partition)
+      await new Promise((resolve) => setTimeout(resolve, 2))
+      try {
+        return await handle(batch)
+      } finally {
+        busy.delete(batch.partition)
+      }
+    },
+  }
+}
