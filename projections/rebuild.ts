@@ -58,10 +58,11 @@ export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
     if (!live) throw new Error(`projection ${projection.name} has no live build`)
     const next = await transaction(pool, (tx) => createBuild(tx, projection, 'building'))
     const drop = (build: Build) => retryLocked(() => transaction(pool, (tx) => dropBuild(tx, build)))
-    const filling = fill({ ...options, live, next })
-    // What cannot be dropped now is dropped by the next rebuild.
-    filling.catch(() => drop(next).catch(() => {}))
-    const report = await filling
+    const report = await fill({ ...options, live, next }).catch(async (error) => {
+      // What cannot be dropped now is dropped by the next rebuild.
+      await drop(next).catch(() => {})
+      throw error
+    })
     await drop(report.switched ? live : next)
     return { ...report, seconds: (performance.now() - started) / 1000 }
   })

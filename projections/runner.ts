@@ -124,6 +124,11 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
     return poison && status.nextOffset
   }
 
+  const stopListening = options.applied.onAdvance(projection.name, ({ offset, ...which }) => {
+    // After a rebalance another process may have got past what halted this one.
+    const status = statusOf(which)
+    if (offset > status.nextOffset) status.halted = null
+  })
   const consumer = await log.consume({
     group: `tidegate.projection.${projection.name}`,
     topics: projection.topics,
@@ -141,7 +146,10 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
   })
   return {
     status: () => [...partitions.values()].map((status) => ({ ...status })),
-    stop: () => consumer.stop(),
+    async stop() {
+      await consumer.stop()
+      stopListening()
+    },
   }
 }
 

@@ -15,7 +15,7 @@ export interface PoolOptions {
 
 const connectTimeoutMs = 5000
 
-/** A connection pool. Errors of idle connections are dropped: the next query reports what is wrong. */
+/** A connection pool. A lost connection only fails the query that uses it, now or next. */
 export function createPool(options: PoolOptions): pg.Pool {
   const { url, max = 10, applicationName = 'tidegate', queryTimeoutMs } = options
   const pool = new pg.Pool({
@@ -27,6 +27,8 @@ export function createPool(options: PoolOptions): pg.Pool {
     ...(queryTimeoutMs ? { query_timeout: queryTimeoutMs } : {}),
   })
   pool.on('error', () => {})
+  // The pool hears only idle connections; one lost in a transaction would otherwise end the process.
+  pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }
 

@@ -5,15 +5,15 @@ import { searchable, storable } from '../text.ts'
 
 export type ClientUserEvent = Extract<RecordedEvent, { type: 'ClientUserAttached' | 'ClientUserCleared' }>
 
-const columns: Column<ClientUserEvent>[] = [
-  { name: 'event_id', type: 'text', of: ({ data }) => data.event_id },
-  { name: 'session_id', type: 'text', of: ({ data }) => data.session_id },
-  { name: 'client_user_id', type: 'text', of: (event) => storedUser(event) },
-]
 const sessionColumns: Column<ClientUserEvent>[] = [
   { name: 'session_id', type: 'text', of: ({ data }) => data.session_id },
   { name: 'client_user_id', type: 'text', of: (event) => storedUser(event) },
   { name: 'search_user', type: 'text', of: (event) => searchable(storedUser(event)) },
+]
+const columns: Column<ClientUserEvent>[] = [
+  ...sessionColumns,
+  { name: 'event_id', type: 'text', of: ({ data }) => data.event_id },
+  { name: 'log_offset', type: 'bigint', of: ({ position }) => position.offset },
 ]
 
 /** Gives each session the client user id of the last change not applied before. */

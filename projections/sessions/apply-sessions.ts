@@ -91,7 +91,13 @@ export async function upsertSessions(tx: Tx, fresh: ScoredEvent[]): Promise<void
   const { names, source, values } = unnest(columns, latestBySession(fresh))
   await tx.query({
     name: 'upsert-sessions',
-    text: `insert into sessions as s (${names}) select * from ${source}
+    // A session that is new here may have been given its client user id already.
+    text: `insert into sessions as s (${names}, client_user_id, search_user)
+      select i.*, u.client_user_id, coalesce(u.search_user, '') from ${source} as i (${names})
+      left join lateral (
+        select client_user_id, search_user from client_user_changes c
+        where c.session_id = i.session_id order by log_offset desc limit 1
+      ) u on true
       on conflict (session_id) do update set ${replaced.join(', ')},
         search_events = s.search_events || E'\\n' || excluded.search_events`,
     values,

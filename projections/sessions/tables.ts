@@ -24,7 +24,7 @@ export const ddl = `
     visitor text,
     detail text not null,
     search_request text not null,
-    search_user text not null default '',
+    search_user text not null,
     search_events text not null
   );
   create table decisions (
@@ -46,8 +46,11 @@ export const ddl = `
   create table client_user_changes (
     event_id text collate "C" primary key,
     session_id text collate "C" not null,
-    client_user_id text
+    log_offset bigint not null,
+    client_user_id text,
+    search_user text not null
   );
+  create index on client_user_changes (session_id, log_offset);
   create table visitors (
     organization_id text collate "C" not null,
     environment text not null,

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ApiError } from '../../infra/http/errors.ts'
 import type { EventLog, Position } from '../../infra/log/port.ts'
 import { liveBuild } from '../../projections/builds.ts'
+import type { Projection } from '../../projections/projection.ts'
 import { runProjection } from '../../projections/runner.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { findSession } from '../../projections/sessions/queries.ts'
@@ -102,6 +103,28 @@ describe.each(openTestLogs())('$name', (testLog) => {
       )
       expect(rows[0].n).toBe(60)
     })
+    await running.stop()
+  })
+
+  test('a connection killed before the commit leaves nothing half done, and the events are applied once', async () => {
+    const applied = await world.openApplied()
+    let killed = false
+    const projection: Projection = {
+      ...sessionsProjection,
+      async apply(tx, events) {
+        await sessionsProjection.apply(tx, events)
+        if (killed) return
+        killed = true
+        await tx.query('select pg_terminate_backend(pg_backend_pid())')
+      },
+    }
+    const running = await world.run(log, projection, { applied })
+    const before = await count('decisions')
+    const positions = await world.append(log, decisions(6500, 30, 30))
+    await applied.waitFor('sessions', positions, { timeoutMs: 20_000 })
+    expect(killed).toBe(true)
+    expect(await count('decisions')).toBe(before + 30)
+    expect(running.status().every((partition) => partition.halted === null)).toBe(true)
     await running.stop()
   })
 
