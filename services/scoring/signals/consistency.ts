@@ -1,6 +1,7 @@
 import type { Snapshot } from '../../../schemas/observations.ts'
 import type { Agent, Engine, System } from '../agent.ts'
 import type { Facts } from '../facts.ts'
+import { isSoftwareRendered } from './machine.ts'
 import { browser, type Signal } from './signal.ts'
 
 const base = { family: 'consistency', role: 'risk', category: 'fingerprint' } as const
@@ -74,10 +75,10 @@ function gpuSystemDiffers({ webgl }: Snapshot, { agent, ...facts }: Facts): bool
   )
 }
 
-function workerGpuDiffers({ worker, webgl }: Snapshot, { agent }: Facts): boolean {
-  return (
-    agent.engine === 'blink' && worker.available === true && differ(worker.webgl_renderer, webgl.renderer)
-  )
+/** Without a graphics card, page and worker may fall back to different software. */
+function workerGpuDiffers({ worker, webgl }: Snapshot, facts: Facts): boolean {
+  if (facts.agent.engine !== 'blink' || worker.available !== true || isSoftwareRendered(facts)) return false
+  return differ(worker.webgl_renderer, webgl.renderer)
 }
 
 function productSubDiffers({ navigator }: Snapshot, { agent }: Facts): boolean {

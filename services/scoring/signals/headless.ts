@@ -11,12 +11,12 @@ const declared =
 const httpClient =
   /^(curl|Wget|python-requests|python-urllib|Python|aiohttp|httpx|Go-http-client|node|node-fetch|undici|axios|got|Java|okhttp|Apache-HttpClient|libwww-perl|PostmanRuntime|Ruby|Scrapy|reqwest|insomnia)\b/i
 
-/** Every user agent string of the session: page, iframe, worker, request. */
+/** Every different user agent string of the session: page, iframe, worker, request. */
 function userAgents({ snapshot, userAgent, headerUserAgent }: Facts): string[] {
   const inner = snapshot
     ? [snapshot.navigator.app_version, snapshot.worker.user_agent, snapshot.iframe.user_agent]
     : []
-  return [userAgent, headerUserAgent, ...inner].filter((text) => text !== null)
+  return [...new Set([userAgent, headerUserAgent, ...inner])].filter((text) => text !== null)
 }
 
 /** The isbot list takes every real browser's `appVersion` for a bot: it lacks the leading `Mozilla/`. */

@@ -173,7 +173,7 @@ describe('scoring worker', () => {
     expect(await readOffset(database.pool, { topic, partition: 0 })).toBe(0)
     await stop()
     crash = false
-    await start({ log: crashing, pool: withDecisions() })
+    await start({ log: crashing })
     await log.settled()
     const made = decisions()
     expect(made).toHaveLength(4)
@@ -205,7 +205,3 @@ describe('scoring worker', () => {
     expect(rows).toEqual([{ left: 0 }])
   })
 })
-
-function withDecisions() {
-  return database.pool
-}

@@ -1,0 +1,128 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { highlightsOf } from '../../../services/scoring/explain/highlights.ts'
+import { manipulationVerdict } from '../../../services/scoring/explain/integrity.ts'
+import { score, verdictOf } from '../../../services/scoring/score.ts'
+import { catalogue } from '../../../services/scoring/signals/catalogue.ts'
+import { evaluateClient } from './support/sessions.ts'
+import { desktopChrome } from './support/snapshots.ts'
+
+const { facts } = evaluateClient(desktopChrome)
+const some = fc.subarray(catalogue)
+const runs = { numRuns: 300 }
+
+describe('score', () => {
+  it('is an integer of 0-100 whose band is the verdict, with categories of 0-100', () => {
+    fc.assert(
+      fc.property(some, (fired) => {
+        const { risk, verdict, breakdown } = score(fired, facts)
+        expect(Number.isInteger(risk) && risk >= 0 && risk <= 100).toBe(true)
+        expect(verdict).toBe(risk >= 70 ? 'bot' : risk >= 40 ? 'inconclusive' : 'human')
+        expect(Object.keys(breakdown)).toEqual([
+          'environment',
+          'behavioral',
+          'fingerprint',
+          'integrity',
+          'network',
+        ])
+        for (const points of Object.values(breakdown)) {
+          expect(Number.isInteger(points) && points >= 0 && points <= 100).toBe(true)
+        }
+      }),
+      runs,
+    )
+  })
+
+  it('never rises by a signal that speaks for a person, never falls by one that speaks against', () => {
+    fc.assert(
+      fc.property(some, fc.constantFrom(...catalogue), (fired, more) => {
+        const without = score(
+          fired.filter((one) => one !== more),
+          facts,
+        ).risk
+        const within = score([...fired.filter((one) => one !== more), more], facts).risk
+        if (more.role === 'risk') expect(within).toBeGreaterThanOrEqual(without)
+        else expect(within).toBeLessThanOrEqual(without)
+      }),
+      runs,
+    )
+  })
+
+  it('makes a bot of any definitive signal, whatever else is known', () => {
+    const definitive = catalogue.filter(({ strength }) => strength === 'definitive')
+    fc.assert(
+      fc.property(some, fc.constantFrom(...definitive), (fired, one) => {
+        expect(score([...fired, one], facts).verdict).toBe('bot')
+      }),
+      runs,
+    )
+  })
+
+  it('makes no bot of behaviour, of weak signals, or of one family of moderate ones', () => {
+    const harmless = catalogue.filter(
+      ({ family, strength }) => family === 'behavior' || strength === 'weak' || strength === 'moderate',
+    )
+    fc.assert(
+      fc.property(fc.subarray(harmless), (fired) => {
+        expect(score(fired, facts).verdict).not.toBe('bot')
+      }),
+      runs,
+    )
+  })
+
+  it('keeps weak signals in the human band', () => {
+    const weak = catalogue.filter(({ strength, role }) => strength === 'weak' && role === 'risk')
+    expect(score(weak, facts).verdict).toBe('human')
+  })
+
+  it('is never human without a snapshot', () => {
+    fc.assert(
+      fc.property(some, (fired) => {
+        expect(score(fired, { ...facts, snapshot: null }).verdict).not.toBe('human')
+      }),
+      runs,
+    )
+  })
+
+  it.each([
+    [0, 'human'],
+    [39, 'human'],
+    [40, 'inconclusive'],
+    [69, 'inconclusive'],
+    [70, 'bot'],
+    [100, 'bot'],
+  ])('%i is %s', (risk, verdict) => {
+    expect(verdictOf(risk)).toBe(verdict)
+  })
+
+  it.each([
+    [0, 'none'],
+    [1, 'low'],
+    [33, 'low'],
+    [34, 'medium'],
+    [66, 'medium'],
+    [67, 'high'],
+    [100, 'high'],
+  ])('manipulation of %i is %s', (points, verdict) => {
+    expect(manipulationVerdict(points)).toBe(verdict)
+  })
+})
+
+describe('highlights', () => {
+  it('are at most five, risks first, each with a unique key', () => {
+    fc.assert(
+      fc.property(some, fc.integer({ min: 0, max: 3 }), (fired, visitorSessions) => {
+        const highlights = highlightsOf(fired, { ...facts, visitorSessions })
+        expect(highlights.length).toBeLessThanOrEqual(5)
+        expect(new Set(highlights.map(({ key }) => key)).size).toBe(highlights.length)
+        const effects = highlights.map(({ effect }) => effect)
+        expect(effects.lastIndexOf('increases_risk')).toBeLessThanOrEqual(
+          effects.findIndex((effect) => effect !== 'increases_risk') === -1
+            ? effects.length
+            : effects.findIndex((effect) => effect !== 'increases_risk'),
+        )
+      }),
+      runs,
+    )
+  })
+})

@@ -1,0 +1,126 @@
+import { describe, expect, it } from 'vitest'
+import { attributionOf } from '../../../services/scoring/explain/attribution.ts'
+import { highlightsOf } from '../../../services/scoring/explain/highlights.ts'
+import { evaluateClient, slugs } from './support/sessions.ts'
+import * as clients from './support/snapshots.ts'
+
+/** Input as a person produces it. */
+const person = {
+  mouse: { events: 120, moves: 110, clicks: 4, straightness: 1.12, speed_std: 0.6 },
+  keyboard: { events: 40, keys: 20, interval_mean: 160, interval_std: 70, rollovers: 4, corrections: 1 },
+}
+/** Pointer moved by xdotool: trusted, straight, each click on a centre. */
+const xdotool = {
+  mouse: { events: 64, moves: 60, clicks: 3, clicks_exact_center: 3, straightness: 1, speed_std: 0.01 },
+}
+
+describe('verdicts on synthetic snapshots', () => {
+  it.each([
+    ['desktop Chrome', clients.desktopChrome],
+    ['desktop Safari', clients.desktopSafari],
+    ['Firefox with resistance to fingerprinting', clients.resistingFirefox],
+    ['Brave', clients.brave],
+    ['Safari on an iPhone', clients.iphoneSafari],
+    ['Chrome on Android', clients.androidChrome],
+    ['an Android web view', clients.androidWebView],
+  ])('%s is human, with and without input', (_, client) => {
+    const silent = evaluateClient(client)
+    expect([silent.score.verdict, slugs(silent)]).toEqual(['human', slugs(silent)])
+    expect(silent.score.risk).toBeLessThan(20)
+    expect(evaluateClient(client, { behavior: person }).score.verdict).toBe('human')
+  })
+
+  it('headless Chrome driven over the protocol is a bot, attributed to it', () => {
+    const evaluation = evaluateClient(clients.headlessChrome)
+    expect(evaluation.score).toMatchObject({ verdict: 'bot', risk: 100 })
+    expect(slugs(evaluation)).toEqual(expect.arrayContaining(['webdriver_detected', 'headless_user_agent']))
+    const attribution = attributionOf(evaluation.fired, evaluation.facts, true)
+    expect(attribution?.labels).toContainEqual({
+      kind: 'actor',
+      value: 'automation',
+      label: 'Automation',
+      confidence: 100,
+    })
+    expect(attribution?.labels.map(({ value }) => value)).toContain('headless_chrome')
+    expect(attribution?.labels.map(({ value }) => value)).not.toContain('playwright')
+  })
+
+  it('names Playwright only where its own globals are seen', () => {
+    const marked = clients.withParts(clients.headlessChrome, { automation: { globals: ['__pwInitScripts'] } })
+    const { fired, facts } = evaluateClient(marked)
+    expect(attributionOf(fired, facts, true)?.labels.map(({ value }) => value)).toContain('playwright')
+  })
+
+  it('a stealth plugin is a bot by the marks of its patches', () => {
+    const evaluation = evaluateClient(clients.stealthPuppeteer)
+    expect(evaluation.score.verdict).toBe('bot')
+    const labels = attributionOf(evaluation.fired, evaluation.facts, true)?.labels ?? []
+    expect(labels.map(({ value }) => value)).toEqual(
+      expect.arrayContaining(['stealth', 'puppeteer_extra_stealth']),
+    )
+  })
+
+  it.each([
+    ['silent', undefined],
+    ['moved by xdotool', xdotool],
+    ['used by a person', person],
+  ])('a windowed Chromium in a bare container, %s, is not a bot', (_, behavior) => {
+    const { score } = evaluateClient(clients.bareChromium, behavior ? { behavior } : {})
+    expect(score.verdict).not.toBe('bot')
+  })
+
+  it('software rendering, UTC and a bare machine together stay human', () => {
+    const evaluation = evaluateClient(clients.bareChromium)
+    expect(slugs(evaluation)).toEqual(
+      expect.arrayContaining(['software_rendered_graphics_path', 'utc_timezone', 'bare_machine']),
+    )
+    expect(evaluation.score.verdict).toBe('human')
+  })
+
+  it('the worst behaviour alone makes no bot', () => {
+    const mouse = {
+      events: 40,
+      untrusted: 40,
+      moves: 30,
+      clicks: 6,
+      clicks_exact_center: 6,
+      clicks_without_move: 6,
+      screen_equals_client: 30,
+      straightness: 1,
+      speed_std: 0,
+    }
+    const keyboard = { events: 60, untrusted: 60, keys: 30, interval_mean: 2, interval_std: 0 }
+    const form = { events: 5, silent_changes: 3, submits: 1, time_to_submit_ms: 20 }
+    const { score } = evaluateClient(clients.desktopChrome, { behavior: { mouse, keyboard, form } })
+    expect(score.verdict).not.toBe('bot')
+  })
+
+  it('remote debugging is doubtful only when input came through it', () => {
+    const debugged = clients.withParts(clients.desktopChrome, { automation: { cdp_runtime: true } })
+    expect(evaluateClient(debugged).score.verdict).toBe('human')
+    expect(evaluateClient(debugged, { behavior: person }).score.verdict).toBe('human')
+    const driven = {
+      mouse: { events: 8, moves: 4, untrusted: 0, clicks: 4, clicks_exact_center: 4, clicks_without_move: 4 },
+    }
+    expect(evaluateClient(debugged, { behavior: driven }).score.verdict).toBe('inconclusive')
+  })
+
+  it('a snapshot that says next to nothing is inconclusive, not human and not a bot', () => {
+    expect(evaluateClient({ snapshot: {} }).score.verdict).toBe('inconclusive')
+  })
+
+  it('explains a bot with at most five highlights, the automation first', () => {
+    const { fired, facts } = evaluateClient(clients.headlessChrome, { behavior: xdotool })
+    const highlights = highlightsOf(fired, facts)
+    expect(highlights.length).toBeLessThanOrEqual(5)
+    expect(highlights[0]).toMatchObject({
+      key: 'browser_automation',
+      effect: 'increases_risk',
+      importance: 'high',
+    })
+    expect(highlights[0]?.evidence).toContainEqual({
+      signal: 'webdriver_detected',
+      name: 'WebDriver detected',
+    })
+  })
+})
