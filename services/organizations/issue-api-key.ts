@@ -1,5 +1,5 @@
 import type { Decision } from '../../infra/decide.ts'
-import { scopes as knownScopes } from '../../infra/http/auth.ts'
+import { defaultScopes, scopes as knownScopes } from '../../infra/http/auth.ts'
 import { ApiError, type FieldIssue, invalidField } from '../../infra/http/errors.ts'
 import { derivedId, type KeyId } from '../../infra/ids.ts'
 import type { KeyCounts } from '../../projections/organizations/queries.ts'
@@ -50,9 +50,6 @@ const maxActiveKeys = 100
 const maxSecretKeys = 256
 const maxOrigins = 50
 
-/** What a key made from a name alone may do. */
-export const narrowScopes = ['sessions:read', 'sessions:update', 'fingerprints:read']
-
 /**
  * The request with its defaults: a name alone makes a secret key with the narrow scopes, allowed origins without a
  * type make a publishable key. 422 naming the field that does not fit.
@@ -102,7 +99,7 @@ function secretScopes(request: KeyRequest): string[] {
   if (clientTarget)
     throw invalid({ name: 'client_target', issue: 'not_allowed', expected: 'publishable keys only' })
   if (scopes) return checkedScopes(scopes)
-  if (type === undefined) return narrowScopes
+  if (type === undefined) return [...defaultScopes]
   throw invalid({ name: 'scopes', issue: 'required', expected: 'at least one scope' })
 }
 

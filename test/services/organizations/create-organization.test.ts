@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import { ApiError } from '../../../infra/http/errors.ts'
+import { asId } from '../../../infra/ids.ts'
+import {
+  type CreateOrganization,
+  createOrganization,
+} from '../../../services/organizations/create-organization.ts'
+
+const organizationId = asId('org', `org_${'1'.repeat(26)}`)
+const command: CreateOrganization = { organizationId, name: 'Acme', slug: 'acme-2', now: 5 }
+
+function refusal(work: () => unknown): ApiError {
+  try {
+    work()
+  } catch (error) {
+    if (error instanceof ApiError) return error
+    throw error
+  }
+  throw new Error('nothing was refused')
+}
+
+test('given a free slug, when created, then the organization exists under a repeatable event id', () => {
+  const [decision, ...rest] = createOrganization({ takenBy: undefined }, { ...command, name: '  Acme ' })
+  expect(rest).toEqual([])
+  expect(decision).toEqual({
+    event: {
+      type: 'OrganizationCreated',
+      data: { organization_id: organizationId, name: 'Acme', slug: 'acme-2', created_at: 5 },
+    },
+    meta: { eventId: expect.stringMatching(/^evt_/), time: 5, organizationId, environment: null },
+  })
+  expect(createOrganization({ takenBy: undefined }, command)[0]?.meta).toEqual(decision?.meta)
+})
+
+test('given a taken slug, when created, then it is a conflict', () => {
+  const error = refusal(() => createOrganization({ takenBy: 'org_other' }, command))
+  expect(error).toMatchObject({ code: 'request.conflict', status: 409 })
+})
+
+test.each(['', 'Acme', 'a_b', 'a b', 'ä', 'x'.repeat(64)])('a slug %j is refused', (slug) => {
+  const error = refusal(() => createOrganization({ takenBy: undefined }, { ...command, slug }))
+  expect(error).toMatchObject({ code: 'request.validation_failed', details: { fields: [{ name: 'slug' }] } })
+})
+
+test.each(['', '   ', 'a\u0000b', 'x'.repeat(121), '\ud800'])('a name %j is refused', (name) => {
+  const error = refusal(() => createOrganization({ takenBy: undefined }, { ...command, name }))
+  expect(error).toMatchObject({ code: 'request.validation_failed', details: { fields: [{ name: 'name' }] } })
+})
