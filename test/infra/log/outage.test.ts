@@ -1,0 +1,134 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { pino } from 'pino'
+import { describe, expect, test } from 'vitest'
+import { startEmbeddedPostgres } from '../../../infra/local/embedded-postgres.ts'
+import { freePort } from '../../../infra/local/free-port.ts'
+import { startKafkaBroker } from '../../../infra/local/kafka-broker.ts'
+import { canRunKafkaJars } from '../../../infra/local/kafka-jars.ts'
+import { openKafkaLog } from '../../../infra/log/kafka/log.ts'
+import { type EventLog, LogUnavailable } from '../../../infra/log/port.ts'
+import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
+import { createPool } from '../../../infra/postgres/pool.ts'
+import { eventually } from '../../support/eventually.ts'
+import { createTestDatabase } from '../../support/postgres.ts'
+
+const logger = pino({ level: 'silent' })
+const hasJars = await canRunKafkaJars()
+const topic = 'outages'
+const record = (value: string) => ({ topic, key: value, value: Buffer.from(value), headers: {} })
+
+async function expectDown(log: EventLog): Promise<void> {
+  const results = await Promise.allSettled([
+    log.append([record('lost?')]),
+    log.check(),
+    log.endPositions(topic),
+  ])
+  for (const result of results) {
+    expect(result).toMatchObject({ status: 'rejected', reason: expect.any(LogUnavailable) })
+  }
+}
+
+/** Collects values until `work` is done. */
+async function consumed(log: EventLog, work: (values: string[]) => Promise<void>): Promise<void> {
+  const values: string[] = []
+  const consumer = await log.consume({
+    group: 'readers',
+    topics: [topic],
+    async handleBatch({ records }) {
+      values.push(...records.map((r) => r.value.toString()))
+      return undefined
+    },
+  })
+  await work(values)
+  await consumer.stop()
+}
+
+describe('an outage of the log', { timeout: 90_000 }, () => {
+  test('postgres: appends fail while it is down; afterwards they and a running consumer go on', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-outage-'))
+    const server = { dataDir: path.join(folder, 'postgres'), port: await freePort(), logger }
+    const postgres = await startEmbeddedPostgres(server)
+    const pool = createPool({ url: postgres.url })
+    const log = await openPostgresLog({ pool, url: postgres.url, logger })
+    await log.ensureTopics([{ topic, partitions: 3 }])
+    await consumed(log, async (values) => {
+      await log.append([record('before')])
+      await eventually(() => expect(values).toEqual(['before']))
+      await postgres.stop()
+      await expectDown(log)
+      const again = await startEmbeddedPostgres(server)
+      await eventually(() => log.append([record('after')]))
+      await eventually(() => expect(values).toContain('after'), { timeoutMs: 20_000 })
+      await log.close()
+      await pool.end()
+      await again.stop()
+    })
+    await rm(folder, { recursive: true })
+  })
+
+  test.skipIf(!hasJars)(
+    'kafka: appends fail while the broker hangs; what is confirmed afterwards is stored',
+    async () => {
+      const broker = await startKafkaBroker({ logger })
+      const log = await openKafkaLog({ brokers: [broker.brokers], logger })
+      await log.ensureTopics([{ topic, partitions: 3 }])
+      await consumed(log, async (values) => {
+        await log.append([record('before')])
+        await eventually(() => expect(values).toEqual(['before']))
+        process.kill(broker.pid, 'SIGSTOP')
+        await expectDown(log)
+        process.kill(broker.pid, 'SIGCONT')
+        await eventually(() => log.append([record('after')]), { timeoutMs: 20_000 })
+        await log.append(['1', '2', '3'].map(record))
+        const expected = ['before', 'after', '1', '2', '3']
+        await eventually(() => expect(values).toEqual(expect.arrayContaining(expected)), {
+          timeoutMs: 20_000,
+        })
+      })
+      await log.close()
+      await broker.stop()
+    },
+  )
+
+  test('kafka: nobody listens', async () => {
+    const log = await openKafkaLog({ brokers: [`127.0.0.1:${await freePort()}`], logger })
+    await expectDown(log)
+    await expect(
+      log.consume({ group: 'g', topics: [topic], handleBatch: async () => undefined }),
+    ).rejects.toThrow(LogUnavailable)
+    await log.close()
+  })
+
+  test('postgres: a killed process leaves its partitions to the others within seconds', async () => {
+    const database = await createTestDatabase()
+    const log = await openPostgresLog({ ...database, logger })
+    await log.ensureTopics([{ topic, partitions: 4 }])
+    await consumed(log, async (values) => {
+      const script = path.join(import.meta.dirname, '../../support/log-member.ts')
+      const member = spawn(process.execPath, [script, database.url, 'readers', topic], { stdio: 'pipe' })
+      let printed = ''
+      member.stdout.on('data', (chunk) => {
+        printed += chunk
+      })
+      const keys = Array.from({ length: 20 }, (_, i) => `key-${i}`)
+      await eventually(
+        async () => {
+          await log.append(keys.map(record))
+          expect(printed).toContain('key-')
+        },
+        { intervalMs: 200, timeoutMs: 20_000 },
+      )
+      member.kill('SIGKILL')
+      await once(member, 'exit')
+      const late = keys.map((key) => `late-${key}`)
+      await log.append(late.map(record))
+      await eventually(() => expect(values).toEqual(expect.arrayContaining(late)))
+    })
+    await log.close()
+    await database.drop()
+  })
+})
