@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { chown, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { freePort } from './free-port.ts'
@@ -133,8 +134,12 @@ async function claimServer(url: string): Promise<pg.Client | undefined> {
   const client = new pg.Client({ connectionString: url, application_name: 'tidegate owner' })
   client.on('error', () => {})
   await client.connect()
-  const { rows } = await client.query("select pg_try_advisory_lock(hashtext('tidegate owner')) as claimed")
-  if (rows[0]?.claimed) return client
+  // Postgres may need a moment to see that a killed owner is gone.
+  for (let attempt = 0; attempt < 5; attempt++) {
+    const { rows } = await client.query("select pg_try_advisory_lock(hashtext('tidegate owner')) as claimed")
+    if (rows[0]?.claimed) return client
+    await delay(100)
+  }
   await client.end()
   return undefined
 }

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs'
+import { within } from '../../within.ts'
 import { backoffMs } from '../backoff.ts'
 import { type ConsumeOptions, type LogConsumer, LogUnavailable } from '../port.ts'
 import { createCommits } from './commits.ts'
 import { createBatchHandler } from './handle-batch.ts'
-import { within } from './renewable.ts'
 import { createStarts } from './starts.ts'
 
 export interface ConsumerDeps {

@@ -1,3 +1,4 @@
+import { within } from '../../within.ts'
 import { LogUnavailable } from '../port.ts'
 
 export interface RenewableOptions<T> {
@@ -38,16 +39,3 @@ export function createRenewable<T>({ open, close, timeoutMs }: RenewableOptions<
 }
 
 export type Renewable<T> = ReturnType<typeof createRenewable<T>>
-
-/** Rejects when `work` takes longer than `ms`. */
-export async function within<R>(work: Promise<R>, ms: number): Promise<R> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms)
-  })
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
-}

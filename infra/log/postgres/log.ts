@@ -2,6 +2,7 @@ import type pg from 'pg'
 import type { Logger } from 'pino'
 import { z } from 'zod'
 import { createPool } from '../../postgres/pool.ts'
+import { within } from '../../within.ts'
 import { createGroupCommit, type PlacedRecord } from '../group-commit.ts'
 import { partitionOfKey } from '../partition.ts'
 import { type EventLog, type LogConsumer, LogUnavailable, type NewRecord, type Position } from '../port.ts'
@@ -23,7 +24,7 @@ export interface PostgresLogOptions {
 
 /** Batches of different lanes are written at the same time; a partition always has the same lane. */
 const lanes = 2
-const writeTimeoutMs = 5000
+const timeoutMs = 5000
 const retentionEveryMs = 60_000
 const endRows = z.array(z.object({ partition: z.number(), next: z.coerce.number() }))
 
@@ -67,19 +68,19 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
 
     async endPositions(topic) {
       const text = `select partition, next_offset as next from ${schema}.partitions where topic = $1 order by 1`
-      const { rows } = await pool.query(text, [topic]).catch(unavailable)
+      const { rows } = await within(pool.query(text, [topic]), timeoutMs).catch(unavailable)
       return endRows.parse(rows).map(({ partition, next }) => ({ topic, partition, offset: next }))
     },
 
     partitionOf: async (topic, key) => partitionOfKey(key, (await topics.find(topic)).partitions),
 
     async ensureTopics(specs) {
-      for (const spec of specs) await topics.ensure(spec).catch(unavailable)
+      for (const spec of specs) await within(topics.ensure(spec), timeoutMs).catch(unavailable)
     },
 
     async check() {
       const text = `select pg_is_in_recovery() as read_only from ${schema}.topics limit 1`
-      const { rows } = await pool.query(text).catch(unavailable)
+      const { rows } = await within(pool.query(text), timeoutMs).catch(unavailable)
       if (rows[0]?.read_only) throw new LogUnavailable('the log is read-only')
     },
 
@@ -119,11 +120,11 @@ function openWriter({ url, schema, onWritten }: WriterOptions) {
     url,
     max: lanes,
     applicationName: 'tidegate log',
-    queryTimeoutMs: writeTimeoutMs,
+    queryTimeoutMs: timeoutMs,
   })
 
   async function write(records: PlacedRecord[]): Promise<Position[]> {
-    const positions = await writeBatch(pool, schema, records)
+    const positions = await within(writeBatch(pool, schema, records), timeoutMs).catch(unavailable)
     for (const topic of new Set(positions.map((position) => position.topic))) onWritten(topic)
     return positions
   }

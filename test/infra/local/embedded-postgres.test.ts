@@ -1,5 +1,25 @@
-import { expect, test } from 'vitest'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import pg from 'pg'
+import { pino } from 'pino'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../infra/local/embedded-postgres.ts'
 import { createTestDatabase } from '../../support/postgres.ts'
+
+const logger = pino({ level: 'silent' })
+
+async function query(url: string, text: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    return (await client.query(text)).rows
+  } finally {
+    await client.end()
+  }
+}
 
 test('the embedded server speaks UTF-8, has the extensions we need and flushes each commit', async () => {
   const database = await createTestDatabase()
@@ -9,4 +29,56 @@ test('the embedded server speaks UTF-8, has the extensions we need and flushes e
   )
   expect(rows[0]).toEqual({ lower: 'äö', fsync: 'on', encoding: 'UTF8' })
   await database.drop()
+})
+
+describe('an embedded server', () => {
+  let dataDir: string
+  let postgres: EmbeddedPostgres
+  beforeAll(async () => {
+    // A folder that only its owner may enter, as mktemp makes it.
+    dataDir = path.join(await mkdtemp(path.join(tmpdir(), 'tidegate-embedded-')), 'postgres')
+    postgres = await startEmbeddedPostgres({ dataDir, logger })
+  })
+  afterAll(async () => {
+    await postgres.stop()
+    await rm(path.dirname(dataDir), { recursive: true })
+  })
+
+  test('keeps its data and its password when it is stopped and started', async () => {
+    await query(postgres.url, 'create table kept as select 1 as one')
+    await postgres.stop()
+    await expect(query(postgres.url, 'select 1')).rejects.toThrow('ECONNREFUSED')
+    postgres = await startEmbeddedPostgres({ dataDir, logger })
+    expect(await query(postgres.url, 'select * from kept')).toEqual([{ one: 1 }])
+  })
+
+  test('asks for a password that only the owner can read', async () => {
+    const url = new URL(postgres.url)
+    url.password = 'wrong'
+    await expect(query(url.href, 'select 1')).rejects.toThrow('password authentication failed')
+    const file = path.join(dataDir, 'tidegate-password')
+    expect(await readFile(file, 'utf8')).toBe(new URL(postgres.url).password)
+    expect((await stat(file)).mode & 0o077).toBe(0)
+  })
+
+  test('is shared by a second process, which does not stop it', async () => {
+    const second = await startEmbeddedPostgres({ dataDir, logger })
+    expect(second.url).toBe(postgres.url)
+    await second.stop()
+    expect(await query(postgres.url, 'select 1 as one')).toEqual([{ one: 1 }])
+  })
+
+  test('that a killed process left running is taken over', async () => {
+    await postgres.stop()
+    const script = path.join(import.meta.dirname, '../../support/postgres-owner.ts')
+    const owner = spawn(process.execPath, [script, dataDir], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const [printed] = await once(owner.stdout, 'data')
+    owner.kill('SIGKILL')
+    await once(owner, 'exit')
+    postgres = await startEmbeddedPostgres({ dataDir, logger })
+    expect(postgres.url).toBe(String(printed).trim())
+    await postgres.stop()
+    await expect(query(postgres.url, 'select 1')).rejects.toThrow('ECONNREFUSED')
+    postgres = await startEmbeddedPostgres({ dataDir, logger })
+  })
 })
