@@ -3,6 +3,7 @@ import { type Column, unnest } from '../../infra/postgres/unnest.ts'
 import type { RecordedEvent } from '../../schemas/codec.ts'
 import type { SessionScored } from '../../schemas/events.ts'
 import type { DecisionEvidence, LinkedVisitor } from './rows.ts'
+import { shownDecision } from './shown.ts'
 
 export type ScoredEvent = Extract<RecordedEvent, { type: 'SessionScored' }>
 
@@ -30,6 +31,7 @@ const columns: Column<ScoredEvent>[] = [
   ...decisionColumns,
   { name: 'log_offset', type: 'bigint', of: ({ position }) => position.offset },
   { name: 'evidence', type: 'text', of: ({ data }) => JSON.stringify(evidenceOf(data)) },
+  { name: 'shown', type: 'text', of: ({ data }) => JSON.stringify(shownDecision(data)) },
 ]
 
 /** Records the decisions and returns those not met before, in their order: the first of an event id wins. */

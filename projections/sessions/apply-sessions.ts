@@ -1,9 +1,8 @@
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { type Column, unnest } from '../../infra/postgres/unnest.ts'
-import type { SessionScored } from '../../schemas/events.ts'
 import { searchable } from '../text.ts'
 import { decisionColumns, linkedVisitor, type ScoredEvent } from './apply-decisions.ts'
-import type { SessionDetailParts } from './rows.ts'
+import { shownDetail } from './shown.ts'
 
 /** A session's latest decision of a batch, with the ids of all its new ones. */
 interface Latest {
@@ -19,7 +18,7 @@ const latestColumns: Column<Latest>[] = [
     type: 'text',
     of: ({ event: { data } }) => data.visitor && JSON.stringify(linkedVisitor(data)),
   },
-  { name: 'detail', type: 'text', of: ({ event: { data } }) => JSON.stringify(detailOf(data)) },
+  { name: 'shown', type: 'text', of: ({ event: { data } }) => JSON.stringify(shownDetail(data)) },
   {
     name: 'search_request',
     type: 'text',
@@ -42,49 +41,6 @@ const kept = new Set(['session_id', 'organization_id', 'environment'])
 const replaced = latestColumns
   .filter(({ name }) => !kept.has(name))
   .map(({ name }) => `${name} = excluded.${name}`)
-
-function detailOf(data: SessionScored): SessionDetailParts {
-  const {
-    request,
-    highlights,
-    attribution,
-    web_bot_auth,
-    network,
-    runtime_integrity,
-    connection_fingerprint,
-    browser,
-    device,
-    analysis_coverage,
-    signals_fired,
-    client_telemetry,
-    native_runtime_integrity,
-    native_app,
-    native_carrier,
-    native_motion_print,
-    device_identity,
-    install_id,
-  } = data
-  return {
-    request,
-    highlights,
-    attribution,
-    web_bot_auth,
-    network,
-    runtime_integrity,
-    connection_fingerprint,
-    browser,
-    device,
-    analysis_coverage,
-    signals_fired,
-    client_telemetry,
-    native_runtime_integrity,
-    native_app,
-    native_carrier,
-    native_motion_print,
-    device_identity,
-    install_id,
-  }
-}
 
 /** Brings each session to its latest decision; `fresh` are decisions not applied before, in offset order. */
 export async function upsertSessions(tx: Tx, fresh: ScoredEvent[]): Promise<void> {

@@ -4,11 +4,9 @@ import { containsPattern } from '../text.ts'
 import { type DecisionRecord, decisionFields, decisionRow, parse } from './records.ts'
 import type {
   DecisionEvidence,
-  DecisionRow,
   FullDecisionRow,
   LinkedVisitor,
   Scope,
-  SessionDetailParts,
   SessionDetailRow,
   SessionRow,
   VisitorLifecycle,
@@ -34,13 +32,13 @@ function sessionRow(record: SessionRecord): SessionRow {
   }
 }
 
-type DetailRecord = SessionRecord &
-  (VisitorLifecycle | { [K in keyof VisitorLifecycle]: null }) & {
-    detail: string
-    previous_decisions: DecisionRow[]
-  }
+type DetailRecord = Omit<SessionDetailRow, 'lifecycle'> &
+  (VisitorLifecycle | { [K in keyof VisitorLifecycle]: null })
 
-/** The session with all that its detail shows; undefined when it is not in the scope. One round trip. */
+/**
+ * What the session's detail shows, as JSON that only has to be put together; undefined when the session is not in
+ * the scope. One round trip.
+ */
 export async function findSession(
   db: Db,
   scope: Scope,
@@ -48,13 +46,9 @@ export async function findSession(
 ): Promise<SessionDetailRow | undefined> {
   const { rows } = await db.query<DetailRecord>({
     name: 'find-session',
-    text: `select ${sessionFields}, s.detail,
+    text: `select s.session_id as id, s.created_at::float8, s.client_user_id, s.shown,
         v.first_seen_at::float8, v.last_seen_at::float8, v.seen_count,
-        (select coalesce(json_agg(json_build_object(
-            'event_id', d.event_id, 'verdict', d.verdict, 'risk_score', d.risk_score, 'phase', d.phase,
-            'is_provisional', d.is_provisional, 'manipulation', d.manipulation::json,
-            'evaluation_duration_ms', d.evaluation_duration_ms, 'evaluated_at', d.evaluated_at
-          ) order by d.log_offset desc), '[]')
+        (select coalesce(string_agg(d.shown, ',' order by d.log_offset desc), '')
           from read.decisions d where d.session_id = s.session_id and d.event_id <> s.event_id
         ) as previous_decisions
       from read.sessions s
@@ -67,15 +61,8 @@ export async function findSession(
   return record && detailRow(record)
 }
 
-function detailRow(record: DetailRecord): SessionDetailRow {
-  const { detail, first_seen_at, last_seen_at, seen_count, previous_decisions } = record
-  const parts: SessionDetailParts = JSON.parse(detail)
-  return {
-    ...sessionRow(record),
-    detail: parts,
-    lifecycle: first_seen_at === null ? null : { first_seen_at, last_seen_at, seen_count },
-    previous_decisions,
-  }
+function detailRow({ first_seen_at, last_seen_at, seen_count, ...record }: DetailRecord): SessionDetailRow {
+  return { ...record, lifecycle: first_seen_at === null ? null : { first_seen_at, last_seen_at, seen_count } }
 }
 
 export interface ListSessions {

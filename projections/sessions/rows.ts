@@ -38,29 +38,6 @@ export interface SessionRow {
   visitor: LinkedVisitor | null
 }
 
-/** The parts of a decision that only the session detail shows. */
-export type SessionDetailParts = Pick<
-  SessionScored,
-  | 'request'
-  | 'highlights'
-  | 'attribution'
-  | 'web_bot_auth'
-  | 'network'
-  | 'runtime_integrity'
-  | 'connection_fingerprint'
-  | 'browser'
-  | 'device'
-  | 'analysis_coverage'
-  | 'signals_fired'
-  | 'client_telemetry'
-  | 'native_runtime_integrity'
-  | 'native_app'
-  | 'native_carrier'
-  | 'native_motion_print'
-  | 'device_identity'
-  | 'install_id'
->
-
 export interface VisitorLifecycle {
   first_seen_at: number
   last_seen_at: number
@@ -68,12 +45,16 @@ export interface VisitorLifecycle {
   seen_count: number
 }
 
-export interface SessionDetailRow extends SessionRow {
-  detail: SessionDetailParts
+export interface SessionDetailRow {
+  id: string
+  created_at: number
+  client_user_id: string | null
+  /** JSON of `shownDetail` of the latest decision. */
+  shown: string
   /** As of now, not as of the decision; null without a visitor. */
   lifecycle: VisitorLifecycle | null
-  /** Newest first, without the latest. */
-  previous_decisions: DecisionRow[]
+  /** JSON of each earlier decision's `shownDecision`, newest first, comma-separated. */
+  previous_decisions: string
 }
 
 /** What is kept of every decision, beside its few fields, for hand-offs and visitor activity. */

@@ -1,17 +1,5 @@
 import type { DecisionRow, LinkedVisitor } from '../../projections/sessions/rows.ts'
-import type { Verdict } from '../../schemas/events.ts'
-import type { DetailDecision } from './schemas/session-detail.ts'
-
-/** Epoch milliseconds as the API shows them. */
-export function iso(time: number): string {
-  return new Date(time).toISOString()
-}
-
-const automationStatus = {
-  bot: 'automated',
-  human: 'human',
-  inconclusive: 'uncertain',
-} as const satisfies Record<Verdict, string>
+import { iso } from '../../projections/sessions/shown.ts'
 
 /** A decision as lists and visitor activity show it. */
 export function decisionOf(row: DecisionRow) {
@@ -23,18 +11,6 @@ export function decisionOf(row: DecisionRow) {
     is_provisional: row.is_provisional,
     manipulation: row.manipulation,
     evaluation_duration_ms: row.evaluation_duration_ms,
-    evaluated_at: iso(row.evaluated_at),
-  }
-}
-
-/** A decision as the session detail shows it. */
-export function detailDecisionOf(row: DecisionRow): DetailDecision {
-  return {
-    event_id: row.event_id,
-    automation_status: automationStatus[row.verdict],
-    risk_score: row.risk_score,
-    evaluation_phase: row.phase,
-    decision_status: row.is_provisional ? 'preliminary' : 'final',
     evaluated_at: iso(row.evaluated_at),
   }
 }

@@ -1,5 +1,6 @@
 import type { VisitorActivityRow, VisitorDetailRow, VisitorRow } from '../../projections/sessions/rows.ts'
-import { decisionOf, iso } from './decisions.ts'
+import { iso } from '../../projections/sessions/shown.ts'
+import { decisionOf } from './decisions.ts'
 import type { VisitorDetail, VisitorSummary } from './schemas/fingerprint.ts'
 
 /** A list row. */

@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ApiError } from '../../infra/http/errors.ts'
@@ -12,7 +12,8 @@ import type { ReadbackContext } from './routes.ts'
 import { verdict } from './schemas/common.ts'
 import { sessionDetail as detailSchema } from './schemas/session-detail.ts'
 import { sessionSummary as summarySchema } from './schemas/session-summary.ts'
-import { sessionDetail, sessionSummary } from './session-shape.ts'
+import { sessionDetailJson } from './session-json.ts'
+import { sessionSummary } from './session-shape.ts'
 import { updateClientUser } from './update-client-user.ts'
 
 const tags = ['Sessions']
@@ -81,12 +82,14 @@ function getRoute(app: FastifyInstance, { pool, auth, scopeOf }: ReadbackContext
     response: { 200: single(detailSchema), ...errorResponses(401, 403, 404) },
   }
   const onRequest = auth.requireSecret('sessions:read')
-  app
-    .withTypeProvider<ZodTypeProvider>()
-    .get('/v1/sessions/:sessionId', { schema, onRequest }, async (request) => {
-      const row = await sessionOr404({ pool, scope: scopeOf(request), sessionId: request.params.sessionId })
-      return { data: sessionDetail(row), meta: { request_id: request.id } }
+  app.get<Params>('/v1/sessions/:sessionId', { schema, onRequest }, async (request, reply) => {
+    const { sessionId } = request.params
+    return sendDetail({
+      request,
+      reply,
+      row: await sessionOr404({ pool, scope: scopeOf(request), sessionId }),
     })
+  })
 }
 
 function updateRoute(app: FastifyInstance, context: ReadbackContext): void {
@@ -103,15 +106,34 @@ function updateRoute(app: FastifyInstance, context: ReadbackContext): void {
   }
   const onRequest = auth.requireSecret('sessions:update')
   const config = { parameterSet: 'session_update' }
-  app
-    .withTypeProvider<ZodTypeProvider>()
-    .patch('/v1/sessions/:sessionId', { schema, onRequest, config }, async (request) => {
+  app.patch<Params & Update>(
+    '/v1/sessions/:sessionId',
+    { schema, onRequest, config },
+    async (request, reply) => {
       const scope = scopeOf(request)
       const { id: sessionId } = await sessionOr404({ pool, scope, sessionId: request.params.sessionId })
       await updateClientUser(context, { scope, sessionId, clientUserId: request.body.client_user_id })
-      const row = await sessionOr404({ pool, scope, sessionId })
-      return { data: sessionDetail(row), meta: { request_id: request.id } }
-    })
+      return sendDetail({ request, reply, row: await sessionOr404({ pool, scope, sessionId }) })
+    },
+  )
+}
+
+interface Params {
+  Params: z.output<typeof params>
+}
+
+interface Update {
+  Body: z.output<typeof updateBody>
+}
+
+interface Detail {
+  request: FastifyRequest
+  reply: FastifyReply
+  row: SessionDetailRow
+}
+
+function sendDetail({ request, reply, row }: Detail): FastifyReply {
+  return reply.type('application/json; charset=utf-8').send(sessionDetailJson(row, { requestId: request.id }))
 }
 
 interface Wanted {

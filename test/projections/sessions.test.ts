@@ -78,26 +78,30 @@ test('a session shows its latest decision, its visitor and the earlier decisions
     id: sid,
     created_at: 1_760_000_000_000,
     client_user_id: null,
-    latest_decision: { event_id: id('evt', 3), verdict: 'bot', evaluated_at: 5, manipulation: { score: 0 } },
-    visitor: { id: id('vid', 1), confidence: 93, method: 'continuity', basis: 'deterministic' },
     lifecycle: { first_seen_at: 5, last_seen_at: 1_760_000_001_000, seen_count: 1 },
   })
-  expect(session?.previous_decisions.map((decision) => decision.event_id)).toEqual([
-    id('evt', 2),
-    id('evt', 1),
-  ])
-  expect(session?.previous_decisions[0]).toEqual({
-    event_id: id('evt', 2),
-    verdict: 'inconclusive',
-    risk_score: 60,
-    phase: 'snapshot',
-    is_provisional: true,
-    manipulation: { score: 0, verdict: 'none' },
-    evaluation_duration_ms: 4,
-    evaluated_at: 1_760_000_001_000,
+  const shown = JSON.parse(session?.shown ?? '')
+  expect(shown).toMatchObject({
+    decision: { event_id: id('evt', 3), automation_status: 'automated', decision_status: 'final' },
+    visitor_fingerprint: {
+      id: id('vid', 1),
+      confidence: 93,
+      resolution: { method: 'continuity', basis: 'deterministic' },
+    },
+    client_telemetry: sessionScored().client_telemetry,
+    device: sessionScored().device,
   })
-  expect(session?.detail.client_telemetry).toEqual(sessionScored().client_telemetry)
-  expect(session?.detail.device).toEqual(sessionScored().device)
+  expect(JSON.parse(`[${session?.previous_decisions}]`)).toEqual([
+    {
+      event_id: id('evt', 2),
+      automation_status: 'uncertain',
+      risk_score: 60,
+      evaluation_phase: 'snapshot',
+      decision_status: 'preliminary',
+      evaluated_at: '2025-10-09T08:53:21.000Z',
+    },
+    expect.objectContaining({ event_id: id('evt', 1), risk_score: 50 }),
+  ])
 })
 
 test('a repeated decision changes nothing, even after a newer one', async () => {
@@ -105,8 +109,8 @@ test('a repeated decision changes nothing, even after a newer one', async () => 
   await apply(scored(first), scored({ event_id: id('evt', 2), risk_score: 20 }), scored(first))
   await apply(scored(first))
   const session = await findSession(database.pool, scope, id('sid', 1))
-  expect(session?.latest_decision.risk_score).toBe(20)
-  expect(session?.previous_decisions).toHaveLength(1)
+  expect(JSON.parse(session?.shown ?? '').decision.risk_score).toBe(20)
+  expect(JSON.parse(`[${session?.previous_decisions}]`)).toHaveLength(1)
 })
 
 test('client user ids are attached, replaced and cleared in the order of the log; a repeat does nothing', async () => {

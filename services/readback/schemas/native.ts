@@ -90,8 +90,6 @@ export const nativeRuntimeIntegrity = z
   })
   .meta({ id: 'SessionNativeRuntimeIntegrity' })
 
-export type NativeRuntimeIntegrity = z.output<typeof nativeRuntimeIntegrity>
-
 export const nativeApp = z
   .strictObject({
     bundle_id: z.string(),

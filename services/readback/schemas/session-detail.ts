@@ -13,7 +13,7 @@ import {
 import { connectionFingerprint, network } from './network.ts'
 import { clientUserId } from './session-summary.ts'
 
-export const detailDecision = z
+const detailDecision = z
   .strictObject({
     event_id: eventId,
     automation_status: z.enum(['automated', 'human', 'uncertain']),
@@ -154,6 +154,3 @@ export const sessionDetail = z
     behavior: z.null(),
   })
   .meta({ id: 'SessionDetail' })
-
-export type SessionDetail = z.output<typeof sessionDetail>
-export type DetailDecision = z.output<typeof detailDecision>

@@ -2,13 +2,10 @@ import { z } from 'zod'
 import { timestamp } from '../../../infra/http/schemas.ts'
 import { decision, sessionId, visitorLink } from './common.ts'
 
-export const clientUserId = z
-  .string()
-  .nullable()
-  .meta({
-    maxLength: 256,
-    description: "The customer's own id of the end user; set with PATCH /v1/sessions/{sessionId}.",
-  })
+export const clientUserId = z.string().nullable().meta({
+  maxLength: 256,
+  description: "The customer's own id of the end user; set with PATCH /v1/sessions/{sessionId}.",
+})
 
 export const sessionSummary = z
   .strictObject({
