@@ -9,7 +9,7 @@ export async function collectStorage(): Promise<Snapshot['storage']> {
     cookies: attempt(cookiesWork) ?? false,
     local_storage: attempt(() => roundTrip(localStorage)) ?? false,
     session_storage: attempt(() => roundTrip(sessionStorage)) ?? false,
-    indexed_db: (await within(300, indexedDbWorks)) ?? false,
+    indexed_db: (await within(800, indexedDbWorks)) ?? false,
     service_worker: attempt(() => 'serviceWorker' in navigator),
     window_name: attempt(() => typeof window.name === 'string'),
   }

@@ -1,0 +1,22 @@
+import { z } from 'zod'
+import { visitorDetail } from '../../services/readback/schemas/fingerprint.ts'
+import { sessionDetail } from '../../services/readback/schemas/session-detail.ts'
+import { sessionSummary } from '../../services/readback/schemas/session-summary.ts'
+
+/** Reads the REST API with a secret key, as a customer's back end does; answers are checked by their own schemas. */
+export function createRest(baseUrl: string, secretKey: string) {
+  async function get<T>(path: string, schema: z.ZodType<T>): Promise<T> {
+    const response = await fetch(baseUrl + path, { headers: { authorization: `Bearer ${secretKey}` } })
+    const text = await response.text()
+    if (response.status !== 200) throw new Error(`GET ${path}: ${response.status} ${text}`)
+    return schema.parse(z.object({ data: z.unknown() }).parse(JSON.parse(text)).data)
+  }
+
+  return {
+    session: (id: string) => get(`/v1/sessions/${id}`, sessionDetail),
+    /** The newest decision first. */
+    searchSessions: (search: string) =>
+      get(`/v1/sessions?search=${encodeURIComponent(search)}`, z.array(sessionSummary)),
+    visitor: (id: string) => get(`/v1/fingerprints/${id}`, visitorDetail),
+  }
+}

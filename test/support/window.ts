@@ -1,0 +1,61 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import type { Readable } from 'node:stream'
+import { promisify } from 'node:util'
+import { findChromium, findProgram, type Profile, quietFlags } from './chromium.ts'
+
+const run = promisify(execFile)
+
+export const windowSize = { width: 1280, height: 960 }
+
+export interface Desktop {
+  /** Opens a browser window as a person would from a menu: nothing drives it but the mouse and the keyboard. */
+  openWindow(url: string, profile: Profile): Promise<void>
+  /** Runs xdotool with these words, for example `['mousemove', '10', '20', 'sleep', '0.1', 'click', '1']`. */
+  input(words: string[]): Promise<void>
+  close(): Promise<void>
+}
+
+/** A screen without a monitor (Xvfb), and on it whatever is opened. */
+export async function openDesktop(): Promise<Desktop> {
+  const xdotool = await findProgram('xdotool')
+  const screen = spawn(
+    await findProgram('Xvfb'),
+    ['-displayfd', '3', '-screen', '0', '1400x1050x24', '-nolisten', 'tcp'],
+    { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] },
+  )
+  const env = { ...process.env, DISPLAY: `:${await displayNumber(screen)}` }
+  const browsers: ChildProcess[] = []
+  const input = async (words: string[]) => {
+    await run(xdotool, words, { env })
+  }
+  return {
+    async openWindow(url, profile) {
+      const { width, height } = windowSize
+      const flags = [...quietFlags, `--window-size=${width},${height}`, '--window-position=40,30']
+      const args = [...flags, `--user-data-dir=${profile.dir}`, url]
+      browsers.push(spawn(await findChromium(), args, { env, stdio: 'ignore' }))
+      await input(['search', '--sync', '--onlyvisible', '--class', 'chrom', 'windowfocus', '--sync'])
+    },
+    input,
+    async close() {
+      for (const browser of browsers) await end(browser)
+      await end(screen)
+    },
+  }
+}
+
+async function displayNumber(screen: ChildProcess): Promise<string> {
+  const pipe = screen.stdio[3] as Readable
+  const [data] = await Promise.race([once(pipe, 'data'), once(screen, 'exit').then(() => [''])])
+  const number = String(data).trim()
+  if (!number) throw new Error('Xvfb ended before it had a display')
+  return number
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exited = once(child, 'exit')
+  child.kill('SIGTERM')
+  await exited
+}
