@@ -2,27 +2,27 @@ import { parseArgs } from 'node:util'
 import { startKafkaBroker } from '../infra/local/kafka-broker.ts'
 import { canRunKafkaJars } from '../infra/local/kafka-jars.ts'
 import { createLogger } from '../infra/telemetry.ts'
-import { type Environment, type KafkaPlace, startEnvironment } from './environment.ts'
+import { type KafkaPlace, startEnvironment } from './environment.ts'
 import { describeMachine, type Machine } from './machine.ts'
 import type { Measurement } from './measurement.ts'
-import { measureCollect } from './measures/collect.ts'
-import { measureLog } from './measures/log.ts'
-import { measureReadable } from './measures/readable.ts'
-import { measureReadback } from './measures/readback.ts'
-import { measureRebuild } from './measures/rebuild.ts'
-import { measureHandOff, measureMemory } from './measures/traffic.ts'
 import { formatMeasurement, formatResult, writeResult } from './report.ts'
-import { fullScale, quickScale, type Scale } from './scale.ts'
+import { fullScale, quickScale } from './scale.ts'
+import { runSuite, type StepName, stepNames } from './suite.ts'
 
 const { values: flags } = parseArgs({
   options: {
-    /** A smoke run: everything once and small; docs/performance.md stays as it is. */
+    /** A smoke run: everything once and small. */
     quick: { type: 'boolean', default: false },
     /** Only one log. */
     log: { type: 'string' },
+    /** Only these steps, comma-separated. */
+    only: { type: 'string', default: stepNames.join() },
   },
 })
 const scale = flags.quick ? quickScale : fullScale
+const steps = flags.only.split(',').map(parseStep)
+// Anything less than everything is shown and not kept.
+const isWhole = !flags.quick && flags.log === undefined && steps.length === stepNames.length
 
 const runs: { machine: Machine; measurements: Measurement[] }[] = []
 if (flags.log !== 'kafka') runs.push(await benchOn(undefined))
@@ -30,8 +30,8 @@ if (flags.log !== 'embedded') runs.push(...(await onKafka()))
 const measurements = runs.flatMap((run) => run.measurements)
 const machine = runs.at(-1)?.machine
 if (!machine) throw new Error('nothing was measured: there is no Kafka here')
-const result = { date: new Date().toISOString().slice(0, 10), quick: flags.quick, machine, measurements }
-await writeResult(result, { intoDocs: !flags.quick && flags.log === undefined })
+const result = { date: new Date().toISOString().slice(0, 10), machine, measurements }
+if (isWhole) await writeResult(result)
 console.log(`\n${formatResult(result)}`)
 
 async function onKafka() {
@@ -52,7 +52,12 @@ async function onKafka() {
 async function benchOn(kafka: KafkaPlace | undefined) {
   const environment = await startEnvironment(kafka)
   try {
-    const measurements = await measureAll(environment, scale)
+    const measurements: Measurement[] = []
+    const onMeasured = (measurement: Measurement) => {
+      console.log(formatMeasurement(measurement))
+      measurements.push(measurement)
+    }
+    await runSuite({ environment, scale, steps, onMeasured })
     const machine = await describeMachine(environment.databaseUrl, kafka)
     return { machine, measurements }
   } finally {
@@ -60,29 +65,8 @@ async function benchOn(kafka: KafkaPlace | undefined) {
   }
 }
 
-/** The traffic comes first: what it leaves behind is what is read and rebuilt afterwards. */
-async function measureAll(environment: Environment, scale: Scale): Promise<Measurement[]> {
-  const measurements: Measurement[] = []
-  const add = (...more: Measurement[]) => {
-    for (const measurement of more) console.log(formatMeasurement(measurement))
-    measurements.push(...more)
-  }
-  const child = await environment.startAllInOne()
-  const traffic = { environment, child }
-  try {
-    const { measurement, sessionsPerSecond } = await measureMemory(
-      traffic,
-      scale.sessions[environment.logName],
-    )
-    add(measurement)
-    add(...(await measureHandOff(traffic, scale.handOffs)))
-    add(await measureReadable({ ...traffic, peak: sessionsPerSecond, seconds: scale.halfPeakSeconds }))
-    add(await measureReadback(traffic, scale))
-  } finally {
-    await child.stop()
-  }
-  add(await measureRebuild(environment, scale.rebuilds))
-  add(...(await measureCollect(environment, scale)))
-  add(...(await measureLog(environment, scale.logSeconds)))
-  return measurements
+function parseStep(name: string): StepName {
+  const step = stepNames.find((known) => known === name)
+  if (!step) throw new Error(`--only: ${name} is not one of ${stepNames.join(', ')}`)
+  return step
 }

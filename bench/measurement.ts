@@ -9,11 +9,17 @@ export interface Measurement {
   log: LogName
   unit: Unit
   value: Spread
-  aim: { direction: 'at least' | 'at most'; value: number }
+  /** undefined where a number is shown for comparison only. */
+  aim?: Aim
   /** Present where Tidegate was measured against a floor. */
   sides?: { ours: Side; floor: Side }
   /** Further numbers that help to read this one, by name and unit. */
   details: Record<string, number>
+}
+
+export interface Aim {
+  direction: 'at least' | 'at most'
+  value: number
 }
 
 /** What a request cost on one side of a comparison. */
@@ -25,8 +31,8 @@ export interface Side {
   peakMegabytes: number
 }
 
-export function aimMet({ aim, value }: Measurement): boolean {
-  return aim.direction === 'at least' ? value.median >= aim.value : value.median <= aim.value
+export function aimMet({ direction, value: aim }: Aim, { median }: Spread): boolean {
+  return direction === 'at least' ? median >= aim : median <= aim
 }
 
 export const megabytes = (bytes: number): number => bytes / 1024 / 1024

@@ -6,7 +6,6 @@ import type { Spread } from './stats.ts'
 
 export interface BenchResult {
   date: string
-  quick: boolean
   machine: Machine
   measurements: Measurement[]
 }
@@ -16,12 +15,11 @@ const begin = '<!-- bench: begin -->'
 const end = '<!-- bench: end -->'
 
 /** Writes `bench/results/<date>.json`, and the table between the markers of docs/performance.md. */
-export async function writeResult(result: BenchResult, { intoDocs }: { intoDocs: boolean }): Promise<void> {
+export async function writeResult(result: BenchResult): Promise<void> {
   const folder = path.join(root, 'bench/results')
   await mkdir(folder, { recursive: true })
-  const suffix = result.quick ? '-quick' : ''
-  await writeFile(path.join(folder, `${result.date}${suffix}.json`), `${JSON.stringify(result, null, 2)}\n`)
-  if (intoDocs) await writeTable(path.join(root, 'docs/performance.md'), formatResult(result))
+  await writeFile(path.join(folder, `${result.date}.json`), `${JSON.stringify(result, null, 2)}\n`)
+  await writeTable(path.join(root, 'docs/performance.md'), formatResult(result))
 }
 
 async function writeTable(file: string, table: string): Promise<void> {
@@ -55,7 +53,7 @@ export function formatResult({ date, machine, measurements }: BenchResult): stri
 /** One line for the terminal. */
 export function formatMeasurement(measurement: Measurement): string {
   const [name, log, value, aim, met, ...rest] = cells(measurement)
-  return `${met === 'yes' ? 'ok  ' : 'MISS'} ${log}: ${name}: ${value}, aim ${aim} | ${rest.filter(Boolean).join(' | ')}`
+  return `${log}: ${name}: ${value}${aim ? `, aim ${aim}, ${met === 'yes' ? 'met' : 'MISSED'}` : ''} | ${rest.filter(Boolean).join(' | ')}`
 }
 
 function row(cells: string[]): string {
@@ -64,13 +62,12 @@ function row(cells: string[]): string {
 
 function cells(measurement: Measurement): string[] {
   const { name, log, unit, value, aim, sides, details } = measurement
-  const sign = aim.direction === 'at least' ? '≥' : '≤'
   return [
     name,
     log,
     spread(value, unit),
-    `${sign} ${format(aim.value, unit)}`,
-    aimMet(measurement) ? 'yes' : 'no',
+    aim ? `${aim.direction === 'at least' ? '≥' : '≤'} ${format(aim.value, unit)}` : '',
+    aim ? (aimMet(aim, value) ? 'yes' : 'no') : '',
     both(sides, ({ microsPerRequest }) => microsPerRequest.median),
     both(sides, ({ storeMicrosPerRequest }) => storeMicrosPerRequest.median),
     both(sides, ({ peakMegabytes }) => peakMegabytes),

@@ -7,7 +7,7 @@ import { type Measurement, megabytes } from '../measurement.ts'
 import { memory, resetPeak } from '../procfs.ts'
 import { quantile, spreadOf } from '../stats.ts'
 
-interface Traffic {
+export interface Traffic {
   environment: Environment
   child: Child
 }
