@@ -8,7 +8,7 @@ import { findKeyByLookupHash, recipientKeys } from '../projections/organizations
 import { type RunningProjection, runProjection } from '../projections/runner.ts'
 import { findDecisions } from '../projections/sessions/queries.ts'
 import { createHandOff, type HandOff } from './collect/hand-off.ts'
-import { createRecipients } from './collect/recipients.ts'
+import { createRecipients, type RecipientTenant } from './collect/recipients.ts'
 import { collectRoutes } from './collect/routes.ts'
 import { type Core, type CoreOptions, openCore, projections } from './core.ts'
 import { readbackRoutes } from './readback/routes.ts'
@@ -121,7 +121,7 @@ async function addRoutes(
 
 function addCollect(app: FastifyInstance, core: Core, auth: Auth): HandOff {
   const { pool, keyring, random, applied, config } = core
-  const findKeys = ({ organizationId, environment }: Tenant) =>
+  const findKeys = ({ organizationId, environment }: RecipientTenant) =>
     recipientKeys(pool, organizationId, environment)
   const handOff = createHandOff({
     findDecisions: (ids) => findDecisions(pool, ids),

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { rebuild } from '../../projections/rebuild.ts'
+import { type RebuildReport, rebuild } from '../../projections/rebuild.ts'
 import { projections } from '../core.ts'
 import { withCore } from './with-core.ts'
 
@@ -22,4 +22,11 @@ export function registerRebuild(program: Command): void {
       else printReport(report)
       if (!report.switched) process.exitCode = 1
     })
+}
+
+function printReport({ events, seconds, tables, equal, switched }: RebuildReport): void {
+  console.log(`${events} events in ${seconds.toFixed(1)} s`)
+  console.table(tables)
+  console.log(equal ? 'The new build equals the live one.' : 'The new build differs from the live one.')
+  console.log(switched ? 'Readers use the new build.' : 'Readers still use the old build.')
 }

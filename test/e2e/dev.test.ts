@@ -8,9 +8,12 @@ import { startTidegate } from '../support/tidegate.ts'
 const kafkaBrokers = inject('kafkaBrokers')
 
 async function listSessions(baseUrl: string, key: string): Promise<{ id: string }[]> {
-  const answer = await fetch(`${baseUrl}/v1/sessions?limit=200`, { headers: { authorization: `Bearer ${key}` } })
+  const answer = await fetch(`${baseUrl}/v1/sessions?limit=200`, {
+    headers: { authorization: `Bearer ${key}` },
+  })
   expect(answer.status).toBe(200)
-  return (await answer.json()).data
+  const page: { data: { id: string }[] } = JSON.parse(await answer.text())
+  return page.data
 }
 
 /** Start, send sessions, stop, start again: what a newcomer does on the first day. */
@@ -22,11 +25,19 @@ async function startStopStart(env: Record<string, string>): Promise<void> {
     expect(first.credentials).toEqual({
       base_url: first.baseUrl,
       organization_id: expect.stringMatching(/^org_[0-9a-z]{26}$/),
-      live: { publishable_key: expect.stringMatching(/^pk_live_/), secret_key: expect.stringMatching(/^sk_live_/) },
-      test: { publishable_key: expect.stringMatching(/^pk_test_/), secret_key: expect.stringMatching(/^sk_test_/) },
+      live: {
+        publishable_key: expect.stringMatching(/^pk_live_/),
+        secret_key: expect.stringMatching(/^sk_live_/),
+      },
+      test: {
+        publishable_key: expect.stringMatching(/^pk_test_/),
+        secret_key: expect.stringMatching(/^sk_test_/),
+      },
     })
     expect((await stat(path.join(dataDir, 'credentials.json'))).mode & 0o077).toBe(0)
-    const sent = await cli(['simulate', '--sessions', '12', '--concurrency', '4', '--json'], { DATA_DIR: dataDir })
+    const sent = await cli(['simulate', '--sessions', '12', '--concurrency', '4', '--json'], {
+      DATA_DIR: dataDir,
+    })
     expect(sent).toMatchObject({ code: 0 })
     const before = await listSessions(first.baseUrl, first.credentials.live.secret_key)
     expect(before).toHaveLength(12)

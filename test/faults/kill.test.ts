@@ -26,9 +26,22 @@ describe('SIGKILL in the middle of simulate', () => {
     dataDir = await mkdtemp(path.join(tmpdir(), 'tidegate-kill-'))
     acksFile = path.join(dataDir, 'acks.jsonl')
     server = await startTidegate({ dataDir })
-    const load = ['simulate', '--sessions', '2000', '--concurrency', '16', '--seed', '7', '--acks', acksFile, '--json']
+    const load = [
+      'simulate',
+      '--sessions',
+      '2000',
+      '--concurrency',
+      '16',
+      '--seed',
+      '7',
+      '--acks',
+      acksFile,
+      '--json',
+    ]
     const simulate = startCli(load, { DATA_DIR: dataDir })
-    await eventually(async () => expect((await jsonLines(readFile(acksFile, 'utf8'))).length).toBeGreaterThan(150))
+    await eventually(async () =>
+      expect((await jsonLines(readFile(acksFile, 'utf8'))).length).toBeGreaterThan(150),
+    )
     await server.kill()
     simulate.kill('SIGKILL')
     await simulate.result
@@ -58,7 +71,9 @@ describe('SIGKILL in the middle of simulate', () => {
     expect(result.stderr).toBe('')
     expect(JSON.parse(result.stdout)).toMatchObject({ equal: true, switched: true })
     const { base_url, live } = server.credentials
-    const page = await fetch(`${base_url}/v1/sessions?limit=200`, { headers: { authorization: `Bearer ${live.secret_key}` } })
-    expect((await page.json()).data.length).toBeGreaterThan(50)
+    const headers = { authorization: `Bearer ${live.secret_key}` }
+    const page = await fetch(`${base_url}/v1/sessions?limit=200`, { headers })
+    const body: { data: unknown[] } = JSON.parse(await page.text())
+    expect(body.data.length).toBeGreaterThan(50)
   }, 60_000)
 })

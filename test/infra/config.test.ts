@@ -4,7 +4,12 @@ import { readConfig, settingNames } from '../../infra/config.ts'
 
 describe('settings', () => {
   it('have defaults for everything that a development start needs', () => {
-    expect(readConfig({})).toMatchObject({ PORT: 8787, DATA_DIR: '.tidegate', KAFKA_BROKERS: [], TRUSTED_PROXIES: [] })
+    expect(readConfig({})).toMatchObject({
+      PORT: 8787,
+      DATA_DIR: '.tidegate',
+      KAFKA_BROKERS: [],
+      TRUSTED_PROXIES: [],
+    })
   })
 
   it('name every bad value in one error', () => {
