@@ -1,4 +1,6 @@
 import { createDecipheriv, createHmac } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
 import { inflateRawSync } from 'node:zlib'
 import { gcm } from '@noble/ciphers/aes.js'
 import { x25519 } from '@noble/curves/ed25519.js'
@@ -44,6 +46,21 @@ function partsOf(body: string) {
 
 test('the file is what the generator makes', () => {
   expect(buildVectors()).toEqual(vectors)
+})
+
+test('the worked example of the description is this one', async () => {
+  const page = await readFile(path.resolve(import.meta.dirname, '../../../docs/collect-protocol.md'), 'utf8')
+  const [body] = vectors.bodies
+  const { masterKey: _, bodies: __, fingerprint: ___, result, ...values } = vectors
+  const shown = [
+    ...Object.values(values),
+    body?.nonce,
+    body?.plaintext,
+    body?.ciphertext,
+    body?.tag,
+    result.responseHmac,
+  ]
+  for (const value of shown) expect(page).toContain(value)
 })
 
 describe('the client side (noble)', () => {
