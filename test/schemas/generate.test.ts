@@ -1,0 +1,44 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { assignIds, generateTypes, readSchemaFiles } from '../../schemas/generate.ts'
+import ids from '../../schemas/ids.json' with { type: 'json' }
+
+const root = path.resolve(import.meta.dirname, '../..')
+const files = readSchemaFiles()
+
+test('schemas/events.ts is what `npm run schemas` writes', () => {
+  expect(readFileSync(path.join(root, 'schemas/events.ts'), 'utf8')).toBe(generateTypes(files))
+})
+
+test('every schema has one id of its own, and no schema that had one is gone', () => {
+  expect(assignIds(files, ids)).toEqual(ids)
+  expect(Object.keys(ids).sort()).toEqual(files.map((file) => file.key).sort())
+  expect(new Set(Object.values(ids)).size).toBe(files.length)
+})
+
+test('a new schema gets the next id and the others keep theirs', () => {
+  const [first] = files
+  if (!first) throw new Error('no schemas')
+  const added = { ...first, key: 'collect/New.v1' }
+  expect(assignIds([added, ...files], ids)).toEqual({
+    ...ids,
+    'collect/New.v1': Math.max(...Object.values(ids)) + 1,
+  })
+})
+
+test('no commit ever changed or removed an id', () => {
+  for (const earlier of committedIds()) expect(ids).toMatchObject(earlier)
+})
+
+/** schemas/ids.json of every commit; empty where the sources are not in a git repository. */
+function committedIds(): Record<string, number>[] {
+  const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: 'pipe' })
+  try {
+    const commits = git('log', '--format=%H', '--', 'schemas/ids.json').split('\n').filter(Boolean)
+    return commits.map((commit) => JSON.parse(git('show', `${commit}:schemas/ids.json`)))
+  } catch {
+    return []
+  }
+}
