@@ -1,10 +1,10 @@
-type Value = string | number | boolean | Buffer | null
+import { arrayParameter, type Element, type ElementType } from './array-parameter.ts'
 
-/** A column to write: its SQL element type and where its value comes from. No array types: unnest flattens them. */
+/** A column to write and where its value comes from. */
 export interface Column<Row> {
   name: string
-  type: string
-  of: (row: Row) => Value
+  type: ElementType
+  of: (row: Row) => Element
 }
 
 export interface Unnested {
@@ -12,7 +12,7 @@ export interface Unnested {
   names: string
   /** `unnest($1::text[], ...)`, one parameter a column. */
   source: string
-  values: Value[][]
+  values: Buffer[]
 }
 
 /** Rows as one array parameter a column, so that a batch of any size is one statement. */
@@ -20,6 +20,6 @@ export function unnest<Row>(columns: Column<Row>[], rows: Row[], firstParameter 
   return {
     names: columns.map(({ name }) => name).join(', '),
     source: `unnest(${columns.map(({ type }, i) => `$${firstParameter + i}::${type}[]`).join(', ')})`,
-    values: columns.map(({ of }) => rows.map(of)),
+    values: columns.map(({ type, of }) => arrayParameter(type, rows.map(of))),
   }
 }

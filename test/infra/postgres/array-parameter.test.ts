@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { arrayParameter, type Element, type ElementType } from '../../../infra/postgres/array-parameter.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database?.drop())
+
+async function roundTrip(type: ElementType, elements: Element[]): Promise<unknown[]> {
+  const { rows } = await database.pool.query(`select v from unnest($1::${type}[]) v`, [
+    arrayParameter(type, elements),
+  ])
+  return rows.map((row) => row.v)
+}
+
+test.each<[ElementType, Element[]]>([
+  ['text', ['', 'a', 'NULL', '"quoted" \\ {x,y}', 'ä 漢 🙂', '\n\t', null]],
+  ['integer', [0, -1, 2_147_483_647, -2_147_483_648, null]],
+  ['boolean', [true, false, null]],
+  ['bytea', [Buffer.alloc(0), Buffer.from([0, 255, 92]), null]],
+  ['text', []],
+])('%s arrives as it was: %j', async (type, elements) => {
+  expect(await roundTrip(type, elements)).toEqual(elements)
+})
+
+test('bigint arrives as it was', async () => {
+  const values = [0, -1, 1_760_000_000_000, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER]
+  expect(await roundTrip('bigint', [...values, null])).toEqual([...values.map(String), null])
+})
+
+test('half of a surrogate pair becomes a replacement character, as in any UTF-8', async () => {
+  expect(await roundTrip('text', ['a\ud800b'])).toEqual(['a\ufffdb'])
+})
+
+test('a value of another type is refused before it is sent', () => {
+  expect(() => arrayParameter('integer', [true])).toThrow(TypeError)
+  expect(() => arrayParameter('integer', [2 ** 31])).toThrow(RangeError)
+})
