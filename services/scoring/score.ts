@@ -42,18 +42,18 @@ export function verdictOf(risk: number): Verdict {
 function riskOf(fired: Signal[], facts: Facts): number {
   const risks = fired.filter(({ role }) => role === 'risk')
   const definitive = risks.filter(({ strength }) => strength === 'definitive')
-  if (definitive.length > 0) return Math.max(...definitive.map((signal) => signal.score))
   const trust = Math.min(trustCap, sum(fired.filter(({ role }) => role === 'trust')))
   const evidence = Math.max(0, combine(groups(risks)) - trust)
   const capped = isConfirmed(risks) ? evidence : Math.min(evidence, bands.bot - 1)
   // Without a snapshot there is nothing that could speak for a person.
-  return Math.round(facts.snapshot ? capped : Math.max(capped, unknownScore))
+  const floor = facts.snapshot ? 0 : unknownScore
+  return Math.round(Math.max(capped, floor, ...definitive.map((signal) => signal.score)))
 }
 
 /** Weak signals and behaviour count as one group each, so that many small oddities stay small. */
 function groups(risks: Signal[]): number[] {
   const weak = risks.filter(({ strength }) => strength === 'weak')
-  const others = risks.filter(({ strength }) => strength !== 'weak')
+  const others = risks.filter(({ strength }) => strength === 'moderate' || strength === 'strong')
   const behavior = others.filter(({ family }) => family === 'behavior')
   const rest = others.filter(({ family }) => family !== 'behavior')
   return [

@@ -9,6 +9,8 @@ interface Theme {
   key: string
   summary: string
   includes(signal: Signal): boolean
+  /** Fewer signals than this say too little (default 1). */
+  atLeast?: number
 }
 
 const ofFamily =
@@ -56,6 +58,7 @@ const risks: Theme[] = [
     key: 'unattended_machine',
     summary: 'The machine looks like one that nobody sits at.',
     includes: ofFamily('machine'),
+    atLeast: 2,
   },
 ]
 
@@ -104,7 +107,7 @@ type Weighted = Highlight & { weight: number }
 function highlight(theme: Theme, effect: HighlightEffect, fired: Signal[]): Weighted[] {
   const mine = fired.filter(theme.includes).sort((one, other) => other.score - one.score)
   const [strongest] = mine
-  if (!strongest) return []
+  if (!strongest || mine.length < (theme.atLeast ?? 1)) return []
   const evidence = mine.slice(0, maxEvidence).map(({ slug, name }) => ({ signal: slug, name }))
   const { key, summary } = theme
   const importance = importanceOf(strongest)

@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { derivedId } from '../../../infra/ids.ts'
+import type { EventLog, NewRecord } from '../../../infra/log/port.ts'
+import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
+import type { Applied } from '../../../projections/applied.ts'
+import { sessionsProjection } from '../../../projections/sessions/projection.ts'
+import { findDecisions } from '../../../projections/sessions/queries.ts'
+import { noNetwork } from '../../../services/scoring/network.ts'
+import type { SessionEvent } from '../../../services/scoring/session-state.ts'
+import { readOffset } from '../../../services/scoring/store.ts'
+import { runScoring } from '../../../services/scoring/worker.ts'
+import { eventually } from '../../support/eventually.ts'
+import { openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
+import { batch, handOff, metaOf, opened, startedAt, type TestSession, testSession } from './support/events.ts'
+
+const topic = 'tidegate.collect.v1'
+let world: ProjectionWorld
+let log: EventLog
+let applied: Applied
+
+beforeAll(async () => {
+  world = await openProjectionWorld()
+  const { pool, url } = world.database
+  log = await openPostgresLog({ pool, url, logger: silent })
+  await log.ensureTopics([topic, 'tidegate.sessions.v1'].map((name) => ({ topic: name, partitions: 2 })))
+  applied = await world.openApplied()
+  await world.run(log, sessionsProjection, { applied })
+})
+afterAll(async () => {
+  await log.close()
+  await world.close()
+})
+
+function score(over: EventLog) {
+  const { codec, database } = world
+  return runScoring({
+    log: over,
+    pool: database.pool,
+    codec,
+    clock: () => startedAt,
+    network: noNetwork,
+    applied,
+    logger: silent,
+  })
+}
+
+function append(...events: SessionEvent[]) {
+  return log.append(events.map((event) => world.codec.toRecord(event, metaOf(event))))
+}
+
+/** Two sessions of one machine, so that either could become the visitor of the other, in different partitions. */
+async function twins(): Promise<[TestSession, TestSession]> {
+  const first = testSession('twin-0')
+  const home = await log.partitionOf(topic, first.id)
+  for (let i = 1; ; i++) {
+    const second = testSession(`twin-${i}`)
+    if ((await log.partitionOf(topic, second.id)) !== home) return [first, second]
+  }
+}
+
+/** A log whose process dies after it appended decisions of the session, before it can commit. */
+function dyingAfter({ id }: TestSession) {
+  let died = false
+  const isAbout = (records: NewRecord[]) => records.some(({ key }) => key === id)
+  const dying: EventLog = {
+    ...log,
+    async append(records) {
+      if (isAbout(records) && died) throw new Error('dead')
+      const positions = await log.append(records)
+      if (isAbout(records)) died = true
+      if (died && isAbout(records)) throw new Error('died before the commit')
+      return positions
+    },
+  }
+  return { dying, died: () => died }
+}
+
+/** The visitor of a decision that is readable. */
+async function visitorOf(decisionId: string) {
+  const [decision] = await findDecisions(world.database.pool, [decisionId])
+  if (!decision?.visitor) throw new Error('not decided yet')
+  return decision.visitor
+}
+
+it('after a crash between append and commit, keeps the visitor that was recorded', async () => {
+  const [crashed, twin] = await twins()
+  const { dying, died } = dyingAfter(crashed)
+  const worker = await score(dying)
+  await append(...opened(crashed), batch(crashed))
+  await eventually(() => expect(died()).toBe(true))
+  const recorded = await eventually(() => visitorOf(derivedId('evt', batch(crashed).data.event_id)))
+  await append(...opened(twin), batch(twin))
+  const other = await eventually(() => visitorOf(derivedId('evt', batch(twin).data.event_id)))
+  expect(other.id).not.toBe(recorded.id)
+  await worker.stop()
+
+  const next = await score(log)
+  const request = handOff(crashed)
+  await append(request)
+  const final = await eventually(() => visitorOf(request.data.decision_id))
+  expect(final.id).toBe(recorded.id)
+  const { rows } = await world.database.pool.query(
+    'select count(*)::int as decisions from read.decisions where session_id = $1',
+    [crashed.id],
+  )
+  expect(rows).toEqual([{ decisions: 2 }])
+  const place = { topic, partition: await log.partitionOf(topic, crashed.id) }
+  await eventually(async () => expect(await readOffset(world.database.pool, place)).toBe(4))
+  await next.stop()
+})
