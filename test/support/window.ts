@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { findChromium, findProgram, type Profile, quietFlags } from './chromium.ts'
+import { eventually } from './eventually.ts'
 
 const run = promisify(execFile)
 
@@ -35,7 +36,9 @@ export async function openDesktop(): Promise<Desktop> {
       const flags = [...quietFlags, `--window-size=${width},${height}`, '--window-position=40,30']
       const args = [...flags, `--user-data-dir=${profile.dir}`, url]
       browsers.push(spawn(await findChromium(), args, { env, stdio: 'ignore' }))
-      await input(['search', '--sync', '--onlyvisible', '--class', 'chrom', 'windowfocus', '--sync'])
+      // Chromium opens and drops other windows first; xdotool fails when one goes away under it.
+      const focus = () => input(['search', '--onlyvisible', '--class', 'chrom', 'windowfocus'])
+      await eventually(focus, { timeoutMs: 30_000, intervalMs: 200 })
     },
     input,
     async close() {

@@ -284,6 +284,19 @@ describe('behaviour', () => {
     await page.close()
   })
 
+  test('a page that comes back from the back/forward cache goes on with its document', async () => {
+    const { page } = await bench.open()
+    const { sessionId } = await handOver(page)
+    const batches = () => ofSession(sessionId).filter(({ type }) => type === 'BatchReceived').length
+    await page.evaluate(`dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true })), undefined`)
+    const before = batches()
+    await page.evaluate(`dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true })), undefined`)
+    await page.mouse.move(80, 60, { steps: 5 })
+    await eventually(async () => expect(batches()).toBeGreaterThan(before), { timeoutMs: 5000 })
+    expect(ofSession(sessionId).filter(({ type }) => type === 'DocumentOpened')).toHaveLength(1)
+    await page.close()
+  })
+
   test('what is left goes out when the page is left', async () => {
     const { page } = await bench.open()
     const { sessionId } = await handOver(page)
