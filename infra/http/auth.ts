@@ -1,4 +1,4 @@
-import type { FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
+import type { FastifyRequest, onRequestHookHandler } from 'fastify'
 import type { Clock } from '../ids.ts'
 import { ApiError } from './errors.ts'
 import { createKeyCache, type KeyCacheOptions } from './key-cache.ts'
@@ -39,22 +39,31 @@ export type Auth = ReturnType<typeof createAuth>
 export function createAuth({ cacheMs = 15_000, ...options }: AuthOptions) {
   const find = createKeyCache({ ...options, cacheMs })
 
-  async function verify(request: FastifyRequest): Promise<Principal> {
-    const record = await find(bearerOf(request))
-    const principal = usable(record, options.clock)
-    request.principal = principal
-    return principal
-  }
+  // A key that is cached, as nearly all are, is checked without a promise.
+  const verified =
+    (check: (principal: Principal, request: FastifyRequest) => void): onRequestHookHandler =>
+    (request, _reply, done) => {
+      const accept = (record: KeyRecord | undefined) => {
+        request.principal = usable(record, options.clock)
+        check(request.principal, request)
+      }
+      try {
+        const found = find(bearerOf(request))
+        if (found instanceof Promise) return void found.then(accept).then(() => done(), done)
+        accept(found)
+      } catch (error) {
+        return done(error instanceof Error ? error : new Error(String(error)))
+      }
+      done()
+    }
 
   return {
     /** For REST endpoints: a secret key with the scope. */
-    requireSecret(scope: Exclude<Scope, '*'>): onRequestAsyncHookHandler {
-      return async (request) => checkScope(secretOnly(await verify(request)), scope)
-    },
+    requireSecret: (scope: Exclude<Scope, '*'>) =>
+      verified((principal) => checkScope(secretOnly(principal), scope)),
     /** For collect endpoints: a publishable key, from an origin that it allows. */
-    requirePublishable(): onRequestAsyncHookHandler {
-      return async (request) => checkOrigin(publishableOnly(await verify(request)), request.headers.origin)
-    },
+    requirePublishable: () =>
+      verified((principal, { headers }) => checkOrigin(publishableOnly(principal), headers.origin)),
     /** Who the request speaks for; throws on a route without one of the hooks. */
     principal(request: FastifyRequest): Principal {
       if (!request.principal) throw new Error(`${request.routeOptions.url} does not authenticate`)

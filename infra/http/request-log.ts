@@ -3,7 +3,7 @@ import type { ApiError } from './errors.ts'
 
 /** One line for each answered request. Neither the URL nor an address: both may name a person. */
 export function logRequests(app: FastifyInstance, logger: FastifyBaseLogger): void {
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onResponse', (request, reply, done) => {
     const fields = {
       request_id: request.id,
       method: request.method,
@@ -13,6 +13,7 @@ export function logRequests(app: FastifyInstance, logger: FastifyBaseLogger): vo
       organization_id: request.principal?.organizationId ?? null,
     }
     logger.info(fields, 'request')
+    done()
   })
 }
 

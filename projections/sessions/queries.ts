@@ -32,8 +32,7 @@ function sessionRow(record: SessionRecord): SessionRow {
   }
 }
 
-type DetailRecord = Omit<SessionDetailRow, 'lifecycle'> &
-  (VisitorLifecycle | { [K in keyof VisitorLifecycle]: null })
+type DetailRecord = Omit<SessionDetailRow, 'lifecycle'> & { lifecycle: string | null }
 
 /**
  * What the session's detail shows, as JSON that only has to be put together; undefined when the session is not in
@@ -46,8 +45,10 @@ export async function findSession(
 ): Promise<SessionDetailRow | undefined> {
   const { rows } = await db.query<DetailRecord>({
     name: 'find-session',
-    text: `select s.session_id as id, s.created_at::float8, s.client_user_id, s.shown,
-        v.first_seen_at::float8, v.last_seen_at::float8, v.seen_count,
+    // Few columns: each costs the reader more than making it one costs Postgres.
+    text: `select s.client_user_id, s.shown,
+        case when v.visitor_id is not null then json_build_object('first_seen_at', v.first_seen_at,
+          'last_seen_at', v.last_seen_at, 'seen_count', v.seen_count)::text end as lifecycle,
         (select coalesce(string_agg(d.shown, ',' order by d.log_offset desc), '')
           from read.decisions d where d.session_id = s.session_id and d.event_id <> s.event_id
         ) as previous_decisions
@@ -58,11 +59,7 @@ export async function findSession(
     values: [sessionId.toLowerCase(), scope.organizationId, scope.environment],
   })
   const [record] = rows
-  return record && detailRow(record)
-}
-
-function detailRow({ first_seen_at, last_seen_at, seen_count, ...record }: DetailRecord): SessionDetailRow {
-  return { ...record, lifecycle: first_seen_at === null ? null : { first_seen_at, last_seen_at, seen_count } }
+  return record && { ...record, lifecycle: parse<VisitorLifecycle>(record.lifecycle) }
 }
 
 export interface ListSessions {

@@ -46,8 +46,6 @@ export interface VisitorLifecycle {
 }
 
 export interface SessionDetailRow {
-  id: string
-  created_at: number
   client_user_id: string | null
   /** JSON of `shownDetail` of the latest decision. */
   shown: string

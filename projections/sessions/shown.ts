@@ -24,13 +24,17 @@ export function shownDecision(data: SessionScored) {
 }
 
 /**
- * What a session's detail shows of its latest decision, most actionable first. Made once, when the decision is
- * applied: a reader hands on its JSON as it is. `lifecycle` and `previous_decisions` change without it, so the
- * reader fills them in. A change here needs a new version of the projection.
+ * What a session's detail shows as of its latest decision, most actionable first. Made once, when the decision is
+ * applied: a reader hands on its JSON as it is. `client_user_id`, `lifecycle` and `previous_decisions` are not the
+ * decision's, so the reader fills them in. A change here needs a new version of the projection.
  */
 export function shownDetail(data: SessionScored) {
   const { url, referrer, user_agent } = data.request
   return {
+    object: 'session' as const,
+    id: data.session_id,
+    created_at: iso(data.created_at),
+    client_user_id: null,
     decision: shownDecision(data),
     highlights: data.highlights.map(shownHighlight),
     attribution: data.attribution,

@@ -18,7 +18,9 @@ import { updateClientUser } from './update-client-user.ts'
 
 const tags = ['Sessions']
 const security = [{ secretKey: [] }]
-const params = z.object({ sessionId: z.string() })
+const params = z.object({
+  sessionId: z.string().transform((id) => (isLegacyId(id) ? id.toLowerCase() : id)),
+})
 const listQuery = z.object({
   ...pageQuery,
   verdict: verdict.optional(),
@@ -111,7 +113,8 @@ function updateRoute(app: FastifyInstance, context: ReadbackContext): void {
     { schema, onRequest, config },
     async (request, reply) => {
       const scope = scopeOf(request)
-      const { id: sessionId } = await sessionOr404({ pool, scope, sessionId: request.params.sessionId })
+      const { sessionId } = request.params
+      await sessionOr404({ pool, scope, sessionId })
       await updateClientUser(context, { scope, sessionId, clientUserId: request.body.client_user_id })
       return sendDetail({ request, reply, row: await sessionOr404({ pool, scope, sessionId }) })
     },

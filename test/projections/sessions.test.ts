@@ -75,13 +75,13 @@ test('a session shows its latest decision, its visitor and the earlier decisions
   )
   const session = await findSession(database.pool, scope, sid)
   expect(session).toMatchObject({
-    id: sid,
-    created_at: 1_760_000_000_000,
     client_user_id: null,
     lifecycle: { first_seen_at: 5, last_seen_at: 1_760_000_001_000, seen_count: 1 },
   })
   const shown = JSON.parse(session?.shown ?? '')
   expect(shown).toMatchObject({
+    id: sid,
+    created_at: '2025-10-09T08:53:20.000Z',
     decision: { event_id: id('evt', 3), automation_status: 'automated', decision_status: 'final' },
     visitor_fingerprint: {
       id: id('vid', 1),
