@@ -28,6 +28,7 @@ export interface DocumentState {
   facts: DocumentFacts
   master: MasterKey
   keys: DocumentKeys
+  serverPublicKey: string
   nonceKey: KeyObject
   /** Associated data up to the sequence number. */
   aad: Record<BodyKind, string>
@@ -54,7 +55,7 @@ interface DocumentSource {
 export function createDocumentState(source: DocumentSource): DocumentState | undefined {
   const { documentId, scope, master } = source
   const address = { sessionId: scope.sessionId, documentId }
-  const { privateKey } = sessionKeyPair(master, scope.sessionId)
+  const { privateKey, publicKey } = sessionKeyPair(master, scope.sessionId)
   const keys = agreeDocumentKeys(privateKey, { address, clientPublicKey: scope.clientPublicKey })
   if (!keys) return undefined
   const prefix = (kind: BodyKind) => associatedData(address, kind, 0).slice(0, -1)
@@ -62,6 +63,7 @@ export function createDocumentState(source: DocumentSource): DocumentState | und
     ...source,
     documentIdHash: createHash('sha256').update(documentId).digest('hex'),
     keys,
+    serverPublicKey: publicKey,
     nonceKey: master.secretKey('collect-nonce'),
     aad: { batches: prefix('batches'), results: prefix('results') },
     last: undefined,

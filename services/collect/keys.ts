@@ -15,9 +15,8 @@ import {
 } from '../../infra/collect-protocol/constants.ts'
 import type { MasterKey } from '../../infra/crypto/keyring.ts'
 
-// RFC 8410: what precedes the 32 raw bytes of an X25519 key in PKCS #8 and SubjectPublicKeyInfo.
-const privatePrefix = Buffer.from('302e020100300506032b656e04220420', 'hex')
-const publicPrefix = Buffer.from('302a300506032b656e032100', 'hex')
+// Raw keys rather than DER: OpenSSL's decoders cost as much as the curve.
+const asymmetricKeyType = 'x25519'
 
 export interface ServerKeyPair {
   privateKey: KeyObject
@@ -38,11 +37,10 @@ export function sessionKeyPair(master: MasterKey, sessionId: string): ServerKeyP
 }
 
 /** The key pair of a raw X25519 private key. */
-export function keyPairOf(scalar: Uint8Array): ServerKeyPair {
-  const key = Buffer.concat([privatePrefix, scalar])
-  const privateKey = createPrivateKey({ key, format: 'der', type: 'pkcs8' })
-  const spki = createPublicKey(privateKey).export({ format: 'der', type: 'spki' })
-  return { privateKey, publicKey: spki.toString('base64url', publicPrefix.length) }
+export function keyPairOf(scalar: Buffer): ServerKeyPair {
+  const privateKey = createPrivateKey({ key: scalar, format: 'raw-private', asymmetricKeyType })
+  const publicKey = createPublicKey(privateKey).export({ format: 'raw-public' })
+  return { privateKey, publicKey: publicKey.toString('base64url') }
 }
 
 /** The keys of a document; undefined when the client's key is a low-order point (all-zero shared secret). */
@@ -61,11 +59,11 @@ export function agreeDocumentKeys(
   }
 }
 
-function sharedSecret(privateKey: KeyObject, clientPublicKey: string): Buffer | undefined {
-  const key = Buffer.concat([publicPrefix, Buffer.from(clientPublicKey, 'base64url')])
-  const publicKey = createPublicKey({ key, format: 'der', type: 'spki' })
+function sharedSecret(privateKey: KeyObject, clientPublicKey: string): KeyObject | undefined {
+  const key = Buffer.from(clientPublicKey, 'base64url')
+  const publicKey = createPublicKey({ key, format: 'raw-public', asymmetricKeyType })
   try {
-    return diffieHellman({ privateKey, publicKey })
+    return createSecretKey(diffieHellman({ privateKey, publicKey }))
   } catch {
     // OpenSSL refuses an all-zero result (RFC 7748, section 6.1).
     return undefined

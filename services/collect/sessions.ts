@@ -8,7 +8,6 @@ import { type Challenges, canvasChallengeOf, challengesOf } from './challenges.t
 import { readContinuityCookie } from './cookie.ts'
 import type { CollectDeps } from './deps.ts'
 import { createDocumentState, type DocumentCache, type DocumentState, handOutNonce } from './documents.ts'
-import { sessionKeyPair } from './keys.ts'
 import type { OpenBody } from './open-body.ts'
 import { documentOpened, sessionOpened } from './opened-events.ts'
 import {
@@ -125,7 +124,7 @@ function answerOf(
     sharedPostVersion,
     resumed: session.resumed,
     challenge: challenges.challenge,
-    serverPublicKey: sessionKeyPair(state.master, session.sessionId).publicKey,
+    serverPublicKey: state.serverPublicKey,
     nonce: handOutNonce(state, { seq: 1, now }),
     timingNonce: challenges.timingNonce,
     canvasChallenge: canvasChallengeOf(challenges.canvasSeed),
