@@ -1,0 +1,387 @@
+import { describe, expect, it } from 'vitest'
+import type { Network } from '../../../schemas/events.ts'
+import { type Facts, readFacts } from '../../../services/scoring/facts.ts'
+import { noNetwork } from '../../../services/scoring/network.ts'
+import { catalogue } from '../../../services/scoring/signals/catalogue.ts'
+import { batch, opened, startedAt, testSession } from './support/events.ts'
+import { stateAfter } from './support/sessions.ts'
+import * as clients from './support/snapshots.ts'
+
+type Parts = clients.Client['snapshot']
+
+interface Given {
+  client?: clients.Client
+  parts?: Parts
+  behavior?: object
+  facts?: Partial<Facts>
+  hints?: Record<string, string>
+  header?: string
+}
+
+const { desktopChrome, androidChrome } = clients
+const skipped = noNetwork.lookup('203.0.113.9', startedAt)
+const anonymity = (some: Partial<Network['anonymity']>): Partial<Facts> => ({
+  network: { ...skipped, anonymity: { ...skipped.anonymity, ...some } },
+})
+
+function factsOf({ client = desktopChrome, parts = {}, behavior, facts, hints, header }: Given): Facts {
+  const seen = clients.withParts(client, parts)
+  const session = testSession('signals', {
+    client: { ...seen, clientHints: { ...seen.clientHints, ...hints } },
+  })
+  const observations = { version: 1, elapsed_ms: 1, snapshot: seen.snapshot, behavior }
+  const state = stateAfter([...opened(session), batch(session, { observations })])
+  const user_agent = header ?? state.user_agent
+  return { ...readFacts({ state: { ...state, user_agent }, network: skipped }), ...facts }
+}
+
+function fires(slug: string, given: Given): boolean {
+  const signal = catalogue.find((one) => one.slug === slug)
+  if (!signal) throw new Error(`no signal ${slug}`)
+  return signal.fires(factsOf(given))
+}
+
+const named = (...globals: string[]): Given => ({ parts: { automation: { globals } } })
+const says = (user_agent: string): Given => ({ parts: { navigator: { user_agent } } })
+const app = (native: NonNullable<Parts['native']>): Given => ({ client: { snapshot: { native } } })
+const nobody = { available: true, user_agent: 'Mozilla/5.0 of another', platform: 'Win32' }
+const documentWithout = (header_order: string[]): Partial<Facts> => {
+  const { document } = factsOf({})
+  return document ? { document: { ...document, header_order } } : {}
+}
+const location = {
+  city: null,
+  region: null,
+  country: null,
+  country_code: 'US',
+  latitude: null,
+  longitude: null,
+  timezone: 'America/New_York',
+  postal_code: null,
+  accuracy_radius_km: null,
+}
+
+/** For every signal: what makes it fire, and what comes close and must not. */
+const examples: Record<string, { given: Given[]; not?: Given[] }> = {
+  webdriver_detected: {
+    given: [
+      { parts: { automation: { webdriver: true } } },
+      { parts: { automation: { webdriver_iframe: true } } },
+      { parts: { automation: { webdriver_worker: true } } },
+    ],
+    not: [{ parts: { automation: { webdriver: null, webdriver_worker: null } } }],
+  },
+  selenium_globals: {
+    given: [named('__selenium_unwrapped'), named('calledSelenium'), named('$chrome_asyncScriptInfo')],
+  },
+  chromedriver_markers: {
+    given: [
+      named('$cdc_asdjflasutopfhvcZLmcfl_'),
+      named('cdc_adoQpoasnfa76pfcZLmcfl_Array'),
+      named('abc_x_Promise'),
+    ],
+  },
+  playwright_globals: { given: [named('__pwInitScripts'), named('__playwright__binding__')] },
+  puppeteer_globals: { given: [named('__puppeteer_evaluation_script__')] },
+  phantom_globals: { given: [named('callPhantom'), named('_phantom')], not: [named('phantom')] },
+  driver_globals: { given: [named('__nightmare'), named('domAutomationController')] },
+  driver_document_attributes: {
+    given: [{ parts: { automation: { document_attributes: ['webdriver'] } } }],
+    not: [{ parts: { automation: { document_attributes: ['lang'] } } }],
+  },
+  sequentum_external: { given: [{ parts: { automation: { sequentum: true } } }] },
+  ambiguous_driver_globals: { given: [named('emit')] },
+  electron_runtime: { given: [{ parts: { automation: { electron: true } } }] },
+  developer_tools_detected: {
+    given: [{ parts: { automation: { cdp_runtime: true } } }],
+    not: [{ parts: { automation: { cdp_runtime: null } } }],
+  },
+  cdp_driven_input: {
+    given: [
+      {
+        parts: { automation: { cdp_runtime: true } },
+        behavior: { mouse: { events: 2, clicks: 2, clicks_exact_center: 2 } },
+      },
+    ],
+    not: [
+      {
+        parts: { automation: { cdp_runtime: true } },
+        behavior: { mouse: { events: 9, clicks: 3, clicks_exact_center: 1 } },
+      },
+      { behavior: { mouse: { events: 2, clicks: 2, clicks_exact_center: 2 } } },
+    ],
+  },
+  headless_user_agent: {
+    given: [
+      says('Mozilla/5.0 HeadlessChrome/140.0.0.0'),
+      { hints: { 'sec-ch-ua': '"HeadlessChrome";v="140"' } },
+      { parts: { worker: { user_agent: 'HeadlessChrome/140' } } },
+    ],
+  },
+  declared_bot_user_agent: {
+    given: [says('Mozilla/5.0 (compatible; Googlebot/2.1)'), { header: 'Mozilla/5.0; GPTBot/1.2' }],
+    not: [says('Mozilla/5.0 (Linux; Android 10) Cubot/X30 Chrome/140.0.0.0')],
+  },
+  http_client_user_agent: {
+    given: [{ header: 'curl/8.9.0' }, { header: 'python-requests/2.32' }, { header: 'node' }],
+    not: [{ header: 'okhttp/4.12', facts: { platform: 'android' } }],
+  },
+  bot_like_user_agent: {
+    given: [says('SomeCrawler/1.0 (+http://crawler.example)')],
+    not: [{ client: clients.androidWebView }],
+  },
+  chrome_object_missing: {
+    given: [{ parts: { environment: { has_chrome_object: false } } }],
+    not: [
+      { parts: { environment: { has_chrome_object: null } } },
+      { client: clients.androidWebView },
+      { client: clients.desktopSafari },
+    ],
+  },
+  permissions_contradiction: {
+    given: [
+      { parts: { environment: { notification_permission: 'denied', permissions_query_state: 'prompt' } } },
+    ],
+    not: [
+      { parts: { environment: { notification_permission: 'denied', permissions_query_state: 'denied' } } },
+    ],
+  },
+  languages_empty: {
+    given: [{ parts: { navigator: { language: '', languages: [] } } }],
+    not: [{ parts: { navigator: { language: null, languages: [] } } }],
+  },
+  window_without_size: {
+    given: [{ parts: { environment: { outer_width: 0, outer_height: 0 } } }],
+    not: [{ parts: { environment: { outer_width: 0, outer_height: 0, has_focus: false } } }],
+  },
+  default_headless_screen: { given: [{ parts: { environment: { screen_width: 800, screen_height: 600 } } }] },
+  webdriver_property_overridden: {
+    given: [
+      { parts: { automation: { webdriver_own_property: true } } },
+      { parts: { tamper: { navigator_own_properties: ['webdriver'] } } },
+      { parts: { tamper: { patched_functions: ['navigator.webdriver'] } } },
+    ],
+  },
+  navigator_overridden: {
+    given: [{ parts: { tamper: { navigator_own_properties: ['platform'] } } }],
+    not: [
+      { client: clients.brave, parts: { tamper: { brave: true, navigator_own_properties: ['platform'] } } },
+    ],
+  },
+  patched_stealth_functions: {
+    given: [{ parts: { tamper: { patched_functions: ['Permissions.query'] } } }],
+    not: [{ client: clients.brave }],
+  },
+  patched_functions: {
+    given: [{ parts: { tamper: { patched_functions: ['Function.toString'] } } }],
+    not: [{ client: clients.brave }],
+  },
+  stealth_iframe_proxy: { given: [{ parts: { tamper: { iframe_srcdoc_proxy: true } } }] },
+  faked_chrome_runtime: { given: [{ parts: { tamper: { chrome_runtime_faked: true } } }] },
+  imitated_plugins: {
+    given: [{ parts: { navigator: { plugins_genuine: false } } }],
+    not: [{ parts: { navigator: { plugins_genuine: null } } }],
+  },
+  webgl_parameters_spoofed: { given: [{ parts: { tamper: { webgl_parameter_mismatch: true } } }] },
+  fingerprint_noise: {
+    given: [{ parts: { canvas: { noise_detected: true } } }],
+    not: [{ client: clients.brave }, { client: clients.resistingFirefox }],
+  },
+  privacy_hardening_indicators: { given: [{ client: clients.brave }, { client: clients.resistingFirefox }] },
+  engine_mismatch: {
+    given: [{ parts: { engine: { name: 'SpiderMonkey' } } }],
+    not: [{ client: clients.iphoneSafari }, { parts: { engine: { name: null } } }],
+  },
+  platform_mismatch: {
+    given: [
+      { parts: { navigator: { platform: 'Win32' } } },
+      { parts: { navigator: { ua_data_platform: 'Linux' } } },
+    ],
+    not: [{ parts: { navigator: { platform: 'iPad', max_touch_points: 5 } } }, { client: androidChrome }],
+  },
+  worker_mismatch: {
+    given: [{ parts: { worker: nobody } }],
+    not: [
+      { parts: { worker: { ...nobody, available: null } } },
+      { client: clients.brave },
+      { client: clients.iphoneSafari, parts: { worker: nobody } },
+    ],
+  },
+  iframe_mismatch: {
+    given: [{ parts: { iframe: nobody } }],
+    not: [{ parts: { iframe: { available: true, user_agent: null } } }],
+  },
+  gpu_system_mismatch: {
+    given: [{ parts: { webgl: { renderer: 'ANGLE (NVIDIA, Direct3D11 vs_5_0)' } } }],
+    not: [{ client: clients.iphoneSafari }],
+  },
+  worker_gpu_mismatch: {
+    given: [{ parts: { worker: { webgl_renderer: 'ANGLE (Intel)' } } }],
+    not: [{ client: clients.bareChromium }, { parts: { worker: { webgl_renderer: null } } }],
+  },
+  languages_mismatch: { given: [{ parts: { navigator: { language: 'fr-FR' } } }] },
+  product_sub_mismatch: {
+    given: [{ parts: { navigator: { product_sub: '20100101' } } }],
+    not: [{ client: clients.resistingFirefox }],
+  },
+  phone_without_touch: {
+    given: [
+      {
+        client: androidChrome,
+        parts: { navigator: { max_touch_points: 0 }, environment: { pointer_coarse: false } },
+      },
+    ],
+    not: [{}],
+  },
+  timezone_contradiction: { given: [{ parts: { tamper: { timezone_mismatch: true } } }] },
+  unreadable_observations: { given: [{ facts: { unreadable: 1 } }] },
+  conflicting_replay: { given: [{ facts: { conflicts: 1 } }] },
+  stale_snapshot: {
+    given: [{ parts: { proofs: { challenge: 'old' } } }, { parts: { proofs: { timing_nonce: 'old' } } }],
+    not: [{ parts: { proofs: { challenge: 'challenge-1', timing_nonce: 'timing-1' } } }],
+  },
+  telemetry_incomplete: { given: [{ client: { snapshot: {} } }], not: [app({ os_name: 'iOS' })] },
+  session_identity_changed: { given: [{ facts: { identityChanges: 1 } }] },
+  user_agent_header_mismatch: { given: [{ header: 'Mozilla/5.0 of another' }], not: [{ header: '' }] },
+  client_hints_mismatch: {
+    given: [{ hints: { 'sec-ch-ua-platform': '"Windows"' } }, { hints: { 'sec-ch-ua-mobile': '?1' } }],
+    not: [{ client: androidChrome }],
+  },
+  accept_language_mismatch: {
+    given: [{ facts: { ...factsWithLanguage('fr-FR,fr;q=0.9') } }],
+    not: [{ facts: { ...factsWithLanguage('*') } }],
+  },
+  sparse_request_headers: {
+    given: [{ facts: documentWithout(['host', 'accept']) }],
+    not: [{ facts: documentWithout([]) }],
+  },
+  hosting_network: { given: [{ facts: anonymity({ hosting: true }) }] },
+  vpn_associated_ip: { given: [{ facts: anonymity({ vpn: true }) }, { facts: anonymity({ relay: true }) }] },
+  anonymous_proxy: { given: [{ facts: anonymity({ tor: true }) }, { facts: anonymity({ proxy: true }) }] },
+  timezone_location_mismatch: {
+    given: [{ facts: { network: { ...skipped, location } } }],
+    not: [{ client: clients.bareChromium, facts: { network: { ...skipped, location } } }],
+  },
+  software_rendered_graphics_path: {
+    given: [{ client: clients.bareChromium }, { client: clients.headlessChrome }],
+  },
+  utc_timezone: {
+    given: [{ parts: { environment: { timezone: 'UTC' } } }],
+    not: [{ client: clients.resistingFirefox }],
+  },
+  bare_machine: {
+    given: [{ client: clients.bareChromium }],
+    not: [{ client: clients.resistingFirefox }, { parts: { media: { device_count: 0 } } }],
+  },
+  very_many_cores: {
+    given: [{ parts: { navigator: { hardware_concurrency: 96 } } }],
+    not: [{ parts: { navigator: { hardware_concurrency: 64 } } }],
+  },
+  impossible_device_memory: {
+    given: [{ parts: { navigator: { device_memory: 7 } } }],
+    not: [{ parts: { navigator: { device_memory: null } } }],
+  },
+  untrusted_input: {
+    given: [{ behavior: { mouse: { events: 8, untrusted: 5 } } }],
+    not: [{ behavior: { mouse: { events: 80, untrusted: 5 } } }],
+  },
+  exact_center_clicks: {
+    given: [{ behavior: { mouse: { events: 9, clicks: 2, clicks_exact_center: 2 } } }],
+    not: [{ behavior: { mouse: { events: 9, clicks: 1, clicks_exact_center: 1 } } }],
+  },
+  clicks_without_movement: {
+    given: [{ behavior: { mouse: { events: 2, clicks: 2, clicks_without_move: 2 } } }],
+    not: [{ behavior: { mouse: { events: 2, clicks_without_move: 2 }, touch: { events: 4 } } }],
+  },
+  protocol_pointer_coordinates: {
+    given: [{ behavior: { mouse: { events: 20, moves: 20, screen_equals_client: 19 } } }],
+    not: [{ behavior: { mouse: { events: 200, moves: 200, screen_equals_client: 19 } } }],
+  },
+  uniform_typing: {
+    given: [{ behavior: { keyboard: { events: 20, keys: 12, interval_std: 2 } } }],
+    not: [{ behavior: { keyboard: { events: 20, keys: 12, interval_std: null } } }],
+  },
+  superhuman_typing: {
+    given: [{ behavior: { keyboard: { events: 40, keys: 20, interval_mean: 8, interval_std: 30 } } }],
+  },
+  straight_pointer_paths: {
+    given: [{ behavior: { mouse: { events: 30, moves: 30, straightness: 1, speed_std: 0.01 } } }],
+    not: [{ behavior: { mouse: { events: 30, moves: 30 } } }],
+  },
+  silent_form_fill: {
+    given: [{ behavior: { form: { events: 3, silent_changes: 2 } } }],
+    not: [{ behavior: { form: { events: 3, silent_changes: 2, autofills: 1 } } }],
+  },
+  instant_submit: {
+    given: [{ behavior: { form: { events: 3, submits: 1, time_to_submit_ms: 100 } } }],
+    not: [{ behavior: { form: { events: 3, time_to_submit_ms: 100 } } }],
+  },
+  native_hooks: { given: [app({ hooks: true })], not: [app({ hooks: null })] },
+  native_emulator: { given: [app({ simulator_or_emulator: true })] },
+  native_code_signing_invalid: { given: [app({ code_signing_invalid: true })] },
+  native_jailbreak_or_root: { given: [app({ jailbreak_or_root: true })] },
+  native_debugger: { given: [app({ debugger: true })] },
+  browser_profile_consistent: {
+    given: [{}],
+    not: [{ parts: { worker: { available: null } } }, { client: clients.bareChromium }],
+  },
+  fresh_proofs: { given: [{ parts: { proofs: { challenge: 'challenge-1' } } }], not: [{}] },
+  natural_pointer_movement: {
+    given: [{ behavior: { mouse: { events: 40, moves: 40, straightness: 1.2, speed_std: 0.5 } } }],
+    not: [{ behavior: { mouse: { events: 40, moves: 40, straightness: 1, speed_std: 0.5 } } }],
+  },
+  natural_typing: {
+    given: [
+      {
+        behavior: { keyboard: { events: 20, keys: 10, interval_mean: 150, interval_std: 60, rollovers: 2 } },
+      },
+    ],
+    not: [{ behavior: { keyboard: { events: 20, keys: 10, interval_std: 60, rollovers: 2, untrusted: 3 } } }],
+  },
+  natural_touch: {
+    given: [{ behavior: { touch: { events: 6, touches: 4, radius_std: 1.5 } } }],
+    not: [{ behavior: { touch: { events: 6, touches: 4, radius_std: 0 } } }],
+  },
+  returning_visitor_fingerprint: {
+    given: [{ facts: { visitorSessions: 2 } }],
+    not: [{ facts: { visitorSessions: 1 } }],
+  },
+}
+
+function factsWithLanguage(accept_language: string): Partial<Facts> {
+  const { document } = factsOf({})
+  return document ? { document: { ...document, accept_language } } : {}
+}
+
+describe('signals', () => {
+  it('have an example each', () => {
+    expect(Object.keys(examples).sort()).toEqual(catalogue.map(({ slug }) => slug).sort())
+  })
+
+  it.each(Object.entries(examples))(
+    '%s fires on its examples and on nothing close to them',
+    (slug, { given, not = [] }) => {
+      expect(given.map((one) => fires(slug, one))).toEqual(given.map(() => true))
+      expect(not.map((one) => fires(slug, one))).toEqual(not.map(() => false))
+    },
+  )
+
+  it.each([
+    ['desktop Chrome', desktopChrome],
+    ['desktop Safari', clients.desktopSafari],
+    ['an iPhone', clients.iphoneSafari],
+    ['Chrome on Android', androidChrome],
+    ['an Android web view', clients.androidWebView],
+  ])('of risk are silent on %s', (_, client) => {
+    const facts = factsOf({ client })
+    expect(
+      catalogue.filter((signal) => signal.role === 'risk' && signal.fires(facts)).map(({ slug }) => slug),
+    ).toEqual([])
+  })
+
+  it('are silent where nothing was reported', () => {
+    const facts = factsOf({ client: { snapshot: {} } })
+    const fired = catalogue.filter((signal) => signal.fires(facts)).map(({ slug }) => slug)
+    expect(fired).toEqual(['telemetry_incomplete'])
+  })
+})
