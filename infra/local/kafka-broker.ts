@@ -26,6 +26,8 @@ export interface KafkaBrokerOptions {
   folder?: string
   /** Default: any free port. */
   port?: number
+  /** Gives up starting; rejects then. */
+  signal?: AbortSignal
 }
 
 const jvm = ['-Xms128m', '-Xmx384m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Dlog4j2.level=ERROR']
@@ -45,7 +47,7 @@ export async function startKafkaBroker(options: KafkaBrokerOptions): Promise<Kaf
   const broker = spawn('java', [...java, 'kafka.Kafka', config], { stdio: ['ignore', 'ignore', 'pipe'] })
   const brokers = `127.0.0.1:${port}`
   try {
-    await becomesReady(broker, brokers)
+    await becomesReady(broker, brokers, options.signal)
   } catch (error) {
     await end(broker, dataDir)
     throw error
@@ -60,13 +62,14 @@ async function end(broker: ChildProcess, dataDir: string): Promise<void> {
   await rm(dataDir, { recursive: true, force: true })
 }
 
-async function becomesReady(broker: ChildProcess, brokers: string): Promise<void> {
+async function becomesReady(broker: ChildProcess, brokers: string, signal?: AbortSignal): Promise<void> {
   let printed = ''
   broker.stderr?.on('data', (chunk) => {
     printed = `${printed}${chunk}`.slice(-2000)
   })
   const end = performance.now() + startTimeoutMs
   while (!(await answers(brokers))) {
+    signal?.throwIfAborted()
     if (broker.exitCode !== null) throw new Error(`Kafka did not start:\n${printed}`)
     if (performance.now() > end)
       throw new Error(`Kafka did not answer within ${startTimeoutMs} ms:\n${printed}`)

@@ -11,12 +11,8 @@ const oldestJava = 17
 
 /** Whether a Kafka broker can be run from jars here: Java 17 or newer, and the jars there or Maven to get them. */
 export async function canRunKafkaJars(): Promise<boolean> {
-  const [java, jars, maven] = await Promise.all([
-    javaVersion(),
-    jarsFolder().then(exists),
-    works('mvn', '-v'),
-  ])
-  return java >= oldestJava && (jars || maven)
+  const hasJars = (await exists(await jarsFolder())) || (await works('mvn', '-v'))
+  return hasJars && (await javaVersion()) >= oldestJava
 }
 
 /** The folder with Kafka's jars, fetched by Maven on first use and kept until infra/kafka/pom.xml changes. */

@@ -1,14 +1,6 @@
-import { GenericContainer, getContainerRuntimeClient, Wait } from 'testcontainers'
+import { GenericContainer, Wait } from 'testcontainers'
 
 const image = 'apache/kafka:4.1.1'
-
-/** Whether a Docker daemon answers. */
-export async function hasDocker(): Promise<boolean> {
-  return getContainerRuntimeClient().then(
-    () => true,
-    () => false,
-  )
-}
 
 /** One KRaft node in a container, reachable on this port of 127.0.0.1. */
 export async function startKafkaContainer(port: number): Promise<{ stop(): Promise<void> }> {

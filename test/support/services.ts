@@ -1,10 +1,10 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
 import type { TestProject } from 'vitest/node'
 import { startEmbeddedPostgres } from '../../infra/local/embedded-postgres.ts'
 import { findKafka, kafkaIsUp } from './kafka.ts'
+import { runFolderPrefix, sweepDeadRuns } from './sweep.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -17,13 +17,14 @@ declare module 'vitest' {
 
 /** Starts what the whole test run shares; vitest calls the function it returns when the run is over. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const folder = await mkdtemp(path.join(tmpdir(), `tidegate-test-${process.pid}-`))
+  await sweepDeadRuns()
+  const folder = await mkdtemp(runFolderPrefix)
   // PostgreSQL may run as another user, who must be able to enter.
   await chmod(folder, 0o755)
   const logger = pino({ level: 'warn' })
   const [postgres, kafka] = await Promise.all([
     startEmbeddedPostgres({ dataDir: path.join(folder, 'postgres'), logger }),
-    findKafka(),
+    findKafka(folder),
   ])
   project.provide('postgresUrl', postgres.url)
   project.provide('kafkaBrokers', kafka?.brokers ?? null)

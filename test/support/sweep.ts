@@ -1,0 +1,41 @@
+import { execFile } from 'node:child_process'
+import { readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+const prefix = 'tidegate-test-run-'
+
+/** Where a test run keeps its servers' data; named after the run's process. */
+export const runFolderPrefix = path.join(tmpdir(), `${prefix}${process.pid}-`)
+
+/** Ends the servers and removes the data of test runs that were killed before they could do it themselves. */
+export async function sweepDeadRuns(): Promise<void> {
+  const folders = (await readdir(tmpdir())).filter((name) => name.startsWith(prefix) && !isAlive(runOf(name)))
+  if (folders.length === 0) return
+  const { stdout } = await run('ps', ['-eo', 'pid=,args='], { maxBuffer: 16 * 1024 * 1024 })
+  for (const folder of folders) {
+    const servers = stdout.split('\n').filter((line) => line.includes(folder))
+    for (const server of servers) end(Number.parseInt(server, 10))
+    await rm(path.join(tmpdir(), folder), { recursive: true, force: true })
+  }
+}
+
+const runOf = (folder: string): number => Number.parseInt(folder.slice(prefix.length), 10)
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+function end(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It ended by itself.
+  }
+}
