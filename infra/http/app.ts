@@ -79,10 +79,8 @@ function createServer(
   answers: FrameworkAnswers,
 ) {
   const app: FastifyInstance = fastify({
-    loggerInstance: logger,
+    loggerInstance: withoutChildren(logger),
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
-    // Lines carry the request id themselves; a logger for each request would cost more than all of them.
-    childLoggerFactory: (parent) => parent,
     genReqId: () => requestId(random),
     trustProxy: trustedProxies.length > 0 ? trustedProxies : false,
     bodyLimit,
@@ -96,6 +94,13 @@ function createServer(
   // An Expect that Node does not know would be answered by a bare 417.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   return app
+}
+
+/** Lines carry the request id themselves; a logger for each request would cost more than all of them. */
+function withoutChildren(logger: FastifyBaseLogger): FastifyBaseLogger {
+  const shared: FastifyBaseLogger = Object.create(logger)
+  shared.child = () => shared
+  return shared
 }
 
 function createErrorAnswer({ logger, publicUrl }: { logger: FastifyBaseLogger; publicUrl: string }) {
