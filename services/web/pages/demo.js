@@ -5,6 +5,7 @@ const publishableKey = document.querySelector('meta[name="tidegate-key"]').conte
 const form = document.querySelector('#form')
 const button = document.querySelector('#ask')
 const result = document.querySelector('#result')
+const status = document.querySelector('#status')
 const params = new URLSearchParams(location.search)
 
 const tidegate = start({ publishableKey })
@@ -22,6 +23,7 @@ function step(name, state) {
 async function ask() {
   button.disabled = true
   result.dataset.state = 'running'
+  status.textContent = 'Asking for the decision.'
   for (const name of ['handoff', 'verify']) step(name, '')
   try {
     const { sealedToken } = await inStep('handoff', tidegate.getSession())
@@ -64,6 +66,8 @@ async function verify(sealedToken) {
 
 function show(elements) {
   result.replaceChildren(...elements)
+  // Read aloud instead of the whole page of results.
+  status.textContent = result.querySelector('h2')?.textContent ?? ''
 }
 
 form.addEventListener('submit', (event) => {

@@ -156,7 +156,8 @@ describe('the snapshot', () => {
     /^native$/,
   ]
 
-  test('has a value wherever Chromium has one', async () => {
+  // A family that is late on an overloaded machine is null by design.
+  test('has a value wherever Chromium has one', { retry: 2 }, async () => {
     const { page } = await bench.open()
     await handOver(page)
     const missing = nulls(lastSnapshot()).filter(

@@ -5,7 +5,7 @@ type Audio = Snapshot['audio']
 
 /** How this device computes sound (nothing is played), and the voices it can speak with. */
 export async function collectAudio(): Promise<Audio> {
-  const [rendered, voices] = await Promise.all([within(500, render), within(350, loadVoices)])
+  const [rendered, voices] = await Promise.all([within(900, render), within(350, loadVoices)])
   const list = voices ?? attempt(() => speechSynthesis.getVoices())
   return {
     hash: rendered && attempt(() => hashJson(Array.from(rendered.getChannelData(0).subarray(4500)))),

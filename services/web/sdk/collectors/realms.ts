@@ -19,29 +19,34 @@ const absent: RealmAnswers = {
   webdriver: null,
 }
 
-/** Runs in the worker; text, because a bundler must not reach into it. */
+/** Runs in the worker; text, because a bundler must not reach into it. Graphics come last: they can take a while. */
 const workerSource = `
 const n = navigator, answer = {
   available: true, user_agent: n.userAgent, platform: n.platform, languages: [...n.languages],
   hardware_concurrency: n.hardwareConcurrency, webdriver: n.webdriver, webgl_renderer: null }
+postMessage(answer)
 try {
   const gl = new OffscreenCanvas(16, 16).getContext('webgl')
   const info = gl.getExtension('WEBGL_debug_renderer_info')
   answer.webgl_renderer = gl.getParameter(info ? info.UNMASKED_RENDERER_WEBGL : gl.RENDERER)
   gl.getExtension('WEBGL_lose_context')?.loseContext()
 } catch {}
-postMessage(answer)
+postMessage({ ...answer, last: true })
 `
 
 /** What a dedicated worker says; all null where the page's policy does not let one start. */
 export async function askWorker(): Promise<RealmAnswers> {
   const url = URL.createObjectURL(new Blob([workerSource], { type: 'text/javascript' }))
   let worker: Worker | undefined
-  const answer = await within(700, () => {
+  let answer: unknown = null
+  await within(900, () => {
     const started = new Worker(url)
     worker = started
-    return new Promise<unknown>((resolve, reject) => {
-      started.onmessage = (event) => resolve(event.data)
+    return new Promise<void>((resolve, reject) => {
+      started.onmessage = ({ data }) => {
+        answer = data
+        if (member(data, 'last') === true) resolve()
+      }
       started.onerror = (event) => {
         event.preventDefault()
         reject(new Error('the worker did not start'))
