@@ -1,4 +1,6 @@
 import Bowser from 'bowser'
+import { isbot } from 'isbot'
+import { LRUCache } from 'lru-cache'
 
 export type Engine = 'blink' | 'webkit' | 'gecko' | 'unknown'
 export type System = 'windows' | 'macos' | 'ios' | 'android' | 'linux' | 'chromeos' | 'other'
@@ -16,6 +18,8 @@ export interface Agent {
   /** The app around an embedded web view, null for an ordinary browser. */
   appName: string | null
   webView: boolean
+  /** Whether the isbot list knows it as a bot. */
+  listed: boolean
 }
 
 const apps: [RegExp, string][] = [
@@ -54,11 +58,23 @@ const nobody: Agent = {
   formFactor: 'unknown',
   appName: null,
   webView: false,
+  listed: false,
 }
+
+/** Parsing is a pure function of the string, costly, and few strings make up most of the traffic. */
+const parsed = new LRUCache<string, Agent>({ max: 2000 })
 
 /** Reads a user agent string; an empty or unknown one gives nulls and `unknown`. */
 export function readAgent(userAgent: string): Agent {
   if (!userAgent) return nobody
+  const known = parsed.get(userAgent)
+  if (known) return known
+  const agent = parseAgent(userAgent)
+  parsed.set(userAgent, agent)
+  return agent
+}
+
+function parseAgent(userAgent: string): Agent {
   const { browser, engine, os, platform } = Bowser.parse(userAgent)
   const appName = apps.find(([pattern]) => pattern.test(userAgent))?.[1] ?? null
   return {
@@ -72,6 +88,7 @@ export function readAgent(userAgent: string): Agent {
     formFactor: formFactorOf(platform.type),
     appName,
     webView: appName !== null || /; wv\)/.test(userAgent) || isIosWebView(userAgent),
+    listed: isbot(userAgent),
   }
 }
 

@@ -1,5 +1,5 @@
-import { isbot } from 'isbot'
 import type { Snapshot } from '../../../schemas/observations.ts'
+import { readAgent } from '../agent.ts'
 import type { Facts } from '../facts.ts'
 import { browser, type Signal } from './signal.ts'
 
@@ -22,7 +22,7 @@ function userAgents({ snapshot, userAgent, headerUserAgent }: Facts): string[] {
 /** The isbot list takes every real browser's `appVersion` for a bot: it lacks the leading `Mozilla/`. */
 function onBotList(facts: Facts): boolean {
   const appVersion = facts.snapshot?.navigator.app_version
-  return userAgents(facts).some((text) => text !== '' && text !== appVersion && isbot(text))
+  return userAgents(facts).some((text) => text !== appVersion && readAgent(text).listed)
 }
 
 /** Brand names of the client hints, from the page and from the request. */

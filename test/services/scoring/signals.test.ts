@@ -373,7 +373,7 @@ describe('signals', () => {
     ['Chrome on Android', androidChrome],
     ['an Android web view', clients.androidWebView],
   ])('of risk are silent on %s', (_, client) => {
-    const facts = factsOf({ client })
+    const facts = factsOf({ client, parts: { navigator: { app_version: clients.appVersionOf(client) } } })
     expect(
       catalogue.filter((signal) => signal.role === 'risk' && signal.fires(facts)).map(({ slug }) => slug),
     ).toEqual([])

@@ -1,4 +1,4 @@
-import { type Snapshot, snapshotSchema } from '../../../../schemas/observations.ts'
+import type { Snapshot } from '../../../../schemas/observations.ts'
 
 /**
  * Synthetic snapshots: written by hand after what such browsers are known to report, not recorded from devices.
@@ -444,9 +444,10 @@ export const bareChromium: Client = {
   },
 }
 
-/** The snapshot as scoring reads it, everything unnamed null. */
-export function snapshotOf({ snapshot }: Client): Snapshot {
-  return snapshotSchema.parse(snapshot)
+/** `navigator.appVersion` as browsers make it of the user agent string. */
+export function appVersionOf(client: Client): string | null {
+  const userAgent = client.snapshot.navigator?.user_agent ?? null
+  return userAgent?.replace(/^Mozilla\//, '') ?? null
 }
 
 /** With parts of the snapshot replaced member by member. */
