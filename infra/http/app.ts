@@ -20,6 +20,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Goes into details.parameter_set when this route's input is refused. */
     parameterSet?: string
+    /** Asked for every few seconds by a machine: logged at debug level only. */
+    probe?: boolean
   }
 }
 

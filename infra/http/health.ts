@@ -11,7 +11,7 @@ const checkTimeoutMs = 2000
 
 /** `GET /livez`: the process answers. `GET /readyz`: everything it needs does too, else 503. */
 export function healthRoutes(app: FastifyInstance, checks: ReadinessCheck[]): void {
-  const hidden = { schema: { hide: true }, logLevel: 'warn' as const }
+  const hidden = { schema: { hide: true }, config: { probe: true } }
   app.get('/livez', hidden, () => ({ status: 'ok' }))
   app.get('/readyz', hidden, async () => {
     const failures = (await Promise.all(checks.map(failureOf))).flat()

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { CursorQuery, Cursors, Position } from './cursor.ts'
 import { invalidField } from './errors.ts'
 
+const defaultLimit = 50
 const digits = /^\d{1,9}$/
 
 /** `limit` and `cursor`, as every list takes them. Parameters that a list does not know are ignored. */
@@ -10,9 +11,10 @@ export const pageQuery = {
   limit: z
     .preprocess(
       (value) => (typeof value === 'string' && digits.test(value) ? Number(value) : value),
-      z.int().min(1).max(200),
+      // The description would lack the default, which stands outside of the reading from text.
+      z.int().min(1).max(200).meta({ default: defaultLimit }),
     )
-    .default(50),
+    .default(defaultLimit),
   cursor: z.string().optional().describe('next_cursor of the page before.'),
 }
 

@@ -12,7 +12,8 @@ export function logRequests(app: FastifyInstance, logger: FastifyBaseLogger): vo
       duration_ms: Math.round(reply.elapsedTime * 100) / 100,
       organization_id: request.principal?.organizationId ?? null,
     }
-    logger.info(fields, 'request')
+    if (request.routeOptions.config?.probe) logger.debug(fields, 'request')
+    else logger.info(fields, 'request')
     done()
   })
 }

@@ -171,6 +171,13 @@ describe('every response', () => {
   })
 })
 
+test('probes are not logged', async () => {
+  lines.length = 0
+  await inject({ path: '/livez' })
+  await inject({ path: '/readyz' })
+  expect(lines).toEqual([])
+})
+
 describe('what the HTTP parser refuses', () => {
   const host = 'Host: a\r\n'
   test.each([
