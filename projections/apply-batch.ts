@@ -81,10 +81,8 @@ const literal = pg.escapeLiteral
 /** One round trip: begin, settings, the lock that a switch of builds waits for, and the guarded offset. */
 function openingOf({ build, end }: ApplyOptions): string {
   const which = `projection = ${literal(build.projection)} and build = ${build.build}`
-  // The live build is guarded by the lock; one being built belongs to the rebuild that switches it.
-  const lock =
-    build.status === 'live' ? `select pg_advisory_xact_lock_shared(${buildLock(build.projection)});` : ''
-  return `begin; set local synchronous_commit = off; ${useSchema(build)}; ${lock}
+  return `begin; set local synchronous_commit = off; ${useSchema(build)};
+    select pg_advisory_xact_lock_shared(${buildLock(build)});
     with position as (
       select next_offset from tidegate.projection_offsets
       where ${which} and topic = ${literal(end.topic)} and partition = ${end.partition} for update

@@ -24,9 +24,12 @@ export async function liveBuild(db: Db, projection: string): Promise<Build | und
   return rows[0]
 }
 
-/** Runners hold this lock shared while they write; a switch of builds holds it alone. */
-export function buildLock(projection: string): string {
-  return lockKey(`tidegate:projection:${projection}`)
+/**
+ * The lock that whoever applies events to the build holds shared. Alone it is held by a switch of builds (all live
+ * builds of a projection have one lock), and while a new build gets its indexes.
+ */
+export function buildLock({ projection, schema, status }: Build): string {
+  return lockKey(status === 'live' ? `tidegate:projection:${projection}` : `tidegate:build:${schema}`)
 }
 
 /** A new build with empty tables and without its readers' indexes. */

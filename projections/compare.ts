@@ -35,13 +35,13 @@ export async function compareTable(db: Db, options: CompareOptions): Promise<Tab
 }
 
 /**
- * The number of rows and two sums of 64-bit hashes over each row's text: sums do not depend on the order, so nothing
+ * The number of rows and two sums of 64-bit hashes over each row's columns: sums do not depend on the order, so nothing
  * has to be sorted.
  */
 async function digest(db: Db, { schema }: Build, table: string): Promise<{ rows: number; digest: string }> {
   const { rows } = await db.query<{ rows: number; digest: string }>(
-    `select count(*)::float8 as rows, concat_ws(' ', count(*), sum(hashtextextended(t::text, 0)::numeric),
-       sum(hashtextextended(t::text, 1)::numeric)) as digest
+    `select count(*)::float8 as rows, concat_ws(' ', count(*), sum(hash_record_extended(t, 0)::numeric),
+       sum(hash_record_extended(t, 1)::numeric)) as digest
      from ${schema}.${table} t`,
   )
   const [row] = rows

@@ -97,6 +97,8 @@ async function fill(filling: Filling): Promise<Omit<RebuildReport, 'seconds'>> {
 }
 
 async function index(tx: Tx, { projection, next }: Filling): Promise<void> {
+  // Events are not applied meanwhile: they would lock the same tables in another order.
+  await tx.query('select pg_advisory_xact_lock($1)', [buildLock(next)])
   await tx.query(`set local maintenance_work_mem = '256MB'`)
   await createIndexes(tx, projection, next)
   await tx.query(projection.tables.map((table) => `analyze ${next.schema}.${table}`).join('; '))
@@ -122,14 +124,14 @@ async function compare(filling: Filling, loader: Loader): Promise<TableCompariso
 
 /** Runs `work` in a transaction while no runner can write and the new build is exactly as far as the live one. */
 async function atSameOffsets<T>(filling: Filling, loader: Loader, work: (tx: Tx) => Promise<T>): Promise<T> {
-  const { pool, projection } = filling
+  const { pool, live } = filling
   return retryLocked(async () => {
     // First without the lock, so that little is left to do under it.
     await loader.reached(await liveOffsets(pool, filling))
     return transaction(pool, async (tx) => {
       // A reader that holds one view and waits for another gets its turn before Postgres calls it a deadlock.
       await tx.query(`set local lock_timeout = '500ms'`)
-      await tx.query('select pg_advisory_xact_lock($1)', [buildLock(projection.name)])
+      await tx.query('select pg_advisory_xact_lock($1)', [buildLock(live)])
       await withinPause(loader.reached(await liveOffsets(tx, filling)))
       return work(tx)
     })

@@ -4,6 +4,7 @@ import { lookupHashes } from '../../infra/crypto/api-keys.ts'
 import { createKeyring } from '../../infra/crypto/keyring.ts'
 import { createDecide } from '../../infra/decide.ts'
 import { ApiError } from '../../infra/http/errors.ts'
+import { asId } from '../../infra/ids.ts'
 import type { EventLog } from '../../infra/log/port.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
 import { createApplied } from '../../projections/applied.ts'
@@ -86,6 +87,19 @@ for (const testLog of openTestLogs()) {
     expect(await Promise.all(creations)).toHaveLength(24)
   })
 
+  test(`${testLog.name}: what a process appended before it died is seen by the next decision`, async () => {
+    const [deps] = processes
+    if (!deps) throw new Error('no process')
+    for (let i = 0; i < 5; i++) {
+      const organization_id = asId('org', `org_${String(i).padStart(26, '0')}`)
+      const data = { organization_id, name: 'Ghost', slug: `ghost-${i}`, created_at: i }
+      const meta = { eventId: `ghost-${i}`, time: i, organizationId: organization_id, environment: null }
+      await world.append(log, [{ event: { type: 'OrganizationCreated', data }, meta }])
+      const second = createOrganization(deps, { name: 'Second', slug: `ghost-${i}` })
+      expect(codeOf(await second.catch((error) => error))).toBe('request.conflict')
+    }
+  })
+
   test(`${testLog.name}: a projection that stands still gives 503, and the command is not lost`, async () => {
     const applied = await world.openApplied()
     const pool = world.database.pool
@@ -95,7 +109,7 @@ for (const testLog of openTestLogs()) {
       key: 'k',
       locks: ['x'],
       projection: 'nobody',
-    } as const
+    }
     const failing = decide({ ...request, load: async () => 0, decide: () => [] })
     expect(codeOf(await failing.catch((error) => error))).toBe('service.unavailable')
   })

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { EventLog, Position } from '../../infra/log/port.ts'
 import type { Applied } from '../../projections/applied.ts'
@@ -69,16 +70,17 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
     let stopped = false
     const arrivals: Position[] = []
     const reads: unknown[] = []
-    const arriving = (async () => {
-      for (let i = 0; !stopped; i++)
-        arrivals.push(...(await world.append(log, decisions(20_000 + 10 * i, 10, 300))))
-    })()
-    const reading = (async () => {
-      while (!stopped) reads.push(await findSession(world.database.pool, scope, id('sid', 7)))
-    })()
-    const report = await run()
-    stopped = true
-    await Promise.all([arriving, reading])
+    const until = async (step: (round: number) => Promise<unknown>) => {
+      for (let round = 0; !stopped; round++) await step(round).then(() => delay(5))
+    }
+    const traffic = [
+      until(async (i) => arrivals.push(...(await world.append(log, decisions(20_000 + 10 * i, 10, 300))))),
+      until(async () => reads.push(await findSession(world.database.pool, scope, id('sid', 7)))),
+    ]
+    const report = await run().finally(() => {
+      stopped = true
+      return Promise.all(traffic)
+    })
     expect(report).toMatchObject({ equal: true, switched: true })
     expect(reads.length).toBeGreaterThan(0)
     expect(reads.every((row) => row !== undefined)).toBe(true)

@@ -1,4 +1,4 @@
-import { pino } from 'pino'
+import { type Logger, pino } from 'pino'
 import { createDecide, type Decide } from '../../infra/decide.ts'
 import type { EventLog, Topic } from '../../infra/log/port.ts'
 import { type Applied, createApplied } from '../../projections/applied.ts'
@@ -10,13 +10,20 @@ import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { createCodec, type DomainEvent, type EventCodec, type EventMeta } from '../../schemas/codec.ts'
 import { createTestDatabase, type TestDatabase } from './postgres.ts'
 
+export interface RunOptions {
+  applied?: Applied
+  logger?: Logger
+}
+
 export interface ProjectionWorld {
   database: TestDatabase
   codec: EventCodec
   /** As another process would have it. */
   openApplied(): Promise<Applied>
   openDecide(log: EventLog): Promise<Decide>
-  run(log: EventLog, projection: Projection, options?: { applied?: Applied }): Promise<RunningProjection>
+  run(log: EventLog, projection: Projection, options?: RunOptions): Promise<RunningProjection>
+  /** Stops every runner that `run` started. */
+  stopRunners(): Promise<void>
   append(log: EventLog, events: { event: DomainEvent; meta: EventMeta }[]): ReturnType<EventLog['append']>
   close(): Promise<void>
 }
@@ -30,6 +37,7 @@ export async function openProjectionWorld(): Promise<ProjectionWorld> {
   await migrate(pool, [organizationsProjection, sessionsProjection])
   const codec = createCodec()
   const closing: (() => Promise<void>)[] = []
+  const runners: RunningProjection[] = []
 
   async function openApplied(): Promise<Applied> {
     const applied = await createApplied({ url, pool, logger: silent })
@@ -37,21 +45,34 @@ export async function openProjectionWorld(): Promise<ProjectionWorld> {
     return applied
   }
 
+  async function stopRunners(): Promise<void> {
+    await Promise.all(runners.splice(0).map((running) => running.stop()))
+  }
+
   return {
     database,
     codec,
     openApplied,
+    stopRunners,
     async openDecide(log) {
       return createDecide({ pool, log, codec, applied: await openApplied() })
     },
     async run(log, projection, options = {}) {
       const applied = options.applied ?? (await openApplied())
-      const running = await runProjection({ projection, log, pool, codec, applied, logger: silent })
-      closing.push(() => running.stop())
+      const running = await runProjection({
+        projection,
+        log,
+        pool,
+        codec,
+        applied,
+        logger: options.logger ?? silent,
+      })
+      runners.push(running)
       return running
     },
     append: (log, events) => log.append(events.map(({ event, meta }) => codec.toRecord(event, meta))),
     async close() {
+      await stopRunners()
       for (const step of closing.toReversed()) await step()
       await database.drop()
     },
