@@ -23,7 +23,8 @@ const params = z.object({
 })
 const listQuery = z.object({
   ...pageQuery,
-  verdict: verdict.optional(),
+  // Not the registered schema itself: the description would list it twice, as input and as output.
+  verdict: z.enum(verdict.options).optional(),
   search: z
     .string()
     .optional()
@@ -31,9 +32,7 @@ const listQuery = z.object({
       'A sid_, evt_ or vid_ id (or a legacy 32-digit hexadecimal one) matches exactly, ignoring case; anything else is looked for in ids, client_user_id, page URL, user agent and IP address.',
     ),
 })
-const updateBody = z
-  .strictObject({ client_user_id: clientUserIdInput.nullable() })
-  .meta({ id: 'UpdateSessionRequest' })
+const updateBody = z.strictObject({ client_user_id: clientUserIdInput.nullable() })
 
 export function sessionRoutes(app: FastifyInstance, context: ReadbackContext): void {
   listRoute(app, context)
