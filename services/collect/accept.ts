@@ -73,7 +73,10 @@ async function take(
 async function settled(accepted: AcceptedBody): Promise<string> {
   try {
     accepted.answer ??= accepted.answerAgain?.()
-    return (await accepted.answer) ?? ''
+    const answer = (await accepted.answer) ?? ''
+    // It holds on to the request and its body, and documents are remembered long after both.
+    accepted.answerAgain = undefined
+    return answer
   } catch (error) {
     accepted.answer = undefined
     throw error

@@ -164,3 +164,20 @@ describe('network checks', () => {
     expect((await check('{}', 'text/plain')).status).toBe(415)
   })
 })
+
+test('the interface description names the five endpoints with their bodies', async () => {
+  const { json } = await app.send('GET', '/openapi.json')
+  const paths = Object.keys(json.paths).filter((path) => path.startsWith('/v2/collect'))
+  expect(paths.sort()).toEqual([
+    '/v2/collect/network-checks',
+    '/v2/collect/pings/{pingId}',
+    '/v2/collect/sessions',
+    '/v2/collect/sessions/{sessionId}/documents/{documentId}/batches',
+    '/v2/collect/sessions/{sessionId}/documents/{documentId}/results',
+  ])
+  const open = json.paths['/v2/collect/sessions'].post
+  const body = JSON.stringify(open.requestBody)
+  for (const member of ['clientPublicKey', 'resumeToken', 'continuity', 'sdk', 'page'])
+    expect(body).toContain(member)
+  expect(open.security).toEqual([{ publishableKey: [] }])
+})
