@@ -1,9 +1,9 @@
-import { randomBytes } from 'node:crypto'
 import path from 'node:path'
 import type { Command } from 'commander'
 import { readConfig } from '../../infra/config.ts'
 import { startEmbeddedPostgres } from '../../infra/local/embedded-postgres.ts'
 import { developmentMasterKeys } from '../../infra/local/master-keys.ts'
+import { createRandom } from '../../infra/random.ts'
 import { createLogger } from '../../infra/telemetry.ts'
 import type { Core } from '../core.ts'
 import { createDemo } from '../web/routes.ts'
@@ -23,7 +23,8 @@ async function runDev(): Promise<void> {
   const config = readConfig(process.env)
   const logger = createLogger(config.LOG_LEVEL)
   const dataDir = path.resolve(config.DATA_DIR)
-  const masterKeys = config.TIDEGATE_MASTER_KEYS ?? developmentMasterKeys({ dataDir, random: randomBytes })
+  const random = createRandom()
+  const masterKeys = config.TIDEGATE_MASTER_KEYS ?? developmentMasterKeys({ dataDir, random })
   const postgres = config.DATABASE_URL
     ? { url: config.DATABASE_URL, stop: async () => {} }
     : await startEmbeddedPostgres({ dataDir: path.join(dataDir, 'postgres'), logger })
@@ -41,7 +42,7 @@ async function runDev(): Promise<void> {
     masterKeys,
     logger,
     clock: Date.now,
-    random: randomBytes,
+    random,
   }
   const server = await startServer({ ...parts, roles: allRoles, prepare })
   stopOnSignal(async () => {

@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
 import { readConfig } from '../../infra/config.ts'
+import { createRandom } from '../../infra/random.ts'
 import { createLogger } from '../../infra/telemetry.ts'
 import { allRoles, parseRoles, startServer } from '../wiring.ts'
 
@@ -23,7 +23,7 @@ export function registerServe(program: Command): void {
         roles: parseRoles(roles),
         logger,
         clock: Date.now,
-        random: randomBytes,
+        random: createRandom(),
       })
       console.log(`Tidegate is ready: ${server.url}`)
       stopOnSignal(() => server.stop())

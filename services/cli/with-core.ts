@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { readConfig } from '../../infra/config.ts'
+import { createRandom } from '../../infra/random.ts'
 import { createLogger } from '../../infra/telemetry.ts'
 import { type Core, openCore } from '../core.ts'
 
@@ -18,7 +18,7 @@ export async function withCore<T>(work: (core: Core) => Promise<T>): Promise<T> 
     masterKeys: config.TIDEGATE_MASTER_KEYS ?? (await developmentFile(dataDir, 'master-keys')),
     logger: createLogger(config.LOG_LEVEL, process.stderr),
     clock: Date.now,
-    random: randomBytes,
+    random: createRandom(),
   })
   try {
     return await work(core)
