@@ -3,7 +3,7 @@ import type { Environment } from './environment.ts'
 import { runLoad, type Sequence } from './load.ts'
 import { type Measurement, megabytes, type Side } from './measurement.ts'
 import { treeCpuMicros } from './procfs.ts'
-import { interleave } from './rounds.ts'
+import { interleave, type Turns } from './rounds.ts'
 import { pairedRatio, spreadOf } from './stats.ts'
 
 export interface Contender {
@@ -15,7 +15,7 @@ export interface Contender {
 export interface Comparison {
   name: string
   environment: Environment
-  rounds: number
+  turns: Turns
   aim: number
   ours: Contender
   floor: Contender
@@ -35,13 +35,13 @@ interface Round {
 export async function compare({
   name,
   environment,
-  rounds,
+  turns,
   aim,
   ours,
   floor,
 }: Comparison): Promise<Measurement> {
   const run = (contender: Contender) => () => runRound(contender, environment.storePids)
-  const samples = await interleave(rounds, [
+  const samples = await interleave(turns, [
     { name: 'ours', run: run(ours) },
     { name: 'floor', run: run(floor) },
   ])

@@ -3,16 +3,22 @@ export interface Variant<T> {
   run: () => Promise<T>
 }
 
+/** How often each variant is measured, and how often it runs before that. */
+export interface Turns {
+  rounds: number
+  warmUps: number
+}
+
 /**
- * Runs the variants in turns, A B B A A B ..., so that neither always comes first or last. The first turn of each
- * warms up (compilation, connections, caches) and is dropped.
+ * Runs the variants in turns, A B B A A B ..., so that neither always comes first or last. The first turns of
+ * each warm up (compilation, connections, caches) and are dropped.
  */
 export async function interleave<T>(
-  rounds: number,
+  { rounds, warmUps }: Turns,
   variants: readonly Variant<T>[],
 ): Promise<Record<string, T[]>> {
   const samples: Record<string, T[]> = Object.fromEntries(variants.map(({ name }) => [name, []]))
-  for (const { run } of variants) await run()
+  for (let turn = 0; turn < warmUps; turn++) for (const { run } of variants) await run()
   for (let round = 0; round < rounds; round++) {
     for (const { name, run } of turnOrder(variants, round)) samples[name]?.push(await run())
   }

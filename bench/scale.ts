@@ -1,6 +1,9 @@
+import type { Turns } from './rounds.ts'
+
 /** How much each measure does: enough to be steady, little enough that all of it stays under nine minutes. */
 export interface Scale {
-  rounds: number
+  /** Of the comparisons with the floor. */
+  turns: Turns
   documents: number
   batchesPerDocument: number
   opens: number
@@ -10,26 +13,29 @@ export interface Scale {
   reads: number
   /** Seconds at half of the peak rate. */
   halfPeakSeconds: number
-  rebuilds: number
+  rebuilds: Turns
+  /** Runs of the log's own measures, and how long each appends. */
+  logRounds: number
   logSeconds: number
 }
 
 export const fullScale: Scale = {
-  rounds: 3,
+  turns: { rounds: 5, warmUps: 2 },
   documents: 512,
   batchesPerDocument: 16,
   opens: 4096,
-  sessions: { embedded: 10_000, kafka: 2000 },
+  sessions: { embedded: 10_000, kafka: 1500 },
   handOffs: 200,
   reads: 6000,
   halfPeakSeconds: 12,
-  rebuilds: 3,
+  rebuilds: { rounds: 3, warmUps: 1 },
+  logRounds: 3,
   logSeconds: 3,
 }
 
 /** To see that everything runs; its numbers say little. */
 export const quickScale: Scale = {
-  rounds: 1,
+  turns: { rounds: 1, warmUps: 1 },
   documents: 64,
   batchesPerDocument: 8,
   opens: 256,
@@ -37,6 +43,7 @@ export const quickScale: Scale = {
   handOffs: 20,
   reads: 500,
   halfPeakSeconds: 3,
-  rebuilds: 1,
+  rebuilds: { rounds: 1, warmUps: 1 },
+  logRounds: 1,
   logSeconds: 1,
 }

@@ -12,6 +12,7 @@ import {
   type PreparedDocument,
   prepareDocument,
 } from '../prepare.ts'
+import type { Turns } from '../rounds.ts'
 import type { Scale } from '../scale.ts'
 
 const connections = 64
@@ -24,7 +25,7 @@ export async function measureCollect(environment: Environment, scale: Scale): Pr
   try {
     const parts = {
       environment,
-      rounds: scale.rounds,
+      turns: scale.turns,
       child,
       floor,
       scale,
@@ -39,7 +40,7 @@ export async function measureCollect(environment: Environment, scale: Scale): Pr
 
 interface Parts {
   environment: Environment
-  rounds: number
+  turns: Turns
   child: Child
   floor: Child
   scale: Scale
@@ -48,7 +49,7 @@ interface Parts {
 
 async function measureBatches({
   environment,
-  rounds,
+  turns,
   child,
   floor,
   scale,
@@ -69,7 +70,7 @@ async function measureBatches({
     prepare: async () => deal(appends, connections).map(fixedSequence),
   }
   const names = { name: 'collect batch, throughput per core against the floor', aim: 0.8 }
-  return compare({ ...names, environment, rounds, ours, floor: theirs })
+  return compare({ ...names, environment, turns, ours, floor: theirs })
 }
 
 async function prepareDocuments(
@@ -85,7 +86,7 @@ async function prepareDocuments(
 
 async function measureOpens({
   environment,
-  rounds,
+  turns,
   child,
   floor,
   scale,
@@ -99,7 +100,7 @@ async function measureOpens({
     name: 'session open, throughput per core against the floor',
     aim: 0.3,
     environment,
-    rounds,
+    turns,
     ours: { child, prepare: send(opens) },
     floor: { child: floor, prepare: send(appends) },
   })

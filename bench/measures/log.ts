@@ -14,12 +14,12 @@ const inFlight = 256
 /** The log by itself: appends a second and the time from append to consumer. */
 export async function measureLog(
   environment: Environment,
-  { rounds, logSeconds }: Scale,
+  { logRounds, logSeconds }: Scale,
 ): Promise<Measurement[]> {
   const pool = createPool({ url: environment.databaseUrl, max: 20 })
   const results: LogBenchResult[] = []
   try {
-    for (let round = 0; round < rounds; round++) {
+    for (let round = 0; round < logRounds; round++) {
       results.push(await benchLog({ open: () => openLog(environment, pool), inFlight, seconds: logSeconds }))
     }
   } finally {

@@ -31,7 +31,7 @@ export async function measureReadback(
       name: 'GET session detail, throughput per core against the floor',
       aim: 0.75,
       environment,
-      rounds: scale.rounds,
+      turns: scale.turns,
       ours: { child, prepare: send('/v1/sessions/') },
       floor: { child: floor, prepare: send('/read/') },
     })

@@ -12,15 +12,15 @@ import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { type Core, openCore } from '../../services/core.ts'
 import type { Environment } from '../environment.ts'
 import type { Measurement } from '../measurement.ts'
-import { interleave } from '../rounds.ts'
+import { interleave, type Turns } from '../rounds.ts'
 import { pairedRatio, spreadOf } from '../stats.ts'
 
 /** Rebuilding the sessions read model from the log against COPY of its rows into the same tables and indexes. */
-export async function measureRebuild(environment: Environment, rounds: number): Promise<Measurement> {
+export async function measureRebuild(environment: Environment, turns: Turns): Promise<Measurement> {
   const core = await openOwnCore(environment)
   try {
     const rows = await copyOut(core.pool)
-    const samples = await interleave(rounds, [
+    const samples = await interleave(turns, [
       { name: 'rebuild', run: () => seconds(() => rebuildSessions(core)) },
       { name: 'copy', run: () => seconds(() => copyIn(core.pool, rows)) },
     ])

@@ -40,7 +40,7 @@ describe('interleave', () => {
   test('warms each variant up, then takes turns in alternating order', async () => {
     const order: string[] = []
     const variant = (name: string) => ({ name, run: async () => order.push(name) })
-    const samples = await interleave(3, [variant('a'), variant('b')])
+    const samples = await interleave({ rounds: 3, warmUps: 1 }, [variant('a'), variant('b')])
     expect(order.join('')).toBe('ab' + 'ab' + 'ba' + 'ab')
     expect(samples).toEqual({ a: [3, 6, 7], b: [4, 5, 8] })
   })
