@@ -1,0 +1,96 @@
+import { writeFile } from 'node:fs/promises'
+
+// A small MMDB file for tests, after the format's description: github.com/maxmind/MaxMind-DB, MaxMind-DB-spec.md.
+
+export type MmdbValue = string | number | boolean | MmdbValue[] | { [name: string]: MmdbValue }
+
+/** What the file says about IPv4 networks, keyed by CIDR. */
+export type MmdbRecords = Record<string, { [name: string]: MmdbValue }>
+
+const types = { text: 2, double: 3, map: 7, uint32: 6, array: 11, boolean: 14 }
+const recordBytes = 3
+const separator = Buffer.alloc(16)
+const metadataStart = Buffer.from('\xab\xcd\xefMaxMind.com', 'latin1')
+
+/** Writes the file: search tree, separator, data, metadata. */
+export async function writeMmdb(file: string, databaseType: string, records: MmdbRecords): Promise<void> {
+  const data: Buffer[] = []
+  const tree: Tree = [[null, null]]
+  let offset = 0
+  for (const [cidr, record] of Object.entries(records)) {
+    const encoded = encode(record)
+    data.push(encoded)
+    insert(tree, cidr, offset)
+    offset += encoded.length
+  }
+  const metadata = encode({
+    binary_format_major_version: 2,
+    binary_format_minor_version: 0,
+    build_epoch: 1,
+    database_type: databaseType,
+    description: { en: 'made by a test' },
+    ip_version: 4,
+    languages: ['en'],
+    node_count: tree.length,
+    record_size: recordBytes * 8,
+  })
+  await writeFile(file, Buffer.concat([encodeTree(tree), separator, ...data, metadataStart, metadata]))
+}
+
+/** Of a node its two branches: null = nothing is known, a number = a node, otherwise an offset in the data. */
+type Branch = null | number | { data: number }
+type Tree = [Branch, Branch][]
+
+function insert(tree: Tree, cidr: string, offset: number): void {
+  const [address = '', length = '32'] = cidr.split('/')
+  const bits = address
+    .split('.')
+    .map((part) => Number(part).toString(2).padStart(8, '0'))
+    .join('')
+    .slice(0, Number(length))
+  let node = 0
+  for (const [i, bit] of [...bits].entries()) {
+    const branches = tree[node]
+    if (!branches) throw new Error('no such node')
+    const side = bit === '1' ? 1 : 0
+    if (i === bits.length - 1) branches[side] = { data: offset }
+    else if (typeof branches[side] !== 'number') branches[side] = tree.push([null, null]) - 1
+    node = Number(branches[side])
+  }
+}
+
+function encodeTree(tree: Tree): Buffer {
+  const recordOf = (branch: Branch) => {
+    if (branch === null) return tree.length
+    return typeof branch === 'number' ? branch : tree.length + separator.length + branch.data
+  }
+  const encoded = Buffer.alloc(tree.length * 2 * recordBytes)
+  tree.flat().forEach((branch, i) => {
+    encoded.writeUIntBE(recordOf(branch), i * recordBytes, recordBytes)
+  })
+  return encoded
+}
+
+function encode(value: MmdbValue): Buffer {
+  if (typeof value === 'string') return field(types.text, Buffer.byteLength(value), Buffer.from(value))
+  if (typeof value === 'boolean') return field(types.boolean, value ? 1 : 0)
+  if (typeof value === 'number') return encodeNumber(value)
+  if (Array.isArray(value)) return field(types.array, value.length, ...value.map(encode))
+  const members = Object.entries(value).flatMap(([name, member]) => [encode(name), encode(member)])
+  return field(types.map, Object.keys(value).length, ...members)
+}
+
+function encodeNumber(value: number): Buffer {
+  const whole = Number.isInteger(value) && value >= 0
+  const bytes = Buffer.alloc(whole ? 4 : 8)
+  if (whole) bytes.writeUInt32BE(value)
+  else bytes.writeDoubleBE(value)
+  return field(whole ? types.uint32 : types.double, bytes.length, bytes)
+}
+
+/** The control byte (type above 7 in a byte of its own, sizes up to 284) and what follows it. */
+function field(type: number, size: number, ...content: Buffer[]): Buffer {
+  const short = Math.min(size, 29)
+  const control = type <= 7 ? [(type << 5) | short] : [short, type - 7]
+  return Buffer.concat([Buffer.from(size > 28 ? [...control, size - 29] : control), ...content])
+}
