@@ -677,6 +677,8 @@ export interface SessionScored {
   /** When the session was opened. */
   created_at: number
   evaluated_at: number
+  /** When the client was last heard of; a decision made because it fell silent is later. */
+  observed_at: number
   evaluation_duration_ms: number
   scoring_version: string
   verdict: Verdict

@@ -86,7 +86,7 @@ function visitsOf(seen: Seen[]): Visit[] {
   for (const event of seen) {
     const key = `${event.data.organization_id} ${event.data.environment} ${event.visitor.id}`
     const known = visits.get(key)
-    const at = event.data.evaluated_at
+    const at = event.data.observed_at
     visits.set(key, {
       first: Math.min(known?.first ?? at, at),
       last: Math.max(known?.last ?? at, at),

@@ -42,6 +42,7 @@ function sessionScored(decision: Decision): SessionScored {
     environment: state.environment,
     created_at: state.created_at,
     evaluated_at: decision.evaluatedAt,
+    observed_at: state.last_activity_at,
     evaluation_duration_ms: decision.durationMs,
     scoring_version: scoringVersion,
     verdict: score.verdict,

@@ -228,6 +228,20 @@ test('a visitor counts distinct sessions and shows its latest evaluation, in wha
   })
 })
 
+test('a visitor was last seen when its client was last heard of, not when its silence was judged', async () => {
+  const visitor = visitorLink({ id: id('vid', 77) })
+  const session = { session_id: id('sid', 77), visitor }
+  await apply(
+    scored({ ...session, event_id: id('evt', 771), evaluated_at: 105, observed_at: 100 }),
+    scored({ ...session, event_id: id('evt', 772), evaluated_at: 1_800_105, observed_at: 102 }),
+  )
+  expect(await findVisitor(database.pool, scope, id('vid', 77))).toMatchObject({
+    first_seen_at: 100,
+    last_seen_at: 102,
+    seen_count: 1,
+  })
+})
+
 test('visitors sort by last seen, first seen or count, page, and are searched', async () => {
   const visit = (n: number, vid: number, at: number) =>
     scored({

@@ -150,6 +150,7 @@ export function sessionScored(overrides: Partial<SessionScored> = {}): SessionSc
     environment: 'live',
     created_at: 1_760_000_000_000,
     evaluated_at: 1_760_000_001_000,
+    observed_at: overrides.evaluated_at ?? 1_760_000_001_000,
     evaluation_duration_ms: 4,
     scoring_version: '1',
     verdict: 'human',
