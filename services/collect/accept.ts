@@ -1,8 +1,8 @@
 import { createDecipheriv, createHmac, hash } from 'node:crypto'
-import type { BodyKind } from '../../infra/collect-protocol/constants.ts'
+import { associatedData, type BodyKind } from '../../infra/collect-protocol/constants.ts'
 import { decodeFrame, type Frame } from '../../infra/collect-protocol/frame.ts'
 import { ApiError, invalidField } from '../../infra/http/errors.ts'
-import { type AcceptedBody, type DocumentState, handOutNonce, sequenceOf } from './documents.ts'
+import { type AcceptedBody, type DocumentState, handOutNonce, keysOf, sequenceOf } from './documents.ts'
 import { maxSeq } from './nonce.ts'
 
 export interface IncomingBody {
@@ -123,8 +123,9 @@ function sessionReset(): ApiError {
 }
 
 function decrypt(state: DocumentState, frame: Frame, { kind, seq }: { kind: BodyKind; seq: number }): Buffer {
-  const decipher = createDecipheriv('aes-256-gcm', state.keys.clientToServer, frame.iv)
-  decipher.setAAD(Buffer.from(state.aad[kind] + seq))
+  const address = { sessionId: state.scope.sessionId, documentId: state.documentId }
+  const decipher = createDecipheriv('aes-256-gcm', keysOf(state).clientToServer, frame.iv)
+  decipher.setAAD(Buffer.from(associatedData(address, kind, seq)))
   decipher.setAuthTag(frame.tag)
   const plaintext = decipher.update(frame.ciphertext)
   try {
@@ -142,5 +143,5 @@ export function nextNonce(state: DocumentState, { seq, receivedAt }: OpenedBody)
 
 /** HMAC over a response text, by the document's server-to-client key, base64url. */
 export function responseHmac(state: DocumentState, text: string): string {
-  return createHmac('sha256', state.keys.serverToClient).update(text).digest('base64url')
+  return createHmac('sha256', keysOf(state).serverToClient).update(text).digest('base64url')
 }

@@ -1,10 +1,15 @@
-import { createHash, type KeyObject } from 'node:crypto'
+import { hash, type KeyObject } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { BodyKind } from '../../infra/collect-protocol/constants.ts'
-import { associatedData } from '../../infra/collect-protocol/constants.ts'
 import type { Keyring, MasterKey } from '../../infra/crypto/keyring.ts'
 import { ApiError } from '../../infra/http/errors.ts'
-import { agreeDocumentKeys, type DocumentKeys, sessionKeyPair } from './keys.ts'
+import {
+  agreeDocumentKeys,
+  createServerKeys,
+  type DocumentKeys,
+  type ServerKeyPair,
+  type ServerKeys,
+} from './keys.ts'
 import { issueNonce, readNonce } from './nonce.ts'
 import { type DocumentFacts, type DocumentScope, openDocumentId, sessionLifetimeMs } from './sealed-ids.ts'
 
@@ -27,21 +32,27 @@ export interface DocumentState {
   documentIdHash: string
   facts: DocumentFacts
   master: MasterKey
-  keys: DocumentKeys
-  serverPublicKey: string
+  serverKeys: ServerKeyPair
   nonceKey: KeyObject
-  /** Associated data up to the sequence number. */
-  aad: Record<BodyKind, string>
+  /** See keysOf. */
+  keys: DocumentKeys | undefined
   last: AcceptedBody | undefined
   /** The nonce handed out last: when it comes back, its MAC need not be made once more. */
   issued: { nonce: Buffer; seq: number } | undefined
 }
 
-export type DocumentCache = LRUCache<string, DocumentState>
+/** What a node remembers. */
+export interface DocumentCache {
+  documents: LRUCache<string, DocumentState>
+  serverKeys: ServerKeys
+}
 
-/** Losing an entry costs one key agreement; a replay it would have refused is then dropped by scoring. */
+/**
+ * Keeps up to `max` documents. Losing one costs a key agreement; a replay it would have refused is then dropped by
+ * scoring.
+ */
 export function createDocumentCache(max: number): DocumentCache {
-  return new LRUCache({ max })
+  return { documents: new LRUCache({ max }), serverKeys: createServerKeys() }
 }
 
 interface DocumentSource {
@@ -51,24 +62,35 @@ interface DocumentSource {
   master: MasterKey
 }
 
-/** Undefined when the client's public key is a low-order point. */
-export function createDocumentState(source: DocumentSource): DocumentState | undefined {
-  const { documentId, scope, master } = source
-  const address = { sessionId: scope.sessionId, documentId }
-  const { privateKey, publicKey } = sessionKeyPair(master, scope.sessionId)
-  const keys = agreeDocumentKeys(privateKey, { address, clientPublicKey: scope.clientPublicKey })
-  if (!keys) return undefined
-  const prefix = (kind: BodyKind) => associatedData(address, kind, 0).slice(0, -1)
+export function createDocumentState(source: DocumentSource, { serverKeys }: DocumentCache): DocumentState {
   return {
     ...source,
-    documentIdHash: createHash('sha256').update(documentId).digest('hex'),
-    keys,
-    serverPublicKey: publicKey,
-    nonceKey: master.secretKey('collect-nonce'),
-    aad: { batches: prefix('batches'), results: prefix('results') },
+    documentIdHash: hash('sha256', source.documentId, 'hex'),
+    serverKeys: serverKeys(source.master, source.facts.openedAt),
+    nonceKey: source.master.secretKey('collect-nonce'),
+    keys: undefined,
     last: undefined,
     issued: undefined,
   }
+}
+
+/**
+ * The document's keys, agreed when its first body comes: it may come to another node, or never. Throws 410 for a
+ * client key of low order, which no document of ours has.
+ */
+export function keysOf(state: DocumentState): DocumentKeys {
+  const { documentId, scope } = state
+  const address = { sessionId: scope.sessionId, documentId }
+  state.keys ??= agreeDocumentKeys(state.serverKeys.privateKey, {
+    address,
+    clientPublicKey: scope.clientPublicKey,
+  })
+  if (!state.keys) throw documentEnded()
+  return state.keys
+}
+
+function documentEnded(): ApiError {
+  return new ApiError('session.invalid_or_expired', { details: { next_action: 'new_session' } })
 }
 
 interface FindOptions {
@@ -83,18 +105,21 @@ export function findDocument(
   scope: DocumentScope,
   { cache, keyring, now }: FindOptions,
 ): DocumentState {
-  const known = cache.get(documentId)
-  const state = known && sameScope(known.scope, scope) ? known : openState(documentId, scope, keyring)
-  if (!state || now - state.facts.createdAt > sessionLifetimeMs) {
-    throw new ApiError('session.invalid_or_expired', { details: { next_action: 'new_session' } })
-  }
-  if (state !== known) cache.set(documentId, state)
+  const known = cache.documents.get(documentId)
+  const state =
+    known && sameScope(known.scope, scope) ? known : openState(documentId, scope, { cache, keyring })
+  if (!state || now - state.facts.createdAt > sessionLifetimeMs) throw documentEnded()
+  if (state !== known) cache.documents.set(documentId, state)
   return state
 }
 
-function openState(documentId: string, scope: DocumentScope, keyring: Keyring): DocumentState | undefined {
+function openState(
+  documentId: string,
+  scope: DocumentScope,
+  { cache, keyring }: Omit<FindOptions, 'now'>,
+): DocumentState | undefined {
   const opened = openDocumentId(documentId, scope, keyring)
-  return opened && createDocumentState({ documentId, scope, ...opened })
+  return opened && createDocumentState({ documentId, scope, ...opened }, cache)
 }
 
 function sameScope(one: DocumentScope, other: DocumentScope): boolean {

@@ -8,6 +8,7 @@ import { type Challenges, canvasChallengeOf, challengesOf } from './challenges.t
 import { readContinuityCookie } from './cookie.ts'
 import type { CollectDeps } from './deps.ts'
 import { createDocumentState, type DocumentCache, type DocumentState, handOutNonce } from './documents.ts'
+import { isLowOrder } from './keys.ts'
 import type { OpenBody } from './open-body.ts'
 import { documentOpened, sessionOpened } from './opened-events.ts'
 import {
@@ -42,16 +43,23 @@ export async function openSession(
   const { body } = request
   const principal = deps.auth.publishable(request)
   checkPlatform(principal, body.sdk.platform)
+  checkPublicKey(body)
   const now = deps.clock()
   const session = resume(body, { principal, deps, now }) ?? begin(request, { principal, deps, now })
-  const state = openDocument(body, { session, tenant: principal, deps, now })
+  const state = openDocument(body, { session, tenant: principal, deps, cache, now })
   const challenges = challengesOf(state.master, state.documentId)
   const opened = { request, session, state, challenges, keyId: principal.keyId }
   const events = session.resumed ? [documentOpened(opened)] : [sessionOpened(opened), documentOpened(opened)]
   await deps.log.append(events.map(({ event, meta }) => deps.codec.toRecord(event, meta)))
-  cache.set(state.documentId, state)
+  cache.documents.set(state.documentId, state)
   const continuity = sealContinuity(session.continuityId, principal, deps)
   return { answer: answerOf(state, { session, challenges, deps, now }), continuity }
+}
+
+/** Throws 422 for a key that makes no secret. */
+function checkPublicKey({ clientPublicKey }: OpenBody): void {
+  if (!isLowOrder(clientPublicKey)) return
+  throw invalidField({ name: 'clientPublicKey', issue: 'invalid', expected: 'no low-order point' })
 }
 
 interface SessionOptions {
@@ -93,17 +101,15 @@ function begin(
 
 function openDocument(
   { clientPublicKey }: OpenBody,
-  options: { session: OpeningSession; tenant: Tenant; deps: CollectDeps; now: number },
+  options: OpenOptions & { session: OpeningSession; tenant: Tenant; now: number },
 ): DocumentState {
-  const { session, tenant, deps, now } = options
+  const { session, tenant, deps, cache, now } = options
   const { organizationId, environment } = tenant
   const scope = { organizationId, environment, sessionId: session.sessionId, clientPublicKey }
   const { createdAt, platform, number, continuityId } = session
   const facts = { createdAt, openedAt: now, platform, number, continuityId }
   const documentId = sealDocumentId(facts, scope, deps)
-  const state = createDocumentState({ documentId, scope, facts, master: deps.keyring.current })
-  if (state) return state
-  throw invalidField({ name: 'clientPublicKey', issue: 'invalid', expected: 'no low-order point' })
+  return createDocumentState({ documentId, scope, facts, master: deps.keyring.current }, cache)
 }
 
 /** Names the storage under which a client keeps continuity: the same for an organization and environment. */
@@ -124,7 +130,7 @@ function answerOf(
     sharedPostVersion,
     resumed: session.resumed,
     challenge: challenges.challenge,
-    serverPublicKey: state.serverPublicKey,
+    serverPublicKey: state.serverKeys.publicKey,
     nonce: handOutNonce(state, { seq: 1, now }),
     timingNonce: challenges.timingNonce,
     canvasChallenge: canvasChallengeOf(challenges.canvasSeed),

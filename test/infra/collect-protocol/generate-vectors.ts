@@ -12,7 +12,7 @@ import {
   saltInput,
 } from '../../../infra/collect-protocol/constants.ts'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
-import { keyPairOf, sessionKeyPair } from '../../../services/collect/keys.ts'
+import { createServerKeys, keyPairOf } from '../../../services/collect/keys.ts'
 import { issueNonce } from '../../../services/collect/nonce.ts'
 import { sealContinuity, sealDocumentId } from '../../../services/collect/sealed-ids.ts'
 
@@ -36,7 +36,7 @@ const fixedRandom = (size: number) => Buffer.alloc(size, 0xa5)
 export function buildVectors() {
   const keyring = createKeyring(masterKey)
   const client = keyPairOf(clientPrivateKey)
-  const server = sessionKeyPair(keyring.current, sessionId)
+  const server = createServerKeys()(keyring.current, openedAt)
   const facts = {
     createdAt: openedAt,
     openedAt,

@@ -25,7 +25,7 @@ import {
 import { decodeFrame } from '../../../infra/collect-protocol/frame.ts'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { observationsSchema } from '../../../schemas/observations.ts'
-import { agreeDocumentKeys, sessionKeyPair } from '../../../services/collect/keys.ts'
+import { agreeDocumentKeys, createServerKeys } from '../../../services/collect/keys.ts'
 import { readNonce } from '../../../services/collect/nonce.ts'
 import { openDocumentId } from '../../../services/collect/sealed-ids.ts'
 import vectors from '../../fixtures/collect-protocol/vectors.json' with { type: 'json' }
@@ -108,7 +108,7 @@ describe('the client side (noble)', () => {
 })
 
 describe('the server side (node:crypto)', () => {
-  const server = sessionKeyPair(keyring.current, sessionId)
+  const server = createServerKeys()(keyring.current, 1_800_000_000_000)
   const keys = agreeDocumentKeys(server.privateKey, { address, clientPublicKey: vectors.clientPublicKey })
 
   test('key schedule', () => {

@@ -115,6 +115,9 @@ describe('opening a session', () => {
     ['order 8, the other', '5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157'],
     ['p - 1', 'ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f'],
     ['p', 'edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f'],
+    ['p + 1', 'eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f'],
+    ['zero under the ignored bit', '0000000000000000000000000000000000000000000000000000000000000080'],
+    ['p + 1 under the ignored bit', 'eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff'],
   ])('refuses the low-order point %s as client public key', async (_, hex) => {
     const { status, json } = await open({ clientPublicKey: Buffer.from(hex, 'hex').toString('base64url') })
     expect(status).toBe(422)
