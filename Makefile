@@ -16,7 +16,7 @@ $(INSTALLED): package.json package-lock.json
 	@touch $(INSTALLED)
 
 run: install ## Start everything on this machine: Postgres, the log, every role
-	@npm run --silent tidegate -- serve
+	@npm run --silent tidegate -- dev
 
 test: install ## Lint, types and every test, Kafka and Chromium included
 	npm run --silent lint
