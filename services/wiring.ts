@@ -3,7 +3,9 @@ import { sealToken } from '../infra/crypto/sealed-token.ts'
 import { createApp } from '../infra/http/app.ts'
 import { type Auth, createAuth } from '../infra/http/auth.ts'
 import type { ReadinessCheck } from '../infra/http/health.ts'
+import { metricsRoutes, type Reading } from '../infra/http/metrics.ts'
 import { freePort } from '../infra/local/free-port.ts'
+import { projectionLags } from '../projections/lag.ts'
 import { findKeyByLookupHash, recipientKeys } from '../projections/organizations/queries.ts'
 import { type RunningProjection, runProjection } from '../projections/runner.ts'
 import { findDecisions } from '../projections/sessions/queries.ts'
@@ -85,13 +87,26 @@ interface HttpParts {
   running: RunningProjection[]
 }
 
-function createHttp({ config, logger, random, ...core }: Core, { publicUrl, running }: HttpParts) {
+async function createHttp({ config, logger, random, ...core }: Core, { publicUrl, running }: HttpParts) {
   const checks: ReadinessCheck[] = [
     { name: 'database', check: async () => void (await core.pool.query('select 1')) },
     { name: 'log', check: () => core.log.check() },
     { name: 'projections', check: async () => noneHalted(running) },
   ]
-  return createApp({ logger, random, publicUrl, trustedProxies: config.TRUSTED_PROXIES, checks })
+  const app = await createApp({
+    logger,
+    random,
+    publicUrl,
+    trustedProxies: config.TRUSTED_PROXIES,
+    checks,
+  })
+  metricsRoutes(app, { projectionLags: () => readLags(core) })
+  return app
+}
+
+async function readLags({ log, pool }: Pick<Core, 'log' | 'pool'>): Promise<Reading[]> {
+  const lags = await projectionLags({ projections, log, pool })
+  return lags.map(({ records, ...labels }) => ({ labels, value: records }))
 }
 
 function noneHalted(running: RunningProjection[]): void {

@@ -56,9 +56,14 @@ export async function pageRoutes(
 ): Promise<void> {
   for (const { url, file, type } of publishableKey ? [...startPage, ...demoPage] : startPage) {
     const text = await readFile(path.join(import.meta.dirname, 'pages', file), 'utf8')
-    const body = text.replaceAll('{{publishableKey}}', publishableKey ?? '')
+    const body = publishableKey ? text.replaceAll('{{publishableKey}}', publishableKey) : withoutDemo(text)
     app.get(url, { schema: { hide: true } }, async (_request, reply) =>
       reply.headers(pageHeaders).header('content-type', types[type]).send(body),
     )
   }
+}
+
+/** Each link to the demo stands on a line of its own. */
+function withoutDemo(text: string): string {
+  return text.replace(/^.*href="\/demo".*\n/gm, '')
 }

@@ -84,6 +84,7 @@ describe('pages', () => {
     const bare = await createCollectServer()
     await webRoutes(bare.app, { random: randomBytes })
     expect((await bare.app.inject({ url: '/demo' })).statusCode).toBe(404)
+    expect((await bare.app.inject({ url: '/' })).body).not.toContain('/demo')
     const verified = await bare.app.inject({
       method: 'POST',
       url: '/demo/api/verify',

@@ -1,0 +1,56 @@
+import type { FastifyInstance } from 'fastify'
+import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+
+/** One measured value with its labels. */
+export interface Reading {
+  labels: Record<string, string | number>
+  value: number
+}
+
+export interface MetricsOptions {
+  /** Records appended and not yet applied, by projection, topic and partition; asked at each scrape. */
+  projectionLags: () => Promise<Reading[]>
+}
+
+// OpenTelemetry's HTTP semantic conventions: name, attributes and bucket bounds, in seconds.
+const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
+
+/** `GET /metrics` in the Prometheus text format: the process, requests by route, projection lag. Add before routes. */
+export function metricsRoutes(app: FastifyInstance, { projectionLags }: MetricsOptions): void {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  measureRequests(app, registry)
+  measureLag(registry, projectionLags)
+  app.get('/metrics', { schema: { hide: true }, config: { probe: true } }, async (_request, reply) =>
+    reply.header('content-type', registry.contentType).send(await registry.metrics()),
+  )
+}
+
+function measureRequests(app: FastifyInstance, registry: Registry): void {
+  const durations = new Histogram({
+    name: 'http_server_request_duration_seconds',
+    help: 'Time from the request to the end of its answer.',
+    labelNames: ['http_request_method', 'http_route', 'http_response_status_code'],
+    buckets: durationBuckets,
+    registers: [registry],
+  })
+  app.addHook('onResponse', (request, reply, done) => {
+    // The pattern and never the URL: a label for each session would fill the memory of whoever scrapes.
+    const route = request.routeOptions.url ?? 'unknown'
+    durations.labels(request.method, route, String(reply.statusCode)).observe(reply.elapsedTime / 1000)
+    done()
+  })
+}
+
+function measureLag(registry: Registry, readings: MetricsOptions['projectionLags']): void {
+  new Gauge({
+    name: 'tidegate_projection_lag_records',
+    help: 'Records appended and not yet applied by the read model.',
+    labelNames: ['projection', 'topic', 'partition'],
+    registers: [registry],
+    async collect() {
+      this.reset()
+      for (const { labels, value } of await readings()) this.set(labels, value)
+    },
+  })
+}

@@ -1,0 +1,31 @@
+import { randomBytes } from 'node:crypto'
+import { pino } from 'pino'
+import { expect, test } from 'vitest'
+import { createApp } from '../../../infra/http/app.ts'
+import { metricsRoutes } from '../../../infra/http/metrics.ts'
+
+test('metrics count requests by route pattern and show the lag of projections', async () => {
+  const app = await createApp({
+    logger: pino({ level: 'silent' }),
+    random: randomBytes,
+    publicUrl: 'http://x',
+  })
+  const labels = { projection: 'sessions', topic: 'tidegate.sessions.v1', partition: 3 }
+  metricsRoutes(app, { projectionLags: async () => [{ labels, value: 17 }] })
+  app.get('/things/:id', async () => ({}))
+  for (const id of ['a', 'b']) await app.inject({ url: `/things/${id}` })
+  await app.inject({ url: '/nothing-here' })
+
+  const { statusCode, headers, body } = await app.inject({ url: '/metrics' })
+
+  expect(statusCode).toBe(200)
+  expect(headers['content-type']).toMatch(/^text\/plain; version=0\.0\.4/)
+  expect(body).toContain(
+    'http_server_request_duration_seconds_count{http_request_method="GET",http_route="/things/:id",http_response_status_code="200"} 2',
+  )
+  expect(body).not.toContain('nothing-here')
+  expect(body).toContain(
+    'tidegate_projection_lag_records{projection="sessions",topic="tidegate.sessions.v1",partition="3"} 17',
+  )
+  expect(body).toContain('process_cpu_seconds_total')
+})
