@@ -31,7 +31,14 @@ export async function openapiRoutes(
     transform: jsonSchemaTransform,
     transformObject: (document) => withoutUnused(jsonSchemaTransformObject(document)),
   })
-  await app.register(swaggerUi, { routePrefix: '/docs' })
+  await app.register(swaggerUi, {
+    routePrefix: '/docs',
+    // The bar on top shows another product's name and an address that /openapi.json makes needless.
+    theme: {
+      title: 'Tidegate API',
+      css: [{ filename: 'tidegate.css', content: '.topbar { display: none }' }],
+    },
+  })
   app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger())
   const page = errorReference()
   app.get('/docs/errors', { schema: { hide: true } }, (_, reply) =>

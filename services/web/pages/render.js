@@ -140,7 +140,7 @@ function visitorCard({ visitor_fingerprint: visitor }) {
     facts([
       ['Id', visitor.id],
       ['Confidence', visitor.confidence === null ? null : `${visitor.confidence} %`],
-      ['Linked by', plain(resolution)],
+      ['Linked by', [resolution.method, resolution.basis].filter(Boolean).map(words).join(', ')],
       ['Sessions seen', lifecycle.seen_count],
       ['First seen', time(lifecycle.first_seen_at)],
       ['Last seen', time(lifecycle.last_seen_at)],
