@@ -43,7 +43,10 @@ export interface RecipientKey {
   secretHashSealed: Buffer
 }
 
-/** The active secret keys and the rotating ones whose grace has not ended at `now` (epoch milliseconds). */
+/**
+ * The active secret keys and the rotating ones whose grace has not ended at `now` (epoch milliseconds), newest
+ * first: a token has room for a limited number of recipients.
+ */
 export async function recipientKeys(
   db: Db,
   organizationId: string,
@@ -55,7 +58,7 @@ export async function recipientKeys(
     text: `select key_id as id, secret_hash_sealed as sealed from read.api_keys
       where organization_id = $1 and environment = $2 and type = 'secret' and secret_hash_sealed is not null
         and (status = 'active' or (status = 'rotating' and grace_expires_at > $3))
-      order by created_at, key_id`,
+      order by created_at desc, key_id desc`,
     values: [organizationId, environment, now],
   })
   return rows.map(({ id, sealed }) => ({ keyId: asId('key', id), secretHashSealed: sealed }))

@@ -26,16 +26,23 @@ export function tokenPayload(row: HandOffDecision) {
       confidence: row.visitor.confidence,
       identified_at: iso(row.visitor.identified_at),
     },
-    signals: row.signals_fired.map(({ signal, category, strength, signal_score }) => ({
-      id: signal,
-      category,
-      confidence: strength,
-      score: signal_score,
-    })),
+    signals: riskSignals(row),
     score_breakdown: { categories: row.score_breakdown },
     attribution: { bot: row.verdict === 'bot' ? row.attribution : null },
     embed: null,
   }
+}
+
+/** What speaks against the session; what speaks for it, and mere context, is for reading back. */
+function riskSignals({ signals_fired }: HandOffDecision) {
+  return signals_fired
+    .filter(({ role }) => role === 'risk')
+    .map(({ signal, category, strength, signal_score }) => ({
+      id: signal,
+      category,
+      confidence: strength,
+      score: signal_score,
+    }))
 }
 
 function requestOf({ request }: HandOffDecision) {

@@ -175,10 +175,10 @@ test('rotation leaves the old key in grace, revocation ends it, and neither is u
   })
   const recipients = async (now: number) =>
     (await recipientKeys(database.pool, organizationId, 'live', now)).map((key) => key.keyId)
-  expect(await recipients(299)).toEqual([keyId(1), keyId(2)])
+  expect(await recipients(299)).toEqual([keyId(2), keyId(1)])
   expect(await recipients(300)).toEqual([keyId(2)])
   expect((await recipientKeys(database.pool, organizationId, 'live', 0))[0]?.secretHashSealed).toEqual(
-    Buffer.from([0, 1, 255, 1]),
+    Buffer.from([0, 1, 255, 2]),
   )
   expect(await recipientKeys(database.pool, organizationId, 'test', 0)).toEqual([])
   expect(await countKeys(database.pool, organizationId)).toEqual({ active: 1, secret: { live: 2, test: 0 } })

@@ -39,7 +39,7 @@ function decision(changes: Partial<HandOffDecision> = {}): HandOffDecision {
       basis: null,
     },
     signals_fired: [
-      { signal: 'E6', role: 'evidence', category: 'environment', strength: 'strong', signal_score: 20 },
+      { signal: 'E6', role: 'risk', category: 'environment', strength: 'strong', signal_score: 20 },
     ],
     score_breakdown: { behavioral: 9, environment: 20 },
     attribution: null,
@@ -94,6 +94,18 @@ describe('the token', () => {
     }
     expect(tokenPayload(decision({ verdict: 'bot', attribution })).attribution).toEqual({ bot: attribution })
     expect(tokenPayload(decision({ attribution })).attribution).toEqual({ bot: null })
+  })
+
+  test('names risk signals alone', () => {
+    const common = { category: 'behavioral', strength: 'weak', signal_score: 3 }
+    const signals_fired = ['risk', 'trust', 'context'].map((role) => ({
+      signal: `a_${role}`,
+      role,
+      ...common,
+    }))
+    expect(tokenPayload(decision({ signals_fired })).signals).toEqual([
+      { id: 'a_risk', category: 'behavioral', confidence: 'weak', score: 3 },
+    ])
   })
 
   test('without a visitor says null', () => {
