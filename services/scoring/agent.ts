@@ -85,7 +85,8 @@ function parseAgent(userAgent: string): Agent {
     system: systems[os.name ?? ''] ?? 'other',
     systemName: os.name ?? null,
     systemVersion: os.version ?? null,
-    formFactor: formFactorOf(platform.type),
+    // Bowser names no type for Chromebooks.
+    formFactor: formFactorOf(os.name === 'Chrome OS' ? 'desktop' : platform.type),
     appName,
     webView: appName !== null || /; wv\)/.test(userAgent) || isIosWebView(userAgent),
     listed: isbot(userAgent),

@@ -53,6 +53,15 @@ describe('detail', () => {
       '10.15.7',
       'desktop',
     ])
+    expect(shown(clients.chromebook)).toEqual([
+      'Google Chrome',
+      '140',
+      'blink',
+      null,
+      'Chrome OS',
+      '16371.0.0',
+      'desktop',
+    ])
     expect(shown(clients.resistingFirefox)).toEqual([
       'Firefox',
       '140',

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { attributionOf } from '../../../services/scoring/explain/attribution.ts'
 import { highlightsOf } from '../../../services/scoring/explain/highlights.ts'
+import { runtimeIntegrityOf } from '../../../services/scoring/explain/integrity.ts'
 import { evaluateClient, slugs } from './support/sessions.ts'
 import * as clients from './support/snapshots.ts'
 
@@ -18,6 +19,8 @@ describe('verdicts on synthetic snapshots', () => {
   it.each([
     ['desktop Chrome', clients.desktopChrome],
     ['desktop Safari', clients.desktopSafari],
+    ['desktop Firefox', clients.desktopFirefox],
+    ['a Chromebook', clients.chromebook],
     ['Firefox with resistance to fingerprinting', clients.resistingFirefox],
     ['Brave', clients.brave],
     ['Safari on an iPhone', clients.iphoneSafari],
@@ -28,6 +31,13 @@ describe('verdicts on synthetic snapshots', () => {
     expect([silent.score.verdict, slugs(silent)]).toEqual(['human', slugs(silent)])
     expect(silent.score.risk).toBeLessThan(20)
     expect(evaluateClient(client, { behavior: person }).score.verdict).toBe('human')
+  })
+
+  it('Firefox as it is installed is not called hardened for privacy', () => {
+    const { fired, facts } = evaluateClient(clients.desktopFirefox)
+    expect(fired.map(({ slug }) => slug)).not.toContain('privacy_hardening_indicators')
+    expect(highlightsOf(fired, facts).map(({ key }) => key)).not.toContain('privacy_tools')
+    expect(runtimeIntegrityOf(fired, facts).privacy_hardening_suspected).toBe('clean')
   })
 
   it('headless Chrome driven over the protocol is a bot, attributed to it', () => {

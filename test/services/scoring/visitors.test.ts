@@ -112,6 +112,22 @@ describe('a profile', () => {
     })
   })
 
+  it.each([
+    ['desktop Chrome', clients.desktopChrome],
+    ['desktop Safari', clients.desktopSafari],
+    ['desktop Firefox', clients.desktopFirefox],
+    ['a Chromebook', clients.chromebook],
+  ])('of %s is distinctive and is linked by its fingerprint', (_, client) => {
+    const profile = profileFor(client)
+    const session = testSession('s', { client })
+    const found = keysOf(stateAfter([...opened(session), batch(session)]), profile)
+    expect(found.anchors).not.toBeNull()
+    expect(match({ anchors: [visitor('vid_a', profile)] }, { profile })).toMatchObject({
+      id: 'vid_a',
+      method: 'fingerprint',
+    })
+  })
+
   it('keeps tenants apart: keys of other organizations and environments differ', () => {
     const state = stateAfter([...opened(testSession('s')), batch(testSession('s'))])
     const live = keysOf(state, mac)

@@ -1,5 +1,5 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
-import { attempt, member } from '../support.ts'
+import { attempt, idle, member } from '../support.ts'
 
 type Tamper = Snapshot['tamper']
 
@@ -35,7 +35,7 @@ export async function collectTamper(): Promise<Omit<Tamper, 'webgl_parameter_mis
     chrome_runtime_faked: attempt(chromeRuntimeFaked),
     timezone_mismatch: attempt(timezoneContradicts),
     brave: attempt(() => member(navigator, 'brave') !== undefined),
-    timer_precision_reduced: attempt(timerIsCoarse),
+    timer_precision_reduced: await timerIsCoarse().catch(() => null),
   }
 }
 
@@ -102,12 +102,29 @@ function timezoneContradicts(): boolean {
   return Math.round((now.getTime() - wall) / 60_000) !== now.getTimezoneOffset()
 }
 
-/** Privacy modes round the clock to 1 ms or far more; browsers otherwise show steps of 0.1 ms or finer. */
-function timerIsCoarse(): boolean {
-  const start = performance.now()
-  for (let i = 0; i < 20_000; i++) {
-    const elapsed = performance.now() - start
-    if (elapsed > 0) return elapsed >= 0.9 && Number.isInteger(Math.round(elapsed * 1000) / 1000)
+/** Firefox rounds its clock to 1 ms for everyone; its privacy mode and Tor to 16.67 or 100 ms. */
+const coarseMs = 5
+/** Enough for a step of 17 ms, which is all that a page is held up by a coarse clock at a time. */
+const maxReads = 200_000
+
+/** Whether every step of the clock is far larger than a browser's default; null when it is not seen to step. */
+async function timerIsCoarse(): Promise<boolean | null> {
+  // One large step may be a pause of the machine, so a second one has to confirm it.
+  for (let tries = 0; tries < 2; tries++) {
+    const step = clockStep()
+    if (step === null) return null
+    if (step < coarseMs) return false
+    await idle()
   }
   return true
+}
+
+/** Milliseconds between two neighbouring readings of the clock. */
+function clockStep(): number | null {
+  const start = performance.now()
+  for (let reads = 0; reads < maxReads; reads++) {
+    const step = performance.now() - start
+    if (step > 0) return step
+  }
+  return null
 }

@@ -153,6 +153,32 @@ export const desktopChrome: Client = {
   },
 }
 
+const chromebookUa =
+  'Mozilla/5.0 (X11; CrOS x86_64 14541.0.0) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36'
+const intelGpu = 'ANGLE (Intel, Mesa Intel(R) UHD Graphics (JSL), OpenGL ES 3.2)'
+
+export const chromebook: Client = {
+  clientHints: { ...desktopChrome.clientHints, 'sec-ch-ua-platform': '"Chrome OS"' },
+  snapshot: {
+    ...desktopChrome.snapshot,
+    navigator: {
+      ...desktopChrome.snapshot.navigator,
+      user_agent: chromebookUa,
+      platform: 'Linux x86_64',
+      ua_data_platform: 'Chrome OS',
+      ua_data_platform_version: '16371.0.0',
+      ua_data_architecture: 'x86',
+    },
+    ...realms(chromebookUa, 'Linux x86_64', intelGpu),
+    webgl: {
+      vendor: 'Google Inc. (Intel)',
+      renderer: intelGpu,
+      parameters_hash: 'p-cros',
+      extensions_hash: 'e-cros',
+    },
+  },
+}
+
 const safariUa =
   'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Safari/605.1.15'
 
@@ -179,6 +205,38 @@ export const desktopSafari: Client = {
 }
 
 const firefoxUa = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:140.0) Gecko/20100101 Firefox/140.0'
+
+const firefoxGpu = 'ANGLE (NVIDIA, NVIDIA GeForce GTX 980 Direct3D11 vs_5_0 ps_5_0), or similar'
+
+/** Firefox as it is installed: the clock in steps of 1 ms, no client hints, no device memory. */
+export const desktopFirefox: Client = {
+  snapshot: {
+    ...desktopChrome.snapshot,
+    navigator: {
+      user_agent: firefoxUa,
+      platform: 'Win32',
+      vendor: '',
+      product_sub: '20100101',
+      ...languages,
+      hardware_concurrency: 8,
+      max_touch_points: 0,
+      pdf_viewer_enabled: true,
+      plugins: pdfPlugins,
+      plugins_genuine: true,
+    },
+    environment: { ...desktopSize, has_chrome_object: false, notification_permission: 'default' },
+    engine: { eval_length: 37, name: 'SpiderMonkey' },
+    ...realms(firefoxUa, 'Win32', firefoxGpu),
+    canvas: { hash: 'c-firefox', noise_detected: false },
+    webgl: {
+      vendor: 'Google Inc. (NVIDIA)',
+      renderer: firefoxGpu,
+      parameters_hash: 'p-f',
+      extensions_hash: 'e-f',
+    },
+    audio: { hash: 35.749968223273754, sample_rate: 48000, voice_count: 3, noise_detected: false },
+  },
+}
 
 /** Firefox with privacy.resistFingerprinting: UTC, noise, coarse timers, no WebGL details. */
 export const resistingFirefox: Client = {
