@@ -6,7 +6,9 @@ const definitive = { ...base, strength: 'definitive' } as const
 
 const selenium =
   /^(__selenium|__webdriver|__fxdriver|__driver_|_selenium|_Selenium|calledSelenium|callSelenium|\$chrome_asyncScriptInfo|__\$webdriverAsyncExecutor|webdriver$|_WEBDRIVER_ELEM_CACHE|__lastWatir)/
-const chromedriver = /^\$?[$a-z]?cdc_|^([a-z]){3}_.*_(Array|Promise|Symbol|Object|Proxy|JSON)$/
+/** ChromeDriver's own name, or the random one of the same form that some builds replace it with. */
+const chromedriver =
+  /^\$?cdc_[A-Za-z0-9]{22}_|^[a-z]{3}_[A-Za-z0-9]{22}_(Array|Promise|Symbol|Object|Proxy|JSON|Window)$/
 const playwright = /^__(pw|playwright)/
 const puppeteer = /^__puppeteer|^puppeteer_|^__pptr|^exposeFunctionLeak$|^dummyFn$|^sourceUrlLeak$/
 const phantom = /^(callPhantom|_phantom|__phantomas)$/
@@ -49,7 +51,8 @@ export const automationSignals: Signal[] = [
     slug: 'chromedriver_markers',
     name: 'ChromeDriver markers',
     score: 98,
-    looksAt: '`cdc_` properties that ChromeDriver adds to the document or window',
+    looksAt:
+      'properties that ChromeDriver adds to the document or window: `cdc_` or three letters, 22 random characters, a type',
     falsePositives: 'none known',
     fires: chromedriverMarkers,
   },

@@ -56,7 +56,7 @@ export const tamperSignals: Signal[] = [
     strength: 'strong',
     score: 45,
     looksAt:
-      'replaced native functions that reveal automation (webdriver, permissions, plugins, getParameter)',
+      'replaced native `permissions`, `Permissions.query`, `plugins`, `mimeTypes` or `contentWindow` of frames',
     falsePositives: 'privacy extensions (not counted for known privacy browsers)',
     fires: browser((s, { privacyTool }) => !privacyTool && patchesStealth(s)),
   },
@@ -129,7 +129,7 @@ export const tamperSignals: Signal[] = [
     role: 'context',
     strength: 'moderate',
     score: 0,
-    looksAt: 'Brave, resistance to fingerprinting, reduced timer precision, noise',
+    looksAt: 'Brave, resistance to fingerprinting, a clock in steps of 5 ms or more in Firefox, noise',
     falsePositives: 'not evidence of risk; it lowers the weight of tamper signals',
     fires: browser((s, { privacyTool }) => privacyTool || noisy(s)),
   },

@@ -78,8 +78,9 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     given: [
       named('$cdc_asdjflasutopfhvcZLmcfl_'),
       named('cdc_adoQpoasnfa76pfcZLmcfl_Array'),
-      named('abc_x_Promise'),
+      named('xyz_f9sJq02LmXcvBn7RtYuIoP_Promise'),
     ],
+    not: [named('app_state_JSON', 'gtm_data_Object', 'abc_x_Promise', 'cdc_banner', 'cdc_state_Array')],
   },
   playwright_globals: { given: [named('__pwInitScripts'), named('__playwright__binding__')] },
   puppeteer_globals: { given: [named('__puppeteer_evaluation_script__')] },
@@ -187,7 +188,10 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     given: [{ parts: { canvas: { noise_detected: true } } }],
     not: [{ client: clients.brave }, { client: clients.resistingFirefox }],
   },
-  privacy_hardening_indicators: { given: [{ client: clients.brave }, { client: clients.resistingFirefox }] },
+  privacy_hardening_indicators: {
+    given: [{ client: clients.brave }, { client: clients.resistingFirefox }],
+    not: [{ client: clients.desktopFirefox }, { parts: { tamper: { timer_precision_reduced: true } } }],
+  },
   engine_mismatch: {
     given: [{ parts: { engine: { name: 'SpiderMonkey' } } }],
     not: [{ client: clients.iphoneSafari }, { parts: { engine: { name: null } } }],
@@ -369,6 +373,8 @@ describe('signals', () => {
   it.each([
     ['desktop Chrome', desktopChrome],
     ['desktop Safari', clients.desktopSafari],
+    ['desktop Firefox', clients.desktopFirefox],
+    ['a Chromebook', clients.chromebook],
     ['an iPhone', clients.iphoneSafari],
     ['Chrome on Android', androidChrome],
     ['an Android web view', clients.androidWebView],

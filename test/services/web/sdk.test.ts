@@ -182,6 +182,30 @@ describe('the snapshot', () => {
     await page.close()
   })
 
+  test.each([
+    ['1 ms, as in every Firefox', 'Math.floor(now())', false],
+    ['16.67 ms, as with resistance to fingerprinting', 'Math.floor(now() / (50 / 3)) * (50 / 3)', true],
+    ['nothing, as where it stands still', '1000', null],
+  ])('of a clock in steps of %s', async (_, reading, expected) => {
+    const { page } = await bench.open()
+    await page.evaluate(`(() => {
+      const now = performance.now.bind(performance)
+      performance.now = () => ${reading}
+    })()`)
+    await handOver(page)
+    expect(lastSnapshot().tamper.timer_precision_reduced).toBe(expected)
+    await page.close()
+  })
+
+  test('has of globals only those with the exact marks of a driver', async () => {
+    const { page } = await bench.open()
+    await page.evaluate(`Object.assign(window, {
+      app_state_JSON: 1, gtm_data_Object: 1, cdc_banner: 1, cdc_adoQpoasnfa76pfcZLmcfl_Array: 1 }), undefined`)
+    await handOver(page)
+    expect(lastSnapshot().automation.globals).toEqual(['cdc_adoQpoasnfa76pfcZLmcfl_Array'])
+    await page.close()
+  })
+
   test('shows the driver', async () => {
     const { page } = await bench.open()
     await handOver(page)

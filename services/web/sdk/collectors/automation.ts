@@ -41,7 +41,8 @@ const driverGlobals = [
   'fmget_targets',
   'wdioElectron',
 ]
-const chromedriverMarker = /^[a-z]{3}_.*_(Array|Promise|Symbol|Object|Proxy|JSON|Window)$/
+/** `cdc_adoQpoasnfa76pfcZLmcfl_Array` and the like: the 22 characters in the middle are random. */
+const chromedriverMarker = /^[a-z]{3}_[A-Za-z0-9]{22}_(Array|Promise|Symbol|Object|Proxy|JSON|Window)$/
 
 /** Marks of a driven browser in the main realm; the answers of other realms are added by the caller. */
 export function collectAutomation(): Omit<Automation, 'webdriver_iframe' | 'webdriver_worker'> {
