@@ -30,32 +30,42 @@ export async function runSessionScheduler(options: SchedulerOptions): Promise<{ 
   const { pool, logger, intervalMs = 5000 } = options
   await transaction(pool, createScoringTables)
   let running: Promise<void> = Promise.resolve()
+  let stopping = false
+  const look = async () => {
+    // A full look is followed by another at once: after an outage far more than one look's worth may be due.
+    while (!stopping && (await endSessions(options)) === maxSessions);
+  }
   const tick = () => {
     running = running
-      .then(() => endSessions(options))
+      .then(look)
       .catch((err) => logger.error({ err }, 'sessions were not ended; the next look tries again'))
   }
   const timer = setInterval(tick, intervalMs)
   tick()
   return {
     async stop() {
+      stopping = true
       clearInterval(timer)
       await running
     },
   }
 }
 
-/** One look. The lock lasts as long as the transaction, so that a scheduler that dies holds up nobody. */
-export async function endSessions({ log, pool, codec, clock }: SchedulerOptions): Promise<void> {
+/**
+ * One look; how many sessions it ended, at most 500. The lock lasts as long as the transaction, so that a scheduler
+ * that dies holds up nobody.
+ */
+export async function endSessions({ log, pool, codec, clock }: SchedulerOptions): Promise<number> {
   const now = clock()
-  await transaction(pool, async (tx) => {
-    if (!(await isAlone(tx))) return
+  return transaction(pool, async (tx) => {
+    if (!(await isAlone(tx))) return 0
     const due = await takeDue(tx, now)
     // Appended before the mark is committed: a crash in between repeats the same event ids.
     if (due.length > 0) await log.append(due.map((session) => idledRecord(codec, session, now)))
     await tx.query('delete from scoring.sessions where final_at is not null and opened_at < $1', [
       now - keepMs,
     ])
+    return due.length
   })
 }
 

@@ -4,10 +4,12 @@ import { transaction } from '../../../infra/postgres/pool.ts'
 import { createCodec } from '../../../schemas/codec.ts'
 import type { SessionScored } from '../../../schemas/events.ts'
 import { noNetwork } from '../../../services/scoring/network.ts'
-import { endSessions } from '../../../services/scoring/scheduler.ts'
+import { endSessions, runSessionScheduler } from '../../../services/scoring/scheduler.ts'
 import type { SessionEvent } from '../../../services/scoring/session-state.ts'
 import { readOffset } from '../../../services/scoring/store.ts'
+import { createScoringTables } from '../../../services/scoring/tables.ts'
 import { runScoring } from '../../../services/scoring/worker.ts'
+import { eventually } from '../../support/eventually.ts'
 import { createMemoryLog, type MemoryLog } from '../../support/memory-log.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 import { batch, handOff, metaOf, opened, startedAt, testSession } from './support/events.ts'
@@ -181,6 +183,22 @@ describe('scoring worker', () => {
       made.slice(0, 2).map(({ event_id }) => event_id),
     )
     expect(new Set(made.map(({ visitor }) => visitor?.id)).size).toBe(1)
+  })
+
+  it('ends all idle sessions in one go, however many there are', async () => {
+    await transaction(database.pool, createScoringTables)
+    await database.pool.query(
+      `insert into scoring.sessions
+         (session_id, organization_id, environment, opened_at, last_activity_at, state)
+       select 'sid_' || n, 'org_one', 'live', $1, $1, '{}' from generate_series(1, 1200) n`,
+      [startedAt],
+    )
+    now = startedAt + 31 * 60_000
+    const scheduler = { log, pool: database.pool, codec, clock, logger, intervalMs: 3_600_000 }
+    const { stop } = await runSessionScheduler(scheduler)
+    stops.push(stop)
+    await eventually(() => expect(log.records).toHaveLength(1200))
+    expect(new Set(log.records.map(({ key }) => key)).size).toBe(1200)
   })
 
   it('ends an idle session once, and forgets it after its day', async () => {
