@@ -11,6 +11,7 @@ import type {
   VisitorLink,
 } from '../../schemas/events.ts'
 import type { Behavior, Observations, Snapshot } from '../../schemas/observations.ts'
+import { plainAddress } from './address.ts'
 import { addBehavior } from './behavior-totals.ts'
 import { acceptBody, type DocumentState, openedDocument, unknownDocument, withDocument } from './documents.ts'
 import { readObservations } from './observations.ts'
@@ -127,8 +128,8 @@ function forgotten(
 
 function documentOpened(state: SessionState, event: DocumentOpened): SessionState {
   const document = openedDocument(event)
-  const { ip_address, user_agent } = event
-  return { ...state, documents: withDocument(state.documents, document), ip_address, user_agent }
+  const documents = withDocument(state.documents, document)
+  return { ...state, documents, ip_address: document.ip_address, user_agent: event.user_agent }
 }
 
 function received(state: SessionState, event: BatchReceived | ResultRequested): SessionState {
@@ -141,7 +142,7 @@ function received(state: SessionState, event: BatchReceived | ResultRequested): 
     documents: withDocument(state.documents, accepted),
     batches: state.batches + 1,
     last_activity_at: Math.max(state.last_activity_at, event.received_at),
-    ip_address: event.ip_address,
+    ip_address: plainAddress(event.ip_address),
     user_agent: event.user_agent,
   }
   const observations = readObservations(event.payload)

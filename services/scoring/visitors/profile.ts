@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { VisitorAnchors, VisitorStorage } from '../../../schemas/events.ts'
 import type { Snapshot } from '../../../schemas/observations.ts'
+import { networkPrefix } from '../address.ts'
 import type { Agent } from '../agent.ts'
 import type { Facts } from '../facts.ts'
 import { isSoftwareRendered } from '../signals/machine.ts'
@@ -45,7 +46,7 @@ export function profileOf(facts: Facts): Profile | null {
   const values = valuesOf(snapshot, agent)
   return {
     components: components.map(({ name }) => shortHash(name, values[name])),
-    network: networkOf(network.ip_address),
+    network: networkPrefix(network.ip_address ?? ''),
     distinctive: isDistinctive(facts, values),
   }
 }
@@ -93,11 +94,6 @@ function isDistinctive(facts: Facts, values: Values): boolean {
   const telling = [values.webgl_renderer, values.webgl_parameters, values.canvas, values.audio, values.fonts]
   const isUniform = agent.system === 'ios' || agent.formFactor !== 'desktop' || snapshot?.native !== null
   return !isUniform && !privacyTool && !isSoftwareRendered(facts) && telling.every((value) => value !== null)
-}
-
-function networkOf(ip: string | null): string | null {
-  if (!ip) return null
-  return ip.includes(':') ? ip.split(':').slice(0, 3).join(':') : ip.split('.').slice(0, 3).join('.')
 }
 
 /** 48 bits are plenty to tell the values of one component apart. */
