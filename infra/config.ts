@@ -36,6 +36,7 @@ const settings = z.object({
   TRUSTED_PROXIES: list,
   CITY_MMDB: optionalText,
   ASN_MMDB: optionalText,
+  ANONYMOUS_MMDB: optionalText,
   BATCH_INTERVAL_MS: z.coerce.number().int().min(100).default(2000),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 })

@@ -77,8 +77,8 @@ function startProjections(core: Core): Promise<RunningProjection[]> {
 }
 
 async function startScoring(core: Core): Promise<Running[]> {
-  const { CITY_MMDB, ASN_MMDB } = core.config
-  const network = await openNetwork({ cityPath: CITY_MMDB, asnPath: ASN_MMDB })
+  const { CITY_MMDB: cityPath, ASN_MMDB: asnPath, ANONYMOUS_MMDB: anonymousPath } = core.config
+  const network = await openNetwork({ cityPath, asnPath, anonymousPath })
   return [await runScoring({ ...core, network }), await runSessionScheduler(core)]
 }
 

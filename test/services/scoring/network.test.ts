@@ -36,6 +36,7 @@ describe('network with databases', () => {
   let folder = ''
   let cityPath = ''
   let asnPath = ''
+  let anonymousPath = ''
 
   beforeAll(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'tidegate-mmdb-'))
@@ -51,6 +52,13 @@ describe('network with databases', () => {
         traits: { is_hosting_provider: true },
       },
       '9.9.9.9/32': { country: { iso_code: 'CH', names: { en: 'Switzerland' } } },
+    })
+    anonymousPath = path.join(folder, 'anonymous.mmdb')
+    await writeMmdb(anonymousPath, 'GeoIP2-Anonymous-IP', {
+      '8.8.4.0/24': { is_anonymous: true, is_hosting_provider: true },
+      '1.1.1.0/24': { is_anonymous: true, is_anonymous_vpn: true, is_hosting_provider: true },
+      '1.0.0.0/24': { is_anonymous: true, is_tor_exit_node: true },
+      '9.9.9.0/24': { is_anonymous: true, is_residential_proxy: true, is_public_proxy: true },
     })
     await writeMmdb(asnPath, 'GeoLite2-ASN', {
       '8.8.0.0/16': { autonomous_system_number: 64512, autonomous_system_organization: 'Example Networks' },
@@ -78,6 +86,37 @@ describe('network with databases', () => {
       routing: { asn: '64512', organization: 'Example Networks' },
       anonymity: { hosting: true, vpn: false, tor: false },
     })
+  })
+
+  it.each([
+    ['8.8.4.4', ['hosting'], 'This IP belongs to a hosting provider.'],
+    ['1.1.1.1', ['vpn', 'hosting'], 'This IP appears associated with VPN traffic.'],
+    ['1.0.0.1', ['tor'], 'This IP is a Tor exit node.'],
+    ['9.9.9.9', ['residential_proxy', 'proxy'], 'This IP appears associated with a residential proxy.'],
+    ['9.9.8.8', [], null],
+  ])('with an anonymous-IP database alone, of %s: %j', async (ip, flags, summary) => {
+    const source = await openNetwork({ anonymousPath })
+    const network = source.lookup(ip, 0)
+    expect(network).toMatchObject({ status: 'ready', summary, location: null })
+    expect(network.evidence.risk_signals).toEqual(flags)
+    const said = Object.entries(network.anonymity).flatMap(([name, is]) => (is === true ? [name] : []))
+    expect(said.sort()).toEqual([...flags].sort())
+  })
+
+  it.each([
+    ['of the flags', '8.8.8.8', 'This IP belongs to a hosting provider.'],
+    ['of the place', '9.9.9.9', 'This IP is located in Switzerland.'],
+    ['of the operator', '8.8.4.4', 'This IP belongs to Example Networks.'],
+    ['of nothing known', '1.2.3.4', null],
+  ])('has a summary %s', async (_, ip, summary) => {
+    const source = await openNetwork({ cityPath, asnPath })
+    expect(source.lookup(ip, 0)).toMatchObject({ status: 'ready', summary })
+  })
+
+  it('reads an IPv4 address inside an IPv6 one as IPv4', async () => {
+    const source = await openNetwork({ cityPath, asnPath })
+    expect(source.lookup('::ffff:8.8.8.8', 7)).toEqual(source.lookup('8.8.8.8', 7))
+    expect(source.lookup('::ffff:10.0.0.1', 7)).toMatchObject({ status: 'skipped', ip_version: 'ipv4' })
   })
 
   it('leaves null what they do not say', async () => {
