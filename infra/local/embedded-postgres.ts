@@ -1,7 +1,8 @@
-import { randomBytes } from 'node:crypto'
-import { chown, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { readFile, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { freePort } from './free-port.ts'
@@ -12,6 +13,9 @@ import {
   postgresOwner,
   runAs,
 } from './postgres-binaries.ts'
+import { readyDataDir } from './postgres-data-dir.ts'
+
+const run = promisify(execFile)
 
 export interface EmbeddedPostgresOptions {
   /** Created when missing; when run by root it then belongs to user `postgres`. */
@@ -55,7 +59,9 @@ interface Server {
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const dataDir = path.resolve(options.dataDir)
   const [binaries, owner] = await Promise.all([findPostgresBinaries(), postgresOwner()])
-  const server = { binaries, owner, dataDir, password: await readyDataDir({ binaries, owner, dataDir }) }
+  const password = await readyDataDir({ initdb: binaries.initdb, owner, dataDir })
+  const server = { binaries, owner, dataDir, password }
+  await removeForeignPidFile(dataDir)
   if (!(await isRunning(server))) await start(server, options.port ?? (await freePort()))
   const url = `postgres://postgres:${server.password}@127.0.0.1:${await readPort(dataDir)}/postgres`
   const claim = await claimServer(url)
@@ -67,39 +73,6 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
       await claim.end()
       await control(server, ['stop', '-m', 'fast', '-w', '-t', '30'])
     },
-  }
-}
-
-/** The directory's password; runs initdb beside it and renames, so that a half-made directory is never used. */
-async function readyDataDir({ binaries, owner, dataDir }: Omit<Server, 'password'>): Promise<string> {
-  const known = await readPassword(dataDir)
-  if (known) return known
-  const fresh = `${dataDir}.new`
-  await rm(fresh, { recursive: true, force: true })
-  await mkdir(fresh, { recursive: true, mode: 0o700 })
-  if (owner) await chown(fresh, owner.uid, owner.gid)
-  const password = randomBytes(18).toString('hex')
-  const passwordFile = `${fresh}.password`
-  await writeFile(passwordFile, password, { mode: 0o600 })
-  if (owner) await chown(passwordFile, owner.uid, owner.gid)
-  const flags = ['--auth=scram-sha-256', '--username=postgres', '--encoding=UTF8', '--locale=C', '--no-sync']
-  const places = [`--pgdata=${fresh}`, `--pwfile=${passwordFile}`]
-  await runAs(owner, binaries.initdb, [
-    ...flags,
-    '--locale-provider=builtin',
-    '--builtin-locale=C.UTF-8',
-    ...places,
-  ])
-  await rename(passwordFile, path.join(fresh, 'tidegate-password'))
-  await rename(fresh, dataDir)
-  return password
-}
-
-async function readPassword(dataDir: string): Promise<string | undefined> {
-  try {
-    return await readFile(path.join(dataDir, 'tidegate-password'), 'utf8')
-  } catch {
-    return undefined
   }
 }
 
@@ -118,9 +91,23 @@ async function start(server: Server, port: number): Promise<void> {
   const log = path.join(server.dataDir, 'server.log')
   const args = ['start', '-w', '-t', '60', '-s', '-l', log, '-o', `-p ${port} ${flags.join(' ')}`]
   await control(server, args).catch(async (cause) => {
+    // Another process started it at the same moment.
+    if (await isRunning(server)) return
     const lines = (await readFile(log, 'utf8').catch(() => '')).trimEnd().split('\n')
     throw new Error(`PostgreSQL did not start:\n${lines.slice(-5).join('\n')}`, { cause })
   })
+}
+
+/**
+ * After a crash the number in postmaster.pid may belong to another program by now (in a container it often does),
+ * and Postgres would then take itself for running and not start.
+ */
+async function removeForeignPidFile(dataDir: string): Promise<void> {
+  const file = path.join(dataDir, 'postmaster.pid')
+  const pid = Number.parseInt(await readFile(file, 'utf8').catch(() => ''), 10)
+  if (!pid) return
+  const ps = await run('ps', ['-o', 'args=', '-p', String(pid)]).catch(() => undefined)
+  if (ps && !ps.stdout.includes('postgres')) await rm(file, { force: true })
 }
 
 /** Line 4 of postmaster.pid is the port (postgresql.org/docs/current/storage-file-layout.html). */

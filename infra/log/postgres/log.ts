@@ -49,9 +49,10 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
     async consume(consumeOptions) {
       const { group, topics: names } = consumeOptions
       const infos = await Promise.all(names.map((name) => topics.find(name)))
-      await wakeUps.ready()
+      await wakeUps.ready().catch(unavailable)
       const announce = () => wakeUps.membersChanged(group)
-      const consumer = await startConsumer({ url, schema, topics: infos, announce }, consumeOptions)
+      const deps = { url, schema, topics: infos, announce }
+      const consumer = await startConsumer(deps, consumeOptions).catch(unavailable)
       const sleeper = { group, topics: names, consumer }
       wakeUps.add(sleeper)
       consumer.rebalance()

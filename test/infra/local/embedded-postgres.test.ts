@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import pg from 'pg'
@@ -66,6 +66,23 @@ describe('an embedded server', () => {
     expect(second.url).toBe(postgres.url)
     await second.stop()
     expect(await query(postgres.url, 'select 1 as one')).toEqual([{ one: 1 }])
+  })
+
+  test('starts where the number in its pid file is another program by now', async () => {
+    await postgres.stop()
+    const lines = [process.pid, dataDir, 0, 5432, '', '127.0.0.1', '', 'ready   ']
+    await writeFile(path.join(dataDir, 'postmaster.pid'), `${lines.join('\n')}\n`)
+    postgres = await startEmbeddedPostgres({ dataDir, logger })
+    expect(await query(postgres.url, 'select 1 as one')).toEqual([{ one: 1 }])
+  })
+
+  test('that several processes start and create at once is one server', async () => {
+    const other = path.join(path.dirname(dataDir), 'other')
+    const starts = [1, 2, 3].map(() => startEmbeddedPostgres({ dataDir: other, logger }))
+    const servers = await Promise.all(starts)
+    expect(new Set(servers.map((server) => server.url)).size).toBe(1)
+    for (const server of servers) await server.stop()
+    await expect(query(servers[0]?.url ?? '', 'select 1')).rejects.toThrow('ECONNREFUSED')
   })
 
   test('that a killed process left running is taken over', async () => {
