@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import { Kafka, type LogEntry, logLevel } from 'kafkajs'
 import type { Logger } from 'pino'
+import { useFastRecordEncoder } from './record-encoder.ts'
 
 export interface KafkaClientOptions {
   /** host:port of some of the cluster's brokers. */
@@ -15,6 +16,7 @@ export interface KafkaClientOptions {
 /** A kafkajs client that gives up soon enough for a request of ours to be answered, and logs through pino. */
 export function createKafkaClient(options: KafkaClientOptions): Kafka {
   stopIdleTimers()
+  useFastRecordEncoder()
   const { brokers, clientId = 'tidegate', logger, requestTimeout = 10_000, retries = 5 } = options
   return new Kafka({
     brokers,
