@@ -61,19 +61,18 @@ export function createCodec(ids: SchemaIds = committedIds) {
     const codec = newest.get(event.type)
     const id = codec && ids[codec.key]
     if (!codec || id === undefined) throw new Error(`unknown event type ${event.type}`)
-    const body = codec.type.toBuffer(event.data)
-    const value = Buffer.allocUnsafe(5 + body.length)
+    const value = encodeBehindPrefix(codec.type, event.data)
     value.writeUInt8(0, 0)
     value.writeUInt32BE(id, 1)
-    body.copy(value, 5)
     return value
   }
 
   function decode(value: Buffer): DomainEvent {
-    if (value.length < 5 || value[0] !== 0) throw new UnreadableRecord('not in the Confluent wire format')
+    if (value.length < prefixBytes || value[0] !== 0)
+      throw new UnreadableRecord('not in the Confluent wire format')
     const found = byId.get(value.readUInt32BE(1))
     if (!found) throw new UnreadableRecord(`unknown schema id ${value.readUInt32BE(1)}`)
-    const data = found.reader.fromBuffer(value.subarray(5), found.resolver)
+    const data = found.reader.fromBuffer(value.subarray(prefixBytes), found.resolver)
     return { type: found.codec.name, data } as DomainEvent
   }
 
@@ -95,6 +94,20 @@ export function createCodec(ids: SchemaIds = committedIds) {
       return { ...decode(record.value), meta: metaOf(record), position: { topic, partition, offset } }
     },
   }
+}
+
+const prefixBytes = 5
+/** Most values fit; avsc itself encodes everything over 1 KiB twice. */
+const scratch = Buffer.allocUnsafeSlow(64 * 1024)
+
+/** The Avro body, with room for the wire format's prefix in front of it. */
+function encodeBehindPrefix(type: avro.Type, data: unknown): Buffer {
+  const end = type.encode(data, scratch, prefixBytes)
+  if (end >= 0) return Buffer.from(scratch.subarray(0, end))
+  // A negative end says by how many bytes it was too small.
+  const value = Buffer.allocUnsafe(scratch.length - end)
+  type.encode(data, value, prefixBytes)
+  return value
 }
 
 export type EventCodec = ReturnType<typeof createCodec>

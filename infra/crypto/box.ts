@@ -20,7 +20,9 @@ export function seal(
   const iv = random(12)
   const cipher = createCipheriv('aes-256-gcm', keyring.current.secretKey(purpose), iv)
   cipher.setAAD(Buffer.from(context))
-  const ciphertext = Buffer.concat([cipher.update(plaintext), cipher.final()])
+  const ciphertext = cipher.update(plaintext)
+  // GCM has nothing left to give here: this makes the tag.
+  cipher.final()
   return Buffer.concat([Buffer.from(keyring.current.id, 'hex'), iv, cipher.getAuthTag(), ciphertext])
 }
 
@@ -33,7 +35,9 @@ export function open(sealed: Buffer, { keyring, purpose, context = '' }: SealOpt
   decipher.setAAD(Buffer.from(context))
   decipher.setAuthTag(sealed.subarray(16, 32))
   try {
-    return Buffer.concat([decipher.update(sealed.subarray(headerBytes)), decipher.final()])
+    const plaintext = decipher.update(sealed.subarray(headerBytes))
+    decipher.final()
+    return plaintext
   } catch {
     return undefined
   }

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { lookupHashes, parseApiKey } from '../crypto/api-keys.ts'
 import type { Keyring } from '../crypto/keyring.ts'
@@ -22,29 +21,29 @@ const maxKeys = 10_000
 
 /**
  * Finds keys, each at most once per `cacheMs`; concurrent requests with one key share a look-up. Only keys that
- * were found are kept, so that guesses neither fill the cache nor delay a new key.
+ * were found are kept, so that guesses neither fill the cache nor delay a new key. They are kept as they are, not
+ * hashed, and in memory alone.
  */
 export function createKeyCache({ findKey, keyring, clock, cacheMs }: KeyCacheOptions) {
   const known = new LRUCache<string, Entry>({ max: maxKeys })
   const running = new Map<string, Promise<KeyRecord | undefined>>()
 
-  async function lookUp(key: string, id: string): Promise<KeyRecord | undefined> {
+  async function lookUp(key: string): Promise<KeyRecord | undefined> {
     // Counted from before the question: the answer may be as old as that.
     const expiresAt = clock() + cacheMs
     const record = await findKey(lookupHashes(keyring, key))
-    if (record) known.set(id, { record, expiresAt })
+    if (record) known.set(key, { record, expiresAt })
     return record
   }
 
   return (key: string): KeyRecord | undefined | Promise<KeyRecord | undefined> => {
-    const id = hash('sha256', key, 'base64')
-    const entry = known.get(id)
+    const entry = known.get(key)
     if (entry && clock() < entry.expiresAt) return entry.record
-    known.delete(id)
+    known.delete(key)
     // What is not even a key, by its form and checksum, costs no look-up.
     if (!parseApiKey(key)) return undefined
-    const shared = running.get(id) ?? lookUp(key, id).finally(() => running.delete(id))
-    running.set(id, shared)
+    const shared = running.get(key) ?? lookUp(key).finally(() => running.delete(key))
+    running.set(key, shared)
     return shared
   }
 }

@@ -47,7 +47,7 @@ export function acceptBody(
   return take(state, { kind: incoming.kind, seq, bodyHash, payload, receivedAt: options.now }, options)
 }
 
-async function take(
+function take(
   state: DocumentState,
   { kind, ...opened }: OpenedBody & { kind: BodyKind },
   { store, answer }: AcceptOptions,

@@ -1,4 +1,4 @@
-import { createHash, createHmac } from 'node:crypto'
+import { createHmac, hash } from 'node:crypto'
 import type { CanvasChallenge, CanvasOp } from '../../infra/collect-protocol/messages.ts'
 import type { MasterKey } from '../../infra/crypto/keyring.ts'
 
@@ -10,10 +10,9 @@ export interface Challenges {
 
 /** What the client has to give back or draw with its snapshot, so that an old snapshot does not pass for new. */
 export function challengesOf(master: MasterKey, documentId: string): Challenges {
-  const key = master.secretKey('collect-challenges')
-  const value = (name: string) =>
-    createHmac('sha256', key).update(`${name}|${documentId}`).digest().toString('base64url', 0, 16)
-  return { challenge: value('challenge'), timingNonce: value('timing'), canvasSeed: value('canvas') }
+  const bytes = createHmac('sha512', master.secretKey('collect-challenges')).update(documentId).digest()
+  const value = (index: number) => bytes.toString('base64url', index * 16, (index + 1) * 16)
+  return { challenge: value(0), timingNonce: value(1), canvasSeed: value(2) }
 }
 
 const width = 120
@@ -21,7 +20,7 @@ const height = 40
 
 /** The drawing that a seed stands for: always the same steps for the same seed. */
 export function canvasChallengeOf(seed: string): CanvasChallenge {
-  const bytes = createHash('sha256').update(seed).digest()
+  const bytes = hash('sha256', seed, 'buffer')
   const at = (index: number, range: number) => (bytes[index] ?? 0) % range
   const color = (index: number) => `#${bytes.toString('hex', index, index + 3)}`
   const ops: CanvasOp[] = [

@@ -15,12 +15,12 @@ export function acceptLanguageOf({ headers }: Pick<FastifyRequest, 'headers'>): 
 
 /** Sec-CH-UA request headers by lower-case name. */
 export function clientHintsOf({ headers }: Pick<FastifyRequest, 'headers'>): Record<string, string> {
-  const hints = Object.entries(headers).flatMap(([name, value]) =>
-    name.startsWith('sec-ch-ua') && typeof value === 'string'
-      ? [[name, value.slice(0, maxHeaderLength)]]
-      : [],
-  )
-  return Object.fromEntries(hints)
+  const hints: Record<string, string> = {}
+  for (const name in headers) {
+    const value = name.startsWith('sec-ch-ua') ? headers[name] : undefined
+    if (typeof value === 'string') hints[name] = value.slice(0, maxHeaderLength)
+  }
+  return hints
 }
 
 /** Header names in the order and case received: both tell HTTP stacks apart. */

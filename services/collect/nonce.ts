@@ -36,5 +36,8 @@ export function readNonce({ key, documentId }: NonceScope, nonce: Buffer): numbe
 }
 
 function mac(key: KeyObject, documentId: string, nonce: Buffer): Buffer {
-  return createHmac('sha256', key).update(documentId).update(nonce.subarray(0, claimBytes)).digest()
+  const claim = nonce.toString('latin1', 0, claimBytes)
+  return createHmac('sha256', key)
+    .update(documentId + claim, 'latin1')
+    .digest()
 }

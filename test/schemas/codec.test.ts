@@ -72,3 +72,25 @@ function dataOf(name: string): fc.Arbitrary<unknown> {
   if (!file) throw new Error(`no event ${name}`)
   return valuesOf(avro.Type.forSchema(file.schema as Schema))
 }
+
+test.each([65_000, 65_536, 200_000])(
+  'a payload of %i bytes survives, whatever was encoded before it',
+  (size) => {
+    const batch = {
+      session_id: 'sid_1',
+      organization_id: 'org_1',
+      environment: 'live',
+      event_id: 'bat_1',
+      document_id_hash: 'd'.repeat(64),
+      seq: 1,
+      received_at: 1_800_000_000_000,
+      ip_address: '127.0.0.1',
+      user_agent: '',
+      body_hash: 'b'.repeat(64),
+    }
+    const event = asEvent('BatchReceived', { ...batch, payload: Buffer.alloc(size, 7) })
+    const small = asEvent('BatchReceived', { ...batch, payload: Buffer.alloc(10, 1) })
+    const encoded = [event, small].map(codec.encode)
+    expect(encoded.map(codec.decode)).toEqual([event, small])
+  },
+)
