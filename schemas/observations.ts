@@ -1,35 +1,26 @@
-import { z } from 'zod'
+import {
+  bool,
+  count,
+  counts,
+  either,
+  group,
+  integer,
+  isObject,
+  type Lenient,
+  list,
+  number,
+  optional,
+  type Read,
+  string,
+} from './lenient.ts'
 
-// What a client may observe, as the JSON inside a batch. A client is not trusted to be well-formed: a value of
-// the wrong type or size becomes null instead of losing the rest, unknown members are dropped. Integers fit an
-// Avro int, and text has no U+0000: Postgres stores neither a larger one nor that character, and one such value
-// would halt every reader of the event.
-const string = (max: number) =>
-  z
-    .string()
-    .max(max)
-    .transform((value) => value.replaceAll('\0', ''))
-const text = string(512).nullable().catch(null)
-const longText = string(2048).nullable().catch(null)
-const bool = z.boolean().nullable().catch(null)
-const number = z.number().nullable().catch(null)
-const integer = z.int32().nullable().catch(null)
-const count = z.int32().min(0).catch(0)
-const hash = z
-  .union([string(128), z.number()])
-  .nullable()
-  .catch(null)
-const texts = z.array(string(200)).max(100).catch([])
-/** A short name from the client as the key of a count; at most 20. */
-const countsByName = z
-  .record(z.string().regex(/^[\w-]{1,40}$/), z.int32().min(0))
-  .refine((counts) => Object.keys(counts).length <= 20)
-  .catch({})
-
-/** An object whose absence or wrong type reads as all members absent. */
-function group<T extends z.ZodRawShape>(shape: T) {
-  return z.preprocess((value) => (typeof value === 'object' && value !== null ? value : {}), z.object(shape))
-}
+// What a client may observe, as the JSON inside a batch: the names, types and bounds of everything, and nothing but.
+// Text has no U+0000 and integers fit an Avro int: Postgres and Avro store neither a larger one nor that character,
+// and one such value would halt every reader of the event.
+const text = string(512)
+const longText = string(2048)
+const hash = either(string(128), number)
+const texts = list(string(200), 100)
 
 const navigator = group({
   user_agent: longText,
@@ -48,10 +39,7 @@ const navigator = group({
   plugins: texts,
   plugins_genuine: bool,
   connection_rtt: number,
-  brands: z
-    .array(group({ brand: text, version: text }))
-    .max(20)
-    .catch([]),
+  brands: list(group({ brand: text, version: text }), 20),
   ua_data_platform: text,
   ua_data_platform_version: text,
   ua_data_architecture: text,
@@ -192,7 +180,8 @@ const fonts = group({
 
 const media = group({
   device_count: integer,
-  counts_by_kind: countsByName,
+  /** By short names. */
+  counts_by_kind: counts(20),
   blank_label_count: integer,
   topology_hash: hash,
 })
@@ -218,7 +207,7 @@ const native = group({
   code_signing_invalid: bool,
 })
 
-export const snapshotSchema = z.object({
+export const snapshotSchema = group({
   navigator,
   environment,
   automation,
@@ -235,7 +224,7 @@ export const snapshotSchema = z.object({
   fonts,
   media,
   proofs,
-  native: native.nullable().catch(null).default(null),
+  native: optional(native),
 })
 
 /** Count, spread and duration of one kind of event since the last batch; times in milliseconds. */
@@ -247,7 +236,7 @@ const channel = {
   interval_std: number,
 }
 
-export const behaviorSchema = z.object({
+export const behaviorSchema = group({
   mouse: group({
     ...channel,
     moves: count,
@@ -284,17 +273,31 @@ export const behaviorSchema = z.object({
   clipboard: group({ ...channel, copies: count, pastes: count }),
 })
 
-/** The plaintext of a batch or result body (docs/collect-protocol.md). */
-export const observationsSchema = z.object({
-  version: z.literal(1),
-  /** Milliseconds since the document's start, by the client's monotonic clock. */
-  elapsed_ms: number,
-  snapshot: snapshotSchema.optional(),
-  behavior: behaviorSchema.optional(),
-})
+export type Snapshot = Read<typeof snapshotSchema>
+export type Behavior = Read<typeof behaviorSchema>
 
-export type Snapshot = z.infer<typeof snapshotSchema>
-export type Behavior = z.infer<typeof behaviorSchema>
-export type Observations = z.infer<typeof observationsSchema>
+/** The plaintext of a batch or result body (docs/collect-protocol.md). */
+export interface Observations {
+  version: 1
+  /** Milliseconds since the document's start, by the client's monotonic clock. */
+  elapsed_ms: number | null
+  snapshot?: Snapshot | undefined
+  behavior?: Behavior | undefined
+}
+
+/** Lenient but for the version: throws where that is not 1, since nothing is then known of the rest. */
+export const observationsSchema: Lenient<Observations> = {
+  parse(value) {
+    if (!isObject(value) || value.version !== 1) throw new Error('not observations of version 1')
+    const { elapsed_ms, snapshot, behavior } = value
+    return {
+      version: 1,
+      elapsed_ms: number.parse(elapsed_ms),
+      ...(isObject(snapshot) ? { snapshot: snapshotSchema.parse(snapshot) } : {}),
+      ...(isObject(behavior) ? { behavior: behaviorSchema.parse(behavior) } : {}),
+    }
+  },
+}
+
 /** What a client sends: a family of the snapshot that could not be collected is left out. */
 export type SentObservations = Omit<Observations, 'snapshot'> & { snapshot?: Partial<Snapshot> }

@@ -10,7 +10,9 @@ export const keyBytes = 32
 /** Largest encrypted body that the server takes, in bytes. */
 export const maxBodyBytes = 1024 * 1024
 /** Largest observation JSON after inflating, in bytes; more is recorded as unreadable. */
-export const maxObservationBytes = 4 * 1024 * 1024
+export const maxObservationBytes = 512 * 1024
+/** Largest deflated observations, in bytes; more is recorded as unreadable. An honest snapshot has some 3 KiB. */
+export const maxDeflatedBytes = 128 * 1024
 
 /** HKDF-SHA256 info of the key of each direction. */
 export const keyLabels = {

@@ -1,9 +1,10 @@
 import type pg from 'pg'
+import { type Breathe, createBreather } from '../../infra/breather.ts'
 import type { Clock } from '../../infra/ids.ts'
-import type { Batch, EventLog } from '../../infra/log/port.ts'
+import type { Batch, EventLog, NewRecord } from '../../infra/log/port.ts'
 import { type Tx, transaction } from '../../infra/postgres/pool.ts'
 import type { EventCodec } from '../../schemas/codec.ts'
-import { type Draft, draftDecisions } from './drafts.ts'
+import { type Draft, startDrafting } from './drafts.ts'
 import { withVisitor } from './evaluate.ts'
 import type { NetworkSource } from './network.ts'
 import { scoredEvent } from './scored.ts'
@@ -48,10 +49,15 @@ async function scoreIn(tx: Tx, deps: ScoreDeps, { batch, findRecorded }: ScoreBa
   const now = deps.clock()
   const events = records.map(deps.codec.fromRecord).filter(isSessionEvent)
   const known = await loadStates(tx, [...new Set(events.map((event) => event.data.session_id))])
-  const { changed, drafts } = draftDecisions({ events, known, network: deps.network, now })
+  const breathe = createBreather()
+  const { take, changed, drafts } = startDrafting({ known, network: deps.network, now })
+  for (const event of events) {
+    take(event)
+    await breathe()
+  }
   const recorded = await findRecorded(drafts.map(({ trigger }) => trigger.decisionId))
   const resolution = await resolveVisitors({ tx, drafts, recorded, now })
-  await append(deps, { drafts, resolution, startedAt: now })
+  await append(deps, { drafts, resolution, startedAt: now, breathe })
   await resolution.index.save(tx)
   await saveStates(tx, linked(changed, resolution))
   await saveOffset(tx, batch, last.offset + 1)
@@ -62,21 +68,30 @@ interface Append {
   drafts: Draft[]
   resolution: Resolution
   startedAt: number
+  breathe: Breathe
 }
 
-async function append({ log, codec, clock }: ScoreDeps, { drafts, resolution, startedAt }: Append) {
+async function append(deps: ScoreDeps, { drafts, resolution, startedAt, breathe }: Append) {
   if (drafts.length === 0) return
-  const evaluatedAt = clock()
+  const evaluatedAt = deps.clock()
   const durationMs = Math.max(0, Math.round(evaluatedAt - startedAt))
-  const records = drafts.map(({ state, trigger, evaluation }) => {
+  const records: NewRecord[] = []
+  for (const { state, trigger, evaluation } of drafts) {
     const resolved = resolution.visitors.get(state.session_id)
     const visitor = resolved?.link ?? null
     const weighed = withVisitor(evaluation, resolved?.sessions ?? 0)
-    const decision = { state, trigger, evaluation: weighed, visitor, evaluatedAt, durationMs }
-    const { event, meta } = scoredEvent(decision)
-    return codec.toRecord(event, meta)
-  })
-  await log.append(records)
+    const { event, meta } = scoredEvent({
+      state,
+      trigger,
+      evaluation: weighed,
+      visitor,
+      evaluatedAt,
+      durationMs,
+    })
+    records.push(deps.codec.toRecord(event, meta))
+    await breathe()
+  }
+  await deps.log.append(records)
 }
 
 /** The states with the visitors that were found for them. */

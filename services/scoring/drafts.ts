@@ -1,8 +1,7 @@
-import type { RecordedEvent } from '../../schemas/codec.ts'
 import { decided, type Trigger, triggerOf } from './decide-session.ts'
 import { type Evaluation, evaluate } from './evaluate.ts'
 import type { NetworkSource } from './network.ts'
-import { evolve, isSessionEvent, type SessionState } from './session-state.ts'
+import { evolve, type SessionEvent, type SessionState } from './session-state.ts'
 
 /** A decision that lacks only its visitor. */
 export interface Draft {
@@ -18,30 +17,34 @@ export interface Drafts {
   drafts: Draft[]
 }
 
+export interface Drafting extends Drafts {
+  /** Applies the partition's next event to its session and drafts the decision that it asks for. */
+  take(event: SessionEvent): void
+}
+
 export interface DraftInput {
-  events: RecordedEvent[]
   known: Map<string, SessionState>
   network: NetworkSource
   now: number
 }
 
-/** Applies a partition's events to the states known and drafts the decisions that they ask for. Pure. */
-export function draftDecisions({ events, known, network, now }: DraftInput): Drafts {
+/** Goes through a partition's events, one at a time so that a caller can pause between them. No I/O. */
+export function startDrafting({ known, network, now }: DraftInput): Drafting {
   const changed = new Map<string, SessionState>()
   const drafts: Draft[] = []
-  for (const event of events) {
-    if (!isSessionEvent(event)) continue
+
+  function take(event: SessionEvent): void {
     const id = event.data.session_id
     const before = changed.get(id) ?? known.get(id)
     const after = evolve(before, event)
     if (after !== before) changed.set(id, after)
     const trigger = triggerOf({ before, after, event })
     const draft = trigger && draftOf({ state: after, trigger, network, now })
-    if (!draft) continue
+    if (!draft) return
     drafts.push(draft)
     changed.set(id, decided(after, draft.trigger, draft.evaluation.score.verdict))
   }
-  return { changed, drafts }
+  return { take, changed, drafts }
 }
 
 interface DraftOf {

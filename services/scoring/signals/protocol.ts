@@ -32,7 +32,7 @@ export const protocolSignals: Signal[] = [
     name: 'Unreadable observations',
     strength: 'strong',
     score: 45,
-    looksAt: 'an accepted body that does not inflate within 4 MiB or is not the agreed JSON',
+    looksAt: 'an accepted body that is not the agreed JSON within the limits of docs/collect-protocol.md',
     falsePositives: 'a defective client build',
     fires: ({ unreadable }) => unreadable > 0,
   },

@@ -1,25 +1,16 @@
 import { deflateRawSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { draftDecisions } from '../../../services/scoring/drafts.ts'
+import { startDrafting } from '../../../services/scoring/drafts.ts'
 import { noNetwork } from '../../../services/scoring/network.ts'
-import { isSessionEvent, type SessionEvent } from '../../../services/scoring/session-state.ts'
-import { batch, handOff, idled, metaOf, opened, startedAt, testSession } from './support/events.ts'
+import type { SessionEvent } from '../../../services/scoring/session-state.ts'
+import { batch, handOff, idled, opened, startedAt, testSession } from './support/events.ts'
 import { stateAfter } from './support/sessions.ts'
 import { headlessChrome } from './support/snapshots.ts'
 
 /** The decisions that a session's events lead to, given one batch of records each. */
 function decisionsAfter(events: SessionEvent[]) {
-  const recorded = events.map((event, offset) => ({
-    ...event,
-    meta: metaOf(event),
-    position: { topic: 'tidegate.collect.v1', partition: 0, offset },
-  }))
-  const { drafts, changed } = draftDecisions({
-    events: recorded.filter(isSessionEvent),
-    known: new Map(),
-    network: noNetwork,
-    now: startedAt,
-  })
+  const { take, drafts, changed } = startDrafting({ known: new Map(), network: noNetwork, now: startedAt })
+  for (const event of events) take(event)
   return {
     state: [...changed.values()][0],
     made: drafts.map(({ trigger, evaluation }) => ({
@@ -108,6 +99,9 @@ describe('a session', () => {
     ['garbage', Buffer.from('not deflated')],
     ['an empty body', Buffer.alloc(0)],
     ['JSON of another kind', deflateRawSync('[1,2,3]')],
+    ['JSON without an end to its nesting', deflateRawSync('['.repeat(500_000))],
+    ['JSON of very many members', deflateRawSync(`[${'0,'.repeat(200_000)}0]`)],
+    ['a megabyte of empty blocks', Buffer.alloc(1024 * 1024, Buffer.from('000000ffff', 'hex'))],
     ['half a JSON', deflateRawSync('{"version":1,')],
   ])('given %s, goes on and tells of it', (_, payload) => {
     const { made } = decisionsAfter([...start, batch(session, { payload }), handOff(session)])

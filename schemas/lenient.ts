@@ -1,0 +1,90 @@
+/**
+ * Reads JSON from a client that is not trusted to be well-formed: a value of the wrong type or size becomes "not
+ * observed" instead of losing the rest, and members that are not named are dropped. It costs a hostile value no more
+ * than an honest one: sizes are looked at before contents, and nothing is thrown.
+ */
+export interface Lenient<T> {
+  parse(value: unknown): T
+}
+
+export type Read<L> = L extends Lenient<infer T> ? T : never
+
+/** At most `max` UTF-16 units, or null; without U+0000, which Postgres cannot store. */
+export function string(max: number): Lenient<string | null> {
+  return {
+    parse: (value) => (typeof value === 'string' && value.length <= max ? value.replaceAll('\0', '') : null),
+  }
+}
+
+export const bool: Lenient<boolean | null> = { parse: (value) => (typeof value === 'boolean' ? value : null) }
+
+export const number: Lenient<number | null> = {
+  parse: (value) => (typeof value === 'number' && Number.isFinite(value) ? value : null),
+}
+
+/** Fits an Avro int, or null. */
+export const integer: Lenient<number | null> = { parse: (value) => (isInt32(value) ? value : null) }
+
+/** An integer that is not negative; 0 where there is none. */
+export const count: Lenient<number> = { parse: (value) => (isCount(value) ? value : 0) }
+
+/** The first that reads the value. */
+export function either<A, B>(one: Lenient<A | null>, other: Lenient<B | null>): Lenient<A | B | null> {
+  return { parse: (value) => one.parse(value) ?? other.parse(value) }
+}
+
+/** Of at most `max` items; empty where there are more or one cannot be read. */
+export function list<T>(item: Lenient<T | null>, max: number): Lenient<T[]> {
+  return {
+    parse(value) {
+      if (!Array.isArray(value) || value.length > max) return []
+      const items = value.map((one) => item.parse(one))
+      return items.some((one) => one === null) ? [] : items.filter((one) => one !== null)
+    },
+  }
+}
+
+/** Counts by short names, at most `max`; empty where there are more or one cannot be read. */
+export function counts(max: number): Lenient<Record<string, number>> {
+  return {
+    parse(value) {
+      const entries = isObject(value) ? Object.entries(value) : []
+      if (entries.length > max) return {}
+      const read: Record<string, number> = {}
+      for (const [name, one] of entries) {
+        if (!/^[a-z][\w-]{0,39}$/i.test(name) || !isCount(one)) return {}
+        read[name] = one
+      }
+      return read
+    },
+  }
+}
+
+/** An object with these members; its absence or wrong type reads as all of them absent. */
+export function group<S extends Record<string, Lenient<unknown>>>(
+  members: S,
+): Lenient<{ [K in keyof S]: Read<S[K]> }> {
+  const entries = Object.entries(members)
+  return {
+    parse(value) {
+      const from = isObject(value) ? value : {}
+      const read: Record<string, unknown> = {}
+      for (const [name, member] of entries) read[name] = member.parse(from[name])
+      // The loop gave it every member of S, each by its own reader.
+      return read as { [K in keyof S]: Read<S[K]> }
+    },
+  }
+}
+
+/** null where the value is not an object. */
+export function optional<T>(inner: Lenient<T>): Lenient<T | null> {
+  return { parse: (value) => (isObject(value) ? inner.parse(value) : null) }
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+const isInt32 = (value: unknown): value is number => typeof value === 'number' && (value | 0) === value
+
+const isCount = (value: unknown): value is number => isInt32(value) && value >= 0
