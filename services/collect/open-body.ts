@@ -1,33 +1,20 @@
 import { z } from 'zod'
+import { storedUrl } from './page-address.ts'
 
-const maxUrlLength = 2048
+const address = z.string().transform((text, context) => {
+  const url = storedUrl(text)
+  if (url) return url
+  context.addIssue({ code: 'custom', message: 'must be an absolute URL' })
+  return z.NEVER
+})
 
-/**
- * A page address as it is stored: an absolute URI without user name or password, and without query and fragment
- * where it would be longer than 2048 characters.
- */
-const address = z
+const referrer = z
   .string()
-  .max(16_384)
-  .transform((text, context) => {
-    const url = storedUrl(text)
-    if (url) return url
-    context.addIssue({ code: 'custom', message: 'must be an absolute URL' })
-    return z.NEVER
-  })
+  .nullish()
+  .transform((text) => (text ? (storedUrl(text) ?? null) : null))
 
-/** The stored form of a URL; undefined for what is not one. */
-export function storedUrl(text: string): string | undefined {
-  const url = URL.parse(text)
-  if (!url) return undefined
-  url.username = ''
-  url.password = ''
-  if (url.href.length > maxUrlLength) {
-    url.search = ''
-    url.hash = ''
-  }
-  return url.href.length > maxUrlLength ? undefined : url.href
-}
+/** Many encoders write null for a member that is absent. */
+const absentOr = <T extends z.ZodType>(member: T) => member.nullish().transform((value) => value ?? undefined)
 
 const name = z
   .string()
@@ -42,19 +29,10 @@ export const openBodySchema = z
       .string()
       .regex(/^[A-Za-z0-9_-]{43}$/, 'must be 32 bytes in base64url')
       .describe('Raw X25519 public key, base64url.'),
-    resumeToken: z.string().max(1024).optional(),
-    continuity: z.string().max(1024).optional(),
+    resumeToken: absentOr(z.string().max(1024)),
+    continuity: absentOr(z.string().max(1024)),
     sdk: z.object({ name, version: name, platform: z.enum(['web', 'ios', 'android']) }),
-    page: z
-      .object({
-        url: address,
-        referrer: z
-          .string()
-          .max(16_384)
-          .nullish()
-          .transform((text) => (text ? (storedUrl(text) ?? null) : null)),
-      })
-      .optional(),
+    page: absentOr(z.object({ url: address, referrer })),
   })
   .refine(({ sdk, page }) => sdk.platform !== 'web' || page !== undefined, {
     path: ['page'],
@@ -62,6 +40,3 @@ export const openBodySchema = z
   })
 
 export type OpenBody = z.infer<typeof openBodySchema>
-
-/** Where a document without a page was opened: in an app there is no address, and none is made up. */
-export const noPage = 'about:blank'

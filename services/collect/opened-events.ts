@@ -5,7 +5,8 @@ import { metaOf } from './batch.ts'
 import type { Challenges } from './challenges.ts'
 import { acceptLanguageOf, clientHintsOf, headerOrderOf, userAgentOf } from './client-facts.ts'
 import type { DocumentState } from './documents.ts'
-import { noPage, type OpenBody } from './open-body.ts'
+import type { OpenBody } from './open-body.ts'
+import { noPage } from './page-address.ts'
 import type { OpeningSession } from './sessions.ts'
 
 interface Opened {

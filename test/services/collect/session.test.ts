@@ -99,6 +99,9 @@ describe('opening a session', () => {
     ['sdk.name', { sdk: { name: 'a\0b', version: '1', platform: 'web' } }],
     ['sdk', { sdk: undefined }],
     ['page', { page: undefined }],
+    ['page', { page: null }],
+    ['page.url', { page: { url: 7 } }],
+    ['page.referrer', { page: { url: 'https://shop.example/', referrer: {} } }],
     ['page.url', { page: { url: 'not a url' } }],
     ['page.url', { page: { url: '/relative' } }],
   ])('refuses a bad %s with 422 and appends nothing', async (name, changes) => {
@@ -135,6 +138,35 @@ describe('opening a session', () => {
       url: 'https://shop.example/a',
       referrer: 'https://search.example/',
     })
+  })
+
+  const longPath = `/${'p'.repeat(4000)}`
+  test.each([
+    ['https://shop.example/a?b=c#d', 'https://shop.example/a?b=c#d'],
+    [`https://shop.example/a?${'q'.repeat(100_000)}#d`, 'https://shop.example/a'],
+    [`https://u:p@shop.example:8443${longPath}?q`, 'https://shop.example:8443/'],
+    [`https://${'h'.repeat(4000)}.example/`, 'about:blank'],
+    ['data:text/html,secret', 'data:///'],
+    [`data:text/html,${'secret'.repeat(5000)}`, 'data:///'],
+    ['blob:https://shop.example/9115d58c-bcda-ff47', 'blob:https://shop.example/'],
+    ['blob:null/9115d58c-bcda-ff47', 'blob:///'],
+    ['file:///home/ann/shop.html', 'file:///'],
+    ['file://server/ann/shop.html', 'file:///'],
+    ['javascript:alert(1)', 'javascript:///'],
+    ['about:srcdoc', 'about:blank'],
+    ['capacitor://localhost/cart', 'capacitor://localhost/cart'],
+    [`${'s'.repeat(4000)}:x`, 'about:blank'],
+  ])('no address refuses the session (%#)', async (address, stored) => {
+    const { status } = await open({ page: { url: address, referrer: address } })
+    expect(status).toBe(200)
+    expect(app.events()[1]?.data).toMatchObject({ url: stored, referrer: stored })
+  })
+
+  test('null counts as absent', async () => {
+    const sdk = { name: 'ios-sdk', version: '1', platform: 'ios' }
+    const { status, json } = await open({ resumeToken: null, continuity: null, page: null, sdk })
+    expect([status, json.resumed]).toEqual([200, false])
+    expect(app.events()[0]?.data).toMatchObject({ continuity_ids: [] })
   })
 
   test('keeps a referrer that is no address out, without refusing the session', async () => {
