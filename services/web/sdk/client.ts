@@ -1,6 +1,6 @@
 import { trackBehavior } from './behavior/behavior.ts'
 import { endsDocument, forgetSession, type LiveDocument, observations, openDocument } from './document.ts'
-import { createErrors } from './errors.ts'
+import { createErrors, destroyedError } from './errors.ts'
 import { followPage } from './page.ts'
 import { createPageRequests } from './requests.ts'
 import { collectSnapshot } from './snapshot.ts'
@@ -36,7 +36,7 @@ export interface ClientOptions {
   onDestroy(): void
 }
 
-/** Observes this page and keeps its collect session. Never throws; what fails goes to `onError`. */
+/** Observes this page and keeps its collect session; what fails goes to `onError`. Throws only where there is no fetch. */
 export function createClient({ publishableKey, endpoint, onDestroy }: ClientOptions): TidegateClient {
   const stopping = new AbortController()
   const errors = createErrors()
@@ -49,6 +49,7 @@ export function createClient({ publishableKey, endpoint, onDestroy }: ClientOpti
   const open = () => openDocument({ endpoint, publishableKey, requests, snapshot })
 
   function live(): Promise<LiveDocument> {
+    if (stopping.signal.aborted) return Promise.reject(destroyedError())
     if (current) return current
     const opening = restartOnce(open)
     current = opening
@@ -74,7 +75,7 @@ export function createClient({ publishableKey, endpoint, onDestroy }: ClientOpti
     return restartOnce(async () => {
       const opening = live()
       const document = await opening
-      if (stopping.signal.aborted) throw new Error('The Tidegate client was destroyed.')
+      if (stopping.signal.aborted) throw destroyedError()
       try {
         return await use(document)
       } catch (error) {
@@ -101,6 +102,11 @@ export function createClient({ publishableKey, endpoint, onDestroy }: ClientOpti
     return withDocument((document) => document.client.requestResult(body))
   }
 
+  async function fingerprint(): Promise<FingerprintReady> {
+    const { sessionId, fingerprintAt } = await withDocument(async (document) => document)
+    return { ready: true, sessionId, timestamp: fingerprintAt }
+  }
+
   followPage({ flush, requests, report: errors.report, signal: stopping.signal })
 
   return {
@@ -110,10 +116,7 @@ export function createClient({ publishableKey, endpoint, onDestroy }: ClientOpti
       })
       return handoff
     },
-    async waitForFingerprint() {
-      const { sessionId, fingerprintAt } = await withDocument(async (document) => document)
-      return { ready: true, sessionId, timestamp: fingerprintAt }
-    },
+    waitForFingerprint: () => errors.watch(fingerprint()),
     onError: errors.listen,
     destroy() {
       if (stopping.signal.aborted) return

@@ -7,6 +7,7 @@ import {
 import type { SentObservations } from '../../../schemas/observations.ts'
 import { answerChallenges } from './collectors/challenge.ts'
 import { dropResumeToken, keepResumeToken, keepStateId, loadContinuity } from './continuity.ts'
+import { sentAddress } from './page-address.ts'
 import type { PageRequests } from './requests.ts'
 import type { CollectedSnapshot } from './snapshot.ts'
 import { sdkVersion } from './version.ts'
@@ -39,7 +40,7 @@ export async function openDocument(options: DocumentOptions): Promise<LiveDocume
     fetch: requests.fetch,
     deflate: requests.deflate,
     sdk: { name: 'tidegate-web', version: sdkVersion, platform: 'web' },
-    page: { url: location.href, referrer: document.referrer || null },
+    page: { url: sentAddress(location.href), referrer: sentAddress(document.referrer) || null },
     ...(resumeToken ? { resumeToken } : {}),
     ...(stateId ? { continuity: stateId } : {}),
   })

@@ -1,10 +1,27 @@
 export interface Errors {
-  /** Tells every listener. */
+  /** Tells every listener; an error without a code is given `client.failed`. */
   report(error: unknown): void
   /** Returns how to stop listening. */
   listen(listener: (error: Error) => void): () => void
-  /** The same promise; a rejection is reported as well. */
+  /** The same promise, whose rejection has a code and is reported as well. */
   watch<T>(promise: Promise<T>): Promise<T>
+}
+
+type ClientErrorCode = 'client.destroyed' | 'client.invalid_options' | 'client.failed'
+
+/** A failure on this side; those of the server and the network are CollectErrors. */
+export class ClientError extends Error {
+  readonly code: ClientErrorCode
+
+  constructor(code: ClientErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'ClientError'
+    this.code = code
+  }
+}
+
+export function destroyedError(): ClientError {
+  return new ClientError('client.destroyed', 'The Tidegate client was destroyed.')
 }
 
 /** Tells the page of failures without ever throwing into it. */
@@ -12,9 +29,10 @@ export function createErrors(): Errors {
   const listeners = new Set<(error: Error) => void>()
 
   function report(error: unknown): void {
+    const coded = withCode(error)
     for (const listener of listeners) {
       try {
-        listener(error instanceof Error ? error : new Error(String(error)))
+        listener(coded)
       } catch (bug) {
         // The listener's own mistake: shown to the page's developer, not to the other listeners.
         reportError(bug)
@@ -29,8 +47,18 @@ export function createErrors(): Errors {
       return () => listeners.delete(listener)
     },
     watch(promise) {
-      promise.catch(report)
-      return promise
+      const watched = promise.catch((error: unknown) => {
+        throw withCode(error)
+      })
+      watched.catch(report)
+      return watched
     },
   }
+}
+
+/** The error itself where it tells its kind. */
+function withCode(error: unknown): Error {
+  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error
+  const message = error instanceof Error ? error.message : String(error)
+  return new ClientError('client.failed', message, { cause: error })
 }

@@ -1,4 +1,7 @@
 import { createClient, type TidegateClient } from './client.ts'
+import { ClientError } from './errors.ts'
+import { createRefusedClient } from './refused.ts'
+import { attempt } from './support.ts'
 
 export type { FingerprintReady, Handoff, TidegateClient } from './client.ts'
 
@@ -11,13 +14,33 @@ export interface StartOptions {
 
 const clients = new Map<string, TidegateClient>()
 
-/** Starts observing this page. The same key and endpoint give the same client until it is destroyed. */
-export function start({ publishableKey, endpoint }: StartOptions): TidegateClient {
-  const base = (endpoint ?? new URL(import.meta.url).origin).replace(/\/+$/, '')
-  const name = `${base} ${publishableKey}`
-  const known = clients.get(name)
-  if (known) return known
-  const client = createClient({ publishableKey, endpoint: base, onDestroy: () => clients.delete(name) })
-  clients.set(name, client)
-  return client
+/**
+ * Starts observing this page. The same key and endpoint give the same client until it is destroyed. Never throws:
+ * with wrong options the client's calls reject with `client.invalid_options`, and its onError reports it.
+ */
+export function start(options: StartOptions): TidegateClient {
+  try {
+    const { publishableKey, endpoint } = readOptions(options)
+    const name = `${endpoint} ${publishableKey}`
+    const known = clients.get(name)
+    if (known) return known
+    const client = createClient({ publishableKey, endpoint, onDestroy: () => clients.delete(name) })
+    clients.set(name, client)
+    return client
+  } catch (error) {
+    return createRefusedClient(error)
+  }
+}
+
+/** Pages are not type-checked: whatever they pass comes here. */
+function readOptions(options: StartOptions): Required<StartOptions> {
+  const { publishableKey, endpoint = new URL(import.meta.url).origin }: StartOptions = Object(options)
+  if (typeof publishableKey !== 'string' || publishableKey === '') {
+    throw new ClientError('client.invalid_options', 'start: publishableKey must be a publishable key.')
+  }
+  const url = typeof endpoint === 'string' ? attempt(() => new URL(endpoint, location.href)) : null
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    throw new ClientError('client.invalid_options', 'start: endpoint must be the URL of a server.')
+  }
+  return { publishableKey, endpoint: endpoint.replace(/\/+$/, '') }
 }

@@ -17,32 +17,45 @@ import { idle, within } from './support.ts'
 /** What could be collected: a family that failed is left out, and reads as all null on the server. */
 export type CollectedSnapshot = Partial<Snapshot>
 
-/** Milliseconds that one family may take once its turn has come; all families wait side by side. */
+/**
+ * Milliseconds that one family may take once its turn has come. All wait side by side for idle moments, so that
+ * all is there after this and the longest wait for one, and between two of them the page can work.
+ */
 const budgetMs = 1000
 
 /** Looks at the browser and the device once. Never rejects. */
 export async function collectSnapshot(): Promise<CollectedSnapshot> {
-  const [local, navigator, environment, storage, capabilities, worker, audio, media, webgpu] =
-    await Promise.all([
-      collectLocal(),
-      family(collectNavigator),
-      family(collectEnvironment),
-      family(collectStorage),
-      family(collectCapabilities),
-      family(askWorker),
-      family(collectAudio),
-      family(collectMedia),
-      family(collectWebGpu),
-    ])
-  const { graphics, frame, automation, tamper, ...rest } = local
+  // Those that wait for the browser are asked first, and answer while the others compute.
+  const started = {
+    worker: family(askWorker),
+    audio: family(collectAudio),
+    media: family(collectMedia),
+    webgpu: family(collectWebGpu),
+    navigator: family(collectNavigator),
+    storage: family(collectStorage),
+    automation: family(collectAutomation),
+    tamper: family(collectTamper),
+    engine: family(collectEngine),
+    environment: family(collectEnvironment),
+    capabilities: family(collectCapabilities),
+    frame: family(askFrame),
+    canvas: family(collectCanvas),
+    fonts: family(collectFonts),
+    graphics: family(collectWebGl),
+  }
+  const [worker, frame, graphics] = await Promise.all([started.worker, started.frame, started.graphics])
+  const [automation, tamper] = await Promise.all([started.automation, started.tamper])
   return present({
-    navigator,
-    environment,
-    storage,
-    capabilities,
-    audio,
-    media,
-    webgpu,
+    navigator: await started.navigator,
+    environment: await started.environment,
+    storage: await started.storage,
+    capabilities: await started.capabilities,
+    canvas: await started.canvas,
+    fonts: await started.fonts,
+    engine: await started.engine,
+    audio: await started.audio,
+    media: await started.media,
+    webgpu: await started.webgpu,
     worker: worker?.realm,
     iframe: frame?.realm,
     webgl: graphics?.webgl,
@@ -52,21 +65,7 @@ export async function collectSnapshot(): Promise<CollectedSnapshot> {
       webdriver_worker: worker?.webdriver ?? null,
     },
     tamper: tamper && { ...tamper, webgl_parameter_mismatch: graphics?.mismatch ?? null },
-    ...rest,
   })
-}
-
-/** The families that compute without waiting for anything, one idle moment each. */
-async function collectLocal() {
-  return {
-    canvas: await family(collectCanvas),
-    fonts: await family(collectFonts),
-    graphics: await family(collectWebGl),
-    frame: await family(askFrame),
-    automation: await family(collectAutomation),
-    tamper: await family(collectTamper),
-    engine: await family(collectEngine),
-  }
 }
 
 async function family<T>(collect: () => Promise<T> | T): Promise<T | null> {

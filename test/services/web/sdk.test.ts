@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Snapshot } from '../../../schemas/observations.ts'
+import { type Snapshot, snapshotSchema } from '../../../schemas/observations.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createSdkBench, observationsOf, type SdkBench } from './sdk-page.ts'
 
@@ -60,10 +60,13 @@ describe('the client', () => {
       const first = run({ publishableKey: '${key()}' })
       await first.waitForFingerprint()
       first.destroy()
-      const error = await first.getSession().then(() => null, (error) => error.message)
-      return { error, fresh: start({ publishableKey: '${key()}' }) !== first }
+      const codeOf = (error) => error.code
+      const calls = [first.getSession().catch(codeOf), first.waitForFingerprint().catch(codeOf)]
+      return { codes: await Promise.all(calls), fresh: start({ publishableKey: '${key()}' }) !== first }
     })()`)
-    expect(outcome).toEqual({ error: expect.stringContaining('destroyed'), fresh: true })
+    expect(outcome).toEqual({ codes: ['client.destroyed', 'client.destroyed'], fresh: true })
+    const heard = { name: 'ClientError', code: 'client.destroyed' }
+    expect(await page.evaluate('errors')).toEqual([heard, heard])
     expect(problems).toEqual([])
     await page.close()
   })
@@ -78,6 +81,45 @@ describe('what fails', () => {
     expect(outcome).toBe('network')
     await eventually(async () =>
       expect(await page.evaluate('errors')).toContainEqual({ name: 'CollectError', code: 'network' }),
+    )
+    expect(problems).toEqual([])
+    await page.close()
+  })
+
+  test.each([
+    ['no options', 'undefined'],
+    ['null', 'null'],
+    ['no key', '{}'],
+    ['a key that is no text', '{ publishableKey: 7 }'],
+    ['an endpoint that is no URL', "{ publishableKey: 'pk_test_x', endpoint: 'http://' }"],
+    ['an endpoint that is no text', "{ publishableKey: 'pk_test_x', endpoint: {} }"],
+    ['an endpoint of no server', "{ publishableKey: 'pk_test_x', endpoint: 'javascript:0' }"],
+  ])('start with %s: nothing is thrown, every call rejects, onError hears why', async (_, options) => {
+    const { page, problems } = await bench.open()
+    const codes = await page.evaluate(`(async () => {
+      const client = start(${options})
+      const heard = new Promise((resolve) => client.onError(resolve))
+      const calls = [heard, client.getSession().catch((e) => e), client.waitForFingerprint().catch((e) => e)]
+      const errors = await Promise.all(calls)
+      client.destroy()
+      return errors.map(({ code }) => code)
+    })()`)
+    expect(codes).toEqual(Array.from({ length: 3 }, () => 'client.invalid_options'))
+    expect(problems).toEqual([])
+    await page.close()
+  })
+
+  test('waitForFingerprint: onError hears of it too, and what has no code gets one', async () => {
+    const { page, problems } = await bench.open()
+    const code = await page.evaluate(`(async () => {
+      window.crypto.getRandomValues = () => { throw new Error('blocked') }
+      return run({ publishableKey: '${key()}' }).waitForFingerprint().catch((error) => error.code)
+    })()`)
+    expect(code).toBe('client.failed')
+    const heard = await page.evaluate<unknown[]>('errors')
+    expect(heard.length).toBeGreaterThanOrEqual(2)
+    expect(new Set(heard.map((error) => JSON.stringify(error)))).toEqual(
+      new Set([JSON.stringify({ name: 'ClientError', code: 'client.failed' })]),
     )
     expect(problems).toEqual([])
     await page.close()
@@ -148,6 +190,8 @@ function lastSnapshot(): Snapshot {
 }
 
 describe('the snapshot', () => {
+  /** Answered when a document is opened, and by apps. */
+  const notAsked = ['proofs', 'native']
   /** What this Chromium, headless and on a bare machine, has no value for. */
   const empty = [
     'audio.default_voice_lang',
@@ -203,6 +247,35 @@ describe('the snapshot', () => {
       app_state_JSON: 1, gtm_data_Object: 1, cdc_banner: 1, cdc_adoQpoasnfa76pfcZLmcfl_Array: 1 }), undefined`)
     await handOver(page)
     expect(lastSnapshot().automation.globals).toEqual(['cdc_adoQpoasnfa76pfcZLmcfl_Array'])
+    await page.close()
+  })
+
+  test('asks all families side by side, each in an idle moment of its own', async () => {
+    const { page } = await bench.open()
+    const waiting = await page.evaluate<number>(`(() => {
+      window.waiting = []
+      window.requestIdleCallback = (callback) => waiting.push(callback)
+      run({ publishableKey: '${key()}' })
+      return waiting.length
+    })()`)
+    expect(waiting).toBe(
+      Object.keys(snapshotSchema.parse({})).filter((name) => !notAsked.includes(name)).length,
+    )
+    await page.evaluate(`(() => {
+      window.requestIdleCallback = (callback) => setTimeout(callback)
+      for (const callback of waiting) setTimeout(callback)
+    })()`)
+    await handOver(page)
+    expect(lastSnapshot().canvas.hash).not.toBeNull()
+    await page.close()
+  })
+
+  test('comes with an address of at most 2048 characters, however long that of the page is', async () => {
+    const { page } = await bench.open()
+    await page.evaluate(`history.replaceState(null, '', '/page?' + 'q'.repeat(20_000)), undefined`)
+    const opening = page.waitForRequest('**/v2/collect/sessions')
+    await handOver(page)
+    expect((await opening).postDataJSON().page).toEqual({ url: `${bench.server.url}/page`, referrer: null })
     await page.close()
   })
 
