@@ -38,6 +38,8 @@ const settings = z.object({
   ASN_MMDB: optionalText,
   ANONYMOUS_MMDB: optionalText,
   BATCH_INTERVAL_MS: z.coerce.number().int().min(100).default(2000),
+  /** How long a stopping server still answers, so that whoever sends it requests learns that it stops. */
+  DRAIN_MS: z.coerce.number().int().min(0).max(60_000).default(1000),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 })
 

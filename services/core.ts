@@ -48,18 +48,19 @@ export interface CoreOptions {
 export async function openCore(options: CoreOptions): Promise<Core> {
   const { config, databaseUrl, logger, clock, random } = options
   const keyring = createKeyring(options.masterKeys)
+  await using undo = new AsyncDisposableStack()
   const pool = createPool({ url: databaseUrl, max: 20 })
+  undo.defer(() => pool.end())
   const log = await openLog({ config, pool, url: databaseUrl, logger })
+  undo.defer(() => log.close())
   await log.ensureTopics(topicSpecs(config))
   await migrate(pool, projections)
   const codec = createCodec(await schemaIds(config, logger))
   const applied = await createApplied({ url: databaseUrl, pool, logger })
+  undo.defer(() => applied.close())
   const decide = createDecide({ pool, log, codec, applied })
-  const close = async () => {
-    await applied.close()
-    await log.close()
-    await pool.end()
-  }
+  const opened = undo.move()
+  const close = () => opened.disposeAsync()
   return { config, databaseUrl, pool, log, codec, applied, decide, keyring, clock, random, logger, close }
 }
 

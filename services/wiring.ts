@@ -1,13 +1,16 @@
 import type { FastifyInstance } from 'fastify'
+import type { Config } from '../infra/config.ts'
 import { sealToken } from '../infra/crypto/sealed-token.ts'
 import { createApp } from '../infra/http/app.ts'
 import { type Auth, createAuth } from '../infra/http/auth.ts'
+import { drain } from '../infra/http/drain.ts'
 import type { ReadinessCheck } from '../infra/http/health.ts'
+import { holdPort } from '../infra/http/hold-port.ts'
 import { metricsRoutes, type Reading } from '../infra/http/metrics.ts'
-import { freePort } from '../infra/local/free-port.ts'
+import { within } from '../infra/within.ts'
 import { projectionLags } from '../projections/lag.ts'
 import { findKeyByLookupHash, recipientKeys } from '../projections/organizations/queries.ts'
-import { type RunningProjection, runProjection } from '../projections/runner.ts'
+import { type PartitionStatus, runProjection } from '../projections/runner.ts'
 import { findDecisions } from '../projections/sessions/queries.ts'
 import { createHandOff, type HandOff } from './collect/hand-off.ts'
 import { createRecipients, type RecipientTenant } from './collect/recipients.ts'
@@ -40,58 +43,107 @@ export interface ServerOptions extends CoreOptions {
 export interface Server {
   /** Where clients reach it. */
   url: string
-  /** Takes no new request, ends the running ones, then lets go of the log and the database. */
+  /** Drains and ends serving, then lets go of the log and the database. Rejects when something does not let go. */
   stop(): Promise<void>
 }
 
 interface Running {
   stop(): Promise<void>
+  /** Of the partitions that it has met. */
+  status?(): PartitionStatus[]
 }
 
-/** Puts the parts of the chosen roles together and starts them. */
+const closeMs = 5000
+const letGoMs = 3000
+
+/** Milliseconds after which a stop counts as hanging: a drain, the last requests, then everything behind them. */
+export const stopWithinMs = ({ DRAIN_MS }: Config): number => DRAIN_MS + closeMs + letGoMs + 500
+
+/**
+ * Puts the parts of the chosen roles together and starts them. When that fails, what had started is stopped and
+ * the process is in no consumer group any more.
+ */
 export async function startServer({ roles, prepare, ...options }: ServerOptions): Promise<Server> {
-  const core = await openCore(options)
-  const { config } = core
-  const port = config.PORT || (await freePort())
-  const publicUrl = config.PUBLIC_URL ?? `http://${config.HOST}:${port}`
-  const running = roles.includes('projections') ? await startProjections(core) : []
-  const workers = [...running, ...(roles.includes('scoring') ? await startScoring(core) : [])]
-  const demo = await prepare?.(core, publicUrl)
-  const app = await createHttp(core, { publicUrl, running })
-  const handOff = await addRoutes(app, { core, roles, demo })
-  await app.listen({ port, host: config.HOST })
-  return {
-    url: publicUrl,
-    async stop() {
-      await app.close()
-      handOff?.close()
-      // Scoring before the projections, so that what it decided last is still applied.
-      for (const worker of workers.reverse()) await worker.stop()
-      await core.close()
-    },
+  const { config, logger } = options
+  const undo = new AsyncDisposableStack()
+  const letGo = () => within(undo.disposeAsync(), letGoMs)
+  let stopping = false
+  try {
+    const held = await holdPort({ port: config.PORT, host: config.HOST })
+    undo.defer(held.release)
+    const publicUrl = config.PUBLIC_URL ?? `http://${config.HOST}:${held.port}`
+    const core = await openCore(options)
+    undo.defer(core.close)
+    const running = await startWorkers(core, { roles, undo })
+    const demo = await prepare?.(core, publicUrl)
+    const app = await createHttp(core, { publicUrl, running, isStopping: () => stopping })
+    const handOff = await addRoutes(app, { core, roles, demo })
+    undo.defer(() => handOff?.close())
+    undo.defer(() => app.close())
+    await held.release()
+    await app.listen({ port: held.port, host: config.HOST })
+    const stop = async () => {
+      stopping = true
+      await drain(app, { drainMs: config.DRAIN_MS, closeMs })
+      await letGo()
+    }
+    return { url: publicUrl, stop }
+  } catch (error) {
+    await letGo().catch((err) => logger.warn({ err }, 'the failed start was not undone in full'))
+    throw error
   }
 }
 
-function startProjections(core: Core): Promise<RunningProjection[]> {
-  return Promise.all(projections.map((projection) => runProjection({ ...core, projection })))
+interface WorkerParts {
+  roles: readonly Role[]
+  undo: AsyncDisposableStack
+}
+
+/** Scoring is stopped before the projections, so that what it decided last is still applied. */
+async function startWorkers(core: Core, { roles, undo }: WorkerParts): Promise<Running[]> {
+  const applying = roles.includes('projections')
+    ? await startTogether(projections.map((projection) => runProjection({ ...core, projection })))
+    : []
+  undo.defer(() => stopTogether(applying))
+  const scoring = roles.includes('scoring') ? await startScoring(core) : []
+  undo.defer(() => stopTogether(scoring))
+  return [...applying, ...scoring]
 }
 
 async function startScoring(core: Core): Promise<Running[]> {
-  const { CITY_MMDB: cityPath, ASN_MMDB: asnPath, ANONYMOUS_MMDB: anonymousPath } = core.config
-  const network = await openNetwork({ cityPath, asnPath, anonymousPath })
-  return [await runScoring({ ...core, network }), await runSessionScheduler(core)]
+  const { CITY_MMDB, ASN_MMDB } = core.config
+  const network = await openNetwork({ cityPath: CITY_MMDB, asnPath: ASN_MMDB }).catch((cause) => {
+    throw new Error(`CITY_MMDB or ASN_MMDB cannot be read: ${cause.message}`, { cause })
+  })
+  return startTogether<Running>([runScoring({ ...core, network }), runSessionScheduler(core)])
+}
+
+/** All or none: when one does not start, the others are stopped. */
+async function startTogether<T extends Running>(starting: Promise<T>[]): Promise<T[]> {
+  const results = await Promise.allSettled(starting)
+  const started = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+  const failed = results.find((result) => result.status === 'rejected')
+  if (!failed) return started
+  await stopTogether(started)
+  throw failed.reason
+}
+
+async function stopTogether(running: Running[]): Promise<void> {
+  await Promise.all(running.map((worker) => worker.stop()))
 }
 
 interface HttpParts {
   publicUrl: string
-  running: RunningProjection[]
+  running: Running[]
+  isStopping: () => boolean
 }
 
-async function createHttp({ config, logger, random, ...core }: Core, { publicUrl, running }: HttpParts) {
+async function createHttp({ config, logger, random, ...core }: Core, parts: HttpParts) {
+  const { publicUrl, running, isStopping } = parts
   const checks: ReadinessCheck[] = [
     { name: 'database', check: async () => void (await core.pool.query('select 1')) },
     { name: 'log', check: () => core.log.check() },
-    { name: 'projections', check: async () => noneHalted(running) },
+    { name: 'consumers', check: async () => noneHalted(running) },
   ]
   const app = await createApp({
     logger,
@@ -99,6 +151,7 @@ async function createHttp({ config, logger, random, ...core }: Core, { publicUrl
     publicUrl,
     trustedProxies: config.TRUSTED_PROXIES,
     checks,
+    isStopping,
   })
   metricsRoutes(app, { projectionLags: () => readLags(core) })
   return app
@@ -109,8 +162,8 @@ async function readLags({ log, pool }: Pick<Core, 'log' | 'pool'>): Promise<Read
   return lags.map(({ records, ...labels }) => ({ labels, value: records }))
 }
 
-function noneHalted(running: RunningProjection[]): void {
-  const halted = running.flatMap((projection) => projection.status()).find((partition) => partition.halted)
+function noneHalted(running: Running[]): void {
+  const halted = running.flatMap((worker) => worker.status?.() ?? []).find((partition) => partition.halted)
   if (halted)
     throw new Error(`${halted.topic}/${halted.partition} stands still at offset ${halted.nextOffset}`)
 }

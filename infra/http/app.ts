@@ -35,6 +35,8 @@ export interface AppOptions {
   /** Bytes of a JSON body; a route may set its own. */
   bodyLimit?: number
   checks?: ReadinessCheck[]
+  /** From when it is true, `/readyz` says 503 and every answer is the last of its connection. */
+  isStopping?: () => boolean
 }
 
 const jsonBodyLimit = 256 * 1024
@@ -44,7 +46,7 @@ const jsonBodyLimit = 256 * 1024
  * interface description. Response schemas are for that description: answers are written by JSON.stringify as they are.
  */
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
-  const { logger, random, checks = [] } = options
+  const { logger, random, checks = [], isStopping = () => false } = options
   const publicUrl = options.publicUrl.replace(/\/+$/, '')
   const answer = createErrorAnswer({ logger, publicUrl })
   const app = createServer(options, {
@@ -60,6 +62,10 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     if (request.headers.host) done()
     else done(new ApiError('request.malformed', { message: 'The Host header is missing.' }))
   })
+  app.addHook('onSend', (_request, reply, _payload, done) => {
+    if (isStopping()) reply.header('connection', 'close')
+    done()
+  })
   logRequests(app, logger)
   app.setErrorHandler(answer)
   app.setValidatorCompiler(validatorCompiler)
@@ -67,8 +73,12 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   parseJsonOnly(app)
   answerUnrouted(app)
   await openapiRoutes(app, { publicUrl })
-  healthRoutes(app, checks)
+  healthRoutes(app, [...checks, { name: 'stopping', check: async () => refuseIf(isStopping()) }])
   return app
+}
+
+function refuseIf(stopping: boolean): void {
+  if (stopping) throw new Error('the server is stopping')
 }
 
 type FrameworkAnswers = {

@@ -2,7 +2,8 @@ import type { Command } from 'commander'
 import { readConfig } from '../../infra/config.ts'
 import { createRandom } from '../../infra/random.ts'
 import { createLogger } from '../../infra/telemetry.ts'
-import { allRoles, parseRoles, startServer } from '../wiring.ts'
+import { allRoles, parseRoles, startServer, stopWithinMs } from '../wiring.ts'
+import { runUntilSignal } from './lifetime.ts'
 
 /** `tidegate serve`: the roles of a production process; everything it needs comes from its settings. */
 export function registerServe(program: Command): void {
@@ -15,35 +16,14 @@ export function registerServe(program: Command): void {
       if (!config.DATABASE_URL)
         throw new Error('DATABASE_URL is not set (tidegate dev brings its own database)')
       if (!config.TIDEGATE_MASTER_KEYS) throw new Error('TIDEGATE_MASTER_KEYS is not set')
+      const { DATABASE_URL: databaseUrl, TIDEGATE_MASTER_KEYS: masterKeys } = config
       const logger = createLogger(config.LOG_LEVEL)
-      const server = await startServer({
-        config,
-        databaseUrl: config.DATABASE_URL,
-        masterKeys: config.TIDEGATE_MASTER_KEYS,
-        roles: parseRoles(roles),
-        logger,
-        clock: Date.now,
-        random: createRandom(),
-      })
-      console.log(`Tidegate is ready: ${server.url}`)
-      stopOnSignal(() => server.stop())
+      const parts = { config, databaseUrl, masterKeys, logger, clock: Date.now, random: createRandom() }
+      const start = async (undo: AsyncDisposableStack) => {
+        const server = await startServer({ ...parts, roles: parseRoles(roles) })
+        undo.defer(() => server.stop())
+        console.log(`Tidegate is ready: ${server.url}`)
+      }
+      await runUntilSignal({ start, stopWithinMs: stopWithinMs(config), logger })
     })
-}
-
-/** Runs `stop` once on SIGTERM or SIGINT, then ends; a second signal ends at once. */
-export function stopOnSignal(stop: () => Promise<void>): void {
-  let stopping = false
-  const onSignal = () => {
-    if (stopping) process.exit(1)
-    stopping = true
-    stop().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        console.error(error)
-        process.exit(1)
-      },
-    )
-  }
-  process.on('SIGTERM', onSignal)
-  process.on('SIGINT', onSignal)
 }

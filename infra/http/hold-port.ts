@@ -1,0 +1,47 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+
+export interface Place {
+  /** 0 = any free one. */
+  port: number
+  host: string
+}
+
+export interface HeldPort {
+  port: number
+  /** Lets go of the port; may be called again. */
+  release(): Promise<void>
+}
+
+/**
+ * Takes the port while the server still starts, so that a second server notices before it has done anything. Every
+ * request is answered 503. Rejects with a message for the operator when the port is not to be had.
+ */
+export async function holdPort({ port, host }: Place): Promise<HeldPort> {
+  const server = createServer((_request, response) => {
+    response.writeHead(503, { 'retry-after': '1', connection: 'close' }).end()
+  })
+  server.listen(port, host)
+  await once(server, 'listening').catch((cause) => {
+    throw new Error(problem({ port, host }, cause), { cause })
+  })
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('the server has no port')
+  return {
+    port: address.port,
+    async release() {
+      if (!server.listening) return
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+function problem({ port, host }: Place, error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  if (code === 'EADDRINUSE')
+    return `Port ${port} of ${host} is in use: is Tidegate running already? PORT sets another.`
+  return `Cannot listen on port ${port} of ${host} (PORT, HOST): ${error instanceof Error ? error.message : error}`
+}

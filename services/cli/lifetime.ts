@@ -1,0 +1,50 @@
+import type { Logger } from '../../infra/telemetry.ts'
+
+export interface LifetimeOptions {
+  /** Adds to `undo` what ends each thing that it started. */
+  start: (undo: AsyncDisposableStack) => Promise<void>
+  /** Milliseconds from the signal, or from the failure of the start, to the end of the process, whatever hangs. */
+  stopWithinMs: number
+  logger: Logger
+}
+
+/**
+ * A server's whole life: starts it, waits for SIGTERM or SIGINT, undoes the start in reverse, and ends the process
+ * with 0, or with 1 when the start failed or the stop did. A second signal ends it at once.
+ */
+export async function runUntilSignal({ start, stopWithinMs, logger }: LifetimeOptions): Promise<never> {
+  const undo = new AsyncDisposableStack()
+  const { promise: signalled, resolve: onSignal } = Promise.withResolvers<void>()
+  let stopping = false
+  const beginStop = () => {
+    if (stopping) process.exit(1)
+    stopping = true
+    exitAfter(stopWithinMs, logger)
+    onSignal()
+  }
+  process.on('SIGTERM', beginStop)
+  process.on('SIGINT', beginStop)
+  const failure = await start(undo).then(
+    () => undefined,
+    (error: unknown) => ({ error }),
+  )
+  if (failure) {
+    console.error(failure.error instanceof Error ? failure.error.message : failure.error)
+    exitAfter(stopWithinMs, logger)
+  } else await signalled
+  const ended = await undo.disposeAsync().then(
+    () => true,
+    (err: unknown) => {
+      logger.error({ err }, 'the stop was not clean')
+      return false
+    },
+  )
+  process.exit(ended && !failure ? 0 : 1)
+}
+
+function exitAfter(ms: number, logger: Logger): void {
+  setTimeout(() => {
+    logger.error({ ms }, 'the stop took too long and was cut short')
+    process.exit(1)
+  }, ms)
+}

@@ -1,0 +1,32 @@
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { cli } from '../support/cli.ts'
+import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
+
+let server: RunningTidegate
+beforeAll(async () => {
+  server = await startTidegate()
+})
+afterAll(() => server?.stop())
+
+it('a second start on the same port and data says so, ends with 1, and the first goes on', async () => {
+  const port = new URL(server.baseUrl).port
+  const second = await cli(['dev'], { DATA_DIR: server.dataDir, PORT: port, LOG_LEVEL: 'error' })
+  expect(second.code).toBe(1)
+  expect(second.stderr).toMatch(new RegExp(`Port ${port} of 127.0.0.1 is in use`))
+  const sent = await cli(['simulate', '--sessions', '3', '--json'], { DATA_DIR: server.dataDir })
+  expect(sent).toMatchObject({ code: 0 })
+}, 60_000)
+
+it('a start that fails late ends with 1 and takes its database down with it', async () => {
+  const dataDir = await mkdtemp(path.join(tmpdir(), 'tidegate-start-'))
+  const city = path.join(dataDir, 'missing.mmdb')
+  const failed = await cli(['dev'], { DATA_DIR: dataDir, PORT: '0', CITY_MMDB: city, LOG_LEVEL: 'error' })
+  expect(failed).toMatchObject({ code: 1, stdout: '' })
+  expect(failed.stderr).toMatch(/^CITY_MMDB or ASN_MMDB cannot be read: .*missing\.mmdb/)
+  expect(existsSync(path.join(dataDir, 'postgres', 'postmaster.pid'))).toBe(false)
+  await rm(dataDir, { recursive: true })
+}, 60_000)
