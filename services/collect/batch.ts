@@ -3,7 +3,7 @@ import type { BatchResponse, Fingerprint } from '../../infra/collect-protocol/me
 import { derivedId } from '../../infra/ids.ts'
 import { acceptBody, nextNonce, type OpenedBody, responseHmac } from './accept.ts'
 import { type BodyRequest, readBodyRequest } from './body-request.ts'
-import { userAgentOf } from './client-facts.ts'
+import { ipAddressOf, userAgentOf } from './client-facts.ts'
 import type { CollectDeps } from './deps.ts'
 import type { DocumentCache, DocumentState } from './documents.ts'
 import { sealContinuity } from './sealed-ids.ts'
@@ -41,7 +41,7 @@ function batchRecord(
     document_id_hash: documentIdHash,
     seq: opened.seq,
     received_at: opened.receivedAt,
-    ip_address: request.ip,
+    ip_address: ipAddressOf(request),
     user_agent: userAgentOf(request),
     body_hash: opened.bodyHash,
     payload: opened.payload,

@@ -6,7 +6,6 @@ import type { IncomingBody } from './accept.ts'
 import { checkPlatform } from './access.ts'
 import type { CollectDeps } from './deps.ts'
 import { type DocumentCache, type DocumentState, findDocument } from './documents.ts'
-import { maxSeq } from './nonce.ts'
 
 export const binaryType = 'application/octet-stream'
 
@@ -26,7 +25,7 @@ export const requireBinary: preParsingHookHandler = (request, _reply, _payload, 
 }
 
 const clientKeyPattern = /^[A-Za-z0-9_-]{43}$/
-const seqPattern = /^[1-9][0-9]{0,9}$/
+const seqPattern = /^[+-]?[0-9]+$/
 
 /** The document that a request addresses and the body it brings; throws what the caller is to be told. */
 export function readBodyRequest(
@@ -45,10 +44,10 @@ export function readBodyRequest(
   return { state, incoming: { kind, body, claimedSeq } }
 }
 
+/** Any whole number: one that is not expected is out of sequence, not invalid. */
 function readSeq(request: FastifyRequest): number {
   const seq = Number(header(request, headerNames.batchSeq, seqPattern))
-  if (seq <= maxSeq) return seq
-  throw invalidHeader(headerNames.batchSeq, 'invalid')
+  return Math.max(-Number.MAX_SAFE_INTEGER, Math.min(seq, Number.MAX_SAFE_INTEGER))
 }
 
 function header(request: FastifyRequest, name: string, pattern: RegExp): string {

@@ -1,7 +1,16 @@
+import { isIPv4 } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 
 const maxHeaders = 100
 const maxHeaderLength = 1024
+const mappedPrefix = '::ffff:'
+
+/** The client's address as recorded: IPv4 where an IPv6 socket only carries it (`::ffff:203.0.113.9`). */
+export function ipAddressOf({ ip }: Pick<FastifyRequest, 'ip'>): string {
+  if (!ip.toLowerCase().startsWith(mappedPrefix)) return ip
+  const carried = ip.slice(mappedPrefix.length)
+  return isIPv4(carried) ? carried : ip
+}
 
 /** The User-Agent header, bounded; empty when there is none. */
 export function userAgentOf({ headers }: Pick<FastifyRequest, 'headers'>): string {

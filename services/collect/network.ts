@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { ApiError } from '../../infra/http/errors.ts'
 import { timeOrderedId } from '../../infra/ids.ts'
-import { userAgentOf } from './client-facts.ts'
+import { ipAddressOf, userAgentOf } from './client-facts.ts'
 import type { CollectDeps } from './deps.ts'
 
 export const pingPath = '/v2/collect/pings/:pingId'
@@ -55,7 +55,7 @@ function checkRecord(
   const data = {
     check_id: checkId,
     received_at: now,
-    ip_address: request.ip,
+    ip_address: ipAddressOf(request),
     user_agent: userAgentOf(request),
     body: JSON.stringify(request.body),
   }

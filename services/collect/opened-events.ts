@@ -3,7 +3,7 @@ import { derivedId } from '../../infra/ids.ts'
 import type { DomainEvent, EventMeta } from '../../schemas/codec.ts'
 import { metaOf } from './batch.ts'
 import type { Challenges } from './challenges.ts'
-import { acceptLanguageOf, clientHintsOf, headerOrderOf, userAgentOf } from './client-facts.ts'
+import { acceptLanguageOf, clientHintsOf, headerOrderOf, ipAddressOf, userAgentOf } from './client-facts.ts'
 import type { DocumentState } from './documents.ts'
 import type { OpenBody } from './open-body.ts'
 import { noPage } from './page-address.ts'
@@ -53,7 +53,7 @@ export function documentOpened({ request, session, state, challenges }: Opened):
     url: page?.url ?? noPage,
     referrer: page?.referrer ?? null,
     user_agent: userAgentOf(request),
-    ip_address: request.ip,
+    ip_address: ipAddressOf(request),
     accept_language: acceptLanguageOf(request),
     client_hints: clientHintsOf(request),
     header_order: headerOrderOf(request),

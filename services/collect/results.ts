@@ -4,7 +4,7 @@ import { derivedId } from '../../infra/ids.ts'
 import { acceptBody, nextNonce, type OpenedBody, responseHmac } from './accept.ts'
 import { metaOf } from './batch.ts'
 import { type BodyRequest, readBodyRequest } from './body-request.ts'
-import { userAgentOf } from './client-facts.ts'
+import { ipAddressOf, userAgentOf } from './client-facts.ts'
 import type { CollectDeps } from './deps.ts'
 import type { DocumentCache, DocumentState } from './documents.ts'
 
@@ -45,7 +45,7 @@ function resultRecord(
     document_id_hash: documentIdHash,
     seq: opened.seq,
     received_at: opened.receivedAt,
-    ip_address: request.ip,
+    ip_address: ipAddressOf(request),
     user_agent: userAgentOf(request),
     body_hash: opened.bodyHash,
     payload: opened.payload,

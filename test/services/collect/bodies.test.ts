@@ -166,15 +166,18 @@ describe('batches', () => {
     expect(batches()).toHaveLength(1)
   })
 
-  test('a header that names another number than the nonce is refused', async () => {
-    await client.sendBatch(quiet)
-    const sent = lastSent(app, 'batches')
-    const { status, json } = await sendAgain(app, sent, withHeader(sent, 'X-Batch-Seq', '7'))
-    expect(status).toBe(409)
-    expect(json.error.details.fields).toEqual([
-      { name: 'X-Batch-Seq', issue: 'sequence_mismatch', expected: '1', received: '7' },
-    ])
-  })
+  test.each(['7', '0', '-1', '99999999999', '9999999999'])(
+    'a header that names another number than the nonce, %s, is refused',
+    async (received) => {
+      await client.sendBatch(quiet)
+      const sent = lastSent(app, 'batches')
+      const { status, json } = await sendAgain(app, sent, withHeader(sent, 'X-Batch-Seq', received))
+      expect([status, json.error.code]).toEqual([409, 'session.sequence_mismatch'])
+      expect(json.error.details.fields).toEqual([
+        { name: 'X-Batch-Seq', issue: 'sequence_mismatch', expected: '1', received },
+      ])
+    },
+  )
 
   test('a wrong tag, IV or ciphertext asks for a new session and changes nothing', async () => {
     await client.sendBatch(quiet)
@@ -238,12 +241,10 @@ describe('batches', () => {
     ['X-Client-Key', undefined],
     ['X-Client-Key', 'too-short'],
     ['X-Batch-Seq', undefined],
-    ['X-Batch-Seq', '0'],
-    ['X-Batch-Seq', '-1'],
     ['X-Batch-Seq', '1.5'],
-    ['X-Batch-Seq', '01'],
+    ['X-Batch-Seq', '-'],
     ['X-Batch-Seq', 'one'],
-    ['X-Batch-Seq', '9999999999'],
+    ['X-Batch-Seq', '1, 1'],
   ])('the header %s: %s is 422 naming it', async (name, value) => {
     await client.sendBatch(quiet)
     const sent = lastSent(app, 'batches')

@@ -53,11 +53,16 @@ export interface Exchange extends SendOptions {
   answer: Answer
 }
 
-type Options = Partial<CollectDeps> & { masterKeys?: string }
+interface Options extends Partial<CollectDeps> {
+  masterKeys?: string
+  /** Where requests come from. */
+  remoteAddress?: string
+}
 
 /** The collect routes on the real HTTP edge and authentication, over an in-memory log. */
 export async function startCollectApp({
   masterKeys = firstMasterKey,
+  remoteAddress = '127.0.0.1',
   ...changes
 }: Options = {}): Promise<CollectApp> {
   const now = { ms: 1_800_000_000_000 }
@@ -79,7 +84,8 @@ export async function startCollectApp({
   const sent: Required<Omit<Exchange, 'answer'>>[] = []
 
   const send: CollectApp['send'] = async (method, url, { headers = {}, payload } = {}) => {
-    const response = await app.inject({ method, url, headers, ...(payload === undefined ? {} : { payload }) })
+    const body = payload === undefined ? {} : { payload }
+    const response = await app.inject({ method, url, headers, remoteAddress, ...body })
     const isJson = String(response.headers['content-type'] ?? '').includes('json')
     return {
       status: response.statusCode,

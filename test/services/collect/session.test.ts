@@ -87,6 +87,30 @@ describe('opening a session', () => {
     })
   })
 
+  test.each([
+    ['"https://agent.example"', 'agent.example'],
+    ['sig1="https://agent.example:8443/keys"', 'agent.example'],
+    ['"http://agent.example"', null],
+    ['agent', null],
+    [undefined, null],
+  ])('records of a Signature-Agent header %j the host %j', async (header, host) => {
+    await open({}, header === undefined ? {} : { 'signature-agent': header })
+    expect(app.events()[1]?.data).toMatchObject({ signature_agent: host })
+  })
+
+  test('records one address for a client, whichever kind of socket it came in by', async () => {
+    await app.close()
+    app = await startCollectApp({ remoteAddress: '::ffff:203.0.113.9' })
+    const client = clientOf(app, app.publishable())
+    await client.open()
+    await client.sendBatch(quiet)
+    await client.requestResult(quiet)
+    const headers = { 'content-type': 'application/json' }
+    await app.send('POST', '/v2/collect/network-checks', { headers, payload: '{}' })
+    const recorded = app.events().flatMap(({ data }) => ('ip_address' in data ? [data.ip_address] : []))
+    expect(recorded).toEqual(Array(4).fill('203.0.113.9'))
+  })
+
   test('ignores members it does not know', async () => {
     expect((await open({ later: { more: true } })).status).toBe(200)
   })

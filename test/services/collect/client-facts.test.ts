@@ -1,0 +1,13 @@
+import { expect, test } from 'vitest'
+import { ipAddressOf } from '../../../services/collect/client-facts.ts'
+
+test.each([
+  ['::ffff:203.0.113.9', '203.0.113.9'],
+  ['::FFFF:203.0.113.9', '203.0.113.9'],
+  ['203.0.113.9', '203.0.113.9'],
+  ['2001:db8::9', '2001:db8::9'],
+  ['::1', '::1'],
+  ['::ffff:nonsense', '::ffff:nonsense'],
+])('the address %s is recorded as %s', (ip, recorded) => {
+  expect(ipAddressOf({ ip })).toBe(recorded)
+})
