@@ -9,15 +9,20 @@ export interface FetchRequest {
 }
 
 /** The part of the Fetch API that the client uses; the global `fetch` fits. */
-export type FetchLike = (
-  url: string,
-  request: FetchRequest,
-) => Promise<{ status: number; headers: { get(name: string): string | null }; json(): Promise<unknown> }>
+export type FetchLike = (url: string, request: FetchRequest) => Promise<FetchResponse>
+
+interface FetchResponse {
+  status: number
+  headers: { get(name: string): string | null }
+  json(): Promise<unknown>
+}
+
+const maxRetryAfterMs = 60_000
 
 export interface RetryOptions {
   /** Tries of one request in all (default 4). */
   attempts?: number
-  /** Milliseconds before the second try, doubled each time (default 250); a Retry-After of the server wins. */
+  /** Milliseconds before the second try, doubled each time (default 250); a Retry-After of the server wins, up to a minute. */
   delayMs?: number
   /** Replaces setTimeout. */
   wait?: (ms: number) => Promise<void>
@@ -94,16 +99,19 @@ export function createTransport(options: TransportOptions): Transport {
   }
 }
 
-type Outcome<T> = { answer: T } | { error: CollectError; again: boolean; afterMs?: number | undefined }
+interface Failure {
+  error: CollectError
+  again: boolean
+  afterMs?: number
+}
+
+type Outcome<T> = { answer: T } | Failure
 
 async function tryOnce<T>(fetch: FetchLike, url: string, request: FetchRequest): Promise<Outcome<T>> {
   try {
     const response = await fetch(url, request)
-    const body: unknown = await response.json()
-    if (response.status < 300) return { answer: body as T }
-    const again = response.status === 429 || response.status >= 500
-    const afterMs = retryAfterMs(response.headers.get('retry-after'))
-    return { error: new CollectError(response.status, readEnvelope(body)), again, afterMs }
+    if (response.status < 300) return { answer: (await response.json()) as T }
+    return await refused(response)
   } catch (cause) {
     const message = 'no answer from the server'
     return {
@@ -113,14 +121,26 @@ async function tryOnce<T>(fetch: FetchLike, url: string, request: FetchRequest):
   }
 }
 
-function readEnvelope(body: unknown): ErrorEnvelope {
-  const { error } = (body ?? {}) as { error?: ErrorEnvelope }
-  return error ?? { code: 'internal.error', message: 'answer without an error envelope', retryable: false }
+/** The status decides: a proxy on the way answers with a page of its own. */
+async function refused(response: FetchResponse): Promise<Failure> {
+  const { status, headers } = response
+  const again = status === 408 || status === 429 || status >= 500
+  const body: unknown = await response.json().catch(() => undefined)
+  const error = new CollectError(status, readEnvelope(body, { status, again }))
+  return { error, again, ...retryAfter(headers.get('retry-after')) }
 }
 
-function retryAfterMs(header: string | null): number | undefined {
-  const seconds = Number(header)
-  return header && Number.isFinite(seconds) ? seconds * 1000 : undefined
+function readEnvelope(body: unknown, { status, again }: { status: number; again: boolean }): ErrorEnvelope {
+  const { error } = (body ?? {}) as { error?: Partial<ErrorEnvelope> }
+  const message = `status ${status} without an error envelope`
+  const foreign = { code: 'client.bad_response', message, retryable: again }
+  return typeof error?.code === 'string' ? { ...foreign, ...error } : foreign
+}
+
+/** Bounded, so that no answer stops a client for good. */
+function retryAfter(header: string | null): { afterMs?: number } {
+  const seconds = header ? Number(header) : Number.NaN
+  return Number.isNaN(seconds) ? {} : { afterMs: Math.max(0, Math.min(seconds * 1000, maxRetryAfterMs)) }
 }
 
 function sleep(ms: number): Promise<void> {

@@ -146,3 +146,55 @@ test('a client that is lied to says so', async () => {
   await client.sendBatch(quiet)
   await expect(client.requestResult(quiet)).rejects.toMatchObject({ code: 'client.bad_response' })
 })
+
+describe('a proxy that answers in its own words', () => {
+  const page = (status: number, headers: Record<string, string> = {}) => ({
+    status,
+    headers: { get: (name: string) => headers[name] ?? null },
+    json: async (): Promise<unknown> => JSON.parse('<html>'),
+  })
+
+  /** A client whose bodies get these answers first. */
+  async function behind(answers: ReturnType<typeof page>[], waits: number[] = []) {
+    app = await startCollectApp()
+    const left = [...answers]
+    const client = clientOf(app, app.publishable(), {
+      fetch: async (url, request) => (url.endsWith('/batches') && left.shift()) || app.fetch(url, request),
+      retry: { attempts: 3, wait: async (ms) => void waits.push(ms) },
+    })
+    await client.open()
+    return client
+  }
+
+  test.each([400, 403, 413, 414, 431])('with %i refuses that body and no later one', async (status) => {
+    const client = await behind([page(status)])
+    const refusal = { status, code: 'client.bad_response', retryable: false }
+    await expect(client.sendBatch(quiet)).rejects.toMatchObject(refusal)
+    expect((await client.sendBatch(quiet)).seq).toBe(1)
+  })
+
+  test.each([408, 429, 502, 504])('with %i is asked again', async (status) => {
+    const client = await behind([page(status), page(status)])
+    expect((await client.sendBatch(quiet)).seq).toBe(1)
+  })
+
+  test('with 200 and a page of its own has not passed the body on', async () => {
+    const client = await behind([page(200)])
+    expect((await client.sendBatch(quiet)).seq).toBe(1)
+  })
+
+  test('is waited for a minute at most', async () => {
+    const waits: number[] = []
+    const after = ['86400', '-5', 'Wed, 21 Oct 2026 07:28:00 GMT']
+    const client = await behind(
+      after.slice(0, 2).map((value) => page(503, { 'retry-after': value })),
+      waits,
+    )
+    await client.sendBatch(quiet)
+    expect(waits).toEqual([60_000, 0])
+    await app.close()
+    const other = await behind([page(503, { 'retry-after': after[2] ?? '' })], waits)
+    await other.sendBatch(quiet)
+    expect(waits.at(-1)).toBe(250)
+  })
+})
