@@ -22,6 +22,8 @@ declare module 'fastify' {
     parameterSet?: string
     /** Asked for every few seconds by a machine: logged at debug level only. */
     probe?: boolean
+    /** Most requests are of this route: logged at debug level unless refused. /metrics counts them all. */
+    frequent?: boolean
   }
 }
 

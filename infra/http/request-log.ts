@@ -1,7 +1,7 @@
-import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ApiError } from './errors.ts'
 
-/** One line for each answered request. Neither the URL nor an address: both may name a person. */
+/** One line for each answered request, at the level its route asks for. Neither the URL nor an address: both may name a person. */
 export function logRequests(app: FastifyInstance, logger: FastifyBaseLogger): void {
   app.addHook('onResponse', (request, reply, done) => {
     const fields = {
@@ -12,10 +12,15 @@ export function logRequests(app: FastifyInstance, logger: FastifyBaseLogger): vo
       duration_ms: Math.round(reply.elapsedTime * 100) / 100,
       organization_id: request.principal?.organizationId ?? null,
     }
-    if (request.routeOptions.config?.probe) logger.debug(fields, 'request')
+    if (isQuiet(request, reply)) logger.debug(fields, 'request')
     else logger.info(fields, 'request')
     done()
   })
+}
+
+function isQuiet({ routeOptions }: FastifyRequest, { statusCode }: FastifyReply): boolean {
+  const { probe, frequent } = routeOptions.config ?? {}
+  return probe === true || (frequent === true && statusCode < 400)
 }
 
 /** What went wrong on our side, with its cause; refusals of the caller's request are in the request's line alone. */

@@ -52,7 +52,8 @@ function sessionRoute(app: FastifyInstance, options: RouteOptions): void {
     body: openBodySchema,
     response: { 200: openResponseSchema },
   }
-  app.post<{ Body: OpenBody }>(sessionsPath, { bodyLimit: openBodyLimit, schema }, async (request, reply) => {
+  const routeOptions = { bodyLimit: openBodyLimit, config: { frequent: true }, schema }
+  app.post<{ Body: OpenBody }>(sessionsPath, routeOptions, async (request, reply) => {
     const { answer, continuity } = await openSession(request, options)
     return reply
       .header('set-cookie', continuityCookie(continuity))
@@ -67,8 +68,10 @@ function bodyRoutes(app: FastifyInstance, options: RouteOptions): void {
   app.addContentTypeParser(binaryType, { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   app.addHook('preParsing', requireBinary)
   const route = (path: string, receive: typeof receiveBatch, schema: object) =>
-    app.post<{ Params: BodyParams }>(path, { bodyLimit: maxBodyBytes, schema }, async (request, reply) =>
-      sendJson(reply, await receive(request, options)),
+    app.post<{ Params: BodyParams }>(
+      path,
+      { bodyLimit: maxBodyBytes, config: { frequent: true }, schema },
+      async (request, reply) => sendJson(reply, await receive(request, options)),
     )
   route(batchesPath, receiveBatch, {
     tags: ['Collect'],

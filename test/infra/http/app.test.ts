@@ -29,6 +29,14 @@ beforeAll(async () => {
   app.get('/broken', () => {
     throw new Error('secret detail')
   })
+  app.get<{ Params: { how: string } }>(
+    '/frequent/:how',
+    { config: { frequent: true } },
+    async ({ params }) => {
+      if (params.how === 'refused') throw new ApiError('request.not_found')
+      return {}
+    },
+  )
   app.get('/log-down', () => Promise.reject(new LogUnavailable('no broker')))
   app.get('/database-down', () => Promise.reject(Object.assign(new Error('gone'), { code: '57P01' })))
   app.get('/refused', () => {
@@ -169,6 +177,13 @@ describe('every response', () => {
     })
     expect(lines[0]).not.toMatch(/personal-name|127\.0\.0\.1/)
   })
+})
+
+test('of a frequent route only what was refused is logged', async () => {
+  lines.length = 0
+  await inject({ path: '/frequent/fine' })
+  await inject({ path: '/frequent/refused' })
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ route: '/frequent/:how', status: 404 }])
 })
 
 test('probes are not logged', async () => {
