@@ -42,9 +42,9 @@ describe('SIGKILL in the middle of simulate', () => {
       '--json',
     ]
     const simulate = startCli(load, { DATA_DIR: dataDir })
-    await eventually(async () =>
-      expect((await jsonLines(readFile(acksFile, 'utf8'))).length).toBeGreaterThanOrEqual(atLeast),
-    )
+    const enough = async () =>
+      expect((await jsonLines(readFile(acksFile, 'utf8'))).length).toBeGreaterThanOrEqual(atLeast)
+    await eventually(enough, { timeoutMs: 60_000, intervalMs: 50 })
     await server.kill()
     simulate.kill('SIGKILL')
     await simulate.result
@@ -74,12 +74,15 @@ describe('SIGKILL in the middle of simulate', () => {
     const sessions = new Set(acknowledged.map((batch) => batch.session_id))
     const { base_url, live } = server.credentials
     const headers = { authorization: `Bearer ${live.secret_key}` }
-    await eventually(async () => {
-      const answers = await Promise.all(
-        [...sessions].map((id) => fetch(`${base_url}/v1/sessions/${id}`, { headers })),
-      )
-      expect(answers.filter((answer) => answer.status !== 200)).toEqual([])
-    })
+    await eventually(
+      async () => {
+        const answers = await Promise.all(
+          [...sessions].map((id) => fetch(`${base_url}/v1/sessions/${id}`, { headers })),
+        )
+        expect(answers.filter((answer) => answer.status !== 200)).toEqual([])
+      },
+      { timeoutMs: 40_000, intervalMs: 200 },
+    )
   }, 60_000)
 
   it('rebuilds the sessions read model to the same tables', async () => {
