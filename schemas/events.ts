@@ -37,6 +37,8 @@ export interface DocumentOpened {
   client_hints: Record<string, string>
   /** Request header names in the order received. */
   header_order: string[]
+  /** Host that the Signature-Agent header names (Web Bot Auth). */
+  signature_agent: null | string
   challenge: string
   timing_nonce: string
   canvas_seed: string

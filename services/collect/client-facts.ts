@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 
 const maxHeaders = 100
 const maxHeaderLength = 1024
+const maxHostLength = 253
 const mappedPrefix = '::ffff:'
 
 /** The client's address as recorded: IPv4 where an IPv6 socket only carries it (`::ffff:203.0.113.9`). */
@@ -35,4 +36,15 @@ export function clientHintsOf({ headers }: Pick<FastifyRequest, 'headers'>): Rec
 /** Header names in the order and case received: both tell HTTP stacks apart. */
 export function headerOrderOf({ raw }: Pick<FastifyRequest, 'raw'>): string[] {
   return raw.rawHeaders.filter((_, index) => index % 2 === 0).slice(0, maxHeaders)
+}
+
+/**
+ * The host that the Signature-Agent header names: `"https://agent.example"`, or `sig1="https://agent.example"` since
+ * draft-meunier-web-bot-auth-architecture-04. Null without the header or where it names no https address.
+ */
+export function signatureAgentOf({ headers }: Pick<FastifyRequest, 'headers'>): string | null {
+  const header = headers['signature-agent']
+  if (typeof header !== 'string') return null
+  const url = URL.parse(/"([^"]*)"/.exec(header.slice(0, maxHeaderLength))?.[1] ?? '')
+  return url?.protocol === 'https:' && url.hostname.length <= maxHostLength ? url.hostname : null
 }

@@ -3,7 +3,14 @@ import { derivedId } from '../../infra/ids.ts'
 import type { DomainEvent, EventMeta } from '../../schemas/codec.ts'
 import { metaOf } from './batch.ts'
 import type { Challenges } from './challenges.ts'
-import { acceptLanguageOf, clientHintsOf, headerOrderOf, ipAddressOf, userAgentOf } from './client-facts.ts'
+import {
+  acceptLanguageOf,
+  clientHintsOf,
+  headerOrderOf,
+  ipAddressOf,
+  signatureAgentOf,
+  userAgentOf,
+} from './client-facts.ts'
 import type { DocumentState } from './documents.ts'
 import type { OpenBody } from './open-body.ts'
 import { noPage } from './page-address.ts'
@@ -57,6 +64,7 @@ export function documentOpened({ request, session, state, challenges }: Opened):
     accept_language: acceptLanguageOf(request),
     client_hints: clientHintsOf(request),
     header_order: headerOrderOf(request),
+    signature_agent: signatureAgentOf(request),
     challenge: challenges.challenge,
     timing_nonce: challenges.timingNonce,
     canvas_seed: challenges.canvasSeed,

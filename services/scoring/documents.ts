@@ -12,6 +12,8 @@ export interface DocumentState {
   accept_language: string | null
   client_hints: Record<string, string>
   header_order: string[]
+  /** Host of the Signature-Agent header. */
+  signature_agent: string | null
   challenge: string
   timing_nonce: string
   last_seq: number
@@ -37,6 +39,7 @@ export function openedDocument(event: DocumentOpened): DocumentState {
     accept_language: event.accept_language,
     client_hints: event.client_hints,
     header_order: event.header_order,
+    signature_agent: event.signature_agent,
     challenge: event.challenge,
     timing_nonce: event.timing_nonce,
     last_seq: 0,
@@ -56,6 +59,7 @@ export function unknownDocument(event: BatchReceived | ResultRequested): Documen
     accept_language: null,
     client_hints: {},
     header_order: [],
+    signature_agent: null,
     challenge: '',
     timing_nonce: '',
     last_seq: 0,

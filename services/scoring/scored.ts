@@ -86,10 +86,16 @@ function requestOf(state: SessionState, { document, snapshot }: Facts): SessionS
   }
 }
 
-/** Signed requests cannot be verified here: their keys are unknown. Null when nothing was signed. */
+/**
+ * Signed requests cannot be verified here: their keys are unknown. `absent` = an agent is named and nothing is
+ * signed; null without any of the headers.
+ */
 function webBotAuthOf({ document }: Facts): SessionScored['web_bot_auth'] {
-  const signed = document?.header_order.some((name) => /^signature(-input|-agent)?$/i.test(name))
-  return signed ? { status: 'unknown_key', domain: null } : null
+  const has = (name: string) =>
+    document?.header_order.some((header) => header.toLowerCase() === name) === true
+  const signed = has('signature') || has('signature-input')
+  if (!document || !(signed || has('signature-agent'))) return null
+  return { status: signed ? 'unknown_key' : 'absent', domain: document.signature_agent }
 }
 
 /** TLS and HTTP/2 end before the service, so that neither is seen. */

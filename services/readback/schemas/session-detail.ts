@@ -81,6 +81,13 @@ const runtimeIntegrity = z
   })
   .meta({ id: 'SessionRuntimeIntegrity' })
 
+const webBotAuth = z
+  .strictObject({
+    status: z.enum(['verified', 'invalid', 'unknown_key', 'absent']),
+    domain: text.describe('Host of the Signature-Agent header.'),
+  })
+  .meta({ id: 'SessionWebBotAuth', description: 'Null when the request had no signature headers.' })
+
 const detailVisitor = visitorLink
   .extend({
     resolution: z
@@ -118,7 +125,7 @@ export const sessionDetail = z
     decision: detailDecision,
     highlights: z.array(highlight).max(5),
     attribution: attribution.nullable(),
-    web_bot_auth: z.strictObject({ status: text, domain: text }).nullable(),
+    web_bot_auth: webBotAuth.nullable(),
     network,
     runtime_integrity: runtimeIntegrity,
     visitor_fingerprint: detailVisitor.nullable(),

@@ -25,6 +25,7 @@ function eventsOf(plan: SessionPlan): SessionEvent[] {
       accept_language: headers['Accept-Language'] ?? null,
       client_hints: Object.fromEntries(hints.map(([name, value]) => [name.toLowerCase(), value])),
       header_order: Object.keys(headers),
+      signature_agent: null,
       challenge: 'challenge',
       timing_nonce: 'timing',
       canvas_seed: 'seed',

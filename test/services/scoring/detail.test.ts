@@ -98,6 +98,16 @@ describe('detail', () => {
     expect(Object.values(web).every((value) => value === null)).toBe(true)
   })
 
+  it.each([
+    [[], null],
+    [['signature', 'signature-input'], { status: 'unknown_key', domain: 'agent.example' }],
+    [['Signature', 'Signature-Input', 'Signature-Agent'], { status: 'unknown_key', domain: 'agent.example' }],
+    [['signature-agent'], { status: 'absent', domain: 'agent.example' }],
+  ])('of request headers %j names Web Bot Auth as %j', (headers, expected) => {
+    const session = testSession('signed', { headers, signatureAgent: 'agent.example' })
+    expect(roundTrip(stateAfter([...opened(session), batch(session)])).web_bot_auth).toEqual(expected)
+  })
+
   it('of a session without a snapshot is all unknown and still an event', () => {
     const state = stateAfter(opened(testSession('empty')))
     expect(roundTrip(state)).toMatchObject({

@@ -18,6 +18,9 @@ export interface TestSession {
   platform: Platform
   continuityIds: string[]
   continuityId: string
+  /** Names of further request headers. */
+  headers: string[]
+  signatureAgent: string | null
 }
 
 /** A session of a client; everything else by its name. */
@@ -30,6 +33,8 @@ export function testSession(name: string, some: Partial<TestSession> = {}): Test
     environment: 'live',
     platform: 'web',
     continuityIds: [],
+    headers: [],
+    signatureAgent: null,
     continuityId: `continuity-${name}`,
     ...some,
   }
@@ -70,7 +75,15 @@ export function opened(session: TestSession): SessionEvent[] {
         ip_address: session.ip,
         accept_language: session.client.snapshot.navigator?.languages?.join() ?? null,
         client_hints: session.client.clientHints ?? {},
-        header_order: ['host', 'user-agent', 'accept', 'accept-encoding', 'accept-language'],
+        header_order: [
+          'host',
+          'user-agent',
+          'accept',
+          'accept-encoding',
+          'accept-language',
+          ...session.headers,
+        ],
+        signature_agent: session.signatureAgent,
         challenge: 'challenge-1',
         timing_nonce: 'timing-1',
         canvas_seed: 'seed-1',
