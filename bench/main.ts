@@ -1,3 +1,4 @@
+import os from 'node:os'
 import { parseArgs } from 'node:util'
 import { startKafkaBroker } from '../infra/local/kafka-broker.ts'
 import { canRunKafkaJars } from '../infra/local/kafka-jars.ts'
@@ -24,13 +25,15 @@ const steps = flags.only.split(',').map(parseStep)
 // Anything less than everything is shown and not kept.
 const isWhole = !flags.quick && flags.log === undefined && steps.length === stepNames.length
 
+// Of the minute before: another program at work shows here, and in every number below.
+const loadBefore = Math.round((os.loadavg()[0] ?? 0) * 10) / 10
 const runs: { machine: Machine; measurements: Measurement[] }[] = []
 if (flags.log !== 'kafka') runs.push(await benchOn(undefined))
 if (flags.log !== 'embedded') runs.push(...(await onKafka()))
 const measurements = runs.flatMap((run) => run.measurements)
 const machine = runs.at(-1)?.machine
 if (!machine) throw new Error('nothing was measured: there is no Kafka here')
-const result = { date: new Date().toISOString().slice(0, 10), machine, measurements }
+const result = { date: new Date().toISOString().slice(0, 10), loadBefore, machine, measurements }
 if (isWhole) await writeResult(result)
 console.log(`\n${formatResult(result)}`)
 

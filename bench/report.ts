@@ -6,6 +6,8 @@ import type { Spread } from './stats.ts'
 
 export interface BenchResult {
   date: string
+  /** The machine's load average when the run began. */
+  loadBefore: number
   machine: Machine
   measurements: Measurement[]
 }
@@ -29,7 +31,7 @@ async function writeTable(file: string, table: string): Promise<void> {
   await writeFile(file, `${before}${begin}\n${table}\n${end}${after}`)
 }
 
-export function formatResult({ date, machine, measurements }: BenchResult): string {
+export function formatResult({ date, loadBefore, machine, measurements }: BenchResult): string {
   const columns = [
     'what',
     'log',
@@ -42,12 +44,24 @@ export function formatResult({ date, machine, measurements }: BenchResult): stri
     'further',
   ]
   return [
-    `${date}, ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGB} GB, ${machine.system}, Node ${machine.node}, ${machine.postgres}${machine.kafka ? `, ${machine.kafka}` : ''}.`,
+    `${[date, ...machineParts(machine), `load average ${loadBefore} before`].join(', ')}.`,
     '',
     row(columns),
     row(columns.map(() => '-')),
     ...measurements.map((measurement) => row(cells(measurement))),
   ].join('\n')
+}
+
+function machineParts({ cpu, cores, memoryGB, system, node, postgres, kafka }: Machine): string[] {
+  return [
+    cpu,
+    `${cores} cores`,
+    `${memoryGB} GB`,
+    system,
+    `Node ${node}`,
+    postgres,
+    ...(kafka ? [kafka] : []),
+  ]
 }
 
 /** One line for the terminal. */
