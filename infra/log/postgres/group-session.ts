@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { z } from 'zod'
+import { connectionConfig } from '../../postgres/connection.ts'
 import type { LogRecord, Position } from '../port.ts'
 import { fairShare, type TopicPartition } from './assignment.ts'
 import type { TopicInfo } from './topics.ts'
@@ -110,19 +111,16 @@ export async function openGroupSession(options: GroupSessionOptions) {
 export type GroupSession = Awaited<ReturnType<typeof openGroupSession>>
 
 async function connect(url: string): Promise<pg.Client> {
-  const client = new pg.Client({
-    connectionString: url,
-    application_name: 'tidegate consumer',
-    connectionTimeoutMillis: 5000,
-    query_timeout: 30_000,
-    keepAlive: true,
+  const config = connectionConfig({
+    url,
+    applicationName: 'tidegate consumer',
+    queryTimeoutMs: 10_000,
+    // A committed offset may be lost in a crash of Postgres: records then come again.
+    settings: { synchronous_commit: 'off' },
   })
+  const client = new pg.Client(config)
   client.on('error', () => {})
   await client.connect()
-  // A committed offset may be lost in a crash of Postgres: records then come again. Keepalives: the locks of a
-  // machine that vanished are freed within seconds.
-  await client.query(`set synchronous_commit = off; set tcp_keepalives_idle = 3; set tcp_keepalives_interval = 2;
-    set tcp_keepalives_count = 3`)
   return client
 }
 

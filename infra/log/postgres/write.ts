@@ -1,8 +1,8 @@
 import type pg from 'pg'
 import { z } from 'zod'
+import { arrayParameter } from '../../postgres/array-parameter.ts'
 import type { PlacedRecord } from '../group-commit.ts'
 import { LogUnavailable, type Position, type Topic } from '../port.ts'
-import { byteaArray, int4Array, textArray } from './binary-array.ts'
 
 interface Part {
   topic: Topic
@@ -49,14 +49,38 @@ function layOut(records: PlacedRecord[]): Layout {
 
 function parameters(records: PlacedRecord[], { parts, slots }: Layout): Buffer[] {
   return [
-    textArray(parts.map((part) => part.topic)),
-    int4Array(parts.map((part) => part.partition)),
-    int4Array(parts.map((part) => part.count)),
-    int4Array(slots.map((slot) => slot.part + 1)),
-    int4Array(slots.map((slot) => slot.place)),
-    textArray(records.map((record) => record.key)),
-    textArray(records.map((record) => JSON.stringify(record.headers))),
-    byteaArray(records.map((record) => record.value)),
+    arrayParameter(
+      'text',
+      parts.map((part) => part.topic),
+    ),
+    arrayParameter(
+      'integer',
+      parts.map((part) => part.partition),
+    ),
+    arrayParameter(
+      'integer',
+      parts.map((part) => part.count),
+    ),
+    arrayParameter(
+      'integer',
+      slots.map((slot) => slot.part + 1),
+    ),
+    arrayParameter(
+      'integer',
+      slots.map((slot) => slot.place),
+    ),
+    arrayParameter(
+      'text',
+      records.map((record) => record.key),
+    ),
+    arrayParameter(
+      'text',
+      records.map((record) => JSON.stringify(record.headers)),
+    ),
+    arrayParameter(
+      'bytea',
+      records.map((record) => record.value),
+    ),
   ]
 }
 
