@@ -1,6 +1,6 @@
 import pg from 'pg'
 import type { Position } from '../infra/log/port.ts'
-import type { Tx } from '../infra/postgres/pool.ts'
+import { rolledBack, type Tx } from '../infra/postgres/pool.ts'
 import type { RecordedEvent } from '../schemas/codec.ts'
 import { type Build, buildLock, useSchema } from './builds.ts'
 import type { Projection } from './projection.ts'
@@ -43,15 +43,13 @@ export class HandlerFailed extends Error {
  */
 export async function applyEvents(options: ApplyOptions): Promise<ApplyOutcome> {
   const tx = await options.pool.connect()
-  let broken: Error | undefined
+  let broken = false
   try {
     const outcome = await applyIn(tx, options)
     if (outcome.kind !== 'applied') await tx.query('rollback')
     return outcome
   } catch (error) {
-    await tx.query('rollback').catch((failure) => {
-      broken = failure
-    })
+    broken = !(await rolledBack(tx, error instanceof HandlerFailed ? error.cause : error))
     throw error
   } finally {
     tx.release(broken)

@@ -24,6 +24,8 @@ export interface Core {
   config: Config
   databaseUrl: string
   pool: pg.Pool
+  /** For what callers of the API read: however slow or many their searches, nothing else waits for them. */
+  readPool: pg.Pool
   log: EventLog
   codec: EventCodec
   applied: Applied
@@ -42,15 +44,23 @@ export interface CoreOptions {
   logger: Logger
   clock: Clock
   random: Random
+  /** A query may take as long as it likes, as when a read model is built. */
+  longQueries?: boolean
 }
+
+/** No query of a server takes this long; without an answer by then the database is taken for gone. */
+const serving = { queryTimeoutMs: 10_000, idleInTransactionMs: 15_000 }
+const reading = { ...serving, queryTimeoutMs: 6000, statementTimeoutMs: 5000 }
 
 /** Connects to the database and the log, creates what is missing in them, and opens nothing else. */
 export async function openCore(options: CoreOptions): Promise<Core> {
   const { config, databaseUrl, logger, clock, random } = options
   const keyring = createKeyring(options.masterKeys)
   await using undo = new AsyncDisposableStack()
-  const pool = createPool({ url: databaseUrl, max: 20 })
+  const pool = createPool({ url: databaseUrl, max: 20, ...(options.longQueries ? {} : serving) })
   undo.defer(() => pool.end())
+  const readPool = createPool({ url: databaseUrl, max: 10, applicationName: 'tidegate reads', ...reading })
+  undo.defer(() => readPool.end())
   const log = await openLog({ config, pool, url: databaseUrl, logger })
   undo.defer(() => log.close())
   await log.ensureTopics(topicSpecs(config))
@@ -61,7 +71,8 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const decide = createDecide({ pool, log, codec, applied })
   const opened = undo.move()
   const close = () => opened.disposeAsync()
-  return { config, databaseUrl, pool, log, codec, applied, decide, keyring, clock, random, logger, close }
+  const shared = { config, databaseUrl, pool, readPool, log, codec, applied, decide }
+  return { ...shared, keyring, clock, random, logger, close }
 }
 
 interface LogOptions {

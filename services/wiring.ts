@@ -181,7 +181,7 @@ async function addRoutes(
   const { pool, keyring, clock, random } = core
   const auth = createAuth({ findKey: (hashes) => findKeyByLookupHash(pool, hashes), keyring, clock })
   if (roles.includes('api')) {
-    readbackRoutes(app, { ...core, auth })
+    readbackRoutes(app, { ...core, pool: core.readPool, auth })
     await webRoutes(app, { random, demo })
   }
   return roles.includes('collect') ? addCollect(app, core, auth) : undefined

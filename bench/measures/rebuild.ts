@@ -45,7 +45,7 @@ export async function measureRebuild(environment: Environment, turns: Turns): Pr
 function openOwnCore({ databaseUrl, settings }: Environment): Promise<Core> {
   const masterKeys = settings.TIDEGATE_MASTER_KEYS
   const parts = { logger: createLogger('warn'), clock: Date.now, random: randomBytes }
-  return openCore({ config: readConfig(settings), databaseUrl, masterKeys, ...parts })
+  return openCore({ config: readConfig(settings), databaseUrl, masterKeys, longQueries: true, ...parts })
 }
 
 async function seconds(work: () => Promise<unknown>): Promise<number> {

@@ -1,5 +1,5 @@
 import { LogUnavailable } from '../log/port.ts'
-import { isConnectionError } from '../postgres/pool.ts'
+import { isConnectionError, isStatementTimeout } from '../postgres/pool.ts'
 import { ApiError, type ErrorCode, type ErrorDetails, errorTable, unavailable } from './errors.ts'
 import { validationError } from './validation.ts'
 
@@ -54,7 +54,8 @@ export function toApiError(
   if (error instanceof ApiError) return error
   const invalid = validationError(error, parameterSet)
   if (invalid) return invalid
-  if (error instanceof LogUnavailable || isConnectionError(error)) return unavailable(error)
+  if (error instanceof LogUnavailable || isConnectionError(error) || isStatementTimeout(error))
+    return unavailable(error)
   return frameworkError(error) ?? new ApiError('internal.error', { cause: error })
 }
 

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import type { Logger } from 'pino'
+import { connectionConfig } from './connection.ts'
 
 export interface ListenerOptions {
   url: string
@@ -10,6 +11,8 @@ export interface ListenerOptions {
   /** Called after a lost connection is back: notifications may have been missed in between. */
   onReconnect?: () => void
   logger: Logger
+  /** How often to ask whether the connection still works: on a dead line nothing is heard, nor that it is dead. */
+  heartbeatMs?: number
 }
 
 export interface Listener {
@@ -50,12 +53,9 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
 }
 
 async function listen(options: ListenerOptions, onLost: () => void): Promise<pg.Client> {
-  const client = new pg.Client({
-    connectionString: options.url,
-    application_name: 'tidegate listener',
-    connectionTimeoutMillis: 5000,
-    keepAlive: true,
-  })
+  const { url, heartbeatMs = 5000 } = options
+  const config = connectionConfig({ url, applicationName: 'tidegate listener', queryTimeoutMs: heartbeatMs })
+  const client = new pg.Client(config)
   client.on('error', () => {})
   client.on('notification', ({ channel, payload = '' }) => options.onNotification(channel, payload))
   try {
@@ -65,6 +65,14 @@ async function listen(options: ListenerOptions, onLost: () => void): Promise<pg.
     await client.end().catch(() => {})
     throw error
   }
-  client.on('end', onLost)
+  const heartbeat = setInterval(() => {
+    // With a query still under way, `end` does not wait for the server to say goodbye.
+    client.query('select 1').catch(() => client.end().catch(() => {}))
+  }, heartbeatMs)
+  heartbeat.unref()
+  client.on('end', () => {
+    clearInterval(heartbeat)
+    onLost()
+  })
   return client
 }

@@ -1,31 +1,19 @@
 import pg from 'pg'
+import { type ConnectionOptions, connectionConfig } from './connection.ts'
 
 /** A connection with an open transaction. */
 export type Tx = pg.PoolClient
 /** Anything that can run one query. */
 export type Db = Pick<pg.Pool, 'query'>
 
-export interface PoolOptions {
-  url: string
+export interface PoolOptions extends Omit<ConnectionOptions, 'applicationName'> {
   max?: number
   applicationName?: string
-  /** A query that takes longer fails, and its connection is given up; default: none. */
-  queryTimeoutMs?: number
 }
 
-const connectTimeoutMs = 5000
-
 /** A connection pool. A lost connection only fails the query that uses it, now or next. */
-export function createPool(options: PoolOptions): pg.Pool {
-  const { url, max = 10, applicationName = 'tidegate', queryTimeoutMs } = options
-  const pool = new pg.Pool({
-    connectionString: url,
-    max,
-    application_name: applicationName,
-    connectionTimeoutMillis: connectTimeoutMs,
-    keepAlive: true,
-    ...(queryTimeoutMs ? { query_timeout: queryTimeoutMs } : {}),
-  })
+export function createPool({ max = 10, applicationName = 'tidegate', ...options }: PoolOptions): pg.Pool {
+  const pool = new pg.Pool({ ...connectionConfig({ ...options, applicationName }), max })
   pool.on('error', () => {})
   // The pool hears only idle connections; one lost in a transaction would otherwise end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
@@ -47,29 +35,46 @@ export async function transaction<T>(
   { syncCommit = true }: TransactionOptions = {},
 ): Promise<T> {
   const tx = await pool.connect()
-  let failure: Error | undefined
+  let broken = false
   try {
     await tx.query(syncCommit ? 'begin' : 'begin; set local synchronous_commit = off')
     const result = await work(tx)
     await tx.query('commit')
     return result
   } catch (error) {
-    failure = error instanceof Error ? error : new Error(String(error))
-    await tx.query('rollback').catch(() => {})
+    broken = !(await rolledBack(tx, error))
     throw error
   } finally {
-    // A connection that failed mid-transaction may be broken; the pool replaces it.
-    tx.release(failure && isConnectionError(failure) ? failure : undefined)
+    // The pool replaces a connection that may be broken or still be in the transaction.
+    tx.release(broken)
   }
 }
 
-/** Whether the database could not be reached or ended the connection, so that a retry may succeed. */
-export function isConnectionError(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
-  return (
-    /^(08|57P0|53300)/.test(code) ||
-    /^E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|HOSTUNREACH)$/.test(code) ||
-    /Connection terminated|timeout exceeded when trying to connect/.test(error.message)
+/** Rolls back what failed with `error`; false when the connection cannot be used any more. */
+export async function rolledBack(tx: Tx, error: unknown): Promise<boolean> {
+  // A rollback behind a query that never ends would only wait as long once more.
+  if (isConnectionError(error)) return false
+  return tx.query('rollback').then(
+    () => true,
+    () => false,
   )
 }
+
+/** Whether the database could not be reached, did not answer or ended the connection, so that a retry may succeed. */
+export function isConnectionError(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  return (
+    /^(08|57P0|53300|25P03)/.test(codeOf(error)) ||
+    /^E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|HOSTUNREACH)$/.test(codeOf(error)) ||
+    /Connection terminated|timeout exceeded when trying to connect|Query read timeout|not queryable/.test(
+      error.message,
+    )
+  )
+}
+
+/** Whether the server ended a statement because it took too long. */
+export function isStatementTimeout(error: unknown): boolean {
+  return error instanceof Error && codeOf(error) === '57014'
+}
+
+const codeOf = (error: Error): string => ('code' in error && typeof error.code === 'string' ? error.code : '')

@@ -19,6 +19,7 @@ export async function withCore<T>(work: (core: Core) => Promise<T>): Promise<T> 
     logger: createLogger(config.LOG_LEVEL, process.stderr),
     clock: Date.now,
     random: createRandom(),
+    longQueries: true,
   })
   try {
     return await work(core)

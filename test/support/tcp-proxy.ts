@@ -1,0 +1,53 @@
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+
+export interface TcpProxy {
+  /** The URL with this proxy's address in place of the server's. */
+  url: string
+  /** From now on nothing passes on the open connections, and nobody is told; new ones work. */
+  freeze(): void
+  close(): Promise<void>
+}
+
+/** Stands between a client and the server of `url`, and can go silent as a broken network does. */
+export async function startTcpProxy(url: string): Promise<TcpProxy> {
+  const target = new URL(url)
+  const open = new Set<[Socket, Socket]>()
+  const server = createServer((client) => {
+    const upstream = connect(Number(target.port), target.hostname)
+    const pair: [Socket, Socket] = [client, upstream]
+    open.add(pair)
+    client.pipe(upstream)
+    upstream.pipe(client)
+    for (const socket of pair) {
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        open.delete(pair)
+        client.destroy()
+        upstream.destroy()
+      })
+    }
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('the proxy has no port')
+  const own = new URL(url)
+  own.host = `127.0.0.1:${address.port}`
+  return {
+    url: own.href,
+    freeze() {
+      for (const [client, upstream] of open) {
+        client.unpipe(upstream)
+        upstream.unpipe(client)
+        client.pause()
+        upstream.pause()
+      }
+    },
+    async close() {
+      const closed = once(server, 'close')
+      server.close()
+      for (const pair of open) for (const socket of pair) socket.destroy()
+      await closed
+    },
+  }
+}
