@@ -1,4 +1,5 @@
 import type { Tx } from '../../../infra/postgres/pool.ts'
+import { type Column, unnest } from '../../../infra/postgres/unnest.ts'
 import { allKeys, type VisitorKeys } from './keys.ts'
 import type { Candidates, KnownVisitor, Match } from './match.ts'
 import type { Profile } from './profile.ts'
@@ -18,8 +19,8 @@ export interface VisitorIndex extends Candidates {
   save(tx: Tx): Promise<void>
 }
 
-/** Buckets instead of one lock per key keep a large batch within Postgres's lock table. */
-const lockBuckets = 512
+/** Buckets instead of one lock per key keep large batches within Postgres's lock table, of 6400 places by default. */
+const lockBuckets = 2048
 
 interface Row {
   key: string
@@ -55,9 +56,11 @@ async function load(tx: Tx, keys: string[]): Promise<Row[]> {
     `select encode(k.key, 'hex') as key, v.visitor_id, v.first_seen_at, v.last_seen_at, v.sessions, v.profile
        from unnest($1::text[]) wanted(hex)
        cross join lateral (
-         select key, visitor_id from scoring.visitor_keys where key = decode(wanted.hex, 'hex') limit 10
+         select key, visitor_id from scoring.visitor_keys where key = decode(wanted.hex, 'hex')
+         order by visitor_id limit 10
        ) k
-       join scoring.visitors v on v.visitor_id = k.visitor_id`,
+       join scoring.visitors v on v.visitor_id = k.visitor_id
+      order by k.key, k.visitor_id`,
     [keys],
   )
   return rows
@@ -127,33 +130,42 @@ function readRow(row: Row): KnownVisitor {
   }
 }
 
+const visitorColumns: Column<Changed>[] = [
+  { name: 'visitor_id', type: 'text', of: ({ id }) => id },
+  { name: 'organization_id', type: 'text', of: ({ organizationId }) => organizationId },
+  { name: 'environment', type: 'text', of: ({ environment }) => environment },
+  { name: 'first_seen_at', type: 'bigint', of: ({ first_seen_at }) => first_seen_at },
+  { name: 'last_seen_at', type: 'bigint', of: ({ last_seen_at }) => last_seen_at },
+  { name: 'sessions', type: 'integer', of: ({ added }) => added },
+  { name: 'profile', type: 'text', of: ({ profile }) => JSON.stringify(profile) },
+]
+const keyColumns: Column<[key: string, visitorId: string]>[] = [
+  { name: 'key', type: 'bytea', of: ([key]) => Buffer.from(key, 'hex') },
+  { name: 'visitor_id', type: 'text', of: ([, id]) => id },
+]
+
+// Two partitions may find one visitor by different keys, so under different locks: rows are locked in one order.
 async function saveVisitors(tx: Tx, entries: Changed[]): Promise<void> {
-  await tx.query(
-    `insert into scoring.visitors
-       (visitor_id, organization_id, environment, first_seen_at, last_seen_at, sessions, profile)
-     select * from unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::int[], $7::text[])
-     on conflict (visitor_id) do update set
-       last_seen_at = greatest(visitors.last_seen_at, excluded.last_seen_at),
-       sessions = visitors.sessions + excluded.sessions,
-       profile = excluded.profile`,
-    [
-      entries.map((entry) => entry.id),
-      entries.map((entry) => entry.organizationId),
-      entries.map((entry) => entry.environment),
-      entries.map((entry) => entry.first_seen_at),
-      entries.map((entry) => entry.last_seen_at),
-      entries.map((entry) => entry.added),
-      entries.map((entry) => JSON.stringify(entry.profile)),
-    ],
-  )
+  const { names, source, values } = unnest(visitorColumns, entries)
+  await tx.query({
+    name: 'scoring-save-visitors',
+    text: `insert into scoring.visitors (${names})
+      select * from ${source} as entry (${names}) order by visitor_id
+      on conflict (visitor_id) do update set
+        last_seen_at = greatest(visitors.last_seen_at, excluded.last_seen_at),
+        sessions = visitors.sessions + excluded.sessions,
+        profile = excluded.profile`,
+    values,
+  })
 }
 
 async function saveKeys(tx: Tx, keys: [string, string][]): Promise<void> {
   if (keys.length === 0) return
-  await tx.query(
-    `insert into scoring.visitor_keys (key, visitor_id)
-     select decode(hex, 'hex'), visitor_id from unnest($1::text[], $2::text[]) as added(hex, visitor_id)
-     on conflict do nothing`,
-    [keys.map(([key]) => key), keys.map(([, id]) => id)],
-  )
+  const { names, source, values } = unnest(keyColumns, keys)
+  await tx.query({
+    name: 'scoring-save-visitor-keys',
+    text: `insert into scoring.visitor_keys (${names})
+      select * from ${source} as added (${names}) order by key, visitor_id on conflict do nothing`,
+    values,
+  })
 }
