@@ -44,7 +44,7 @@ export function createRecovery({ log, pool, applied, logger }: RecoveryDeps): Re
 
   return {
     suspect(partition, until) {
-      suspects.set(partition, { until })
+      suspects.set(partition, { until: Math.max(until, suspects.get(partition)?.until ?? 0) })
     },
     async findRecorded({ partition, offset }, ids) {
       const suspect = suspects.get(partition)

@@ -6,6 +6,7 @@ import type { Applied } from '../../../projections/applied.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import { findDecisions } from '../../../projections/sessions/queries.ts'
 import { noNetwork } from '../../../services/scoring/network.ts'
+import { createRecovery } from '../../../services/scoring/recovery.ts'
 import type { SessionEvent } from '../../../services/scoring/session-state.ts'
 import { readOffset } from '../../../services/scoring/store.ts'
 import { runScoring } from '../../../services/scoring/worker.ts'
@@ -107,4 +108,18 @@ it('after a crash between append and commit, keeps the visitor that was recorded
   const place = { topic, partition: await log.partitionOf(topic, crashed.id) }
   await eventually(async () => expect(await readOffset(world.database.pool, place)).toBe(4))
   await next.stop()
+})
+
+it('goes on suspecting what it suspected when less becomes suspect', async () => {
+  let asked = 0
+  const waitFor = async () => void asked++
+  const recovery = createRecovery({ log, pool: world.database.pool, applied: { waitFor }, logger: silent })
+  recovery.suspect(0, 100)
+  recovery.suspect(0, 5)
+  await recovery.findRecorded({ partition: 0, offset: 50 }, ['evt_unknown'])
+  expect(asked).toBe(1)
+  await recovery.findRecorded({ partition: 0, offset: 100 }, ['evt_unknown'])
+  recovery.suspect(0, 5)
+  await recovery.findRecorded({ partition: 0, offset: 50 }, ['evt_unknown'])
+  expect(asked).toBe(1)
 })
