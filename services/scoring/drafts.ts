@@ -36,6 +36,8 @@ export function startDrafting({ known, network, now }: DraftInput): Drafting {
   function take(event: SessionEvent): void {
     const id = event.data.session_id
     const before = changed.get(id) ?? known.get(id)
+    // Already forgotten, so it was final; ended once more while scoring was behind.
+    if (!before && event.type === 'SessionIdled') return
     const after = evolve(before, event)
     if (after !== before) changed.set(id, after)
     const trigger = triggerOf({ before, after, event })

@@ -4,7 +4,7 @@ import type { EventLog } from '../../infra/log/port.ts'
 import { type Tx, transaction } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import type { EventCodec } from '../../schemas/codec.ts'
-import type { Environment, SessionIdled } from '../../schemas/events.ts'
+import { type Environment, eventTopics, type SessionIdled } from '../../schemas/events.ts'
 import { idleAfterMs, sessionLifetimeMs } from './decide-session.ts'
 import { createScoringTables } from './tables.ts'
 
@@ -62,11 +62,24 @@ export async function endSessions({ log, pool, codec, clock }: SchedulerOptions)
     const due = await takeDue(tx, now)
     // Appended before the mark is committed: a crash in between repeats the same event ids.
     if (due.length > 0) await log.append(due.map((session) => idledRecord(codec, session, now)))
-    await tx.query('delete from scoring.sessions where final_at is not null and opened_at < $1', [
-      now - keepMs,
-    ])
+    await forget(tx)
     return due.length
   })
+}
+
+/**
+ * By the log's time, not by the clock: where scoring is days behind, or replays them, records of a session that is
+ * over by now are still to come. Rows that scoring holds are left for the next look, since either could wait for the
+ * other.
+ */
+async function forget(tx: Tx): Promise<void> {
+  await tx.query(
+    `delete from scoring.sessions where session_id in (
+       select s.session_id from scoring.offsets o join scoring.sessions s using (partition)
+        where o.topic = $1 and s.final_at is not null and s.opened_at < o.log_time - $2::bigint
+          for update of s skip locked)`,
+    [eventTopics.BatchReceived, keepMs],
+  )
 }
 
 async function isAlone(tx: Tx): Promise<boolean> {

@@ -1,10 +1,9 @@
+import type { Position } from '../../infra/log/port.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
+import { type Column, unnest } from '../../infra/postgres/unnest.ts'
 import type { SessionState } from './session-state.ts'
 
-export interface Place {
-  topic: string
-  partition: number
-}
+export type Place = Omit<Position, 'offset'>
 
 /** The next offset to score, its row locked so that no other process scores the partition at the same time. */
 export async function lockOffset(tx: Tx, { topic, partition }: Place): Promise<number> {
@@ -26,11 +25,12 @@ export async function readOffset(db: Pick<Tx, 'query'>, { topic, partition }: Pl
   return Number(rows[0]?.next_offset ?? 0)
 }
 
-export async function saveOffset(tx: Tx, { topic, partition }: Place, next: number): Promise<void> {
+/** `logTime` is when the log stored the last record before the offset, epoch milliseconds. */
+export async function saveOffset(tx: Tx, next: Position & { logTime: number }): Promise<void> {
   await tx.query({
     name: 'scoring-save-offset',
-    text: 'update scoring.offsets set next_offset = $3 where topic = $1 and partition = $2',
-    values: [topic, partition, next],
+    text: 'update scoring.offsets set next_offset = $3, log_time = $4 where topic = $1 and partition = $2',
+    values: [next.topic, next.partition, next.offset, next.logTime],
   })
 }
 
@@ -44,23 +44,27 @@ export async function loadStates(tx: Tx, sessionIds: string[]): Promise<Map<stri
   return new Map(states.map((state) => [state.session_id, state]))
 }
 
-export async function saveStates(tx: Tx, states: SessionState[]): Promise<void> {
+const stateColumns: Column<SessionState & { partition: number }>[] = [
+  { name: 'session_id', type: 'text', of: (state) => state.session_id },
+  { name: 'organization_id', type: 'text', of: (state) => state.organization_id },
+  { name: 'environment', type: 'text', of: (state) => state.environment },
+  { name: 'opened_at', type: 'bigint', of: (state) => state.created_at },
+  { name: 'last_activity_at', type: 'bigint', of: (state) => state.last_activity_at },
+  { name: 'final_at', type: 'bigint', of: (state) => state.final_at },
+  { name: 'partition', type: 'integer', of: ({ partition }) => partition },
+  { name: 'state', type: 'text', of: ({ partition, ...state }) => JSON.stringify(state) },
+]
+
+export async function saveStates(tx: Tx, { partition }: Place, states: SessionState[]): Promise<void> {
   if (states.length === 0) return
+  const rows = states.map((state) => ({ ...state, partition }))
+  const { names, source, values } = unnest(stateColumns, rows)
   await tx.query({
     name: 'scoring-save-states',
-    text: `insert into scoring.sessions
-        (session_id, organization_id, environment, opened_at, last_activity_at, final_at, state)
-      select * from unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::text[])
-      on conflict (session_id) do update set
-        last_activity_at = excluded.last_activity_at, final_at = excluded.final_at, state = excluded.state`,
-    values: [
-      states.map((state) => state.session_id),
-      states.map((state) => state.organization_id),
-      states.map((state) => state.environment),
-      states.map((state) => state.created_at),
-      states.map((state) => state.last_activity_at),
-      states.map((state) => state.final_at),
-      states.map((state) => JSON.stringify(state)),
-    ],
+    text: `insert into scoring.sessions (${names})
+      select * from ${source} as one (${names}) order by session_id
+      on conflict (session_id) do update set last_activity_at = excluded.last_activity_at,
+        final_at = excluded.final_at, partition = excluded.partition, state = excluded.state`,
+    values,
   })
 }

@@ -10,6 +10,7 @@ create table if not exists scoring.offsets (
   topic text not null,
   partition int not null,
   next_offset bigint not null,
+  log_time bigint not null default 0,
   primary key (topic, partition)
 );
 create table if not exists scoring.sessions (
@@ -20,8 +21,11 @@ create table if not exists scoring.sessions (
   last_activity_at bigint not null,
   final_at bigint,
   idled_at bigint,
+  partition int,
   state text not null
 );
+alter table scoring.offsets add column if not exists log_time bigint not null default 0;
+alter table scoring.sessions add column if not exists partition int;
 create index if not exists sessions_open on scoring.sessions (last_activity_at) where final_at is null;
 create index if not exists sessions_opened on scoring.sessions (opened_at);
 create table if not exists scoring.visitors (

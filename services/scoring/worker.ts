@@ -4,10 +4,13 @@ import type { Batch, EventLog } from '../../infra/log/port.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import type { Applied } from '../../projections/applied.ts'
+import { type DecodedBatch, decodeBatch } from '../../projections/decode-batch.ts'
+import type { PartitionStatus } from '../../projections/runner.ts'
 import type { EventCodec } from '../../schemas/codec.ts'
 import { eventTopics } from '../../schemas/events.ts'
-import { scoreBatch } from './batch.ts'
+import { type ScoreOutcome, scoreBatch, Unscorable } from './batch.ts'
 import type { NetworkSource } from './network.ts'
+import { createPartitions, ScoringHalted } from './partitions.ts'
 import { createRecovery } from './recovery.ts'
 import { readOffset } from './store.ts'
 import { createScoringTables } from './tables.ts'
@@ -25,38 +28,90 @@ export interface ScoringOptions {
   group?: string
 }
 
+export interface RunningScoring {
+  /** The partitions that this process has met; for readiness and metrics. */
+  status(): PartitionStatus[]
+  stop(): Promise<void>
+}
+
 const topic = eventTopics.BatchReceived
 
-/** Scores what collect records, until stopped: consumes the collect topic, appends SessionScored. */
-export async function runScoring(options: ScoringOptions): Promise<{ stop(): Promise<void> }> {
-  const { log, pool, logger, group = 'tidegate-scoring' } = options
+/**
+ * Scores what collect records, until stopped: consumes the collect topic, appends SessionScored. An event that cannot
+ * be decoded or scored halts its partition there, and no other.
+ */
+export async function runScoring(options: ScoringOptions): Promise<RunningScoring> {
+  const { log, pool, codec, logger, group = 'tidegate-scoring' } = options
   await transaction(pool, createScoringTables)
   const recovery = createRecovery(options)
+  const partitions = createPartitions(logger)
 
   async function startOffset(_topic: string, partition: number): Promise<number> {
     const ends = await log.endPositions(topic)
     recovery.suspect(partition, ends.find((end) => end.partition === partition)?.offset ?? 0)
-    return readOffset(pool, { topic, partition })
+    const next = await readOffset(pool, { topic, partition })
+    partitions.of({ topic, partition }).nextOffset = next
+    return next
   }
 
-  async function handleBatch(batch: Batch): Promise<number | undefined> {
-    const { partition } = batch
-    const offset = batch.records[0]?.offset ?? 0
+  async function score({ events, end }: DecodedBatch, logTime: number): Promise<ScoreOutcome> {
+    const { partition } = end
+    const status = partitions.of(end)
+    const expected = status.nextOffset
+    const offset = events[0]?.position.offset ?? end.offset
     const findRecorded = (ids: string[]) => recovery.findRecorded({ partition, offset }, ids)
     try {
-      return await scoreBatch(options, { batch, findRecorded })
+      const outcome = await scoreBatch(options, { events, end, logTime, expected, findRecorded })
+      if (outcome.kind === 'behind') recovery.suspect(partition, expected)
+      status.nextOffset = outcome.nextOffset
+      return outcome
     } catch (error) {
-      recovery.suspect(partition, (batch.records.at(-1)?.offset ?? 0) + 1)
+      // It may have been appended and not committed.
+      recovery.suspect(partition, end.offset)
       throw error
     }
   }
 
-  return log.consume({
+  /** One by one, so that what precedes the event that fails is scored and its position is known. */
+  async function scoreSingly({ events }: DecodedBatch, timeAt: (next: number) => number): Promise<void> {
+    for (const event of events) {
+      const end = { ...event.position, offset: event.position.offset + 1 }
+      try {
+        await score({ events: [event], end, poison: undefined }, timeAt(end.offset))
+      } catch (error) {
+        if (error instanceof Unscorable) partitions.halt({ position: event.position, error: error.cause })
+        throw error
+      }
+    }
+  }
+
+  async function handleBatch(batch: Batch): Promise<number | undefined> {
+    const decoded = decodeBatch(codec, batch)
+    const timeAt = (next: number) => batch.records.findLast(({ offset }) => offset < next)?.timestamp ?? 0
+    const status = partitions.of(batch)
+    try {
+      const { kind, nextOffset } = await score(decoded, timeAt(decoded.end.offset))
+      if (kind === 'behind') return nextOffset
+    } catch (error) {
+      if (!(error instanceof Unscorable)) throw error
+      await scoreSingly(decoded, timeAt)
+    }
+    // An operator may have moved the offset past it by hand.
+    if (decoded.poison && decoded.poison.position.offset >= status.nextOffset) partitions.halt(decoded.poison)
+    status.halted = null
+    const read = (batch.records.at(-1)?.offset ?? 0) + 1
+    return status.nextOffset === read ? undefined : status.nextOffset
+  }
+
+  const consumer = await log.consume({
     group,
     topics: [topic],
     startOffset,
     handleBatch,
-    onError: (err, position) =>
-      logger.error({ err, position }, 'scoring failed; the records will be repeated'),
+    onError(err, position) {
+      if (err instanceof ScoringHalted) return
+      logger.error({ err, position }, 'scoring failed; the records will be repeated')
+    },
   })
+  return { status: partitions.all, stop: () => consumer.stop() }
 }

@@ -12,7 +12,7 @@ import { runScoring } from '../../../services/scoring/worker.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createMemoryLog, type MemoryLog } from '../../support/memory-log.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
-import { batch, handOff, metaOf, opened, startedAt, testSession } from './support/events.ts'
+import { batch, handOff, idled, metaOf, opened, startedAt, testSession } from './support/events.ts'
 import { bareChromium, desktopChrome, headlessChrome, withParts } from './support/snapshots.ts'
 
 const codec = createCodec()
@@ -201,7 +201,7 @@ describe('scoring worker', () => {
     expect(new Set(log.records.map(({ key }) => key)).size).toBe(1200)
   })
 
-  it('ends an idle session once, and forgets it after its day', async () => {
+  it('ends an idle session once', async () => {
     await start()
     const session = testSession('idle')
     await decisionsOf(...opened(session), batch(session))
@@ -217,9 +217,33 @@ describe('scoring worker', () => {
     await log.settled()
     expect(decisions()).toHaveLength(2)
     expect(decisions()[1]).toMatchObject({ is_provisional: false, verdict: 'human' })
+  })
+
+  it('forgets a final session once its day is over in the log that was scored, not by the clock', async () => {
+    const stop = await start()
+    const scheduler = { log, pool: database.pool, codec, clock, logger }
+    const known = async () => {
+      await endSessions(scheduler)
+      await log.settled()
+      const { rows } = await database.pool.query('select session_id from scoring.sessions order by opened_at')
+      return rows.map(({ session_id }) => session_id)
+    }
+    const [session, other] = [testSession('over'), testSession('other')]
+    await decisionsOf(...opened(session), batch(session), handOff(session))
+    await stop()
     now = startedAt + 26 * 60 * 60_000
-    await endSessions(scheduler)
-    const { rows } = await database.pool.query('select count(*)::int as left from scoring.sessions')
-    expect(rows).toEqual([{ left: 0 }])
+    await append(...opened(other))
+    expect(await known()).toEqual([session.id])
+    await start()
+    await log.settled()
+    expect(await known()).toEqual([other.id])
+  })
+
+  it('decides nothing about the end of a session that was forgotten', async () => {
+    await start()
+    const session = testSession('forgotten')
+    expect(await decisionsOf(idled(session, { at: now, reason: 'expired' }))).toEqual([])
+    const { rows } = await database.pool.query('select count(*)::int as known from scoring.sessions')
+    expect(rows).toEqual([{ known: 0 }])
   })
 })

@@ -1,0 +1,170 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { EventLog, Position } from '../../../infra/log/port.ts'
+import { migrate } from '../../../projections/migrate.ts'
+import { sessionsProjection } from '../../../projections/sessions/projection.ts'
+import { createCodec } from '../../../schemas/codec.ts'
+import { noNetwork } from '../../../services/scoring/network.ts'
+import type { SessionEvent } from '../../../services/scoring/session-state.ts'
+import { readOffset } from '../../../services/scoring/store.ts'
+import { type RunningScoring, runScoring } from '../../../services/scoring/worker.ts'
+import { eventually } from '../../support/eventually.ts'
+import { openTestLogs } from '../../support/logs.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { silent } from '../../support/projections.ts'
+import { batch, handOff, metaOf, opened, startedAt, testSession } from './support/events.ts'
+
+const topic = 'tidegate.collect.v1'
+const codec = createCodec()
+
+describe.each(openTestLogs())('$name', (testLog) => {
+  let database: TestDatabase
+  let log: EventLog
+  let running: RunningScoring
+  let errors: unknown[] = []
+
+  beforeAll(async () => {
+    database = await createTestDatabase()
+    await migrate(database.pool, [sessionsProjection])
+    log = await testLog.open()
+    await log.ensureTopics([topic, 'tidegate.sessions.v1'].map((name) => ({ topic: name, partitions: 2 })))
+  })
+  afterAll(async () => {
+    await testLog.cleanup()
+    await database.drop()
+  })
+  beforeEach(async () => {
+    errors = []
+    running = await start()
+  })
+  afterEach(() => running.stop())
+
+  function start(some: Partial<Parameters<typeof runScoring>[0]> = {}): Promise<RunningScoring> {
+    const logger = silent.child({}, { level: 'silent' })
+    logger.error = (...args: unknown[]) => errors.push(args)
+    return runScoring({
+      log,
+      pool: database.pool,
+      codec,
+      clock: () => startedAt,
+      network: noNetwork,
+      applied: { waitFor: async () => {} },
+      logger,
+      ...some,
+    })
+  }
+
+  const append = (...events: SessionEvent[]) =>
+    log.append(events.map((event) => codec.toRecord(event, metaOf(event))))
+
+  const append1 = async (...events: SessionEvent[]): Promise<Position> => {
+    const position = (await append(...events)).at(-1)
+    if (!position) throw new Error('nothing appended')
+    return position
+  }
+
+  const visit = (name: string) => [
+    ...opened(testSession(name)),
+    batch(testSession(name)),
+    handOff(testSession(name)),
+  ]
+
+  const scored = ({ offset, ...place }: Position) =>
+    eventually(async () => expect(await readOffset(database.pool, place)).toBeGreaterThan(offset))
+
+  const decisionsOf = async (name: string) => {
+    const { rows } = await database.pool.query<{ state: string }>(
+      'select state from scoring.sessions where session_id = $1',
+      [testSession(name).id],
+    )
+    return rows[0] && JSON.parse(rows[0].state).decisions
+  }
+
+  const statusOf = ({ topic, partition }: Position) =>
+    running.status().find((status) => status.topic === topic && status.partition === partition)
+
+  /** Names of sessions of one partition, and of another. */
+  async function names(prefix: string) {
+    const home = await log.partitionOf(topic, testSession(`${prefix}-0`).id)
+    const same: string[] = []
+    const other: string[] = []
+    for (let i = 0; same.length < 3 || other.length < 1; i++) {
+      const name = `${prefix}-${i}`
+      const isHere = (await log.partitionOf(topic, testSession(name).id)) === home
+      ;(isHere ? same : other).push(name)
+    }
+    return { same, other: other[0] ?? '' }
+  }
+
+  test('scores again what was lost with the last commits of Postgres', async () => {
+    const { same } = await names('lost')
+    const [first = '', second = '', third = ''] = same
+    const before = await append1(...visit(first))
+    await scored(before)
+    const last = await append1(...visit(second))
+    await scored(last)
+    await database.pool.query('delete from scoring.sessions where session_id = $1', [testSession(second).id])
+    await database.pool.query(
+      'update scoring.offsets set next_offset = $1 where topic = $2 and partition = $3',
+      [before.offset + 1, topic, before.partition],
+    )
+    await scored(await append1(...visit(third)))
+    expect(await Promise.all(same.slice(0, 3).map(decisionsOf))).toEqual([2, 2, 2])
+  })
+
+  test('a record that no schema wrote halts its partition there, after what precedes it, and no other', async () => {
+    const { same, other } = await names('poison')
+    const [before = '', key = '', after = ''] = same
+    await append(...visit(before))
+    const [bad] = await log.append([
+      { topic, key: testSession(key).id, value: Buffer.from('not ours'), headers: {} },
+    ])
+    if (!bad) throw new Error('nothing appended')
+    const last = await append1(...visit(after))
+    await scored(await append1(...visit(other)))
+    await eventually(() =>
+      expect(statusOf(bad)).toMatchObject({
+        nextOffset: bad.offset,
+        halted: expect.stringContaining('wire format'),
+      }),
+    )
+    expect([await decisionsOf(before), await decisionsOf(after)]).toEqual([2, undefined])
+    expect(running.status().filter(({ halted }) => halted !== null)).toHaveLength(1)
+    expect(errors).toHaveLength(1)
+    expect(JSON.stringify(errors)).toContain(`"offset":${bad.offset}`)
+    await database.pool.query(
+      'update scoring.offsets set next_offset = $1 where topic = $2 and partition = $3',
+      [bad.offset + 1, topic, bad.partition],
+    )
+    await scored(last)
+    await eventually(() => expect(statusOf(bad)).toMatchObject({ nextOffset: last.offset + 1, halted: null }))
+    expect(await decisionsOf(after)).toBe(2)
+  })
+
+  test('an event that cannot be scored halts its partition, and is scored once the defect is mended', async () => {
+    await running.stop()
+    const { same } = await names('defect')
+    const [before = '', defect = '', after = ''] = same
+    const poison = { ...testSession(defect), ip: '198.51.100.66' }
+    const broken = {
+      lookup: (...[ip, now]: Parameters<typeof noNetwork.lookup>) => {
+        if (ip === poison.ip) throw new Error('this look-up has a defect')
+        return noNetwork.lookup(ip, now)
+      },
+    }
+    running = await start({ network: broken })
+    const first = await append1(...visit(before), ...opened(poison), batch(poison))
+    const last = await append1(...visit(after))
+    await eventually(() =>
+      expect(statusOf(first)).toMatchObject({
+        nextOffset: first.offset,
+        halted: expect.stringContaining('this look-up has a defect'),
+      }),
+    )
+    expect(await decisionsOf(before)).toBe(2)
+    await running.stop()
+    running = await start()
+    await scored(last)
+    expect(await Promise.all([before, defect, after].map(decisionsOf))).toEqual([2, 1, 2])
+    expect(running.status().every(({ halted }) => halted === null)).toBe(true)
+  })
+})
