@@ -200,6 +200,7 @@ function addCollect(app: FastifyInstance, core: Core, auth: Auth): HandOff {
   collectRoutes(app, {
     ...core,
     auth,
+    checkRecipients: handOff.checkRecipients,
     sealResult: handOff.sealResult,
     batchIntervalMs: config.BATCH_INTERVAL_MS,
   })

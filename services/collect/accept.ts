@@ -2,7 +2,14 @@ import { createDecipheriv, createHmac, hash } from 'node:crypto'
 import { associatedData, type BodyKind } from '../../infra/collect-protocol/constants.ts'
 import { decodeFrame, type Frame } from '../../infra/collect-protocol/frame.ts'
 import { ApiError, invalidField } from '../../infra/http/errors.ts'
-import { type AcceptedBody, type DocumentState, handOutNonce, keysOf, sequenceOf } from './documents.ts'
+import {
+  type AcceptedBody,
+  type DocumentState,
+  handOutNonce,
+  keysOf,
+  sequenceOf,
+  type TakenBody,
+} from './documents.ts'
 import { maxSeq } from './nonce.ts'
 
 export interface IncomingBody {
@@ -13,20 +20,17 @@ export interface IncomingBody {
 }
 
 /** A body whose order and tag are right. */
-export interface OpenedBody {
-  seq: number
-  bodyHash: string
+export interface OpenedBody extends TakenBody {
   /** Raw-deflated JSON as the client says; not looked into here. */
   payload: Buffer
-  receivedAt: number
 }
 
 interface AcceptOptions {
   now: number
   /** Stores the body; the bytes are acknowledged only after this resolves. */
   store: (opened: OpenedBody) => Promise<unknown>
-  /** Makes the JSON answer once the body is stored. */
-  answer: (opened: OpenedBody) => Promise<string> | string
+  /** Makes the JSON answer once the body is stored, and again for a repeat where that failed. */
+  answer: (taken: TakenBody) => Promise<string> | string
 }
 
 /**
@@ -42,7 +46,7 @@ export function acceptBody(
   const seq = checkSequence(state, frame, incoming)
   const bodyHash = hash('sha256', incoming.body, 'hex')
   const { last } = state
-  if (last && seq <= last.seq) return repeated(last, { kind: incoming.kind, seq, bodyHash })
+  if (last && seq <= last.seq) return repeated(last, { kind: incoming.kind, seq, bodyHash }, options)
   const payload = decrypt(state, frame, { kind: incoming.kind, seq })
   return take(state, { kind: incoming.kind, seq, bodyHash, payload, receivedAt: options.now }, options)
 }
@@ -53,32 +57,26 @@ function take(
   { store, answer }: AcceptOptions,
 ): Promise<string> {
   const previous = state.last
-  const answerAgain = async () => answer(opened)
-  const accepted: AcceptedBody = {
-    kind,
-    seq: opened.seq,
-    bodyHash: opened.bodyHash,
-    answer: store(opened).then(answerAgain, (error) => {
+  const { seq, bodyHash, receivedAt } = opened
+  const accepted: AcceptedBody = { kind, seq, bodyHash, receivedAt, answer: undefined }
+  accepted.answer = store(opened).then(
+    () => answer(accepted),
+    (error) => {
       // Not acknowledged, so the same bytes may come again.
       if (state.last === accepted) state.last = previous
       throw error
-    }),
-    answerAgain,
-  }
+    },
+  )
   state.last = accepted
-  return settled(accepted)
+  return settled(accepted, accepted.answer)
 }
 
 /** The answer; a failure is not kept, so that a repeat asks again. */
-async function settled(accepted: AcceptedBody): Promise<string> {
+async function settled(accepted: AcceptedBody, answer: Promise<string>): Promise<string> {
   try {
-    accepted.answer ??= accepted.answerAgain?.()
-    const answer = (await accepted.answer) ?? ''
-    // It holds on to the request and its body, and documents are remembered long after both.
-    accepted.answerAgain = undefined
-    return answer
+    return await answer
   } catch (error) {
-    accepted.answer = undefined
+    if (accepted.answer === answer) accepted.answer = undefined
     throw error
   }
 }
@@ -86,10 +84,12 @@ async function settled(accepted: AcceptedBody): Promise<string> {
 function repeated(
   last: AcceptedBody,
   body: { kind: BodyKind; seq: number; bodyHash: string },
+  { answer }: AcceptOptions,
 ): Promise<string> {
-  if (body.seq === last.seq && body.kind === last.kind && body.bodyHash === last.bodyHash)
-    return settled(last)
-  throw sequenceMismatch(last.seq + 1, body.seq)
+  if (body.seq !== last.seq || body.kind !== last.kind || body.bodyHash !== last.bodyHash)
+    throw sequenceMismatch(last.seq + 1, body.seq)
+  last.answer ??= Promise.resolve(answer(last))
+  return settled(last, last.answer)
 }
 
 function readFrame(body: Buffer): Frame {
@@ -137,7 +137,7 @@ function decrypt(state: DocumentState, frame: Frame, { kind, seq }: { kind: Body
 }
 
 /** The nonce for the body after this one. */
-export function nextNonce(state: DocumentState, { seq, receivedAt }: OpenedBody): string {
+export function nextNonce(state: DocumentState, { seq, receivedAt }: TakenBody): string {
   return handOutNonce(state, { seq: Math.min(seq + 1, maxSeq), now: receivedAt })
 }
 

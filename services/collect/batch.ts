@@ -5,7 +5,7 @@ import { acceptBody, nextNonce, type OpenedBody, responseHmac } from './accept.t
 import { type BodyRequest, readBodyRequest } from './body-request.ts'
 import { ipAddressOf, userAgentOf } from './client-facts.ts'
 import type { CollectDeps } from './deps.ts'
-import type { DocumentCache, DocumentState } from './documents.ts'
+import type { DocumentCache, DocumentState, TakenBody } from './documents.ts'
 import { sealContinuity } from './sealed-ids.ts'
 
 interface BatchOptions {
@@ -23,7 +23,7 @@ export function receiveBatch(request: BodyRequest, { deps, cache }: BatchOptions
   return acceptBody(state, incoming, {
     now,
     store: (opened) => deps.log.append([batchRecord(request, { deps, state, opened })]),
-    answer: (opened) => JSON.stringify(acknowledge(state, opened, deps)),
+    answer: (taken) => JSON.stringify(acknowledge(state, taken, deps)),
   })
 }
 
@@ -57,25 +57,25 @@ export function metaOf({ scope }: DocumentState, { eventId, time }: { eventId: s
   return { eventId, time, organizationId: scope.organizationId, environment: scope.environment }
 }
 
-function acknowledge(state: DocumentState, opened: OpenedBody, deps: CollectDeps): BatchResponse {
-  const nonce = nextNonce(state, opened)
+function acknowledge(state: DocumentState, taken: TakenBody, deps: CollectDeps): BatchResponse {
+  const nonce = nextNonce(state, taken)
   return {
     ack: true,
     nonce,
-    seq: opened.seq,
-    ...(opened.seq === snapshotSeq ? { fingerprint: fingerprintOf(state, { opened, nonce, deps }) } : {}),
+    seq: taken.seq,
+    ...(taken.seq === snapshotSeq ? { fingerprint: fingerprintOf(state, { taken, nonce, deps }) } : {}),
     next: { intervalMs: deps.batchIntervalMs ?? 2000 },
   }
 }
 
 function fingerprintOf(
   state: DocumentState,
-  { opened, nonce, deps }: { opened: OpenedBody; nonce: string; deps: CollectDeps },
+  { taken, nonce, deps }: { taken: TakenBody; nonce: string; deps: CollectDeps },
 ): Fingerprint {
   const { sessionId } = state.scope
-  const timestamp = opened.receivedAt
+  const timestamp = taken.receivedAt
   const stateId = sealContinuity(state.facts.continuityId, state.scope, deps)
-  const text = fingerprintText({ sessionId, stateId, timestamp }, { seq: opened.seq, nonce })
+  const text = fingerprintText({ sessionId, stateId, timestamp }, { seq: taken.seq, nonce })
   return {
     ready: true,
     timestamp,

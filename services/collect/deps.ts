@@ -18,6 +18,8 @@ export interface CollectDeps {
   keyring: Keyring
   clock: Clock
   random: Random
+  /** Rejects with 409 where no secret key could open a token. */
+  checkRecipients: (tenant: Tenant) => Promise<void>
   /** Waits for the decision and seals it; rejects with 503 when it does not come in time. See hand-off.ts. */
   sealResult: (request: HandOffRequest) => Promise<string>
   /** Milliseconds between batches that clients are asked for (default 2000). */

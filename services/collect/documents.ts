@@ -13,16 +13,23 @@ import {
 import { issueNonce, readNonce } from './nonce.ts'
 import { type DocumentFacts, type DocumentScope, openDocumentId, sessionLifetimeMs } from './sealed-ids.ts'
 
-/** A body that was taken, for telling a repeat from a replay. */
-export interface AcceptedBody {
-  kind: BodyKind
+/** What answering a body needs of it. */
+export interface TakenBody {
   seq: number
   /** SHA-256 of the encrypted body, hex. */
   bodyHash: string
+  /** Epoch milliseconds. */
+  receivedAt: number
+}
+
+/**
+ * A body that was taken, for telling a repeat from a replay. It holds neither request nor payload: documents are
+ * remembered long after both.
+ */
+export interface AcceptedBody extends TakenBody {
+  kind: BodyKind
   /** The JSON that a repeat is answered with; undefined when answering failed after the body was stored. */
   answer: Promise<string> | undefined
-  /** Makes the answer again, without storing the body again. */
-  answerAgain: (() => Promise<string>) | undefined
 }
 
 /** What a node knows about a document while it is in use; everything but `last` and `issued` follows from its id. */

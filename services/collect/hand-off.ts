@@ -1,6 +1,7 @@
 import { ApiError, unavailable } from '../../infra/http/errors.ts'
 import type { Position } from '../../infra/log/port.ts'
 import type { HandOffRequest } from './deps.ts'
+import type { Tenant } from './sealed-ids.ts'
 import { type HandOffDecision, tokenPayload } from './token-payload.ts'
 
 export interface HandOffDeps {
@@ -9,7 +10,7 @@ export interface HandOffDeps {
   /** Calls back whenever the sessions read model has moved on; returns how to stop that. */
   onAdvance: (listener: (position: Position) => void) => () => void
   /** SHA-256 (lower-case hex) of every live secret key of the organization and environment. */
-  recipientHashes: (tenant: Pick<HandOffRequest, 'organizationId' | 'environment'>) => Promise<string[]>
+  recipientHashes: (tenant: Tenant) => Promise<string[]>
   seal: (options: { payload: unknown; secretHashes: string[] }) => string
   /** Milliseconds to wait for a decision (default 5000). */
   timeoutMs?: number
@@ -18,6 +19,8 @@ export interface HandOffDeps {
 }
 
 export interface HandOff {
+  /** Rejects with 409 where the organization has no live secret key in the environment. */
+  checkRecipients(tenant: Tenant): Promise<void>
   /** The sealed token of a decision once it is readable; 503 when that takes too long, 409 without a secret key. */
   sealResult(request: HandOffRequest): Promise<string>
   close(): void
@@ -27,14 +30,22 @@ const maxRecipients = 256
 
 export function createHandOff(deps: HandOffDeps): HandOff {
   const decisions = createDecisionWaiter(deps)
+  async function recipientsOf(tenant: Tenant): Promise<string[]> {
+    const secretHashes = await deps.recipientHashes(tenant)
+    if (secretHashes.length === 0) throw noRecipient()
+    return secretHashes
+  }
+
   return {
     close: decisions.close,
+    async checkRecipients(tenant) {
+      await recipientsOf(tenant)
+    },
     async sealResult(request) {
       const [decision, secretHashes] = await Promise.all([
         decisions.waitFor(request.decisionId),
-        deps.recipientHashes(request),
+        recipientsOf(request),
       ])
-      if (secretHashes.length === 0) throw noRecipient()
       return deps.seal({
         payload: tokenPayload(decision),
         secretHashes: secretHashes.slice(0, maxRecipients),

@@ -6,7 +6,7 @@ import { metaOf } from './batch.ts'
 import { type BodyRequest, readBodyRequest } from './body-request.ts'
 import { ipAddressOf, userAgentOf } from './client-facts.ts'
 import type { CollectDeps } from './deps.ts'
-import type { DocumentCache, DocumentState } from './documents.ts'
+import type { DocumentCache, DocumentState, TakenBody } from './documents.ts'
 
 interface ResultOptions {
   deps: CollectDeps
@@ -19,13 +19,17 @@ export function receiveResult(request: BodyRequest, { deps, cache }: ResultOptio
   const { state, incoming } = readBodyRequest(request, { deps, cache, kind: 'results', now })
   return acceptBody(state, incoming, {
     now,
-    store: (opened) => deps.log.append([resultRecord(request, { deps, state, opened })]),
-    answer: async (opened) => JSON.stringify(await handOff(state, opened, deps)),
+    store: async (opened) => {
+      // What could not be handed off is not taken: the client may use its nonce for another body.
+      await deps.checkRecipients(state.scope)
+      await deps.log.append([resultRecord(request, { deps, state, opened })])
+    },
+    answer: async (taken) => JSON.stringify(await handOff(state, taken, deps)),
   })
 }
 
 /** A retry of the same bytes, on any node, asks for the same decision. */
-function idsOf({ documentIdHash }: DocumentState, { seq, bodyHash }: OpenedBody) {
+function idsOf({ documentIdHash }: DocumentState, { seq, bodyHash }: TakenBody) {
   const eventId = derivedId('res', documentIdHash, String(seq), bodyHash)
   return { eventId, decisionId: derivedId('evt', eventId) }
 }
@@ -54,11 +58,11 @@ function resultRecord(
   return deps.codec.toRecord({ type: 'ResultRequested', data }, meta)
 }
 
-async function handOff(state: DocumentState, opened: OpenedBody, deps: CollectDeps): Promise<ResultResponse> {
+async function handOff(state: DocumentState, taken: TakenBody, deps: CollectDeps): Promise<ResultResponse> {
   const { sessionId, organizationId, environment } = state.scope
-  const { decisionId } = idsOf(state, opened)
+  const { decisionId } = idsOf(state, taken)
   const sealedToken = await deps.sealResult({ decisionId, sessionId, organizationId, environment })
-  const nonce = nextNonce(state, opened)
-  const text = resultText({ sessionId, sealedToken }, { seq: opened.seq, nonce })
+  const nonce = nextNonce(state, taken)
+  const text = resultText({ sessionId, sealedToken }, { seq: taken.seq, nonce })
   return { sessionId, sealedToken, nonce, integrity: { responseHmac: responseHmac(state, text) } }
 }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { unavailable } from '../../../infra/http/errors.ts'
+import { ApiError, unavailable } from '../../../infra/http/errors.ts'
 import type { NewRecord } from '../../../infra/log/port.ts'
 import { createMemoryLog } from '../../support/memory-log.ts'
 import {
@@ -131,6 +131,26 @@ test('a result whose decision came too late is answered on the next try without 
   expect((await client.requestResult(quiet)).sealedToken).toMatch(/^sealed:evt_/)
   expect(calls).toBe(2)
   expect(app.events().filter(({ type }) => type === 'ResultRequested')).toHaveLength(1)
+})
+
+test('a result that no secret key could open is refused before it is stored, and its nonce is good for more', async () => {
+  let keys = 0
+  app = await startCollectApp({
+    checkRecipients: async () => {
+      if (keys === 0) throw new ApiError('request.conflict')
+    },
+  })
+  const client = clientOf(app, app.publishable())
+  await client.open()
+  await client.sendBatch(quiet)
+  const refusal = { status: 409, code: 'request.conflict', nextAction: undefined }
+  await expect(client.requestResult(quiet)).rejects.toMatchObject(refusal)
+  expect((await client.sendBatch(quiet)).seq).toBe(2)
+  await expect(client.requestResult(quiet)).rejects.toMatchObject(refusal)
+  expect(app.events().filter(({ type }) => type === 'ResultRequested')).toEqual([])
+  keys = 1
+  expect((await client.requestResult(quiet)).sealedToken).toMatch(/^sealed:/)
+  expect(app.events().at(-1)).toMatchObject({ type: 'ResultRequested', data: { seq: 3 } })
 })
 
 test('a client that is lied to says so', async () => {

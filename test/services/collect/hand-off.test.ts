@@ -74,10 +74,11 @@ function start({ recipients = [secretHash], timeoutMs = 5000, pollMs = 60_000 } 
   })
   handOff = created
   const seal = (decisionId = 'evt_1') => created.sealResult({ ...tenant, decisionId, sessionId: 'sid_1' })
+  const check = () => created.checkRecipients(tenant)
   const advance = () => {
     for (const listener of listeners) listener(position)
   }
-  return { readable, asked, listeners, seal, advance, fail: (value: boolean) => (failing = value) }
+  return { readable, asked, listeners, seal, check, advance, fail: (value: boolean) => (failing = value) }
 }
 
 describe('the token', () => {
@@ -128,9 +129,11 @@ describe('the token', () => {
   })
 
   test('cannot be made without a secret key: 409', async () => {
-    const { readable, seal } = start({ recipients: [] })
+    const { readable, seal, check } = start({ recipients: [] })
     readable.set('evt_1', decision())
     await expect(seal()).rejects.toMatchObject({ code: 'request.conflict' })
+    await expect(check()).rejects.toMatchObject({ code: 'request.conflict' })
+    await expect(start().check()).resolves.toBeUndefined()
   })
 })
 

@@ -61,6 +61,7 @@ export async function createCollectServer(): Promise<CollectServer> {
     clock: Date.now,
     random: randomBytes,
     batchIntervalMs: 300,
+    checkRecipients: async () => {},
     async sealResult({ sessionId, decisionId }) {
       handOffs++
       const payload = { session_id: sessionId, decision: { event_id: decisionId } }
