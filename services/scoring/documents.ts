@@ -1,5 +1,4 @@
 import type { BatchReceived, DocumentOpened, ResultRequested } from '../../schemas/events.ts'
-import { plainAddress } from './address.ts'
 
 /** A page's life within a session, and which of its bodies were counted. */
 export interface DocumentState {
@@ -35,7 +34,7 @@ export function openedDocument(event: DocumentOpened): DocumentState {
     url: withoutNul(event.url),
     referrer: event.referrer === null ? null : withoutNul(event.referrer),
     user_agent: event.user_agent,
-    ip_address: plainAddress(event.ip_address),
+    ip_address: event.ip_address,
     accept_language: event.accept_language,
     client_hints: event.client_hints,
     header_order: event.header_order,
@@ -55,7 +54,7 @@ export function unknownDocument(event: BatchReceived | ResultRequested): Documen
     url: '',
     referrer: null,
     user_agent: event.user_agent,
-    ip_address: plainAddress(event.ip_address),
+    ip_address: event.ip_address,
     accept_language: null,
     client_hints: {},
     header_order: [],

@@ -11,7 +11,6 @@ import type {
   VisitorLink,
 } from '../../schemas/events.ts'
 import type { Behavior, Observations, Snapshot } from '../../schemas/observations.ts'
-import { plainAddress } from './address.ts'
 import { addBehavior } from './behavior-totals.ts'
 import { acceptBody, type DocumentState, openedDocument, unknownDocument, withDocument } from './documents.ts'
 import { readObservations } from './observations.ts'
@@ -142,7 +141,7 @@ function received(state: SessionState, event: BatchReceived | ResultRequested): 
     documents: withDocument(state.documents, accepted),
     batches: state.batches + 1,
     last_activity_at: Math.max(state.last_activity_at, event.received_at),
-    ip_address: plainAddress(event.ip_address),
+    ip_address: event.ip_address,
     user_agent: event.user_agent,
   }
   const observations = readObservations(event.payload)

@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import { networkPrefix, plainAddress } from '../../../services/scoring/address.ts'
-import { batch, opened, testSession } from './support/events.ts'
-import { stateAfter } from './support/sessions.ts'
 
 describe('addresses', () => {
   it.each([
@@ -25,13 +23,5 @@ describe('addresses', () => {
     ['', null],
   ])('%j is in the network %j', (ip, prefix) => {
     expect(networkPrefix(ip)).toBe(prefix)
-  })
-
-  it('are plain in all that is kept of a session', () => {
-    const session = testSession('mapped', { ip: '::ffff:203.0.113.9' })
-    const opening = stateAfter(opened(session))
-    const state = stateAfter([...opened(session), batch(session)])
-    expect([opening.ip_address, state.ip_address]).toEqual(['203.0.113.9', '203.0.113.9'])
-    expect(state.documents[0]?.ip_address).toBe('203.0.113.9')
   })
 })
