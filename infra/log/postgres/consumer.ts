@@ -57,12 +57,12 @@ export async function startConsumer(deps: ConsumerDeps, options: ConsumeOptions)
         await bell.sleep(Math.min(pollMs, round.msToNextDeadline()))
       }
       await round.leave()
+      await session.close()
     } catch (error) {
       options.onError?.(error)
       // Another member may own the partitions now; it must not be joined by us while a handler still runs.
       await round.handlersDone()
-    } finally {
-      await session.close().catch(() => {})
+      await session.abandon().catch(() => {})
     }
     if (control.stopping) await deps.announce().catch(() => {})
   }

@@ -100,9 +100,16 @@ export async function openGroupSession(options: GroupSessionOptions) {
       ).rows.map(toRecord)
     },
 
+    /** Frees the locks before it resolves. */
     async close(): Promise<void> {
       client.off('end', options.onLost)
       await client.query('select pg_advisory_unlock_all()').catch(() => {})
+      await client.end()
+    },
+
+    /** Ends the connection without a word to the server, which may not answer any more. */
+    async abandon(): Promise<void> {
+      client.off('end', options.onLost)
       await client.end()
     },
   }

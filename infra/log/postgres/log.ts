@@ -11,7 +11,7 @@ import { deleteExpired } from './retention.ts'
 import { createLogSchema } from './schema.ts'
 import { createTopics } from './topics.ts'
 import { createWakeUps } from './wake-ups.ts'
-import { writeBatch } from './write.ts'
+import { writeBatch, writeTimeoutMs } from './write.ts'
 
 export interface PostgresLogOptions {
   /** For everything but appending and consuming, which have connections of their own. */
@@ -121,11 +121,17 @@ function openWriter({ url, schema, onWritten }: WriterOptions) {
     url,
     max: lanes,
     applicationName: 'tidegate log',
-    queryTimeoutMs: timeoutMs,
+    statementTimeoutMs: writeTimeoutMs,
+    // Longer than a caller waits: the server's answer tells what became of the write.
+    queryTimeoutMs: 2 * timeoutMs,
   })
 
   async function write(records: PlacedRecord[]): Promise<Position[]> {
-    const positions = await within(writeBatch(pool, schema, records), timeoutMs).catch(unavailable)
+    const writing = writeBatch(pool, schema, records)
+    const positions = await within(writing, timeoutMs).catch((cause) => {
+      if (cause instanceof LogUnavailable) throw cause
+      throw new LogUnavailable('the log did not confirm in time', { cause, settled: fateOf(writing) })
+    })
     for (const topic of new Set(positions.map((position) => position.topic))) onWritten(topic)
     return positions
   }
@@ -140,7 +146,8 @@ function openWriter({ url, schema, onWritten }: WriterOptions) {
         const mine = records.filter((record) => record.partition % lanes === lane)
         return mine.length > 0 ? commit.append(mine) : []
       })
-      const positions = (await Promise.all(parts)).map((some) => some.values())
+      // Also when one fails the others are waited for: what is under way has no end of its own then.
+      const positions = allOrFailure(await Promise.allSettled(parts)).map((some) => some.values())
       return records.map((record) => positions[record.partition % lanes]?.next().value ?? missing())
     },
     async close(): Promise<void> {
@@ -148,6 +155,17 @@ function openWriter({ url, schema, onWritten }: WriterOptions) {
       await pool.end()
     },
   }
+}
+
+async function fateOf(writing: Promise<unknown>): Promise<void> {
+  await writing.catch((error) => (error instanceof LogUnavailable ? error.settled : undefined))
+}
+
+function allOrFailure<T>(results: PromiseSettledResult<T>[]): T[] {
+  const reasons = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
+  if (reasons.length === 0)
+    return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+  throw reasons.find((reason) => reason instanceof LogUnavailable && reason.settled) ?? reasons[0]
 }
 
 function missing(): never {

@@ -33,11 +33,16 @@ export function createTopics(pool: pg.Pool, schema: string) {
 
   /** A topic that exists keeps its number of partitions; its retention is set anew. */
   async function ensure({ topic, partitions, retentionMs }: TopicSpec): Promise<void> {
+    // Not left to `on conflict` alone: that takes a number for the id each time, and there are 32,767.
     await pool.query(
-      `insert into ${schema}.topics (topic, partitions, retention_ms) values ($1, $2, $3)
-       on conflict (topic) do update set retention_ms = excluded.retention_ms`,
-      [topic, partitions, retentionMs ?? null],
+      `insert into ${schema}.topics (topic, partitions)
+       select $1, $2 where not exists (select from ${schema}.topics where topic = $1) on conflict do nothing`,
+      [topic, partitions],
     )
+    await pool.query(`update ${schema}.topics set retention_ms = $2 where topic = $1`, [
+      topic,
+      retentionMs ?? null,
+    ])
     await pool.query(
       `insert into ${schema}.partitions (topic, partition)
        select topic, generate_series(0, partitions - 1) from ${schema}.topics where topic = $1

@@ -1,4 +1,5 @@
-import type pg from 'pg'
+import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
 import { z } from 'zod'
 import { arrayParameter } from '../../postgres/array-parameter.ts'
 import type { PlacedRecord } from '../group-commit.ts'
@@ -18,6 +19,9 @@ interface Layout {
 
 const answer = z.tuple([z.object({ bases: z.array(z.number()) })])
 
+/** The server ends a write that takes longer; a client that gives up later can be sure that none is under way. */
+export const writeTimeoutMs = 4000
+
 /** Writes one batch durably, in one transaction and one round trip; rejects with LogUnavailable. */
 export async function writeBatch(
   pool: pg.Pool,
@@ -26,13 +30,28 @@ export async function writeBatch(
 ): Promise<Position[]> {
   const layout = layOut(records)
   const text = `select array_to_json(${schema}.append($1, $2, $3, $4, $5, $6, $7, $8)) as bases`
+  const client = await pool.connect().catch((cause) => {
+    throw new LogUnavailable('the log could not be reached', { cause })
+  })
+  let failure: unknown
   try {
-    const { rows } = await pool.query({ name: `${schema}.append`, text, values: parameters(records, layout) })
+    const { rows } = await client.query({
+      name: `${schema}.append`,
+      text,
+      values: parameters(records, layout),
+    })
     return positionsOf(records, layout, answer.parse(rows)[0].bases)
   } catch (cause) {
-    throw new LogUnavailable('the log did not confirm the write', { cause })
+    failure = cause
+    const settled = isRefusal(cause) ? undefined : delay(writeTimeoutMs, undefined, { ref: false })
+    throw new LogUnavailable('the log did not confirm the write', { cause, settled })
+  } finally {
+    client.release(failure !== undefined)
   }
 }
+
+/** The server answered and the connection goes on: nothing was written. Without an answer the write may go on there. */
+const isRefusal = (error: unknown): boolean => error instanceof pg.DatabaseError && error.severity === 'ERROR'
 
 function layOut(records: PlacedRecord[]): Layout {
   const parts: Part[] = []
