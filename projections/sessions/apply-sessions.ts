@@ -3,6 +3,7 @@ import { type Column, unnest } from '../../infra/postgres/unnest.ts'
 import { searchable } from '../text.ts'
 import { decisionColumns, linkedVisitor, type ScoredEvent } from './apply-decisions.ts'
 import { shownDetail } from './shown.ts'
+import { searchEventsLength } from './tables.ts'
 
 /** A session's latest decision of a batch, with the ids of all its new ones. */
 interface Latest {
@@ -35,7 +36,11 @@ const latestColumns: Column<Latest>[] = [
 const columns: Column<Latest>[] = [
   ...latestColumns,
   { name: 'created_at', type: 'bigint', of: ({ first }) => first.data.created_at },
-  { name: 'search_events', type: 'text', of: ({ eventIds }) => searchable(...eventIds) },
+  {
+    name: 'search_events',
+    type: 'text',
+    of: ({ eventIds }) => searchable(...eventIds).slice(-searchEventsLength),
+  },
 ]
 const kept = new Set(['session_id', 'organization_id', 'environment'])
 const replaced = latestColumns
@@ -47,7 +52,8 @@ export async function upsertSessions(tx: Tx, fresh: ScoredEvent[]): Promise<void
   const { names, source, values } = unnest(columns, latestBySession(fresh))
   await tx.query({
     name: 'upsert-sessions',
-    // A session that is new here may have been given its client user id already.
+    // A session that is new here may have been given its client user id already. The end of all event ids is the same
+    // however they were divided into batches, so a rebuild finds the same.
     text: `insert into sessions as s (${names}, client_user_id, search_user)
       select i.*, u.client_user_id, coalesce(u.search_user, '') from ${source} as i (${names})
       left join lateral (
@@ -55,7 +61,7 @@ export async function upsertSessions(tx: Tx, fresh: ScoredEvent[]): Promise<void
         where c.session_id = i.session_id order by log_offset desc limit 1
       ) u on true
       on conflict (session_id) do update set ${replaced.join(', ')},
-        search_events = s.search_events || E'\\n' || excluded.search_events`,
+        search_events = right(s.search_events || E'\\n' || excluded.search_events, ${searchEventsLength})`,
     values,
   })
 }

@@ -11,7 +11,7 @@ import type {
   SessionRow,
   VisitorLifecycle,
 } from './rows.ts'
-import { sessionSearch } from './tables.ts'
+import { maxShownDecisions, sessionSearch } from './tables.ts'
 
 interface SessionRecord extends DecisionRecord {
   session_id: string
@@ -49,9 +49,11 @@ export async function findSession(
     text: `select s.client_user_id, s.shown,
         case when v.visitor_id is not null then json_build_object('first_seen_at', v.first_seen_at,
           'last_seen_at', v.last_seen_at, 'seen_count', v.seen_count)::text end as lifecycle,
-        (select coalesce(string_agg(d.shown, ',' order by d.log_offset desc), '')
-          from read.decisions d where d.session_id = s.session_id and d.event_id <> s.event_id
-        ) as previous_decisions
+        (select coalesce(string_agg(d.shown, ',' order by d.log_offset desc), '') from (
+          select shown, log_offset from read.decisions
+          where session_id = s.session_id and event_id <> s.event_id
+          order by log_offset desc limit ${maxShownDecisions}
+        ) d) as previous_decisions
       from read.sessions s
       left join read.visitors v on v.organization_id = s.organization_id and v.environment = s.environment
         and v.visitor_id = s.visitor_id

@@ -51,7 +51,7 @@ export interface SessionDetailRow {
   shown: string
   /** As of now, not as of the decision; null without a visitor. */
   lifecycle: VisitorLifecycle | null
-  /** JSON of each earlier decision's `shownDecision`, newest first, comma-separated. */
+  /** JSON of the `shownDecision` of earlier decisions, newest first, comma-separated; at most `maxShownDecisions`. */
   previous_decisions: string
 }
 

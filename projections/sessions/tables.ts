@@ -2,6 +2,15 @@
 export const sessionSearch = `(search_request || E'\\n' || search_user || E'\\n' || search_events)`
 
 /**
+ * A client may ask for results without end, each time with a decision: a session shows this many earlier ones, and as
+ * many are found by a part of their id. Each is found by its whole id.
+ */
+export const maxShownDecisions = 100
+
+/** The length of that many decision ids, a line each. */
+export const searchEventsLength = maxShownDecisions * 31 - 1
+
+/**
  * Ids compare byte by byte (collation C), so that paging and "latest" mean the same on every server. Times are epoch
  * milliseconds. JSON that is only handed on is text: a jsonb column refuses \\u0000, which a page can send.
  */

@@ -113,6 +113,29 @@ test('a repeated decision changes nothing, even after a newer one', async () => 
   expect(JSON.parse(`[${session?.previous_decisions}]`)).toHaveLength(1)
 })
 
+test('of very many decisions a session shows the newest 100, however they came, and each is found by its id', async () => {
+  const made = (session: number) =>
+    Array.from({ length: 230 }, (_, i) =>
+      scored({ event_id: id('evt', 1000 * session + i), session_id: id('sid', session) }),
+    )
+  await apply(...made(1))
+  const [second, third] = [made(2), made(3)]
+  for (const event of second) await apply(event)
+  await apply(...third.slice(0, 120))
+  await apply(...third.slice(120))
+  const { rows } = await database.pool.query('select search_events from read.sessions order by session_id')
+  const kept = rows.map(({ search_events }) => search_events.split('\n'))
+  const newest = (session: number) =>
+    Array.from({ length: 100 }, (_, i) => id('evt', 1000 * session + 130 + i))
+  expect(kept).toEqual([newest(1), newest(2), newest(3)])
+  const shown = JSON.parse(`[${(await findSession(database.pool, scope, id('sid', 2)))?.previous_decisions}]`)
+  expect(shown.map(({ event_id }: { event_id: string }) => event_id)).toEqual(
+    Array.from({ length: 100 }, (_, i) => id('evt', 2000 + 228 - i)),
+  )
+  const { rows: found } = await listSessions(database.pool, scope, { limit: 5, search: id('evt', 3001) })
+  expect(found.map((session) => session.id)).toEqual([id('sid', 3)])
+})
+
 test('client user ids are attached, replaced and cleared in the order of the log; a repeat does nothing', async () => {
   const sid = id('sid', 1)
   const current = async () => (await findSession(database.pool, scope, sid))?.client_user_id
