@@ -3,10 +3,11 @@ import type { Applied } from '../projections/applied.ts'
 import { buildOffsets, liveBuild } from '../projections/builds.ts'
 import type { DomainEvent, EventCodec, EventMeta } from '../schemas/codec.ts'
 import { unavailable } from './http/errors.ts'
-import type { EventLog, Position, Topic } from './log/port.ts'
+import { type EventLog, LogUnavailable, type Position, type Topic } from './log/port.ts'
 import { lockKey } from './postgres/advisory-lock.ts'
 import { type Tx, transaction } from './postgres/pool.ts'
 import { createSlots } from './slots.ts'
+import { within } from './within.ts'
 
 export interface Decision {
   event: DomainEvent
@@ -41,12 +42,18 @@ export interface DecideOptions {
   timeoutMs?: number
 }
 
-/** Decides, and returns the events once every reader can see them. Nothing was written when it throws an ApiError. */
+/**
+ * Decides, and returns the events once every reader can see them. When `decide` refuses, nothing was written. With
+ * service.unavailable the events may have been written, or may still be: the caller asks again, and that decision
+ * sees what became of the first.
+ */
 export type Decide = <S>(request: DecideRequest<S>) => Promise<DomainEvent[]>
 
 /**
  * The write path of everything that needs a decision. The locks are held across processes from before the state is
- * read until it shows the new events, so no two deciders see the same state.
+ * read until it shows the new events, so no two deciders see the same state. When the log does not say whether it
+ * wrote, they are held until that is known, at most `maxDoubtMs`; a broker that stands still for longer than that
+ * with the request already received is the one case left in which a later decision may not see an earlier one.
  */
 export function createDecide({ pool, log, codec, applied, timeoutMs = 5000 }: DecideOptions): Decide {
   // Each decision holds a connection while the log, the projection and `load` may need others of the same pool.
@@ -66,17 +73,42 @@ export function createDecide({ pool, log, codec, applied, timeoutMs = 5000 }: De
     if (still.length > 0) throw unavailable(new Error(`projection ${projection} fell behind`))
   }
 
-  async function decideLocked<S>(tx: Tx, request: DecideRequest<S>): Promise<DomainEvent[]> {
+  async function decideLocked<S>(tx: Tx, { request, giveUp }: Attempt<S>): Promise<DomainEvent[]> {
     await lock(tx, request.locks, timeoutMs)
     await catchUp(tx, request)
     const decisions = request.decide(await request.load(tx))
     if (decisions.length === 0) return []
-    const positions = await log.append(decisions.map(({ event, meta }) => codec.toRecord(event, meta)))
+    const records = decisions.map(({ event, meta }) => codec.toRecord(event, meta))
+    const positions = await log.append(records).catch(async (error) => {
+      giveUp(error)
+      await fateOf(error)
+      throw error
+    })
     await applied.waitFor(request.projection, positions, { timeoutMs })
     return decisions.map(({ event }) => event)
   }
 
-  return (request) => slots.run(request.locks, () => transaction(pool, (tx) => decideLocked(tx, request)))
+  return async (request) => {
+    const { promise: answer, resolve, reject: giveUp } = Promise.withResolvers<DomainEvent[]>()
+    slots
+      .run(request.locks, () => transaction(pool, (tx) => decideLocked(tx, { request, giveUp })))
+      .then(resolve, giveUp)
+    return answer
+  }
+}
+
+interface Attempt<S> {
+  request: DecideRequest<S>
+  /** Answers the caller, who does not wait as long as the locks are held. */
+  giveUp: (error: unknown) => void
+}
+
+/** Longer than either log's write can live after it was given up, shorter than an idle transaction may last. */
+const maxDoubtMs = 10_000
+
+async function fateOf(error: unknown): Promise<void> {
+  const settled = error instanceof LogUnavailable ? error.settled : undefined
+  if (settled) await within(settled, maxDoubtMs).catch(() => {})
 }
 
 async function lock(tx: Tx, names: string[], timeoutMs: number): Promise<void> {

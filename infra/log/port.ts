@@ -80,10 +80,18 @@ export interface EventLog {
   close(): Promise<void>
 }
 
+export interface LogUnavailableOptions extends ErrorOptions {
+  settled?: Promise<void> | undefined
+}
+
 /** The log could not be reached or did not confirm in time; the write may or may not have happened. */
 export class LogUnavailable extends Error {
-  constructor(message: string, options?: ErrorOptions) {
+  /** Resolves when the write has happened or never will. Absent where that is so already. */
+  readonly settled: Promise<void> | undefined
+
+  constructor(message: string, options: LogUnavailableOptions = {}) {
     super(message, options)
     this.name = 'LogUnavailable'
+    this.settled = options.settled
   }
 }

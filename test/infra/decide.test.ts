@@ -5,7 +5,7 @@ import { createKeyring } from '../../infra/crypto/keyring.ts'
 import { createDecide } from '../../infra/decide.ts'
 import { ApiError } from '../../infra/http/errors.ts'
 import { asId } from '../../infra/ids.ts'
-import type { EventLog } from '../../infra/log/port.ts'
+import { type EventLog, LogUnavailable } from '../../infra/log/port.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
 import { createApplied } from '../../projections/applied.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
@@ -98,6 +98,27 @@ for (const testLog of openTestLogs()) {
       const second = createOrganization(deps, { name: 'Second', slug: `ghost-${i}` })
       expect(codeOf(await second.catch((error) => error))).toBe('request.conflict')
     }
+  })
+
+  test(`${testLog.name}: a write that lands after the caller was told 503 is seen by the next decision`, async () => {
+    const [deps, other] = processes
+    if (!deps || !other) throw new Error('no process')
+    const gate = Promise.withResolvers<void>()
+    const doubtful: EventLog = {
+      ...log,
+      append: async (records) => {
+        const settled = gate.promise.then(async () => void (await log.append(records)))
+        throw new LogUnavailable('no answer', { settled })
+      },
+    }
+    const applied = await world.openApplied()
+    const decide = createDecide({ pool: world.database.pool, log: doubtful, codec: world.codec, applied })
+    const first = createOrganization({ ...deps, decide }, { name: 'First', slug: 'doubtful' })
+    await expect(first).rejects.toThrow(LogUnavailable)
+    const second = createOrganization(other, { name: 'Second', slug: 'doubtful' })
+    const refused = second.then(String, codeOf)
+    gate.resolve()
+    expect(await refused).toBe('request.conflict')
   })
 
   test(`${testLog.name}: a projection that stands still gives 503, and the command is not lost`, async () => {

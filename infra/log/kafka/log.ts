@@ -1,10 +1,13 @@
-import { type Admin, Partitioners, type Producer } from 'kafkajs'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Admin } from 'kafkajs'
 import type { Logger } from 'pino'
+import { backoffMs } from '../backoff.ts'
 import { createGroupCommit, type PlacedRecord } from '../group-commit.ts'
 import { partitionOfKey } from '../partition.ts'
 import type { EventLog, LogConsumer, NewRecord, Topic, TopicSpec } from '../port.ts'
 import { createKafkaClient } from './client.ts'
 import { startConsumer } from './consumer.ts'
+import { openProducer } from './producer.ts'
 import { createRenewable, type Renewable } from './renewable.ts'
 import { writeBatch } from './write.ts'
 
@@ -18,6 +21,7 @@ export interface KafkaLogOptions {
 }
 
 const timeoutMs = 5000
+const requestTimeout = 4500
 /** Of one request for all its partitions; topics are created to take a batch of this size. */
 const maxBatchBytes = 2 * 1024 * 1024
 const maxMessageBytes = 2 * maxBatchBytes
@@ -25,12 +29,16 @@ const maxMessageBytes = 2 * maxBatchBytes
 /** The event log on Apache Kafka: acks from all in-sync replicas, an idempotent producer, one batch at a time. */
 export async function openKafkaLog(options: KafkaLogOptions): Promise<EventLog> {
   const prefix = options.topicPrefix ?? ''
-  const producer = openProducer(options)
+  const producer = createRenewable({
+    timeoutMs,
+    open: () => openProducer(createKafkaClient({ ...options, requestTimeout, retries: 5 })),
+    close: (opened) => opened.end(),
+  })
   const admin = openAdmin(options)
   const topics = createTopics(admin, prefix)
   const consumers = new Set<LogConsumer>()
   const commit = createGroupCommit({
-    write: (records) => producer.use((connected) => writeBatch(connected, prefix, records)),
+    write: (records) => producer.use(({ producer }) => writeBatch(producer, prefix, records)),
     maxRecords: 5000,
     maxBytes: maxBatchBytes,
   })
@@ -82,25 +90,8 @@ const place = (record: NewRecord, partitions = 1): PlacedRecord => ({
   partition: partitionOfKey(record.key, partitions),
 })
 
-function openProducer(options: KafkaLogOptions): Renewable<Producer> {
-  const kafka = createKafkaClient({ ...options, requestTimeout: 4500, retries: 3 })
-  return createRenewable({
-    timeoutMs,
-    async open() {
-      const producer = kafka.producer({
-        idempotent: true,
-        allowAutoTopicCreation: false,
-        createPartitioner: Partitioners.DefaultPartitioner,
-      })
-      await producer.connect()
-      return producer
-    },
-    close: (producer) => producer.disconnect(),
-  })
-}
-
 function openAdmin(options: KafkaLogOptions): Renewable<Admin> {
-  const kafka = createKafkaClient({ ...options, requestTimeout: 4500, retries: 3 })
+  const kafka = createKafkaClient({ ...options, requestTimeout, retries: 3 })
   return createRenewable({
     timeoutMs,
     async open() {
@@ -138,8 +129,21 @@ function createTopics(admin: Renewable<Admin>, prefix: string) {
         { name: 'max.message.bytes', value: String(maxMessageBytes) },
       ],
     }))
-    await admin.use((connected) => connected.createTopics({ topics, waitForLeaders: true }))
-    await Promise.all(specs.map(({ topic }) => find(topic)))
+    // kafkajs's own wait ends with an error at a broker that does not show the topic yet, and too early at one that
+    // is not its leader yet.
+    await admin.use((connected) => connected.createTopics({ topics, waitForLeaders: false }))
+    await Promise.all(specs.map(({ topic }) => findNew(topic)))
+  }
+
+  async function findNew(topic: Topic, failures = 0): Promise<void> {
+    try {
+      await find(topic)
+      await admin.use((connected) => connected.fetchTopicOffsets(prefix + topic))
+    } catch (error) {
+      if (failures >= 6) throw error
+      await delay(backoffMs(failures + 1))
+      await findNew(topic, failures + 1)
+    }
   }
 
   return { find, ensure, known: (topic: Topic) => partitions.get(topic) }

@@ -19,12 +19,16 @@ export function createRenewable<T>({ open, close, timeoutMs }: RenewableOptions<
   async function use<R>(work: (client: T) => Promise<R>): Promise<R> {
     current ??= open()
     const client = current
+    const working = client.then(work)
     try {
-      return await within(client.then(work), timeoutMs)
+      return await within(working, timeoutMs)
     } catch (cause) {
       if (current === client) current = undefined
-      client.then(close).catch(() => {})
-      throw new LogUnavailable('Kafka did not confirm in time', { cause })
+      const closeAgain = () => client.then(close).catch(() => {})
+      void closeAgain()
+      // A retry of kafkajs that is under way connects again.
+      const settled = working.then(closeAgain, closeAgain)
+      throw new LogUnavailable('Kafka did not confirm in time', { cause, settled })
     }
   }
 

@@ -2,6 +2,9 @@ import type { Message, Producer, RecordMetadata } from 'kafkajs'
 import type { PlacedRecord } from '../group-commit.ts'
 import type { Position } from '../port.ts'
 
+/** How long a broker waits for the other in-sync replicas. */
+const replicasTimeoutMs = 4000
+
 /** Sends one batch with one request to each leader and waits until all in-sync replicas have it. */
 export async function writeBatch(
   producer: Producer,
@@ -13,7 +16,7 @@ export async function writeBatch(
     topic: prefix + topic,
     messages: some.map(toMessage),
   }))
-  const answers = await producer.sendBatch({ topicMessages, acks: -1 })
+  const answers = await producer.sendBatch({ topicMessages, acks: -1, timeout: replicasTimeoutMs })
   return positionsOf(records, prefix, answers)
 }
 
