@@ -38,7 +38,9 @@ export function timeOrderedId<P extends string>(prefix: P, now: number, random: 
 
 /** The id that follows from `parts`: a retry of the same step makes the same id. */
 export function derivedId<P extends string>(prefix: P, ...parts: string[]): Id<P> {
-  return `${prefix}_${base32(hash('sha256', parts.join('\0'), 'buffer'))}`
+  // By way of text: Node takes three times as long to hand the digest out as a buffer.
+  const digest = hash('sha256', parts.join('\0'), 'binary')
+  return `${prefix}_${base32(Buffer.from(digest, 'latin1'))}`
 }
 
 /** `req_` and 32 hex digits. */

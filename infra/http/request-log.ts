@@ -3,7 +3,10 @@ import type { ApiError } from './errors.ts'
 
 /** One line for each answered request, at the level its route asks for. Neither the URL nor an address: both may name a person. */
 export function logRequests(app: FastifyInstance, logger: FastifyBaseLogger): void {
+  const quietToo = logger.level === 'debug' || logger.level === 'trace'
   app.addHook('onResponse', (request, reply, done) => {
+    const quiet = isQuiet(request, reply)
+    if (quiet && !quietToo) return done()
     const fields = {
       request_id: request.id,
       method: request.method,
@@ -12,7 +15,7 @@ export function logRequests(app: FastifyInstance, logger: FastifyBaseLogger): vo
       duration_ms: Math.round(reply.elapsedTime * 100) / 100,
       organization_id: request.principal?.organizationId ?? null,
     }
-    if (isQuiet(request, reply)) logger.debug(fields, 'request')
+    if (quiet) logger.debug(fields, 'request')
     else logger.info(fields, 'request')
     done()
   })

@@ -64,6 +64,8 @@ export function createGroupCommit({ write, maxRecords, maxBytes }: GroupCommitOp
 
   return {
     async append(records: PlacedRecord[]): Promise<Position[]> {
+      // Nearly every append: nothing to split and nothing to put together again.
+      if (records.length === 1) return enqueue(records)
       const pieces = split(records, { maxRecords, maxBytes })
       return (await Promise.all(pieces.map(enqueue))).flat()
     },
