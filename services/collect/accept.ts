@@ -4,13 +4,13 @@ import { decodeFrame, type Frame } from '../../infra/collect-protocol/frame.ts'
 import { ApiError, invalidField } from '../../infra/http/errors.ts'
 import {
   type AcceptedBody,
+  claimOf,
   type DocumentState,
   handOutNonce,
   keysOf,
-  sequenceOf,
   type TakenBody,
 } from './documents.ts'
-import { maxSeq } from './nonce.ts'
+import { maxSeq, type NonceClaim } from './nonce.ts'
 
 export interface IncomingBody {
   kind: BodyKind
@@ -43,22 +43,19 @@ export function acceptBody(
   options: AcceptOptions,
 ): Promise<string> {
   const frame = readFrame(incoming.body)
-  const seq = checkSequence(state, frame, incoming)
+  const { seq, noBatchYet } = checkSequence(state, frame, incoming)
+  const { kind } = incoming
   const bodyHash = hash('sha256', incoming.body, 'hex')
   const { last } = state
-  if (last && seq <= last.seq) return repeated(last, { kind: incoming.kind, seq, bodyHash }, options)
-  const payload = decrypt(state, frame, { kind: incoming.kind, seq })
-  return take(state, { kind: incoming.kind, seq, bodyHash, payload, receivedAt: options.now }, options)
+  if (last && seq <= last.seq) return repeated(last, { kind, seq, bodyHash }, options)
+  const payload = decrypt(state, frame, { kind, seq })
+  return take(state, { kind, seq, noBatchYet, bodyHash, payload, receivedAt: options.now }, options)
 }
 
-function take(
-  state: DocumentState,
-  { kind, ...opened }: OpenedBody & { kind: BodyKind },
-  { store, answer }: AcceptOptions,
-): Promise<string> {
+function take(state: DocumentState, opened: OpenedBody, { store, answer }: AcceptOptions): Promise<string> {
   const previous = state.last
-  const { seq, bodyHash, receivedAt } = opened
-  const accepted: AcceptedBody = { kind, seq, bodyHash, receivedAt, answer: undefined }
+  const { kind, seq, noBatchYet, bodyHash, receivedAt } = opened
+  const accepted: AcceptedBody = { kind, seq, noBatchYet, bodyHash, receivedAt, answer: undefined }
   accepted.answer = store(opened).then(
     () => answer(accepted),
     (error) => {
@@ -98,12 +95,12 @@ function readFrame(body: Buffer): Frame {
   return frame
 }
 
-function checkSequence(state: DocumentState, { nonce }: Frame, { claimedSeq }: IncomingBody): number {
+function checkSequence(state: DocumentState, { nonce }: Frame, { claimedSeq }: IncomingBody): NonceClaim {
   const bytes = Buffer.from(nonce.buffer, nonce.byteOffset, nonce.byteLength)
-  const seq = sequenceOf(state, bytes)
-  if (seq === undefined) throw sessionReset()
-  if (claimedSeq !== undefined && claimedSeq !== seq) throw sequenceMismatch(seq, claimedSeq)
-  return seq
+  const claim = claimOf(state, bytes)
+  if (!claim) throw sessionReset()
+  if (claimedSeq !== undefined && claimedSeq !== claim.seq) throw sequenceMismatch(claim.seq, claimedSeq)
+  return claim
 }
 
 function sequenceMismatch(expected: number, received: number): ApiError {
@@ -137,8 +134,9 @@ function decrypt(state: DocumentState, frame: Frame, { kind, seq }: { kind: Body
 }
 
 /** The nonce for the body after this one. */
-export function nextNonce(state: DocumentState, { seq, receivedAt }: TakenBody): string {
-  return handOutNonce(state, { seq: Math.min(seq + 1, maxSeq), now: receivedAt })
+export function nextNonce(state: DocumentState, { kind, seq, noBatchYet, receivedAt }: TakenBody): string {
+  const claim = { seq: Math.min(seq + 1, maxSeq), noBatchYet: noBatchYet && kind !== 'batches' }
+  return handOutNonce(state, { claim, now: receivedAt })
 }
 
 /** HMAC over a response text, by the document's server-to-client key, base64url. */

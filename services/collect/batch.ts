@@ -13,9 +13,6 @@ interface BatchOptions {
   cache: DocumentCache
 }
 
-/** The first body of a document carries its snapshot; its acknowledgement carries the fingerprint. */
-const snapshotSeq = 1
-
 /** Takes an observation batch; resolves with the acknowledgement as JSON once the batch is durable. */
 export function receiveBatch(request: BodyRequest, { deps, cache }: BatchOptions): Promise<string> {
   const now = deps.clock()
@@ -63,7 +60,7 @@ function acknowledge(state: DocumentState, taken: TakenBody, deps: CollectDeps):
     ack: true,
     nonce,
     seq: taken.seq,
-    ...(taken.seq === snapshotSeq ? { fingerprint: fingerprintOf(state, { taken, nonce, deps }) } : {}),
+    ...(taken.noBatchYet ? { fingerprint: fingerprintOf(state, { taken, nonce, deps }) } : {}),
     next: { intervalMs: deps.batchIntervalMs ?? 2000 },
   }
 }

@@ -10,12 +10,12 @@ import {
   type ServerKeyPair,
   type ServerKeys,
 } from './keys.ts'
-import { issueNonce, readNonce } from './nonce.ts'
+import { issueNonce, type NonceClaim, readNonce } from './nonce.ts'
 import { type DocumentFacts, type DocumentScope, openDocumentId, sessionLifetimeMs } from './sealed-ids.ts'
 
 /** What answering a body needs of it. */
-export interface TakenBody {
-  seq: number
+export interface TakenBody extends NonceClaim {
+  kind: BodyKind
   /** SHA-256 of the encrypted body, hex. */
   bodyHash: string
   /** Epoch milliseconds. */
@@ -27,7 +27,6 @@ export interface TakenBody {
  * remembered long after both.
  */
 export interface AcceptedBody extends TakenBody {
-  kind: BodyKind
   /** The JSON that a repeat is answered with; undefined when answering failed after the body was stored. */
   answer: Promise<string> | undefined
 }
@@ -45,7 +44,7 @@ export interface DocumentState {
   keys: DocumentKeys | undefined
   last: AcceptedBody | undefined
   /** The nonce handed out last: when it comes back, its MAC need not be made once more. */
-  issued: { nonce: Buffer; seq: number } | undefined
+  issued: { nonce: Buffer; claim: NonceClaim } | undefined
 }
 
 /** What a node remembers. */
@@ -138,15 +137,18 @@ function sameScope(one: DocumentScope, other: DocumentScope): boolean {
   )
 }
 
-/** A new nonce for the body with this sequence number, base64url. */
-export function handOutNonce(state: DocumentState, { seq, now }: { seq: number; now: number }): string {
-  const nonce = issueNonce({ key: state.nonceKey, documentId: state.documentId }, { seq, now })
-  state.issued = { nonce, seq }
+/** A new nonce for the body that the claim describes, base64url. */
+export function handOutNonce(
+  state: DocumentState,
+  { claim, now }: { claim: NonceClaim; now: number },
+): string {
+  const nonce = issueNonce({ key: state.nonceKey, documentId: state.documentId }, { ...claim, now })
+  state.issued = { nonce, claim }
   return nonce.toString('base64url')
 }
 
-/** The sequence number that a nonce of the document is for; undefined for a nonce that we did not issue. */
-export function sequenceOf(state: DocumentState, nonce: Buffer): number | undefined {
-  if (state.issued?.nonce.equals(nonce)) return state.issued.seq
+/** What a nonce of the document says; undefined for a nonce that we did not issue. */
+export function claimOf(state: DocumentState, nonce: Buffer): NonceClaim | undefined {
+  if (state.issued?.nonce.equals(nonce)) return state.issued.claim
   return readNonce({ key: state.nonceKey, documentId: state.documentId }, nonce)
 }

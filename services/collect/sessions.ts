@@ -131,7 +131,7 @@ function answerOf(
     resumed: session.resumed,
     challenge: challenges.challenge,
     serverPublicKey: state.serverKeys.publicKey,
-    nonce: handOutNonce(state, { seq: 1, now }),
+    nonce: handOutNonce(state, { claim: { seq: 1, noBatchYet: true }, now }),
     timingNonce: challenges.timingNonce,
     canvasChallenge: canvasChallengeOf(challenges.canvasSeed),
   }

@@ -57,7 +57,9 @@ export function buildVectors() {
   }
   const nonceKey = keyring.current.secretKey('collect-nonce')
   const nonce = (seq: number) =>
-    issueNonce({ key: nonceKey, documentId }, { seq, now: openedAt + seq }).toString('base64url')
+    issueNonce({ key: nonceKey, documentId }, { seq, noBatchYet: seq === 1, now: openedAt + seq }).toString(
+      'base64url',
+    )
   const stateId = sealContinuity(facts.continuityId, tenant, { keyring, random: fixedRandom })
   const answers = { address, key: keys.serverToClient }
   return {

@@ -25,6 +25,7 @@ test('of a body whose answer failed a node remembers what a repeat needs, and ne
   expect(state.last).toEqual({
     kind: 'batches',
     seq: 1,
+    noBatchYet: true,
     bodyHash: expect.stringMatching(/^[0-9a-f]{64}$/),
     receivedAt: 5,
     answer: undefined,

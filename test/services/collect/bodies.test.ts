@@ -107,6 +107,17 @@ describe('batches', () => {
     })
   })
 
+  test('the first one has the fingerprint whatever its number, and no later one', async () => {
+    await client.requestResult(quiet)
+    await client.requestResult(quiet)
+    const first = await client.sendBatch(quiet)
+    expect(first).toMatchObject({ seq: 3, fingerprint: { ready: true, state: { id: expect.any(String) } } })
+    const sent = lastSent(app, 'batches')
+    expect((await sendAgain(app, sent)).json).toEqual(sent.answer.json)
+    await client.requestResult(quiet)
+    expect((await client.sendBatch(quiet)).fingerprint).toBeUndefined()
+  })
+
   test('sent at once go out one after the other', async () => {
     const acks = await Promise.all(Array.from({ length: 8 }, () => client.sendBatch(quiet)))
     expect(acks.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
