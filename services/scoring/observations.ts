@@ -20,20 +20,28 @@ export function readObservations(payload: Buffer): Observations | undefined {
 
 const quote = 0x22
 const backslash = 0x5c
-const openings = new Set([0x5b, 0x7b])
-const closings = new Set([0x5d, 0x7d])
-const separators = new Set([0x2c, 0x3a])
+
+/** By byte: 0 = nothing of interest, else what it is. */
+const kinds = new Uint8Array(256)
+const [opening, closing, separator, string] = [1, 2, 3, 4]
+for (const byte of Buffer.from('[{')) kinds[byte] = opening
+for (const byte of Buffer.from(']}')) kinds[byte] = closing
+for (const byte of Buffer.from(',:')) kinds[byte] = separator
+kinds[quote] = string
 
 /** Whether parsing the JSON is cheap, without parsing it: brackets, commas and colons outside of strings are few. */
 function isModest(json: Buffer): boolean {
   let depth = 0
   let members = 0
   for (let at = 0; at < json.length; at++) {
-    const byte = json[at] ?? 0
-    if (byte === quote) at = endOfString(json, at)
-    else if (openings.has(byte)) depth += 1
-    else if (closings.has(byte)) depth -= 1
-    else if (!separators.has(byte)) continue
+    const kind = kinds[json[at] ?? 0]
+    if (kind === 0) continue
+    if (kind === string) {
+      at = endOfString(json, at)
+      continue
+    }
+    if (kind === opening) depth += 1
+    if (kind === closing) depth -= 1
     members += 1
     if (depth > maxDepth || members > maxMembers) return false
   }

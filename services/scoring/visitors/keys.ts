@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { SessionState } from '../session-state.ts'
 import { component, type Profile } from './profile.ts'
 
@@ -56,5 +56,5 @@ function partialKeys(scope: Scope, profile: Profile): string[] {
 /** Hex of 16 bytes. */
 function key({ organization_id, environment }: Scope, kind: string, value: string): string {
   const text = [organization_id, environment, kind, value].join('\0')
-  return createHash('sha256').update(text).digest('hex').slice(0, 32)
+  return hash('sha256', text).slice(0, 32)
 }
