@@ -16,7 +16,14 @@ import { openapiRoutes } from './openapi.ts'
 import { logFailure, logRequests } from './request-log.ts'
 import { answerUnrouted } from './routing.ts'
 
+/** Headers of an error answer beside those that the error itself brings, by lower-case name. */
+export type ErrorHeaders = (request: FastifyRequest, error: ApiError) => Record<string, string>
+
 declare module 'fastify' {
+  interface FastifyInstance {
+    /** For errors that no hook of a route sees: no such path, another method, a URL that cannot be read. */
+    addErrorHeaders(headers: ErrorHeaders): void
+  }
   interface FastifyContextConfig {
     /** Goes into details.parameter_set when this route's input is refused. */
     parameterSet?: string
@@ -50,13 +57,15 @@ const jsonBodyLimit = 256 * 1024
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const { logger, random, checks = [], isStopping = () => false } = options
   const publicUrl = options.publicUrl.replace(/\/+$/, '')
-  const answer = createErrorAnswer({ logger, publicUrl })
+  const added: ErrorHeaders[] = []
+  const answer = createErrorAnswer({ logger, publicUrl, added })
   const app = createServer(options, {
     frameworkErrors: answer,
     clientErrorHandler: (error, socket) =>
       answerClientError(error, socket, { requestId: requestId(random), publicUrl }),
   })
   app.decorateRequest('principal', null)
+  app.decorate('addErrorHeaders', (headers: ErrorHeaders) => void added.push(headers))
   // Hooks of every request call back: a promise each would cost more than what they do.
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
@@ -117,10 +126,17 @@ function withoutChildren(logger: FastifyBaseLogger): FastifyBaseLogger {
   return shared
 }
 
-function createErrorAnswer({ logger, publicUrl }: { logger: FastifyBaseLogger; publicUrl: string }) {
+interface ErrorAnswerOptions {
+  logger: FastifyBaseLogger
+  publicUrl: string
+  added: ErrorHeaders[]
+}
+
+function createErrorAnswer({ logger, publicUrl, added }: ErrorAnswerOptions) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const error = toApiError(thrown, { parameterSet: request.routeOptions.config?.parameterSet })
     logFailure(logger, error, request)
+    for (const headers of added) reply.headers(headers(request, error))
     reply
       .code(error.status)
       .headers({ ...errorHeaders(error), 'x-request-id': request.id })

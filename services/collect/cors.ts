@@ -6,16 +6,36 @@ const exposeHeaders = 'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Cos
 const maxAgeSeconds = '7200'
 const originErrors: ErrorCode[] = ['auth.origin_not_allowed', 'auth.native_key_not_allowed']
 
+function corsHeaders({ headers }: Pick<FastifyRequest, 'headers'>): Record<string, string> {
+  if (!headers.origin) return { vary: 'Origin' }
+  return {
+    vary: 'Origin',
+    'access-control-allow-origin': headers.origin,
+    'access-control-allow-credentials': 'true',
+    'access-control-expose-headers': exposeHeaders,
+  }
+}
+
 /** onRequest: lets the page that asks read the answer, errors included, and send the continuity cookie. */
 export function answerOrigin(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-  reply.header('vary', 'Origin')
-  const { origin } = request.headers
-  if (origin) {
-    reply.header('access-control-allow-origin', origin)
-    reply.header('access-control-allow-credentials', 'true')
-    reply.header('access-control-expose-headers', exposeHeaders)
-  }
+  reply.headers(corsHeaders(request))
   done()
+}
+
+/** The same for errors of requests that no route took. */
+export function errorCors(request: FastifyRequest, { code }: ApiError): Record<string, string> {
+  return isCollect(request) && !originErrors.includes(code) ? corsHeaders(request) : {}
+}
+
+/** onRequest of the root: without its preflight a page could not read that there is nothing at a path. */
+export function answerStrayPreflight(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+  const stray = request.is404 && request.method === 'OPTIONS' && isCollect(request)
+  if (stray) sendPreflight(reply.headers(corsHeaders(request)), 'GET, POST, OPTIONS')
+  else done()
+}
+
+function isCollect({ url }: Pick<FastifyRequest, 'url'>): boolean {
+  return url.startsWith('/v2/collect/')
 }
 
 /** onError: takes the permission back where the key does not allow the origin. */
@@ -35,11 +55,15 @@ export async function refuseOrigin(
  */
 export function addPreflight(app: FastifyInstance, paths: string[], methods: string): void {
   for (const path of paths) {
-    app.options(path, { schema: { hide: true } }, async (_request, reply) => {
-      reply.header('access-control-allow-methods', methods)
-      reply.header('access-control-allow-headers', allowHeaders)
-      reply.header('access-control-max-age', maxAgeSeconds)
-      return reply.code(204).send()
-    })
+    app.options(path, { schema: { hide: true } }, async (_request, reply) => sendPreflight(reply, methods))
   }
+}
+
+function sendPreflight(reply: FastifyReply, methods: string): FastifyReply {
+  return reply
+    .code(204)
+    .header('access-control-allow-methods', methods)
+    .header('access-control-allow-headers', allowHeaders)
+    .header('access-control-max-age', maxAgeSeconds)
+    .send()
 }

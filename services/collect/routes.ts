@@ -3,7 +3,7 @@ import { maxBodyBytes, sessionsPath } from '../../infra/collect-protocol/constan
 import { receiveBatch } from './batch.ts'
 import { type BodyParams, binaryType, requireBinary } from './body-request.ts'
 import { continuityCookie } from './cookie.ts'
-import { addPreflight, answerOrigin, refuseOrigin } from './cors.ts'
+import { addPreflight, answerOrigin, answerStrayPreflight, errorCors, refuseOrigin } from './cors.ts'
 import type { CollectDeps } from './deps.ts'
 import { createDocumentCache, type DocumentCache } from './documents.ts'
 import { networkCheckPath, networkRoutes, pingPath } from './network.ts'
@@ -23,6 +23,8 @@ const jsonType = 'application/json; charset=utf-8'
 /** The collect protocol (docs/collect-protocol.md), in a scope of its own for CORS and the binary parser. */
 export function collectRoutes(app: FastifyInstance, deps: CollectDeps): void {
   const cache = createDocumentCache(deps.rememberedDocuments ?? 20_000)
+  app.addErrorHeaders(errorCors)
+  app.addHook('onRequest', answerStrayPreflight)
   app.register(async (scope) => {
     scope.addHook('onRequest', answerOrigin)
     addPreflight(scope, [sessionsPath, batchesPath, resultsPath, networkCheckPath], 'POST, OPTIONS')

@@ -95,6 +95,34 @@ describe('CORS', () => {
     }
   })
 
+  test.each([
+    ['GET', '/v2/collect/none', 404],
+    ['PUT', '/v2/collect/sessions', 405],
+    ['POST', '/v2/collect/pings/a', 405],
+    ['GET', `/v2/collect/pings/${'x'.repeat(4000)}`, 404],
+    ['GET', '/v2/collect/pings/%ff', 400],
+    ['GET', '/v2/collect/pings/a!', 404],
+  ] as const)('a page can read why %s %.40s is refused', async (method, path, expected) => {
+    const { status, json, headers } = await app.send(method, path, { headers: { origin: shop } })
+    expect([status, json.error.request_id]).toEqual([expected, headers['x-request-id']])
+    expect(headers).toMatchObject({
+      'access-control-allow-origin': shop,
+      'access-control-allow-credentials': 'true',
+      'access-control-expose-headers': expect.stringContaining('X-Request-Id'),
+      vary: 'Origin',
+    })
+  })
+
+  test('a preflight of a path that is not there is answered too, and of one that is not ours is not', async () => {
+    const headers = { origin: shop, 'access-control-request-method': 'POST' }
+    const stray = await app.send('OPTIONS', '/v2/collect/none', { headers })
+    expect([stray.status, stray.headers['access-control-allow-origin']]).toEqual([204, shop])
+    for (const [method, path] of [['OPTIONS', '/v1/none'] as const, ['GET', '/v1/none'] as const]) {
+      const answer = await app.send(method, path, { headers })
+      expect([answer.status, answer.headers['access-control-allow-origin']]).toEqual([404, undefined])
+    }
+  })
+
   test('without an Origin nothing is allowed to anyone', async () => {
     const client = clientOf(app, app.publishable())
     await client.open()
