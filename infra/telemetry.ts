@@ -23,7 +23,51 @@ export function createLogger(level: pino.LevelWithSilent, destination?: pino.Des
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
+    serializers: { err: loggedError },
+    hooks: {
+      // Without a text of its own a line gets that of the error, which may quote a value.
+      logMethod(args, method) {
+        const [error]: unknown[] = args
+        if (args.length === 1 && error instanceof Error) method.apply(this, [{ err: error }, error.name])
+        else method.apply(this, args)
+      },
+    },
     redact: { paths: redacted, censor: '[redacted]' },
   }
   return destination ? pino(options, destination) : pino(options)
+}
+
+/** The parts of an error that a log line shows. */
+export interface LoggedError {
+  name: string
+  message: string
+  code?: string
+  stack?: string
+  cause?: LoggedError
+}
+
+/**
+ * Picked one by one, causes too: a driver's error carries the row that it failed on, as `detail`, `where` or
+ * parameters. Not an Error: its type only, null for nothing.
+ */
+export function loggedError(error: unknown, depth = 0): LoggedError | null {
+  if (!(error instanceof Error))
+    return error === undefined || error === null ? null : { name: typeof error, message: '' }
+  const { name, stack } = error
+  const code = 'code' in error && error.code !== undefined ? { code: String(error.code) } : {}
+  const cause = depth < 4 && error.cause !== undefined ? loggedError(error.cause, depth + 1) : null
+  const frames = stack?.slice(stack.search(/^ +at /m)).trimEnd()
+  return {
+    name,
+    message: withoutValue(error),
+    ...code,
+    ...(frames ? { stack: frames } : {}),
+    ...(cause ? { cause } : {}),
+  }
+}
+
+/** Postgres's data exceptions (class 22) quote the value: `invalid input syntax for type integer: "..."`. */
+function withoutValue(error: Error): string {
+  const isDataException = 'code' in error && /^22[0-9A-Z]{3}$/.test(String(error.code))
+  return isDataException ? error.message.replace(/".*"/s, '"..."') : error.message
 }

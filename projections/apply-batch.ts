@@ -32,7 +32,8 @@ export type ApplyOutcome =
 /** A handler failed on these events. */
 export class HandlerFailed extends Error {
   constructor(cause: unknown) {
-    super(cause instanceof Error ? cause.message : String(cause), { cause })
+    // Not the cause's message: it may quote a value, and only the logger knows which to leave out.
+    super('the handler failed', { cause })
     this.name = 'HandlerFailed'
   }
 }

@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { loggedError } from '../telemetry.ts'
 import type { ApiError } from './errors.ts'
 
 /** One line for each answered request, at the level its route asks for. Neither the URL nor an address: both may name a person. */
@@ -33,15 +34,8 @@ export function logFailure(logger: FastifyBaseLogger, error: ApiError, request: 
     request_id: request.id,
     route: request.routeOptions.url ?? null,
     code: error.code,
-    cause: causeOf(error),
+    cause: loggedError(error.cause),
   }
   if (error.status === 503) logger.warn(fields, 'request refused for now')
   else logger.error(fields, 'request failed')
-}
-
-// Fields picked one by one: a driver's error may carry the row that it failed on.
-function causeOf({ cause }: ApiError) {
-  if (!(cause instanceof Error)) return cause === undefined ? null : { message: typeof cause }
-  const code = 'code' in cause ? cause.code : undefined
-  return { name: cause.name, message: cause.message, code, stack: cause.stack }
 }

@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createLogger, loggedError } from '../../infra/telemetry.ts'
+import { HandlerFailed } from '../../projections/apply-batch.ts'
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
+
+const secret = '203.0.113.77-typed-by-a-person'
+const lines: string[] = []
+const logger = createLogger('info', { write: (line: string) => void lines.push(line) })
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase()
+  await database.pool.query('create table guarded (value text primary key, size int check (size > 0))')
+  await database.pool.query('insert into guarded values ($1, 1)', [secret])
+})
+afterAll(() => database?.drop())
+beforeEach(() => {
+  lines.length = 0
+})
+
+const failures: [string, string, unknown[]][] = [
+  ['a duplicate', 'insert into guarded values ($1, 1)', [secret]],
+  ['a failed check', 'insert into guarded values ($1, -1)', [`${secret}!`]],
+  ['not a number', 'select $1::int', [secret]],
+  ['not a time', 'select ($1::text)::timestamptz', [secret]],
+  ['not JSON', 'select ($1::text)::jsonb', [`{"${secret}`]],
+]
+
+test.each(failures)(
+  'the values of a row that failed never reach the log: %s',
+  async (_name, text, values) => {
+    const failure: unknown = await database.pool.query(text, values).catch((error) => error)
+    expect(failure).toBeInstanceOf(Error)
+    logger.error({ err: failure }, 'direct')
+    logger.error(failure)
+    logger.error({ err: new HandlerFailed(failure) }, 'wrapped')
+    expect(lines).toHaveLength(3)
+    expect(lines.join('')).not.toContain(secret)
+    expect(JSON.parse(lines[0] ?? '').err).toMatchObject({ code: expect.stringMatching(/^2[23]/) })
+    expect(JSON.parse(lines[2] ?? '').err.cause.stack).toContain('telemetry.test.ts')
+  },
+)
+
+test('an error keeps its name, message, code and the errors behind it', () => {
+  const error = new TypeError('outer', { cause: Object.assign(new Error('inner'), { code: 'ECONNRESET' }) })
+  expect(loggedError(error)).toEqual({
+    name: 'TypeError',
+    message: 'outer',
+    stack: expect.stringMatching(/^ {4}at /),
+    cause: { name: 'Error', message: 'inner', code: 'ECONNRESET', stack: expect.any(String) },
+  })
+  expect(loggedError('a text')).toEqual({ name: 'string', message: '' })
+})
