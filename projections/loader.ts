@@ -50,11 +50,16 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
     moved = Promise.withResolvers()
   }
 
-  async function load(decoded: DecodedBatch): Promise<void> {
-    const outcome = await applyEvents({ pool, projection, build, ...decoded })
-    if (outcome.kind !== 'applied') return
-    options.onEvents(decoded.events.length)
+  /** The next offset to read where that is not behind the events. */
+  async function load(decoded: DecodedBatch): Promise<number | undefined> {
+    const expected = progress.get(keyOf(decoded.end))
+    const outcome = await applyEvents({ pool, projection, build, ...decoded, expected })
+    if (outcome.kind !== 'applied' && outcome.kind !== 'behind')
+      throw new Error(`the build is ${outcome.kind}`)
     advance({ ...decoded.end, offset: outcome.nextOffset })
+    if (outcome.kind === 'behind') return outcome.nextOffset
+    options.onEvents(decoded.events.length)
+    return undefined
   }
 
   async function handleBatch(batch: Batch): Promise<number | undefined> {
@@ -62,7 +67,8 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
     const records = batch.records.filter((record) => record.offset < limit)
     const decoded = decodeBatch(codec, { ...batch, records })
     try {
-      if (decoded.events.length > 0) await load(decoded)
+      const behind = decoded.events.length > 0 ? await load(decoded) : undefined
+      if (behind !== undefined) return behind
       if (decoded.poison) throw new HandlerFailed(decoded.poison.error)
     } catch (error) {
       if (error instanceof HandlerFailed && !isTransient(error.cause))

@@ -132,10 +132,24 @@ async function atSameOffsets<T>(filling: Filling, loader: Loader, work: (tx: Tx)
       // A reader that holds one view and waits for another gets its turn before Postgres calls it a deadlock.
       await tx.query(`set local lock_timeout = '500ms'`)
       await tx.query('select pg_advisory_xact_lock($1)', [buildLock(live)])
-      await withinPause(loader.reached(await liveOffsets(tx, filling)))
+      const positions = await liveOffsets(tx, filling)
+      await withinPause(loader.reached(positions))
+      await ensureStored(tx, filling, positions)
       return work(tx)
     })
   })
+}
+
+/** What the loader saw committed may be gone: a crash of Postgres undoes the last commits. The table tells. */
+async function ensureStored(tx: Tx, { next, projection }: Filling, positions: Position[]): Promise<void> {
+  const stored = await buildOffsets(tx, next)
+  const isStored = ({ topic, partition, offset }: Position) =>
+    offset === 0 ||
+    stored.some((at) => at.topic === topic && at.partition === partition && at.offset >= offset)
+  if (!positions.every(isStored))
+    throw new Error(
+      `the new build of ${projection.name} lost events in a crash of the database; rebuild again`,
+    )
 }
 
 /** How far the live build is in the topics that the new one reads. */

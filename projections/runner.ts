@@ -134,9 +134,16 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
     topics: projection.topics,
     partitionsConcurrently: options.partitionsConcurrently ?? 3,
     async startOffset(topic, partition) {
-      const nextOffset = await openPartition(pool, await currentBuild(), { topic, partition })
-      statusOf({ topic, partition }).nextOffset = nextOffset
-      return nextOffset
+      const status = statusOf({ topic, partition })
+      try {
+        status.nextOffset = await openPartition(pool, await currentBuild(), { topic, partition })
+        status.halted = null
+        return status.nextOffset
+      } catch (error) {
+        // As with tables of another version: nothing is applied, and readiness is where that must show.
+        status.halted = `not started: ${error instanceof Error ? error.message : error}`
+        throw error
+      }
     },
     handleBatch,
     onError(error, position) {

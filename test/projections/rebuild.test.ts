@@ -1,13 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { EventLog, Position } from '../../infra/log/port.ts'
+import { transaction } from '../../infra/postgres/pool.ts'
 import type { Applied } from '../../projections/applied.ts'
-import { liveBuild } from '../../projections/builds.ts'
+import { buildOffsets, createBuild, dropBuild, liveBuild } from '../../projections/builds.ts'
+import { startLoader } from '../../projections/loader.ts'
 import type { Projection } from '../../projections/projection.ts'
 import { type RebuildReport, rebuild } from '../../projections/rebuild.ts'
 import type { RunningProjection } from '../../projections/runner.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { findSession } from '../../projections/sessions/queries.ts'
+import { eventually } from '../support/eventually.ts'
 import { openTestLogs } from '../support/logs.ts'
 import { ensureTopics, openProjectionWorld, type ProjectionWorld, silent } from '../support/projections.ts'
 import { decision, decisions, id } from './world-events.ts'
@@ -65,6 +68,28 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
     await applied.waitFor('sessions', await world.append(log, [decision(9000)]))
     expect(await findSession(world.database.pool, scope, id('sid', 9000))).toBeDefined()
   })
+
+  test('applies again what a crash of the database took from the new build', async () => {
+    const { pool } = world.database
+    const live = await liveBuild(pool, 'sessions')
+    if (!live) throw new Error('no live build')
+    const build = await transaction(pool, (tx) => createBuild(tx, sessionsProjection, 'building'))
+    const loading = { projection: sessionsProjection, build, live, log, pool, codec: world.codec }
+    const loader = await startLoader({ ...loading, logger: silent, onEvents: () => {} })
+    await loader.reached(await buildOffsets(pool, live))
+    await pool.query(sessionsProjection.tables.map((table) => `truncate ${build.schema}.${table}`).join('; '))
+    await pool.query(`update tidegate.projection_offsets set next_offset = 0 where build = $1`, [build.build])
+    await applied.waitFor('sessions', await world.append(log, decisions(15_000, 60, 60)))
+    await eventually(async () => expect(await counts(build.schema)).toEqual(await counts('read')))
+    await loader.stop()
+    await transaction(pool, (tx) => dropBuild(tx, build))
+  })
+
+  async function counts(schema: string): Promise<unknown> {
+    const one = (table: string) => `(select count(*) from ${schema}.${table}) as ${table}`
+    return (await world.database.pool.query(`select ${sessionsProjection.tables.map(one).join(', ')}`))
+      .rows[0]
+  }
 
   test('is equal while events keep arriving and readers keep reading', async () => {
     let stopped = false

@@ -175,6 +175,16 @@ describe.each(openTestLogs())('$name', (testLog) => {
     expect(mended.status().every((known) => known.halted === null)).toBe(true)
   })
 
+  test('tables of another version are not touched, and the status says so', async () => {
+    const newer: Projection = { ...sessionsProjection, version: sessionsProjection.version + 1 }
+    const running = await world.run(log, newer)
+    await eventually(() => {
+      const halted = running.status().map((partition) => partition.halted)
+      expect(halted).toContainEqual(expect.stringMatching(/not started: .*tidegate rebuild sessions/))
+    })
+    await running.stop()
+  })
+
   test('a record that no schema wrote halts its partition until an operator moves the offset past it', async () => {
     const applied = await world.openApplied()
     const running = await world.run(log, sessionsProjection, { applied })
