@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { ApiError } from '../../infra/http/errors.ts'
+import { errorResponses } from '../../infra/http/schemas.ts'
 import { timeOrderedId } from '../../infra/ids.ts'
 import { ipAddressOf, userAgentOf } from './client-facts.ts'
 import type { CollectDeps } from './deps.ts'
@@ -20,7 +21,7 @@ export function networkRoutes(app: FastifyInstance, deps: CollectDeps): void {
         tags: ['Collect'],
         summary: 'Measure the way to the server',
         params: z.object({ pingId: z.string().describe('1-128 characters of A-Z, a-z, 0-9, _ and -.') }),
-        response: { 204: z.null() },
+        response: { 204: z.null(), ...errorResponses(404) },
       },
     },
     async ({ params }, reply) => {
@@ -36,7 +37,7 @@ export function networkRoutes(app: FastifyInstance, deps: CollectDeps): void {
         tags: ['Collect'],
         summary: 'Report a network check',
         body: z.record(z.string(), z.unknown()).describe('At most 4 KiB.'),
-        response: { 202: z.object({ ack: z.literal(true) }) },
+        response: { 202: z.object({ ack: z.literal(true) }), ...errorResponses(400, 413, 415, 422) },
       },
     },
     async (request, reply) => {

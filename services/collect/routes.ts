@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { maxBodyBytes, sessionsPath } from '../../infra/collect-protocol/constants.ts'
+import { errorResponses } from '../../infra/http/schemas.ts'
 import { receiveBatch } from './batch.ts'
 import { type BodyParams, binaryType, requireBinary } from './body-request.ts'
 import { continuityCookie } from './cookie.ts'
@@ -9,7 +10,14 @@ import { createDocumentCache, type DocumentCache } from './documents.ts'
 import { networkCheckPath, networkRoutes, pingPath } from './network.ts'
 import { type OpenBody, openBodySchema } from './open-body.ts'
 import { receiveResult } from './results.ts'
-import { batchResponseSchema, openResponseSchema, resultResponseSchema } from './schemas.ts'
+import {
+  batchHeadersSchema,
+  batchResponseSchema,
+  binaryBodySchema,
+  openResponseSchema,
+  resultHeadersSchema,
+  resultResponseSchema,
+} from './schemas.ts'
 import { openSession } from './sessions.ts'
 
 export type { CollectDeps, HandOffRequest } from './deps.ts'
@@ -52,7 +60,7 @@ function sessionRoute(app: FastifyInstance, options: RouteOptions): void {
     summary: 'Open a session or a further document of it',
     security,
     body: openBodySchema,
-    response: { 200: openResponseSchema },
+    response: { 200: openResponseSchema, ...errorResponses(400, 401, 403, 413, 415, 422) },
   }
   const routeOptions = { bodyLimit: openBodyLimit, config: { frequent: true }, schema }
   app.post<{ Body: OpenBody }>(sessionsPath, routeOptions, async (request, reply) => {
@@ -64,6 +72,10 @@ function sessionRoute(app: FastifyInstance, options: RouteOptions): void {
   })
 }
 
+const encrypted = { consumes: [binaryType], security, body: binaryBodySchema }
+const bodyErrors = errorResponses(401, 403, 409, 410, 413, 415, 422)
+const acceptAll = () => () => true
+
 /** Bodies are bytes and nothing else; they are handled without validation by schema, which would be most of the cost. */
 function bodyRoutes(app: FastifyInstance, options: RouteOptions): void {
   app.removeAllContentTypeParsers()
@@ -72,24 +84,22 @@ function bodyRoutes(app: FastifyInstance, options: RouteOptions): void {
   const route = (path: string, receive: typeof receiveBatch, schema: object) =>
     app.post<{ Params: BodyParams }>(
       path,
-      { bodyLimit: maxBodyBytes, config: { frequent: true }, schema },
+      { bodyLimit: maxBodyBytes, config: { frequent: true }, schema, validatorCompiler: acceptAll },
       async (request, reply) => sendJson(reply, await receive(request, options)),
     )
   route(batchesPath, receiveBatch, {
     tags: ['Collect'],
     summary: 'Send an encrypted observation batch',
-    description: 'Needs the headers X-Client-Key and X-Batch-Seq.',
-    consumes: [binaryType],
-    security,
-    response: { 200: batchResponseSchema },
+    headers: batchHeadersSchema,
+    ...encrypted,
+    response: { 200: batchResponseSchema, ...bodyErrors },
   })
   route(resultsPath, receiveResult, {
     tags: ['Collect'],
     summary: 'Hand the session off: the sealed token',
-    description: 'Needs the header X-Client-Key.',
-    consumes: [binaryType],
-    security,
-    response: { 200: resultResponseSchema },
+    headers: resultHeadersSchema,
+    ...encrypted,
+    response: { 200: resultResponseSchema, ...bodyErrors },
   })
 }
 

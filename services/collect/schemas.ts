@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import { headerNames } from '../../infra/collect-protocol/constants.ts'
 
-// Response bodies, for the interface description and the contract tests; nothing is validated on the way out.
+// For the interface description and the contract tests: nothing is validated by these.
 const canvasOp = z.discriminatedUnion('op', [
   z.object({
     op: z.literal('rect'),
@@ -67,4 +68,19 @@ export const resultResponseSchema = z.object({
   sealedToken: z.string(),
   nonce: z.string(),
   integrity,
+})
+
+/** An encrypted body; see docs/collect-protocol.md. */
+export const binaryBodySchema = z.any().meta({ type: 'string', format: 'binary' })
+
+const clientKey = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{43}$/)
+  .describe("The document's clientPublicKey.")
+
+export const resultHeadersSchema = z.object({ [headerNames.clientKey]: clientKey })
+
+export const batchHeadersSchema = z.object({
+  [headerNames.clientKey]: clientKey,
+  [headerNames.batchSeq]: z.int().min(1).describe("The sequence number in the body's nonce."),
 })

@@ -103,7 +103,7 @@ function updateRoute(app: FastifyInstance, context: ReadbackContext): void {
     security,
     params,
     body: updateBody,
-    response: { 200: single(detailSchema), ...errorResponses(401, 403, 404, 422) },
+    response: { 200: single(detailSchema), ...errorResponses(400, 401, 403, 404, 413, 415, 422) },
   }
   const onRequest = auth.requireSecret('sessions:update')
   const config = { parameterSet: 'session_update' }

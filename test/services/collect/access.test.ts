@@ -209,3 +209,31 @@ test('the interface description names the five endpoints with their bodies', asy
     expect(body).toContain(member)
   expect(open.security).toEqual([{ publishableKey: [] }])
 })
+
+test('the interface description says what bodies, headers and errors the endpoints have', async () => {
+  const { json } = await app.send('GET', '/openapi.json')
+  const path = '/v2/collect/sessions/{sessionId}/documents/{documentId}'
+  const [batches, results] = [json.paths[`${path}/batches`].post, json.paths[`${path}/results`].post]
+  for (const { requestBody, responses, security } of [batches, results]) {
+    expect(requestBody).toEqual({
+      required: true,
+      content: { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } },
+    })
+    expect(Object.keys(responses)).toEqual(
+      [200, 401, 403, 409, 410, 413, 415, 422, 500, 503].map((status) => String(status)),
+    )
+    expect(security).toEqual([{ publishableKey: [] }])
+  }
+  const headersOf = ({ parameters }: { parameters: { in: string; name: string; required: boolean }[] }) =>
+    parameters.flatMap((one) => (one.in === 'header' && one.required ? [one.name] : []))
+  expect(headersOf(batches)).toEqual(['X-Client-Key', 'X-Batch-Seq'])
+  expect(headersOf(results)).toEqual(['X-Client-Key'])
+  const statuses = (operation: { responses: object }) => Object.keys(operation.responses)
+  expect(statuses(json.paths['/v2/collect/sessions'].post)).toEqual(
+    expect.arrayContaining(['400', '401', '403', '413', '415', '422', '500', '503']),
+  )
+  expect(statuses(json.paths['/v2/collect/network-checks'].post)).toEqual(
+    expect.arrayContaining(['400', '413', '415', '422', '500', '503']),
+  )
+  expect(statuses(json.paths['/v2/collect/pings/{pingId}'].get)).toContain('404')
+})

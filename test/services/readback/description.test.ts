@@ -50,6 +50,11 @@ describe('/openapi.json', () => {
     expect(ours?.security).toEqual([{ secretKey: [] }])
   })
 
+  test('an update names how its body can be refused', () => {
+    const update = description.paths['/v1/sessions/{sessionId}']?.patch
+    expect(Object.keys(update?.responses ?? {})).toEqual(expect.arrayContaining(['400', '413', '415', '422']))
+  })
+
   test('limit has its bounds and default', () => {
     const limit = description.paths['/v1/sessions']?.get?.parameters?.find(({ name }) => name === 'limit')
     expect(limit?.schema).toMatchObject({ type: 'integer', minimum: 1, maximum: 200, default: 50 })
