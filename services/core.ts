@@ -98,5 +98,6 @@ function topicSpecs(config: Config): TopicSpec[] {
 }
 
 async function schemaIds(config: Config, logger: Logger) {
-  return config.SCHEMA_REGISTRY_URL ? registerSchemas({ url: config.SCHEMA_REGISTRY_URL, logger }) : undefined
+  const { SCHEMA_REGISTRY_URL: url, KAFKA_TOPIC_PREFIX: topicPrefix } = config
+  return url ? registerSchemas({ url, topicPrefix, logger }) : undefined
 }
