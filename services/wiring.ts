@@ -10,17 +10,14 @@ import { metricsRoutes, type Reading } from '../infra/http/metrics.ts'
 import { within } from '../infra/within.ts'
 import { projectionLags } from '../projections/lag.ts'
 import { findKeyByLookupHash, recipientKeys } from '../projections/organizations/queries.ts'
-import { type PartitionStatus, runProjection } from '../projections/runner.ts'
 import { findDecisions } from '../projections/sessions/queries.ts'
 import { createHandOff, type HandOff } from './collect/hand-off.ts'
 import { createRecipients, type RecipientTenant } from './collect/recipients.ts'
 import { collectRoutes } from './collect/routes.ts'
 import { type Core, type CoreOptions, openCore, projections } from './core.ts'
 import { readbackRoutes } from './readback/routes.ts'
-import { openNetwork } from './scoring/network.ts'
-import { runSessionScheduler } from './scoring/scheduler.ts'
-import { runScoring } from './scoring/worker.ts'
 import { type Demo, webRoutes } from './web/routes.ts'
+import { noneHalted, type Running, startWorkers } from './workers.ts'
 
 export const allRoles = ['collect', 'scoring', 'projections', 'api'] as const
 export type Role = (typeof allRoles)[number]
@@ -47,12 +44,6 @@ export interface Server {
   stop(): Promise<void>
 }
 
-interface Running {
-  stop(): Promise<void>
-  /** Of the partitions that it has met. */
-  status?(): PartitionStatus[]
-}
-
 const closeMs = 5000
 const letGoMs = 3000
 
@@ -74,7 +65,8 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     const publicUrl = config.PUBLIC_URL ?? `http://${config.HOST}:${held.port}`
     const core = await openCore(options)
     undo.defer(core.close)
-    const running = await startWorkers(core, { roles, undo })
+    const starts = { projections: roles.includes('projections'), scoring: roles.includes('scoring') }
+    const running = await startWorkers(core, { starts, undo })
     const demo = await prepare?.(core, publicUrl)
     const app = await createHttp(core, { publicUrl, running, isStopping: () => stopping })
     const handOff = await addRoutes(app, { core, roles, demo })
@@ -92,44 +84,6 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     await letGo().catch((err) => logger.warn({ err }, 'the failed start was not undone in full'))
     throw error
   }
-}
-
-interface WorkerParts {
-  roles: readonly Role[]
-  undo: AsyncDisposableStack
-}
-
-/** Scoring is stopped before the projections, so that what it decided last is still applied. */
-async function startWorkers(core: Core, { roles, undo }: WorkerParts): Promise<Running[]> {
-  const applying = roles.includes('projections')
-    ? await startTogether(projections.map((projection) => runProjection({ ...core, projection })))
-    : []
-  undo.defer(() => stopTogether(applying))
-  const scoring = roles.includes('scoring') ? await startScoring(core) : []
-  undo.defer(() => stopTogether(scoring))
-  return [...applying, ...scoring]
-}
-
-async function startScoring(core: Core): Promise<Running[]> {
-  const { CITY_MMDB, ASN_MMDB } = core.config
-  const network = await openNetwork({ cityPath: CITY_MMDB, asnPath: ASN_MMDB }).catch((cause) => {
-    throw new Error(`CITY_MMDB or ASN_MMDB cannot be read: ${cause.message}`, { cause })
-  })
-  return startTogether<Running>([runScoring({ ...core, network }), runSessionScheduler(core)])
-}
-
-/** All or none: when one does not start, the others are stopped. */
-async function startTogether<T extends Running>(starting: Promise<T>[]): Promise<T[]> {
-  const results = await Promise.allSettled(starting)
-  const started = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
-  const failed = results.find((result) => result.status === 'rejected')
-  if (!failed) return started
-  await stopTogether(started)
-  throw failed.reason
-}
-
-async function stopTogether(running: Running[]): Promise<void> {
-  await Promise.all(running.map((worker) => worker.stop()))
 }
 
 interface HttpParts {
@@ -160,12 +114,6 @@ async function createHttp({ config, logger, random, ...core }: Core, parts: Http
 async function readLags({ log, pool }: Pick<Core, 'log' | 'pool'>): Promise<Reading[]> {
   const lags = await projectionLags({ projections, log, pool })
   return lags.map(({ records, ...labels }) => ({ labels, value: records }))
-}
-
-function noneHalted(running: Running[]): void {
-  const halted = running.flatMap((worker) => worker.status?.() ?? []).find((partition) => partition.halted)
-  if (halted)
-    throw new Error(`${halted.topic}/${halted.partition} stands still at offset ${halted.nextOffset}`)
 }
 
 interface RouteParts {

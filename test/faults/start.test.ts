@@ -21,12 +21,21 @@ it('a second start on the same port and data says so, ends with 1, and the first
   expect(sent).toMatchObject({ code: 0 })
 }, 60_000)
 
-it('a start that fails late ends with 1 and takes its database down with it', async () => {
-  const dataDir = await mkdtemp(path.join(tmpdir(), 'tidegate-start-'))
-  const city = path.join(dataDir, 'missing.mmdb')
-  const failed = await cli(['dev'], { DATA_DIR: dataDir, PORT: '0', CITY_MMDB: city, LOG_LEVEL: 'error' })
-  expect(failed).toMatchObject({ code: 1, stdout: '' })
-  expect(failed.stderr).toMatch(/^CITY_MMDB or ASN_MMDB cannot be read: .*missing\.mmdb/)
-  expect(existsSync(path.join(dataDir, 'postgres', 'postmaster.pid'))).toBe(false)
-  await rm(dataDir, { recursive: true })
-}, 60_000)
+it.each(['CITY_MMDB', 'ASN_MMDB', 'ANONYMOUS_MMDB'])(
+  'a start that fails late, for want of %s, ends with 1 and takes its database down with it',
+  async (setting) => {
+    const dataDir = await mkdtemp(path.join(tmpdir(), 'tidegate-start-'))
+    const missing = path.join(dataDir, 'missing.mmdb')
+    const failed = await cli(['dev'], {
+      DATA_DIR: dataDir,
+      PORT: '0',
+      [setting]: missing,
+      LOG_LEVEL: 'error',
+    })
+    expect(failed).toMatchObject({ code: 1, stdout: '' })
+    expect(failed.stderr).toMatch(/^CITY_MMDB, ASN_MMDB or ANONYMOUS_MMDB cannot be read: .*missing\.mmdb/)
+    expect(existsSync(path.join(dataDir, 'postgres', 'postmaster.pid'))).toBe(false)
+    await rm(dataDir, { recursive: true })
+  },
+  60_000,
+)
