@@ -36,7 +36,7 @@ export async function openapiRoutes(
     // The bar on top shows another product's name and an address that /openapi.json makes needless.
     theme: {
       title: 'Tidegate API',
-      css: [{ filename: 'tidegate.css', content: '.topbar { display: none }' }],
+      css: [{ filename: 'tidegate.css', content: '.swagger-ui .topbar { display: none }' }],
     },
   })
   app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger())

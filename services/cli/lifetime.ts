@@ -8,17 +8,21 @@ export interface LifetimeOptions {
   logger: Logger
 }
 
+const echoMs = 1000
+
 /**
  * A server's whole life: starts it, waits for SIGTERM or SIGINT, undoes the start in reverse, and ends the process
- * with 0, or with 1 when the start failed or the stop did. A second signal ends it at once.
+ * with 0, or with 1 when the start failed or the stop did. A second signal, one second later or more, ends it at once.
  */
 export async function runUntilSignal({ start, stopWithinMs, logger }: LifetimeOptions): Promise<never> {
   const undo = new AsyncDisposableStack()
   const { promise: signalled, resolve: onSignal } = Promise.withResolvers<void>()
-  let stopping = false
+  let stoppingSince: number | undefined
   const beginStop = () => {
-    if (stopping) process.exit(1)
-    stopping = true
+    // One Ctrl-C in a terminal arrives twice: from the terminal, and passed on by npm.
+    if (stoppingSince !== undefined && performance.now() - stoppingSince > echoMs) process.exit(1)
+    if (stoppingSince !== undefined) return
+    stoppingSince = performance.now()
     exitAfter(stopWithinMs, logger)
     onSignal()
   }
