@@ -2,8 +2,8 @@ import { fingerprintText } from '../../infra/collect-protocol/constants.ts'
 import type { BatchResponse, Fingerprint } from '../../infra/collect-protocol/messages.ts'
 import { derivedId } from '../../infra/ids.ts'
 import { acceptBody, nextNonce, type OpenedBody, responseHmac } from './accept.ts'
+import { metaOf, receivedBody } from './body-events.ts'
 import { type BodyRequest, readBodyRequest } from './body-request.ts'
-import { ipAddressOf, userAgentOf } from './client-facts.ts'
 import type { CollectDeps } from './deps.ts'
 import type { DocumentCache, DocumentState, TakenBody } from './documents.ts'
 import { sealContinuity } from './sealed-ids.ts'
@@ -28,30 +28,10 @@ function batchRecord(
   request: BodyRequest,
   { deps, state, opened }: { deps: CollectDeps; state: DocumentState; opened: OpenedBody },
 ) {
-  const { scope, documentIdHash } = state
-  const eventId = derivedId('bat', documentIdHash, String(opened.seq), opened.bodyHash)
-  const data = {
-    session_id: scope.sessionId,
-    organization_id: scope.organizationId,
-    environment: scope.environment,
-    event_id: eventId,
-    document_id_hash: documentIdHash,
-    seq: opened.seq,
-    received_at: opened.receivedAt,
-    ip_address: ipAddressOf(request),
-    user_agent: userAgentOf(request),
-    body_hash: opened.bodyHash,
-    payload: opened.payload,
-  }
-  return deps.codec.toRecord(
-    { type: 'BatchReceived', data },
-    metaOf(state, { eventId, time: opened.receivedAt }),
-  )
-}
-
-/** Record headers of an event about a document. */
-export function metaOf({ scope }: DocumentState, { eventId, time }: { eventId: string; time: number }) {
-  return { eventId, time, organizationId: scope.organizationId, environment: scope.environment }
+  const eventId = derivedId('bat', state.documentIdHash, String(opened.seq), opened.bodyHash)
+  const data = receivedBody({ request, state, opened, eventId })
+  const meta = metaOf(state, { eventId, time: opened.receivedAt })
+  return deps.codec.toRecord({ type: 'BatchReceived', data }, meta)
 }
 
 function acknowledge(state: DocumentState, taken: TakenBody, deps: CollectDeps): BatchResponse {

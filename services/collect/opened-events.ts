@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { derivedId } from '../../infra/ids.ts'
 import type { DomainEvent, EventMeta } from '../../schemas/codec.ts'
-import { metaOf } from './batch.ts'
+import { metaOf } from './body-events.ts'
 import type { Challenges } from './challenges.ts'
 import {
   acceptLanguageOf,

@@ -2,9 +2,8 @@ import { resultText } from '../../infra/collect-protocol/constants.ts'
 import type { ResultResponse } from '../../infra/collect-protocol/messages.ts'
 import { derivedId } from '../../infra/ids.ts'
 import { acceptBody, nextNonce, type OpenedBody, responseHmac } from './accept.ts'
-import { metaOf } from './batch.ts'
+import { metaOf, receivedBody } from './body-events.ts'
 import { type BodyRequest, readBodyRequest } from './body-request.ts'
-import { ipAddressOf, userAgentOf } from './client-facts.ts'
 import type { CollectDeps } from './deps.ts'
 import type { DocumentCache, DocumentState, TakenBody } from './documents.ts'
 
@@ -38,22 +37,8 @@ function resultRecord(
   request: BodyRequest,
   { deps, state, opened }: { deps: CollectDeps; state: DocumentState; opened: OpenedBody },
 ) {
-  const { scope, documentIdHash } = state
   const { eventId, decisionId } = idsOf(state, opened)
-  const data = {
-    session_id: scope.sessionId,
-    organization_id: scope.organizationId,
-    environment: scope.environment,
-    event_id: eventId,
-    decision_id: decisionId,
-    document_id_hash: documentIdHash,
-    seq: opened.seq,
-    received_at: opened.receivedAt,
-    ip_address: ipAddressOf(request),
-    user_agent: userAgentOf(request),
-    body_hash: opened.bodyHash,
-    payload: opened.payload,
-  }
+  const data = { ...receivedBody({ request, state, opened, eventId }), decision_id: decisionId }
   const meta = metaOf(state, { eventId, time: opened.receivedAt })
   return deps.codec.toRecord({ type: 'ResultRequested', data }, meta)
 }
