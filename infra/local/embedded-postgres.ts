@@ -62,7 +62,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const password = await readyDataDir({ initdb: binaries.initdb, owner, dataDir })
   const server = { binaries, owner, dataDir, password }
   await removeForeignPidFile(dataDir)
-  if (!(await isRunning(server))) await start(server, options.port ?? (await freePort()))
+  if (!(await isRunning(server))) await (options.port ? start(server, options.port) : startOnFreePort(server))
   const url = `postgres://postgres:${server.password}@127.0.0.1:${await readPort(dataDir)}/postgres`
   const claim = await claimServer(url)
   options.logger.info({ dataDir, shared: claim === undefined }, 'embedded postgres is up')
@@ -84,6 +84,19 @@ const isRunning = (server: Server) =>
     () => true,
     () => false,
   )
+
+const startAttempts = 5
+
+/** A port that was free a moment ago may be taken by then, by anyone's outgoing connection: another is tried. */
+async function startOnFreePort(server: Server): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await start(server, await freePort())
+    } catch (error) {
+      if (attempt === startAttempts || !/Address already in use/.test(String(error))) throw error
+    }
+  }
+}
 
 /** pg_ctl puts the server in a session of its own, so Ctrl-C reaches only us and we stop it after the drain. */
 async function start(server: Server, port: number): Promise<void> {

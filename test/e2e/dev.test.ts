@@ -76,11 +76,13 @@ describe('make run', () => {
     // A process group of its own, as a terminal gives it.
     const make = spawn('make', args, { cwd: root, env, detached: true })
     const lines: string[] = []
+    createInterface(make.stderr).on('line', (line) => lines.push(line))
     for await (const line of createInterface(make.stdout)) {
       lines.push(line)
       if (line.includes('Credentials')) break
     }
-    const demo = /\S+\/demo$/.exec(lines.find((line) => line.includes('Demo')) ?? '')?.[0] ?? ''
+    expect(lines.join('\n')).toMatch(/^ {2}Demo +http\S+\/demo$/m)
+    const demo = /http\S+\/demo$/m.exec(lines.join('\n'))?.[0] ?? ''
     expect((await fetch(demo)).status).toBe(200)
     const exited = once(make, 'exit')
     process.kill(-(make.pid ?? 0), 'SIGINT')
