@@ -5,7 +5,7 @@ import { createApp } from '../infra/http/app.ts'
 import { type Auth, createAuth } from '../infra/http/auth.ts'
 import { drain } from '../infra/http/drain.ts'
 import type { ReadinessCheck } from '../infra/http/health.ts'
-import { holdPort } from '../infra/http/hold-port.ts'
+import { holdPort, listenOnHeld } from '../infra/http/hold-port.ts'
 import { metricsRoutes, type Reading } from '../infra/http/metrics.ts'
 import { within } from '../infra/within.ts'
 import { projectionLags } from '../projections/lag.ts'
@@ -73,7 +73,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     undo.defer(() => handOff?.close())
     undo.defer(() => app.close())
     await held.release()
-    await app.listen({ port: held.port, host: config.HOST })
+    await listenOnHeld(app, { port: held.port, host: config.HOST })
     const stop = async () => {
       stopping = true
       await drain(app, { drainMs: config.DRAIN_MS, closeMs })

@@ -1,5 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
 
 export interface Place {
   /** 0 = any free one. */
@@ -39,9 +41,32 @@ export async function holdPort({ port, host }: Place): Promise<HeldPort> {
   }
 }
 
+const listenAttempts = 20
+const listenPauseMs = 100
+
+/**
+ * Listens on the port that was held until now. The system may have given it to an outgoing connection in between,
+ * which lets go of it soon; who keeps it for two seconds is another server.
+ */
+export async function listenOnHeld(app: FastifyInstance, place: Place): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await app.listen(place)
+      return
+    } catch (error) {
+      if (!isInUse(error) || attempt === listenAttempts)
+        throw new Error(problem(place, error), { cause: error })
+      await delay(listenPauseMs)
+    }
+  }
+}
+
+function isInUse(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EADDRINUSE'
+}
+
 function problem({ port, host }: Place, error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  if (code === 'EADDRINUSE')
+  if (isInUse(error))
     return `Port ${port} of ${host} is in use: is Tidegate running already? PORT sets another.`
   return `Cannot listen on port ${port} of ${host} (PORT, HOST): ${error instanceof Error ? error.message : error}`
 }

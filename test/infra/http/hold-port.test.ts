@@ -1,0 +1,30 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import fastify from 'fastify'
+import { expect, test } from 'vitest'
+import { holdPort, listenOnHeld } from '../../../infra/http/hold-port.ts'
+
+const host = '127.0.0.1'
+
+test('whoever takes the held port for a moment only delays listening', async () => {
+  const held = await holdPort({ port: 0, host })
+  expect((await fetch(`http://${host}:${held.port}/`)).status).toBe(503)
+  await held.release()
+  const intruder = createServer().listen(held.port, host)
+  await once(intruder, 'listening')
+
+  const app = fastify()
+  app.get('/', async () => 'ours')
+  const listening = listenOnHeld(app, { port: held.port, host })
+  intruder.close()
+  await listening
+
+  expect(await (await fetch(`http://${host}:${held.port}/`)).text()).toBe('ours')
+  await app.close()
+})
+
+test('a port that another server keeps is refused with a message for the operator', async () => {
+  const held = await holdPort({ port: 0, host })
+  await expect(holdPort({ port: held.port, host })).rejects.toThrow(`Port ${held.port} of ${host} is in use`)
+  await held.release()
+})
