@@ -1,6 +1,6 @@
+import { decisionOf } from '../../projections/sessions/decision-shape.ts'
 import type { VisitorActivityRow, VisitorDetailRow, VisitorRow } from '../../projections/sessions/rows.ts'
 import { iso } from '../../projections/sessions/shown.ts'
-import { decisionOf } from './decisions.ts'
 import type { VisitorDetail, VisitorSummary } from './schemas/fingerprint.ts'
 
 /** A list row. */

@@ -1,6 +1,6 @@
+import { decisionOf, visitorLinkOf } from '../../projections/sessions/decision-shape.ts'
 import type { SessionRow } from '../../projections/sessions/rows.ts'
 import { iso } from '../../projections/sessions/shown.ts'
-import { decisionOf, visitorLinkOf } from './decisions.ts'
 import type { SessionSummary } from './schemas/session-summary.ts'
 
 /** A list row. */

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { lockKey } from '../../postgres/advisory-lock.ts'
 import { transaction } from '../../postgres/pool.ts'
 
 /**
@@ -76,7 +77,7 @@ end $$;`
 export async function createLogSchema(pool: pg.Pool, schema: string): Promise<void> {
   if (!/^[a-z_][a-z0-9_]*$/.test(schema)) throw new Error(`not a schema name: ${schema}`)
   await transaction(pool, async (tx) => {
-    await tx.query(`select pg_advisory_xact_lock(hashtext($1))`, [`create ${schema}`])
+    await tx.query('select pg_advisory_xact_lock($1)', [lockKey(`tidegate:create:${schema}`)])
     await tx.query(ddl(schema))
   })
 }

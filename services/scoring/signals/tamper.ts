@@ -11,14 +11,6 @@ const stealthTargets = /permissions|plugins|mimeTypes|contentWindow/i
 const patchesStealth = ({ tamper }: Snapshot) =>
   tamper.patched_functions.some((name) => stealthTargets.test(name))
 
-export function looksStealthy(s: Snapshot): boolean {
-  return (
-    s.tamper.iframe_srcdoc_proxy === true ||
-    s.tamper.chrome_runtime_faked === true ||
-    s.automation.webdriver_own_property === true
-  )
-}
-
 /** Built-in functions and values that something replaced. */
 export const tamperSignals: Signal[] = [
   {

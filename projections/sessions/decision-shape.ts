@@ -1,7 +1,7 @@
-import type { DecisionRow, LinkedVisitor } from '../../projections/sessions/rows.ts'
-import { iso } from '../../projections/sessions/shown.ts'
+import type { DecisionRow, LinkedVisitor } from './rows.ts'
+import { iso } from './shown.ts'
 
-/** A decision as lists and visitor activity show it. */
+/** A decision as lists, visitor activity and sealed tokens show it. */
 export function decisionOf(row: DecisionRow) {
   return {
     event_id: row.event_id,
@@ -15,6 +15,7 @@ export function decisionOf(row: DecisionRow) {
   }
 }
 
+/** The visitor of a session as lists and sealed tokens show it. */
 export function visitorLinkOf({ id, confidence, identified_at }: LinkedVisitor) {
   return { object: 'visitor_fingerprint' as const, id, confidence, identified_at: iso(identified_at) }
 }
