@@ -778,6 +778,20 @@ export interface ApiKeyScopesChanged {
   changed_at: number
 }
 
+export interface OrganizationCapabilityDisabled {
+  organization_id: string
+  capability: string
+  disabled_at: number
+}
+
+/** The organization may use what is off by default. */
+export interface OrganizationCapabilityEnabled {
+  organization_id: string
+  /** A string, so that an older reader does not take a capability that it does not know for one that it does. */
+  capability: string
+  enabled_at: number
+}
+
 export interface OrganizationCreated {
   organization_id: string
   name: string
@@ -788,6 +802,16 @@ export interface OrganizationCreated {
 export interface OrganizationDeleted {
   organization_id: string
   deleted_at: number
+}
+
+/** Support gave the organization request limits of its own, or took them back. The event says all of them. */
+export interface OrganizationLimitsChanged {
+  organization_id: string
+  /** Units in 60 seconds of the bucket of its secret keys; null = the server's default. */
+  secret_limit: null | number
+  /** The same for its publishable keys. */
+  publishable_limit: null | number
+  changed_at: number
 }
 
 export interface OrganizationReactivated {
@@ -822,8 +846,11 @@ export interface EventTypes {
   ApiKeyRevoked: ApiKeyRevoked
   ApiKeyRotated: ApiKeyRotated
   ApiKeyScopesChanged: ApiKeyScopesChanged
+  OrganizationCapabilityDisabled: OrganizationCapabilityDisabled
+  OrganizationCapabilityEnabled: OrganizationCapabilityEnabled
   OrganizationCreated: OrganizationCreated
   OrganizationDeleted: OrganizationDeleted
+  OrganizationLimitsChanged: OrganizationLimitsChanged
   OrganizationReactivated: OrganizationReactivated
   OrganizationRenamed: OrganizationRenamed
   OrganizationSuspended: OrganizationSuspended
@@ -845,8 +872,11 @@ export const eventTopics = {
   ApiKeyRevoked: 'tidegate.organizations.v1',
   ApiKeyRotated: 'tidegate.organizations.v1',
   ApiKeyScopesChanged: 'tidegate.organizations.v1',
+  OrganizationCapabilityDisabled: 'tidegate.organizations.v1',
+  OrganizationCapabilityEnabled: 'tidegate.organizations.v1',
   OrganizationCreated: 'tidegate.organizations.v1',
   OrganizationDeleted: 'tidegate.organizations.v1',
+  OrganizationLimitsChanged: 'tidegate.organizations.v1',
   OrganizationReactivated: 'tidegate.organizations.v1',
   OrganizationRenamed: 'tidegate.organizations.v1',
   OrganizationSuspended: 'tidegate.organizations.v1',

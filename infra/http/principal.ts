@@ -12,6 +12,8 @@ interface Base {
   keyId: KeyId
   organizationId: OrganizationId
   environment: Environment
+  /** Units in 60 seconds of the bucket that the organization's keys of this type share; null = the server's default. */
+  rateLimit: number | null
 }
 
 /** Who a verified key speaks for. */
@@ -27,6 +29,8 @@ export interface PublishablePrincipal extends Base {
 export interface SecretPrincipal extends Base {
   type: 'secret'
   scopes: string[]
+  /** What the organization may use that is off by default. */
+  capabilities: readonly string[]
 }
 
 /** A stored key as authentication needs it. */

@@ -5,7 +5,9 @@ import {
   type ApiKeyRecord,
   keyFields,
   keyRow,
+  type OrganizationRecord,
   organizationFields,
+  organizationRow,
   saveKeys,
   saveOrganizations,
 } from './records.ts'
@@ -45,11 +47,11 @@ async function newEvents(tx: Tx, events: RecordedEvent[]): Promise<RecordedEvent
 }
 
 async function loadOrganizations(tx: Tx, events: RecordedEvent[]): Promise<Map<string, OrganizationRow>> {
-  const { rows } = await tx.query<OrganizationRow>(
+  const { rows } = await tx.query<OrganizationRecord>(
     `select ${organizationFields('o')} from organizations o where organization_id = any($1)`,
     [events.map(organizationIdOf)],
   )
-  return new Map(rows.map((row) => [row.id, row]))
+  return new Map(rows.map((row) => [row.id, organizationRow(row)]))
 }
 
 async function loadKeys(tx: Tx, events: RecordedEvent[]): Promise<Map<string, ApiKeyRow>> {

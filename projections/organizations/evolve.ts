@@ -18,13 +18,34 @@ export function evolveOrganization(
       return withStatus(state, 'deleted', event.data.deleted_at)
     case 'OrganizationReactivated':
       return withStatus(state, 'active', event.data.reactivated_at)
+    case 'OrganizationLimitsChanged': {
+      const { secret_limit, publishable_limit } = event.data
+      return { ...state, secret_limit, publishable_limit }
+    }
+    case 'OrganizationCapabilityEnabled':
+      return { ...state, capabilities: [...without(state, event.data.capability), event.data.capability] }
+    case 'OrganizationCapabilityDisabled':
+      return { ...state, capabilities: without(state, event.data.capability) }
     default:
       return state
   }
 }
 
 function created({ organization_id, name, slug, created_at }: OrganizationCreated): OrganizationRow {
-  return { id: organization_id, name, slug, status: 'active', created_at, updated_at: created_at }
+  const defaults = { secret_limit: null, publishable_limit: null, capabilities: [] }
+  return {
+    id: organization_id,
+    name,
+    slug,
+    status: 'active',
+    ...defaults,
+    created_at,
+    updated_at: created_at,
+  }
+}
+
+function without({ capabilities }: OrganizationRow, capability: string): string[] {
+  return capabilities.filter((known) => known !== capability)
 }
 
 function withStatus(state: OrganizationRow, status: OrganizationStatus, at: number): OrganizationRow {

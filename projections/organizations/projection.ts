@@ -6,7 +6,7 @@ import { ddl, indexes, tables } from './tables.ts'
 /** Organizations and their API keys. */
 export const organizationsProjection: Projection = {
   name: 'organizations',
-  version: 1,
+  version: 2,
   topics: [eventTopics.OrganizationCreated],
   tables,
   ddl,

@@ -2,14 +2,22 @@ import type { KeyRecord, Principal } from '../../infra/http/principal.ts'
 import { asId, type KeyId } from '../../infra/ids.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import type { Environment } from '../../schemas/events.ts'
-import { type ApiKeyRecord, keyFields, keyRow, organizationFields } from './records.ts'
+import {
+  type ApiKeyRecord,
+  keyFields,
+  keyRow,
+  type OrganizationRecord,
+  organizationFields,
+  organizationRow,
+} from './records.ts'
 import type { ApiKeyRow, OrganizationRow, OrganizationStatus } from './rows.ts'
 
 /** The key stored under one of the look-up hashes, revoked ones too: the caller decides what its status means. */
 export async function findKeyByLookupHash(db: Db, hashes: string[]): Promise<KeyRecord | undefined> {
-  const { rows } = await db.query<ApiKeyRecord & { organization_status: OrganizationStatus }>({
+  const { rows } = await db.query<ApiKeyRecord & OrganizationPart>({
     name: 'find-key',
-    text: `select ${keyFields('k')}, o.status as organization_status
+    text: `select ${keyFields('k')}, o.status as organization_status, o.capabilities,
+        (case k.type when 'secret' then o.secret_limit else o.publishable_limit end)::float8 as rate_limit
       from read.api_keys k join read.organizations o using (organization_id) where k.lookup_hash = any($1)`,
     values: [hashes],
   })
@@ -17,21 +25,28 @@ export async function findKeyByLookupHash(db: Db, hashes: string[]): Promise<Key
   if (!record) return undefined
   const key = keyRow(record)
   return {
-    principal: principalOf(key),
+    principal: principalOf(key, record),
     status: key.status,
     graceExpiresAt: key.grace_expires_at,
     organizationStatus: record.organization_status,
   }
 }
 
-function principalOf(key: ApiKeyRow): Principal {
+interface OrganizationPart {
+  organization_status: OrganizationStatus
+  capabilities: string
+  rate_limit: number | null
+}
+
+function principalOf(key: ApiKeyRow, { capabilities, rate_limit }: OrganizationPart): Principal {
   const base = {
     keyId: asId('key', key.id),
     organizationId: asId('org', key.organization_id),
     environment: key.environment,
+    rateLimit: rate_limit,
   }
   if (key.type === 'secret') {
-    return { ...base, type: 'secret', scopes: key.scopes ?? [] }
+    return { ...base, type: 'secret', scopes: key.scopes ?? [], capabilities: JSON.parse(capabilities) }
   }
   const { client_target: clientTarget, allowed_origins } = key
   return { ...base, type: 'publishable', clientTarget, allowedOrigins: allowed_origins ?? [] }
@@ -73,12 +88,12 @@ export async function findOrganizationBySlug(db: Db, slug: string): Promise<Orga
 }
 
 async function one(db: Db, where: string, value: string): Promise<OrganizationRow | undefined> {
-  const { rows } = await db.query<OrganizationRow>(
+  const { rows } = await db.query<OrganizationRecord>(
     `select ${organizationFields('o')} from read.organizations o where ${where}
      order by o.created_at, o.organization_id limit 1`,
     [value],
   )
-  return rows[0]
+  return rows[0] && organizationRow(rows[0])
 }
 
 export interface KeyCounts {

@@ -9,9 +9,17 @@ export type ApiKeyRecord = Omit<ApiKeyRow, 'allowed_origins' | 'scopes'> & {
   scopes: string | null
 }
 
-/** The columns of an organization in the table named `alias`; bigints as numbers. */
+/** An organization as stored: its list is JSON text. */
+export type OrganizationRecord = Omit<OrganizationRow, 'capabilities'> & { capabilities: string }
+
+/** The columns of an organization in the table named `alias`, bigints as numbers; read them with `organizationRow`. */
 export const organizationFields = (alias: string) => `${alias}.organization_id as id, ${alias}.name,
-  ${alias}.slug, ${alias}.status, ${alias}.created_at::float8, ${alias}.updated_at::float8`
+  ${alias}.slug, ${alias}.status, ${alias}.secret_limit::float8, ${alias}.publishable_limit::float8,
+  ${alias}.capabilities, ${alias}.created_at::float8, ${alias}.updated_at::float8`
+
+export function organizationRow(record: OrganizationRecord): OrganizationRow {
+  return { ...record, capabilities: JSON.parse(record.capabilities) }
+}
 
 /** The columns of a key in the table named `alias`; read them with `keyRow`. */
 export const keyFields = (alias: string) => `${alias}.key_id as id, ${alias}.organization_id, ${alias}.type,
@@ -34,6 +42,9 @@ const organizationColumns: Column<OrganizationRow>[] = [
   { name: 'name', type: 'text', of: (row) => storable(row.name) },
   { name: 'slug', type: 'text', of: (row) => row.slug },
   { name: 'status', type: 'text', of: (row) => row.status },
+  { name: 'secret_limit', type: 'bigint', of: (row) => row.secret_limit },
+  { name: 'publishable_limit', type: 'bigint', of: (row) => row.publishable_limit },
+  { name: 'capabilities', type: 'text', of: (row) => JSON.stringify(row.capabilities) },
   { name: 'created_at', type: 'bigint', of: (row) => row.created_at },
   { name: 'updated_at', type: 'bigint', of: (row) => row.updated_at },
 ]

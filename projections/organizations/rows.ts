@@ -8,6 +8,11 @@ export interface OrganizationRow {
   name: string
   slug: string
   status: OrganizationStatus
+  /** Units in 60 seconds of the bucket that all its secret keys share; null = the server's default. */
+  secret_limit: number | null
+  publishable_limit: number | null
+  /** What it may use that is off by default. */
+  capabilities: readonly string[]
   created_at: number
   updated_at: number
 }

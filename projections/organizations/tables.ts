@@ -8,6 +8,9 @@ export const ddl = `
     name text not null,
     slug text collate "C" not null,
     status text not null,
+    secret_limit bigint,
+    publishable_limit bigint,
+    capabilities text not null,
     created_at bigint not null,
     updated_at bigint not null
   );

@@ -83,6 +83,9 @@ test('an organization is created, renamed, suspended and reactivated', async () 
     name: 'Acme',
     slug: 'acme',
     status: 'active',
+    secret_limit: null,
+    publishable_limit: null,
+    capabilities: [],
     created_at: 10,
     updated_at: 10,
   }
@@ -109,6 +112,34 @@ test('an organization is created, renamed, suspended and reactivated', async () 
     status: 'deleted',
     updated_at: 50,
   })
+})
+
+test('limits and capabilities of an organization reach its keys', async () => {
+  await apply(
+    created(),
+    issued(1),
+    recorded({
+      type: 'OrganizationLimitsChanged',
+      data: { ...base, secret_limit: 1200, publishable_limit: null, changed_at: 20 },
+    }),
+    recorded({
+      type: 'OrganizationCapabilityEnabled',
+      data: { ...base, capability: 'ip_rotation', enabled_at: 30 },
+    }),
+  )
+  const principal = async () => (await findKeyByLookupHash(database.pool, ['hash1']))?.principal
+  expect(await principal()).toMatchObject({ rateLimit: 1200, capabilities: ['ip_rotation'] })
+  await apply(
+    recorded({
+      type: 'OrganizationLimitsChanged',
+      data: { ...base, secret_limit: null, publishable_limit: 9000, changed_at: 40 },
+    }),
+    recorded({
+      type: 'OrganizationCapabilityDisabled',
+      data: { ...base, capability: 'ip_rotation', disabled_at: 50 },
+    }),
+  )
+  expect(await principal()).toMatchObject({ rateLimit: null, capabilities: [] })
 })
 
 test('a repeated event does not bring back what a later one changed', async () => {
@@ -140,6 +171,8 @@ test('a key is found by any of its look-up hashes, with what authentication need
       organizationId,
       environment: 'live',
       scopes: ['sessions:read'],
+      capabilities: [],
+      rateLimit: null,
     },
     status: 'active',
     graceExpiresAt: null,
@@ -152,6 +185,7 @@ test('a key is found by any of its look-up hashes, with what authentication need
     environment: 'test',
     clientTarget: 'browser',
     allowedOrigins: ['https://shop.example'],
+    rateLimit: null,
   })
   expect((await findKeyByLookupHash(database.pool, ['hash3']))?.principal).toMatchObject({
     clientTarget: 'native_ios',

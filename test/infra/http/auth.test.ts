@@ -11,7 +11,7 @@ import type { KeyRecord, PublishablePrincipal } from '../../../infra/http/princi
 
 const keyring = createKeyring(randomBytes(32).toString('base64'))
 const start = 1_800_000_000_000
-const base = { keyId: 'key_1', organizationId: 'org_1', environment: 'live' } as const
+const base = { keyId: 'key_1', organizationId: 'org_1', environment: 'live', rateLimit: null } as const
 
 let now = start
 let lookups = 0
@@ -47,7 +47,7 @@ function add(type: 'secret' | 'publishable', record: KeyRecord): string {
 
 function secret(scopes: string[] = ['*'], changes: Partial<KeyRecord> = {}): string {
   return add('secret', {
-    principal: { ...base, type: 'secret', scopes },
+    principal: { ...base, type: 'secret', scopes, capabilities: [] },
     status: 'active',
     graceExpiresAt: null,
     organizationStatus: 'active',

@@ -124,6 +124,7 @@ export async function startCollectApp({
         type: 'publishable',
         clientTarget: 'browser',
         allowedOrigins: [],
+        rateLimit: null,
         ...some,
       }),
     secret: () =>
@@ -132,6 +133,8 @@ export async function startCollectApp({
         keyId: 'key_00000000000000000000000002',
         type: 'secret',
         scopes: ['*'],
+        capabilities: [],
+        rateLimit: null,
       }),
     async fetch(url, request) {
       const path = new URL(url).pathname

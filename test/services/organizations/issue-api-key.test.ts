@@ -22,6 +22,9 @@ const organization = {
   name: 'Acme',
   slug: 'acme',
   status: 'active',
+  secret_limit: null,
+  publishable_limit: null,
+  capabilities: [],
   created_at: 1,
   updated_at: 1,
 } as const

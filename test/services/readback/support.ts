@@ -56,8 +56,8 @@ export async function startReadback() {
     const { key } = generateApiKey({ type: 'secret', environment, keyring, random: randomBytes })
     const [hash = ''] = lookupHashes(keyring, key)
     const organization = options.organizationId ?? organizationId
-    const base = { keyId: 'key_1', organizationId: organization, environment } as const
-    const principal = { ...base, type: 'secret', scopes } as const
+    const base = { keyId: 'key_1', organizationId: organization, environment, rateLimit: null } as const
+    const principal = { ...base, type: 'secret', scopes, capabilities: [] } as const
     keys.set(hash, { principal, status: 'active', graceExpiresAt: null, organizationStatus: 'active' })
     return key
   }

@@ -49,6 +49,7 @@ export async function createCollectServer(): Promise<CollectServer> {
     organizationId,
     clientTarget: 'browser',
     allowedOrigins: [],
+    rateLimit: null,
   } as const
   const record = { status: 'active', graceExpiresAt: null, organizationStatus: 'active' } as const
   const findKey = async (hashes: string[]) =>
