@@ -1,69 +1,105 @@
-import type { FastifyRequest, onRequestHookHandler } from 'fastify'
-import type { Clock } from '../ids.ts'
+import type {
+  FastifyReply,
+  FastifyRequest,
+  onErrorHookHandler,
+  onRequestHookHandler,
+  preParsingAsyncHookHandler,
+} from 'fastify'
+import { type CostOf, chargeBody } from './body-cost.ts'
 import { ApiError } from './errors.ts'
 import { createKeyCache, type KeyCacheOptions } from './key-cache.ts'
-import { originAllowed } from './origins.ts'
+import {
+  bearerOf,
+  checkOrganization,
+  checkOrigin,
+  checkScope,
+  publishableOnly,
+  secretOnly,
+  usable,
+} from './key-checks.ts'
 import type { KeyRecord, Principal, PublishablePrincipal, SecretPrincipal } from './principal.ts'
+import { createUnits, type UnitOptions } from './rate-limit.ts'
+import type { Scope } from './scopes.ts'
 
-/** What a secret key may do; `*` is all of them, also those to come. */
-export const scopes = [
-  '*',
-  'sessions:list',
-  'sessions:read',
-  'sessions:update',
-  'fingerprints:list',
-  'fingerprints:read',
-  'organizations:create',
-  'organizations:read',
-  'organizations:update',
-  'api_keys:read',
-  'api_keys:manage',
-  'webhooks:read',
-  'webhooks:manage',
-  'gate:agent_tokens:verify',
-  'gate:agent_tokens:revoke',
-  'gate:login_sessions:consume',
-  'gate:services:read',
-  'gate:services:manage',
-  'agents:ip_rotation',
-] as const
-export type Scope = (typeof scopes)[number]
+export { defaultScopes, type Scope, scopes } from './scopes.ts'
 
-/** What a secret key without stored scopes may do. */
-export const defaultScopes: Scope[] = ['sessions:read', 'sessions:update', 'fingerprints:read']
+export interface AuthOptions extends Omit<KeyCacheOptions, 'cacheMs'>, UnitOptions {
+  /** How long a key is believed without asking again, in milliseconds (default 15,000). */
+  cacheMs?: number
+  /** Called for each request whose key is verified. */
+  onKeyUsed?: ((keyId: KeyRecord['principal']['keyId']) => void) | undefined
+}
 
-export type AuthOptions = Omit<KeyCacheOptions, 'cacheMs'> & { cacheMs?: number }
 export type Auth = ReturnType<typeof createAuth>
+type EndpointScope = Exclude<Scope, '*'>
 
-/** onRequest hooks that verify the bearer key and set `request.principal`, and typed readers of it. */
-export function createAuth({ cacheMs = 15_000, ...options }: AuthOptions) {
-  const find = createKeyCache({ ...options, cacheMs })
+/**
+ * Hooks that verify the bearer key, set `request.principal` and take the request's units, and typed readers of the
+ * principal. In this order: form of the key, look-up, status, organization, type of key and origin; then units and
+ * the X-RateLimit-* headers; then scope and organization of the path. What is refused before the units costs none.
+ */
+export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOptions) {
+  const keys = createKeyCache({ ...options, cacheMs })
+  const units = createUnits(options)
 
-  // A key that is cached, as nearly all are, is checked without a promise.
-  const verified =
-    (check: (principal: Principal, request: FastifyRequest) => void): onRequestHookHandler =>
-    (request, _reply, done) => {
+  // A cached key whose units this process holds, as nearly all are, is checked without a promise.
+  function verified<P extends Principal>(
+    narrow: (principal: Principal, request: FastifyRequest) => P,
+    proceed: (principal: P, request: FastifyRequest, reply: FastifyReply) => Promise<void> | undefined,
+  ): onRequestHookHandler {
+    return (request, reply, done) => {
       const accept = (record: KeyRecord | undefined) => {
         request.principal = usable(record, options.clock)
-        check(request.principal, request)
+        const principal = narrow(request.principal, request)
+        onKeyUsed?.(principal.keyId)
+        return proceed(principal, request, reply)
       }
       try {
-        const found = find(bearerOf(request))
-        if (found instanceof Promise) return void found.then(accept).then(() => done(), done)
-        accept(found)
+        const found = keys.find(bearerOf(request.headers.authorization), request)
+        const rest = found instanceof Promise ? found.then(accept) : accept(found)
+        if (rest) return void rest.then(() => done(), done)
       } catch (error) {
         return done(error instanceof Error ? error : new Error(String(error)))
       }
       done()
     }
+  }
+
+  const secret = (check: (principal: SecretPrincipal, request: FastifyRequest) => void) =>
+    verified(secretOnly, (principal, request, reply) =>
+      then(units.take(principal, { reply, cost: 1 }), () => check(principal, request)),
+    )
 
   return {
     /** For REST endpoints: a secret key with the scope. */
-    requireSecret: (scope: Exclude<Scope, '*'>) =>
-      verified((principal) => checkScope(secretOnly(principal), scope)),
+    requireSecret: (scope: EndpointScope) => secret((principal) => checkScope(principal, scope)),
+    /** For `/v1/organizations/:organizationId` and below: a secret key of that organization, with the scope. */
+    requireOwnOrganization: (scope: EndpointScope) =>
+      secret((principal, { params }) => {
+        checkScope(principal, scope)
+        checkOrganization(principal, params)
+      }),
+    /** For REST endpoints whose cost is in their body: as requireSecret, but the units are taken once it is read. */
+    requireSecretCosting(scope: EndpointScope, costOf: CostOf) {
+      const preParsing: preParsingAsyncHookHandler = chargeBody(costOf, async (request, { reply, cost }) => {
+        const principal = secretOnly(request.principal)
+        await units.take(principal, { reply, cost })
+        checkScope(principal, scope)
+      })
+      return { onRequest: verified(secretOnly, () => undefined), preParsing }
+    },
     /** For collect endpoints: a publishable key, from an origin that it allows. */
     requirePublishable: () =>
-      verified((principal, { headers }) => checkOrigin(publishableOnly(principal), headers.origin)),
+      verified(fromItsOwnClient, (principal, _request, reply) => units.take(principal, { reply, cost: 1 })),
+    /**
+     * onError of collect endpoints: only a body shows that another platform's SDK uses a native key. That is part of
+     * verifying the key, so it gives the units back and takes the headers away.
+     */
+    refundOtherClient: ((request, reply, error, done) => {
+      const other = error instanceof ApiError && error.code === 'auth.native_key_not_allowed'
+      if (other && request.principal) units.refund(request.principal, reply)
+      done()
+    }) satisfies onErrorHookHandler,
     /** Who the request speaks for; throws on a route without one of the hooks. */
     principal(request: FastifyRequest): Principal {
       if (!request.principal) throw new Error(`${request.routeOptions.url} does not authenticate`)
@@ -71,49 +107,20 @@ export function createAuth({ cacheMs = 15_000, ...options }: AuthOptions) {
     },
     secret: (request: FastifyRequest): SecretPrincipal => secretOnly(request.principal),
     publishable: (request: FastifyRequest): PublishablePrincipal => publishableOnly(request.principal),
+    /** Something about organizations or keys has changed: from now on every key is looked up before it is believed. */
+    invalidate: keys.invalidate,
   }
 }
 
-function bearerOf({ headers }: FastifyRequest): string {
-  if (!headers.authorization?.trim()) throw new ApiError('auth.missing_api_key')
-  const token = /^bearer +(\S+)\s*$/i.exec(headers.authorization)?.[1]
-  if (!token) throw new ApiError('auth.invalid_api_key')
-  return token
+function fromItsOwnClient(principal: Principal, { headers }: FastifyRequest): PublishablePrincipal {
+  const publishable = publishableOnly(principal)
+  checkOrigin(publishable, headers.origin)
+  return publishable
 }
 
-function usable(record: KeyRecord | undefined, clock: Clock): Principal {
-  const graceEnded =
-    record?.status === 'rotating' && record.graceExpiresAt !== null && record.graceExpiresAt <= clock()
-  if (!record || record.status === 'revoked' || graceEnded) throw new ApiError('auth.invalid_api_key')
-  if (record.organizationStatus !== 'active') throw new ApiError('auth.organization_inactive')
-  return record.principal
-}
-
-function secretOnly(principal: Principal | null): SecretPrincipal {
-  if (principal?.type === 'secret') return principal
-  const native = principal && principal.clientTarget !== 'browser'
-  throw new ApiError(native ? 'auth.native_key_not_allowed' : 'auth.secret_key_required')
-}
-
-function publishableOnly(principal: Principal | null): PublishablePrincipal {
-  if (principal?.type === 'publishable') return principal
-  throw new ApiError('auth.secret_key_not_allowed')
-}
-
-function checkScope({ scopes: stored }: SecretPrincipal, scope: Scope): void {
-  const granted: readonly string[] = stored.length > 0 ? stored : defaultScopes
-  if (granted.includes('*') || granted.includes(scope)) return
-  throw new ApiError('auth.insufficient_scope', { message: `The API key lacks the scope ${scope}.` })
-}
-
-function checkOrigin(
-  { clientTarget, allowedOrigins }: PublishablePrincipal,
-  origin: string | undefined,
-): void {
-  if (clientTarget !== 'browser') {
-    // Only a browser sends Origin, and a browser is not the key's own mobile SDK.
-    if (origin !== undefined) throw new ApiError('auth.native_key_not_allowed')
-    return
-  }
-  if (!originAllowed(origin, allowedOrigins)) throw new ApiError('auth.origin_not_allowed')
+/** `next` after `first`, at once where nothing is to be waited for. */
+function then(first: Promise<void> | undefined, next: () => void): Promise<void> | undefined {
+  if (first) return first.then(next)
+  next()
+  return undefined
 }

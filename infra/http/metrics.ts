@@ -1,5 +1,7 @@
 import type { FastifyInstance } from 'fastify'
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { KeyType } from '../../schemas/events.ts'
+import type { LookupOutcome } from './key-cache.ts'
 
 /** One measured value with its labels. */
 export interface Reading {
@@ -15,8 +17,17 @@ export interface MetricsOptions {
 // OpenTelemetry's HTTP semantic conventions: name, attributes and bucket bounds, in seconds.
 const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
-/** `GET /metrics` in the Prometheus text format: the process, requests by route, projection lag. Add before routes. */
-export function metricsRoutes(app: FastifyInstance, { projectionLags }: MetricsOptions): void {
+/** What authentication counts; its members are the callbacks of the same names of createAuth. */
+export interface AuthCounters {
+  onRateLimited: (keyType: KeyType) => void
+  onKeyLookup: (outcome: LookupOutcome) => void
+}
+
+/**
+ * `GET /metrics` in the Prometheus text format: the process, requests by route, projection lag, and what is counted
+ * with the counters that it returns. Add before routes.
+ */
+export function metricsRoutes(app: FastifyInstance, { projectionLags }: MetricsOptions): AuthCounters {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   measureRequests(app, registry)
@@ -24,6 +35,26 @@ export function metricsRoutes(app: FastifyInstance, { projectionLags }: MetricsO
   app.get('/metrics', { schema: { hide: true }, config: { probe: true } }, async (_request, reply) =>
     reply.header('content-type', registry.contentType).send(await registry.metrics()),
   )
+  return countAuth(registry)
+}
+
+function countAuth(registry: Registry): AuthCounters {
+  const limited = new Counter({
+    name: 'tidegate_rate_limited_total',
+    help: 'Requests refused because the bucket of their organization and key type was empty.',
+    labelNames: ['key_type'],
+    registers: [registry],
+  })
+  const lookups = new Counter({
+    name: 'tidegate_key_lookups_total',
+    help: 'API keys looked up in the database: found, unknown, or refused because their source asked too often.',
+    labelNames: ['outcome'],
+    registers: [registry],
+  })
+  return {
+    onRateLimited: (keyType) => limited.inc({ key_type: keyType }),
+    onKeyLookup: (outcome) => lookups.inc({ outcome }),
+  }
 }
 
 function measureRequests(app: FastifyInstance, registry: Registry): void {

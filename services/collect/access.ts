@@ -3,8 +3,8 @@ import { ApiError } from '../../infra/http/errors.ts'
 import type { PublishablePrincipal } from '../../infra/http/principal.ts'
 
 /**
- * Throws 403 when a native key is used by another platform's SDK. A browser key may report any platform: what it
- * may not do is come from an origin that is not its own.
+ * Throws 403 when a native key is used by another platform's SDK, which costs no units (see refundOtherClient). A
+ * browser key may report any platform: what it may not do is come from an origin that is not its own.
  */
 export function checkPlatform({ clientTarget }: PublishablePrincipal, platform: ClientPlatform): void {
   if (clientTarget === 'browser' || clientTarget === `native_${platform}`) return

@@ -14,7 +14,7 @@ export interface HandOffRequest extends Tenant {
 export interface CollectDeps {
   log: Pick<EventLog, 'append'>
   codec: EventCodec
-  auth: Pick<Auth, 'requirePublishable' | 'publishable'>
+  auth: Pick<Auth, 'requirePublishable' | 'refundOtherClient' | 'publishable'>
   keyring: Keyring
   clock: Clock
   random: Random

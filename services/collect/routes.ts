@@ -41,6 +41,7 @@ export function collectRoutes(app: FastifyInstance, deps: CollectDeps): void {
     scope.register(async (keyed) => {
       keyed.addHook('onRequest', deps.auth.requirePublishable())
       keyed.addHook('onError', refuseOrigin)
+      keyed.addHook('onError', deps.auth.refundOtherClient)
       sessionRoute(keyed, { deps, cache })
       keyed.register(async (binary) => bodyRoutes(binary, { deps, cache }))
     })
@@ -60,7 +61,7 @@ function sessionRoute(app: FastifyInstance, options: RouteOptions): void {
     summary: 'Open a session or a further document of it',
     security,
     body: openBodySchema,
-    response: { 200: openResponseSchema, ...errorResponses(400, 401, 403, 413, 415, 422) },
+    response: { 200: openResponseSchema, ...errorResponses(400, 401, 403, 413, 415, 422, 429) },
   }
   const routeOptions = { bodyLimit: openBodyLimit, config: { frequent: true }, schema }
   app.post<{ Body: OpenBody }>(sessionsPath, routeOptions, async (request, reply) => {
@@ -73,7 +74,7 @@ function sessionRoute(app: FastifyInstance, options: RouteOptions): void {
 }
 
 const encrypted = { consumes: [binaryType], security, body: binaryBodySchema }
-const bodyErrors = errorResponses(401, 403, 409, 410, 413, 415, 422)
+const bodyErrors = errorResponses(401, 403, 409, 410, 413, 415, 422, 429)
 const acceptAll = () => () => true
 
 /** Bodies are bytes and nothing else; they are handled without validation by schema, which would be most of the cost. */

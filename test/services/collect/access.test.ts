@@ -220,7 +220,7 @@ test('the interface description says what bodies, headers and errors the endpoin
       content: { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } },
     })
     expect(Object.keys(responses)).toEqual(
-      [200, 401, 403, 409, 410, 413, 415, 422, 500, 503].map((status) => String(status)),
+      [200, 401, 403, 409, 410, 413, 415, 422, 429, 500, 503].map((status) => String(status)),
     )
     expect(security).toEqual([{ publishableKey: [] }])
   }
@@ -230,7 +230,7 @@ test('the interface description says what bodies, headers and errors the endpoin
   expect(headersOf(results)).toEqual(['X-Client-Key'])
   const statuses = (operation: { responses: object }) => Object.keys(operation.responses)
   expect(statuses(json.paths['/v2/collect/sessions'].post)).toEqual(
-    expect.arrayContaining(['400', '401', '403', '413', '415', '422', '500', '503']),
+    expect.arrayContaining(['400', '401', '403', '413', '415', '422', '429', '500', '503']),
   )
   expect(statuses(json.paths['/v2/collect/network-checks'].post)).toEqual(
     expect.arrayContaining(['400', '413', '415', '422', '500', '503']),

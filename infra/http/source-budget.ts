@@ -1,0 +1,52 @@
+import ipaddr from 'ipaddr.js'
+import { LRUCache } from 'lru-cache'
+import type { Clock } from '../ids.ts'
+
+export interface SourceBudgetOptions {
+  clock: Clock
+  /** Look-ups a second that a source gets back (default 10). */
+  perSecond?: number
+  /** Look-ups that a source can have at once (default 50). */
+  burst?: number
+  /** Sources remembered at most; one that is forgotten starts with a full budget (default 20,000). */
+  maxSources?: number
+}
+
+export interface SourceBudget {
+  /** Whether the source of this address may have one more look-up, which is then spent. */
+  spend(ip: string): boolean
+}
+
+/**
+ * How fast one source may present keys that need the database; for each process on its own. The generic cell rate
+ * algorithm (ITU-T I.371, as a virtual schedule): a source is one number, the time at which its budget is full again.
+ */
+export function createSourceBudget(options: SourceBudgetOptions): SourceBudget {
+  const { clock, perSecond = 10, burst = 50, maxSources = 20_000 } = options
+  const intervalMs = 1000 / perSecond
+  const windowMs = burst * intervalMs
+  const fullAt = new LRUCache<string, number>({ max: maxSources })
+  return {
+    spend(ip) {
+      const source = sourceOf(ip)
+      const now = clock()
+      // No later than a whole window from now: a clock set back must not lock anyone out for as long as it went.
+      const from = Math.min(Math.max(fullAt.get(source) ?? now, now), now + windowMs)
+      if (from + intervalMs > now + windowMs) return false
+      fullAt.set(source, from + intervalMs)
+      return true
+    },
+  }
+}
+
+/**
+ * Who an address counts as: an IPv4 address, also one carried in IPv6 (`::ffff:203.0.113.9`), or the /64 of an IPv6
+ * address, which is what one customer of an access network has. Anything else, as only a misconfigured proxy
+ * names, is one source altogether.
+ */
+export function sourceOf(ip: string): string {
+  if (!ipaddr.isValid(ip)) return 'unknown'
+  const address = ipaddr.process(ip)
+  if (address instanceof ipaddr.IPv6) return address.parts.slice(0, 4).join(':')
+  return address.toString()
+}

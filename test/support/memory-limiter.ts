@@ -1,0 +1,42 @@
+import type { RateLimiter, TakeRequest } from '../../infra/rate-limit/limiter.ts'
+
+export interface MemoryLimiter extends RateLimiter {
+  /** Everything asked for, refunds with a negative cost. */
+  taken: TakeRequest[]
+}
+
+/** Exact token buckets of one process, as service.md 8.1 describes them. `later` answers by a promise. */
+export function createMemoryLimiter(clock: () => number, { later = false } = {}): MemoryLimiter {
+  const buckets = new Map<string, { level: number; at: number }>()
+  const taken: TakeRequest[] = []
+
+  function bucketOf({ organizationId, keyType, limit }: TakeRequest) {
+    const key = `${organizationId}|${keyType}`
+    const bucket = buckets.get(key) ?? { level: limit, at: clock() }
+    const refilled = bucket.level + ((clock() - bucket.at) / 60_000) * limit
+    const current = { level: Math.min(limit, refilled), at: clock() }
+    buckets.set(key, current)
+    return current
+  }
+
+  return {
+    taken,
+    take(request) {
+      taken.push(request)
+      const bucket = bucketOf(request)
+      const admitted = bucket.level >= request.cost
+      bucket.level -= request.cost
+      const { limit, cost } = request
+      const wait = Math.max(1, Math.ceil(((cost - bucket.level) * 60) / limit))
+      const remaining = Math.max(0, Math.floor(bucket.level))
+      const answer = { admitted, limit, remaining, cost, retryAfterSeconds: admitted ? 0 : wait }
+      return later ? Promise.resolve(answer) : answer
+    },
+    refund(request) {
+      taken.push({ ...request, cost: -request.cost })
+      const bucket = bucketOf(request)
+      bucket.level = Math.min(request.limit, bucket.level + request.cost)
+    },
+    close: async () => {},
+  }
+}
