@@ -1,6 +1,6 @@
+import { openNetwork } from '../infra/ip/network.ts'
 import { type PartitionStatus, runProjection } from '../projections/runner.ts'
 import { type Core, projections } from './core.ts'
-import { openNetwork } from './scoring/network.ts'
 import { runSessionScheduler } from './scoring/scheduler.ts'
 import { runScoring } from './scoring/worker.ts'
 

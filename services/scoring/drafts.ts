@@ -1,6 +1,6 @@
+import type { NetworkSource } from '../../infra/ip/network.ts'
 import { decided, type Trigger, triggerOf } from './decide-session.ts'
 import { type Evaluation, evaluate } from './evaluate.ts'
-import type { NetworkSource } from './network.ts'
 import { evolve, type SessionEvent, type SessionState } from './session-state.ts'
 
 /** A decision that lacks only its visitor. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
+import { networkPrefix } from '../../../infra/ip/address.ts'
 import type { VisitorAnchors, VisitorStorage } from '../../../schemas/events.ts'
 import type { Snapshot } from '../../../schemas/observations.ts'
-import { networkPrefix } from '../address.ts'
 import type { Agent } from '../agent.ts'
 import type { Facts } from '../facts.ts'
 import { isSoftwareRendered } from '../signals/machine.ts'

@@ -1,8 +1,8 @@
 import { deflateRawSync } from 'node:zlib'
 import { expect, it } from 'vitest'
 import { createBreather } from '../../../infra/breather.ts'
+import { noNetwork } from '../../../infra/ip/network.ts'
 import { startDrafting } from '../../../services/scoring/drafts.ts'
-import { noNetwork } from '../../../services/scoring/network.ts'
 import { batch, startedAt, testSession } from './support/events.ts'
 
 const limit = 512 * 1024

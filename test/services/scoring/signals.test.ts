@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { noNetwork } from '../../../infra/ip/network.ts'
 import type { Network } from '../../../schemas/events.ts'
 import { type Facts, readFacts } from '../../../services/scoring/facts.ts'
-import { noNetwork } from '../../../services/scoring/network.ts'
 import { catalogue } from '../../../services/scoring/signals/catalogue.ts'
 import { batch, opened, startedAt, testSession } from './support/events.ts'
 import { stateAfter } from './support/sessions.ts'

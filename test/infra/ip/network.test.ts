@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { noNetwork, openNetwork } from '../../../services/scoring/network.ts'
+import { noNetwork, openNetwork } from '../../../infra/ip/network.ts'
 import { writeMmdb } from '../../support/mmdb.ts'
 
 describe('network', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { networkPrefix, plainAddress } from '../../../services/scoring/address.ts'
+import { networkPrefix, plainAddress } from '../../../infra/ip/address.ts'
 
 describe('addresses', () => {
   it.each([

@@ -1,48 +1,43 @@
 import ipaddr from 'ipaddr.js'
-import maxmind, { type AnonymousIPResponse, type AsnResponse, type CityResponse } from 'maxmind'
+import maxmind, { type Reader, type Response } from 'maxmind'
 import type { IpVersion, Network } from '../../schemas/events.ts'
-import { plainAddress } from './address.ts'
+import { isPublicAddress, plainAddress } from './address.ts'
+import { anonymityOf, type IpRecord, locationOf, routingOf } from './records.ts'
 
 /** What is known about addresses. Nothing is invented: without a database everything is null and `skipped`. */
 export interface NetworkSource {
-  /** `at` = epoch milliseconds of the evaluation. Never throws. */
+  /** `at` = epoch milliseconds of the evaluation. Never throws: a database that fails is the status `error`. */
   lookup(ip: string, at: number): Network
 }
 
 export interface NetworkOptions {
-  /** Path of a MaxMind-format city database. */
+  /** Path of a city or country database in MMDB form. */
   cityPath?: string | undefined
-  /** Path of a MaxMind-format ASN database. */
+  /** Path of an ASN database in MMDB form. */
   asnPath?: string | undefined
-  /** Path of an anonymous-IP database in MaxMind format. */
+  /** Path of an anonymous-IP database in MMDB form. */
   anonymousPath?: string | undefined
 }
 
 /**
- * What a database says about anonymity: at the root of a record in anonymous-IP databases, under `traits` in
- * enterprise ones, nowhere in plain city ones. dev.maxmind.com/geoip/docs/databases/anonymous-ip
+ * Reads the configured databases into memory, once for all who ask; rejects when one cannot be read, since answers
+ * without it would look complete.
  */
-type Flags = Record<string, unknown>
-type CityRecord = CityResponse & Flags & { traits?: Flags }
-type AnonymousRecord = AnonymousIPResponse & Flags & { traits?: Flags }
-type AsnRecord = AsnResponse
-
-/** Opens the configured databases; rejects when one cannot be read, since scoring without it would look complete. */
 export async function openNetwork({
   cityPath,
   asnPath,
   anonymousPath,
 }: NetworkOptions): Promise<NetworkSource> {
-  const city = cityPath ? await maxmind.open<CityRecord>(cityPath) : undefined
-  const asn = asnPath ? await maxmind.open<AsnRecord>(asnPath) : undefined
-  const anonymous = anonymousPath ? await maxmind.open<AnonymousRecord>(anonymousPath) : undefined
+  const city = await openDatabase(cityPath)
+  const asn = await openDatabase(asnPath)
+  const anonymous = await openDatabase(anonymousPath)
   if (!city && !asn && !anonymous) return noNetwork
   return {
     lookup(address, at) {
       const ip = plainAddress(address)
-      if (!isPublic(ip)) return unknownNetwork(ip)
+      if (!isPublicAddress(ip)) return unknownNetwork(ip)
       try {
-        const records = { city: city?.get(ip), asn: asn?.get(ip), anonymous: anonymous?.get(ip) }
+        const records = { city: city?.(ip), asn: asn?.(ip), anonymous: anonymous?.(ip) }
         return readNetwork({ ip, at, ...records })
       } catch {
         return { ...unknownNetwork(ip), status: 'error' }
@@ -54,12 +49,20 @@ export async function openNetwork({
 /** No database is configured. */
 export const noNetwork: NetworkSource = { lookup: (address) => unknownNetwork(plainAddress(address)) }
 
+async function openDatabase(path: string | undefined) {
+  if (!path) return undefined
+  const reader: Reader<Response> = await maxmind.open(path)
+  // The reader would look an IPv6 address up by its first 32 bits in a database of IPv4 networks.
+  const holds = (ip: string) => reader.metadata.ipVersion === 6 || ipaddr.IPv4.isValid(ip)
+  return (ip: string): IpRecord => (holds(ip) ? reader.get(ip) : null)
+}
+
 interface Found {
   ip: string
   at: number
-  city: CityRecord | null | undefined
-  asn: AsnRecord | null | undefined
-  anonymous: AnonymousRecord | null | undefined
+  city: IpRecord
+  asn: IpRecord
+  anonymous: IpRecord
 }
 
 function readNetwork({ ip, at, city, asn, anonymous }: Found): Network {
@@ -67,45 +70,12 @@ function readNetwork({ ip, at, city, asn, anonymous }: Found): Network {
     ...unknownNetwork(ip),
     status: 'ready',
     location: city ? locationOf(city) : null,
-    routing: {
-      asn: asn ? String(asn.autonomous_system_number) : null,
-      organization: asn?.autonomous_system_organization ?? null,
-    },
-    anonymity: anonymityOf([city, city?.traits, anonymous, anonymous?.traits]),
+    routing: routingOf(asn),
+    anonymity: anonymityOf([city, anonymous]),
     evaluated_at: at,
   }
   const evidence = { ...known.evidence, risk_signals: riskSignalsOf(known.anonymity) }
   return { ...known, evidence, summary: summaryOf(known) }
-}
-
-function locationOf({ city, subdivisions, country, location, postal }: CityRecord): Network['location'] {
-  return {
-    city: city?.names.en ?? null,
-    region: subdivisions?.[0]?.names.en ?? null,
-    country: country?.names.en ?? null,
-    country_code: country?.iso_code ?? null,
-    latitude: location?.latitude ?? null,
-    longitude: location?.longitude ?? null,
-    timezone: location?.time_zone ?? null,
-    postal_code: postal?.code ?? null,
-    accuracy_radius_km: location?.accuracy_radius ?? null,
-  }
-}
-
-/** Only what a database says. */
-function anonymityOf(places: (Flags | null | undefined)[]): Network['anonymity'] {
-  const says = (name: string) => places.some((flags) => flags?.[name] === true)
-  const providers = places.map((flags) => flags?.provider_name)
-  return {
-    vpn: says('is_anonymous_vpn'),
-    proxy: says('is_public_proxy') || says('is_anonymous_proxy'),
-    tor: says('is_tor_exit_node'),
-    relay: false,
-    hosting: says('is_hosting_provider'),
-    residential_proxy: says('is_residential_proxy'),
-    callback_proxy: false,
-    provider: providers.find((name) => typeof name === 'string') ?? null,
-  }
 }
 
 type AnonymityFlag = Exclude<keyof Network['anonymity'], 'provider'>
@@ -152,8 +122,4 @@ function unknownNetwork(ip: string): Network {
 
 function ipVersion(ip: string): IpVersion | null {
   return ipaddr.isValid(ip) ? ipaddr.parse(ip).kind() : null
-}
-
-function isPublic(ip: string): boolean {
-  return ipaddr.isValid(ip) && ipaddr.parse(ip).range() === 'unicast'
 }
