@@ -1,9 +1,9 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { errorEnvelope } from './error-response.ts'
-import { ApiError, type ErrorCode } from './errors.ts'
+import { ApiError, type PlainCode } from './errors.ts'
 
-const codes: Record<string, ErrorCode> = {
+const codes: Record<string, PlainCode> = {
   HPE_HEADER_OVERFLOW: 'request.headers_too_large',
   ERR_HTTP_REQUEST_TIMEOUT: 'request.timeout',
 }

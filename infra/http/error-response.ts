@@ -1,6 +1,14 @@
 import { LogUnavailable } from '../log/port.ts'
 import { isConnectionError, isStatementTimeout } from '../postgres/pool.ts'
-import { ApiError, type ErrorCode, type ErrorDetails, errorTable, unavailable } from './errors.ts'
+import {
+  ApiError,
+  type ErrorCode,
+  type ErrorDetails,
+  errorTable,
+  filledError,
+  type PlainCode,
+  unavailable,
+} from './errors.ts'
 import { validationError } from './validation.ts'
 
 /** The one shape of every failure. */
@@ -36,8 +44,7 @@ export function errorHeaders({ code, headers }: ApiError): Record<string, string
   return headers
 }
 
-const byFrameworkCode: Record<string, ErrorCode> = {
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'request.invalid_content_type',
+const byFrameworkCode: Record<string, PlainCode> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'request.payload_too_large',
   FST_ERR_CTP_EMPTY_JSON_BODY: 'request.malformed_body',
   FST_ERR_CTP_INVALID_JSON_BODY: 'request.malformed_body',
@@ -61,8 +68,9 @@ export function toApiError(
 
 function frameworkError(error: unknown): ApiError | undefined {
   if (!(error instanceof Error)) return undefined
-  const known = 'code' in error && typeof error.code === 'string' ? byFrameworkCode[error.code] : undefined
-  if (known === 'request.invalid_content_type') return unsupportedContentType()
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return unsupportedContentType()
+  const known = byFrameworkCode[code]
   if (known) return new ApiError(known, { cause: error })
   const status = 'statusCode' in error ? error.statusCode : undefined
   return status === 400 ? new ApiError('request.malformed_body', { cause: error }) : undefined
@@ -70,10 +78,7 @@ function frameworkError(error: unknown): ApiError | undefined {
 
 /** 415 that names the header. */
 export function unsupportedContentType(expected = 'application/json'): ApiError {
-  return new ApiError('request.invalid_content_type', {
-    details: {
-      fields: [{ name: 'Content-Type', issue: 'unsupported', expected }],
-      header_name: 'Content-Type',
-    },
-  })
+  const fields = [{ name: 'Content-Type', issue: 'unsupported', expected }]
+  const details = { fields, header_name: 'Content-Type' }
+  return filledError('request.invalid_content_type', { expected }, { details })
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { ApiError } from './errors.ts'
+import { ApiError, filledError } from './errors.ts'
 
 interface KnownPath {
   pattern: RegExp
@@ -22,7 +22,8 @@ export function answerUnrouted(app: FastifyInstance): void {
     const matching = [...paths.values()].filter(({ pattern }) => pattern.test(path))
     const methods = [...new Set(matching.flatMap((known) => [...known.methods]))].sort()
     if (methods.length === 0 || methods.includes(request.method)) throw new ApiError('request.not_found')
-    throw new ApiError('request.method_not_allowed', { headers: { allow: methods.join(', ') } })
+    const allow = methods.join(', ')
+    throw filledError('request.method_not_allowed', { methods: allow }, { headers: { allow } })
   })
 }
 

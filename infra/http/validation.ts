@@ -1,5 +1,5 @@
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
-import { ApiError, type ErrorDetails, type FieldIssue } from './errors.ts'
+import { type ApiError, type ErrorDetails, type FieldIssue, filledError } from './errors.ts'
 
 interface SchemaIssue {
   keyword: string
@@ -21,14 +21,14 @@ export function validationError(error: unknown, parameterSet?: string): ApiError
   const part = partNames[error.validationContext ?? ''] ?? 'body'
   const issues = error.validation.flatMap((issue) => fieldIssues(issue, part))
   const [first] = issues
-  const message = first ? `${first.name}: ${first.issue}` : undefined
+  const { name: field, issue } = first ?? { name: part, issue: 'invalid' }
   const allowed = error.validation.map(allowedValues).find(Boolean)
   const details: ErrorDetails = {
     fields: issues,
     ...(allowed && { allowed_values: allowed }),
     ...(parameterSet && { parameter_set: parameterSet }),
   }
-  return new ApiError('request.validation_failed', { ...(message && { message }), details })
+  return filledError('request.validation_failed', { field, issue }, { details })
 }
 
 function fieldIssues(

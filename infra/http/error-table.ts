@@ -1,0 +1,242 @@
+/** What the error reference says about one code, and what the server answers with it. */
+export interface ErrorEntry {
+  status: number
+  /** Whether the same request may succeed later. */
+  retryable: boolean
+  /** The message, with places such as {scope} for what differs from one answer to the next. */
+  message: string
+  /** When the code is answered. */
+  meaning: string
+  /** What the caller does about it. */
+  remedy: string
+  /** What `details` carries, where it carries anything. */
+  details?: string
+}
+
+const requestFields = '`fields` names each refused member with `issue` and, where known, `expected`.'
+
+/** Every error code the server answers with. A code keeps its meaning for ever; new ones may be added. */
+export const errorTable = {
+  'auth.missing_api_key': {
+    status: 401,
+    retryable: false,
+    message: 'The Authorization header is missing.',
+    meaning: 'The request has no `Authorization` header, or an empty one.',
+    remedy: 'Send `Authorization: Bearer` and the API key.',
+  },
+  'auth.invalid_api_key': {
+    status: 401,
+    retryable: false,
+    message: 'The API key is malformed, unknown, revoked or expired.',
+    meaning:
+      'The header is not a bearer token, or the key is mistyped, unknown, revoked, or was rotated more than 24 hours ago.',
+    remedy:
+      'Compare the key with the one that was shown when it was made. A lost key is replaced by rotating it.',
+  },
+  'auth.secret_key_required': {
+    status: 403,
+    retryable: false,
+    message: 'This endpoint needs a secret key.',
+    meaning: 'A publishable key was sent to an endpoint of the REST API.',
+    remedy: 'Call the endpoint from your server with a secret key (`sk_live_` or `sk_test_`).',
+  },
+  'auth.secret_key_not_allowed': {
+    status: 403,
+    retryable: false,
+    message: 'Secret keys do not work on collect endpoints; use a publishable key.',
+    meaning: 'A secret key was sent to an endpoint of the collect API.',
+    remedy:
+      'Use a publishable key (`pk_live_` or `pk_test_`) there. If the secret key reached a browser or an app, rotate it.',
+  },
+  'auth.native_key_not_allowed': {
+    status: 403,
+    retryable: false,
+    message: 'This native key works only with its own mobile SDK on collect session endpoints.',
+    meaning:
+      'A key for iOS or Android was used by a browser, by the SDK of the other platform, or on the REST API.',
+    remedy: 'Give each platform a key with its own `client_target`.',
+  },
+  'auth.insufficient_scope': {
+    status: 403,
+    retryable: false,
+    message: 'The API key lacks the scope {scope}.',
+    meaning:
+      'The secret key is valid and does not carry the scope that the endpoint needs. The message names it.',
+    remedy: 'Add the scope to the key, or use a key that has it. A changed key works within 15 seconds.',
+  },
+  'auth.organization_access_denied': {
+    status: 403,
+    retryable: false,
+    message: 'The API key belongs to another organization.',
+    meaning: 'The `organizationId` in the path is not the organization that owns the key, or is none at all.',
+    remedy: 'Use the id of the organization that owns the key, or a key of the organization in the path.',
+  },
+  'auth.organization_inactive': {
+    status: 403,
+    retryable: false,
+    message: 'The organization is suspended or deleted.',
+    meaning: 'The key is valid and its organization may not use the service now.',
+    remedy: 'Ask the operator of this server. All keys of the organization are refused alike.',
+  },
+  'auth.origin_not_allowed': {
+    status: 403,
+    retryable: false,
+    message: 'The request origin is not allowed for this key.',
+    meaning: 'The publishable key has allowed origins, and the `Origin` header is missing or none of them.',
+    remedy:
+      'Add the origin of the page to `allowed_origins` of the key. A changed key works within 15 seconds.',
+  },
+  'request.malformed': {
+    status: 400,
+    retryable: false,
+    message: 'The request is not valid HTTP, or its URL cannot be read.',
+    meaning:
+      'The HTTP parser refused the request, its `Host` header is missing, or its URL has a broken escape.',
+    remedy: 'Let an HTTP library write the request, and percent-encode what goes into the URL.',
+  },
+  'request.malformed_body': {
+    status: 400,
+    retryable: false,
+    message: 'The request body is not valid JSON.',
+    meaning:
+      'The body is empty where one is needed, is not JSON, or is shorter or longer than `Content-Length` says.',
+    remedy: 'Send valid JSON in UTF-8.',
+  },
+  'request.not_found': {
+    status: 404,
+    retryable: false,
+    message: 'Nothing was found here.',
+    meaning:
+      'The path does not exist, or no such resource does in this organization and environment. Live keys do not see test data, and test keys no live data.',
+    remedy:
+      'Check the path, the id, and whether the key is of the environment that the resource was made in.',
+  },
+  'request.method_not_allowed': {
+    status: 405,
+    retryable: false,
+    message: 'This path takes {methods} only.',
+    meaning: 'The path exists and does not take the method. The header `Allow` lists those that it takes.',
+    remedy: 'Use one of the methods in `Allow`.',
+  },
+  'request.timeout': {
+    status: 408,
+    retryable: true,
+    message: 'The request did not arrive completely in time.',
+    meaning: 'The head and the body of the request took longer than 30 seconds to arrive.',
+    remedy: 'Send it again on a new connection.',
+  },
+  'request.conflict': {
+    status: 409,
+    retryable: false,
+    message: 'The request conflicts with what exists.',
+    meaning:
+      'A slug is taken, a limit on the number of things is reached, or another request with the same `Idempotency-Key` is still being answered. The message says which.',
+    remedy:
+      'Change what is in conflict. Where the answer has `Retry-After`, send the same request again after it.',
+    details:
+      '`fields` names the member in conflict; `next_action` is `contact_support` where only the operator can help.',
+  },
+  'request.payload_too_large': {
+    status: 413,
+    retryable: false,
+    message: 'The request body is too large.',
+    meaning: 'A JSON body may have 256 KiB, a batch 1 MiB, and a network check 4 KiB.',
+    remedy: 'Send less at once.',
+  },
+  'request.invalid_content_type': {
+    status: 415,
+    retryable: false,
+    message: 'The Content-Type must be {expected}.',
+    meaning: 'The body has another content type than the endpoint takes, or none.',
+    remedy: 'Set `Content-Type` to what `details.fields` expects.',
+    details: '`fields` names `Content-Type` and what is expected; `header_name` is `Content-Type`.',
+  },
+  'request.validation_failed': {
+    status: 422,
+    retryable: false,
+    message: '{field}: {issue}',
+    meaning:
+      'A value in the path, the query, a header or the body is missing, unknown, or not of the form it must have.',
+    remedy: 'Correct every member that `details.fields` names.',
+    details: `${requestFields} \`allowed_values\` lists them where they are few; \`parameter_set\` names the kind of body; \`header_name\` the header.`,
+  },
+  'request.headers_too_large': {
+    status: 431,
+    retryable: false,
+    message: 'The request headers or its URL are too large.',
+    meaning: 'The request line and the headers together are larger than 16 KiB.',
+    remedy: 'Send fewer or shorter headers, or a shorter URL.',
+  },
+  'session.sequence_mismatch': {
+    status: 409,
+    retryable: false,
+    message: 'The batch sequence number is not the expected one.',
+    meaning:
+      'Another body was accepted under this number before, or `X-Batch-Seq` is not the number in the nonce.',
+    remedy: 'Start a new session. The SDK does this by itself.',
+    details:
+      '`fields` names `X-Batch-Seq` with the expected and the received number; `next_action` is `new_session`.',
+  },
+  'session.invalid_or_expired': {
+    status: 410,
+    retryable: false,
+    message: 'The collect session is invalid or has expired; start a new one.',
+    meaning: 'The session or document is unknown, older than 24 hours, or of another key or organization.',
+    remedy: 'Open a new session. The SDK does this by itself.',
+    details: '`next_action` is `new_session`.',
+  },
+  'transport.session_reset_required': {
+    status: 409,
+    retryable: true,
+    message: 'The body could not be decrypted; start a new session.',
+    meaning: 'The body was not encrypted for this document, or was changed on its way.',
+    remedy: 'Open a new session and send what is left there. The SDK does this by itself.',
+    details: '`next_action` is `new_session`.',
+  },
+  'rate_limit.exceeded': {
+    status: 429,
+    retryable: true,
+    message: 'Too many requests; wait for Retry-After.',
+    meaning:
+      'The bucket that all keys of one type share in an organization is empty, or one source presents unknown keys too fast; the latter has no `X-RateLimit-*` headers.',
+    remedy:
+      'Wait as many seconds as `Retry-After` says. A refused request costs as much as an admitted one, so trying earlier lengthens the wait.',
+  },
+  'internal.error': {
+    status: 500,
+    retryable: true,
+    message: 'Something failed on our side.',
+    meaning: 'The server met something that it did not expect. It may have done what was asked, or not.',
+    remedy:
+      'Send the request again, with the same `Idempotency-Key` where it had one. Report the `request_id` if it stays.',
+  },
+  'service.unavailable': {
+    status: 503,
+    retryable: true,
+    message: 'The service cannot take this request now; retry after Retry-After.',
+    meaning:
+      'The log, the database or another part that the request needs does not answer, or the server is stopping.',
+    remedy: 'Send the same request again after the seconds in `Retry-After`.',
+  },
+} as const satisfies Record<string, ErrorEntry>
+
+export type ErrorCode = keyof typeof errorTable
+
+type PlacesIn<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | PlacesIn<Rest>
+  : never
+
+/** The names of the places in a code's message. */
+export type Places<Code extends ErrorCode> = PlacesIn<(typeof errorTable)[Code]['message']>
+
+/** Codes whose message is always the same unless the one who throws says more. */
+export type PlainCode = { [Code in ErrorCode]: [Places<Code>] extends [never] ? Code : never }[ErrorCode]
+
+/** A code's message with its places filled. */
+export function messageOf<Code extends ErrorCode>(
+  code: Code,
+  values: Readonly<Record<Places<Code>, string>>,
+): string {
+  const filled = new Map<string, string>(Object.entries(values))
+  return errorTable[code].message.replace(/\{(\w+)\}/g, (place, name: string) => filled.get(name) ?? place)
+}
