@@ -1,10 +1,11 @@
 import { writeFile } from 'node:fs/promises'
+import ipaddr from 'ipaddr.js'
 
 // A small MMDB file for tests, after the format's description: github.com/maxmind/MaxMind-DB, MaxMind-DB-spec.md.
 
 export type MmdbValue = string | number | boolean | MmdbValue[] | { [name: string]: MmdbValue }
 
-/** What the file says about IPv4 networks, keyed by CIDR. */
+/** What the file says about networks, keyed by CIDR. */
 export type MmdbRecords = Record<string, { [name: string]: MmdbValue }>
 
 const types = { text: 2, double: 3, map: 7, uint32: 6, array: 11, boolean: 14 }
@@ -12,15 +13,19 @@ const recordBytes = 3
 const separator = Buffer.alloc(16)
 const metadataStart = Buffer.from('\xab\xcd\xefMaxMind.com', 'latin1')
 
-/** Writes the file: search tree, separator, data, metadata. */
+/**
+ * Writes the file: search tree, separator, data, metadata. With an IPv6 network among them it is a file of both
+ * versions, where IPv4 is under `::/96`.
+ */
 export async function writeMmdb(file: string, databaseType: string, records: MmdbRecords): Promise<void> {
   const data: Buffer[] = []
   const tree: Tree = [[null, null]]
+  const version = Object.keys(records).some((cidr) => cidr.includes(':')) ? 6 : 4
   let offset = 0
   for (const [cidr, record] of Object.entries(records)) {
     const encoded = encode(record)
     data.push(encoded)
-    insert(tree, cidr, offset)
+    insert(tree, bitsOf(cidr, version), offset)
     offset += encoded.length
   }
   const metadata = encode({
@@ -29,7 +34,7 @@ export async function writeMmdb(file: string, databaseType: string, records: Mmd
     build_epoch: 1,
     database_type: databaseType,
     description: { en: 'made by a test' },
-    ip_version: 4,
+    ip_version: version,
     languages: ['en'],
     node_count: tree.length,
     record_size: recordBytes * 8,
@@ -41,13 +46,16 @@ export async function writeMmdb(file: string, databaseType: string, records: Mmd
 type Branch = null | number | { data: number }
 type Tree = [Branch, Branch][]
 
-function insert(tree: Tree, cidr: string, offset: number): void {
-  const [address = '', length = '32'] = cidr.split('/')
-  const bits = address
-    .split('.')
-    .map((part) => Number(part).toString(2).padStart(8, '0'))
-    .join('')
-    .slice(0, Number(length))
+/** The bits of a network's prefix in a tree of that IP version. */
+function bitsOf(cidr: string, version: 4 | 6): string {
+  const [address, length] = ipaddr.parseCIDR(cidr)
+  const bytes = address.toByteArray()
+  const bits = bytes.map((byte) => byte.toString(2).padStart(8, '0')).join('')
+  const under = version === 6 && address.kind() === 'ipv4' ? '0'.repeat(96) : ''
+  return under + bits.slice(0, length)
+}
+
+function insert(tree: Tree, bits: string, offset: number): void {
   let node = 0
   for (const [i, bit] of [...bits].entries()) {
     const branches = tree[node]

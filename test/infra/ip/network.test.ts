@@ -1,9 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { noNetwork, openNetwork } from '../../../infra/ip/network.ts'
-import { writeMmdb } from '../../support/mmdb.ts'
+import { type MmdbRecords, writeMmdb } from '../../support/mmdb.ts'
 
 describe('network', () => {
   it.each([
@@ -135,5 +136,63 @@ describe('network with databases', () => {
     const source = await openNetwork({ cityPath, asnPath })
     expect(source.lookup('10.0.0.1', 0)).toMatchObject({ status: 'skipped', location: null })
     expect(source.lookup('2001:4860:4860::8888', 0).ip_version).toBe('ipv6')
+  })
+})
+
+describe('databases of other forms', () => {
+  let folder = ''
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-mmdb-'))
+  })
+  afterAll(() => rm(folder, { recursive: true, force: true }))
+
+  async function open(records: MmdbRecords) {
+    const cityPath = path.join(folder, `${randomUUID()}.mmdb`)
+    await writeMmdb(cityPath, 'country', records)
+    return openNetwork({ cityPath })
+  }
+
+  it('flat country records', async () => {
+    const source = await open({ '8.8.8.0/24': { country_code: 'US' } })
+    const { status, location } = source.lookup('8.8.8.8', 0)
+    expect(status).toBe('ready')
+    expect(location).toMatchObject({ country_code: 'US', country: null, city: null, latitude: null })
+  })
+
+  it('flat city records', async () => {
+    const flat = { city: 'Lisbon', state1: 'Lisboa', country_code: 'PT', latitude: 38.7, longitude: -9.1 }
+    const source = await open({ '8.8.8.0/24': { ...flat, postcode: '1100', timezone: 'Europe/Lisbon' } })
+    expect(source.lookup('8.8.8.8', 0).location).toEqual({
+      city: 'Lisbon',
+      region: 'Lisboa',
+      country: null,
+      country_code: 'PT',
+      latitude: 38.7,
+      longitude: -9.1,
+      timezone: 'Europe/Lisbon',
+      postal_code: '1100',
+      accuracy_radius_km: null,
+    })
+  })
+
+  it('members of unexpected types count as absent', async () => {
+    const source = await open({ '8.8.8.0/24': { country: 'US', city: 7, location: [1], postal: true } })
+    const { status, location } = source.lookup('8.8.8.8', 0)
+    expect(status).toBe('ready')
+    expect(new Set(Object.values(location ?? {}))).toEqual(new Set([null]))
+  })
+
+  it('IPv4 and IPv6 networks in one file', async () => {
+    const source = await open({ '8.8.8.0/24': { country_code: 'US' }, '2a00::/16': { country_code: 'DE' } })
+    expect(source.lookup('8.8.8.8', 0).location?.country_code).toBe('US')
+    expect(source.lookup('2a00::1', 0).location?.country_code).toBe('DE')
+    expect(source.lookup('2a01::1', 0).location).toBeNull()
+  })
+
+  it('IPv4 networks alone say nothing about IPv6', async () => {
+    // 2001:4860:: begins with the bits of 32.1.72.96.
+    const source = await open({ '32.1.72.96/32': { country_code: 'US' } })
+    expect(source.lookup('32.1.72.96', 0).location?.country_code).toBe('US')
+    expect(source.lookup('2001:4860::1', 0)).toMatchObject({ status: 'ready', location: null })
   })
 })
