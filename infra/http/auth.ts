@@ -5,6 +5,7 @@ import type {
   onRequestHookHandler,
   preParsingAsyncHookHandler,
 } from 'fastify'
+import { enforcing } from './access.ts'
 import { type CostOf, chargeBody } from './body-cost.ts'
 import { ApiError } from './errors.ts'
 import { createKeyCache, type KeyCacheOptions } from './key-cache.ts'
@@ -72,13 +73,20 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
 
   return {
     /** For REST endpoints: a secret key with the scope. */
-    requireSecret: (scope: EndpointScope) => secret((principal) => checkScope(principal, scope)),
+    requireSecret: (scope: EndpointScope) =>
+      enforcing(
+        { keyType: 'secret', scope },
+        secret((principal) => checkScope(principal, scope)),
+      ),
     /** For `/v1/organizations/:organizationId` and below: a secret key of that organization, with the scope. */
     requireOwnOrganization: (scope: EndpointScope) =>
-      secret((principal, { params }) => {
-        checkScope(principal, scope)
-        checkOrganization(principal, params)
-      }),
+      enforcing(
+        { keyType: 'secret', scope, ownOrganization: true },
+        secret((principal, { params }) => {
+          checkScope(principal, scope)
+          checkOrganization(principal, params)
+        }),
+      ),
     /** For REST endpoints whose cost is in their body: as requireSecret, but the units are taken once it is read. */
     requireSecretCosting(scope: EndpointScope, costOf: CostOf) {
       const preParsing: preParsingAsyncHookHandler = chargeBody(costOf, async (request, { reply, cost }) => {
@@ -86,11 +94,18 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
         await units.take(principal, { reply, cost })
         checkScope(principal, scope)
       })
-      return { onRequest: verified(secretOnly, () => undefined), preParsing }
+      const onRequest = enforcing(
+        { keyType: 'secret', scope },
+        verified(secretOnly, () => undefined),
+      )
+      return { onRequest, preParsing }
     },
     /** For collect endpoints: a publishable key, from an origin that it allows. */
     requirePublishable: () =>
-      verified(fromItsOwnClient, (principal, _request, reply) => units.take(principal, { reply, cost: 1 })),
+      enforcing(
+        { keyType: 'publishable' },
+        verified(fromItsOwnClient, (principal, _request, reply) => units.take(principal, { reply, cost: 1 })),
+      ),
     /**
      * onError of collect endpoints: only a body shows that another platform's SDK uses a native key. That is part of
      * verifying the key, so it gives the units back and takes the headers away.

@@ -1,5 +1,5 @@
 import type { Clock } from '../ids.ts'
-import { ApiError } from './errors.ts'
+import { ApiError, filledError } from './errors.ts'
 import { originAllowed } from './origins.ts'
 import type { KeyRecord, Principal, PublishablePrincipal, SecretPrincipal } from './principal.ts'
 import { defaultScopes, type Scope } from './scopes.ts'
@@ -38,7 +38,7 @@ export function publishableOnly(principal: Principal | null): PublishablePrincip
 export function checkScope({ scopes: stored }: SecretPrincipal, scope: Scope): void {
   const granted: readonly string[] = stored.length > 0 ? stored : defaultScopes
   if (granted.includes('*') || granted.includes(scope)) return
-  throw new ApiError('auth.insufficient_scope', { message: `The API key lacks the scope ${scope}.` })
+  throw filledError('auth.insufficient_scope', { scope })
 }
 
 /** 403 for any other organization, whether or not there is one of that id. */

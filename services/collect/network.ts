@@ -18,6 +18,7 @@ export function networkRoutes(app: FastifyInstance, deps: CollectDeps): void {
     pingPath,
     {
       schema: {
+        operationId: 'pingCollect',
         tags: ['Collect'],
         summary: 'Measure the way to the server',
         params: z.object({ pingId: z.string().describe('1-128 characters of A-Z, a-z, 0-9, _ and -.') }),
@@ -34,6 +35,7 @@ export function networkRoutes(app: FastifyInstance, deps: CollectDeps): void {
     {
       bodyLimit: maxCheckBytes,
       schema: {
+        operationId: 'reportNetworkCheck',
         tags: ['Collect'],
         summary: 'Report a network check',
         body: z.record(z.string(), z.unknown()).describe('At most 4 KiB.'),

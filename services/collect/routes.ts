@@ -39,11 +39,11 @@ export function collectRoutes(app: FastifyInstance, deps: CollectDeps): void {
     addPreflight(scope, [pingPath], 'GET, OPTIONS')
     networkRoutes(scope, deps)
     scope.register(async (keyed) => {
-      keyed.addHook('onRequest', deps.auth.requirePublishable())
       keyed.addHook('onError', refuseOrigin)
       keyed.addHook('onError', deps.auth.refundOtherClient)
-      sessionRoute(keyed, { deps, cache })
-      keyed.register(async (binary) => bodyRoutes(binary, { deps, cache }))
+      const onRequest = deps.auth.requirePublishable()
+      sessionRoute(keyed, { deps, cache, onRequest })
+      keyed.register(async (binary) => bodyRoutes(binary, { deps, cache, onRequest }))
     })
   })
 }
@@ -51,19 +51,19 @@ export function collectRoutes(app: FastifyInstance, deps: CollectDeps): void {
 interface RouteOptions {
   deps: CollectDeps
   cache: DocumentCache
+  onRequest: ReturnType<CollectDeps['auth']['requirePublishable']>
 }
-
-const security = [{ publishableKey: [] }]
 
 function sessionRoute(app: FastifyInstance, options: RouteOptions): void {
   const schema = {
+    operationId: 'openCollectSession',
     tags: ['Collect'],
     summary: 'Open a session or a further document of it',
-    security,
     body: openBodySchema,
     response: { 200: openResponseSchema, ...errorResponses(400, 401, 403, 413, 415, 422, 429) },
   }
-  const routeOptions = { bodyLimit: openBodyLimit, config: { frequent: true }, schema }
+  const { onRequest } = options
+  const routeOptions = { bodyLimit: openBodyLimit, config: { frequent: true }, schema, onRequest }
   app.post<{ Body: OpenBody }>(sessionsPath, routeOptions, async (request, reply) => {
     const { answer, continuity } = await openSession(request, options)
     return reply
@@ -73,9 +73,10 @@ function sessionRoute(app: FastifyInstance, options: RouteOptions): void {
   })
 }
 
-const encrypted = { consumes: [binaryType], security, body: binaryBodySchema }
+const encrypted = { consumes: [binaryType], body: binaryBodySchema }
 const bodyErrors = errorResponses(401, 403, 409, 410, 413, 415, 422, 429)
 const acceptAll = () => () => true
+const bodyOptions = { bodyLimit: maxBodyBytes, config: { frequent: true }, validatorCompiler: acceptAll }
 
 /** Bodies are bytes and nothing else; they are handled without validation by schema, which would be most of the cost. */
 function bodyRoutes(app: FastifyInstance, options: RouteOptions): void {
@@ -85,10 +86,11 @@ function bodyRoutes(app: FastifyInstance, options: RouteOptions): void {
   const route = (path: string, receive: typeof receiveBatch, schema: object) =>
     app.post<{ Params: BodyParams }>(
       path,
-      { bodyLimit: maxBodyBytes, config: { frequent: true }, schema, validatorCompiler: acceptAll },
+      { ...bodyOptions, onRequest: options.onRequest, schema },
       async (request, reply) => sendJson(reply, await receive(request, options)),
     )
   route(batchesPath, receiveBatch, {
+    operationId: 'sendCollectBatch',
     tags: ['Collect'],
     summary: 'Send an encrypted observation batch',
     headers: batchHeadersSchema,
@@ -96,6 +98,7 @@ function bodyRoutes(app: FastifyInstance, options: RouteOptions): void {
     response: { 200: batchResponseSchema, ...bodyErrors },
   })
   route(resultsPath, receiveResult, {
+    operationId: 'handOffCollectSession',
     tags: ['Collect'],
     summary: 'Hand the session off: the sealed token',
     headers: resultHeadersSchema,
