@@ -4,7 +4,8 @@ import path from 'node:path'
 import { findOrganizationBySlug } from '../../projections/organizations/queries.ts'
 import type { Environment } from '../../schemas/events.ts'
 import type { Core } from '../core.ts'
-import { createOrganization, issueApiKey } from '../organizations/commands.ts'
+import { issueApiKey } from '../organizations/key-commands.ts'
+import { createOrganization } from '../organizations/organization-commands.ts'
 
 export interface KeyPair {
   publishable_key: string

@@ -1,23 +1,11 @@
 import { expect, test } from 'vitest'
-import { ApiError } from '../../../infra/http/errors.ts'
-import { asId } from '../../../infra/ids.ts'
 import {
   type CreateOrganization,
   createOrganization,
 } from '../../../services/organizations/create-organization.ts'
+import { organizationId, refusal } from './given.ts'
 
-const organizationId = asId('org', `org_${'1'.repeat(26)}`)
 const command: CreateOrganization = { organizationId, name: 'Acme', slug: 'acme-2', now: 5 }
-
-function refusal(work: () => unknown): ApiError {
-  try {
-    work()
-  } catch (error) {
-    if (error instanceof ApiError) return error
-    throw error
-  }
-  throw new Error('nothing was refused')
-}
 
 test('given a free slug, when created, then the organization exists under a repeatable event id', () => {
   const [decision, ...rest] = createOrganization({ takenBy: undefined }, { ...command, name: '  Acme ' })
@@ -35,6 +23,10 @@ test('given a free slug, when created, then the organization exists under a repe
 test('given a taken slug, when created, then it is a conflict', () => {
   const error = refusal(() => createOrganization({ takenBy: 'org_other' }, command))
   expect(error).toMatchObject({ code: 'request.conflict', status: 409 })
+})
+
+test('given the organization itself, then the command is a repetition and does nothing', () => {
+  expect(createOrganization({ takenBy: organizationId }, command)).toEqual([])
 })
 
 test.each(['', 'Acme', 'a_b', 'a b', 'ä', 'x'.repeat(64)])('a slug %j is refused', (slug) => {

@@ -1,15 +1,13 @@
 import { expect, test } from 'vitest'
-import { ApiError } from '../../../infra/http/errors.ts'
 import { asId } from '../../../infra/ids.ts'
 import {
-  completeKeyRequest,
   type IssueApiKey,
   type IssueState,
   issueApiKey,
-  type KeyRequest,
 } from '../../../services/organizations/issue-api-key.ts'
+import { completeKeyRequest, type KeyRequest } from '../../../services/organizations/key-request.ts'
+import { noKeys, organization, organizationId, refusal, secretKey } from './given.ts'
 
-const organizationId = `org_${'1'.repeat(26)}`
 const keyId = asId('key', `key_${'2'.repeat(26)}`)
 const material = {
   lookup_hash: 'h',
@@ -17,33 +15,12 @@ const material = {
   key_preview: 'p',
   display_key: null,
 }
-const organization = {
-  id: organizationId,
-  name: 'Acme',
-  slug: 'acme',
-  status: 'active',
-  secret_limit: null,
-  publishable_limit: null,
-  capabilities: [],
-  created_at: 1,
-  updated_at: 1,
-} as const
-const state: IssueState = { organization, counts: { active: 0, secret: { live: 0, test: 0 } } }
+const state: IssueState = { organization, counts: noKeys, existing: undefined }
 const narrow = ['sessions:read', 'sessions:update', 'fingerprints:read']
 
 function command(request: Partial<KeyRequest> = {}): IssueApiKey {
   const spec = completeKeyRequest({ name: 'Server', environment: 'live', ...request })
   return { organizationId, keyId, spec, material, now: 9 }
-}
-
-function refusal(work: () => unknown): ApiError {
-  try {
-    work()
-  } catch (error) {
-    if (error instanceof ApiError) return error
-    throw error
-  }
-  throw new Error('nothing was refused')
 }
 
 test('given an active organization, when a key is issued, then it is', () => {
@@ -87,6 +64,11 @@ test('given as many keys as there can be, then no more are issued', () => {
   expect(issueApiKey({ ...state, counts: secrets }, command({ type: 'publishable' }))).toHaveLength(1)
 })
 
+test('given the key of the command, then the command is a repetition and does nothing', () => {
+  const full = { active: 100, secret: { live: 256, test: 0 } }
+  expect(issueApiKey({ ...state, counts: full, existing: secretKey }, command())).toEqual([])
+})
+
 test('a name alone makes a secret key with the narrow scopes', () => {
   expect(command().spec).toMatchObject({ type: 'secret', scopes: narrow, allowed_origins: null })
 })
@@ -105,15 +87,17 @@ test('allowed origins or a client target alone make a publishable key', () => {
 })
 
 test.each<[string, Partial<KeyRequest>]>([
+  ['type', { scopes: ['sessions:read'] }],
   ['scopes', { type: 'secret' }],
+  ['allowed_origins', { type: 'secret', scopes: ['*'], allowedOrigins: [] }],
   ['scopes', { type: 'secret', scopes: [] }],
-  ['scopes[1]', { type: 'secret', scopes: ['sessions:read', 'organizations:manage'] }],
+  ['scopes.1', { type: 'secret', scopes: ['sessions:read', 'organizations:manage'] }],
   ['scopes', { type: 'publishable', scopes: ['*'] }],
   ['allowed_origins', { type: 'secret', scopes: ['*'], allowedOrigins: ['https://a.example'] }],
   ['allowed_origins', { clientTarget: 'native_android', allowedOrigins: ['https://a.example'] }],
   ['client_target', { type: 'secret', scopes: ['*'], clientTarget: 'native_ios' }],
   ['allowed_origins', { allowedOrigins: Array(51).fill('https://a.example') }],
-  ['allowed_origins[1]', { allowedOrigins: ['https://a.example', 'http://a.example'] }],
+  ['allowed_origins.1', { allowedOrigins: ['https://a.example', 'http://a.example'] }],
   ['name', { name: 'x'.repeat(101) }],
 ])('a bad %s is refused: %j', (name, request) => {
   const error = refusal(() => command(request))
@@ -121,4 +105,15 @@ test.each<[string, Partial<KeyRequest>]>([
     code: 'request.validation_failed',
     details: { fields: [{ name }], parameter_set: 'api_key_create' },
   })
+})
+
+test('what a refused field held is not repeated: it may be a key', () => {
+  const pasted = `sk_live_${'0'.repeat(38)}`
+  const refusals = [
+    refusal(() => command({ allowedOrigins: [pasted] })),
+    refusal(() => command({ type: 'secret', scopes: [pasted] })),
+    refusal(() => command({ name: `${pasted}\n${pasted.repeat(3)}` })),
+  ]
+  for (const { message, details } of refusals)
+    expect(JSON.stringify([message, details])).not.toContain('0000')
 })

@@ -1,0 +1,91 @@
+import { type OrganizationId, timeOrderedId } from '../../infra/ids.ts'
+import { findOrganization, findOrganizationBySlug } from '../../projections/organizations/queries.ts'
+import type { OrganizationStatus } from '../../projections/organizations/rows.ts'
+import { type CommandDeps, streamOf } from './command-deps.ts'
+import { createOrganization as decideCreation } from './create-organization.ts'
+import type { Actor } from './decided.ts'
+import { setCapability as decideCapability } from './set-capability.ts'
+import { setLimits as decideLimits } from './set-limits.ts'
+import { updateOrganization as decideUpdate } from './update-organization.ts'
+
+type Deps = Omit<CommandDeps, 'keyring'>
+
+/** Creates an active organization. ApiError: 409 slug taken, 422 bad name or slug. */
+export async function createOrganization(
+  { decide, clock, random }: Deps,
+  { name, slug }: { name: string; slug: string },
+): Promise<{ organizationId: OrganizationId }> {
+  const now = clock()
+  const organizationId = timeOrderedId('org', now, random)
+  await decide({
+    ...streamOf(organizationId),
+    locks: [`organization-slug:${slug}`],
+    // Whoever has the slug may be in any partition.
+    reads: 'topic',
+    load: async (tx) => ({ takenBy: (await findOrganizationBySlug(tx, slug))?.id }),
+    decide: (state) => decideCreation(state, { organizationId, name, slug, now }),
+  })
+  return { organizationId }
+}
+
+interface Update {
+  organizationId: string
+  by: Actor
+  name?: string | undefined
+  status?: OrganizationStatus | undefined
+}
+
+/** Renames it and sets its status. ApiError: 404 no such organization, 403 not active (`by` its key), 422 bad name. */
+export async function updateOrganization(
+  { decide, clock, random }: Deps,
+  { organizationId, ...changes }: Update,
+): Promise<void> {
+  const now = clock()
+  const changeId = timeOrderedId('evt', now, random)
+  await decide({
+    ...streamOf(organizationId),
+    load: (tx) => findOrganization(tx, organizationId),
+    decide: (organization) => decideUpdate(organization, { ...changes, changeId, now }),
+  })
+}
+
+interface Limits {
+  organizationId: string
+  /** Units in 60 seconds; null = the server's default, undefined = as it is. */
+  secretLimit?: number | null | undefined
+  publishableLimit?: number | null | undefined
+}
+
+/** For the operator. ApiError: 404 no such organization, 422 not a limit. */
+export async function setLimits(
+  { decide, clock, random }: Deps,
+  { organizationId, ...limits }: Limits,
+): Promise<void> {
+  const now = clock()
+  const eventId = timeOrderedId('evt', now, random)
+  await decide({
+    ...streamOf(organizationId),
+    load: (tx) => findOrganization(tx, organizationId),
+    decide: (organization) => decideLimits(organization, { ...limits, eventId, now }),
+  })
+}
+
+interface CapabilityChange {
+  organizationId: string
+  capability: string
+  enabled: boolean
+}
+
+/** For the operator. ApiError: 404 no such organization, 422 no such capability. */
+export async function setCapability(
+  { decide, clock, random }: Deps,
+  { organizationId, ...change }: CapabilityChange,
+): Promise<void> {
+  const now = clock()
+  const eventId = timeOrderedId('evt', now, random)
+  await decide({
+    ...streamOf(organizationId),
+    load: (tx) => findOrganization(tx, organizationId),
+    decide: (organization) => decideCapability(organization, { ...change, eventId, now }),
+  })
+}
