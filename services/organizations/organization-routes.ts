@@ -1,0 +1,105 @@
+import type { FastifyInstance } from 'fastify'
+import type { z } from 'zod'
+import { errorResponses, single } from '../../infra/http/schemas.ts'
+import type { Db } from '../../infra/postgres/pool.ts'
+import { findOrganization } from '../../projections/organizations/queries.ts'
+import { organizationFor } from './decided.ts'
+import { createOrganization, updateOrganization } from './organization-commands.ts'
+import type { OrganizationContext } from './routes.ts'
+import {
+  createOrganizationBody,
+  organizationParams,
+  organizationSchema,
+  updateOrganizationBody,
+} from './schemas.ts'
+import { organizationJson } from './shapes.ts'
+
+const tags = ['Organizations']
+const security = [{ secretKey: [] }]
+
+export function organizationRoutes(app: FastifyInstance, context: OrganizationContext): void {
+  createRoute(app, context)
+  getRoute(app, context)
+  updateRoute(app, context)
+}
+
+function createRoute(app: FastifyInstance, { pool, auth, idempotency, depsOf }: OrganizationContext): void {
+  const schema = {
+    operationId: 'createOrganization',
+    summary: 'Create an organization',
+    description:
+      'Requires the `organizations:create` secret-key scope. The calling key gets no access to the new organization.',
+    tags,
+    security,
+    body: createOrganizationBody,
+    response: {
+      201: single(organizationSchema),
+      ...errorResponses(400, 401, 403, 409, 413, 415, 422),
+    },
+  }
+  const onRequest = auth.requireSecret('organizations:create')
+  const config = { parameterSet: 'organization_create' }
+  app.post<{ Body: z.output<typeof createOrganizationBody> }>(
+    '/v1/organizations',
+    { schema, onRequest, config },
+    (request, reply) =>
+      idempotency.run({ request, reply }, async (command) => {
+        const { organizationId } = await createOrganization(depsOf(command), request.body)
+        return { status: 201, body: await organizationBody(pool, organizationId, request.id) }
+      }),
+  )
+}
+
+function getRoute(app: FastifyInstance, { pool, auth }: OrganizationContext): void {
+  const schema = {
+    operationId: 'getOrganization',
+    summary: 'Retrieve one organization',
+    description: "Requires the `organizations:read` secret-key scope and a key of the organization's own.",
+    tags,
+    security,
+    params: organizationParams,
+    response: { 200: single(organizationSchema), ...errorResponses(401, 403, 404) },
+  }
+  const onRequest = auth.requireOwnOrganization('organizations:read')
+  app.get<Params>('/v1/organizations/:organizationId', { schema, onRequest }, (request) =>
+    organizationBody(pool, request.params.organizationId, request.id),
+  )
+}
+
+function updateRoute(app: FastifyInstance, { pool, auth, decide, clock, random }: OrganizationContext): void {
+  const schema = {
+    operationId: 'updateOrganization',
+    summary: 'Rename an organization or change its status',
+    description:
+      'Requires the `organizations:update` secret-key scope. Once it is suspended or deleted, all keys of the organization are refused, so that its status cannot be set back here.',
+    tags,
+    security,
+    params: organizationParams,
+    body: updateOrganizationBody,
+    response: { 200: single(organizationSchema), ...errorResponses(400, 401, 403, 404, 413, 415, 422) },
+  }
+  const onRequest = auth.requireOwnOrganization('organizations:update')
+  const config = { parameterSet: 'organization_update' }
+  app.patch<Params & Update>(
+    '/v1/organizations/:organizationId',
+    { schema, onRequest, config },
+    async (request) => {
+      const { organizationId } = request.params
+      await updateOrganization({ decide, clock, random }, { ...request.body, organizationId, by: 'key' })
+      return organizationBody(pool, organizationId, request.id)
+    },
+  )
+}
+
+interface Params {
+  Params: z.output<typeof organizationParams>
+}
+
+interface Update {
+  Body: z.output<typeof updateOrganizationBody>
+}
+
+async function organizationBody(db: Db, organizationId: string, requestId: string) {
+  const organization = organizationFor(await findOrganization(db, organizationId), 'operator')
+  return { data: organizationJson(organization), meta: { request_id: requestId } }
+}

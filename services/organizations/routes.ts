@@ -1,0 +1,42 @@
+import type { FastifyInstance } from 'fastify'
+import type pg from 'pg'
+import type { Keyring } from '../../infra/crypto/keyring.ts'
+import type { Decide } from '../../infra/decide.ts'
+import type { Auth } from '../../infra/http/auth.ts'
+import { type Cursors, createCursors } from '../../infra/http/cursor.ts'
+import type { Command, Idempotency } from '../../infra/http/idempotency.ts'
+import type { Clock, Random } from '../../infra/ids.ts'
+import type { CommandDeps } from './command-deps.ts'
+import { keyRoutes } from './key-routes.ts'
+import { oneKeyRoutes } from './one-key-routes.ts'
+import { organizationRoutes as ownRoutes } from './organization-routes.ts'
+
+export interface OrganizationOptions {
+  /** For what callers read; the tables of `createKeyUsageTables` are in it. */
+  pool: pg.Pool
+  decide: Decide
+  auth: Auth
+  keyring: Keyring
+  clock: Clock
+  random: Random
+  idempotency: Idempotency
+}
+
+export interface OrganizationContext extends OrganizationOptions {
+  cursors: Cursors
+  /** What makes a command the same whenever it is repeated. */
+  depsOf(command: Command): CommandDeps
+}
+
+/** `/v1/organizations`, `/v1/organizations/{organizationId}`, and its API keys below `/api-keys`. */
+export function organizationRoutes(app: FastifyInstance, options: OrganizationOptions): void {
+  const { decide, keyring } = options
+  const context: OrganizationContext = {
+    ...options,
+    cursors: createCursors(options),
+    depsOf: ({ random, now }) => ({ decide, keyring, random, clock: () => now }),
+  }
+  ownRoutes(app, context)
+  keyRoutes(app, context)
+  oneKeyRoutes(app, context)
+}

@@ -1,0 +1,104 @@
+import { z } from 'zod'
+import { timestamp } from '../../infra/http/schemas.ts'
+import { scopes as knownScopes } from '../../infra/http/scopes.ts'
+import { bounds } from './checked-fields.ts'
+
+const idCharacters = '[0-9a-hjkmnp-tv-z]{26}'
+const types = ['publishable', 'secret'] as const
+const environments = ['live', 'test'] as const
+const organizationStatuses = ['active', 'suspended', 'deleted'] as const
+const clientTargets = ['browser', 'native-ios', 'native-android'] as const
+
+export const organizationSchema = z
+  .strictObject({
+    object: z.literal('organization'),
+    id: z.string().regex(new RegExp(`^org_${idCharacters}$`)),
+    name: z.string(),
+    slug: z.string(),
+    status: z.enum(organizationStatuses),
+    created_at: timestamp,
+    updated_at: timestamp,
+  })
+  .meta({ id: 'Organization' })
+
+const keyHead = {
+  object: z.literal('api_key'),
+  id: z.string().regex(new RegExp(`^key_${idCharacters}$`)),
+  type: z.enum(types),
+  environment: z.enum(environments),
+  name: z.string(),
+  status: z
+    .enum(['active', 'rotating', 'revoked'])
+    .describe('rotating: replaced, and still working until grace_expires_at.'),
+  client_target: z.enum(clientTargets),
+  allowed_origins: z.array(z.string()).nullable().describe('null for secret keys; empty = any origin.'),
+  scopes: z.array(z.enum(knownScopes)).nullable().describe('null for publishable keys.'),
+  rate_limit: z.null().describe('Kept for compatibility; limits are those of the organization.'),
+  key_preview: z.string(),
+  display_key: z.string().optional().describe('The whole key, of publishable keys only.'),
+}
+const keyTail = {
+  last_used_at: timestamp.nullable().describe('Up to a minute late.'),
+  created_at: timestamp,
+  rotated_at: timestamp.nullable(),
+  revoked_at: timestamp.nullable(),
+  grace_expires_at: timestamp.nullable(),
+}
+
+export const apiKeySchema = z.strictObject({ ...keyHead, ...keyTail }).meta({ id: 'ApiKey' })
+
+export const issuedApiKeySchema = z
+  .strictObject({
+    ...keyHead,
+    revealed_key: z.string().describe('The whole key. A secret key is shown this once.'),
+    ...keyTail,
+  })
+  .meta({ id: 'IssuedApiKey' })
+
+// Lengths and patterns are for the description; the deciders check them, for the command line as well.
+const organizationName = z.string().meta({ minLength: 1, maxLength: bounds.organizationName })
+const keyName = z.string().meta({ minLength: 1, maxLength: bounds.keyName })
+const origins = z
+  .array(z.string())
+  .meta({ maxItems: bounds.origins })
+  .describe('`https://host[:port]` or `https://*.host`; for test keys also any exact http or https origin.')
+const scopes = z.array(z.enum(knownScopes)).meta({ minItems: 1 })
+
+export const createOrganizationBody = z.strictObject({
+  name: organizationName,
+  slug: z.string().meta({ minLength: 1, maxLength: bounds.slug, pattern: '^[a-z0-9-]+$' }),
+})
+
+export const updateOrganizationBody = atLeastOne({
+  name: organizationName.optional(),
+  status: z.enum(organizationStatuses).optional(),
+})
+
+export const createKeyBody = z.strictObject({
+  name: keyName,
+  type: z.enum(types).optional().describe('Needed with scopes.'),
+  environment: z.enum(environments).optional().describe("Default: the calling key's own."),
+  client_target: z.enum(clientTargets).optional().describe('Of publishable keys; default browser.'),
+  allowed_origins: origins.optional(),
+  scopes: scopes
+    .optional()
+    .describe('Required with type secret. A name alone makes a secret key with the narrow scopes.'),
+})
+
+export const updateKeyBody = atLeastOne({
+  name: keyName.optional(),
+  allowed_origins: origins.optional(),
+  scopes: scopes.optional(),
+})
+
+function atLeastOne<Shape extends Record<string, z.ZodType>>(shape: Shape) {
+  return z
+    .strictObject(shape)
+    .refine((body) => Object.keys(body).length > 0, {
+      error: `at least one of ${Object.keys(shape).join(', ')}`,
+    })
+    .meta({ minProperties: 1 })
+}
+
+export const organizationParams = z.object({ organizationId: z.string() })
+export const keyParams = z.object({ organizationId: z.string(), keyId: z.string() })
