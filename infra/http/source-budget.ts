@@ -30,8 +30,9 @@ export function createSourceBudget(options: SourceBudgetOptions): SourceBudget {
     spend(ip) {
       const source = sourceOf(ip)
       const now = clock()
-      // No later than a whole window from now: a clock set back must not lock anyone out for as long as it went.
-      const from = Math.min(Math.max(fullAt.get(source) ?? now, now), now + windowMs)
+      const last = fullAt.get(source) ?? now
+      // Further away than a whole window: the clock was set back, which must not lock anyone out for as long.
+      const from = last < now || last > now + windowMs ? now : last
       if (from + intervalMs > now + windowMs) return false
       fullAt.set(source, from + intervalMs)
       return true

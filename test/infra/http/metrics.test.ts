@@ -11,7 +11,10 @@ test('metrics count requests by route pattern and show the lag of projections', 
     publicUrl: 'http://x',
   })
   const labels = { projection: 'sessions', topic: 'tidegate.sessions.v1', partition: 3 }
-  metricsRoutes(app, { projectionLags: async () => [{ labels, value: 17 }] })
+  const counters = metricsRoutes(app, { projectionLags: async () => [{ labels, value: 17 }] })
+  counters.onRateLimited('secret')
+  counters.onKeyLookup('unknown')
+  counters.onKeyLookup('unknown')
   app.get('/things/:id', async () => ({}))
   for (const id of ['a', 'b']) await app.inject({ url: `/things/${id}` })
   await app.inject({ url: '/nothing-here' })
@@ -27,5 +30,7 @@ test('metrics count requests by route pattern and show the lag of projections', 
   expect(body).toContain(
     'tidegate_projection_lag_records{projection="sessions",topic="tidegate.sessions.v1",partition="3"} 17',
   )
+  expect(body).toContain('tidegate_rate_limited_total{key_type="secret"} 1')
+  expect(body).toContain('tidegate_key_lookups_total{outcome="unknown"} 2')
   expect(body).toContain('process_cpu_seconds_total')
 })

@@ -9,7 +9,7 @@ import {
 import { generateApiKey } from '../../../infra/crypto/api-keys.ts'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { createApp } from '../../../infra/http/app.ts'
-import { createAuth } from '../../../infra/http/auth.ts'
+import { type AuthOptions, createAuth } from '../../../infra/http/auth.ts'
 import type { KeyRecord, PublishablePrincipal } from '../../../infra/http/principal.ts'
 import { createCodec, type RecordedEvent } from '../../../schemas/codec.ts'
 import { type CollectDeps, collectRoutes } from '../../../services/collect/routes.ts'
@@ -53,7 +53,7 @@ export interface Exchange extends SendOptions {
   answer: Answer
 }
 
-interface Options extends Partial<CollectDeps> {
+interface Options extends Partial<CollectDeps>, Pick<AuthOptions, 'limiter' | 'defaultLimits'> {
   masterKeys?: string
   /** Where requests come from. */
   remoteAddress?: string
@@ -63,6 +63,8 @@ interface Options extends Partial<CollectDeps> {
 export async function startCollectApp({
   masterKeys = firstMasterKey,
   remoteAddress = '127.0.0.1',
+  limiter,
+  defaultLimits,
   ...changes
 }: Options = {}): Promise<CollectApp> {
   const now = { ms: 1_800_000_000_000 }
@@ -71,7 +73,7 @@ export async function startCollectApp({
   const stored = new Map<string, KeyRecord>()
   const clock = () => now.ms
   const findKey = async (hashes: string[]) => hashes.map((hash) => stored.get(hash)).find(Boolean)
-  const auth = createAuth({ keyring, clock, findKey })
+  const auth = createAuth({ keyring, clock, findKey, limiter, defaultLimits })
   const app = await createApp({
     logger: pino({ level: 'silent' }),
     random: randomBytes,
