@@ -1,0 +1,210 @@
+import { randomBytes } from 'node:crypto'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { type CollectClientOptions, createCollectClient } from '../../infra/collect-protocol/client.ts'
+import { planSession } from '../../services/cli/simulate/generate/plan.ts'
+import { headersOf } from '../../services/cli/simulate/session.ts'
+import type { KnownSecrets } from './known-secrets.ts'
+import type { RunningTidegate } from './tidegate.ts'
+
+/** Words that are in the data on purpose: a scan that does not find them does not look. */
+export const markers = {
+  /** In an observation that the protocol knows. */
+  observed: `observed-${randomBytes(8).toString('hex')}`,
+  organizationName: `Organization ${randomBytes(8).toString('hex')}`,
+}
+
+const hex = () => randomBytes(12).toString('hex')
+/** What may be stored, because callers read it back, but is nobody's business in a log line. */
+const storedOnly = (place: string) => place !== 'output'
+/** The body of a batch is kept as the page sent it. */
+const batchesOnly = (place: string) => place.endsWith(' inflated')
+
+type Send = (
+  method: string,
+  path: string,
+  options?: { key?: string; body?: unknown; headers?: Record<string, string> },
+) => Promise<{ status: number; text: string; headers: Headers }>
+
+function sender({ baseUrl, credentials }: RunningTidegate): Send {
+  return async (method, path, { key = credentials.live.secret_key, body, headers } = {}) => {
+    const response = await fetch(baseUrl + path, {
+      method,
+      headers: {
+        ...(key && { authorization: `Bearer ${key}` }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
+    return { status: response.status, text: await response.text(), headers: response.headers }
+  }
+}
+
+/** Issues, rotates, uses and revokes keys over REST; returns how many were revealed. */
+export async function issueKeys(server: RunningTidegate, secrets: KnownSecrets): Promise<number> {
+  const send = sender(server)
+  const base = `/v1/organizations/${server.credentials.organization_id}/api-keys`
+  const revealed = new Set<string>()
+
+  async function create(path: string, body?: unknown): Promise<string> {
+    const idempotencyKey = `order of ${hex()}`
+    secrets.add('an Idempotency-Key', idempotencyKey)
+    const request = { body, headers: { 'idempotency-key': idempotencyKey } }
+    const [first, again] = [await send('POST', path, request), await send('POST', path, request)]
+    if (first.status !== 201 || again.text !== first.text || !again.headers.get('idempotent-replayed')) {
+      throw new Error(`POST ${path}: ${first.status} ${first.text}, then ${again.status} ${again.text}`)
+    }
+    const { data } = JSON.parse(first.text)
+    if (data.revealed_key?.startsWith('sk_')) {
+      secrets.addKey(`a key revealed by ${path}`, data.revealed_key)
+      revealed.add(data.revealed_key)
+    }
+    return data.id
+  }
+
+  const slug = `s-${hex()}`
+  await create('/v1/organizations', { name: markers.organizationName, slug })
+  const ids = [
+    await create(base, { name: 'Reader', type: 'secret', scopes: ['sessions:read'] }),
+    await create(base, { name: 'Page', type: 'publishable', allowed_origins: ['https://shop.example'] }),
+    await create(base, { name: 'Narrow' }),
+  ]
+  for (const id of ids) await create(`${base}/${id}/rotations`)
+  const last = await create(base, { name: 'To be revoked' })
+  for (const [method, path, body] of [
+    ['PATCH', `${base}/${ids[0]}`, { name: 'Renamed' }],
+    ['DELETE', `${base}/${last}`, undefined],
+    ['GET', base, undefined],
+  ] as const) {
+    const { status, text } = await send(method, path, { body })
+    if (status !== 200) throw new Error(`${method} ${path}: ${status} ${text}`)
+  }
+  for (const key of revealed) await send('GET', '/v1/sessions', { key })
+  return revealed.size
+}
+
+/** Sends a key wherever a confused caller might put it; all of it is refused, so none of it is stored. */
+export async function misplaceKeys(server: RunningTidegate, secrets: KnownSecrets): Promise<number> {
+  const send = sender(server)
+  const { organization_id: organization, live, test } = server.credentials
+  const keys = [live.secret_key, test.secret_key]
+  const wrong = `sk_live_${randomBytes(24).toString('hex')}`
+  secrets.add('a key that never was', wrong)
+  let refused = 0
+  for (const key of [...keys, wrong]) {
+    const base = `/v1/organizations/${organization}`
+    const collect = { clientPublicKey: key, sdk: { name: '', version: key, platform: key }, resumeToken: key }
+    const answers = [
+      await send('GET', '/v1/sessions', { headers: { authorization: `Basic ${key}` } }),
+      await send('GET', '/v1/sessions', { key: `${key}x` }),
+      await send('GET', '/v1/sessions', { key: `${key} ${key}` }),
+      await send('GET', `/v1/sessions?cursor=${key}`),
+      await send('GET', `/v1/sessions?offset=${key}&api_key=${key}`),
+      await send('GET', `/v1/sessions/${key}`),
+      await send('GET', `/v1/nowhere/${key}`),
+      await send('GET', `/%zz/${key}`),
+      await send('GET', `/v1/organizations/${key}`),
+      await send('PATCH', `${base}/api-keys/${key}`, { body: { name: 'x' } }),
+      await send('DELETE', `${base}/api-keys/${key}`),
+      await send('POST', `${base}/api-keys/${key}/rotations`),
+      await send('POST', `${base}/api-keys`, { body: { name: 'x', scopes: [key], [key]: key } }),
+      await send('POST', `${base}/api-keys`, { body: { name: 1, environment: key } }),
+      await send('POST', `${base}/api-keys`, { body: `{"name": "${key}` }),
+      await send('POST', `${base}/api-keys`, { body: {}, headers: { 'idempotency-key': `${key}é` } }),
+      await send('POST', `${base}/api-keys`, { body: {}, headers: { 'idempotency-key': key } }),
+      await send('POST', '/v1/organizations', { body: { name: 'x', slug: key } }),
+      await send('POST', '/v2/collect/sessions', { key, body: collect }),
+      await send('POST', '/v2/collect/sessions', { key: live.publishable_key, body: collect }),
+      await send('POST', '/v1/sessions', {
+        headers: { 'content-type': key, 'x-request-id': key, cookie: key },
+      }),
+    ]
+    const taken = answers.findIndex(({ status }) => status < 400 || status >= 500)
+    if (taken >= 0)
+      throw new Error(`misplaced key ${taken}: ${answers[taken]?.status} ${answers[taken]?.text}`)
+    refused += answers.length
+    await rawRequest(server, `GET / ${key} HTTP/1.1\r\nX-Key: ${key}\r\n\r\n`)
+  }
+  await send('GET', `/v1/sessions?search=${wrong}`)
+  return refused
+}
+
+async function rawRequest({ baseUrl }: RunningTidegate, request: string): Promise<string> {
+  const { hostname, port } = new URL(baseUrl)
+  const socket = connect(Number(port), hostname)
+  socket.end(request)
+  return text(socket)
+}
+
+/** Three documents through the collect protocol: a session, the same one resumed, and a visitor who comes back. */
+export async function collectSessions(server: RunningTidegate, secrets: KnownSecrets): Promise<string> {
+  const first = await visit(server, secrets, {})
+  await visit(server, secrets, { resumeToken: first.resumeToken })
+  const back = await visit(server, secrets, { continuity: first.continuity, cookie: first.cookie })
+  const clientUser = `customer-${hex()}@shop.example`
+  secrets.add('a client user id', clientUser, storedOnly)
+  const send = sender(server)
+  const path = `/v1/sessions/${back.sessionId}`
+  const answers = [
+    await send('PATCH', path, { body: { client_user_id: clientUser } }),
+    await send('GET', path),
+    await send('GET', `/v1/sessions?search=${encodeURIComponent(clientUser)}`),
+    await send('GET', '/v1/fingerprints'),
+  ]
+  const bad = answers.find(({ status }) => status !== 200)
+  if (bad) throw new Error(`readback: ${bad.status} ${bad.text}`)
+  return back.sessionId
+}
+
+type Visit = Pick<CollectClientOptions, 'resumeToken' | 'continuity'> & { cookie?: string | undefined }
+
+async function visit(server: RunningTidegate, secrets: KnownSecrets, { cookie, ...known }: Visit) {
+  const plan = planSession('secrets', 3, { clients: { web: 1, ios: 0, android: 0 }, bots: 0, returning: 0 })
+  const [password, query, typed, address] = [hex(), hex(), hex(), `203.0.113.${randomBytes(1)[0]}`]
+  secrets.add('the password in a page URL', password)
+  secrets.add('the query of a page URL', query, storedOnly)
+  secrets.add('a value in a field that nobody asked for', typed, batchesOnly)
+  secrets.add("the visitor's address", address, storedOnly)
+  let setCookie = ''
+  const client = createCollectClient({
+    endpoint: server.baseUrl,
+    publishableKey: server.credentials.live.publishable_key,
+    sdk: plan.sdk,
+    page: { url: `https://me:${password}@shop.example/cart?q=${query}` },
+    headers: { ...headersOf(plan), 'X-Forwarded-For': address, ...(cookie && { Cookie: cookie }) },
+    fetch: async (url, request) => {
+      const response = await fetch(url, request)
+      setCookie ||= response.headers.get('set-cookie') ?? ''
+      const answer: unknown = await response.json()
+      addTokens(secrets, answer)
+      return { status: response.status, headers: response.headers, json: async () => answer }
+    },
+    ...known,
+  })
+  const { sessionId, resumeToken, challenge, timingNonce: timing_nonce } = await client.open()
+  const [{ snapshot, ...batch }] = plan.batches
+  if (!snapshot) throw new Error('the first batch has the snapshot')
+  const navigator = { ...snapshot.navigator, vendor: markers.observed, typed }
+  const proofs = { challenge, timing_nonce, canvas_challenge_hash: null }
+  const ack = await client.sendBatch({ ...batch, snapshot: { ...snapshot, navigator, proofs } })
+  await client.sendBatch({ ...plan.closing, behavior: { form: { value: typed } } })
+  await client.requestResult(plan.closing)
+  const pair = setCookie.split(';', 1)[0] ?? ''
+  secrets.add('the continuity cookie', pair.slice(pair.indexOf('=') + 1))
+  return { sessionId, resumeToken, continuity: ack.fingerprint?.state.id ?? '', cookie: pair }
+}
+
+const tokenNames = ['resumeToken', 'documentId', 'nonce', 'sealedToken', 'responseHmac']
+
+/** Everything in a collect answer that somebody could act with. */
+function addTokens(secrets: KnownSecrets, answer: unknown, within = ''): void {
+  if (typeof answer !== 'object' || answer === null) return
+  for (const [name, value] of Object.entries(answer)) {
+    const isContinuity = within === 'state' && name === 'id'
+    if (typeof value === 'string' && (isContinuity || tokenNames.includes(name))) {
+      secrets.add(isContinuity ? 'a continuity token' : `${name} of the collect protocol`, value)
+    }
+    addTokens(secrets, value, name)
+  }
+}

@@ -1,0 +1,139 @@
+import { randomBytes } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { gunzipSync, inflateRawSync, inflateSync } from 'node:zlib'
+import pg from 'pg'
+import { pino } from 'pino'
+import { createKafkaClient } from '../../infra/log/kafka/client.ts'
+import { createCodec } from '../../schemas/codec.ts'
+import type { Place } from './secret-scan.ts'
+
+// Postgres's text form of every value; of bytea that is hex.
+const asText = { getTypeParser: () => (value: string) => value }
+const byteaOid = 17
+
+/** Every column of every table of every schema, as text; bytea as its bytes, and what they hold deflated. */
+export async function dumpDatabase(url: string): Promise<Place[]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    const { rows } = await client.query<{ name: string }>(
+      `select format('%I.%I', nspname, relname) as name from pg_class join pg_namespace n on n.oid = relnamespace
+       where relkind in ('r', 'm') and nspname not in ('pg_catalog', 'information_schema', 'pg_toast')
+       order by 1`,
+    )
+    const places: Place[] = []
+    for (const { name } of rows) places.push(...(await dumpTable(client, name)))
+    return [...places, await statements(client)]
+  } finally {
+    await client.end()
+  }
+}
+
+async function dumpTable(client: pg.Client, table: string): Promise<Place[]> {
+  const query = { text: `select * from ${table}`, rowMode: 'array' as const, types: asText }
+  const { rows, fields } = await client.query<(string | null)[]>(query)
+  return fields.flatMap(({ name, dataTypeID }, i) => {
+    const place = `table ${table}.${name}`
+    const values = rows.map((row) => row[i] ?? null).filter((value) => value !== null)
+    if (dataTypeID !== byteaOid) return [{ name: place, bytes: Buffer.from(values.join('\n')) }]
+    const bytes = values.map((value) => Buffer.from(value.slice(2), 'hex'))
+    return [
+      { name: place, bytes: Buffer.concat(bytes) },
+      ...bytes.flatMap((value) => inside({ name: place, bytes: value })),
+    ]
+  })
+}
+
+/** What connections last asked: a value written into a statement rather than bound to it would show. */
+async function statements(client: pg.Client): Promise<Place> {
+  const { rows } = await client.query<{ query: string | null }>('select query from pg_stat_activity')
+  return { name: 'pg_stat_activity', bytes: Buffer.from(rows.map(({ query }) => query ?? '').join('\n')) }
+}
+
+const codec = createCodec()
+
+/** What can be unpacked from a value: the deflated fields of an event, or the value itself when it is compressed. */
+function inside({ name, bytes }: Place): Place[] {
+  const parts = [bytes, ...bytesOfEvent(bytes)]
+  return parts.flatMap((part) =>
+    [gunzipSync, inflateSync, inflateRawSync].flatMap((unpack) => {
+      try {
+        return [{ name: `${name} inflated`, bytes: unpack(part) }]
+      } catch {
+        return []
+      }
+    }),
+  )
+}
+
+function bytesOfEvent(value: Buffer): Buffer[] {
+  try {
+    return Object.values(codec.decode(value).data).filter((field) => Buffer.isBuffer(field))
+  } catch {
+    return []
+  }
+}
+
+/** Every record of every topic with the prefix: key, value and headers, and what the value holds deflated. */
+export async function dumpTopics({ brokers, prefix }: { brokers: string; prefix: string }): Promise<Place[]> {
+  const kafka = createKafkaClient({ brokers: brokers.split(','), logger: pino({ level: 'silent' }) })
+  const admin = kafka.admin()
+  await admin.connect()
+  const topics = (await admin.listTopics()).filter((topic) => topic.startsWith(prefix))
+  const ends = await Promise.all(topics.map((topic) => admin.fetchTopicOffsets(topic)))
+  const expected = ends.flat().reduce((sum, { high, low }) => sum + Number(high) - Number(low), 0)
+  const groupId = `scan-${randomBytes(6).toString('hex')}`
+  const consumer = kafka.consumer({ groupId })
+  const places: Place[] = []
+  try {
+    await consumer.connect()
+    await consumer.subscribe({ topics, fromBeginning: true })
+    const { promise: all, resolve } = Promise.withResolvers<void>()
+    let read = 0
+    if (expected === 0) resolve()
+    const eachMessage = async ({ topic, message }: { topic: string; message: RawRecord }) => {
+      places.push(...recordPlaces(topic, message))
+      if (++read === expected) resolve()
+    }
+    await consumer.run({ eachMessage })
+    await all
+  } finally {
+    await consumer.disconnect()
+    await admin.deleteGroups([groupId]).catch(() => {})
+    await admin.disconnect()
+  }
+  return places
+}
+
+interface RawRecord {
+  key: Buffer | null
+  value: Buffer | null
+  headers?: Record<string, unknown>
+}
+
+function recordPlaces(topic: string, { key, value, headers = {} }: RawRecord): Place[] {
+  const name = `topic ${topic}`
+  const texts = Object.entries(headers).map(([header, text]) => `${header}: ${String(text)}`)
+  return [
+    { name: `${name} key`, bytes: key ?? Buffer.alloc(0) },
+    { name: `${name} headers`, bytes: Buffer.from(texts.join('\n')) },
+    { name, bytes: value ?? Buffer.alloc(0) },
+    ...inside({ name, bytes: value ?? Buffer.alloc(0) }),
+  ]
+}
+
+/** Every file of a folder, as it lies on the disk; `keep` says which. */
+export async function dumpFolder(folder: string, keep: (file: string) => boolean): Promise<Place[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  const files = entries
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => path.join(parentPath, name))
+  const kept = files.filter((file) => keep(path.relative(folder, file)))
+  return Promise.all(
+    kept.map(async (file) => ({
+      name: `file ${path.relative(folder, file)}`,
+      bytes: await readFile(file),
+    })),
+  )
+}

@@ -1,0 +1,99 @@
+/** Something that must not be found. As bytes where its text is itself an encoding (base64, hex) of them. */
+export interface Secret {
+  name: string
+  value: string | Buffer
+  /** Where it belongs all the same; default: nowhere. */
+  mayBeIn?: (place: string) => boolean
+}
+
+/** Some stored or printed bytes, and where they are from. */
+export interface Place {
+  name: string
+  bytes: Buffer
+}
+
+export interface Finding {
+  secret: string
+  form: string
+  place: string
+}
+
+interface Needle {
+  secret: Secret
+  form: string
+  bytes: Buffer
+}
+
+// Shorter ones would be found by chance.
+const minBytes = 8
+
+/** Every way in which the value could stand inside other text. */
+function needlesOf(secret: Secret): Needle[] {
+  const bytes = Buffer.from(secret.value)
+  if (bytes.length < minBytes) throw new Error(`${secret.name} is too short to be looked for`)
+  const text = bytes.toString()
+  const forms: [string, string | Buffer][] = [
+    ['raw', bytes],
+    ['hex', bytes.toString('hex')],
+    ['HEX', bytes.toString('hex').toUpperCase()],
+    ['json', JSON.stringify(text).slice(1, -1)],
+    ['percent', encodeURIComponent(text)],
+    ...[0, 1, 2].map((shift): [string, string] => [`base64+${shift}`, base64Within(bytes, shift)]),
+    ...[0, 1, 2].map((shift): [string, string] => [
+      `base64url+${shift}`,
+      base64Within(bytes, shift).replaceAll('+', '-').replaceAll('/', '_'),
+    ]),
+  ]
+  const needles = forms.map(([form, value]) => ({ secret, form, bytes: Buffer.from(value) }))
+  // Bytes that are no text have no JSON and no percent form of their own.
+  const isText = Buffer.from(text).equals(bytes)
+  return needles.filter(({ form }) => isText || (form !== 'json' && form !== 'percent'))
+}
+
+/** The part of a base64 text that is the same whatever `shift` bytes stand before the value and whatever follows it. */
+function base64Within(bytes: Buffer, shift: number): string {
+  const encoded = Buffer.concat([Buffer.alloc(shift), bytes]).toString('base64')
+  const whole = Math.floor(((shift + bytes.length) * 4) / 3)
+  return encoded.slice(Math.ceil((shift * 4) / 3), whole)
+}
+
+export interface Scanner {
+  /** How many byte strings are looked for. */
+  needles: number
+  /** How many bytes have been looked through. */
+  scanned: () => number
+  /** Every secret in the bytes that does not belong there, once for each form. */
+  scan(place: Place): Finding[]
+}
+
+/** Looks for all secrets in one pass: only where three bytes are the first of a needle are needles compared. */
+export function createScanner(secrets: Secret[]): Scanner {
+  const needles = secrets.flatMap(needlesOf)
+  const starts = new Uint8Array(1 << 24)
+  const byStart = Map.groupBy(needles, ({ bytes }) => bytes.readUIntBE(0, 3))
+  for (const start of byStart.keys()) starts[start] = 1
+  let scanned = 0
+
+  function scan({ name, bytes }: Place): Finding[] {
+    scanned += bytes.length
+    const found = new Set<Needle>()
+    let window = 0
+    for (let i = 0; i < bytes.length; i++) {
+      window = ((window << 8) | (bytes[i] ?? 0)) & 0xffffff
+      if (i < 2 || starts[window] === 0) continue
+      for (const needle of byStart.get(window) ?? []) {
+        if (isAt(bytes, i - 2, needle.bytes)) found.add(needle)
+      }
+    }
+    return [...found]
+      .filter(({ secret }) => !secret.mayBeIn?.(name))
+      .map(({ secret, form }) => ({ secret: secret.name, form, place: name }))
+  }
+
+  return { needles: needles.length, scanned: () => scanned, scan }
+}
+
+function isAt(bytes: Buffer, at: number, needle: Buffer): boolean {
+  const end = at + needle.length
+  return end <= bytes.length && bytes.compare(needle, 0, needle.length, at, end) === 0
+}
