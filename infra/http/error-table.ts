@@ -222,6 +222,9 @@ export const errorTable = {
 
 export type ErrorCode = keyof typeof errorTable
 
+/** Every code, in the order of the table. */
+export const errorCodes = Object.keys(errorTable).filter((code): code is ErrorCode => code in errorTable)
+
 type PlacesIn<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}`
   ? Name | PlacesIn<Rest>
   : never

@@ -1,6 +1,6 @@
 import { type ErrorCode, errorTable, messageOf, type Places, type PlainCode } from './error-table.ts'
 
-export { type ErrorCode, errorTable, messageOf, type PlainCode } from './error-table.ts'
+export { type ErrorCode, errorCodes, errorTable, messageOf, type PlainCode } from './error-table.ts'
 
 export interface FieldIssue {
   name: string

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
 import { ApiError } from './errors.ts'
 
 /** Something that must work for requests to be answered. `check` rejects when it does not. */
@@ -8,12 +9,21 @@ export interface ReadinessCheck {
 }
 
 const checkTimeoutMs = 2000
+const tags = ['Operations']
+const response = { 200: z.strictObject({ status: z.literal('ok') }) }
+const livezSchema = { operationId: 'getLiveness', tags, summary: 'Whether the process answers', response }
+const readyzSchema = {
+  operationId: 'getReadiness',
+  tags,
+  summary: 'Whether everything that requests need answers too; 503 names what does not',
+  response,
+}
 
 /** `GET /livez`: the process answers. `GET /readyz`: everything it needs does too, else 503. */
 export function healthRoutes(app: FastifyInstance, checks: ReadinessCheck[]): void {
-  const hidden = { schema: { hide: true }, config: { probe: true } }
-  app.get('/livez', hidden, () => ({ status: 'ok' }))
-  app.get('/readyz', hidden, async () => {
+  const config = { probe: true }
+  app.get('/livez', { schema: livezSchema, config }, () => ({ status: 'ok' }))
+  app.get('/readyz', { schema: readyzSchema, config }, async () => {
     const failures = (await Promise.all(checks.map(failureOf))).flat()
     if (failures.length === 0) return { status: 'ok' }
     throw new ApiError('service.unavailable', { message: `Not ready: ${failures.join(', ')}.` })

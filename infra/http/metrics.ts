@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { z } from 'zod'
 import type { KeyType } from '../../schemas/events.ts'
 import type { LookupOutcome } from './key-cache.ts'
 
@@ -17,6 +18,13 @@ export interface MetricsOptions {
 // OpenTelemetry's HTTP semantic conventions: name, attributes and bucket bounds, in seconds.
 const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
+const metricsSchema = {
+  operationId: 'getMetrics',
+  tags: ['Operations'],
+  summary: 'Measurements in the Prometheus text format',
+  response: { 200: { content: { 'text/plain': { schema: z.string() } } } },
+}
+
 /** What authentication counts; its members are the callbacks of the same names of createAuth. */
 export interface AuthCounters {
   onRateLimited: (keyType: KeyType) => void
@@ -32,7 +40,7 @@ export function metricsRoutes(app: FastifyInstance, { projectionLags }: MetricsO
   collectDefaultMetrics({ register: registry })
   measureRequests(app, registry)
   measureLag(registry, projectionLags)
-  app.get('/metrics', { schema: { hide: true }, config: { probe: true } }, async (_request, reply) =>
+  app.get('/metrics', { schema: metricsSchema, config: { probe: true } }, async (_request, reply) =>
     reply.header('content-type', registry.contentType).send(await registry.metrics()),
   )
   return countAuth(registry)

@@ -1,11 +1,19 @@
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, RouteOptions } from 'fastify'
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
-import { errorTable } from './errors.ts'
+import { z } from 'zod'
+import { accessOf } from './access.ts'
+import { errorReferenceRoute } from './error-reference.ts'
+import { completePaths, headerComponents } from './operations.ts'
 
 /** The version of the interface, not of the program. */
 export const interfaceVersion = '2026-03-25'
+
+const securitySchemes = {
+  secretKey: { type: 'http', scheme: 'bearer', description: 'A secret key, sk_live_ or sk_test_.' },
+  publishableKey: { type: 'http', scheme: 'bearer', description: 'A publishable key, pk_live_ or pk_test_.' },
+} as const
 
 /** `/openapi.json` (OpenAPI 3.1) made from the routes' schemas, and `/docs` to read it. Await before adding routes. */
 export async function openapiRoutes(
@@ -17,19 +25,13 @@ export async function openapiRoutes(
       openapi: '3.1.0',
       info: { title: 'Tidegate API', version: interfaceVersion },
       servers: [{ url: publicUrl }],
-      components: {
-        securitySchemes: {
-          secretKey: { type: 'http', scheme: 'bearer', description: 'A secret key, sk_live_ or sk_test_.' },
-          publishableKey: {
-            type: 'http',
-            scheme: 'bearer',
-            description: 'A publishable key, pk_live_ or pk_test_.',
-          },
-        },
-      },
+      components: { securitySchemes },
     },
-    transform: jsonSchemaTransform,
-    transformObject: (document) => withoutUnused(jsonSchemaTransformObject(document)),
+    transform: ({ route, ...document }) => {
+      const described = jsonSchemaTransform({ route, ...document })
+      return { ...described, schema: { ...described.schema, ...enforcedBy(route) } }
+    },
+    transformObject: (document) => complete(jsonSchemaTransformObject(document)),
   })
   await app.register(swaggerUi, {
     routePrefix: '/docs',
@@ -39,16 +41,36 @@ export async function openapiRoutes(
       css: [{ filename: 'tidegate.css', content: '.swagger-ui .topbar { display: none }' }],
     },
   })
-  app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger())
-  const page = errorReference()
-  app.get('/docs/errors', { schema: { hide: true } }, (_, reply) =>
-    reply.type('text/html; charset=utf-8').send(page),
-  )
+  app.get('/openapi.json', { schema: documentSchema }, () => app.swagger())
+  errorReferenceRoute(app)
+}
+
+const documentSchema = {
+  operationId: 'getDescription',
+  tags: ['Operations'],
+  summary: 'This description of the interface',
+  response: { 200: z.looseObject({ openapi: z.string() }) },
+}
+
+/** What the description says about keys is what the route's hooks enforce, whatever its schema says. */
+function enforcedBy(route: Pick<RouteOptions, 'onRequest'>) {
+  const access = accessOf(route)
+  if (!access) return { security: [] }
+  return {
+    security: [{ [`${access.keyType}Key`]: [] }],
+    ...(access.scope && { 'x-required-scope': access.scope }),
+    ...(access.ownOrganization && { 'x-own-organization': true }),
+  }
+}
+
+function complete<T extends object>(document: T): T {
+  if (!('components' in document && 'paths' in document) || !isRecord(document.components)) return document
+  const components = { ...document.components, headers: headerComponents }
+  return withoutUnused({ ...document, paths: completePaths(document.paths), components })
 }
 
 /** Every registered schema is listed once for input and once for output; keeps those that something refers to. */
-function withoutUnused<T extends object>(document: T): T {
-  if (!('components' in document) || !isRecord(document.components)) return document
+function withoutUnused<T extends { components: Record<string, unknown> }>(document: T): T {
   const { schemas: all, ...components } = document.components
   if (!isRecord(all)) return document
   const used = new Set<string>()
@@ -66,27 +88,4 @@ function withoutUnused<T extends object>(document: T): T {
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null
-}
-
-/** The page that every error's docs_url leads into. */
-function errorReference(): string {
-  const rows = Object.entries(errorTable).map(
-    ([code, { status, retryable, message }]) =>
-      `<tr id="${code}"><td><code>${code}</code></td><td>${status}</td><td>${retryable ? 'yes' : 'no'}</td><td>${message}</td></tr>`,
-  )
-  return `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Tidegate API errors</title>
-<style>
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
-table { border-collapse: collapse } td, th { text-align: left; padding: .4rem .8rem; border-bottom: 1px solid #ddd }
-tr:target { background: #fff3bf }
-</style></head><body>
-<h1>Tidegate API errors</h1>
-<p>Every failure has the body <code>{ "error": { "code", "message", "status", "retryable", "request_id", "docs_url", "details"? } }</code>.
-Quote <code>request_id</code> (also the header <code>X-Request-Id</code>) when you ask for help.</p>
-<table><thead><tr><th>Code</th><th>Status</th><th>Retry the same request?</th><th>Meaning</th></tr></thead>
-<tbody>
-${rows.join('\n')}
-</tbody></table></body></html>
-`
 }

@@ -1,5 +1,13 @@
 import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
 import type { SdkBundle } from './bundle.ts'
+
+const schema = {
+  operationId: 'getBrowserSdk',
+  tags: ['Browser SDK'],
+  summary: 'The browser SDK, a module script',
+  response: { 200: { content: { 'text/javascript': { schema: z.string() } } }, 304: z.null() },
+}
 
 /** GET /t.js: a module script that any site may load; five minutes fresh, then asked for again by ETag. */
 export function sdkRoute(app: FastifyInstance, { source, gzipped, etag }: SdkBundle): void {
@@ -12,7 +20,7 @@ export function sdkRoute(app: FastifyInstance, { source, gzipped, etag }: SdkBun
     vary: 'Accept-Encoding',
     etag,
   }
-  app.get('/t.js', { schema: { hide: true } }, async (request, reply) => {
+  app.get('/t.js', { schema }, async (request, reply) => {
     reply.headers(headers)
     if (matches(request.headers['if-none-match'], etag)) return reply.code(304).send()
     if (!acceptsGzip(request.headers['accept-encoding'])) return reply.send(source)

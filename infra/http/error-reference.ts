@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import { type ErrorEntry, errorTable } from './error-table.ts'
+
+const style = readFileSync(path.join(import.meta.dirname, 'error-reference.css'), 'utf8')
+
+const groups = [
+  { title: 'Authentication', id: 'auth', prefixes: ['auth.'] },
+  { title: 'Requests', id: 'request', prefixes: ['request.'] },
+  { title: 'Collect sessions', id: 'session', prefixes: ['session.', 'transport.'] },
+  { title: 'Rate limits', id: 'rate_limit', prefixes: ['rate_limit.'] },
+  { title: 'Server', id: 'server', prefixes: ['internal.', 'service.'] },
+]
+
+/** `GET /docs/errors`: the page that every error's `docs_url` leads into, with an anchor for each code. */
+export function errorReferenceRoute(app: FastifyInstance): void {
+  const page = errorReference()
+  const styleHash = createHash('sha256').update(style).digest('base64')
+  const headers = {
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy': `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; frame-ancestors 'none'`,
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-cache',
+  }
+  // A page for people is no part of the interface that programs use.
+  app.get('/docs/errors', { schema: { hide: true } }, (_, reply) => reply.headers(headers).send(page))
+}
+
+/** The whole page, made once: it depends on nothing but the table. */
+export function errorReference(): string {
+  const sections = groups.map(({ title, id, prefixes }) => {
+    const entries = Object.entries(errorTable).filter(([code]) =>
+      prefixes.some((one) => code.startsWith(one)),
+    )
+    return { title, id, entries }
+  })
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Tidegate API errors</title>
+<style>${style}</style>
+</head>
+<body>
+<p><a href="/docs">API reference</a></p>
+<h1>API errors</h1>
+<p>Every failed request is answered with this JSON. Decide by <code>code</code> and <code>status</code>: codes keep
+their meaning, messages are for people and may change. Quote <code>request_id</code>, which is also in the header
+<code>X-Request-Id</code>, when you ask for help.</p>
+<pre><code>${escapeHtml(example)}</code></pre>
+<p><code>retryable</code> says whether the same request may succeed later. Wait as long as the header
+<code>Retry-After</code> says where there is one, and longer after each failure where there is none.</p>
+<nav aria-label="Codes"><ul>
+${sections.flatMap(({ entries }) => entries.map(link)).join('\n')}
+</ul></nav>
+<main>
+${sections.map(section).join('\n')}
+</main>
+</body>
+</html>
+`
+}
+
+const example = `{
+  "error": {
+    "code": "request.validation_failed",
+    "message": "name: required",
+    "status": 422,
+    "retryable": false,
+    "request_id": "req_0f5b1c7e9a3d4b2c8e6f7a1b2c3d4e5f",
+    "docs_url": "https://…/docs/errors#request.validation_failed",
+    "details": { "fields": [{ "name": "name", "issue": "required", "expected": "string" }] }
+  }
+}`
+
+type Entries = [string, ErrorEntry][]
+
+function link([code, { status }]: [string, ErrorEntry]): string {
+  return `<li><a href="#${code}">${code}</a><span>${status}</span></li>`
+}
+
+function section({ title, id, entries }: { title: string; id: string; entries: Entries }): string {
+  return `<section aria-labelledby="${id}">\n<h2 id="${id}">${title}</h2>\n${entries.map(article).join('\n')}\n</section>`
+}
+
+function article([code, entry]: [string, ErrorEntry]): string {
+  const retry = entry.retryable ? 'the same request may succeed later' : 'the same request fails again'
+  const details = entry.details ? `<p><code>details</code>: ${prose(entry.details)}</p>\n` : ''
+  return `<section id="${code}">
+<header><h3><a href="#${code}">${code}</a></h3><p class="facts">HTTP ${entry.status}, ${retry}</p></header>
+<p class="message">Message: ${escapeHtml(entry.message)}</p>
+<p>${prose(entry.meaning)}</p>
+<p>${prose(entry.remedy)}</p>
+${details}</section>`
+}
+
+/** Text with code in backticks. */
+function prose(text: string): string {
+  return escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>')
+}
+
+function escapeHtml(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+}
