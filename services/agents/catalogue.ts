@@ -1,0 +1,71 @@
+import { distance } from 'fastest-levenshtein'
+import { z } from 'zod'
+import data from './operators.json' with { type: 'json' }
+
+/** What an operator's addresses are for. */
+export const operatorCategory = z
+  .enum(['residential_proxy', 'proxy_network', 'consumer_vpn', 'enterprise_egress', 'crawler_agent'])
+  .meta({ id: 'OperatorCategory' })
+
+const operator = z.strictObject({
+  tag: z.string(),
+  name: z.string(),
+  category: operatorCategory,
+  aliases: z.array(z.string()),
+  /** Networks that the operator runs for itself alone: an address in one of them is the operator's. */
+  asns: z.array(z.int().positive()).default([]),
+  source: z.string(),
+})
+const document = z.strictObject({
+  version: z.int().positive(),
+  sources: z.array(z.string()),
+  operators: z.array(operator),
+})
+
+export type OperatorCategory = z.output<typeof operatorCategory>
+export type Operator = z.output<typeof operator>
+
+/** The operators by tag; `version` grows with every change. */
+export const catalogue: z.output<typeof document> = document.parse(data)
+
+const namesOf = ({ tag, aliases }: Operator) => [tag, ...aliases]
+const byTag = new Map(catalogue.operators.flatMap((each) => namesOf(each).map((name) => [name, each])))
+
+/** The operator with this tag or alias, letter by letter; no part of a tag stands for the whole. */
+export function findOperator(tagOrAlias: string): Operator | undefined {
+  return byTag.get(tagOrAlias)
+}
+
+/** Who runs the network with this number. */
+export function operatorsOfNetwork(asn: string): Operator[] {
+  return catalogue.operators.filter(({ asns }) => asns.some((own) => String(own) === asn))
+}
+
+const bareName = (name: string) => name.toUpperCase().replace(/[^\p{L}\p{N}]/gu, '')
+const byBareName = new Map(
+  catalogue.operators.flatMap((each) =>
+    [each.name, ...namesOf(each)].map((name) => [bareName(name), each] as const),
+  ),
+)
+
+/** The operator that a database names in its own spelling: case, spaces and punctuation do not count. */
+export function operatorNamed(name: string): Operator | undefined {
+  return byBareName.get(bareName(name))
+}
+
+/** The canonical tags whose tag or an alias is nearest to the text, the nearest first, then in alphabetical order. */
+export function nearestTags(text: string, count: number): string[] {
+  const near = catalogue.operators.map((each) => ({ tag: each.tag, edits: editsTo(text, each) }))
+  return near
+    .sort((a, b) => a.edits - b.edits)
+    .slice(0, count)
+    .map(({ tag }) => tag)
+}
+
+/** Longer texts resemble no tag; the time of a comparison grows with the length. */
+const comparedCharacters = 64
+
+function editsTo(text: string, each: Operator): number {
+  const written = text.slice(0, comparedCharacters).toUpperCase()
+  return Math.min(...namesOf(each).map((name) => distance(written, name)))
+}

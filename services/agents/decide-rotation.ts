@@ -1,0 +1,100 @@
+import type { Network } from '../../schemas/events.ts'
+import { type Operator, type OperatorCategory, operatorNamed, operatorsOfNetwork } from './catalogue.ts'
+import { isObservedCountryCode } from './countries.ts'
+
+/** In the order in which an answer lists them. */
+export const rotationReasons = ['country_mismatch', 'provider_mismatch', 'listed', 'hosting'] as const
+export type RotationReason = (typeof rotationReasons)[number]
+
+/** What a caller expects of an address. */
+export interface RotationItem {
+  /** As the caller wrote it. */
+  ip: string
+  operator: Operator
+  /** ISO 3166-1 alpha-2. */
+  desiredCountryCode: string
+}
+
+/** What has to be known of an address before it can be judged. */
+export interface AddressFacts {
+  countryCode: string
+  /** Number of the autonomous system, in decimal. */
+  asn: string
+  anonymity: Network['anonymity']
+  /** Whether a reputation list has it. */
+  listed: boolean
+  /** Epoch milliseconds. */
+  evaluatedAt: number
+}
+
+export interface RotationDecision {
+  ip: string
+  proxy_provider_brand: string
+  proxy_provider_category: OperatorCategory
+  desired_country_code: string
+  observed_country_code: string
+  decision: 'keep' | 'rotate'
+  reasons: RotationReason[]
+  evaluated_at: string
+}
+
+/** The facts in what is known of an address; undefined when its country or its network is not known. */
+export function factsOf({ location, routing, anonymity, reputation, evaluated_at }: Network) {
+  const countryCode = location?.country_code
+  if (!countryCode || !isObservedCountryCode(countryCode)) return undefined
+  if (routing.asn === null || evaluated_at === null) return undefined
+  return {
+    countryCode,
+    asn: routing.asn,
+    anonymity,
+    listed: reputation.listed,
+    evaluatedAt: evaluated_at,
+  } satisfies AddressFacts
+}
+
+/** Whether to go on with an address: `rotate` exactly when there is a reason. docs/ip-rotation.md says what each means. */
+export function decideRotation(item: RotationItem, facts: AddressFacts): RotationDecision {
+  const reasons = rotationReasons.filter((reason) => applies[reason](item, facts))
+  return {
+    ip: item.ip,
+    proxy_provider_brand: item.operator.tag,
+    proxy_provider_category: item.operator.category,
+    desired_country_code: item.desiredCountryCode,
+    observed_country_code: facts.countryCode,
+    decision: reasons.length > 0 ? 'rotate' : 'keep',
+    reasons,
+    evaluated_at: new Date(facts.evaluatedAt).toISOString(),
+  }
+}
+
+const applies: Record<RotationReason, (item: RotationItem, facts: AddressFacts) => boolean> = {
+  country_mismatch: ({ desiredCountryCode }, { countryCode }) => desiredCountryCode !== countryCode,
+  provider_mismatch: ({ operator }, facts) => belongsToAnother(operator, facts),
+  listed: ({ operator }, facts) => isListed(operator.category, facts),
+  hosting: ({ operator }, { anonymity }) => operator.category === 'residential_proxy' && anonymity.hosting,
+}
+
+/** A named provider counts before the network: providers also sell addresses in networks of others. */
+function belongsToAnother(operator: Operator, { asn, anonymity }: AddressFacts): boolean {
+  const named = anonymity.provider === null ? undefined : operatorNamed(anonymity.provider)
+  if (named) return named.tag !== operator.tag
+  const owners = operatorsOfNetwork(asn)
+  return owners.length > 0 && owners.every(({ tag }) => tag !== operator.tag)
+}
+
+type Listing = 'proxy' | 'residential_proxy'
+
+/** What addresses of a category are by their nature, so that being listed as it says nothing more. */
+const explained: Record<OperatorCategory, Listing[]> = {
+  residential_proxy: ['residential_proxy'],
+  proxy_network: ['proxy', 'residential_proxy'],
+  consumer_vpn: [],
+  enterprise_egress: [],
+  crawler_agent: [],
+}
+
+function isListed(category: OperatorCategory, { anonymity, listed }: AddressFacts): boolean {
+  const proxies: Listing[] = ['proxy', 'residential_proxy']
+  const unexplained = proxies.some((kind) => anonymity[kind] && !explained[category].includes(kind))
+  return listed || anonymity.tor || unexplained
+}

@@ -1,0 +1,75 @@
+import type { FastifyInstance, preParsingHookHandler } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import type { Auth } from '../../infra/http/auth.ts'
+import { ApiError } from '../../infra/http/errors.ts'
+import { errorResponses, meta } from '../../infra/http/schemas.ts'
+import type { Clock } from '../../infra/ids.ts'
+import type { NetworkSource } from '../../infra/ip/network.ts'
+import { catalogue, findOperator } from './catalogue.ts'
+import { costOf } from './cost.ts'
+import { type AddressFacts, decideRotation, factsOf } from './decide-rotation.ts'
+import { rotationBody, rotationDecision } from './schemas.ts'
+
+export interface AgentOptions {
+  auth: Pick<Auth, 'requireSecretCosting' | 'secret'>
+  network: NetworkSource
+  clock: Clock
+}
+
+/** An organization without it is told that there is no such path. */
+const capability = 'ip_rotation'
+
+/** Databases of addresses are replaced by people, not within a second. */
+const retryAfterSeconds = 60
+
+/** `POST /v1/agents/ip-rotation`. */
+export function agentRoutes(app: FastifyInstance, { auth, network, clock }: AgentOptions): void {
+  const schema = {
+    operationId: 'checkAgentIpRotation',
+    summary: 'Decide for each of up to ten proxy addresses whether to keep or to rotate it',
+    description: `Requires the \`agents:ip_rotation\` secret-key scope and the capability \`${capability}\`, which an organization does not have unless it was enabled for it. Costs one unit for each item. Operator catalogue: version ${catalogue.version}.`,
+    tags: ['Agents'],
+    security: [{ secretKey: [] }],
+    body: rotationBody,
+    response: {
+      200: z.strictObject({ data: z.array(rotationDecision), meta }),
+      ...errorResponses(400, 401, 403, 404, 413, 415, 422, 429),
+    },
+  }
+  const { onRequest, preParsing } = auth.requireSecretCosting('agents:ip_rotation', costOf)
+  const enabled: preParsingHookHandler = (request, _reply, _payload, done) => {
+    const has = auth.secret(request).capabilities.includes(capability)
+    done(has ? null : new ApiError('request.not_found'))
+  }
+  const config = { parameterSet: 'agent_ip_rotation' }
+  const hooks = { onRequest, preParsing: [preParsing, enabled], config }
+  app
+    .withTypeProvider<ZodTypeProvider>()
+    .post('/v1/agents/ip-rotation', { schema, ...hooks }, async (request) => {
+      const at = clock()
+      const data = request.body.items.map(({ ip, proxy_provider, desired_country_code }, i) => {
+        const operator = findOperator(proxy_provider)
+        if (!operator) throw new Error(`the body was accepted with the unknown operator of item ${i}`)
+        const facts = knownFacts(network, { ip, at, name: `items.${i}.ip` })
+        return decideRotation({ ip, operator, desiredCountryCode: desired_country_code }, facts)
+      })
+      return { data, meta: { request_id: request.id } }
+    })
+}
+
+/** `name` = the field of the request that holds the address. Throws 503 for the whole batch when too little is known. */
+function knownFacts(
+  network: NetworkSource,
+  { ip, at, name }: { ip: string; at: number; name: string },
+): AddressFacts {
+  const known = network.lookup(ip, at)
+  const facts = known.status === 'ready' ? factsOf(known) : undefined
+  if (facts) return facts
+  const message =
+    known.status === 'ready' ? `The IP data is incomplete for ${name}.` : 'The IP data is not available.'
+  throw new ApiError('service.unavailable', {
+    message,
+    headers: { 'retry-after': String(retryAfterSeconds) },
+  })
+}

@@ -1,0 +1,55 @@
+import { z } from 'zod'
+import { timestamp } from '../../infra/http/schemas.ts'
+import { isPublicAddressInFull } from '../../infra/ip/address.ts'
+import { findOperator, nearestTags, operatorCategory } from './catalogue.ts'
+import { isAssignedCountryCode } from './countries.ts'
+import { rotationReasons } from './decide-rotation.ts'
+
+export const maxItems = 10
+const suggestedTags = 10
+
+const item = z.strictObject({
+  ip: z
+    .string()
+    .refine(isPublicAddressInFull, { error: 'a public IPv4 or IPv6 address' })
+    .describe('A public IPv4 or IPv6 address, in full.'),
+  proxy_provider: z
+    .string()
+    .describe('Tag or alias of the operator that the address is used through, in upper case.'),
+  desired_country_code: z
+    .string()
+    .refine(isAssignedCountryCode, { error: 'an ISO 3166-1 alpha-2 code in upper case' })
+    .describe('ISO 3166-1 alpha-2, in upper case.'),
+})
+
+/** Tags are looked at only in a batch that is not too long: suggestions for each of thousands would take long. */
+export const rotationBody = z.strictObject({
+  items: z
+    .array(item)
+    .min(1)
+    .max(maxItems)
+    .check(({ value, issues }) => {
+      if (value.length > maxItems) return
+      value.forEach(({ proxy_provider: input }, i) => {
+        if (findOperator(input)) return
+        const values = nearestTags(input, suggestedTags)
+        const message = 'a tag or alias of the operator catalogue'
+        issues.push({ code: 'invalid_value', values, input, path: [i, 'proxy_provider'], message })
+      })
+    }),
+})
+
+const countryCode = z.string().regex(/^[A-Z]{2}$/)
+
+export const rotationDecision = z
+  .strictObject({
+    ip: z.string().describe('As it was sent.'),
+    proxy_provider_brand: z.string().describe('The canonical tag.'),
+    proxy_provider_category: operatorCategory,
+    desired_country_code: countryCode,
+    observed_country_code: countryCode,
+    decision: z.enum(['keep', 'rotate']),
+    reasons: z.array(z.enum(rotationReasons)).describe('Empty exactly when the decision is keep.'),
+    evaluated_at: timestamp,
+  })
+  .meta({ id: 'AgentIpRotationDecision' })
