@@ -115,6 +115,26 @@ describe('buckets', () => {
   })
 })
 
+test('a cached key and a limiter that answers at once make a request wait for nothing', async () => {
+  await start()
+  const key = app.secret()
+  const order: string[] = []
+  app.app.addHook('onRequest', (_request, _reply, done) => {
+    order.push('before')
+    process.nextTick(() => order.push('a promise'))
+    done()
+  })
+  const preHandler = (_request: unknown, _reply: unknown, done: () => void) => {
+    order.push('after')
+    done()
+  }
+  app.app.get('/late', { onRequest: app.auth.requireSecret('sessions:list'), preHandler }, () => ({}))
+  await app.send({ url: '/late', key })
+  order.length = 0
+  await app.send({ url: '/late', key })
+  expect(order).toEqual(['before', 'after', 'a promise'])
+})
+
 test('without a limiter there are no limits and no headers', async () => {
   app = await startAuthApp()
   expect(await rest({ key: app.secret() })).toMatchObject({ status: 200, limits: Array(3).fill(undefined) })
