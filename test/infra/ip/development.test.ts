@@ -1,0 +1,19 @@
+import { expect, it } from 'vitest'
+import { openNetwork } from '../../../infra/ip/network.ts'
+import { developmentDatabases } from '../../../infra/local/ip-data.ts'
+
+const databases = developmentDatabases()
+
+// The package is optional: an installation may go without it.
+it.runIf(databases.cityPath)(
+  'the development database knows countries, and nothing of networks',
+  async () => {
+    const network = await openNetwork(databases)
+    for (const ip of ['8.8.8.8', '2001:4860:4860::8888']) {
+      const { status, location, routing } = network.lookup(ip, 0)
+      expect(status).toBe('ready')
+      expect(location).toMatchObject({ country_code: 'US', city: null })
+      expect(routing.asn).toBeNull()
+    }
+  },
+)

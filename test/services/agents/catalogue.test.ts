@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest'
+import {
+  catalogue,
+  findOperator,
+  nearestTags,
+  operatorCategory,
+  operatorNamed,
+  operatorsOfNetwork,
+} from '../../../services/agents/catalogue.ts'
+
+const { operators } = catalogue
+const namesOf = ({ tag, aliases }: (typeof operators)[number]) => [tag, ...aliases]
+const sorted = (names: string[]) => [...names].sort()
+
+describe('the operator catalogue', () => {
+  it('has a version, sources, and a source for each operator', () => {
+    expect(catalogue.version).toBeGreaterThanOrEqual(1)
+    expect(catalogue.sources.length).toBeGreaterThan(0)
+    expect(operators.filter(({ source }) => source.length < 10)).toEqual([])
+  })
+
+  it('has more than 44 operators, sorted, and every category', () => {
+    expect(operators.length).toBeGreaterThan(44)
+    const tags = operators.map(({ tag }) => tag)
+    expect(tags).toEqual(sorted(tags))
+    expect(new Set(operators.map(({ category }) => category))).toEqual(new Set(operatorCategory.options))
+  })
+
+  it('has each tag and alias once, in upper case, aliases and networks sorted', () => {
+    const names = operators.flatMap(namesOf)
+    expect(new Set(names).size).toBe(names.length)
+    expect(names.filter((name) => !/^[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$/.test(name))).toEqual([])
+    for (const { aliases, asns } of operators) {
+      expect(aliases).toEqual(sorted(aliases))
+      expect(asns).toEqual([...asns].sort((a, b) => a - b))
+    }
+  })
+
+  it('has no two operators that a database could name alike, and no network twice', () => {
+    for (const operator of operators)
+      for (const name of [operator.name, ...namesOf(operator)]) expect(operatorNamed(name)).toBe(operator)
+    const networks = operators.flatMap(({ asns }) => asns)
+    expect(new Set(networks).size).toBe(networks.length)
+  })
+
+  it.each([
+    ['BYTEFUL', 'BYTEFUL'],
+    ['BYTEFUL_ISP', 'BYTEFUL'],
+    ['BYTEFUL_DATA', 'BYTEFUL'],
+    ['PINGPROXIES', 'BYTEFUL'],
+    ['OPENAI', 'OPENAI'],
+    ['OPENAI_GPTBOT', 'OPENAI'],
+    ['NORDVPN', 'NORDVPN'],
+    ['ICLOUD', 'ICLOUD'],
+    ['APPLE_PRIVATE_RELAY', 'ICLOUD'],
+  ])('%s is %s', (name, tag) => {
+    expect(findOperator(name)?.tag).toBe(tag)
+  })
+
+  it.each([
+    '',
+    'BYTEFUL_',
+    'BYTEFUL_MOBILE',
+    'OPENAI_',
+    'byteful',
+    'NordVPN',
+    ' NORDVPN',
+    'NORD',
+    'toString',
+  ])('%j is nobody', (name) => {
+    expect(findOperator(name)).toBeUndefined()
+  })
+
+  it('knows a provider in the spelling of a database, but not by a part of its name', () => {
+    expect(operatorNamed('NordVPN')?.tag).toBe('NORDVPN')
+    expect(operatorNamed('nord vpn')?.tag).toBe('NORDVPN')
+    expect(operatorNamed('Nord')).toBeUndefined()
+    expect(operatorNamed('')).toBeUndefined()
+  })
+
+  it('knows who runs a network', () => {
+    expect(operatorsOfNetwork('36183').map(({ tag }) => tag)).toEqual(['ICLOUD'])
+    expect(operatorsOfNetwork('64512')).toEqual([])
+  })
+})
+
+describe('the nearest tags', () => {
+  it.each([
+    ['NORDVP', 'NORDVPN'],
+    ['nordvpn', 'NORDVPN'],
+    ['BYTEFUL_MOBILE', 'BYTEFUL'],
+    ['PINGPROXY', 'BYTEFUL'],
+    ['OPENAI_GPTBOTS', 'OPENAI'],
+  ])('of %s begin with %s', (text, tag) => {
+    expect(nearestTags(text, 10)[0]).toBe(tag)
+  })
+
+  it('are ten different canonical tags, in the same order each time', () => {
+    const nearest = nearestTags('ZZZZ', 10)
+    expect(new Set(nearest).size).toBe(10)
+    expect(nearest.every((tag) => findOperator(tag)?.tag === tag)).toBe(true)
+    expect(nearestTags('ZZZZ', 10)).toEqual(nearest)
+  })
+
+  it('of a very long text take no longer than those of a short one, as only its beginning is compared', () => {
+    expect(nearestTags(`NORDVPN${'X'.repeat(200_000)}`, 10)).toEqual(
+      nearestTags(`NORDVPN${'X'.repeat(57)}`, 10),
+    )
+  })
+})
