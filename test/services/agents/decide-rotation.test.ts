@@ -69,6 +69,7 @@ describe('given an address and what is known of it', () => {
       { provider: 'APPLE_PRIVATE_RELAY', asn: apple },
       [],
     ],
+    ['its network is of several, the own operator among them', { provider: 'ICLOUD', asn: '714' }, []],
     ['its network is nobody’s in the catalogue', { provider: 'ZSCALER', asn: '64512' }, []],
     [
       'it is named another provider’s',
