@@ -2,11 +2,16 @@ import { z } from 'zod'
 import { visitorDetail } from '../../services/readback/schemas/fingerprint.ts'
 import { sessionDetail } from '../../services/readback/schemas/session-detail.ts'
 import { sessionSummary } from '../../services/readback/schemas/session-summary.ts'
+import { validatingFetch } from './described.ts'
 
-/** Reads the REST API with a secret key, as a customer's back end does; answers are checked by their own schemas. */
+/** Reads the REST API with a secret key, as a customer's back end does; answers are checked by /openapi.json. */
 export function createRest(baseUrl: string, secretKey: string) {
+  let described: Promise<typeof fetch> | undefined
+
   async function get<T>(path: string, schema: z.ZodType<T>): Promise<T> {
-    const response = await fetch(baseUrl + path, { headers: { authorization: `Bearer ${secretKey}` } })
+    described ??= validatingFetch(baseUrl)
+    const checked = await described
+    const response = await checked(baseUrl + path, { headers: { authorization: `Bearer ${secretKey}` } })
     const text = await response.text()
     if (response.status !== 200) throw new Error(`GET ${path}: ${response.status} ${text}`)
     return schema.parse(z.object({ data: z.unknown() }).parse(JSON.parse(text)).data)

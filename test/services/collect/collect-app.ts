@@ -13,6 +13,7 @@ import { type AuthOptions, createAuth } from '../../../infra/http/auth.ts'
 import type { KeyRecord, PublishablePrincipal } from '../../../infra/http/principal.ts'
 import { createCodec, type RecordedEvent } from '../../../schemas/codec.ts'
 import { type CollectDeps, collectRoutes } from '../../../services/collect/routes.ts'
+import { validateResponses } from '../../support/described.ts'
 import { createMemoryLog, type MemoryLog } from '../../support/memory-log.ts'
 
 export const codec = createCodec()
@@ -79,6 +80,7 @@ export async function startCollectApp({
     random: randomBytes,
     publicUrl: 'http://localhost',
   })
+  validateResponses(app)
   const sealResult = async ({ decisionId }: { decisionId: string }) => `sealed:${decisionId}`
   const fixed = { log, codec, auth, keyring, clock, random: randomBytes }
   collectRoutes(app, { ...fixed, checkRecipients: async () => {}, sealResult, ...changes })

@@ -15,6 +15,7 @@ import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import { createCodec } from '../../../schemas/codec.ts'
 import type { Environment, SessionScored } from '../../../schemas/events.ts'
 import { readbackRoutes } from '../../../services/readback/routes.ts'
+import { validateResponses } from '../../support/described.ts'
 import { createTestDatabase } from '../../support/postgres.ts'
 import { metaOf, sessionScored } from '../../support/session-scored.ts'
 
@@ -50,6 +51,7 @@ export async function startReadback() {
   const auth = createAuth({ findKey, keyring, clock: Date.now })
   const decide = createDecide({ pool, log, codec, applied })
   const app = await createApp({ logger, random: randomBytes, publicUrl: 'https://tidegate.example' })
+  validateResponses(app)
   readbackRoutes(app, { pool, decide, auth, keyring, clock: Date.now, random: randomBytes })
 
   function key({ environment = 'live', scopes = ['*'], ...options }: KeyOptions = {}): string {

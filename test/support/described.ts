@@ -1,0 +1,69 @@
+import type { FastifyInstance } from 'fastify'
+import { createDescription, type Description, type Seen } from './description.ts'
+
+export interface Described {
+  /** What was found so far. */
+  problems: readonly string[]
+  /** Responses that were compared. */
+  count(): number
+  /** Throws what was found, all of it. */
+  check(): void
+}
+
+/**
+ * Compares every response of the app, errors too, with its own /openapi.json; closing the app throws when one
+ * differed. Call it before the routes are added. Responses of the HTTP parser do not pass here.
+ */
+export function validateResponses(app: FastifyInstance): Described {
+  const problems: string[] = []
+  let description: Description | undefined
+  let compared = 0
+  app.addHook('onSend', (request, reply, payload, done) => {
+    description ??= createDescription(app.swagger())
+    const url = request.routeOptions.url?.replace(/:([A-Za-z]+)/g, '{$1}')
+    const path = url ?? request.url.split('?', 1)[0] ?? ''
+    const { method } = request
+    const seen = {
+      method,
+      path,
+      status: reply.statusCode,
+      headers: reply.getHeaders(),
+      body: textOf(payload),
+    }
+    problems.push(...description.problemsOf(seen))
+    compared++
+    done()
+  })
+  const check = () => throwIfAny(problems)
+  app.addHook('onClose', async () => check())
+  return { problems, count: () => compared, check }
+}
+
+/** fetch that throws when a response differs from what the server's /openapi.json says. */
+export async function validatingFetch(baseUrl: string): Promise<typeof fetch> {
+  const document = await fetch(`${baseUrl}/openapi.json`)
+  const description = createDescription(await document.json())
+  return async (input, init) => {
+    const request = new Request(input, init)
+    const response = await fetch(request)
+    throwIfAny(description.problemsOf(await seenOf(request, response.clone())))
+    return response
+  }
+}
+
+async function seenOf({ method, url }: Request, response: Response): Promise<Seen> {
+  const body = (await response.text()) || null
+  const headers = Object.fromEntries(response.headers)
+  return { method, path: new URL(url).pathname, status: response.status, headers, body }
+}
+
+function throwIfAny(problems: readonly string[]): void {
+  if (problems.length === 0) return
+  const shown = [...new Set(problems)].slice(0, 20).join('\n')
+  throw new Error(`${problems.length} differences from /openapi.json:\n${shown}`)
+}
+
+function textOf(payload: unknown): string | null {
+  if (typeof payload === 'string') return payload || null
+  return Buffer.isBuffer(payload) ? payload.toString() : null
+}
