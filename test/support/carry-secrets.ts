@@ -188,7 +188,7 @@ async function visit(server: RunningTidegate, secrets: KnownSecrets, { cookie, .
   const navigator = { ...snapshot.navigator, vendor: markers.observed, typed }
   const proofs = { challenge, timing_nonce, canvas_challenge_hash: null }
   const ack = await client.sendBatch({ ...batch, snapshot: { ...snapshot, navigator, proofs } })
-  await client.sendBatch({ ...plan.closing, behavior: { form: { value: typed } } })
+  await client.sendBatch(plan.closing)
   await client.requestResult(plan.closing)
   const pair = setCookie.split(';', 1)[0] ?? ''
   secrets.add('the continuity cookie', pair.slice(pair.indexOf('=') + 1))

@@ -66,12 +66,15 @@ export interface Scanner {
   scan(place: Place): Finding[]
 }
 
-/** Looks for all secrets in one pass: only where three bytes are the first of a needle are needles compared. */
+/**
+ * Looks for all secrets in one pass: only where three bytes are the last of a needle are needles compared. The last,
+ * because the first are the same in many values, and zeros in some.
+ */
 export function createScanner(secrets: Secret[]): Scanner {
   const needles = secrets.flatMap(needlesOf)
-  const starts = new Uint8Array(1 << 24)
-  const byStart = Map.groupBy(needles, ({ bytes }) => bytes.readUIntBE(0, 3))
-  for (const start of byStart.keys()) starts[start] = 1
+  const ends = new Uint8Array(1 << 24)
+  const byEnd = Map.groupBy(needles, ({ bytes }) => bytes.readUIntBE(bytes.length - 3, 3))
+  for (const end of byEnd.keys()) ends[end] = 1
   let scanned = 0
 
   function scan({ name, bytes }: Place): Finding[] {
@@ -80,9 +83,9 @@ export function createScanner(secrets: Secret[]): Scanner {
     let window = 0
     for (let i = 0; i < bytes.length; i++) {
       window = ((window << 8) | (bytes[i] ?? 0)) & 0xffffff
-      if (i < 2 || starts[window] === 0) continue
-      for (const needle of byStart.get(window) ?? []) {
-        if (isAt(bytes, i - 2, needle.bytes)) found.add(needle)
+      if (ends[window] === 0) continue
+      for (const needle of byEnd.get(window) ?? []) {
+        if (endsAt(bytes, i + 1, needle.bytes)) found.add(needle)
       }
     }
     return [...found]
@@ -93,7 +96,7 @@ export function createScanner(secrets: Secret[]): Scanner {
   return { needles: needles.length, scanned: () => scanned, scan }
 }
 
-function isAt(bytes: Buffer, at: number, needle: Buffer): boolean {
-  const end = at + needle.length
-  return end <= bytes.length && bytes.compare(needle, 0, needle.length, at, end) === 0
+function endsAt(bytes: Buffer, end: number, needle: Buffer): boolean {
+  const start = end - needle.length
+  return start >= 0 && bytes.compare(needle, 0, needle.length, start, end) === 0
 }

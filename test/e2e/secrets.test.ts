@@ -1,0 +1,149 @@
+import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { pino } from 'pino'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { startEmbeddedPostgres } from '../../infra/local/embedded-postgres.ts'
+import { collectSessions, issueKeys, markers, misplaceKeys } from '../support/carry-secrets.ts'
+import { dumpDatabase, dumpFolder, dumpTopics } from '../support/dump.ts'
+import { addInstallation, createKnownSecrets, privateFiles } from '../support/known-secrets.ts'
+import { createScanner, type Finding, type Place } from '../support/secret-scan.ts'
+import { startTidegate } from '../support/tidegate.ts'
+
+// What is secret, and so must be nowhere: keys and their hashes, master keys, the database's password, tokens,
+// nonces, cookies and document ids of the collect protocol, Idempotency-Key values, a password in a page's URL.
+// What is stored, because it is the data, and must only not be printed: a visitor's address, a client user id, the
+// query of a page's URL. What a page sent beyond the protocol stays in the batch as received and goes no further.
+// Not secret: publishable keys (every page shows them), ids, previews of keys, lookup hashes (useless without the
+// pepper), the challenges of a document (they prove nothing once it is open).
+
+const kafkaBrokers = inject('kafkaBrokers')
+const prefix = `secrets${Date.now()}.`
+const logs = [
+  { name: 'the embedded log', brokers: null, env: {} },
+  {
+    name: 'Kafka',
+    brokers: kafkaBrokers,
+    env: { KAFKA_BROKERS: kafkaBrokers ?? '', KAFKA_TOPIC_PREFIX: prefix },
+  },
+]
+
+describe.each(logs)('a server on $name that carried secrets', ({ name, brokers, env }) => {
+  const skip = name === 'Kafka' && !brokers
+  const secrets = createKnownSecrets()
+  let dataDir = ''
+  let places: Place[] = []
+  let publishableKey = ''
+  const seen = { revealed: 0, refused: 0 }
+
+  beforeAll(async () => {
+    if (skip) return
+    dataDir = await mkdtemp(path.join(tmpdir(), 'tidegate-secrets-'))
+    const settings = {
+      ...env,
+      LOG_LEVEL: 'trace',
+      TRUSTED_PROXIES: '127.0.0.1/32',
+      RATE_LIMIT_SECRET: '9999',
+    }
+    const server = await startTidegate({ dataDir, env: settings })
+    publishableKey = server.credentials.live.publishable_key
+    await addInstallation(secrets, dataDir)
+    await collectSessions(server, secrets)
+    seen.revealed = await issueKeys(server, secrets)
+    seen.refused = await misplaceKeys(server, secrets)
+    expect(await server.stop()).toBe(0)
+    places = await dumpAll(server.output(), { dataDir, brokers })
+  }, 180_000)
+
+  afterAll(() => rm(dataDir, { recursive: true, force: true }))
+
+  it.skipIf(skip)('shows none of them in its database, its topics, its files or its output', () => {
+    const scanner = createScanner(secrets.all())
+    const start = performance.now()
+    const findings = places.flatMap((place) => scanner.scan(place))
+    const ms = Math.round(performance.now() - start)
+    console.log(
+      `secret scan, ${name}: ${secrets.all().length} secrets in ${scanner.needles} forms, ${places.length} places, ` +
+        `${(scanner.scanned() / 1e6).toFixed(1)} MB, ${findings.length} found, ${ms} ms`,
+    )
+    expect(summary(findings)).toEqual([])
+    expect(seen.revealed).toBeGreaterThanOrEqual(5)
+    expect(seen.refused).toBeGreaterThanOrEqual(60)
+    expect(secrets.all().length).toBeGreaterThan(50)
+  })
+
+  it.skipIf(skip)('is looked through where the data is: what must be there is found', () => {
+    const present = [
+      { name: 'publishable key', value: publishableKey },
+      { name: 'observation', value: markers.observed },
+      { name: 'organization name', value: markers.organizationName },
+      { name: 'log line', value: '"msg":"request"' },
+    ]
+    const scanner = createScanner(present)
+    const found = places.flatMap((place) => scanner.scan(place))
+    const where = (secret: string) => found.filter((one) => one.secret === secret).map(({ place }) => place)
+    const log = brokers ? `topic ${prefix}tidegate` : 'table tidegate_log.records.value'
+    expect(where('publishable key')).toContainEqual(expect.stringMatching(/^table organizations_b\d+\./))
+    expect(where('publishable key')).toContainEqual(expect.stringContaining(log))
+    expect(where('observation')).toContainEqual(expect.stringMatching(/ inflated$/))
+    expect(where('organization name')).toContainEqual(expect.stringMatching(/^table organizations_b\d+\./))
+    expect(where('organization name')).toContainEqual(expect.stringMatching(/^file postgres\/pg_wal/))
+    expect(where('log line')).toContain('output')
+  })
+
+  it.skipIf(skip)('keeps the files that hold secrets for their owner alone', async () => {
+    for (const file of privateFiles) expect((await stat(path.join(dataDir, file))).mode & 0o077).toBe(0)
+  })
+})
+
+/** Read once the server is gone, so that all that it would write is there. */
+async function dumpAll(
+  output: string,
+  { dataDir, brokers }: { dataDir: string; brokers: string | null },
+): Promise<Place[]> {
+  const folder = path.join(dataDir, 'postgres')
+  const postgres = await startEmbeddedPostgres({ dataDir: folder, logger: pino({ level: 'silent' }) })
+  const tables = await dumpDatabase(postgres.url).finally(() => postgres.stop())
+  const topics = brokers ? await dumpTopics({ brokers, prefix }) : []
+  const files = await dumpFolder(dataDir, (file) => !privateFiles.includes(file))
+  return [...tables, ...topics, ...files, { name: 'output', bytes: Buffer.from(output) }]
+}
+
+const summary = (findings: Finding[]) =>
+  [...new Set(findings.map(({ secret, form, place }) => `${secret} (${form}) in ${place}`))].toSorted()
+
+describe('the scan', () => {
+  const value = 'sk_live_"planted"\\secret/é'
+  const bytes = Buffer.from(value)
+  const forms: [string, string | Buffer][] = [
+    ['raw', value],
+    ['JSON', JSON.stringify({ key: value })],
+    ['a URL', `https://x.example/?key=${encodeURIComponent(value)}`],
+    ['hex', bytes.toString('hex')],
+    ['upper-case hex', bytes.toString('hex').toUpperCase()],
+    ...[0, 1, 2, 3].flatMap((shift): [string, string][] => {
+      const within = Buffer.concat([Buffer.alloc(shift, 0xff), bytes, Buffer.from('~~~')])
+      return [
+        [`base64 behind ${shift} bytes`, within.toString('base64')],
+        [`base64url behind ${shift} bytes`, within.toString('base64url')],
+      ]
+    }),
+    ['bytes', Buffer.concat([Buffer.alloc(7, 0x73), bytes])],
+  ]
+
+  it.each(forms)('finds a secret in %s', (_, planted) => {
+    const { scan } = createScanner([
+      { name: 'planted', value },
+      { name: 'other', value: 'something else' },
+    ])
+    const place = { name: 'here', bytes: Buffer.from(planted) }
+    expect(new Set(scan(place).map(({ secret }) => secret))).toEqual(new Set(['planted']))
+  })
+
+  it('takes a secret for allowed only where it is said to be', () => {
+    const { scan } = createScanner([{ name: 'planted', value, mayBeIn: (place) => place === 'table' }])
+    expect(scan({ name: 'table', bytes })).toEqual([])
+    expect(scan({ name: 'output', bytes })).not.toEqual([])
+    expect(scan({ name: 'output', bytes: bytes.subarray(1) })).toEqual([])
+  })
+})
