@@ -1,30 +1,111 @@
+import { LRUCache } from 'lru-cache'
 import type { KeyType } from '../../schemas/events.ts'
-import type { OrganizationId } from '../ids.ts'
+import type { Clock, OrganizationId, Random } from '../ids.ts'
+import type { Logger } from '../telemetry.ts'
+import { unit } from './bucket.ts'
+import {
+  advance,
+  busyMs,
+  charge,
+  decideAlone,
+  decideHere,
+  isDue,
+  type LocalBucket,
+  localBucket,
+} from './local-bucket.ts'
+import { createOutage } from './outage.ts'
+import type { RateLimiter, TakeRequest } from './port.ts'
+import { createRoundTrips } from './round-trips.ts'
+import type { BucketStore } from './store.ts'
+import { maxRunning, sweep, sweepMs } from './sweep.ts'
 
-/** What one request asks of the bucket that all keys of one type of an organization share. */
-export interface TakeRequest {
-  organizationId: OrganizationId
-  keyType: KeyType
-  /** Units in 60 seconds; also what the bucket holds at most. */
-  limit: number
-  cost: number
+export type { RateLimiter, Taken, TakeRequest } from './port.ts'
+
+export interface RateLimiterOptions {
+  store: BucketStore
+  random: Random
+  logger: Logger
+  /** Whole milliseconds of which only differences matter. Default: a clock of the process that is never set. */
+  clock?: Clock
+  /** Calls `run` every `ms` until the function it returned is called. Default: an interval that keeps nothing alive. */
+  every?: (ms: number, run: () => void) => () => void
+  /** Buckets remembered of each key type. What is forgotten is given back. */
+  maxBuckets?: number
 }
 
-export interface Taken {
-  admitted: boolean
-  limit: number
-  /** Whole units left, at least 0. */
-  remaining: number
-  cost: number
-  /** Whole seconds until the same request would be admitted, at least 1; 0 when it was. */
-  retryAfterSeconds: number
+/**
+ * Token buckets shared by all processes with the same store (docs/architecture.md, Rate limits). A request is
+ * decided here, without waiting, where this process holds units for it or knows that there are none; otherwise in a
+ * round trip that all requests waiting for it share. While the store does not answer, each process limits alone.
+ */
+export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
+  const { store, random, logger, clock = processClock, every = unrefInterval, maxBuckets = 10_000 } = options
+  const outage = createOutage({ clock, logger })
+  const node = random(8).toString('hex')
+  const trips = createRoundTrips({ store, node, clock, outage })
+  // Those that hold units or have something to report.
+  const active = new Set<LocalBucket>()
+  let isClosed = false
+
+  function forget(bucket: LocalBucket): void {
+    if (active.delete(bucket) && !isClosed) void leave(bucket)
+  }
+
+  async function leave(bucket: LocalBucket): Promise<void> {
+    await trips.landed(bucket)
+    if (!outage.isAway()) await trips.start(bucket, { leave: true })
+  }
+
+  const createMap = () =>
+    new LRUCache<OrganizationId, LocalBucket>({ max: maxBuckets, dispose: (bucket) => forget(bucket) })
+  const buckets: Record<KeyType, LRUCache<OrganizationId, LocalBucket>> = {
+    secret: createMap(),
+    publishable: createMap(),
+  }
+
+  function find({ organizationId, keyType, limit }: TakeRequest, now: number): LocalBucket {
+    const known = buckets[keyType].get(organizationId)
+    if (known) return known
+    const bucket = localBucket(`${organizationId}:${keyType}`, limit, now)
+    buckets[keyType].set(organizationId, bucket)
+    return bucket
+  }
+
+  const stopSweeping = every(sweepMs, () => sweep({ active, trips, outage, clock }))
+
+  return {
+    take(request) {
+      const now = clock()
+      const bucket = find(request, now)
+      advance(bucket, now)
+      bucket.isBusy = now - bucket.usedAt < busyMs
+      bucket.usedAt = now
+      active.add(bucket)
+      if (isClosed || (outage.isAway() && !trips.hasWaiting(bucket))) return decideAlone(bucket, request)
+      const taken = trips.hasWaiting(bucket) ? undefined : decideHere(bucket, request)
+      if (!taken) return trips.ask(bucket, request)
+      if (isDue(bucket) && !trips.isFlying(bucket)) void trips.start(bucket)
+      return taken
+    },
+    refund({ organizationId, keyType, cost }) {
+      const bucket = buckets[keyType].get(organizationId)
+      if (!bucket) return
+      advance(bucket, clock())
+      charge(bucket, -cost * unit)
+      active.add(bucket)
+    },
+    async close() {
+      stopSweeping()
+      isClosed = true
+      const left = [...active]
+      while (left.length > 0) await Promise.all(left.splice(0, maxRunning).map(leave))
+    },
+  }
 }
 
-export interface RateLimiter {
-  /** Answers at once where this process holds enough units. Never rejects. */
-  take(request: TakeRequest): Taken | Promise<Taken>
-  /** Gives back what an answer that must not cost anything has taken. */
-  refund(request: TakeRequest): void
-  /** Gives unused units back to the shared buckets. */
-  close(): Promise<void>
+const processClock: Clock = () => Math.trunc(performance.now())
+
+function unrefInterval(ms: number, run: () => void): () => void {
+  const timer = setInterval(run, ms).unref()
+  return () => clearInterval(timer)
 }

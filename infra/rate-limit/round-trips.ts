@@ -1,0 +1,144 @@
+import type { Clock } from '../ids.ts'
+import { within } from '../within.ts'
+import { advance, answerOf, decideAlone, type LocalBucket } from './local-bucket.ts'
+import type { Outage } from './outage.ts'
+import type { Taken } from './port.ts'
+import { type Ask, leaseMs, type Synced, synchronize } from './shared.ts'
+import { joinSpending, reportOf, type Spending, settle } from './spending.ts'
+import type { BucketStore } from './store.ts'
+
+/** A request waits no longer than about this for the store. */
+const answerWithinMs = 250
+
+interface Waiting extends Ask {
+  answer: (taken: Taken) => void
+}
+
+interface Flight {
+  /** What the next round trip will decide. */
+  queue: Waiting[]
+  /** How many requests the current one decides. */
+  deciding: number
+  done: Promise<void>
+}
+
+export interface RoundTripOptions {
+  store: BucketStore
+  node: string
+  clock: Clock
+  outage: Outage
+}
+
+/** Round trips with the store: one at a time for each bucket; whoever needs one meanwhile shares the next. */
+export function createRoundTrips({ store, node, clock, outage }: RoundTripOptions) {
+  const flights = new Map<LocalBucket, Flight>()
+
+  /** Never rejects. `leave`: the bucket is not used any more, its lease goes back. */
+  function start(
+    bucket: LocalBucket,
+    { leave = false, queue = [] }: { leave?: boolean; queue?: Waiting[] } = {},
+  ) {
+    const flight: Flight = { queue: [], deciding: queue.length, done: Promise.resolve() }
+    flights.set(bucket, flight)
+    flight.done = fly(bucket, { leave, asks: queue }).then((answered) => {
+      if (flight.queue.length === 0) flights.delete(bucket)
+      else if (answered) return start(bucket, { queue: flight.queue })
+      else {
+        flights.delete(bucket)
+        decideAllAlone(bucket, flight.queue)
+      }
+    })
+    return flight.done
+  }
+
+  /** Whether the store answered. */
+  async function fly(bucket: LocalBucket, { leave, asks }: { leave: boolean; asks: Waiting[] }) {
+    advance(bucket, clock())
+    const sentAt = bucket.at
+    // While requests wait for the exact answer nothing is decided here, so what was held may count for them.
+    if (leave || asks.length > 0 || sentAt >= bucket.leaseUntil) bucket.lease = 0
+    const held = bucket.lease
+    const spending = bucket.spending
+    const report = spending && reportOf(spending, sentAt)
+    Object.assign(bucket, { spending: undefined, hasDebt: false, syncedAt: sentAt })
+    const wantsLease = bucket.isBusy && !leave
+    const sync = { node, limit: bucket.limit, report, held, wantsLease, asks: asks.map(askOf) }
+    try {
+      const change = store.update(bucket.id, (row, now) => {
+        const { row: next, synced } = synchronize(row, sync, now)
+        return { row: next, result: synced }
+      })
+      const synced = await within(change, answerWithinMs)
+      accept(bucket, { synced, sentAt, held })
+      outage.answered()
+      asks.forEach(({ cost, answer }, i) => {
+        const decision = synced.decisions[i]
+        if (decision) answer(answerOf(decision, cost))
+      })
+      return true
+    } catch (error) {
+      outage.failed(error)
+      keep(bucket, { spending, at: sentAt })
+      decideAllAlone(bucket, asks)
+      return false
+    }
+  }
+
+  function decideAllAlone(bucket: LocalBucket, asks: Waiting[]): void {
+    advance(bucket, clock())
+    for (const ask of asks) ask.answer(decideAlone(bucket, ask))
+  }
+
+  return {
+    start,
+    /** Decides the request in the next round trip. */
+    ask(bucket: LocalBucket, { limit, cost }: Ask): Promise<Taken> {
+      const { promise, resolve } = Promise.withResolvers<Taken>()
+      const waiting = { limit, cost, answer: resolve }
+      const flight = flights.get(bucket)
+      if (flight) flight.queue.push(waiting)
+      else void start(bucket, { queue: [waiting] })
+      return promise
+    },
+    isFlying: (bucket: LocalBucket) => flights.has(bucket),
+    /** Whether requests wait for the exact answer: later ones then come after them. */
+    hasWaiting(bucket: LocalBucket): boolean {
+      const flight = flights.get(bucket)
+      return flight !== undefined && flight.deciding + flight.queue.length > 0
+    },
+    running: () => flights.size,
+    /** Resolves when no round trip of the bucket is on its way. */
+    async landed(bucket: LocalBucket): Promise<void> {
+      for (let flight = flights.get(bucket); flight; flight = flights.get(bucket)) await flight.done
+    },
+  }
+}
+
+export type RoundTrips = ReturnType<typeof createRoundTrips>
+
+const askOf = ({ limit, cost }: Ask): Ask => ({ limit, cost })
+
+/** What the store said, plus what was taken here since it was asked. */
+function accept(bucket: LocalBucket, answer: { synced: Synced; sentAt: number; held: number }): void {
+  const { synced, sentAt, held } = answer
+  const { spending, at } = bucket
+  const now = Math.max(at, sentAt)
+  const since = spending && reportOf(spending, now)
+  Object.assign(bucket, settle({ ...synced.bucket, at: sentAt }, since, now))
+  bucket.isKnown = true
+  bucket.lease = Math.max(0, synced.lease - (held - bucket.lease))
+  bucket.leaseUntil = sentAt + leaseMs
+  bucket.lowWater = Math.floor(bucket.lease / 4)
+  bucket.reserved = synced.reserved
+}
+
+/**
+ * A report that nobody answered is made again with the next one. Where it had arrived all the same it counts twice,
+ * which is at most about a lease: better than not at all.
+ */
+function keep(bucket: LocalBucket, lost: { spending: Spending | undefined; at: number }): void {
+  const { spending } = lost
+  if (!spending) return
+  const later = { spending: bucket.spending, at: bucket.at }
+  bucket.spending = joinSpending(bucket.limit, { spending, at: lost.at }, later)
+}
