@@ -7,6 +7,7 @@ import { createAuth } from '../../../infra/http/auth.ts'
 import type { KeyRecord } from '../../../infra/http/principal.ts'
 import type { NetworkSource } from '../../../infra/ip/network.ts'
 import { agentRoutes } from '../../../services/agents/routes.ts'
+import { validateResponses } from '../../support/described.ts'
 import { createMemoryLimiter } from '../../support/memory-limiter.ts'
 
 export const now = 1_800_000_000_000
@@ -28,6 +29,7 @@ export async function startAgents(network: NetworkSource) {
   const auth = createAuth({ findKey, keyring, clock, limiter: createMemoryLimiter(clock) })
   const logger = pino({ level: 'silent' })
   const app = await createApp({ logger, random: randomBytes, publicUrl: 'https://tidegate.example' })
+  const described = validateResponses(app)
   agentRoutes(app, { auth, network, clock })
 
   function key({ scopes = ['*'], capabilities = ['ip_rotation'], rateLimit = 600 }: KeyOptions = {}): string {
@@ -57,7 +59,7 @@ export async function startAgents(network: NetworkSource) {
     return { status, headers, cost: headers['x-ratelimit-cost'], body: response.json() }
   }
 
-  return { app, key, post }
+  return { app, key, post, described }
 }
 
 interface Post {
