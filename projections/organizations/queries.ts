@@ -148,3 +148,22 @@ export async function listKeys(
   )
   return { rows: rows.slice(0, limit).map(keyRow), hasMore: rows.length > limit }
 }
+
+/** A rotating key whose grace is over. */
+export interface EndedGrace {
+  organizationId: string
+  keyId: string
+}
+
+/** Up to `limit` rotating keys whose grace has ended at `now` (epoch milliseconds), longest ago first. */
+export async function endedGraces(
+  db: Db,
+  { now, limit }: { now: number; limit: number },
+): Promise<EndedGrace[]> {
+  const { rows } = await db.query<EndedGrace>(
+    `select organization_id as "organizationId", key_id as "keyId" from read.api_keys
+     where status = 'rotating' and grace_expires_at <= $1 order by grace_expires_at, key_id limit $2`,
+    [now, limit],
+  )
+  return rows
+}

@@ -41,6 +41,7 @@ export const indexes = `
   create index on organizations (slug);
   create index on api_keys (lookup_hash);
   create index on api_keys (organization_id, created_at, key_id);
+  create index on api_keys (grace_expires_at) where status = 'rotating';
 `
 
 /** What readers see as views. */

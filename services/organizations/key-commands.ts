@@ -118,15 +118,16 @@ export async function rotateApiKey(
   return { keyId: replacementId, revealedKey }
 }
 
-/** Revokes a rotating key whose grace has ended; does nothing to any other. */
+/** Revokes a rotating key whose grace has ended; whether it was one. */
 export async function endGrace(
   { decide, clock }: Pick<CommandDeps, 'decide' | 'clock'>,
   { organizationId, keyId }: KeyPath,
-): Promise<void> {
+): Promise<boolean> {
   const now = clock()
-  await decide({
+  const events = await decide({
     ...streamOf(organizationId),
     load: (tx) => findKey(tx, organizationId, keyId),
     decide: (key) => decideEnd(key, { now }),
   })
+  return events.length > 0
 }

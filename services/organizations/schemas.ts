@@ -96,6 +96,8 @@ function atLeastOne<Shape extends Record<string, z.ZodType>>(shape: Shape) {
     .strictObject(shape)
     .refine((body) => Object.keys(body).length > 0, {
       error: `at least one of ${Object.keys(shape).join(', ')}`,
+      // A member that was refused is not in the body any more; to say that one is missing would mislead.
+      when: ({ issues }) => issues.length === 0,
     })
     .meta({ minProperties: 1 })
 }

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { type Clock, derivedId } from '../../infra/ids.ts'
 import type { EventLog } from '../../infra/log/port.ts'
+import { runPeriodically } from '../../infra/periodic.ts'
 import { type Tx, transaction } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import type { EventCodec } from '../../schemas/codec.ts'
@@ -29,26 +30,11 @@ const maxSessions = 500
 export async function runSessionScheduler(options: SchedulerOptions): Promise<{ stop(): Promise<void> }> {
   const { pool, logger, intervalMs = 5000 } = options
   await transaction(pool, createScoringTables)
-  let running: Promise<void> = Promise.resolve()
-  let stopping = false
-  const look = async () => {
-    // A full look is followed by another at once: after an outage far more than one look's worth may be due.
-    while (!stopping && (await endSessions(options)) === maxSessions);
-  }
-  const tick = () => {
-    running = running
-      .then(look)
-      .catch((err) => logger.error({ err }, 'sessions were not ended; the next look tries again'))
-  }
-  const timer = setInterval(tick, intervalMs)
-  tick()
-  return {
-    async stop() {
-      stopping = true
-      clearInterval(timer)
-      await running
-    },
-  }
+  return runPeriodically({
+    intervalMs,
+    look: async () => (await endSessions(options)) === maxSessions,
+    onError: (err) => logger.error({ err }, 'sessions were not ended; the next look tries again'),
+  })
 }
 
 /**

@@ -6,6 +6,7 @@ import { migrate } from '../../projections/migrate.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
 import {
   countKeys,
+  endedGraces,
   findKey,
   findKeyByLookupHash,
   findOrganization,
@@ -261,4 +262,22 @@ test('keys are listed newest first, page by page', async () => {
   })
   expect(second.rows.map((row) => row.id)).toEqual([keyId(1)])
   expect(second.hasMore).toBe(false)
+})
+
+test('rotating keys are found once their grace is over, longest ago first', async () => {
+  const rotatedUntil = (n: number, grace_expires_at: number) =>
+    recorded({
+      type: 'ApiKeyRotated',
+      data: { ...base, key_id: keyId(n), replacement_key_id: keyId(9), rotated_at: 1, grace_expires_at },
+    })
+  const revoked = recorded({
+    type: 'ApiKeyRevoked',
+    data: { ...base, key_id: keyId(4), revoked_at: 2, reason: 'requested' },
+  })
+  const rotations = [rotatedUntil(1, 300), rotatedUntil(2, 200), rotatedUntil(3, 301), rotatedUntil(4, 100)]
+  await apply(created(), ...[1, 2, 3, 4, 5].map((n) => issued(n)), ...rotations, revoked)
+  const ended = async (limit: number) =>
+    (await endedGraces(database.pool, { now: 300, limit })).map((key) => key.keyId)
+  expect(await ended(10)).toEqual([keyId(2), keyId(1)])
+  expect(await ended(1)).toEqual([keyId(2)])
 })

@@ -1,0 +1,66 @@
+import type pg from 'pg'
+import type { Decide } from '../../infra/decide.ts'
+import type { Clock } from '../../infra/ids.ts'
+import { runPeriodically } from '../../infra/periodic.ts'
+import { lockKey } from '../../infra/postgres/advisory-lock.ts'
+import { type Tx, transaction } from '../../infra/postgres/pool.ts'
+import type { Logger } from '../../infra/telemetry.ts'
+import { endedGraces } from '../../projections/organizations/queries.ts'
+import { endGrace } from './key-commands.ts'
+
+export interface GraceSchedulerOptions {
+  pool: pg.Pool
+  decide: Decide
+  clock: Clock
+  logger: Logger
+  /** Milliseconds between looks (default 5000). */
+  intervalMs?: number
+}
+
+const maxKeys = 100
+/** The transaction of a look is idle meanwhile; the server's connections may be so for 15 seconds. */
+const maxLookMs = 3000
+
+/** Revokes keys whose grace after a rotation is over. Several may run; one works at a time. */
+export function runGraceScheduler(options: GraceSchedulerOptions): { stop(): Promise<void> } {
+  const { logger, intervalMs = 5000 } = options
+  return runPeriodically({
+    intervalMs,
+    look: async () => (await endGraces(options)) > 0,
+    onError: (err) => logger.error({ err }, 'rotated keys were not revoked; the next look tries again'),
+  })
+}
+
+/**
+ * One look; how many keys it revoked, at most 100. A key that cannot be revoked now does not keep others from it; the
+ * first failure is thrown at the end. Another scheduler at the same time does nothing; were it to, each key would
+ * still be revoked once, since that is decided like everything about its organization.
+ */
+export async function endGraces({ pool, decide, clock }: GraceSchedulerOptions): Promise<number> {
+  const endAt = performance.now() + maxLookMs
+  return transaction(pool, async (tx) => {
+    if (!(await isAlone(tx))) return 0
+    const due = await endedGraces(tx, { now: clock(), limit: maxKeys })
+    const failures: unknown[] = []
+    let ended = 0
+    for (const key of due) {
+      if (performance.now() > endAt) break
+      await endGrace({ decide, clock }, key).then(
+        (revoked) => {
+          if (revoked) ended++
+        },
+        (error) => failures.push(error),
+      )
+    }
+    if (failures.length > 0) throw failures[0]
+    return ended
+  })
+}
+
+/** The lock lasts as long as the transaction, so that a scheduler that dies holds up nobody. */
+async function isAlone(tx: Tx): Promise<boolean> {
+  const { rows } = await tx.query<{ alone: boolean }>('select pg_try_advisory_xact_lock($1) as alone', [
+    lockKey('key-grace-scheduler'),
+  ])
+  return rows[0]?.alone === true
+}

@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { graceMs } from '../../../services/organizations/rotate-api-key.ts'
+import { publishedSchema } from '../readback/contract.ts'
+import { type Organizations, startOrganizations } from './support.ts'
+
+let world: Organizations
+let own: Awaited<ReturnType<Organizations['organization']>>
+const published = publishedSchema('ApiKeyResponse')
+
+beforeAll(async () => {
+  world = await startOrganizations()
+  own = await world.organization()
+})
+afterAll(() => world.stop())
+
+const urlOf = (keyId: string) => `${own.path}/api-keys/${keyId}`
+const patch = (keyId: string, body: unknown) =>
+  world.send({ method: 'PATCH', url: urlOf(keyId), key: own.key, body })
+const revoke = (keyId: string) => world.send({ method: 'DELETE', url: urlOf(keyId), key: own.key })
+const rotate = (keyId: string, headers = {}) =>
+  world.send({ method: 'POST', url: `${urlOf(keyId)}/rotations`, key: own.key, headers })
+const secret = () => world.issue({ ...own, type: 'secret', scopes: ['organizations:read'] })
+const publishable = () => world.issue({ ...own, type: 'publishable' })
+const status = async (key: string) => (await world.send({ url: own.path, key })).status
+
+test('name and scopes of a secret key change, and the new scopes count at once', async () => {
+  const { keyId, revealedKey } = await secret()
+  expect(await status(revealedKey)).toBe(200)
+  const { status: code, body } = await patch(keyId, { name: 'New', scopes: ['sessions:read'] })
+  expect(code).toBe(200)
+  const known = { ...body, data: { ...body.data, client_target: undefined } }
+  expect(published.safeParse(JSON.parse(JSON.stringify(known))).error).toBeUndefined()
+  expect(body.data).toMatchObject({ id: keyId, name: 'New', scopes: ['sessions:read'] })
+  expect(body.data).not.toHaveProperty('revealed_key')
+  expect(await status(revealedKey)).toBe(403)
+})
+
+test('origins of a publishable key change', async () => {
+  const { keyId } = await publishable()
+  const { body } = await patch(keyId, { allowed_origins: ['https://*.Shop.example'] })
+  expect(body.data).toMatchObject({ allowed_origins: ['https://*.shop.example'], scopes: null })
+})
+
+test.each([
+  [{}, 'body', 'invalid'],
+  [{ rate_limit: 1 }, 'rate_limit', 'not_allowed'],
+  [{ name: 'A', rate_limit: 1 }, 'rate_limit', 'not_allowed'],
+  [{ type: 'publishable' }, 'type', 'not_allowed'],
+  [{ environment: 'test' }, 'environment', 'not_allowed'],
+  [{ client_target: 'browser' }, 'client_target', 'not_allowed'],
+  [{ status: 'active' }, 'status', 'not_allowed'],
+  [{ allowed_origins: ['https://a.example'] }, 'allowed_origins', 'not_allowed'],
+  [{ scopes: [] }, 'scopes', 'required'],
+  [{ scopes: null }, 'scopes', 'invalid_type'],
+  [{ scopes: ['organizations:manage'] }, 'scopes.0', 'invalid_value'],
+  [{ name: '' }, 'name', 'invalid'],
+])('changing a secret key to %j is refused: %s %s', async (change, name, issue) => {
+  const { keyId } = await secret()
+  const { status: code, body } = await patch(keyId, change)
+  expect(code).toBe(422)
+  expect(body.error.details).toMatchObject({ parameter_set: 'api_key_update', fields: [{ name, issue }] })
+  expect(body.error.message).toBe(`${name}: ${issue}`)
+})
+
+test('scopes of a publishable key are refused', async () => {
+  const { keyId } = await publishable()
+  const { status: code, body } = await patch(keyId, { scopes: ['*'] })
+  expect([code, body.error.details.fields[0].name]).toEqual([422, 'scopes'])
+})
+
+test('a revoked key is refused at once, shown as revoked, revoked again the same, and not changed', async () => {
+  const { keyId, revealedKey } = await secret()
+  expect(await status(revealedKey)).toBe(200)
+  world.now.ms += 1000
+  const first = await revoke(keyId)
+  const at = new Date(world.now.ms).toISOString()
+  expect([first.status, first.body.data.status, first.body.data.revoked_at]).toEqual([200, 'revoked', at])
+  expect(await status(revealedKey)).toBe(401)
+  world.now.ms += 1000
+  const again = await revoke(keyId)
+  expect([again.status, again.body.data]).toEqual([200, first.body.data])
+  expect((await patch(keyId, { name: 'A' })).status).toBe(404)
+  expect((await rotate(keyId)).status).toBe(404)
+})
+
+test('rotation issues a key alike, and the old one works for 24 hours', async () => {
+  const { keyId, revealedKey: old } = await secret()
+  const answer = await rotate(keyId)
+  expect([answer.status, answer.headers['cache-control']]).toEqual([201, 'no-store'])
+  const { revealed_key: replacement, ...data } = answer.body.data
+  expect(data).toMatchObject({ status: 'active', scopes: ['organizations:read'], name: 'Key' })
+  expect([await status(old), await status(replacement)]).toEqual([200, 200])
+  const listed = await world.send({ url: `${own.path}/api-keys?limit=200`, key: own.key })
+  expect(listed.body.data.find(({ id }: { id: string }) => id === keyId)).toMatchObject({
+    status: 'rotating',
+    rotated_at: new Date(world.now.ms).toISOString(),
+    grace_expires_at: new Date(world.now.ms + graceMs).toISOString(),
+  })
+  const again = await rotate(keyId)
+  expect([again.status, again.body.error.code]).toEqual([409, 'request.conflict'])
+  world.now.ms += graceMs
+  expect([await status(old), await status(replacement)]).toEqual([401, 200])
+})
+
+test('a key may rotate itself, and its old value may still revoke itself', async () => {
+  const { key, ownerId, path } = await world.organization()
+  const url = `${path}/api-keys/${ownerId}`
+  const rotated = await world.send({ method: 'POST', url: `${url}/rotations`, key })
+  expect(rotated.status).toBe(201)
+  const revoked = await world.send({ method: 'DELETE', url, key })
+  expect(revoked.body.data.status).toBe('revoked')
+  expect((await world.send({ url: path, key })).status).toBe(401)
+  expect((await world.send({ url: path, key: rotated.body.data.revealed_key })).status).toBe(200)
+})
+
+test('a rotation repeated with the same Idempotency-Key is one rotation', async () => {
+  const { keyId } = await secret()
+  const headers = { 'idempotency-key': 'rotate-once' }
+  const [first, second] = [await rotate(keyId, headers), await rotate(keyId, headers)]
+  expect([first.status, second.status]).toEqual([201, 201])
+  expect(second.body).toEqual(first.body)
+})
+
+test('members in the body of a rotation are refused, an empty one is not', async () => {
+  const { keyId } = await secret()
+  const url = `${urlOf(keyId)}/rotations`
+  const refused = await world.send({ method: 'POST', url, key: own.key, body: { rate_limit: 1 } })
+  expect([refused.status, refused.body.error.message]).toEqual([422, 'rate_limit: not_allowed'])
+  expect((await world.send({ method: 'POST', url, key: own.key, body: {} })).status).toBe(201)
+})
+
+test('what is not a key of this organization is not found, whatever it is', async () => {
+  const other = await world.organization()
+  const { revealedKey } = await secret()
+  const strangers = [`key_${'0'.repeat(26)}`, 'key_1', '%00', 'x'.repeat(300), revealedKey, other.ownerId]
+  const answers = await Promise.all(
+    strangers.flatMap((keyId) => [revoke(keyId), rotate(keyId), patch(keyId, { name: 'A' })]),
+  )
+  expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([404]))
+  expect(new Set(answers.map((answer) => answer.body.error.message)).size).toBe(1)
+  expect(JSON.stringify(answers.map(({ body }) => body))).not.toContain(revealedKey)
+  expect((await world.send({ url: other.path, key: other.key })).status).toBe(200)
+})

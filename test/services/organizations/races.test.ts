@@ -1,0 +1,188 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createKeyring } from '../../../infra/crypto/keyring.ts'
+import { createDecide } from '../../../infra/decide.ts'
+import { ApiError } from '../../../infra/http/errors.ts'
+import { timeOrderedId } from '../../../infra/ids.ts'
+import { createPool } from '../../../infra/postgres/pool.ts'
+import { createApplied } from '../../../projections/applied.ts'
+import { organizationsProjection } from '../../../projections/organizations/projection.ts'
+import { findKey, listKeys } from '../../../projections/organizations/queries.ts'
+import { endGraces, runGraceScheduler } from '../../../services/organizations/grace-scheduler.ts'
+import { issueApiKey, revokeApiKey, rotateApiKey } from '../../../services/organizations/key-commands.ts'
+import { createOrganization } from '../../../services/organizations/organization-commands.ts'
+import { graceMs } from '../../../services/organizations/rotate-api-key.ts'
+import { eventually } from '../../support/eventually.ts'
+import { openTestLogs } from '../../support/logs.ts'
+import { ensureTopics, openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
+
+const keyring = createKeyring(randomBytes(32).toString('base64'))
+const now = { ms: Date.now() }
+
+for (const testLog of openTestLogs()) {
+  let world: ProjectionWorld
+  let processes: Awaited<ReturnType<typeof openProcess>>[]
+  const closing: (() => Promise<void>)[] = []
+
+  /** Everything that a process has of its own: a small pool, its log, its ear for projections. */
+  async function openProcess() {
+    const pool = createPool({ url: world.database.url, max: 6 })
+    const applied = await createApplied({ url: world.database.url, pool, logger: silent })
+    const decide = createDecide({
+      pool,
+      log: await testLog.open(),
+      codec: world.codec,
+      applied,
+      timeoutMs: 30_000,
+    })
+    closing.push(async () => {
+      await applied.close()
+      await pool.end()
+    })
+    return { decide, keyring, clock: () => now.ms, random: randomBytes, pool, logger: silent }
+  }
+
+  const processOf = (racer: number) => processes[racer % processes.length] ?? never()
+  const newOrganization = () =>
+    createOrganization(processOf(0), { name: 'Racing', slug: `r-${randomBytes(6).toString('hex')}` })
+
+  beforeAll(async () => {
+    world = await openProjectionWorld()
+    const log = await testLog.open()
+    await ensureTopics(log)
+    await world.run(log, organizationsProjection)
+    processes = [await openProcess(), await openProcess(), await openProcess()]
+  })
+  afterAll(async () => {
+    for (const close of closing) await close()
+    await world?.close()
+    await testLog.cleanup()
+  })
+
+  test(`${testLog.name}: of 64 that rotate one key in three processes, one gets a replacement`, async () => {
+    const { organizationId } = await newOrganization()
+    const { keyId } = await issueApiKey(processOf(0), { organizationId, name: 'A', environment: 'live' })
+    const codes = await race(64, (racer) => rotateApiKey(processOf(racer), { organizationId, keyId }))
+    expect(codes.toSorted()).toEqual(['done', ...Array(63).fill('request.conflict')])
+    const { rows } = await listKeys(world.database.pool, organizationId, { limit: 10 })
+    expect(rows.map((key) => [key.status, key.replaces_key_id]).toSorted()).toEqual([
+      ['active', keyId],
+      ['rotating', null],
+    ])
+  })
+
+  test(`${testLog.name}: one rotation repeated by many at once is one rotation`, async () => {
+    const { organizationId } = await newOrganization()
+    const { keyId } = await issueApiKey(processOf(0), { organizationId, name: 'A', environment: 'live' })
+    const same = randomBytes(32)
+    const repeated = (racer: number) => {
+      const random = (size: number) => Buffer.alloc(size, same)
+      return rotateApiKey({ ...processOf(racer), random }, { organizationId, keyId })
+    }
+    expect(await race(8, repeated)).toEqual(Array(8).fill('done'))
+    const { rows } = await listKeys(world.database.pool, organizationId, { limit: 10 })
+    expect(rows).toHaveLength(2)
+  })
+
+  test(`${testLog.name}: an organization has 100 active keys at most, however many ask at once`, async () => {
+    const { organizationId } = await newOrganization()
+    const issue = (racer: number) => {
+      const type = racer % 2 ? 'publishable' : undefined
+      const environment = racer % 3 ? 'live' : 'test'
+      return issueApiKey(processOf(racer), { organizationId, name: 'A', environment, type })
+    }
+    const codes = await race(112, issue)
+    expect(codes.filter((code) => code === 'done')).toHaveLength(100)
+    expect(codes.filter((code) => code === 'request.conflict')).toHaveLength(12)
+    const { rows } = await listKeys(world.database.pool, organizationId, { limit: 200 })
+    expect(rows).toHaveLength(100)
+  })
+
+  test(`${testLog.name}: a key is revoked or rotated, never replaced after it was revoked`, async () => {
+    const { organizationId } = await newOrganization()
+    const { keyId } = await issueApiKey(processOf(0), { organizationId, name: 'A', environment: 'live' })
+    const codes = await race(8, (racer) =>
+      racer % 2
+        ? revokeApiKey(processOf(racer), { organizationId, keyId, by: 'key' })
+        : rotateApiKey(processOf(racer), { organizationId, keyId }),
+    )
+    const replaced = codes.filter((code, racer) => racer % 2 === 0 && code === 'done').length
+    const { rows } = await listKeys(world.database.pool, organizationId, { limit: 10 })
+    expect(rows.filter((key) => key.replaces_key_id === keyId)).toHaveLength(replaced)
+    expect(replaced).toBeLessThanOrEqual(1)
+    expect(await findKey(world.database.pool, organizationId, keyId)).toMatchObject({ status: 'revoked' })
+  })
+
+  test(`${testLog.name}: schedulers in several processes end a grace once, when it is over`, async () => {
+    const { organizationId } = await newOrganization()
+    const { keyId } = await issueApiKey(processOf(0), { organizationId, name: 'A', environment: 'live' })
+    await rotateApiKey(processOf(0), { organizationId, keyId })
+    const graceEnd = now.ms + graceMs
+    now.ms = graceEnd - 1
+    expect(await endGraces(processOf(0))).toBe(0)
+    const running = processes.map((process) => runGraceScheduler({ ...process, intervalMs: 5 }))
+    now.ms = graceEnd + 7000
+    const revoked = await eventually(async () => {
+      const key = await findKey(world.database.pool, organizationId, keyId)
+      expect(key?.status).toBe('revoked')
+      return key
+    })
+    await Promise.all(running.map(({ stop }) => stop()))
+    expect(revoked).toMatchObject({ revoked_at: graceEnd, grace_expires_at: graceEnd })
+    expect(await endGraces(processOf(1))).toBe(0)
+  })
+
+  test(`${testLog.name}: looks of several processes at once revoke a key once`, async () => {
+    const { organizationId } = await newOrganization()
+    const { keyId } = await issueApiKey(processOf(0), { organizationId, name: 'A', environment: 'live' })
+    await rotateApiKey(processOf(0), { organizationId, keyId })
+    now.ms += graceMs
+    const ended = await Promise.all([...processes, ...processes].map(endGraces))
+    expect(ended.reduce((sum, count) => sum + count)).toBe(1)
+  })
+
+  test(`${testLog.name}: a key that cannot be revoked now keeps no other from it`, async () => {
+    const keys = await Promise.all(
+      [0, 1, 2].map(async () => {
+        const { organizationId } = await newOrganization()
+        const issued = await issueApiKey(processOf(0), { organizationId, name: 'A', environment: 'live' })
+        await rotateApiKey(processOf(0), { organizationId, keyId: issued.keyId })
+        now.ms += 1
+        return { organizationId, keyId: issued.keyId }
+      }),
+    )
+    now.ms += graceMs
+    const { decide, ...process } = processOf(0)
+    const failing: typeof decide = (request) =>
+      request.key === keys[0]?.organizationId ? Promise.reject(new Error('held')) : decide(request)
+    await expect(endGraces({ ...process, decide: failing })).rejects.toThrow('held')
+    const statuses = async () =>
+      Promise.all(
+        keys.map(async (key) => (await findKey(process.pool, key.organizationId, key.keyId))?.status),
+      )
+    expect(await statuses()).toEqual(['rotating', 'revoked', 'revoked'])
+    expect(await endGraces({ ...process, decide })).toBe(1)
+    expect(await statuses()).toEqual(['revoked', 'revoked', 'revoked'])
+  })
+
+  test(`${testLog.name}: a creation repeated at once by many makes one organization`, async () => {
+    const random = (size: number) => Buffer.alloc(size, 7)
+    const create = (racer: number) =>
+      createOrganization({ ...processOf(racer), random }, { name: 'Same', slug: 'same' })
+    expect(await race(8, create)).toEqual(Array(8).fill('done'))
+    const { rows } = await world.database.pool.query(
+      "select organization_id from read.organizations where slug = 'same'",
+    )
+    expect(rows).toEqual([{ organization_id: timeOrderedId('org', now.ms, random) }])
+  })
+}
+
+/** What became of each racer: 'done' or the code of its refusal. */
+function race(racers: number, run: (racer: number) => Promise<unknown>): Promise<string[]> {
+  const codeOf = (error: unknown) => (error instanceof ApiError ? error.code : String(error))
+  return Promise.all(Array.from({ length: racers }, (_, racer) => run(racer).then(() => 'done', codeOf)))
+}
+
+function never(): never {
+  throw new Error('no process')
+}
