@@ -2,11 +2,12 @@ import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { inject } from 'vitest'
 import { createPool } from '../../infra/postgres/pool.ts'
+import { sweepDatabase } from './key-sweep.ts'
 
 export interface TestDatabase {
   url: string
   pool: pg.Pool
-  /** Closes the pool and drops the database, whoever is still connected. */
+  /** Closes the pool and drops the database, whoever is still connected. Rejects when a table held a secret key. */
   drop(): Promise<void>
 }
 
@@ -23,7 +24,9 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     pool,
     async drop() {
       await pool.end()
-      await onServer(serverUrl, `drop database if exists ${name} with (force)`)
+      await sweepDatabase(url.href).finally(() =>
+        onServer(serverUrl, `drop database if exists ${name} with (force)`),
+      )
     },
   }
 }
