@@ -2,11 +2,14 @@ import type pg from 'pg'
 import type { Config } from '../infra/config.ts'
 import { createKeyring, type Keyring } from '../infra/crypto/keyring.ts'
 import { createDecide, type Decide } from '../infra/decide.ts'
+import { createIdempotencyTables } from '../infra/http/idempotency.ts'
+import { createKeyUsageTables } from '../infra/http/key-usage.ts'
 import type { Clock, Random } from '../infra/ids.ts'
 import { openKafkaLog } from '../infra/log/kafka/log.ts'
 import type { EventLog, TopicSpec } from '../infra/log/port.ts'
 import { openPostgresLog } from '../infra/log/postgres/log.ts'
-import { createPool } from '../infra/postgres/pool.ts'
+import { createPool, transaction } from '../infra/postgres/pool.ts'
+import { createRateLimitTables } from '../infra/rate-limit/postgres-store.ts'
 import type { Logger } from '../infra/telemetry.ts'
 import { type Applied, createApplied } from '../projections/applied.ts'
 import { migrate } from '../projections/migrate.ts'
@@ -65,6 +68,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   undo.defer(() => log.close())
   await log.ensureTopics(topicSpecs(config))
   await migrate(pool, projections)
+  await createServingTables(pool)
   const codec = createCodec(await schemaIds(config, logger))
   const applied = await createApplied({ url: databaseUrl, pool, logger })
   undo.defer(() => applied.close())
@@ -73,6 +77,13 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const close = () => opened.disposeAsync()
   const shared = { config, databaseUrl, pool, readPool, log, codec, applied, decide }
   return { ...shared, keyring, clock, random, logger, close }
+}
+
+/** What serving remembers beside the log: nothing of it is a view of events, and nothing of it is missed for long. */
+async function createServingTables(pool: pg.Pool): Promise<void> {
+  for (const create of [createRateLimitTables, createKeyUsageTables, createIdempotencyTables]) {
+    await transaction(pool, create)
+  }
 }
 
 interface LogOptions {

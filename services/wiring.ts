@@ -1,23 +1,23 @@
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../infra/config.ts'
 import { sealToken } from '../infra/crypto/sealed-token.ts'
-import { createApp } from '../infra/http/app.ts'
-import { type Auth, createAuth } from '../infra/http/auth.ts'
 import { drain } from '../infra/http/drain.ts'
-import type { ReadinessCheck } from '../infra/http/health.ts'
 import { holdPort, listenOnHeld } from '../infra/http/hold-port.ts'
-import { metricsRoutes, type Reading } from '../infra/http/metrics.ts'
+import { type NetworkSource, noNetwork, openNetwork } from '../infra/ip/network.ts'
 import { within } from '../infra/within.ts'
-import { projectionLags } from '../projections/lag.ts'
-import { findKeyByLookupHash, recipientKeys } from '../projections/organizations/queries.ts'
+import { recipientKeys } from '../projections/organizations/queries.ts'
 import { findDecisions } from '../projections/sessions/queries.ts'
+import { agentRoutes } from './agents/routes.ts'
 import { createHandOff, type HandOff } from './collect/hand-off.ts'
 import { createRecipients, type RecipientTenant } from './collect/recipients.ts'
 import { collectRoutes } from './collect/routes.ts'
-import { type Core, type CoreOptions, openCore, projections } from './core.ts'
+import { type Core, type CoreOptions, openCore } from './core.ts'
+import { createEdge, type Edge } from './edge.ts'
+import { createHttp } from './http.ts'
+import { organizationRoutes } from './organizations/routes.ts'
 import { readbackRoutes } from './readback/routes.ts'
 import { type Demo, webRoutes } from './web/routes.ts'
-import { noneHalted, type Running, startWorkers } from './workers.ts'
+import { startWorkers } from './workers.ts'
 
 export const allRoles = ['collect', 'scoring', 'projections', 'api'] as const
 export type Role = (typeof allRoles)[number]
@@ -65,11 +65,12 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     const publicUrl = config.PUBLIC_URL ?? `http://${config.HOST}:${held.port}`
     const core = await openCore(options)
     undo.defer(core.close)
-    const starts = { projections: roles.includes('projections'), scoring: roles.includes('scoring') }
-    const running = await startWorkers(core, { starts, undo })
+    const network = await networkFor(config, roles)
+    const running = await startWorkers(core, { starts: startsOf(roles), network, undo })
     const demo = await prepare?.(core, publicUrl)
-    const app = await createHttp(core, { publicUrl, running, isStopping: () => stopping })
-    const handOff = await addRoutes(app, { core, roles, demo })
+    const { app, counters } = await createHttp(core, { publicUrl, running, isStopping: () => stopping })
+    const edge = createEdge(core, { counters, undo })
+    const handOff = await addRoutes(app, { core, edge, network, roles, demo })
     undo.defer(() => handOff?.close())
     undo.defer(() => app.close())
     await held.release()
@@ -86,56 +87,44 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
   }
 }
 
-interface HttpParts {
-  publicUrl: string
-  running: Running[]
-  isStopping: () => boolean
-}
+const startsOf = (roles: readonly Role[]) => ({
+  projections: roles.includes('projections'),
+  scoring: roles.includes('scoring'),
+  api: roles.includes('api'),
+})
 
-async function createHttp({ config, logger, random, ...core }: Core, parts: HttpParts) {
-  const { publicUrl, running, isStopping } = parts
-  const checks: ReadinessCheck[] = [
-    { name: 'database', check: async () => void (await core.pool.query('select 1')) },
-    { name: 'log', check: () => core.log.check() },
-    { name: 'consumers', check: async () => noneHalted(running) },
-  ]
-  const app = await createApp({
-    logger,
-    random,
-    publicUrl,
-    trustedProxies: config.TRUSTED_PROXIES,
-    checks,
-    isStopping,
+/** Opened once for all who look addresses up. */
+async function networkFor(config: Config, roles: readonly Role[]): Promise<NetworkSource> {
+  if (!roles.includes('scoring') && !roles.includes('api')) return noNetwork
+  const { CITY_MMDB: cityPath, ASN_MMDB: asnPath, ANONYMOUS_MMDB: anonymousPath } = config
+  return openNetwork({ cityPath, asnPath, anonymousPath }).catch((cause) => {
+    throw new Error(`CITY_MMDB, ASN_MMDB or ANONYMOUS_MMDB cannot be read: ${cause.message}`, { cause })
   })
-  metricsRoutes(app, { projectionLags: () => readLags(core) })
-  return app
-}
-
-async function readLags({ log, pool }: Pick<Core, 'log' | 'pool'>): Promise<Reading[]> {
-  const lags = await projectionLags({ projections, log, pool })
-  return lags.map(({ records, ...labels }) => ({ labels, value: records }))
 }
 
 interface RouteParts {
   core: Core
+  edge: Edge
+  network: NetworkSource
   roles: readonly Role[]
   demo: Demo | undefined
 }
 
 async function addRoutes(
   app: FastifyInstance,
-  { core, roles, demo }: RouteParts,
+  { core, edge, network, roles, demo }: RouteParts,
 ): Promise<HandOff | undefined> {
-  const { pool, keyring, clock, random } = core
-  const auth = createAuth({ findKey: (hashes) => findKeyByLookupHash(pool, hashes), keyring, clock })
   if (roles.includes('api')) {
-    readbackRoutes(app, { ...core, pool: core.readPool, auth })
-    await webRoutes(app, { random, demo })
+    const reading = { ...core, ...edge, pool: core.readPool }
+    readbackRoutes(app, reading)
+    organizationRoutes(app, reading)
+    agentRoutes(app, { ...reading, network })
+    await webRoutes(app, { random: core.random, demo })
   }
-  return roles.includes('collect') ? addCollect(app, core, auth) : undefined
+  return roles.includes('collect') ? addCollect(app, core, edge) : undefined
 }
 
-function addCollect(app: FastifyInstance, core: Core, auth: Auth): HandOff {
+function addCollect(app: FastifyInstance, core: Core, { auth }: Edge): HandOff {
   const { pool, keyring, random, applied, config } = core
   const findKeys = ({ organizationId, environment }: RecipientTenant) =>
     recipientKeys(pool, organizationId, environment)

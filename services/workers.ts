@@ -1,6 +1,9 @@
-import { openNetwork } from '../infra/ip/network.ts'
+import { purgeIdempotencyKeys } from '../infra/http/idempotency.ts'
+import type { NetworkSource } from '../infra/ip/network.ts'
+import { runPeriodically } from '../infra/periodic.ts'
 import { type PartitionStatus, runProjection } from '../projections/runner.ts'
 import { type Core, projections } from './core.ts'
+import { runGraceScheduler } from './organizations/grace-scheduler.ts'
 import { runSessionScheduler } from './scoring/scheduler.ts'
 import { runScoring } from './scoring/worker.ts'
 
@@ -13,19 +16,22 @@ export interface Running {
 
 export interface WorkerParts {
   /** Which kinds to start. */
-  starts: { projections: boolean; scoring: boolean }
+  starts: { projections: boolean; scoring: boolean; api: boolean }
+  network: NetworkSource
   /** Gets what stops them. */
   undo: AsyncDisposableStack
 }
 
 /** Scoring is stopped before the projections, so that what it decided last is still applied. */
-export async function startWorkers(core: Core, { starts, undo }: WorkerParts): Promise<Running[]> {
+export async function startWorkers(core: Core, { starts, network, undo }: WorkerParts): Promise<Running[]> {
   const applying = starts.projections
     ? await startTogether(projections.map((projection) => runProjection({ ...core, projection })))
     : []
   undo.defer(() => stopTogether(applying))
-  const scoring = starts.scoring ? await startScoring(core) : []
+  const scoring = starts.scoring ? await startScoring(core, network) : []
   undo.defer(() => stopTogether(scoring))
+  const tidying = starts.api ? [runGraceScheduler(core), runPurge(core)] : []
+  undo.defer(() => stopTogether(tidying))
   return [...applying, ...scoring]
 }
 
@@ -36,12 +42,20 @@ export function noneHalted(running: Running[]): void {
     throw new Error(`${halted.topic}/${halted.partition} stands still at offset ${halted.nextOffset}`)
 }
 
-async function startScoring(core: Core): Promise<Running[]> {
-  const { CITY_MMDB: cityPath, ASN_MMDB: asnPath, ANONYMOUS_MMDB: anonymousPath } = core.config
-  const network = await openNetwork({ cityPath, asnPath, anonymousPath }).catch((cause) => {
-    throw new Error(`CITY_MMDB, ASN_MMDB or ANONYMOUS_MMDB cannot be read: ${cause.message}`, { cause })
-  })
+function startScoring(core: Core, network: NetworkSource): Promise<Running[]> {
   return startTogether<Running>([runScoring({ ...core, network }), runSessionScheduler(core)])
+}
+
+const purgeIntervalMs = 10 * 60 * 1000
+
+/** Forgets idempotent commands whose 24 hours are over. */
+function runPurge({ pool, clock, logger }: Core): Running {
+  return runPeriodically({
+    intervalMs: purgeIntervalMs,
+    look: async () => (await purgeIdempotencyKeys(pool, clock())) > 0,
+    onError: (err) =>
+      logger.error({ err }, 'expired Idempotency-Keys were not deleted; the next look tries again'),
+  })
 }
 
 /** All or none: when one does not start, the others are stopped. */

@@ -1,0 +1,48 @@
+import { type Auth, createAuth } from '../infra/http/auth.ts'
+import { createIdempotency, type Idempotency } from '../infra/http/idempotency.ts'
+import { createKeyUsage } from '../infra/http/key-usage.ts'
+import type { AuthCounters } from '../infra/http/metrics.ts'
+import { createPool } from '../infra/postgres/pool.ts'
+import { createRateLimiter } from '../infra/rate-limit/limiter.ts'
+import { createPostgresStore, rateLimitPoolOptions } from '../infra/rate-limit/postgres-store.ts'
+import { findKeyByLookupHash } from '../projections/organizations/queries.ts'
+import type { Core } from './core.ts'
+
+/** What keyed routes of all services share. */
+export interface Edge {
+  auth: Auth
+  idempotency: Idempotency
+}
+
+export interface EdgeOptions {
+  counters: AuthCounters
+  /** Gets what closes it all. */
+  undo: AsyncDisposableStack
+}
+
+/** Keys verified, units taken, uses noted, commands repeated safely: each once for the whole process. */
+export function createEdge(core: Core, { counters, undo }: EdgeOptions): Edge {
+  const { pool, config, applied } = core
+  const usage = createKeyUsage(core)
+  undo.defer(() => usage.close())
+  const auth = createAuth({
+    ...core,
+    findKey: (hashes) => findKeyByLookupHash(pool, hashes),
+    limiter: createLimiter(core, undo),
+    defaultLimits: { secret: config.RATE_LIMIT_SECRET, publishable: config.RATE_LIMIT_PUBLISHABLE },
+    onKeyUsed: usage.note,
+    ...counters,
+  })
+  // Where this is heard, a change of a key or its organization holds at once; elsewhere within the cache's 15 s.
+  undo.defer(applied.onAdvance('organizations', auth.invalidate))
+  return { auth, idempotency: createIdempotency(core) }
+}
+
+/** With connections of its own: a limit must not wait for commands that hold all others. */
+function createLimiter({ databaseUrl, random, logger }: Core, undo: AsyncDisposableStack) {
+  const pool = createPool({ url: databaseUrl, ...rateLimitPoolOptions })
+  undo.defer(() => pool.end())
+  const limiter = createRateLimiter({ store: createPostgresStore(pool), random, logger })
+  undo.defer(() => limiter.close())
+  return limiter
+}

@@ -1,0 +1,43 @@
+import type { FastifyInstance } from 'fastify'
+import { createApp } from '../infra/http/app.ts'
+import type { ReadinessCheck } from '../infra/http/health.ts'
+import { type AuthCounters, metricsRoutes, type Reading } from '../infra/http/metrics.ts'
+import { projectionLags } from '../projections/lag.ts'
+import { type Core, projections } from './core.ts'
+import { noneHalted, type Running } from './workers.ts'
+
+export interface HttpParts {
+  publicUrl: string
+  running: Running[]
+  isStopping: () => boolean
+}
+
+export interface Http {
+  app: FastifyInstance
+  counters: AuthCounters
+}
+
+/** The server without the routes of any service: health, metrics, documentation. */
+export async function createHttp(core: Core, { publicUrl, running, isStopping }: HttpParts): Promise<Http> {
+  const { config, logger, random } = core
+  const checks: ReadinessCheck[] = [
+    { name: 'database', check: async () => void (await core.pool.query('select 1')) },
+    { name: 'log', check: () => core.log.check() },
+    { name: 'consumers', check: async () => noneHalted(running) },
+  ]
+  const app = await createApp({
+    logger,
+    random,
+    publicUrl,
+    trustedProxies: config.TRUSTED_PROXIES,
+    checks,
+    isStopping,
+  })
+  const counters = metricsRoutes(app, { projectionLags: () => readLags(core) })
+  return { app, counters }
+}
+
+async function readLags({ log, pool }: Core): Promise<Reading[]> {
+  const lags = await projectionLags({ projections, log, pool })
+  return lags.map(({ records, ...labels }) => ({ labels, value: records }))
+}
