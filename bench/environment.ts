@@ -26,6 +26,8 @@ export interface Environment {
   /** The collect role alone, as in production. */
   startCollect(): Promise<Child>
   startFloor(): Promise<Child>
+  /** The floor with a second route that verifies `key` and takes a unit. */
+  startGuardedFloor(key: string): Promise<Child>
   /** After the first startAllInOne. */
   credentials(): Promise<Credentials>
   stop(): Promise<void>
@@ -62,6 +64,7 @@ export async function startEnvironment(kafka: KafkaPlace | undefined): Promise<E
     startAllInOne: () => cli('dev'),
     startCollect: () => cli('serve', '--roles', 'collect'),
     startFloor: () => startChild(['bench/floor.ts'], settings),
+    startGuardedFloor: (key) => startChild(['bench/guarded-floor.ts'], { ...settings, GUARDED_KEY: key }),
     credentials: async () => JSON.parse(await readFile(path.join(folder, 'credentials.json'), 'utf8')),
     async stop() {
       await postgres.stop()

@@ -1,6 +1,7 @@
 import type { Environment } from './environment.ts'
 import type { Measurement } from './measurement.ts'
 import { measureCollect } from './measures/collect.ts'
+import { measureGuard } from './measures/guard.ts'
 import { measureLog } from './measures/log.ts'
 import { measureReadable } from './measures/readable.ts'
 import { measureReadback } from './measures/readback.ts'
@@ -8,7 +9,16 @@ import { measureRebuild } from './measures/rebuild.ts'
 import { measureHandOff, measureMemory, type Traffic } from './measures/traffic.ts'
 import { quickScale, type Scale } from './scale.ts'
 
-export const stepNames = ['memory', 'hand-off', 'readable', 'readback', 'rebuild', 'collect', 'log'] as const
+export const stepNames = [
+  'memory',
+  'hand-off',
+  'readable',
+  'readback',
+  'rebuild',
+  'collect',
+  'guard',
+  'log',
+] as const
 export type StepName = (typeof stepNames)[number]
 
 export interface SuiteOptions {
@@ -35,6 +45,7 @@ export async function runSuite({ environment, scale, steps, onMeasured }: SuiteO
   })
   await step('rebuild', async () => [await measureRebuild(environment, scale.rebuilds)])
   await step('collect', () => measureCollect(environment, scale))
+  await step('guard', () => measureGuard(environment, scale))
   await step('log', () => measureLog(environment, scale))
 }
 

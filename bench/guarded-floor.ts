@@ -1,0 +1,56 @@
+import { readConfig } from '../infra/config.ts'
+import { lookupHashes } from '../infra/crypto/api-keys.ts'
+import { createKeyring } from '../infra/crypto/keyring.ts'
+import { createAuth } from '../infra/http/auth.ts'
+import type { KeyRecord } from '../infra/http/principal.ts'
+import { asId } from '../infra/ids.ts'
+import { createPool, transaction } from '../infra/postgres/pool.ts'
+import { createRandom } from '../infra/random.ts'
+import { createRateLimiter } from '../infra/rate-limit/limiter.ts'
+import {
+  createPostgresStore,
+  createRateLimitTables,
+  rateLimitPoolOptions,
+} from '../infra/rate-limit/postgres-store.ts'
+import { createLogger } from '../infra/telemetry.ts'
+import { addAppend, openFloor } from './floor-app.ts'
+
+// The floor's append twice: as it is, and behind the key and rate limit checks of a collect endpoint. One process
+// has both, so that nothing but the hook differs.
+const config = readConfig(process.env)
+const { app, log, url, serve } = await openFloor(config)
+const key = process.env.GUARDED_KEY ?? ''
+const keyring = createKeyring(config.TIDEGATE_MASTER_KEYS ?? '')
+const record: KeyRecord = {
+  principal: {
+    type: 'publishable',
+    keyId: asId('key', `key_${'1'.repeat(26)}`),
+    organizationId: asId('org', `org_${'1'.repeat(26)}`),
+    environment: 'live',
+    clientTarget: 'browser',
+    allowedOrigins: [],
+    // About what one machine can send: a bucket is renewed as often as under a load at its limit.
+    rateLimit: 600_000,
+  },
+  status: 'active',
+  graceExpiresAt: null,
+  organizationStatus: 'active',
+}
+const [hash = ''] = lookupHashes(keyring, key)
+const limitPool = createPool({ url, ...rateLimitPoolOptions })
+await transaction(limitPool, createRateLimitTables)
+const logger = createLogger('warn')
+const limiter = createRateLimiter({ store: createPostgresStore(limitPool), random: createRandom(), logger })
+const auth = createAuth({
+  findKey: async (hashes) => (hashes.includes(hash) ? record : undefined),
+  keyring,
+  clock: Date.now,
+  limiter,
+})
+app.decorateRequest('principal', null)
+addAppend(app, { path: '/append', log })
+addAppend(app, { path: '/guarded', log, onRequest: auth.requirePublishable() })
+await serve(async () => {
+  await limiter.close()
+  await limitPool.end()
+})
