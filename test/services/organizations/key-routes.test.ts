@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parseApiKey } from '../../../infra/crypto/api-keys.ts'
+import { list, single } from '../../../infra/http/schemas.ts'
+import { apiKeySchema, issuedApiKeySchema } from '../../../services/organizations/schemas.ts'
 import { publishedSchema } from '../readback/contract.ts'
 import { type Organizations, type Send, startOrganizations } from './support.ts'
 
 let world: Organizations
 let own: Awaited<ReturnType<Organizations['organization']>>
+const ours = { issued: single(issuedApiKeySchema), list: list(apiKeySchema) }
 const published = {
   issued: publishedSchema('IssuedApiKeyResponse'),
   list: publishedSchema('ApiKeyListResponse'),
@@ -20,19 +23,20 @@ afterAll(() => world.stop())
 const create = (body?: unknown, options: Partial<Send> = {}) =>
   world.send({ method: 'POST', url: `${own.path}/api-keys`, key: own.key, body, ...options })
 
-/** The published schema knows neither `client_target` nor the scope of service.md's agents. */
-function expectPublished(schema: typeof published.list, body: unknown): void {
+/** As we and others describe it; the published schema does not know `client_target`. */
+function expectShape(kind: keyof typeof ours, body: unknown): void {
+  expect(ours[kind].safeParse(body).error).toBeUndefined()
   const known = JSON.parse(
     JSON.stringify(body, (name, value) => (name === 'client_target' ? undefined : value)),
   )
-  expect(schema.safeParse(known).error).toBeUndefined()
+  expect(published[kind].safeParse(known).error).toBeUndefined()
 }
 
 test('a name alone makes a secret key with the narrow scopes, shown whole this once', async () => {
   const { status, headers, body } = await create({ name: ' Server ' })
   expect(status).toBe(201)
   expect(headers['cache-control']).toBe('no-store')
-  expectPublished(published.issued, body)
+  expectShape('issued', body)
   const { revealed_key, ...data } = body.data
   expect(parseApiKey(revealed_key)).toEqual({ type: 'secret', environment: 'live' })
   expect(data).toEqual({
@@ -64,7 +68,7 @@ test('a publishable key shows itself whole, also later', async () => {
     allowed_origins: ['https://Shop.example'],
     environment: 'test',
   })
-  expectPublished(published.issued, body)
+  expectShape('issued', body)
   const { revealed_key, ...data } = body.data
   expect(data).toMatchObject({
     type: 'publishable',
@@ -147,7 +151,7 @@ test('keys are listed newest first, those of both environments and revoked ones'
   }
   await world.send({ method: 'DELETE', url: `${path}/api-keys/${ids[1]}`, key })
   const first = await world.send({ url: `${path}/api-keys?limit=3`, key })
-  expectPublished(published.list, first.body)
+  expectShape('list', first.body)
   expect(first.body.data.map(({ id }: { id: string }) => id)).toEqual(ids.slice(0, 3))
   expect(first.body.data[1].status).toBe('revoked')
   const { next_cursor, ...page } = first.body.pagination

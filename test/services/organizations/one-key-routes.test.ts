@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { single } from '../../../infra/http/schemas.ts'
 import { graceMs } from '../../../services/organizations/rotate-api-key.ts'
+import { apiKeySchema } from '../../../services/organizations/schemas.ts'
 import { publishedSchema } from '../readback/contract.ts'
 import { type Organizations, startOrganizations } from './support.ts'
 
@@ -28,6 +30,7 @@ test('name and scopes of a secret key change, and the new scopes count at once',
   expect(await status(revealedKey)).toBe(200)
   const { status: code, body } = await patch(keyId, { name: 'New', scopes: ['sessions:read'] })
   expect(code).toBe(200)
+  expect(single(apiKeySchema).safeParse(body).error).toBeUndefined()
   const known = { ...body, data: { ...body.data, client_target: undefined } }
   expect(published.safeParse(JSON.parse(JSON.stringify(known))).error).toBeUndefined()
   expect(body.data).toMatchObject({ id: keyId, name: 'New', scopes: ['sessions:read'] })

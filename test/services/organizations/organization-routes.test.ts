@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { single } from '../../../infra/http/schemas.ts'
+import { organizationSchema } from '../../../services/organizations/schemas.ts'
 import { publishedSchema } from '../readback/contract.ts'
 import { type Organizations, startOrganizations } from './support.ts'
 
@@ -20,6 +22,7 @@ test('an organization is created; the key that made it has no access to it, one 
   })
   expect(created.status).toBe(201)
   expect(published.safeParse(created.body).error).toBeUndefined()
+  expect(single(organizationSchema).safeParse(created.body).error).toBeUndefined()
   const { data } = created.body
   const at = new Date(world.now.ms).toISOString()
   expect(data).toEqual({
