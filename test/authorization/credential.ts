@@ -1,0 +1,61 @@
+import type { ClientTarget, Environment } from '../../schemas/events.ts'
+import type { KeyRequest } from '../../services/organizations/key-request.ts'
+import type { World } from './world.ts'
+
+export type Platform = 'web' | 'ios' | 'android'
+
+/** One way to call, and what is true of it; what the answer must be follows from these facts alone. */
+export interface Credential {
+  name: string
+  headers: Record<string, string>
+  /** Why it is no credential at all. */
+  flaw?: 'missing' | 'invalid' | 'inactive'
+  type: 'secret' | 'publishable'
+  target: ClientTarget
+  scopes: readonly string[]
+  organization: 'own' | 'other'
+  environment: Environment
+  /** Of a browser key with allowed origins, or of a native key that comes from a page. */
+  origin: 'right' | 'wrong'
+  /** The SDK that sends collect bodies. */
+  platform: Platform
+}
+
+/** The organization that the requests are about, and one more. */
+export interface Tenants {
+  own: string
+  other: string
+}
+
+const usual = {
+  headers: {},
+  type: 'secret',
+  target: 'browser',
+  scopes: ['*'],
+  organization: 'own',
+  environment: 'live',
+  origin: 'right',
+  platform: 'web',
+} as const
+
+/** A secret key that may do everything, but for these facts. */
+export function credential(name: string, facts: Partial<Credential>): Credential {
+  return { ...usual, name, ...facts }
+}
+
+export const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+
+/** Header of a new secret key with all scopes. */
+export async function secretKey(world: World, request: Partial<KeyRequest> & { organizationId: string }) {
+  const { revealedKey } = await world.issue({ type: 'secret', scopes: ['*'], ...request })
+  return bearer(revealedKey)
+}
+
+/** Header of a new publishable key. */
+export async function publishableKey(
+  world: World,
+  request: Partial<KeyRequest> & { organizationId: string },
+) {
+  const { revealedKey } = await world.issue({ type: 'publishable', ...request })
+  return bearer(revealedKey)
+}

@@ -1,0 +1,106 @@
+import { defaultScopes, type Scope, scopes } from '../../infra/http/scopes.ts'
+import { rotateApiKey } from '../../services/organizations/key-commands.ts'
+import { bearer, type Credential, credential, publishableKey, secretKey, type Tenants } from './credential.ts'
+import { refusedCredentials } from './refused-credentials.ts'
+import type { World } from './world.ts'
+
+const graceMs = 24 * 60 * 60 * 1000
+const shop = { origin: 'https://shop.example' }
+const evil = { origin: 'https://evil.example' }
+
+/** Every kind of credential, in a world whose clock this moves past the grace of a rotated key. */
+export async function createCredentials(world: World, tenants: Tenants): Promise<Credential[]> {
+  const pastGrace = await rotatedKey(world, tenants.own)
+  world.now.ms += graceMs
+  return [
+    ...(await secretCredentials(world, tenants)),
+    ...(await publishableCredentials(world, tenants)),
+    ...(await nativeCredentials(world, tenants)),
+    ...(await refusedCredentials(world, { ...tenants, pastGrace })),
+  ]
+}
+
+async function secretCredentials(world: World, { own, other }: Tenants): Promise<Credential[]> {
+  const headers = await secretKey(world, { organizationId: own })
+  const narrow = await world.issue({ organizationId: own })
+  return [
+    credential('the right secret key', { headers }),
+    credential('bearer in lower case', {
+      headers: { authorization: headers.authorization.replace('B', 'b') },
+    }),
+    credential('secret key from a page', { headers: { ...headers, ...shop } }),
+    credential('secret key rotating within its grace', { headers: bearer(await rotatedKey(world, own)) }),
+    credential('secret key of another organization', {
+      headers: await secretKey(world, { organizationId: other }),
+      organization: 'other',
+    }),
+    credential('secret key of the other environment', {
+      headers: await secretKey(world, { organizationId: own, environment: 'test' }),
+      environment: 'test',
+    }),
+    credential('secret key with the default scopes', {
+      headers: bearer(narrow.revealedKey),
+      scopes: defaultScopes,
+    }),
+  ]
+}
+
+async function publishableCredentials(world: World, { own, other }: Tenants): Promise<Credential[]> {
+  const web = await publishableKey(world, { organizationId: own })
+  const restricted = await publishableKey(world, { organizationId: own, allowedOrigins: [shop.origin] })
+  const publishable = (name: string, facts: Partial<Credential>) =>
+    credential(name, { type: 'publishable', ...facts })
+  return [
+    publishable('publishable key', { headers: web }),
+    publishable('publishable key from any page', { headers: { ...web, ...evil } }),
+    publishable('publishable key of another organization', {
+      headers: await publishableKey(world, { organizationId: other }),
+      organization: 'other',
+    }),
+    publishable('publishable key of the other environment', {
+      headers: await publishableKey(world, { organizationId: own, environment: 'test' }),
+      environment: 'test',
+    }),
+    publishable('restricted key from its page', { headers: { ...restricted, ...shop } }),
+    publishable('restricted key from another page', { headers: { ...restricted, ...evil }, origin: 'wrong' }),
+    publishable('restricted key without Origin', { headers: restricted, origin: 'wrong' }),
+  ]
+}
+
+async function nativeCredentials(world: World, { own }: Tenants): Promise<Credential[]> {
+  const headers = {
+    native_ios: await publishableKey(world, { organizationId: own, clientTarget: 'native_ios' }),
+    native_android: await publishableKey(world, { organizationId: own, clientTarget: 'native_android' }),
+  }
+  const native = (name: string, target: keyof typeof headers, facts: Partial<Credential>) =>
+    credential(name, { type: 'publishable', headers: headers[target], target, ...facts })
+  return [
+    native('iOS key in its SDK', 'native_ios', { platform: 'ios' }),
+    native('iOS key in the Android SDK', 'native_ios', { platform: 'android' }),
+    native('iOS key in the web SDK', 'native_ios', { platform: 'web' }),
+    native('iOS key from a page', 'native_ios', {
+      headers: { ...headers.native_ios, ...shop },
+      origin: 'wrong',
+      platform: 'ios',
+    }),
+    native('Android key in its SDK', 'native_android', { platform: 'android' }),
+    native('Android key in the iOS SDK', 'native_android', { platform: 'ios' }),
+  ]
+}
+
+/** For each scope, a secret key that carries it and no other. */
+export function createScopedKeys(world: World, organizationId: string): Promise<Credential[]> {
+  const named = scopes.filter((scope): scope is Exclude<Scope, '*'> => scope !== '*')
+  return Promise.all(
+    named.map(async (scope) => {
+      const headers = await secretKey(world, { organizationId, scopes: [scope] })
+      return credential(`secret key with ${scope}`, { headers, scopes: [scope] })
+    }),
+  )
+}
+
+async function rotatedKey(world: World, organizationId: string): Promise<string> {
+  const { keyId, revealedKey } = await world.issue({ organizationId, type: 'secret', scopes: ['*'] })
+  await rotateApiKey(world.deps, { organizationId, keyId })
+  return revealedKey
+}

@@ -1,0 +1,63 @@
+import { type ErrorCode, errorTable } from '../../infra/http/errors.ts'
+import type { Credential } from './credential.ts'
+import type { Endpoint } from './examples.ts'
+
+/** What the interface description says about an operation. */
+export interface Operation {
+  keyType: 'secret' | 'publishable'
+  scope: string | undefined
+  ownOrganization: boolean
+}
+
+/** What one cell of the matrix must show. */
+export interface Cell {
+  status: number
+  code: ErrorCode | null
+  /** Whether the key passed verification, which is what takes units and shows in the X-RateLimit-* headers. */
+  charged: boolean
+}
+
+/** The rules of authentication, in their order: form of the key, organization, type, origin, scope, path, data. */
+export function expectedCell(operation: Operation, endpoint: Endpoint, credential: Credential): Cell {
+  const refusal = verificationRefusal(operation, credential)
+  if (refusal) return refused(refusal, false)
+  const { scope } = operation
+  const granted =
+    credential.scopes.includes('*') || (scope !== undefined && credential.scopes.includes(scope))
+  if (operation.keyType === 'secret' && !granted) return refused('auth.insufficient_scope', true)
+  const elsewhere = credential.organization === 'other' || credential.environment === 'test'
+  if (operation.ownOrganization && credential.organization === 'other') {
+    return refused('auth.organization_access_denied', true)
+  }
+  return answered(elsewhere ? endpoint.elsewhere : endpoint.success)
+}
+
+const flaws = {
+  missing: 'auth.missing_api_key',
+  invalid: 'auth.invalid_api_key',
+  inactive: 'auth.organization_inactive',
+} as const
+
+function verificationRefusal({ keyType }: Operation, credential: Credential): ErrorCode | undefined {
+  const { flaw, type, target, origin, platform } = credential
+  if (flaw) return flaws[flaw]
+  const native = type === 'publishable' && target !== 'browser'
+  if (keyType === 'secret') {
+    if (type === 'secret') return undefined
+    return native ? 'auth.native_key_not_allowed' : 'auth.secret_key_required'
+  }
+  if (type === 'secret') return 'auth.secret_key_not_allowed'
+  if (native)
+    return origin === 'right' && target === `native_${platform}` ? undefined : 'auth.native_key_not_allowed'
+  return origin === 'right' ? undefined : 'auth.origin_not_allowed'
+}
+
+const codes: Record<number, ErrorCode> = { 404: 'request.not_found', 410: 'session.invalid_or_expired' }
+
+function answered(status: number): Cell {
+  return { status, code: codes[status] ?? null, charged: true }
+}
+
+function refused(code: ErrorCode, charged: boolean): Cell {
+  return { status: errorTable[code].status, code, charged }
+}

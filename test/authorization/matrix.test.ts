@@ -1,0 +1,190 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { messageOf } from '../../infra/http/errors.ts'
+import type { Credential } from './credential.ts'
+import { createCredentials, createScopedKeys } from './credentials.ts'
+import { type Context, type Endpoint, type Example, endpoints, openEndpoints } from './examples.ts'
+import { type Cell, expectedCell, type Operation } from './expected.ts'
+import { recordCollect } from './record-collect.ts'
+import { startWorld, type World } from './world.ts'
+
+const document = z.object({
+  paths: z.record(
+    z.string(),
+    z.record(
+      z.string(),
+      z.object({
+        operationId: z.string(),
+        security: z.array(z.record(z.string(), z.array(z.string()))),
+        'x-required-scope': z.string().optional(),
+        'x-own-organization': z.boolean().optional(),
+      }),
+    ),
+  ),
+})
+
+let world: World
+let context: Omit<Context, 'platform' | 'succeeds'>
+let credentials: Credential[]
+let scoped: Credential[]
+/** By operation id; undefined = needs no key. */
+let operations: Map<string, Operation | undefined>
+let cells = 0
+
+beforeAll(async () => {
+  world = await startWorld()
+  operations = readOperations(world.app.swagger())
+  const own = await world.organization('own')
+  const other = await world.organization('other')
+  await world.score(own, 'live')
+  credentials = await createCredentials(world, { own, other })
+  scoped = await createScopedKeys(world, own)
+  const record = async (name: string, platform: 'web' | 'ios' | 'android') => {
+    const key = credentials.find((one) => one.name === name)?.headers.authorization?.slice('Bearer '.length)
+    return recordCollect(world, key ?? '', platform)
+  }
+  const { keyId: steady } = await world.issue({ organizationId: own })
+  context = {
+    world,
+    organizationId: own,
+    bodies: {
+      web: await record('publishable key', 'web'),
+      ios: await record('iOS key in its SDK', 'ios'),
+      android: await record('Android key in its SDK', 'android'),
+    },
+    keyId: async ({ fresh }) => (fresh ? (await world.issue({ organizationId: own })).keyId : steady),
+  }
+})
+afterAll(() => world.stop())
+afterAll(() => console.log(`authorization matrix: ${cells} cells`))
+
+function readOperations(given: unknown): Map<string, Operation | undefined> {
+  const all = Object.values(document.parse(given).paths).flatMap((methods) => Object.values(methods))
+  return new Map(
+    all.map((one) => {
+      const [scheme] = Object.keys(one.security[0] ?? {})
+      if (scheme === undefined) return [one.operationId, undefined]
+      const keyType = scheme === 'secretKey' ? 'secret' : 'publishable'
+      const ownOrganization = one['x-own-organization'] === true
+      return [one.operationId, { keyType, scope: one['x-required-scope'], ownOrganization }]
+    }),
+  )
+}
+
+function operationOf(id: string): Operation {
+  const operation = operations.get(id)
+  if (!operation) throw new Error(`${id} is not described, or needs no key`)
+  return operation
+}
+
+function endpointOf(id: string): Endpoint {
+  const endpoint = endpoints[id]
+  if (!endpoint) throw new Error(`${id} has no example`)
+  return endpoint
+}
+
+const envelope = z.object({ error: z.object({ code: z.string(), message: z.string() }) })
+
+async function call({ method, url, body, headers }: Example, given: Record<string, string>) {
+  const isJson = typeof body === 'object' && !Buffer.isBuffer(body)
+  const response = await world.app.inject({
+    method,
+    url,
+    headers: { ...(isJson && { 'content-type': 'application/json' }), ...headers, ...given },
+    ...(body !== undefined && { payload: isJson ? JSON.stringify(body) : body }),
+  })
+  cells++
+  const error = response.statusCode < 400 ? undefined : envelope.parse(response.json()).error
+  return {
+    status: response.statusCode,
+    code: error?.code ?? null,
+    charged: response.headers['x-ratelimit-cost'] === 1 || response.headers['x-ratelimit-cost'] === '1',
+    message: error?.message,
+  }
+}
+
+async function seen(id: string, { platform, headers }: Credential, { succeeds }: { succeeds: boolean }) {
+  const example = await endpointOf(id).example({ ...context, platform, succeeds })
+  const { message, ...cell } = await call(example, headers)
+  // The message names what is missing.
+  if (cell.code === 'auth.insufficient_scope') {
+    const scope = operationOf(id).scope ?? ''
+    expect(message).toBe(messageOf('auth.insufficient_scope', { scope }))
+  }
+  return cell
+}
+
+/** Compares a row of the matrix as a whole, so that a failure shows every cell that is wrong. */
+async function expectRow(id: string, row: Credential[]): Promise<void> {
+  const actual: Record<string, unknown> = {}
+  const expected: Record<string, Cell> = {}
+  for (const credential of row) {
+    const cell = expectedCell(operationOf(id), endpointOf(id), credential)
+    expected[credential.name] = cell
+    actual[credential.name] = await seen(id, credential, { succeeds: cell.status < 300 })
+  }
+  expect(actual).toEqual(expected)
+}
+
+const keyed = Object.keys(endpoints)
+
+test('the matrix has every operation of the interface description', () => {
+  const described = [...operations].filter(([, operation]) => operation !== undefined).map(([id]) => id)
+  expect(described.sort()).toEqual(keyed.toSorted())
+  const open = [...operations].filter(([, operation]) => operation === undefined).map(([id]) => id)
+  expect(open.sort()).toEqual(Object.keys(openEndpoints).sort())
+})
+
+test.each(keyed)('%s asks for the key and the scope that the specification names', async (id) => {
+  const { scope, example } = endpointOf(id)
+  const { url } = await example({ ...context, platform: 'web', succeeds: false })
+  const ownOrganization = url.startsWith('/v1/organizations/')
+  const keyType = scope === undefined ? 'publishable' : 'secret'
+  expect(operationOf(id)).toEqual({ keyType, scope, ownOrganization })
+})
+
+describe('every credential', () => {
+  test.each(keyed)('on %s', (id) => expectRow(id, credentials))
+})
+
+describe('every scope alone', () => {
+  test.each(keyed)('on %s', (id) => expectRow(id, scoped))
+})
+
+describe('an organization path that is not the key’s own', () => {
+  const ids = ['org_00000000000000000000000000', 'org_x', 'own', '%20', 'ORG_00000000000000000000000000']
+  test('is 403, whether or not there is one, on every endpoint below it', async () => {
+    const right = credentials.find(({ name }) => name === 'the right secret key')
+    const below = [...operations].filter(([, operation]) => operation?.ownOrganization).map(([id]) => id)
+    expect(below.length).toBeGreaterThanOrEqual(7)
+    for (const id of below) {
+      for (const organizationId of ids) {
+        const example = await endpointOf(id).example({
+          ...context,
+          organizationId,
+          platform: 'web',
+          succeeds: false,
+        })
+        const { message: _, ...cell } = await call(example, right?.headers ?? {})
+        const denied = { status: 403, code: 'auth.organization_access_denied', charged: true }
+        expect([id, organizationId, cell]).toEqual([id, organizationId, denied])
+      }
+    }
+  })
+})
+
+describe('an endpoint that needs no key', () => {
+  test.each(Object.entries(openEndpoints))('%s answers anyone alike', async (_id, { example, success }) => {
+    for (const authorization of [undefined, 'Basic x', 'Bearer nonsense', 'Bearer sk_live_x']) {
+      const headers = authorization === undefined ? {} : { authorization }
+      const { message: _, ...cell } = await call(example, headers)
+      expect([authorization, cell]).toEqual([authorization, { status: success, code: null, charged: false }])
+    }
+  })
+})
+
+test('there are at least 500 cells, and every answer is as /openapi.json says', () => {
+  expect(cells).toBeGreaterThanOrEqual(500)
+  expect(world.described.count()).toBeGreaterThanOrEqual(cells)
+  expect(world.described.problems).toEqual([])
+})

@@ -1,0 +1,51 @@
+import { createCollectClient } from '../../infra/collect-protocol/client.ts'
+import type { Platform } from './credential.ts'
+import type { Example } from './examples.ts'
+import type { World } from './world.ts'
+
+export interface CollectBodies {
+  open: Example
+  batch: Example
+  result: Example
+}
+
+/** Requests of a real client, recorded so that they can be sent again under other keys. */
+export async function recordCollect(world: World, key: string, platform: Platform): Promise<CollectBodies> {
+  const sent = new Map<string, Example>()
+  const client = () =>
+    createCollectClient({
+      endpoint: 'http://collect.test',
+      publishableKey: key,
+      sdk: { name: 'test-sdk', version: '1.0.0', platform },
+      ...(platform === 'web' && { page: { url: 'https://shop.example/' } }),
+      retry: { attempts: 1 },
+      async fetch(target, { headers, body }) {
+        const { authorization: _, ...rest } = lowerCase(headers)
+        const url = new URL(target).pathname
+        const bytes = typeof body === 'string' ? body : Buffer.from(body)
+        const request = { method: 'POST', url, headers: rest, body: bytes } as const
+        sent.set(url.split('/').at(-1) ?? '', request)
+        const response = await world.app.inject({ ...request, headers: lowerCase(headers), payload: bytes })
+        const get = (name: string) => String(response.headers[name] ?? '') || null
+        return { status: response.statusCode, headers: { get }, json: async () => response.json() }
+      },
+    })
+  const observations = { version: 1, elapsed_ms: 5 } as const
+  const batches = client()
+  await batches.open()
+  await batches.sendBatch(observations)
+  // Of another document: what was handed off takes no batch again.
+  const results = client()
+  await results.open()
+  await results.requestResult(observations)
+  const of = (kind: string) => {
+    const found = sent.get(kind)
+    if (!found) throw new Error(`nothing was posted to ${kind}`)
+    return found
+  }
+  return { open: of('sessions'), batch: of('batches'), result: of('results') }
+}
+
+function lowerCase(headers: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+}

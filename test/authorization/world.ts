@@ -1,0 +1,135 @@
+import { randomBytes } from 'node:crypto'
+import { createKeyring } from '../../infra/crypto/keyring.ts'
+import { createApp } from '../../infra/http/app.ts'
+import { createAuth } from '../../infra/http/auth.ts'
+import { createIdempotency, createIdempotencyTables } from '../../infra/http/idempotency.ts'
+import { createKeyUsageTables } from '../../infra/http/key-usage.ts'
+import { metricsRoutes } from '../../infra/http/metrics.ts'
+import { openPostgresLog } from '../../infra/log/postgres/log.ts'
+import { transaction } from '../../infra/postgres/pool.ts'
+import { organizationsProjection } from '../../projections/organizations/projection.ts'
+import { findKeyByLookupHash } from '../../projections/organizations/queries.ts'
+import { sessionsProjection } from '../../projections/sessions/projection.ts'
+import type { Environment, Network } from '../../schemas/events.ts'
+import { agentRoutes } from '../../services/agents/routes.ts'
+import { collectRoutes } from '../../services/collect/routes.ts'
+import { issueApiKey } from '../../services/organizations/key-commands.ts'
+import type { KeyRequest } from '../../services/organizations/key-request.ts'
+import { createOrganization, setCapability } from '../../services/organizations/organization-commands.ts'
+import { organizationRoutes } from '../../services/organizations/routes.ts'
+import { readbackRoutes } from '../../services/readback/routes.ts'
+import { webRoutes } from '../../services/web/routes.ts'
+import { validateResponses } from '../support/described.ts'
+import { createMemoryLimiter } from '../support/memory-limiter.ts'
+import { ensureTopics, openProjectionWorld, silent } from '../support/projections.ts'
+import { metaOf, sessionScored, visitorLink } from '../support/session-scored.ts'
+
+export const sessionId = 'sid_00000000000000000000000001'
+export const visitorId = 'vid_00000000000000000000000001'
+
+/** Every route of a server on one database and one log, with a clock of the test's. */
+export async function startWorld() {
+  const world = await openProjectionWorld()
+  const { pool, url } = world.database
+  await transaction(pool, async (tx) => {
+    await createIdempotencyTables(tx)
+    await createKeyUsageTables(tx)
+  })
+  const log = await openPostgresLog({ pool, url, logger: silent })
+  await ensureTopics(log)
+  await log.ensureTopics([{ topic: 'tidegate.collect.v1', partitions: 1 }])
+  const applied = await world.openApplied()
+  await world.run(log, organizationsProjection, { applied })
+  await world.run(log, sessionsProjection, { applied })
+  const now = { ms: 1_800_000_000_000 }
+  const clock = () => now.ms
+  const keyring = createKeyring(randomBytes(32).toString('base64'))
+  const base = { pool, keyring, clock, random: randomBytes, logger: silent }
+  const auth = createAuth({
+    ...base,
+    findKey: (hashes) => findKeyByLookupHash(pool, hashes),
+    limiter: createMemoryLimiter(clock),
+    defaultLimits: { secret: 1_000_000, publishable: 1_000_000 },
+    // All requests come from one address, and many of their keys are unknown.
+    sourceBudget: { spend: () => true },
+  })
+  applied.onAdvance('organizations', auth.invalidate)
+  const { codec } = world
+  const deps = {
+    ...base,
+    log,
+    codec,
+    auth,
+    decide: await world.openDecide(log),
+    idempotency: createIdempotency(base),
+    network: { lookup: knownAddress },
+    checkRecipients: async () => {},
+    sealResult: async ({ decisionId }: { decisionId: string }) => `sealed:${decisionId}`,
+  }
+  const app = await createApp({ ...base, publicUrl: 'https://tidegate.example' })
+  const described = validateResponses(app)
+  metricsRoutes(app, { projectionLags: async () => [] })
+  readbackRoutes(app, deps)
+  organizationRoutes(app, deps)
+  agentRoutes(app, deps)
+  collectRoutes(app, deps)
+  await webRoutes(app, { random: randomBytes })
+  await app.ready()
+
+  return {
+    app,
+    now,
+    deps,
+    described,
+    async organization(name: string) {
+      const { organizationId } = await createOrganization(deps, { name, slug: name.toLowerCase() })
+      await setCapability(deps, { organizationId, capability: 'ip_rotation', enabled: true })
+      return organizationId
+    },
+    issue: (request: Partial<KeyRequest> & { organizationId: string }) =>
+      issueApiKey(deps, { name: 'Key', environment: 'live', ...request }),
+    /** Stores one session with its visitor. */
+    async score(organizationId: string, environment: Environment): Promise<void> {
+      const visitor = visitorLink({ id: visitorId })
+      const scored = sessionScored({
+        organization_id: organizationId,
+        environment,
+        session_id: sessionId,
+        visitor,
+      })
+      const record = codec.toRecord({ type: 'SessionScored', data: scored }, metaOf(scored))
+      await applied.waitFor('sessions', await log.append([record]), { timeoutMs: 20_000 })
+    },
+    async stop() {
+      await app.close()
+      await world.stopRunners()
+      await log.close()
+      await world.close()
+    },
+  }
+}
+
+export type World = Awaited<ReturnType<typeof startWorld>>
+
+/** As a database that knows every address would answer. */
+function knownAddress(ip: string): Network {
+  const { network } = sessionScored()
+  return {
+    ...network,
+    ip_address: ip,
+    status: 'ready',
+    location: {
+      city: null,
+      region: null,
+      country: 'Germany',
+      country_code: 'DE',
+      latitude: null,
+      longitude: null,
+      timezone: null,
+      postal_code: null,
+      accuracy_radius_km: null,
+    },
+    routing: { asn: 'AS64512', organization: 'Example' },
+    evaluated_at: 1_800_000_000_000,
+  }
+}
