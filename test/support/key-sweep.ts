@@ -1,5 +1,8 @@
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
 import pg from 'pg'
 import { parseApiKey } from '../../infra/crypto/api-keys.ts'
+import { isConnectionError } from '../../infra/postgres/pool.ts'
 
 const keyPattern = /sk_(?:live|test)_[0-9a-hjkmnp-tv-z]{38}/g
 // What every secret key begins with, as text and as bytea is shown.
@@ -21,6 +24,15 @@ export function secretKeysIn(text: string): number {
 export function refuseSecretKeys(place: string, text: string): void {
   const found = secretKeysIn(text)
   if (found > 0) throw new Error(`${found} secret keys are in ${place}`)
+}
+
+/** Throws when the database of an installation, where it can be reached, holds a secret key. */
+export async function sweepInstallation(dataDir: string): Promise<void> {
+  const url = await readFile(path.join(dataDir, 'database-url'), 'utf8').catch(() => '')
+  if (url === '') return
+  await sweepDatabase(url.trim()).catch((error: unknown) => {
+    if (!isConnectionError(error)) throw error
+  })
 }
 
 /** Throws when a row of any table holds a secret key. What a test has left locked is not waited for. */

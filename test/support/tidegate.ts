@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
+import { refuseSecretKeys, sweepInstallation } from './key-sweep.ts'
 
 export interface Credentials {
   base_url: string
@@ -19,7 +20,7 @@ export interface RunningTidegate {
   pid: number
   /** Everything the process printed so far. */
   output(): string
-  /** SIGTERM; resolves with the exit code. Removes the data unless it was given. */
+  /** SIGTERM; resolves with the exit code. Removes the data unless it was given. Rejects when a secret key leaked. */
   stop(): Promise<number | null>
   /** SIGKILL, nothing is cleaned up. */
   kill(): Promise<void>
@@ -51,8 +52,14 @@ export async function startTidegate({ env = {}, dataDir }: StartOptions = {}): P
     pid: child.pid ?? 0,
     output: () => lines.join('\n'),
     async stop() {
+      const leak = await sweepInstallation(folder).then(
+        () => undefined,
+        (error: unknown) => error,
+      )
       const code = await end(child, 'SIGTERM')
       if (!dataDir) await rm(folder, { recursive: true, force: true })
+      refuseSecretKeys('the output of the server', lines.join('\n'))
+      if (leak) throw leak
       return code
     },
     async kill() {
