@@ -87,6 +87,14 @@ export async function findOrganizationBySlug(db: Db, slug: string): Promise<Orga
   return one(db, 'o.slug = $1', slug)
 }
 
+/** All organizations, newest first. */
+export async function listOrganizations(db: Db): Promise<OrganizationRow[]> {
+  const { rows } = await db.query<OrganizationRecord>(
+    `select ${organizationFields('o')} from read.organizations o order by o.created_at desc, o.organization_id desc`,
+  )
+  return rows.map(organizationRow)
+}
+
 async function one(db: Db, where: string, value: string): Promise<OrganizationRow | undefined> {
   const { rows } = await db.query<OrganizationRecord>(
     `select ${organizationFields('o')} from read.organizations o where ${where}

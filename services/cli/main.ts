@@ -1,6 +1,8 @@
 import { Command } from 'commander'
 import { registerDev } from './dev.ts'
 import { registerEvents } from './events.ts'
+import { registerKeys } from './operator/keys.ts'
+import { registerOrganizations } from './operator/organizations.ts'
 import { registerRebuild } from './rebuild.ts'
 import { registerServe } from './serve.ts'
 import { registerSimulate } from './simulate/command.ts'
@@ -11,6 +13,8 @@ const program = new Command('tidegate')
 
 registerDev(program)
 registerServe(program)
+registerOrganizations(program)
+registerKeys(program)
 registerSimulate(program)
 registerRebuild(program)
 registerEvents(program)

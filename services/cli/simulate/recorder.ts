@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { FetchLike, FetchRequest } from '../../../infra/collect-protocol/client-transport.ts'
 import type { HttpAnswer, HttpClient } from './http.ts'
+import type { Pacer } from './pacer.ts'
 
 export type Endpoint = 'open' | 'batch' | 'result' | 'readback'
 
@@ -32,40 +33,61 @@ export function countError(recording: Recording, endpoint: Endpoint | 'session',
   recording.errors.set(key, (recording.errors.get(key) ?? 0) + 1)
 }
 
-/** Runs one request and notes how long it took, and why when it failed. */
+/** Who notes a request, and who says when it may be sent. */
+export interface Lane {
+  recording: Recording
+  pacer: Pacer
+}
+
+/** Tries of one request that is denied again and again, as when other clients take all that there is. */
+const mostTries = 50
+
+/**
+ * Sends one request in its turn and notes how long it took, and why when it failed. 429 is no failure: the server has
+ * taken nothing, so the same bytes are sent again when the bucket allows it.
+ */
 export async function recorded(
-  recording: Recording,
-  endpoint: Endpoint,
+  { recording, pacer, endpoint }: Lane & { endpoint: Endpoint },
   send: () => Promise<HttpAnswer>,
 ): Promise<HttpAnswer> {
-  const start = performance.now()
-  try {
-    const answer = await send()
+  for (let tries = 1; ; tries++) {
+    const { answer, ms } = await inTurn(pacer, send).catch((error) => {
+      countError(recording, endpoint, transportCode(error))
+      throw error
+    })
+    if (answer.status === 429 && tries < mostTries) continue
     if (answer.status >= 300) countError(recording, endpoint, errorCode(answer))
-    else recording.durations[endpoint].push(performance.now() - start)
+    else recording.durations[endpoint].push(ms)
     return answer
-  } catch (error) {
-    countError(recording, endpoint, transportCode(error))
-    throw error
   }
+}
+
+async function inTurn(pacer: Pacer, send: () => Promise<HttpAnswer>) {
+  await pacer.turn()
+  const start = performance.now()
+  const answer = await send().catch((error) => {
+    pacer.lost()
+    throw error
+  })
+  pacer.answered(answer)
+  return { answer, ms: performance.now() - start }
 }
 
 /** The `fetch` that a collect client sends with: adds `headers`, measures, and notes what was acknowledged. */
 export function recordingFetch({
   http,
-  recording,
   headers,
-}: {
+  ...lane
+}: Lane & {
   http: HttpClient
-  recording: Recording
   headers: Record<string, string>
 }): FetchLike {
   return async (url, request) => {
     const { body } = request
     const send = () =>
       http.request(url, { method: 'POST', headers: { ...headers, ...request.headers }, body })
-    const answer = await recorded(recording, endpointOf(url), send)
-    if (answer.status === 200) noteAcknowledged(recording, url, request)
+    const answer = await recorded({ ...lane, endpoint: endpointOf(url) }, send)
+    if (answer.status === 200) noteAcknowledged(lane.recording, url, request)
     return {
       status: answer.status,
       headers: answer.headers,

@@ -1,3 +1,5 @@
+import type { KeyType } from '../../../schemas/events.ts'
+import type { Waits } from './pacer.ts'
 import { type LatencySummary, summarize } from './percentiles.ts'
 import type { Endpoint, Recording } from './recorder.ts'
 import type { Verification } from './verify.ts'
@@ -17,6 +19,8 @@ export interface SimulationReport {
   /** Milliseconds from sending a request to the end of its answer. */
   latency: Record<Endpoint, LatencySummary>
   errors: { endpoint: string; code: string; count: number }[]
+  /** What the rate limit of each type of key has cost. */
+  waits: Record<KeyType, Waits>
   verification: Verification | null
 }
 
@@ -26,6 +30,7 @@ export interface ReportInput {
   counts: { completed: number; failed: number; returning: number }
   durationMs: number
   recording: Recording
+  waits: SimulationReport['waits']
   verification: Verification | null
 }
 
@@ -36,6 +41,7 @@ export function createReport({
   counts,
   durationMs,
   recording,
+  waits,
   verification,
 }: ReportInput): SimulationReport {
   const { open, batch, result, readback } = recording.durations
@@ -55,6 +61,7 @@ export function createReport({
       readback: summarize(readback),
     },
     errors: errorList(recording),
+    waits,
     verification,
   }
 }
@@ -73,12 +80,13 @@ export function formatReport(report: SimulationReport): string {
   const { completed, failed, returning, durationMs, sessionsPerSecond, requestsPerSecond } = report
   return [
     `Seed ${report.seed}, ${report.baseUrl}`,
-    `${completed} sessions in ${(durationMs / 1000).toFixed(1)} s, ${failed} failed, ${returning} of returning visitors`,
+    `${completed} sessions in ${seconds(durationMs)}, ${failed} failed, ${returning} of returning visitors`,
     `${sessionsPerSecond} sessions/s, ${requestsPerSecond} requests/s, ${report.acknowledgedBatches} batches acknowledged`,
     '',
     ...latencyLines(report.latency),
     '',
     ...errorLines(report.errors),
+    ...waitLines(report.waits),
     ...(report.verification ? ['', ...verificationLines(report.verification)] : []),
   ].join('\n')
 }
@@ -97,6 +105,20 @@ function errorLines(errors: SimulationReport['errors']): string[] {
   const total = errors.reduce((sum, { count }) => sum + count, 0)
   return [`${total} errors`, ...errors.map(({ endpoint, code, count }) => `  ${count} ${endpoint} ${code}`)]
 }
+
+function waitLines(waits: SimulationReport['waits']): string[] {
+  const types = ['publishable', 'secret'] as const
+  return types.flatMap((type) => {
+    const { denied, held, waitedMs } = waits[type]
+    if (denied + held === 0) return []
+    return [
+      `Rate limit of ${type} keys: ${held} requests held back, ${denied} answered with 429, ${seconds(waitedMs)} waited`,
+      `  for more: tidegate org limits development --${type} 100000`,
+    ]
+  })
+}
+
+const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`
 
 function verificationLines({ readable, unreadable, verdicts }: Verification): string[] {
   const statuses = (counts: Record<string, number>) =>

@@ -6,13 +6,12 @@ import {
 import type { Snapshot } from '../../../schemas/observations.ts'
 import type { PlannedObservations, SessionPlan } from './generate/plan.ts'
 import type { HttpClient } from './http.ts'
-import { type Recording, recordingFetch } from './recorder.ts'
+import { type Lane, recordingFetch } from './recorder.ts'
 
-export interface SessionTarget {
+export interface SessionTarget extends Lane {
   baseUrl: string
   publishableKey: string
   http: HttpClient
-  recording: Recording
 }
 
 export interface FinishedSession {
@@ -24,13 +23,13 @@ export interface FinishedSession {
 /** Sends one planned session from open to hand-off. Rejects with a CollectError. */
 export async function sendSession(
   plan: SessionPlan,
-  { baseUrl, publishableKey, http, recording }: SessionTarget,
+  { baseUrl, publishableKey, http, recording, pacer }: SessionTarget,
   continuity?: string,
 ): Promise<FinishedSession> {
   const client = createCollectClient({
     endpoint: baseUrl,
     publishableKey,
-    fetch: recordingFetch({ http, recording, headers: headersOf(plan) }),
+    fetch: recordingFetch({ http, recording, pacer, headers: headersOf(plan) }),
     sdk: plan.sdk,
     page: plan.page,
     ...(continuity ? { continuity } : {}),

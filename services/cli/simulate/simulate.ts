@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { CollectError } from '../../../infra/collect-protocol/client.ts'
 import { defaultMix, planSession, type TrafficMix } from './generate/plan.ts'
 import { createHttpClient } from './http.ts'
+import { createPacer, type PacerTime, type Waits } from './pacer.ts'
 import { type Acknowledgement, countError, createRecording, type Recording } from './recorder.ts'
 import { createReport, type SimulationReport } from './report.ts'
 import { type SessionTarget, sendSession } from './session.ts'
@@ -20,26 +21,35 @@ export interface SimulationOptions {
   /** Given = every session is read back with this secret key at the end. */
   verifyWith?: string | undefined
   onAcknowledged?: ((acknowledgement: Acknowledgement) => void) | undefined
-  onProgress?: (finished: number) => void
+  /** `waits`: what the rate limit has cost so far. */
+  onProgress?: (finished: number, waits: Waits) => void
   /** Aborted = no further session begins; those under way end. */
   signal?: AbortSignal
+  /** Of the pauses that the rate limit makes; a test's may go faster. */
+  pacerTime?: PacerTime
 }
 
-/** Sends synthetic sessions through the collect protocol and reports what happened. A failed session does not stop it. */
+/**
+ * Sends synthetic sessions through the collect protocol and reports what happened. A failed session does not stop it,
+ * and it keeps to the rate limits of both keys' buckets.
+ */
 export async function simulate(options: SimulationOptions): Promise<SimulationReport> {
   const { baseUrl, publishableKey, concurrency, seed } = options
   const http = createHttpClient({ connections: concurrency })
   const recording = createRecording(options.onAcknowledged)
+  const publishable = createPacer(options.pacerTime)
+  const secret = createPacer(options.pacerTime)
   try {
     const start = performance.now()
-    const sent = await sendAll({ baseUrl, publishableKey, http, recording }, options)
+    const sent = await sendAll({ baseUrl, publishableKey, http, recording, pacer: publishable }, options)
     const durationMs = performance.now() - start
-    const read = { baseUrl, http, recording, concurrency }
+    const read = { baseUrl, http, recording, pacer: secret, concurrency }
     const verification = options.verifyWith
       ? await verifySessions(sent.sessions, { ...read, secretKey: options.verifyWith })
       : null
     const counts = { completed: sent.sessions.length, failed: sent.failed, returning: sent.returning }
-    return createReport({ seed, baseUrl, counts, durationMs, recording, verification })
+    const waits = { publishable: publishable.waits(), secret: secret.waits() }
+    return createReport({ seed, baseUrl, counts, durationMs, recording, waits, verification })
   } finally {
     http.close()
   }
@@ -66,7 +76,7 @@ async function sendAll(target: SessionTarget, options: SimulationOptions): Promi
       await pace(index, start, options)
       if (options.signal?.aborted) return
       await sendOne(index, { target, options, sent, continuity })
-      options.onProgress?.(sent.sessions.length + sent.failed)
+      options.onProgress?.(sent.sessions.length + sent.failed, target.pacer.waits())
     }
   }
   await Promise.all(Array.from({ length: options.concurrency }, work))

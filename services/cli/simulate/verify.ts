@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Actor } from './generate/bots.ts'
 import type { HttpAnswer, HttpClient } from './http.ts'
-import { countError, type Recording, recorded } from './recorder.ts'
+import { countError, type Lane, recorded } from './recorder.ts'
 
 export interface SentSession {
   sessionId: string
@@ -16,11 +16,10 @@ export interface Verification {
   verdicts: Record<string, Record<string, number>>
 }
 
-export interface VerifyOptions {
+export interface VerifyOptions extends Lane {
   baseUrl: string
   secretKey: string
   http: HttpClient
-  recording: Recording
   concurrency: number
 }
 
@@ -66,10 +65,12 @@ function statusOf(session: SentSession, answer: HttpAnswer | undefined): string 
   return data.decision.automation_status
 }
 
-async function read({ sessionId }: SentSession, { baseUrl, secretKey, http, recording }: VerifyOptions) {
+async function read(
+  { sessionId }: SentSession,
+  { baseUrl, secretKey, http, recording, pacer }: VerifyOptions,
+) {
   const headers = { Authorization: `Bearer ${secretKey}` }
   const url = `${baseUrl}/v1/sessions/${sessionId}`
-  return recorded(recording, 'readback', () => http.request(url, { method: 'GET', headers })).catch(
-    () => undefined,
-  )
+  const send = () => http.request(url, { method: 'GET', headers })
+  return recorded({ recording, pacer, endpoint: 'readback' }, send).catch(() => undefined)
 }

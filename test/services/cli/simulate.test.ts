@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { observationsSchema } from '../../../schemas/observations.ts'
 import { defaultMix, planSession, type SessionPlan } from '../../../services/cli/simulate/generate/plan.ts'
+import { createPacer } from '../../../services/cli/simulate/pacer.ts'
 import { summarize } from '../../../services/cli/simulate/percentiles.ts'
 import { createRecording, recorded } from '../../../services/cli/simulate/recorder.ts'
 import { createReport, formatReport } from '../../../services/cli/simulate/report.ts'
@@ -87,7 +88,9 @@ describe('the report', () => {
     headers: { get: () => null },
     body: Buffer.from(JSON.stringify(body)),
   })
-  const input = { seed: 's', baseUrl: 'http://127.0.0.1:1', verification: null }
+  const none = { denied: 0, held: 0, waitedMs: 0 }
+  const waits = { publishable: none, secret: none }
+  const input = { seed: 's', baseUrl: 'http://127.0.0.1:1', waits, verification: null }
 
   test('takes percentiles by nearest rank', () => {
     const hundred = Array.from({ length: 100 }, (_, i) => 100 - i)
@@ -98,13 +101,14 @@ describe('the report', () => {
 
   test('counts what was answered, and errors by endpoint and code', async () => {
     const recording = createRecording()
-    await recorded(recording, 'batch', async () => answer(200, {}))
-    await recorded(recording, 'batch', async () =>
+    const lane = { recording, pacer: createPacer() }
+    await recorded({ ...lane, endpoint: 'batch' }, async () => answer(200, {}))
+    await recorded({ ...lane, endpoint: 'batch' }, async () =>
       answer(409, { error: { code: 'session.sequence_mismatch' } }),
     )
-    await recorded(recording, 'open', async () => answer(502, 'bad gateway'))
+    await recorded({ ...lane, endpoint: 'open' }, async () => answer(502, 'bad gateway'))
     const refused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
-    await expect(recorded(recording, 'open', () => Promise.reject(refused))).rejects.toBe(refused)
+    await expect(recorded({ ...lane, endpoint: 'open' }, () => Promise.reject(refused))).rejects.toBe(refused)
     const report = createReport({
       ...input,
       counts: { completed: 10, failed: 2, returning: 1 },

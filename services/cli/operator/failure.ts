@@ -1,0 +1,45 @@
+import { toApiError } from '../../../infra/http/error-response.ts'
+import { type ApiError, type ErrorDetails, errorTable } from '../../../infra/http/errors.ts'
+
+/** The `error` member of the API's error envelope, without what only a request has. */
+interface ErrorJson {
+  /** One of the API's, or `command.failed` for what no request could meet, as settings that are not valid. */
+  code: string
+  message: string
+  status?: number
+  retryable: boolean
+  details?: ErrorDetails
+}
+
+const notConfirmed =
+  'It was not confirmed in time. The read models are kept by a running server: one with the role `projections` ' +
+  'must run on the same database and log (see its /readyz). The command may have been carried out all the same: ' +
+  'list what there is before you repeat it.'
+
+/** A failed command as a program reads it. */
+export function errorJson(thrown: unknown): ErrorJson {
+  const error = toApiError(thrown)
+  const { code, status, details } = error
+  if (code === 'internal.error')
+    return { code: 'command.failed', message: messageOf(error), retryable: false }
+  const { retryable } = errorTable[code]
+  return { code, message: messageOf(error), status, retryable, ...(details && { details }) }
+}
+
+/** A failed command as a person reads it: every field that does not fit, and what would. */
+export function errorText(thrown: unknown): string {
+  const error = toApiError(thrown)
+  const { fields = [], allowed_values: allowed = [] } = error.details ?? {}
+  const expected = fields.flatMap((field) =>
+    field.expected ? [`  ${field.name}: expected ${field.expected}`] : [],
+  )
+  const values = allowed.length > 0 ? [`  possible values: ${allowed.join(', ')}`] : []
+  return [messageOf(error), ...expected, ...values].join('\n')
+}
+
+function messageOf({ code, message, cause }: ApiError): string {
+  const reason = cause instanceof Error ? cause.message : undefined
+  if (code === 'service.unavailable') return reason ? `${notConfirmed} (${reason})` : notConfirmed
+  // Whoever gives an operator's command may know what a caller of the API is not told.
+  return code === 'internal.error' && reason ? reason : message
+}

@@ -1,0 +1,124 @@
+import type { Command } from 'commander'
+import { lastUsedAt } from '../../../infra/http/key-usage.ts'
+import type { Environment, KeyType } from '../../../schemas/events.ts'
+import type { Core } from '../../core.ts'
+import { type IssuedKey, issueApiKey, revokeApiKey, rotateApiKey } from '../../organizations/key-commands.ts'
+import { apiKeyJson, storedTarget } from '../../organizations/shapes.ts'
+import { jsonFlag, list, oneOf, organizationArgument } from './arguments.ts'
+import { allKeys, keyOf, organizationOf } from './lookup.ts'
+import { type OperatorOptions, type Outcome, operate } from './operate.ts'
+import { keyTable } from './tables.ts'
+
+const keyArgument = ['<key>', 'its id (key_...), never its value'] as const
+
+/** `tidegate keys ...`: the API keys of one organization, by the deciders that the API uses. */
+export function registerKeys(program: Command): void {
+  const keys = program
+    .command('keys')
+    .description("Create, list, rotate and revoke an organization's API keys")
+  createCommand(keys)
+  keys
+    .command('list')
+    .description('List its keys, newest first, revoked ones too')
+    .argument(...organizationArgument)
+    .option(...jsonFlag)
+    .action((organization: string, options: OperatorOptions) =>
+      operate(options, async (core) => {
+        const { id } = await organizationOf(core.pool, organization)
+        const rows = await allKeys(core.pool, id)
+        const ids = rows.map((key) => key.id)
+        const used = await lastUsedAt(core.pool, ids)
+        const data = rows.map((key) => apiKeyJson(key, { lastUsedAt: used.get(key.id) }))
+        return { data, text: keyTable(rows) }
+      }),
+    )
+  rotateCommand(keys)
+  revokeCommand(keys)
+}
+
+type Target = Parameters<typeof storedTarget>[0]
+
+interface CreateFlags extends OperatorOptions {
+  name: string
+  type?: KeyType
+  environment: Environment
+  scopes?: string[]
+  origins?: string[]
+  clientTarget?: Target
+}
+
+function createCommand(keys: Command): void {
+  keys
+    .command('create')
+    .description('Create a key and print it; a secret key is shown this once')
+    .argument(...organizationArgument)
+    .requiredOption('--name <name>', '1-100 characters')
+    .option(
+      '--type <type>',
+      'secret or publishable (default: publishable with --origins or --client-target, else secret)',
+      oneOf('secret', 'publishable'),
+    )
+    .option('--environment <name>', 'live or test', oneOf('live', 'test'), 'live')
+    .option('--scopes <list>', 'of a secret key, comma-separated; needs --type secret', list)
+    .option('--origins <list>', 'that a publishable key works from, comma-separated (default: any)', list)
+    .option(
+      '--client-target <client>',
+      'browser, native-ios or native-android',
+      oneOf<Target>('browser', 'native-ios', 'native-android'),
+    )
+    .option(...jsonFlag)
+    .action((organization: string, flags: CreateFlags) =>
+      operate(flags, async (core) => {
+        const { id: organizationId } = await organizationOf(core.pool, organization)
+        const { name, type, environment, scopes, origins: allowedOrigins } = flags
+        const clientTarget = flags.clientTarget && storedTarget(flags.clientTarget)
+        const request = { name, type, environment, scopes, allowedOrigins, clientTarget }
+        return revealed(core, organizationId, await issueApiKey(core, { ...request, organizationId }))
+      }),
+    )
+}
+
+function rotateCommand(keys: Command): void {
+  keys
+    .command('rotate')
+    .description('Replace a key, print the replacement, and let the key work for 24 more hours')
+    .argument(...organizationArgument)
+    .argument(...keyArgument)
+    .option(...jsonFlag)
+    .action((organization: string, id: string, options: OperatorOptions) =>
+      operate(options, async (core) => {
+        const { id: organizationId } = await organizationOf(core.pool, organization)
+        const { id: keyId } = await keyOf(core.pool, organizationId, id)
+        return revealed(core, organizationId, await rotateApiKey(core, { organizationId, keyId }))
+      }),
+    )
+}
+
+function revokeCommand(keys: Command): void {
+  keys
+    .command('revoke')
+    .description('End a key for good; every server follows within 15 seconds')
+    .argument(...organizationArgument)
+    .argument(...keyArgument)
+    .option(...jsonFlag)
+    .action((organization: string, id: string, options: OperatorOptions) =>
+      operate(options, async (core) => {
+        const { id: organizationId } = await organizationOf(core.pool, organization)
+        const { id: keyId } = await keyOf(core.pool, organizationId, id)
+        await revokeApiKey(core, { organizationId, keyId, by: 'operator' })
+        const key = await keyOf(core.pool, organizationId, keyId)
+        const used = await lastUsedAt(core.pool, [keyId])
+        return { data: apiKeyJson(key, { lastUsedAt: used.get(keyId) }), text: keyTable([key]) }
+      }),
+    )
+}
+
+async function revealed(
+  { pool }: Core,
+  organizationId: string,
+  { keyId, revealedKey }: IssuedKey,
+): Promise<Outcome> {
+  const key = await keyOf(pool, organizationId, keyId)
+  const once = key.type === 'secret' ? 'The key, shown this once; keep it now' : 'The key'
+  return { data: apiKeyJson(key, { revealedKey }), text: `${keyTable([key])}\n\n${once}:\n${revealedKey}` }
+}

@@ -1,0 +1,132 @@
+import type { Command } from 'commander'
+import type { Db } from '../../../infra/postgres/pool.ts'
+import { findOrganization, listOrganizations } from '../../../projections/organizations/queries.ts'
+import type { OrganizationRow, OrganizationStatus } from '../../../projections/organizations/rows.ts'
+import type { Core } from '../../core.ts'
+import {
+  createOrganization,
+  setCapability,
+  setLimits,
+  updateOrganization,
+} from '../../organizations/organization-commands.ts'
+import { capabilities } from '../../organizations/set-capability.ts'
+import { organizationJson } from '../../organizations/shapes.ts'
+import { jsonFlag, limit, organizationArgument } from './arguments.ts'
+import { organizationOf } from './lookup.ts'
+import { type OperatorOptions, type Outcome, operate } from './operate.ts'
+import { organizationTable } from './tables.ts'
+
+/** `tidegate org ...`: the organizations of an installation, by the deciders that the API uses. */
+export function registerOrganizations(program: Command): void {
+  const org = program.command('org').description('Create, list, limit and suspend organizations')
+  org
+    .command('create')
+    .description('Create an organization; give it keys with "tidegate keys create"')
+    .requiredOption('--name <name>', '1-120 characters')
+    .requiredOption('--slug <slug>', '1-63 lower-case letters, digits and hyphens; unique')
+    .option(...jsonFlag)
+    .action((options: OperatorOptions & { name: string; slug: string }) =>
+      operate(options, async (core) =>
+        oneOutcome(core.pool, (await createOrganization(core, options)).organizationId),
+      ),
+    )
+  org
+    .command('list')
+    .description('List all organizations, newest first')
+    .option(...jsonFlag)
+    .action((options: OperatorOptions) =>
+      operate(options, async ({ pool }) => {
+        const organizations = await listOrganizations(pool)
+        return { data: organizations.map(json), text: organizationTable(organizations) }
+      }),
+    )
+  statusCommand(org, { name: 'suspend', status: 'suspended', does: 'Refuse every request of its keys' })
+  statusCommand(org, {
+    name: 'reactivate',
+    status: 'active',
+    does: 'Let the keys of a suspended one work again',
+  })
+  limitsCommand(org)
+  capabilityCommand(org, { name: 'enable', enabled: true })
+  capabilityCommand(org, { name: 'disable', enabled: false })
+}
+
+interface StatusCommand {
+  name: string
+  status: OrganizationStatus
+  does: string
+}
+
+function statusCommand(org: Command, { name, status, does }: StatusCommand): void {
+  org
+    .command(name)
+    .description(does)
+    .argument(...organizationArgument)
+    .option(...jsonFlag)
+    .action((organization: string, options: OperatorOptions) =>
+      change(options, organization, (core, organizationId) =>
+        updateOrganization(core, { organizationId, status, by: 'operator' }),
+      ),
+    )
+}
+
+interface LimitFlags extends OperatorOptions {
+  secret?: number | null
+  publishable?: number | null
+}
+
+function limitsCommand(org: Command): void {
+  org
+    .command('limits')
+    .description('Show or set how many units its keys of each type may use in 60 seconds')
+    .argument(...organizationArgument)
+    .option('--secret <units>', 'of all its secret keys together, or "default"', limit)
+    .option('--publishable <units>', 'of all its publishable keys together, or "default"', limit)
+    .option(...jsonFlag)
+    .action((organization: string, options: LimitFlags) => {
+      const { secret: secretLimit, publishable: publishableLimit } = options
+      return change(options, organization, async (core, organizationId) => {
+        if (secretLimit === undefined && publishableLimit === undefined) return
+        await setLimits(core, { organizationId, secretLimit, publishableLimit })
+      })
+    })
+}
+
+function capabilityCommand(org: Command, { name, enabled }: { name: string; enabled: boolean }): void {
+  org
+    .command(name)
+    .description(`Turn ${enabled ? 'on' : 'off'} what is off by default: ${capabilities.join(', ')}`)
+    .argument(...organizationArgument)
+    .argument('<capability>', `one of ${capabilities.join(', ')}`)
+    .option(...jsonFlag)
+    .action((organization: string, capability: string, options: OperatorOptions) =>
+      change(options, organization, (core, organizationId) =>
+        setCapability(core, { organizationId, capability, enabled }),
+      ),
+    )
+}
+
+/** Changes one organization and prints it as it is then. */
+function change(
+  options: OperatorOptions,
+  idOrSlug: string,
+  command: (core: Core, organizationId: string) => Promise<void>,
+): Promise<void> {
+  return operate(options, async (core) => {
+    const { id } = await organizationOf(core.pool, idOrSlug)
+    await command(core, id)
+    return oneOutcome(core.pool, id)
+  })
+}
+
+async function oneOutcome(db: Db, organizationId: string): Promise<Outcome> {
+  const organization = await findOrganization(db, organizationId)
+  if (!organization) throw new Error(`${organizationId} is not in the read model`)
+  return { data: json(organization), text: organizationTable([organization]) }
+}
+
+/** As the API shows it, and what only the operator sees. A limit that is null is the server's default. */
+function json(organization: OrganizationRow) {
+  const { secret_limit, publishable_limit, capabilities: enabled } = organization
+  return { ...organizationJson(organization), secret_limit, publishable_limit, capabilities: enabled }
+}

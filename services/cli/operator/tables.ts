@@ -1,0 +1,68 @@
+import Table from 'cli-table3'
+import type { ApiKeyRow, OrganizationRow } from '../../../projections/organizations/rows.ts'
+
+type Cell = string | number | null
+
+/** Rows under their headings; what is null shows as a dash. */
+function table(head: string[], rows: Cell[][]): string {
+  // Colours would end up in files and pipes.
+  const drawn = new Table({ head, style: { head: [], border: [], compact: true } })
+  drawn.push(...rows.map((row) => row.map((cell) => (cell === null ? '-' : printable(String(cell))))))
+  return drawn.toString()
+}
+
+/** Names are the customers': whatever steers a terminal must not reach it. */
+function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\uFFFD')
+}
+
+export function organizationTable(organizations: OrganizationRow[]): string {
+  const head = [
+    'id',
+    'slug',
+    'name',
+    'status',
+    'secret limit',
+    'publishable limit',
+    'capabilities',
+    'created',
+  ]
+  return table(
+    head,
+    organizations.map(({ id, slug, name, status, ...row }) => [
+      ...[id, slug, name, status],
+      limitText(row.secret_limit),
+      limitText(row.publishable_limit),
+      row.capabilities.join(', ') || null,
+      time(row.created_at),
+    ]),
+  )
+}
+
+const limitText = (limit: number | null) => (limit === null ? 'default' : `${limit} in 60 s`)
+
+export function keyTable(keys: ApiKeyRow[]): string {
+  const head = ['id', 'type', 'environment', 'name', 'status', 'key', 'may', 'created', 'ends']
+  return table(
+    head,
+    keys.map((key) => [
+      ...[key.id, key.type, key.environment, key.name, key.status, key.key_preview],
+      mayText(key),
+      time(key.created_at),
+      time(key.revoked_at ?? key.grace_expires_at),
+    ]),
+  )
+}
+
+/** What a key can be used for: its scopes, or where its requests may come from. */
+function mayText({ type, scopes, client_target, allowed_origins }: ApiKeyRow): string {
+  if (type === 'secret') return scopes?.join('\n') || 'nothing'
+  if (client_target !== 'browser') return client_target.replace('_', '-')
+  return allowed_origins?.join('\n') || 'any origin'
+}
+
+function time(at: number): string
+function time(at: number | null): string | null
+function time(at: number | null): string | null {
+  return at === null ? null : new Date(at).toISOString().replace(/\.\d+Z$/, 'Z')
+}
