@@ -16,6 +16,8 @@ import { startTidegate } from '../support/tidegate.ts'
 // query of a page's URL. What a page sent beyond the protocol stays in the batch as received and goes no further.
 // Not secret: publishable keys (every page shows them), ids, previews of keys, lookup hashes (useless without the
 // pepper), the challenges of a document (they prove nothing once it is open).
+// What all other tests leave behind is looked through for secret keys when their database is dropped or their server
+// stops (test/support/key-sweep.ts).
 
 const kafkaBrokers = inject('kafkaBrokers')
 const prefix = `secrets${Date.now()}.`

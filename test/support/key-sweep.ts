@@ -3,6 +3,7 @@ import path from 'node:path'
 import pg from 'pg'
 import { parseApiKey } from '../../infra/crypto/api-keys.ts'
 import { isConnectionError } from '../../infra/postgres/pool.ts'
+import { dumpTopics } from './dump.ts'
 
 const keyPattern = /sk_(?:live|test)_[0-9a-hjkmnp-tv-z]{38}/g
 // What every secret key begins with, as text and as bytea is shown.
@@ -33,6 +34,11 @@ export async function sweepInstallation(dataDir: string): Promise<void> {
   await sweepDatabase(url.trim()).catch((error: unknown) => {
     if (!isConnectionError(error)) throw error
   })
+}
+
+/** Throws when a record of any topic with the prefix holds a secret key, deflated ones too. */
+export async function sweepTopics(topics: { brokers: string; prefix: string }): Promise<void> {
+  for (const { name, bytes } of await dumpTopics(topics)) refuseSecretKeys(name, bytes.toString('latin1'))
 }
 
 /** Throws when a row of any table holds a secret key. What a test has left locked is not waited for. */

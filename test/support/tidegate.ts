@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import { refuseSecretKeys, sweepInstallation } from './key-sweep.ts'
+import { refuseSecretKeys, sweepInstallation, sweepTopics } from './key-sweep.ts'
 
 export interface Credentials {
   base_url: string
@@ -58,6 +58,8 @@ export async function startTidegate({ env = {}, dataDir }: StartOptions = {}): P
       )
       const code = await end(child, 'SIGTERM')
       if (!dataDir) await rm(folder, { recursive: true, force: true })
+      const { KAFKA_BROKERS: brokers, KAFKA_TOPIC_PREFIX: prefix } = env
+      if (brokers && prefix) await sweepTopics({ brokers, prefix })
       refuseSecretKeys('the output of the server', lines.join('\n'))
       if (leak) throw leak
       return code
