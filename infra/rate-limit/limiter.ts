@@ -29,6 +29,8 @@ export interface RateLimiterOptions {
   clock?: Clock
   /** Calls `run` every `ms` until the function it returned is called. Default: an interval that keeps nothing alive. */
   every?: (ms: number, run: () => void) => () => void
+  /** A request waits no longer than about this for the store, real milliseconds. */
+  answerWithinMs?: number
   /** Buckets remembered of each key type. What is forgotten is given back. */
   maxBuckets?: number
 }
@@ -39,10 +41,11 @@ export interface RateLimiterOptions {
  * round trip that all requests waiting for it share. While the store does not answer, each process limits alone.
  */
 export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
-  const { store, random, logger, clock = processClock, every = unrefInterval, maxBuckets = 10_000 } = options
+  const { store, random, logger, clock = processClock, every = unrefInterval } = options
+  const { answerWithinMs = 250, maxBuckets = 10_000 } = options
   const outage = createOutage({ clock, logger })
   const node = random(8).toString('hex')
-  const trips = createRoundTrips({ store, node, clock, outage })
+  const trips = createRoundTrips({ store, node, clock, outage, answerWithinMs })
   // Those that hold units or have something to report.
   const active = new Set<LocalBucket>()
   let isClosed = false

@@ -1,17 +1,20 @@
 import type { Clock } from '../ids.ts'
 import { within } from '../within.ts'
-import { advance, answerOf, decideAlone, type LocalBucket } from './local-bucket.ts'
+import { advance, answerOf, decideAlone, decideHere, type LocalBucket } from './local-bucket.ts'
 import type { Outage } from './outage.ts'
 import type { Taken } from './port.ts'
 import { type Ask, leaseMs, type Synced, synchronize } from './shared.ts'
 import { joinSpending, reportOf, type Spending, settle } from './spending.ts'
 import type { BucketStore } from './store.ts'
 
-/** A request waits no longer than about this for the store. */
-const answerWithinMs = 250
-
 interface Waiting extends Ask {
   answer: (taken: Taken) => void
+}
+
+interface Start {
+  /** The bucket is not used any more: its lease goes back. */
+  leave?: boolean
+  queue?: Waiting[]
 }
 
 interface Flight {
@@ -27,26 +30,22 @@ export interface RoundTripOptions {
   node: string
   clock: Clock
   outage: Outage
+  answerWithinMs: number
 }
 
 /** Round trips with the store: one at a time for each bucket; whoever needs one meanwhile shares the next. */
-export function createRoundTrips({ store, node, clock, outage }: RoundTripOptions) {
+export function createRoundTrips({ store, node, clock, outage, answerWithinMs }: RoundTripOptions) {
   const flights = new Map<LocalBucket, Flight>()
 
-  /** Never rejects. `leave`: the bucket is not used any more, its lease goes back. */
-  function start(
-    bucket: LocalBucket,
-    { leave = false, queue = [] }: { leave?: boolean; queue?: Waiting[] } = {},
-  ) {
+  /** Never rejects. */
+  function start(bucket: LocalBucket, { leave = false, queue = [] }: Start = {}): Promise<void> {
     const flight: Flight = { queue: [], deciding: queue.length, done: Promise.resolve() }
     flights.set(bucket, flight)
     flight.done = fly(bucket, { leave, asks: queue }).then((answered) => {
-      if (flight.queue.length === 0) flights.delete(bucket)
-      else if (answered) return start(bucket, { queue: flight.queue })
-      else {
-        flights.delete(bucket)
-        decideAllAlone(bucket, flight.queue)
-      }
+      flights.delete(bucket)
+      if (!answered) return decideAllAlone(bucket, flight.queue)
+      const rest = decideFirst(bucket, flight.queue)
+      return rest.length > 0 ? start(bucket, { queue: rest }) : undefined
     })
     return flight.done
   }
@@ -82,6 +81,20 @@ export function createRoundTrips({ store, node, clock, outage }: RoundTripOption
       decideAllAlone(bucket, asks)
       return false
     }
+  }
+
+  /**
+   * Uses the new lease for those that have waited behind the round trip; returns who still has to wait. Without this
+   * a bucket in steady use would never again be free of waiting requests, and all would go by way of the store.
+   */
+  function decideFirst(bucket: LocalBucket, queue: Waiting[]): Waiting[] {
+    advance(bucket, clock())
+    for (const [i, waiting] of queue.entries()) {
+      const taken = decideHere(bucket, waiting)
+      if (!taken) return queue.slice(i)
+      waiting.answer(taken)
+    }
+    return []
   }
 
   function decideAllAlone(bucket: LocalBucket, asks: Waiting[]): void {

@@ -35,6 +35,7 @@ function createSingle() {
     logger: pino({ level: 'silent' }),
     clock: time.clock,
     every: time.every,
+    answerWithinMs: 60_000,
   })
   const request = (limit: number, cost = 1): TakeRequest => ({
     organizationId: 'org_0',
