@@ -1,10 +1,10 @@
 import type { Clock } from '../ids.ts'
 import { within } from '../within.ts'
+import { accept, depart, keep } from './journey.ts'
 import { advance, answerOf, decideAlone, decideHere, type LocalBucket } from './local-bucket.ts'
 import type { Outage } from './outage.ts'
 import type { Taken } from './port.ts'
-import { type Ask, leaseMs, type Synced, synchronize } from './shared.ts'
-import { joinSpending, reportOf, type Spending, settle } from './spending.ts'
+import { type Ask, synchronize } from './shared.ts'
 import type { BucketStore } from './store.ts'
 
 interface Waiting extends Ask {
@@ -53,22 +53,21 @@ export function createRoundTrips({ store, node, clock, outage, answerWithinMs }:
   /** Whether the store answered. */
   async function fly(bucket: LocalBucket, { leave, asks }: { leave: boolean; asks: Waiting[] }) {
     advance(bucket, clock())
-    const sentAt = bucket.at
-    // While requests wait for the exact answer nothing is decided here, so what was held may count for them.
-    if (leave || asks.length > 0 || sentAt >= bucket.leaseUntil) bucket.lease = 0
-    const held = bucket.lease
-    const spending = bucket.spending
-    const report = spending && reportOf(spending, sentAt)
-    Object.assign(bucket, { spending: undefined, hasDebt: false, syncedAt: sentAt })
+    const departure = depart(bucket, { exact: leave || asks.length > 0 })
     const wantsLease = bucket.isBusy && !leave
-    const sync = { node, limit: bucket.limit, report, held, wantsLease, asks: asks.map(askOf) }
+    const sync = {
+      ...departure.told,
+      node,
+      wantsLease,
+      asks: asks.map(({ limit, cost }) => ({ limit, cost })),
+    }
     try {
       const change = store.update(bucket.id, (row, now) => {
         const { row: next, synced } = synchronize(row, sync, now)
         return { row: next, result: synced }
       })
       const synced = await within(change, answerWithinMs)
-      accept(bucket, { synced, sentAt, held })
+      accept(bucket, departure, synced)
       outage.answered()
       asks.forEach(({ cost, answer }, i) => {
         const decision = synced.decisions[i]
@@ -77,7 +76,7 @@ export function createRoundTrips({ store, node, clock, outage, answerWithinMs }:
       return true
     } catch (error) {
       outage.failed(error)
-      keep(bucket, { spending, at: sentAt })
+      keep(bucket, departure)
       decideAllAlone(bucket, asks)
       return false
     }
@@ -128,30 +127,3 @@ export function createRoundTrips({ store, node, clock, outage, answerWithinMs }:
 }
 
 export type RoundTrips = ReturnType<typeof createRoundTrips>
-
-const askOf = ({ limit, cost }: Ask): Ask => ({ limit, cost })
-
-/** What the store said, plus what was taken here since it was asked. */
-function accept(bucket: LocalBucket, answer: { synced: Synced; sentAt: number; held: number }): void {
-  const { synced, sentAt, held } = answer
-  const { spending, at } = bucket
-  const now = Math.max(at, sentAt)
-  const since = spending && reportOf(spending, now)
-  Object.assign(bucket, settle({ ...synced.bucket, at: sentAt }, since, now))
-  bucket.isKnown = true
-  bucket.lease = Math.max(0, synced.lease - (held - bucket.lease))
-  bucket.leaseUntil = sentAt + leaseMs
-  bucket.lowWater = Math.floor(bucket.lease / 4)
-  bucket.reserved = synced.reserved
-}
-
-/**
- * A report that nobody answered is made again with the next one. Where it had arrived all the same it counts twice,
- * which is at most about a lease: better than not at all.
- */
-function keep(bucket: LocalBucket, lost: { spending: Spending | undefined; at: number }): void {
-  const { spending } = lost
-  if (!spending) return
-  const later = { spending: bucket.spending, at: bucket.at }
-  bucket.spending = joinSpending(bucket.limit, { spending, at: lost.at }, later)
-}

@@ -67,7 +67,7 @@ export function synchronize(
   const now = notBefore(before.at, dbNow)
   const others = liveLeases(before.leases, node, now)
   const reserved = Object.values(others).reduce((sum, { parts }) => sum + parts, 0)
-  let bucket = settle(before, report, now)
+  let bucket = settle({ ...before, at: Math.min(before.at, now) }, report, now)
   const decisions = asks.map((ask) => {
     const { admitted, after } = decide(bucket, ask, reserved)
     bucket = after
