@@ -68,6 +68,10 @@ export async function startWorld() {
   }
   const app = await createApp({ ...base, publicUrl: 'https://tidegate.example' })
   const described = validateResponses(app)
+  const routes: string[] = []
+  app.addHook('onRoute', ({ method, url }) => {
+    for (const one of [method].flat()) routes.push(`${one} ${url.replace(/:([A-Za-z]+)/g, '{$1}')}`)
+  })
   metricsRoutes(app, { projectionLags: async () => [] })
   readbackRoutes(app, deps)
   organizationRoutes(app, deps)
@@ -81,6 +85,8 @@ export async function startWorld() {
     now,
     deps,
     described,
+    /** Method and path of what was added to the edge, as the description writes paths. */
+    routes,
     async organization(name: string) {
       const { organizationId } = await createOrganization(deps, { name, slug: name.toLowerCase() })
       await setCapability(deps, { organizationId, capability: 'ip_rotation', enabled: true })

@@ -1,0 +1,165 @@
+/** Differences that are meant, with what they come from. */
+export interface Expected {
+  reason: string
+  /** Matches each of its differences, and no other. */
+  lines: RegExp
+  /** How many there are: one that is gone, or one more, shows. */
+  count: number
+}
+
+const id = '\\{[a-zA-Z]+\\}'
+const organization = `/v1/organizations/${id}`
+
+export const expectedDifferences: Expected[] = [
+  {
+    reason: 'Gate is not offered yet.',
+    lines: /^[A-Z]+ \/v1\/gate\/\S+: not here$/,
+    count: 14,
+  },
+  {
+    reason: 'Webhook endpoints and events are not offered yet.',
+    lines: new RegExp(`^[A-Z]+ ${organization}/(webhooks|events)\\S*: not here$`),
+    count: 8,
+  },
+  {
+    reason: 'The published description covers the server SDKs; the collect API is for the other side.',
+    lines: /^[A-Z]+ \/v2\/collect\/\S+: added$/,
+    count: 5,
+  },
+  {
+    reason: 'IP rotation is in the specification and not in the published description.',
+    lines: /^POST \/v1\/agents\/ip-rotation: added$/,
+    count: 1,
+  },
+  {
+    reason: 'What operators ask for, and the browser SDK, are endpoints of this server too.',
+    lines: /^GET \/(livez|readyz|metrics|openapi\.json|t\.js): added$/,
+    count: 5,
+  },
+  {
+    reason: 'Every endpoint with a key can answer 429, and any endpoint 500 and 503; they are described.',
+    lines: /^[A-Z]+ \S+ (429|500|503) application\/json: added$/,
+    count: 39,
+  },
+  {
+    reason: 'A body that is no JSON, too large, or of another content type has a status of its own.',
+    lines: /^(POST|PATCH) \S+ (400|413|415) application\/json: added$/,
+    count: 15,
+  },
+  {
+    reason: 'POSTs that create take an Idempotency-Key.',
+    lines: /^POST \S+ header Idempotency-Key: added$/,
+    count: 3,
+  },
+  {
+    reason:
+      'A repetition that comes too early, a limit on keys, or a key that is rotating already is a conflict; an Idempotency-Key may be invalid.',
+    lines: new RegExp(
+      `^POST ${organization}/api-keys(/${id}/rotations 422|/${id}/rotations 409| 409) application/json: added$`,
+    ),
+    count: 3,
+  },
+  {
+    reason: 'An id in a path that is malformed is an id that does not exist: 404 or 403, never 422.',
+    lines:
+      /^[A-Z]+ \S+ path [a-zA-Z]+ pattern: none here, "\^[a-z]+_\[0123456789abcdefghjkmnpqrstvwxyz\]\{26\}\$" published$/,
+    count: 13,
+  },
+  {
+    reason: 'Names have a length of 1 to 120 (organizations) or 1 to 100 characters (keys).',
+    lines: /^(POST|PATCH) \S+ body application\/json > name (minLength|maxLength): \d+ here, none published$/,
+    count: 5,
+  },
+  {
+    reason:
+      'A slug has 1 to 63 lower-case letters, digits and hyphens, in any order, as the specification says.',
+    lines:
+      /^(POST \/v1\/organizations body application\/json|Organization) > slug (minLength|maxLength|pattern): /,
+    count: 4,
+  },
+  {
+    reason: 'client_user_id has at least one character; null clears it.',
+    lines: /^PATCH \S+ body application\/json > client_user_id minLength: 1 here, none published$/,
+    count: 1,
+  },
+  {
+    reason: 'Allowed origins are at most 50; `https://*.example.com` is no URI.',
+    lines: /> allowed_origins(\[\] format: none here, "uri" published| maxItems: 50 here, none published)$/,
+    count: 6,
+  },
+  {
+    reason: 'The specification has client_target on keys, and when they are made.',
+    lines: /^(POST \S+ body application\/json|ApiKey|IssuedApiKey) > client_target: added$/,
+    count: 3,
+  },
+  {
+    reason: 'The scope list has agents:ip_rotation.',
+    lines: /> scopes\[\] enum: \["\*","agents:ip_rotation",/,
+    count: 4,
+  },
+  {
+    reason: 'Limits belong to organizations: rate_limit of a key is always null.',
+    lines:
+      /^(ApiKey|IssuedApiKey) > rate_limit (type: \[\] here, \["integer"\] published|minimum: none here, 1 published)$/,
+    count: 4,
+  },
+  {
+    reason: 'A key is revealed only in the answer that makes it.',
+    lines: /^ApiKey > revealed_key: not here$/,
+    count: 1,
+  },
+  {
+    reason: 'Every error leads to its documentation.',
+    lines: /^ApiErrorEnvelope > error\.docs_url required: true here, false published$/,
+    count: 1,
+  },
+  {
+    reason: 'The members of details are all listed.',
+    lines: /^ApiErrorDetails other members: false here, true published$/,
+    count: 1,
+  },
+  {
+    reason: 'The nine names of runtime integrity are those of the specification.',
+    lines:
+      /^SessionRuntimeIntegrity > ((tampering|developer_tools|emulation|virtualization|privacy_hardening|identity_spoofing|replay): not here|([a-z]+_)+(detected|suspected|identity): added)$/,
+    count: 15,
+  },
+  {
+    reason: 'Session detail has behavior, as the specification says.',
+    lines: /^SessionDetail > behavior: added$/,
+    count: 1,
+  },
+  {
+    reason: 'Visitors do not expire: expires_at is always the same.',
+    lines: /^VisitorFingerprint(Summary|Detail) > lifecycle\.expires_at (enum|format): /,
+    count: 4,
+  },
+  {
+    reason: 'What always has a value here is never null.',
+    lines:
+      /^(Organization > updated_at|SessionSummary > created_at|SessionDetail > created_at|Decision > manipulation\.(score|verdict)|SessionDetailDecision > evaluation_phase|SessionWebBotAuth > status|VisitorFingerprintDetail > activity\.sessions\[\]\.score_breakdown\.categories) null: false here, true published$/,
+    count: 8,
+  },
+  {
+    reason: 'The values of web_bot_auth.status are listed.',
+    lines:
+      /^SessionWebBotAuth > status enum: \["absent","invalid","unknown_key","verified"\] here, none published$/,
+    count: 1,
+  },
+  {
+    reason: 'The specification bounds these lists.',
+    lines:
+      /^(VisitorFingerprintDetail > activity\.sessions maxItems: 100|SessionDetail > highlights maxItems: 5) here, none published$/,
+    count: 2,
+  },
+  {
+    reason: 'A page address is shown as the client sent it, which need not be a URI.',
+    lines: /request\.url format: none here, "uri" published$/,
+    count: 2,
+  },
+  {
+    reason: 'What was stored was checked when it came.',
+    lines: /^Organization > name minLength: none here, 1 published$/,
+    count: 1,
+  },
+]
