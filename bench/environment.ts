@@ -9,6 +9,7 @@ import type { Credentials } from '../services/cli/development.ts'
 import { type Child, startChild } from './child.ts'
 
 type Settings = Record<'DATABASE_URL' | 'DATA_DIR' | 'PORT' | 'LOG_LEVEL', string> &
+  Record<'RATE_LIMIT_SECRET' | 'RATE_LIMIT_PUBLISHABLE', string> &
   Record<'TIDEGATE_MASTER_KEYS' | 'KAFKA_BROKERS' | 'KAFKA_TOPIC_PREFIX', string>
 
 export type LogName = 'embedded' | 'kafka'
@@ -51,6 +52,9 @@ export async function startEnvironment(kafka: KafkaPlace | undefined): Promise<E
     DATA_DIR: folder,
     PORT: '0',
     LOG_LEVEL: 'warn',
+    // Limits are counted as always, and never reached.
+    RATE_LIMIT_SECRET: '1000000000',
+    RATE_LIMIT_PUBLISHABLE: '1000000000',
     TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
     KAFKA_BROKERS: kafka?.brokers ?? '',
     KAFKA_TOPIC_PREFIX: kafka ? `bench${Date.now()}.` : '',

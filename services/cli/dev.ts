@@ -10,6 +10,7 @@ import { createDemo } from '../web/routes.ts'
 import { allRoles, startServer, stopWithinMs } from '../wiring.ts'
 import { developmentCredentials, writePrivate } from './development.ts'
 import { runUntilSignal } from './lifetime.ts'
+import { rebuildOutdated } from './outdated.ts'
 
 /** `tidegate dev` (make run): every role on one machine, with a database, master keys, an organization and keys. */
 export function registerDev(program: Command): void {
@@ -46,6 +47,7 @@ async function startDevelopment({ config, logger, undo }: DevelopmentStart): Pro
     return createDemo({ publishableKey, secretKey, baseUrl: () => baseUrl })
   }
   const parts = { config, databaseUrl, masterKeys, logger, clock: Date.now, random }
+  await rebuildOutdated(parts)
   const server = await startServer({ ...parts, roles: allRoles, prepare })
   undo.defer(() => server.stop())
   console.log(summary(server.url, path.join(dataDir, 'credentials.json')))

@@ -67,7 +67,8 @@ async function closeAll(logs: EventLog[]): Promise<void> {
   await Promise.all(logs.splice(0).map((log) => log.close()))
 }
 
-async function deleteTopics(brokers: string[], prefix: string): Promise<void> {
+/** Deletes the topics whose names start with the prefix. */
+export async function deleteTopics(brokers: string[], prefix: string): Promise<void> {
   const admin = createKafkaClient({ brokers, logger }).admin()
   await admin.connect()
   const topics = (await admin.listTopics()).filter((topic) => topic.startsWith(prefix))

@@ -1,5 +1,7 @@
 import { toApiError } from '../../../infra/http/error-response.ts'
 import { type ApiError, type ErrorDetails, errorTable } from '../../../infra/http/errors.ts'
+import { LogUnavailable } from '../../../infra/log/port.ts'
+import { isConnectionError } from '../../../infra/postgres/pool.ts'
 
 /** The `error` member of the API's error envelope, without what only a request has. */
 interface ErrorJson {
@@ -11,6 +13,8 @@ interface ErrorJson {
   details?: ErrorDetails
 }
 
+const away =
+  'The database or the log does not answer. Nothing was confirmed; see DATABASE_URL and KAFKA_BROKERS.'
 const notConfirmed =
   'It was not confirmed in time. The read models are kept by a running server: one with the role `projections` ' +
   'must run on the same database and log (see its /readyz). The command may have been carried out all the same: ' +
@@ -39,7 +43,10 @@ export function errorText(thrown: unknown): string {
 
 function messageOf({ code, message, cause }: ApiError): string {
   const reason = cause instanceof Error ? cause.message : undefined
-  if (code === 'service.unavailable') return reason ? `${notConfirmed} (${reason})` : notConfirmed
+  if (code === 'service.unavailable') {
+    const what = isConnectionError(cause) || cause instanceof LogUnavailable ? away : notConfirmed
+    return reason ? `${what} (${reason})` : what
+  }
   // Whoever gives an operator's command may know what a caller of the API is not told.
   return code === 'internal.error' && reason ? reason : message
 }

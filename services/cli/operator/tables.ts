@@ -11,9 +11,9 @@ function table(head: string[], rows: Cell[][]): string {
   return drawn.toString()
 }
 
-/** Names are the customers': whatever steers a terminal must not reach it. */
+/** Names are the customers': whatever steers a terminal must not reach it. Lists have a line for each entry. */
 function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\uFFFD')
+  return text.replace(/[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}]/gu, '\uFFFD')
 }
 
 export function organizationTable(organizations: OrganizationRow[]): string {

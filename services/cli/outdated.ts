@@ -1,0 +1,44 @@
+import type pg from 'pg'
+import { createPool } from '../../infra/postgres/pool.ts'
+import { liveBuild } from '../../projections/builds.ts'
+import type { Projection } from '../../projections/projection.ts'
+import { rebuild } from '../../projections/rebuild.ts'
+import { type CoreOptions, openCore, projections } from '../core.ts'
+
+/**
+ * Rebuilds every read model whose tables another version of the program made, as after an update. For development
+ * only: it makes the start as long as the log is, and nothing may follow these read models meanwhile.
+ */
+export async function rebuildOutdated(options: CoreOptions): Promise<void> {
+  const outdated = await findOutdated(options.databaseUrl)
+  if (outdated.length === 0) return
+  await using undo = new AsyncDisposableStack()
+  const core = await openCore({ ...options, longQueries: true })
+  undo.defer(core.close)
+  for (const projection of outdated) {
+    const { events, seconds } = await rebuild({ ...core, projection, acceptDifferences: true })
+    const built = { projection: projection.name, version: projection.version, events, seconds }
+    core.logger.info(built, 'a read model of another version was built anew')
+  }
+}
+
+async function findOutdated(url: string): Promise<Projection[]> {
+  const pool = createPool({ url, max: 1 })
+  try {
+    const versions = await Promise.all(projections.map(({ name }) => liveVersion(pool, name)))
+    return projections.filter(({ version }, i) => versions[i] !== undefined && versions[i] !== version)
+  } finally {
+    await pool.end()
+  }
+}
+
+/** undefined in a database that has no builds yet. */
+async function liveVersion(pool: pg.Pool, projection: string): Promise<number | undefined> {
+  const build = await liveBuild(pool, projection).catch((error: unknown) => {
+    if (error instanceof Error && 'code' in error && error.code === undefinedTable) return undefined
+    throw error
+  })
+  return build?.version
+}
+
+const undefinedTable = '42P01'

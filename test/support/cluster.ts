@@ -1,0 +1,118 @@
+import { randomBytes } from 'node:crypto'
+import { inject } from 'vitest'
+import { type CliResult, cli } from './cli.ts'
+import { kafkaIsUp } from './kafka.ts'
+import { refuseSecretKeys, sweepTopics } from './key-sweep.ts'
+import { deleteTopics } from './logs.ts'
+import { createTestDatabase } from './postgres.ts'
+import { type ServerProcess, startServerProcess } from './server-process.ts'
+
+export interface ClusterOptions {
+  log: 'postgres' | 'kafka'
+  /** How many servers; default 2. */
+  processes?: number
+  env?: Record<string, string>
+  /** Default: all roles in every process. */
+  roles?: string
+}
+
+export interface IssuedKey {
+  id: string
+  /** The whole key. */
+  key: string
+}
+
+export interface Owner {
+  organizationId: string
+  slug: string
+  /** A live secret key that may do everything. */
+  secret: IssuedKey
+  /** A live browser key that works from any origin. */
+  publishable: IssuedKey
+}
+
+/** Several servers on one database and one log. */
+export interface Cluster {
+  baseUrls: string[]
+  owner: Owner
+  /** Runs `tidegate ...args` on the same database and log. */
+  cli(args: string[]): Promise<CliResult>
+  /** Runs an operator command and returns the `data` it prints; throws when it fails. */
+  operate<Data>(...args: string[]): Promise<Data>
+  /** A new organization with its keys. */
+  organization(): Promise<Owner>
+  /** SIGKILL; nothing is cleaned up. */
+  kill(index: number): Promise<void>
+  /** Stops what is left, and removes the database and the topics. Rejects when a secret key is in any of them. */
+  stop(): Promise<void>
+}
+
+/** The logs that a cluster can be tested on. */
+export function clusterLogs(): ClusterOptions['log'][] {
+  return inject('kafkaBrokers') === null ? ['postgres'] : ['postgres', 'kafka']
+}
+
+/** Starts the servers and makes the first organization and its keys with the operator's commands. */
+export async function startCluster({ log, processes = 2, env, roles }: ClusterOptions): Promise<Cluster> {
+  const database = await createTestDatabase()
+  const kafka = log === 'kafka' ? await kafkaPlace() : undefined
+  const settings = {
+    DATABASE_URL: database.url,
+    TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
+    KAFKA_BROKERS: kafka?.brokers ?? '',
+    KAFKA_TOPIC_PREFIX: kafka?.prefix ?? '',
+    ...env,
+  }
+  const args = ['serve', ...(roles ? ['--roles', roles] : [])]
+  const servers: ServerProcess[] = []
+  for (let i = 0; i < processes; i++) servers.push(await startServerProcess(args, settings))
+  const commands = operator(settings)
+  return {
+    baseUrls: servers.map(({ baseUrl }) => baseUrl),
+    owner: await commands.organization(),
+    ...commands,
+    async kill(index) {
+      await servers[index]?.end('SIGKILL')
+    },
+    async stop() {
+      await Promise.all(servers.map((server) => server.end('SIGTERM')))
+      if (kafka) await sweepTopics(kafka)
+      if (kafka) await deleteTopics(kafka.brokers.split(','), kafka.prefix)
+      await database.drop()
+      for (const { output } of servers) refuseSecretKeys('the output of a server', output())
+    },
+  }
+}
+
+async function kafkaPlace() {
+  const brokers = inject('kafkaBrokers')
+  if (brokers === null) throw new Error('there is no Kafka')
+  await kafkaIsUp(brokers)
+  return { brokers, prefix: `cluster${randomBytes(4).toString('hex')}.` }
+}
+
+function operator(settings: Record<string, string>): Pick<Cluster, 'cli' | 'operate' | 'organization'> {
+  const run = (args: string[]) => cli(args, settings)
+
+  async function operate<Data>(...args: string[]): Promise<Data> {
+    const { code, stdout, stderr } = await run([...args, '--json'])
+    if (code !== 0) throw new Error(`tidegate ${args.join(' ')} ended with ${code}: ${stdout}${stderr}`)
+    const { data }: { data: Data } = JSON.parse(stdout)
+    return data
+  }
+
+  async function key(slug: string, ...args: string[]): Promise<IssuedKey> {
+    const issued = await operate<{ id: string; revealed_key: string }>('keys', 'create', slug, ...args)
+    return { id: issued.id, key: issued.revealed_key }
+  }
+
+  async function organization(): Promise<Owner> {
+    const slug = `cluster-${randomBytes(4).toString('hex')}`
+    const { id } = await operate<{ id: string }>('org', 'create', '--name', 'Cluster', '--slug', slug)
+    const secret = await key(slug, '--name', 'Owner', '--type', 'secret', '--scopes', '*')
+    const publishable = await key(slug, '--name', 'Page', '--type', 'publishable')
+    return { organizationId: id, slug, secret, publishable }
+  }
+
+  return { cli: run, operate, organization }
+}

@@ -1,0 +1,63 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+
+export interface ServerProcess {
+  baseUrl: string
+  pid: number
+  /** Everything it printed so far. */
+  output(): string
+  /** Resolves with the exit code once it is gone; null after SIGKILL. */
+  end(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>
+}
+
+const root = path.resolve(import.meta.dirname, '../..')
+
+/** Rate limits that no test meets by accident. */
+const unlimited = { RATE_LIMIT_SECRET: '1000000', RATE_LIMIT_PUBLISHABLE: '1000000' }
+
+/** Starts `tidegate ...args` as a process of its own on a free port and waits until it is ready. */
+export async function startServerProcess(
+  args: string[],
+  env: Record<string, string>,
+): Promise<ServerProcess> {
+  const child = spawn(path.join(root, 'node_modules/.bin/node'), ['services/cli/main.ts', ...args], {
+    cwd: root,
+    env: { ...process.env, ...unlimited, PORT: '0', LOG_LEVEL: 'warn', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const lines: string[] = []
+  const baseUrl = await ready(child, lines)
+  return {
+    baseUrl,
+    pid: child.pid ?? 0,
+    output: () => lines.join('\n'),
+    end: (signal) => end(child, signal),
+  }
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
+  if (child.exitCode === null && child.signalCode === null) {
+    const exited = once(child, 'exit')
+    child.kill(signal)
+    await exited
+  }
+  return child.exitCode
+}
+
+function ready(child: ChildProcess, lines: string[]): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  const { stdout, stderr } = child
+  if (!stdout || !stderr) throw new Error('the child has no output streams')
+  createInterface(stdout).on('line', (line) => {
+    lines.push(line)
+    const url = /^Tidegate is ready: (\S+)/.exec(line)?.[1]
+    if (url) resolve(url)
+  })
+  createInterface(stderr).on('line', (line) => lines.push(line))
+  child.once('exit', (code) =>
+    reject(new Error(`tidegate ended with ${code} before it was ready:\n${lines.join('\n')}`)),
+  )
+  return promise
+}
