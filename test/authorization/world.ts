@@ -117,9 +117,14 @@ export async function startWorld() {
 
 export type World = Awaited<ReturnType<typeof startWorld>>
 
-/** As a database that knows every address would answer. */
+export const unknownAddress = '9.9.9.9'
+export const brokenAddress = '8.8.4.4'
+
+/** As a database that knows every address but one would answer; with another one it breaks. */
 function knownAddress(ip: string): Network {
   const { network } = sessionScored()
+  if (ip === unknownAddress) return network
+  if (ip === brokenAddress) throw new Error('a bug')
   return {
     ...network,
     ip_address: ip,

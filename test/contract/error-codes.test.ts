@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type ErrorCode, errorCodes, errorTable } from '../../infra/http/errors.ts'
+import { errorEnvelopeSchema } from '../../infra/http/schemas.ts'
+import type { Example } from '../authorization/examples.ts'
+import { brokenAddress, sessionId, startWorld, unknownAddress } from '../authorization/world.ts'
+import { type Answer, call, type Provoking, prepare, rotationOf, sendRaw } from './provoke.ts'
+
+let provoking: Provoking
+let page: string
+
+beforeAll(async () => {
+  const world = await startWorld()
+  provoking = await prepare(world)
+  page = (await world.app.inject('/docs/errors')).body
+  await world.app.listen({ port: 0, host: '127.0.0.1' })
+})
+afterAll(() => provoking.world.stop())
+
+type Provoke = (given: Provoking) => Example | Promise<Answer>
+
+const sessions = { method: 'GET', url: '/v1/sessions' } as const
+const session = { method: 'PATCH', url: `/v1/sessions/${sessionId}` } as const
+const json = { 'content-type': 'application/json' }
+
+/** A request that each code answers; a new code needs one here. */
+const requests: Record<ErrorCode, Provoke> = {
+  'auth.missing_api_key': () => sessions,
+  'auth.invalid_api_key': () => ({ ...sessions, headers: { authorization: 'Bearer sk_live_x' } }),
+  'auth.secret_key_required': ({ keys }) => ({ ...sessions, headers: keys.publishable }),
+  'auth.secret_key_not_allowed': ({ keys, collect }) => withKey(collect.open, keys.secret),
+  'auth.native_key_not_allowed': ({ keys }) => ({ ...sessions, headers: keys.native }),
+  'auth.insufficient_scope': ({ keys }) => ({ ...sessions, headers: keys.narrow }),
+  'auth.organization_access_denied': ({ keys }) => ({
+    method: 'GET',
+    url: '/v1/organizations/org_00000000000000000000000000',
+    headers: keys.secret,
+  }),
+  'auth.organization_inactive': ({ keys }) => ({ ...sessions, headers: keys.suspended }),
+  'auth.origin_not_allowed': ({ keys, collect }) => withKey(collect.open, keys.restricted),
+  'request.malformed': ({ keys }) => ({ method: 'GET', url: '/v1/sessions/%zz', headers: keys.secret }),
+  'request.malformed_body': ({ keys }) => ({ ...session, headers: { ...keys.secret, ...json }, body: '{' }),
+  'request.not_found': ({ keys }) => ({ method: 'GET', url: '/v1/sessions/sid_x', headers: keys.secret }),
+  'request.method_not_allowed': () => ({ method: 'DELETE', url: '/v1/sessions' }),
+  // Waiting for it would take half a minute; Node reports it by this event.
+  'request.timeout': ({ world }) => sendRaw(world.app, 'GET /livez HTTP/1.1\r\n', 'ERR_HTTP_REQUEST_TIMEOUT'),
+  'request.conflict': ({ keys }) => ({
+    method: 'POST',
+    url: '/v1/organizations',
+    headers: keys.secret,
+    body: { name: 'Again', slug: 'provoking' },
+  }),
+  'request.payload_too_large': ({ keys }) => ({
+    ...session,
+    headers: { ...keys.secret, ...json },
+    body: `"${'x'.repeat(256 * 1024)}"`,
+  }),
+  'request.invalid_content_type': ({ keys }) => ({
+    ...session,
+    headers: { ...keys.secret, 'content-type': 'text/plain' },
+    body: 'x',
+  }),
+  'request.validation_failed': ({ keys }) => ({
+    ...sessions,
+    url: '/v1/sessions?limit=0',
+    headers: keys.secret,
+  }),
+  'request.headers_too_large': ({ world }) =>
+    sendRaw(world.app, `GET / HTTP/1.1\r\nHost: a\r\nX-Long: ${'x'.repeat(40_000)}\r\n\r\n`),
+  'session.sequence_mismatch': ({ keys, collect }) =>
+    withKey(collect.batch, keys.publishable, { 'x-batch-seq': '9' }),
+  'session.invalid_or_expired': ({ keys, collect }) => withKey(collect.batch, keys.foreign),
+  'transport.session_reset_required': ({ keys, collect }) => ({
+    ...withKey(collect.batch, keys.publishable),
+    body: changed(collect.batch.body),
+  }),
+  'rate_limit.exceeded': ({ keys }) => ({ ...sessions, headers: keys.exhausted }),
+  'internal.error': ({ keys }) => ({
+    method: 'POST',
+    url: '/v1/agents/ip-rotation',
+    headers: keys.secret,
+    body: rotationOf(brokenAddress),
+  }),
+  'service.unavailable': ({ keys }) => ({
+    method: 'POST',
+    url: '/v1/agents/ip-rotation',
+    headers: keys.secret,
+    body: rotationOf(unknownAddress),
+  }),
+}
+
+function withKey(example: Example, key: Record<string, string>, more: Record<string, string> = {}): Example {
+  return { ...example, headers: { ...example.headers, ...key, ...more } }
+}
+
+/** A body with one bit of its nonce changed. */
+function changed(body: Example['body']): Buffer {
+  if (!Buffer.isBuffer(body)) throw new Error('not bytes')
+  const bytes = Buffer.from(body)
+  bytes[5] = (bytes[5] ?? 0) ^ 1
+  return bytes
+}
+
+async function provoke(code: ErrorCode): Promise<Answer> {
+  const request = await requests[code](provoking)
+  return 'status' in request ? request : call(provoking.world.app, request)
+}
+
+describe('every code', () => {
+  test.each(errorCodes)('%s comes in the envelope and leads to its documentation', async (code) => {
+    const answer = await provoke(code)
+    const { status, retryable } = errorTable[code]
+    const { error } = errorEnvelopeSchema.parse(JSON.parse(answer.body))
+    expect(error).toMatchObject({ code, status, retryable })
+    expect(error.message).not.toMatch(/[{}]/)
+    expect(answer.status).toBe(status)
+    expect(answer.headers['content-type']).toBe('application/json; charset=utf-8')
+    expect(answer.headers['x-request-id']).toBe(error.request_id)
+    const docs = new URL(error.docs_url)
+    expect(docs.pathname).toBe('/docs/errors')
+    expect(page.split(`id="${docs.hash.slice(1)}"`)).toHaveLength(2)
+    if (status === 429 || status === 503) expect(String(answer.headers['retry-after'])).toMatch(/^[1-9]\d*$/)
+    if (status === 401) expect(answer.headers['www-authenticate']).toBe('Bearer')
+    if (status === 405) expect(answer.headers.allow).toBe('GET, HEAD')
+  })
+
+  test('has one of the statuses that clients are told of', () => {
+    const statuses = new Set(errorCodes.map((code): number => errorTable[code].status))
+    for (const status of [400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 429, 500, 503])
+      expect(statuses).toContain(status)
+  })
+})
+
+describe('/docs/errors', () => {
+  test('says of every code its status, meaning and remedy', () => {
+    for (const code of errorCodes) {
+      const section = page.split(`<section id="${code}">`)[1]?.split('</section>')[0] ?? ''
+      expect(section).toContain(`HTTP ${errorTable[code].status}`)
+      const words = section.replaceAll(/<[^>]+>/g, '').replaceAll('&amp;', '&')
+      expect(words).toContain(errorTable[code].meaning.replaceAll('`', ''))
+      expect(words).toContain(errorTable[code].remedy.replaceAll('`', ''))
+    }
+  })
+
+  test('loads nothing and runs nothing', async () => {
+    const { headers } = await provoking.world.app.inject('/docs/errors')
+    expect(headers['content-security-policy']).toMatch(/^default-src 'none'; style-src 'sha256-[^']+';/)
+    expect(page).not.toMatch(/<script|<link|<img|\bsrc=|@import|url\(/i)
+    expect(page).toContain('prefers-color-scheme: dark')
+  })
+})

@@ -1,0 +1,98 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import { setLimits } from '../../services/organizations/organization-commands.ts'
+import { bearer, publishableKey, secretKey } from '../authorization/credential.ts'
+import type { Example } from '../authorization/examples.ts'
+import { type CollectBodies, recordCollect } from '../authorization/record-collect.ts'
+import type { World } from '../authorization/world.ts'
+
+/** An answer as its receiver sees it. */
+export interface Answer {
+  status: number
+  headers: Record<string, unknown>
+  body: string
+}
+
+export interface Keys {
+  secret: Record<string, string>
+  narrow: Record<string, string>
+  publishable: Record<string, string>
+  restricted: Record<string, string>
+  native: Record<string, string>
+  foreign: Record<string, string>
+  suspended: Record<string, string>
+  /** Of an organization that may make no request at all. */
+  exhausted: Record<string, string>
+}
+
+export interface Provoking {
+  world: World
+  organizationId: string
+  keys: Keys
+  collect: CollectBodies
+}
+
+/** Keys of each kind that a code is about. */
+export async function prepare(world: World): Promise<Provoking> {
+  const organizationId = await world.organization('provoking')
+  const foreign = await world.organization('foreign')
+  const suspended = await world.organization('suspended')
+  const exhausted = await world.organization('exhausted')
+  const publishable = await publishableKey(world, { organizationId })
+  const allowedOrigins = ['https://shop.example']
+  const keys = {
+    secret: await secretKey(world, { organizationId }),
+    narrow: bearer((await world.issue({ organizationId })).revealedKey),
+    publishable,
+    restricted: await publishableKey(world, { organizationId, allowedOrigins }),
+    native: await publishableKey(world, { organizationId, clientTarget: 'native_ios' }),
+    foreign: await publishableKey(world, { organizationId: foreign }),
+    suspended: await secretKey(world, { organizationId: suspended }),
+    exhausted: await secretKey(world, { organizationId: exhausted }),
+  }
+  await setLimits(world.deps, { organizationId: exhausted, secretLimit: 1 })
+  const suspending = { status: 'suspended' }
+  const url = `/v1/organizations/${suspended}`
+  await call(world.app, { method: 'PATCH', url, body: suspending, headers: keys.suspended })
+  await call(world.app, { method: 'GET', url: '/v1/sessions', headers: keys.exhausted })
+  const collect = await recordCollect(world, publishable.authorization.slice('Bearer '.length), 'web')
+  return { world, organizationId, keys, collect }
+}
+
+/** Sends a request into the app without a socket. */
+export async function call(app: FastifyInstance, { method, url, body, headers }: Example): Promise<Answer> {
+  const isJson = typeof body === 'object' && !Buffer.isBuffer(body)
+  const response = await app.inject({
+    method,
+    url,
+    headers: { ...(isJson && { 'content-type': 'application/json' }), ...headers },
+    ...(body !== undefined && { payload: isJson ? JSON.stringify(body) : body }),
+  })
+  return { status: response.statusCode, headers: response.headers, body: response.body }
+}
+
+/** Sends bytes to the listening app; `code` = what Node says went wrong with them while they are on their way. */
+export async function sendRaw(app: FastifyInstance, raw: string, code?: string): Promise<Answer> {
+  const address = app.server.address()
+  if (typeof address !== 'object' || !address) throw new Error('not listening')
+  const accepted = once(app.server, 'connection')
+  const socket = connect(address.port, '127.0.0.1')
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk) => chunks.push(chunk))
+  const [peer] = await accepted
+  socket.write(raw)
+  if (code) app.server.emit('clientError', Object.assign(new Error(code), { code }), peer)
+  await once(socket, 'close')
+  const [head = '', body = ''] = Buffer.concat(chunks).toString().split('\r\n\r\n')
+  const [first = '', ...lines] = head.split('\r\n')
+  const headers = Object.fromEntries(
+    lines.map((line) => [line.split(': ')[0]?.toLowerCase(), line.split(': ')[1]]),
+  )
+  return { status: Number(first.split(' ')[1]), headers, body }
+}
+
+/** A well-formed body of an IP rotation. */
+export function rotationOf(ip: string) {
+  return { items: [{ ip, proxy_provider: 'BYTEFUL', desired_country_code: 'DE' }] }
+}
