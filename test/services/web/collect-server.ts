@@ -9,6 +9,7 @@ import { createAuth } from '../../../infra/http/auth.ts'
 import { createLogger } from '../../../infra/telemetry.ts'
 import { createCodec, type RecordedEvent } from '../../../schemas/codec.ts'
 import { collectRoutes } from '../../../services/collect/routes.ts'
+import { validateResponses } from '../../support/described.ts'
 import { createMemoryLog } from '../../support/memory-log.ts'
 
 export interface CollectServer {
@@ -43,6 +44,7 @@ export async function createCollectServer(): Promise<CollectServer> {
     random: randomBytes,
     publicUrl: 'http://test',
   })
+  validateResponses(app)
   const principal = {
     ...kind,
     keyId: 'key_00000000000000000000000001',
