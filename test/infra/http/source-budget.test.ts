@@ -36,10 +36,11 @@ describe('the budget', () => {
         for (const { source, waitMs, times } of steps) {
           now += waitMs
           for (let i = 0; i < times; i++) {
-            const last = levels.get(source) ?? { level: 8, at: now }
-            const level = Math.min(8, last.level + ((now - last.at) * 4) / 1000)
-            const allowed = level >= 1
-            levels.set(source, { level: allowed ? level - 1 : level, at: now })
+            // In thousandths of a look-up, so that all sums are exact.
+            const last = levels.get(source) ?? { level: 8000, at: now }
+            const level = Math.min(8000, last.level + (now - last.at) * 4)
+            const allowed = level >= 1000
+            levels.set(source, { level: allowed ? level - 1000 : level, at: now })
             expect(budget.spend(source)).toBe(allowed)
           }
         }

@@ -33,8 +33,9 @@ export interface SdkBench {
 export async function createSdkBench(): Promise<SdkBench> {
   const server = await createCollectServer()
   await webRoutes(server.app, { random: randomBytes })
-  server.app.get('/page', async (_request, reply) => reply.type('text/html').send(html))
-  server.app.get('/strict', async (_request, reply) =>
+  const hidden = { schema: { hide: true } }
+  server.app.get('/page', hidden, async (_request, reply) => reply.type('text/html').send(html))
+  server.app.get('/strict', hidden, async (_request, reply) =>
     reply
       .header(
         'content-security-policy',
