@@ -74,7 +74,7 @@ export function createPacer({ now, wait }: PacerTime = { now: () => performance.
     let held = false
     for (let ms = dueInMs(); ms > 0; ms = dueInMs()) {
       held = true
-      await wait(Math.min(ms, longestNapMs))
+      await wait(Math.min(Math.ceil(ms), longestNapMs))
     }
     if (held) {
       waits.held++
