@@ -4,8 +4,9 @@ import type { FastifyInstance, RouteOptions } from 'fastify'
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { accessOf } from './access.ts'
+import { headerComponents } from './described-headers.ts'
 import { errorReferenceRoute } from './error-reference.ts'
-import { completePaths, headerComponents } from './operations.ts'
+import { completePaths } from './operations.ts'
 
 /** The version of the interface, not of the program. */
 export const interfaceVersion = '2026-03-25'

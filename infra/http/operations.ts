@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Access } from './access.ts'
+import { rateLimit, reference, requestId, retryAfter } from './described-headers.ts'
 import { errorCodes, errorTable } from './error-table.ts'
 import { errorEnvelopeSchema } from './schemas.ts'
 
@@ -20,36 +21,6 @@ type Operation = z.output<typeof operation>
 /** The paths of an OpenAPI document. */
 export const pathsSchema = z.record(z.string(), z.record(z.string(), operation))
 type Paths = z.output<typeof pathsSchema>
-
-const whole = { type: 'integer' }
-
-/** For `components.headers` of the document. */
-export const headerComponents = {
-  RequestId: {
-    description: 'The id of this request, also in the body; quote it when you ask for help.',
-    required: true,
-    schema: { type: 'string', pattern: '^req_[0-9a-f]{32}$' },
-  },
-  RateLimit: { description: 'Units that the bucket holds when full.', schema: { ...whole, minimum: 1 } },
-  RateLimitRemaining: { description: 'Units left in the bucket.', schema: { ...whole, minimum: 0 } },
-  RateLimitCost: { description: 'Units that this request took.', schema: { ...whole, minimum: 1 } },
-  RetryAfter: { description: 'Seconds to wait before the same request.', schema: { ...whole, minimum: 1 } },
-  Authenticate: { required: true, schema: { const: 'Bearer' } },
-  IdempotentReplayed: {
-    description:
-      'Present when this is the stored answer of an earlier request with the same Idempotency-Key.',
-    schema: { const: 'true' },
-  },
-} as const
-
-const reference = (name: keyof typeof headerComponents) => ({ $ref: `#/components/headers/${name}` })
-const requestId = { 'X-Request-Id': reference('RequestId') }
-const rateLimit = {
-  'X-RateLimit-Limit': reference('RateLimit'),
-  'X-RateLimit-Remaining': reference('RateLimitRemaining'),
-  'X-RateLimit-Cost': reference('RateLimitCost'),
-}
-const retryAfter = { 'Retry-After': reference('RetryAfter') }
 
 export const idempotencyKeyParameter = {
   in: 'header',

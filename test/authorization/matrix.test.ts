@@ -1,27 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { z } from 'zod'
 import { messageOf } from '../../infra/http/errors.ts'
+import { call } from './call.ts'
 import type { Credential } from './credential.ts'
 import { createCredentials, createScopedKeys } from './credentials.ts'
 import { type Context, type Endpoint, type Example, endpoints, openEndpoints } from './examples.ts'
 import { type Cell, expectedCell, type Operation } from './expected.ts'
+import { readOperations } from './operations.ts'
 import { recordCollect } from './record-collect.ts'
 import { startWorld, type World } from './world.ts'
-
-const document = z.object({
-  paths: z.record(
-    z.string(),
-    z.record(
-      z.string(),
-      z.object({
-        operationId: z.string(),
-        security: z.array(z.record(z.string(), z.array(z.string()))),
-        'x-required-scope': z.string().optional(),
-        'x-own-organization': z.boolean().optional(),
-      }),
-    ),
-  ),
-})
 
 let world: World
 let context: Omit<Context, 'platform' | 'succeeds'>
@@ -58,19 +44,6 @@ beforeAll(async () => {
 afterAll(() => world.stop())
 afterAll(() => console.log(`authorization matrix: ${cells} cells`))
 
-function readOperations(given: unknown): Map<string, Operation | undefined> {
-  const all = Object.values(document.parse(given).paths).flatMap((methods) => Object.values(methods))
-  return new Map(
-    all.map((one) => {
-      const [scheme] = Object.keys(one.security[0] ?? {})
-      if (scheme === undefined) return [one.operationId, undefined]
-      const keyType = scheme === 'secretKey' ? 'secret' : 'publishable'
-      const ownOrganization = one['x-own-organization'] === true
-      return [one.operationId, { keyType, scope: one['x-required-scope'], ownOrganization }]
-    }),
-  )
-}
-
 function operationOf(id: string): Operation {
   const operation = operations.get(id)
   if (!operation) throw new Error(`${id} is not described, or needs no key`)
@@ -83,29 +56,14 @@ function endpointOf(id: string): Endpoint {
   return endpoint
 }
 
-const envelope = z.object({ error: z.object({ code: z.string(), message: z.string() }) })
-
-async function call({ method, url, body, headers }: Example, given: Record<string, string>) {
-  const isJson = typeof body === 'object' && !Buffer.isBuffer(body)
-  const response = await world.app.inject({
-    method,
-    url,
-    headers: { ...(isJson && { 'content-type': 'application/json' }), ...headers, ...given },
-    ...(body !== undefined && { payload: isJson ? JSON.stringify(body) : body }),
-  })
+function count(example: Example, given: Record<string, string>) {
   cells++
-  const error = response.statusCode < 400 ? undefined : envelope.parse(response.json()).error
-  return {
-    status: response.statusCode,
-    code: error?.code ?? null,
-    charged: response.headers['x-ratelimit-cost'] === 1 || response.headers['x-ratelimit-cost'] === '1',
-    message: error?.message,
-  }
+  return call(world.app, { example, given })
 }
 
 async function seen(id: string, { platform, headers }: Credential, { succeeds }: { succeeds: boolean }) {
   const example = await endpointOf(id).example({ ...context, platform, succeeds })
-  const { message, ...cell } = await call(example, headers)
+  const { message, ...cell } = await count(example, headers)
   // The message names what is missing.
   if (cell.code === 'auth.insufficient_scope') {
     const scope = operationOf(id).scope ?? ''
@@ -165,7 +123,7 @@ describe('an organization path that is not the key’s own', () => {
           platform: 'web',
           succeeds: false,
         })
-        const { message: _, ...cell } = await call(example, right?.headers ?? {})
+        const { message: _, ...cell } = await count(example, right?.headers ?? {})
         const denied = { status: 403, code: 'auth.organization_access_denied', charged: true }
         expect([id, organizationId, cell]).toEqual([id, organizationId, denied])
       }
@@ -177,7 +135,7 @@ describe('an endpoint that needs no key', () => {
   test.each(Object.entries(openEndpoints))('%s answers anyone alike', async (_id, { example, success }) => {
     for (const authorization of [undefined, 'Basic x', 'Bearer nonsense', 'Bearer sk_live_x']) {
       const headers = authorization === undefined ? {} : { authorization }
-      const { message: _, ...cell } = await call(example, headers)
+      const { message: _, ...cell } = await count(example, headers)
       expect([authorization, cell]).toEqual([authorization, { status: success, code: null, charged: false }])
     }
   })

@@ -1,0 +1,31 @@
+import { z } from 'zod'
+import type { Operation } from './expected.ts'
+
+const document = z.object({
+  paths: z.record(
+    z.string(),
+    z.record(
+      z.string(),
+      z.object({
+        operationId: z.string(),
+        security: z.array(z.record(z.string(), z.array(z.string()))),
+        'x-required-scope': z.string().optional(),
+        'x-own-organization': z.boolean().optional(),
+      }),
+    ),
+  ),
+})
+
+/** What an OpenAPI document says about keys, by operation id; undefined = needs none. */
+export function readOperations(given: unknown): Map<string, Operation | undefined> {
+  const all = Object.values(document.parse(given).paths).flatMap((methods) => Object.values(methods))
+  return new Map(
+    all.map((one) => {
+      const [scheme] = Object.keys(one.security[0] ?? {})
+      if (scheme === undefined) return [one.operationId, undefined]
+      const keyType = scheme === 'secretKey' ? 'secret' : 'publishable'
+      const ownOrganization = one['x-own-organization'] === true
+      return [one.operationId, { keyType, scope: one['x-required-scope'], ownOrganization }]
+    }),
+  )
+}
