@@ -2,6 +2,7 @@ import path from 'node:path'
 import type { Command } from 'commander'
 import { type Config, readConfig } from '../../infra/config.ts'
 import { startEmbeddedPostgres } from '../../infra/local/embedded-postgres.ts'
+import { developmentDatabases } from '../../infra/local/ip-data.ts'
 import { developmentMasterKeys } from '../../infra/local/master-keys.ts'
 import { createRandom } from '../../infra/random.ts'
 import { createLogger, type Logger } from '../../infra/telemetry.ts'
@@ -21,7 +22,7 @@ export function registerDev(program: Command): void {
 }
 
 async function runDev(): Promise<void> {
-  const config = readConfig(process.env)
+  const config = readConfig({ CITY_MMDB: developmentDatabases().cityPath, ...process.env })
   const logger = createLogger(config.LOG_LEVEL)
   const start = (undo: AsyncDisposableStack) => startDevelopment({ config, logger, undo })
   await runUntilSignal({ start, stopWithinMs: stopWithinMs(config), logger })
