@@ -54,3 +54,30 @@ describe.each(logs)('simulate on $name', ({ skip, env }) => {
     120_000,
   )
 })
+
+describe('simulate above the rate limit', () => {
+  let server: RunningTidegate
+  beforeAll(async () => {
+    server = await startTidegate({ env: { RATE_LIMIT_PUBLISHABLE: '420', RATE_LIMIT_SECRET: '60' } })
+  }, 60_000)
+  afterAll(() => server?.stop())
+
+  it('waits instead of failing, and says for what', async () => {
+    const env = { DATA_DIR: server.dataDir }
+    const load = ['simulate', '--concurrency', '16', '--seed', 'limited', '--sessions']
+    const { code, stdout } = await cli([...load, '75', '--verify', '--json'], env)
+    const limited: SimulationReport = JSON.parse(stdout)
+    console.log(JSON.stringify(limited.waits))
+    expect(code).toBe(0)
+    expect(limited).toMatchObject({ completed: 75, failed: 0, errors: [], verification: { readable: 75 } })
+    // 60 of 75 sessions can be read at once; the others at one a second.
+    expect(limited.waits.secret.waitedMs).toBeGreaterThan(10_000)
+    const text = await cli([...load, '45'], env)
+    expect(text).toMatchObject({ code: 0, stderr: '' })
+    expect(text.stdout).toMatch(/^0 errors$/m)
+    expect(text.stdout).toMatch(
+      /^Rate limit of publishable keys: \d+ requests held back, \d+ answered with 429/m,
+    )
+    expect(text.stdout).toContain('tidegate org limits development --publishable 100000')
+  }, 120_000)
+})

@@ -20,9 +20,9 @@ export function list(text: string): string[] {
     .filter(Boolean)
 }
 
-/** Units in 60 seconds; null = the server's default. Bounds are the decider's. */
-export function limit(text: string): number | null {
-  if (text === 'default') return null
+/** Units in 60 seconds. Bounds are the decider's. */
+export function limit(text: string): number | 'default' {
+  if (text === 'default') return text
   if (/^\d{1,15}$/.test(text)) return Number(text)
   throw new InvalidArgumentError('It must be a whole number of units in 60 seconds, or "default".')
 }

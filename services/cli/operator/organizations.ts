@@ -71,9 +71,11 @@ function statusCommand(org: Command, { name, status, does }: StatusCommand): voi
 }
 
 interface LimitFlags extends OperatorOptions {
-  secret?: number | null
-  publishable?: number | null
+  secret?: number | 'default'
+  publishable?: number | 'default'
 }
+
+const limitOf = (flag: number | 'default' | undefined) => (flag === 'default' ? null : flag)
 
 function limitsCommand(org: Command): void {
   org
@@ -84,7 +86,7 @@ function limitsCommand(org: Command): void {
     .option('--publishable <units>', 'of all its publishable keys together, or "default"', limit)
     .option(...jsonFlag)
     .action((organization: string, options: LimitFlags) => {
-      const { secret: secretLimit, publishable: publishableLimit } = options
+      const [secretLimit, publishableLimit] = [limitOf(options.secret), limitOf(options.publishable)]
       return change(options, organization, async (core, organizationId) => {
         if (secretLimit === undefined && publishableLimit === undefined) return
         await setLimits(core, { organizationId, secretLimit, publishableLimit })

@@ -1,0 +1,205 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Cluster, startCluster } from '../support/cluster.ts'
+import { eventually } from '../support/eventually.ts'
+
+interface Organization {
+  id: string
+  slug: string
+  status: string
+  secret_limit: number | null
+  publishable_limit: number | null
+  capabilities: string[]
+}
+
+interface Key {
+  id: string
+  name: string
+  type: string
+  status: string
+  revealed_key?: string
+}
+
+describe('the operator commands', () => {
+  let cluster: Cluster
+  let slug = ''
+
+  beforeAll(async () => {
+    cluster = await startCluster({ log: 'postgres', processes: 1 })
+    slug = cluster.owner.slug
+  }, 60_000)
+  afterAll(() => cluster?.stop())
+
+  async function api(path: string, key = cluster.owner.secret.key) {
+    const response = await fetch(`${cluster.baseUrls[0]}${path}`, {
+      headers: { authorization: `Bearer ${key}` },
+    })
+    const { data }: { data: unknown } = JSON.parse(await response.text())
+    return { status: response.status, headers: response.headers, data }
+  }
+
+  async function refused(...args: string[]) {
+    const text = await cluster.cli(args)
+    const json = await cluster.cli([...args, '--json'])
+    expect([text.code, text.stdout, json.code, json.stderr]).toEqual([1, '', 1, ''])
+    const { error }: { error: { code: string; details?: unknown } } = JSON.parse(json.stdout)
+    return { text: text.stderr, error }
+  }
+
+  it('make an organization, show it as a table and as the API does', async () => {
+    const made = await cluster.cli(['org', 'create', '--name', 'Acme', '--slug', 'acme'])
+    expect(made).toMatchObject({ code: 0, stderr: '' })
+    expect(made.stdout).toMatch(/│ org_[0-9a-z]{26} │ acme +│ Acme +│ active +│ default/)
+    const all = await cluster.operate<Organization[]>('org', 'list')
+    expect(all.map((one) => one.slug)).toEqual(['acme', slug])
+    const listed = await cluster.cli(['org', 'list'])
+    for (const { id } of all) expect(listed.stdout).toContain(id)
+    const { id, secret_limit, publishable_limit, capabilities, ...shown } = all[1] ?? all[0] ?? fail()
+    expect({ secret_limit, publishable_limit, capabilities }).toEqual({
+      secret_limit: null,
+      publishable_limit: null,
+      capabilities: [],
+    })
+    expect((await api(`/v1/organizations/${id}`)).data).toEqual({ ...shown, id })
+  })
+
+  it('refuse what does not fit with the field and exit code 1', async () => {
+    const taken = await refused('org', 'create', '--name', 'Other', '--slug', slug)
+    expect(taken.text).toMatch(/slug/)
+    expect(taken.error).toMatchObject({ code: 'request.conflict', status: 409, retryable: false })
+    const bad = await refused('org', 'create', '--name', 'Other', '--slug', 'Not A Slug')
+    expect(bad.text).toMatch(/^slug: .*\n {2}slug: expected 1-63 lower-case letters/)
+    expect(bad.error).toMatchObject({
+      code: 'request.validation_failed',
+      details: { fields: [{ name: 'slug' }] },
+    })
+    const scopes = await refused('keys', 'create', slug, '--name', 'X', '--type', 'secret')
+    expect(scopes.text).toMatch(/^scopes: /)
+    const unknown = await refused(
+      'keys',
+      'create',
+      slug,
+      '--name',
+      'X',
+      '--type',
+      'secret',
+      '--scopes',
+      'everything',
+    )
+    expect(unknown.text).toMatch(/possible values: .*sessions:list/)
+    const nobody = await refused('keys', 'list', 'nobody')
+    expect(nobody.error).toMatchObject({ code: 'request.not_found', status: 404 })
+    const limit = await refused('org', 'limits', slug, '--secret', '0')
+    expect(limit.text).toMatch(/^secret_limit: /)
+    const capability = await refused('org', 'enable', slug, 'everything')
+    expect(capability.text).toContain('possible values: ip_rotation')
+  })
+
+  it('never repeat a key that was given for an organization or an id', async () => {
+    const { key } = cluster.owner.secret
+    for (const args of [
+      ['list', key],
+      ['rotate', slug, key],
+      ['revoke', slug, key],
+    ]) {
+      const { text, error } = await refused('keys', ...args)
+      expect(text + JSON.stringify(error)).not.toContain(key)
+    }
+  })
+
+  it('show a secret key once, saying so, and its use later', async () => {
+    const made = await cluster.cli([
+      'keys',
+      'create',
+      slug,
+      '--name',
+      'CI',
+      '--type',
+      'secret',
+      '--scopes',
+      '*',
+    ])
+    const key = /^sk_live_\S+$/m.exec(made.stdout)?.[0] ?? ''
+    expect(made.stdout).toContain('shown this once')
+    expect((await api('/v1/sessions', key)).status).toBe(200)
+    const listed = await cluster.cli(['keys', 'list', slug])
+    const json = await cluster.cli(['keys', 'list', slug, '--json'])
+    expect(listed.stdout).toContain('CI')
+    expect(listed.stdout + json.stdout).not.toContain(key)
+    await eventually(async () => {
+      const keys = await cluster.operate<(Key & { last_used_at: string | null })[]>('keys', 'list', slug)
+      expect(keys.find(({ name }) => name === 'CI')?.last_used_at).not.toBeNull()
+    })
+  })
+
+  it('list keys as the API does', async () => {
+    const keys = await cluster.operate<Key[]>('keys', 'list', slug)
+    const { data } = await api(`/v1/organizations/${cluster.owner.organizationId}/api-keys`)
+    const lasting = (all: unknown) =>
+      JSON.parse(JSON.stringify(all, (name, value) => (name === 'last_used_at' ? 0 : value)))
+    expect(lasting(keys)).toEqual(lasting(data))
+  })
+
+  it('make keys of every kind', async () => {
+    const create = (...args: string[]) =>
+      cluster.operate<Key>('keys', 'create', slug, '--name', 'Kind', ...args)
+    expect(await create('--environment', 'test')).toMatchObject({
+      type: 'secret',
+      environment: 'test',
+      scopes: ['sessions:read', 'sessions:update', 'fingerprints:read'],
+      revealed_key: expect.stringMatching(/^sk_test_/),
+    })
+    expect(await create('--origins', 'https://a.example, https://*.b.example')).toMatchObject({
+      type: 'publishable',
+      environment: 'live',
+      allowed_origins: ['https://a.example', 'https://*.b.example'],
+    })
+    expect(await create('--client-target', 'native-ios')).toMatchObject({
+      type: 'publishable',
+      client_target: 'native-ios',
+      revealed_key: expect.stringMatching(/^pk_live_/),
+    })
+  })
+
+  it('rotate and revoke by id', async () => {
+    const old = await cluster.operate<Key>('keys', 'create', slug, '--name', 'Old')
+    const next = await cluster.operate<Key>('keys', 'rotate', slug, old.id)
+    expect(next).toMatchObject({
+      name: 'Old',
+      status: 'active',
+      revealed_key: expect.stringMatching(/^sk_live_/),
+    })
+    expect((await refused('keys', 'rotate', slug, old.id)).error.code).toBe('request.conflict')
+    const revoked = await cluster.operate<Key>('keys', 'revoke', slug, old.id)
+    expect(revoked).toMatchObject({ id: old.id, status: 'revoked' })
+    expect(revoked.revealed_key).toBeUndefined()
+    expect((await api('/v1/sessions/sid_none', old.revealed_key ?? '')).status).toBe(401)
+    expect((await api('/v1/sessions/sid_none', next.revealed_key ?? '')).status).toBe(404)
+  })
+
+  it('set limits, one at a time and back, and show them', async () => {
+    const limits = (...args: string[]) => cluster.operate<Organization>('org', 'limits', slug, ...args)
+    expect(await limits('--secret', '777')).toMatchObject({ secret_limit: 777, publishable_limit: null })
+    const { headers } = await api('/v1/sessions')
+    expect(headers.get('x-ratelimit-limit')).toBe('777')
+    expect(await limits('--publishable', '5')).toMatchObject({ secret_limit: 777, publishable_limit: 5 })
+    expect(await limits('--secret', 'default')).toMatchObject({ secret_limit: null, publishable_limit: 5 })
+    expect(await limits()).toMatchObject({ secret_limit: null, publishable_limit: 5 })
+  })
+
+  it('turn a capability on and off', async () => {
+    const turn = (way: string) => cluster.operate<Organization>('org', way, slug, 'ip_rotation')
+    expect((await turn('enable')).capabilities).toEqual(['ip_rotation'])
+    expect((await turn('disable')).capabilities).toEqual([])
+  })
+
+  it('say what is missing when no server keeps the read models', async () => {
+    await cluster.kill(0)
+    const { text, error } = await refused('org', 'suspend', slug)
+    expect(text).toContain('`projections`')
+    expect(error).toMatchObject({ code: 'service.unavailable', retryable: true })
+  }, 30_000)
+})
+
+function fail(): never {
+  throw new Error('there is no organization')
+}

@@ -1,0 +1,51 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { cli } from '../support/cli.ts'
+import { startTidegate } from '../support/tidegate.ts'
+
+let dataDir = ''
+beforeAll(async () => {
+  dataDir = await mkdtemp(path.join(tmpdir(), 'tidegate-update-'))
+})
+afterAll(() => rm(dataDir, { recursive: true, force: true }))
+
+/** Makes the tables those of an earlier version of the program. */
+async function age(): Promise<void> {
+  const client = new pg.Client(await readFile(path.join(dataDir, 'database-url'), 'utf8'))
+  await client.connect()
+  await client.query(`
+    update tidegate.projection_builds set version = version - 1;
+    drop view read.organizations;
+    alter table organizations_b1.organizations drop column capabilities;
+    create view read.organizations as select * from organizations_b1.organizations`)
+  await client.end()
+}
+
+it('tidegate dev goes on with the data of an earlier version, and says which read models it built anew', async () => {
+  const env = { LOG_LEVEL: 'info' }
+  const simulate = () => cli(['simulate', '--sessions', '5', '--verify', '--json'], { DATA_DIR: dataDir })
+  const first = await startTidegate({ dataDir, env })
+  const rebuilt = /"msg":"a read model of another version was built anew"/g
+  expect(first.output()).not.toMatch(rebuilt)
+  expect(await simulate()).toMatchObject({ code: 0 })
+  await age()
+  expect(await first.stop()).toBe(0)
+
+  const second = await startTidegate({ dataDir, env })
+  expect(second.output().match(rebuilt)).toHaveLength(2)
+  expect(second.credentials.live).toEqual(first.credentials.live)
+  expect((await fetch(`${second.baseUrl}/readyz`)).status).toBe(200)
+  expect(await simulate()).toMatchObject({ code: 0 })
+  const authorization = `Bearer ${second.credentials.live.secret_key}`
+  const sessions = await fetch(`${second.baseUrl}/v1/sessions`, { headers: { authorization } })
+  const { data }: { data: unknown[] } = JSON.parse(await sessions.text())
+  expect(data).toHaveLength(10)
+  expect(await second.stop()).toBe(0)
+
+  const third = await startTidegate({ dataDir, env })
+  expect(third.output()).not.toMatch(rebuilt)
+  expect(await third.stop()).toBe(0)
+}, 90_000)
