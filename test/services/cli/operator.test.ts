@@ -1,0 +1,69 @@
+import { InvalidArgumentError } from 'commander'
+import { expect, test } from 'vitest'
+import { ApiError, invalidField, unavailable } from '../../../infra/http/errors.ts'
+import { LogUnavailable } from '../../../infra/log/port.ts'
+import type { OrganizationRow } from '../../../projections/organizations/rows.ts'
+import { limit, list, oneOf } from '../../../services/cli/operator/arguments.ts'
+import { errorJson, errorText } from '../../../services/cli/operator/failure.ts'
+import { organizationTable } from '../../../services/cli/operator/tables.ts'
+
+const organization: OrganizationRow = {
+  id: 'org_1',
+  name: 'Acme',
+  slug: 'acme',
+  status: 'active',
+  secret_limit: 5,
+  publishable_limit: null,
+  capabilities: ['ip_rotation'],
+  created_at: 0,
+  updated_at: 0,
+}
+
+test('a table has no colours, and a name cannot steer the terminal', () => {
+  const shown = organizationTable([{ ...organization, name: 'A\u001b[2Jc\u0007m\u202ee' }])
+  expect(shown).not.toMatch(/[^\P{Cc}\n]|\p{Cf}/u)
+  expect(shown).toContain('A\uFFFD[2Jc\uFFFDm\uFFFDe')
+  expect(shown).toMatch(/│ 5 in 60 s +│ default +│ ip_rotation +│ 1970-01-01T00:00:00Z │/)
+})
+
+test('arguments', () => {
+  expect(list(' a, b,,c ')).toEqual(['a', 'b', 'c'])
+  expect(list('')).toEqual([])
+  expect(limit('600')).toBe(600)
+  expect(limit('default')).toBe('default')
+  for (const bad of ['', '-1', '1.5', '1e3', 'none', '9'.repeat(16)]) {
+    expect(() => limit(bad)).toThrow(InvalidArgumentError)
+  }
+  expect(oneOf('live', 'test')('test')).toBe('test')
+  expect(() => oneOf('live', 'test')('prod')).toThrow('live, test')
+})
+
+test('a failure names fields, what is expected and what is possible', () => {
+  const error = invalidField(
+    { name: 'scopes.1', issue: 'invalid_value', expected: 'a scope' },
+    { allowed_values: ['a', 'b'] },
+  )
+  const text = 'scopes.1: invalid_value\n  scopes.1: expected a scope\n  possible values: a, b'
+  expect(errorText(error)).toBe(text)
+  expect(errorJson(error)).toMatchObject({ code: 'request.validation_failed', status: 422, retryable: false })
+})
+
+test('what no request could meet has a code of its own, and says what happened', () => {
+  const error = new Error('DATABASE_URL is not set')
+  expect(errorText(error)).toBe('DATABASE_URL is not set')
+  expect(errorJson(error)).toEqual({
+    code: 'command.failed',
+    message: 'DATABASE_URL is not set',
+    retryable: false,
+  })
+})
+
+test('a read model that does not follow is not taken for a database that is away', () => {
+  const late = unavailable(new Error('organizations has not applied it in time'))
+  expect(errorText(late)).toMatch(/role `projections`.*\(organizations has not applied it in time\)$/)
+  const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+  for (const away of [refused, new LogUnavailable('no broker'), unavailable(refused)]) {
+    expect(errorText(away)).toMatch(/^The database or the log does not answer/)
+  }
+  expect(errorText(new ApiError('auth.organization_inactive'))).not.toContain('projections')
+})
