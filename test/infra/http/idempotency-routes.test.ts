@@ -103,6 +103,9 @@ test('an organization whose creation was lost is not a conflict with itself', as
   const slug = `lost-${randomBytes(4).toString('hex')}`
   const made = await repeated({ url: '/v1/organizations', key: own.key, body: { name: 'Lost', slug } })
   expect(made).toMatchObject({ slug, status: 'active' })
-  const { rows } = await world.pool.query('select organization_id as id from read.organizations where slug = $1', [slug])
+  const { rows } = await world.pool.query(
+    'select organization_id as id from read.organizations where slug = $1',
+    [slug],
+  )
   expect(rows).toEqual([{ id: made.id }])
 })
