@@ -7,6 +7,8 @@ export interface Scale {
   documents: number
   batchesPerDocument: number
   opens: number
+  /** Of the guard measure: a difference of a few percent needs many. */
+  guarded: number
   /** Sessions of the memory measure, by log. */
   sessions: { embedded: number; kafka: number }
   handOffs: number
@@ -24,6 +26,7 @@ export const fullScale: Scale = {
   documents: 512,
   batchesPerDocument: 16,
   opens: 4096,
+  guarded: 16_384,
   sessions: { embedded: 10_000, kafka: 1000 },
   handOffs: 200,
   reads: 6000,
@@ -39,6 +42,7 @@ export const quickScale: Scale = {
   documents: 64,
   batchesPerDocument: 8,
   opens: 256,
+  guarded: 1024,
   sessions: { embedded: 200, kafka: 100 },
   handOffs: 20,
   reads: 500,

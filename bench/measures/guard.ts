@@ -35,9 +35,12 @@ async function measureWith(processes: number, { environment, scale }: Parts): Pr
   const children = await Promise.all(
     Array.from({ length: processes }, () => environment.startGuardedFloor(key)),
   )
-  const bodies = Array.from({ length: scale.opens }, (_, index) => openBody(index))
+  const bodies = Array.from({ length: 256 }, (_, index) => openBody(index))
   const round = (path: string) => async () => {
-    const requests = bodies.map((body, i) => ({ ...openRequest(key, body), path: `${path}/sid_${i}` }))
+    const requests = Array.from({ length: scale.guarded }, (_, i) => {
+      const body = bodies[i % bodies.length] ?? Buffer.alloc(0)
+      return { ...openRequest(key, body), path: `${path}/sid_${i}` }
+    })
     return runRound(children, { requests, storePids: environment.storePids })
   }
   try {
