@@ -87,15 +87,18 @@ function section({ title, id, entries }: { title: string; id: string; entries: E
 }
 
 function article([code, entry]: [string, ErrorEntry]): string {
-  const retry = entry.retryable ? 'the same request may succeed later' : 'the same request fails again'
+  const retry = entry.retry ?? retryText(entry)
   const details = entry.details ? `<p><code>details</code>: ${prose(entry.details)}</p>\n` : ''
   return `<section id="${code}">
-<header><h3><a href="#${code}">${code}</a></h3><p class="facts">HTTP ${entry.status}, ${retry}</p></header>
+<header><h3><a href="#${code}">${code}</a></h3><p class="facts">HTTP ${entry.status}, ${prose(retry)}</p></header>
 <p class="message">Message: ${escapeHtml(entry.message)}</p>
 <p>${prose(entry.meaning)}</p>
 <p>${prose(entry.remedy)}</p>
 ${details}</section>`
 }
+
+const retryText = ({ retryable }: ErrorEntry) =>
+  retryable ? 'the same request may succeed later' : 'the same request fails again'
 
 /** Text with code in backticks. */
 function prose(text: string): string {

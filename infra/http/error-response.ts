@@ -29,8 +29,7 @@ export function errorEnvelope(
   error: ApiError,
   { requestId, publicUrl }: { requestId: string; publicUrl: string },
 ): ErrorEnvelope {
-  const { code, message, details } = error
-  const { status, retryable } = errorTable[code]
+  const { code, message, details, status, retryable } = error
   const docs_url = `${publicUrl}/docs/errors#${code}`
   return {
     error: { code, message, status, retryable, request_id: requestId, docs_url, ...(details && { details }) },

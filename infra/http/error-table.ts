@@ -3,6 +3,8 @@ export interface ErrorEntry {
   status: number
   /** Whether the same request may succeed later. */
   retryable: boolean
+  /** What the reference says of it, where an answer may differ from the table. */
+  retry?: string
   /** The message, with places such as {scope} for what differs from one answer to the next. */
   message: string
   /** When the code is answered. */
@@ -128,13 +130,14 @@ export const errorTable = {
   'request.conflict': {
     status: 409,
     retryable: false,
+    retry: 'the same request fails again, unless `retryable` is true',
     message: 'The request conflicts with what exists.',
     meaning:
       'A slug is taken, a limit on the number of things is reached, or another request with the same `Idempotency-Key` is still being answered. The message says which.',
     remedy:
-      'Change what is in conflict. Where the answer has `Retry-After`, send the same request again after it.',
+      'Change what is in conflict. Where `retryable` is true, the first request is still being answered: send the same request again after `Retry-After`.',
     details:
-      '`fields` names the member in conflict; `next_action` is `contact_support` where only the operator can help.',
+      '`fields` names the member in conflict. `next_action` is `contact_support` where only the operator can help, and `retry` while the first request is being answered; `header_name` is then `Idempotency-Key`.',
   },
   'request.payload_too_large': {
     status: 413,

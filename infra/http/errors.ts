@@ -21,6 +21,8 @@ interface ApiErrorOptions {
   message?: string
   details?: ErrorDetails
   headers?: Record<string, string>
+  /** Default: what the table says of the code. */
+  retryable?: boolean
   cause?: unknown
 }
 
@@ -29,6 +31,8 @@ export class ApiError extends Error {
   readonly code: ErrorCode
   readonly details: ErrorDetails | undefined
   readonly headers: Record<string, string>
+  /** Whether the same request may succeed later. */
+  readonly retryable: boolean
 
   constructor(code: PlainCode, options?: ApiErrorOptions)
   /** A code whose message has places needs them filled: see `filledError`. */
@@ -39,6 +43,7 @@ export class ApiError extends Error {
     this.code = code
     this.details = options.details
     this.headers = options.headers ?? {}
+    this.retryable = options.retryable ?? errorTable[code].retryable
   }
 
   get status(): number {

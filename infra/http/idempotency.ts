@@ -153,5 +153,6 @@ function inFlight(): ApiError {
     message: 'The first request with this Idempotency-Key is still under way.',
     details: { header_name: 'Idempotency-Key', next_action: 'retry' },
     headers: { 'retry-after': '1' },
+    retryable: true,
   })
 }

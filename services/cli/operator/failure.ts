@@ -1,5 +1,5 @@
 import { toApiError } from '../../../infra/http/error-response.ts'
-import { type ApiError, type ErrorDetails, errorTable } from '../../../infra/http/errors.ts'
+import type { ApiError, ErrorDetails } from '../../../infra/http/errors.ts'
 import { LogUnavailable } from '../../../infra/log/port.ts'
 import { isConnectionError } from '../../../infra/postgres/pool.ts'
 
@@ -23,10 +23,9 @@ const notConfirmed =
 /** A failed command as a program reads it. */
 export function errorJson(thrown: unknown): ErrorJson {
   const error = toApiError(thrown)
-  const { code, status, details } = error
+  const { code, status, retryable, details } = error
   if (code === 'internal.error')
     return { code: 'command.failed', message: messageOf(error), retryable: false }
-  const { retryable } = errorTable[code]
   return { code, message: messageOf(error), status, retryable, ...(details && { details }) }
 }
 

@@ -141,7 +141,11 @@ describe('at the same time', () => {
     const second = await post({ key })
     expect(second.status).toBe(409)
     expect(second.headers['retry-after']).toBe('1')
-    expect(second.json.error.code).toBe('request.conflict')
+    expect(second.json.error).toMatchObject({
+      code: 'request.conflict',
+      retryable: true,
+      details: { header_name: 'Idempotency-Key', next_action: 'retry' },
+    })
     goOn()
     const answer = await first
     expect((await post({ key })).text).toBe(answer.text)
