@@ -19,10 +19,10 @@ const partNames: Record<string, string> = {
 export function validationError(error: unknown, parameterSet?: string): ApiError | undefined {
   if (!hasZodFastifySchemaValidationErrors(error)) return undefined
   const part = partNames[error.validationContext ?? ''] ?? 'body'
-  const issues = error.validation.flatMap((issue) => fieldIssues(issue, part))
+  const allowed = listedOnce(error.validation)
+  const issues = error.validation.flatMap((issue) => fieldIssues(issue, { part, allowed }))
   const [first] = issues
   const { name: field, issue } = first ?? { name: part, issue: 'invalid' }
-  const allowed = error.validation.map(allowedValues).find(Boolean)
   const details: ErrorDetails = {
     fields: issues,
     ...(allowed && { allowed_values: allowed }),
@@ -33,14 +33,16 @@ export function validationError(error: unknown, parameterSet?: string): ApiError
 
 function fieldIssues(
   { keyword, instancePath, message = '', params }: SchemaIssue,
-  part: string,
+  { part, allowed }: { part: string; allowed: string[] | undefined },
 ): FieldIssue[] {
   const name = instancePath.slice(1).replaceAll('/', '.') || part
   if (keyword === 'unrecognized_keys' && Array.isArray(params.keys)) {
     const prefix = name === part ? '' : `${name}.`
     return params.keys.map((key) => ({ name: `${prefix}${key}`, issue: 'not_allowed' }))
   }
-  return [{ name, issue: issueOf(keyword, message), expected: expectedBy({ keyword, message, params }) }]
+  return [
+    { name, issue: issueOf(keyword, message), expected: expectedBy({ keyword, message, params, allowed }) },
+  ]
 }
 
 const issueNames: Record<string, string> = {
@@ -60,14 +62,44 @@ function expectedBy({
   keyword,
   message,
   params,
-}: Omit<SchemaIssue, 'instancePath'> & { message: string }): string {
+  allowed,
+}: Omit<SchemaIssue, 'instancePath'> & { message: string; allowed: string[] | undefined }): string {
   if (keyword === 'invalid_type' && typeof params.expected === 'string') return params.expected
   if (keyword === 'too_small') return `at least ${params.minimum}`
   if (keyword === 'too_big') return `at most ${params.maximum}`
-  return message
+  const values = allowedValues({ keyword, params })
+  return values && isValidators(message) ? expectedOf(values, allowed) : message
 }
 
-function allowedValues({ keyword, params }: SchemaIssue): string[] | undefined {
+/** Written by the validator itself, not by the schema's author. */
+const isValidators = (message: string) => /^Invalid (option|input)\b/.test(message)
+
+/** Values that are named in a sentence; more are a list. */
+const fewValues = 5
+
+function expectedOf(values: string[], allowed: string[] | undefined): string {
+  const inList = values.length > 1 && same(values, allowed)
+  return inList ? 'one of allowed_values' : inWords(values)
+}
+
+/** `live`, `live or test`, `a, b or c`. */
+function inWords(values: string[]): string {
+  return [values.slice(0, -1).join(', '), ...values.slice(-1)].filter(Boolean).join(' or ')
+}
+
+/** The list of `allowed_values`. An answer has one: the one of all the fields, or else the first that is long. */
+function listedOnce(issues: SchemaIssue[]): string[] | undefined {
+  const lists = issues.flatMap((issue) => [allowedValues(issue) ?? []]).filter((list) => list.length > 0)
+  const [first] = lists
+  if (lists.every((list) => same(list, first))) return first
+  return lists.find((list) => list.length > fewValues)
+}
+
+function same(values: string[], others: string[] | undefined): boolean {
+  return JSON.stringify(values) === JSON.stringify(others)
+}
+
+function allowedValues({ keyword, params }: Pick<SchemaIssue, 'keyword' | 'params'>): string[] | undefined {
   if (keyword !== 'invalid_value' || !Array.isArray(params.values)) return undefined
   return params.values.map(String)
 }
