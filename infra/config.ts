@@ -38,8 +38,11 @@ const settings = z.object({
   ASN_MMDB: optionalText,
   ANONYMOUS_MMDB: optionalText,
   BATCH_INTERVAL_MS: z.coerce.number().int().min(100).default(2000),
-  /** Units in 60 seconds for organizations without limits of their own. */
-  RATE_LIMIT_SECRET: z.coerce.number().int().min(1).default(600),
+  /**
+   * Units in 60 seconds for organizations without limits of their own. A request of a secret key may cost 10: with
+   * fewer it would never be admitted.
+   */
+  RATE_LIMIT_SECRET: z.coerce.number().int().min(10).default(600),
   RATE_LIMIT_PUBLISHABLE: z.coerce.number().int().min(1).default(3000),
   /** How long a stopping server still answers, so that whoever sends it requests learns that it stops. */
   DRAIN_MS: z.coerce.number().int().min(0).max(60_000).default(1000),

@@ -12,6 +12,9 @@ export interface SetLimits {
   now: number
 }
 
+/** A secret key's most expensive request: ten items of IP rotation. With less it would never be admitted. */
+const minSecretLimit = 10
+const minPublishableLimit = 1
 const maxLimit = 1_000_000_000
 
 /** The organization's own rate limits; no event when nothing changes. 404 without it, 422 for what is not a limit. */
@@ -19,12 +22,15 @@ export function setLimits(state: OrganizationRow | undefined, command: SetLimits
   const { eventId, now } = command
   const organization = organizationFor(state, 'operator')
   const { id: organizationId } = organization
-  const secret_limit = checkedLimit('secret_limit', command.secretLimit, organization.secret_limit)
-  const publishable_limit = checkedLimit(
-    'publishable_limit',
-    command.publishableLimit,
-    organization.publishable_limit,
-  )
+  const { secretLimit, publishableLimit } = command
+  const secret_limit =
+    secretLimit === undefined
+      ? organization.secret_limit
+      : checkedLimit(secretLimit, { name: 'secret_limit', min: minSecretLimit })
+  const publishable_limit =
+    publishableLimit === undefined
+      ? organization.publishable_limit
+      : checkedLimit(publishableLimit, { name: 'publishable_limit', min: minPublishableLimit })
   const same =
     secret_limit === organization.secret_limit && publishable_limit === organization.publishable_limit
   if (same) return []
@@ -33,9 +39,11 @@ export function setLimits(state: OrganizationRow | undefined, command: SetLimits
   return [decided({ type: 'OrganizationLimitsChanged', data }, about)]
 }
 
-function checkedLimit(name: string, limit: number | null | undefined, current: number | null): number | null {
-  if (limit === undefined) return current
-  if (limit === null || (Number.isInteger(limit) && limit >= 1 && limit <= maxLimit)) return limit
-  const expected = `a whole number from 1 to ${maxLimit}, or the default`
+function checkedLimit(
+  limit: number | null,
+  { name, min }: { name: 'secret_limit' | 'publishable_limit'; min: number },
+): number | null {
+  if (limit === null || (Number.isInteger(limit) && limit >= min && limit <= maxLimit)) return limit
+  const expected = `a whole number from ${min} to ${maxLimit}, or the default`
   throw invalid({ name, issue: 'invalid', expected }, 'organization_limits')
 }

@@ -3,7 +3,7 @@ import { type ErrorCode, errorCodes, errorTable } from '../../infra/http/errors.
 import { errorEnvelopeSchema } from '../../infra/http/schemas.ts'
 import type { Example } from '../authorization/examples.ts'
 import { brokenAddress, sessionId, startWorld, unknownAddress } from '../authorization/world.ts'
-import { type Answer, call, type Provoking, prepare, rotationOf, sendRaw } from './provoke.ts'
+import { type Answer, call, mostExpensive, type Provoking, prepare, rotationOf, sendRaw } from './provoke.ts'
 
 let provoking: Provoking
 let page: string
@@ -73,7 +73,7 @@ const requests: Record<ErrorCode, Provoke> = {
     ...withKey(collect.batch, keys.publishable),
     body: changed(collect.batch.body),
   }),
-  'rate_limit.exceeded': ({ keys }) => ({ ...sessions, headers: keys.exhausted }),
+  'rate_limit.exceeded': ({ keys }) => ({ ...mostExpensive, headers: keys.exhausted }),
   'internal.error': ({ keys }) => ({
     method: 'POST',
     url: '/v1/agents/ip-rotation',
@@ -139,6 +139,14 @@ describe('/docs/errors', () => {
       expect(words).toContain(errorTable[code].meaning.replaceAll('`', ''))
       expect(words).toContain(errorTable[code].remedy.replaceAll('`', ''))
     }
+  })
+
+  test('says which conflicts may be sent again, and how to know them', () => {
+    const section = page.split('<section id="request.conflict">')[1]?.split('</section>')[0] ?? ''
+    const words = section.replaceAll(/<[^>]+>/g, '')
+    expect(words).toContain('the same request fails again, unless retryable is true')
+    for (const word of ['header_name', 'next_action', 'Idempotency-Key', 'Retry-After'])
+      expect(section).toContain(`<code>${word}</code>`)
   })
 
   test('loads nothing and runs nothing', async () => {

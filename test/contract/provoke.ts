@@ -1,11 +1,12 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import { maxItems } from '../../services/agents/schemas.ts'
 import { setLimits } from '../../services/organizations/organization-commands.ts'
 import { bearer, publishableKey, secretKey } from '../authorization/credential.ts'
 import type { Example } from '../authorization/examples.ts'
 import { type CollectBodies, recordCollect } from '../authorization/record-collect.ts'
-import type { World } from '../authorization/world.ts'
+import { unknownAddress, type World } from '../authorization/world.ts'
 
 /** An answer as its receiver sees it. */
 export interface Answer {
@@ -22,7 +23,7 @@ export interface Keys {
   native: Record<string, string>
   foreign: Record<string, string>
   suspended: Record<string, string>
-  /** Of an organization that may make no request at all. */
+  /** Of an organization that has no units left for the most expensive request. */
   exhausted: Record<string, string>
 }
 
@@ -51,11 +52,11 @@ export async function prepare(world: World): Promise<Provoking> {
     suspended: await secretKey(world, { organizationId: suspended }),
     exhausted: await secretKey(world, { organizationId: exhausted }),
   }
-  await setLimits(world.deps, { organizationId: exhausted, secretLimit: 1 })
+  await setLimits(world.deps, { organizationId: exhausted, secretLimit: maxItems })
   const suspending = { status: 'suspended' }
   const url = `/v1/organizations/${suspended}`
   await call(world.app, { method: 'PATCH', url, body: suspending, headers: keys.suspended })
-  await call(world.app, { method: 'GET', url: '/v1/sessions', headers: keys.exhausted })
+  await call(world.app, { ...mostExpensive, headers: keys.exhausted })
   const collect = await recordCollect(world, publishable.authorization.slice('Bearer '.length), 'web')
   return { world, organizationId, keys, collect }
 }
@@ -93,6 +94,19 @@ export async function sendRaw(app: FastifyInstance, raw: string, code?: string):
 }
 
 /** A well-formed body of an IP rotation. */
-export function rotationOf(ip: string) {
-  return { items: [{ ip, proxy_provider: 'BYTEFUL', desired_country_code: 'DE' }] }
+export function rotationOf(ip: string, count = 1) {
+  return {
+    items: Array.from({ length: count }, () => ({
+      ip,
+      proxy_provider: 'BYTEFUL',
+      desired_country_code: 'DE',
+    })),
+  }
 }
+
+/** What costs as much as the smallest limit of secret keys: sent twice, the second is denied. */
+export const mostExpensive = {
+  method: 'POST',
+  url: '/v1/agents/ip-rotation',
+  body: rotationOf(unknownAddress, maxItems),
+} as const

@@ -16,6 +16,13 @@ describe('settings', () => {
     expect(() => readConfig({ PORT: 'x', LOG_LEVEL: 'loud' })).toThrow(/PORT[\s\S]*LOG_LEVEL/)
   })
 
+  it('let a bucket of secret keys admit the most expensive request', () => {
+    const least = readConfig({ RATE_LIMIT_SECRET: '10', RATE_LIMIT_PUBLISHABLE: '1' })
+    expect(least).toMatchObject({ RATE_LIMIT_SECRET: 10, RATE_LIMIT_PUBLISHABLE: 1 })
+    expect(() => readConfig({ RATE_LIMIT_SECRET: '9' })).toThrow(/RATE_LIMIT_SECRET/)
+    expect(() => readConfig({ RATE_LIMIT_PUBLISHABLE: '0' })).toThrow(/RATE_LIMIT_PUBLISHABLE/)
+  })
+
   it('treat an empty value as not set', () => {
     const config = readConfig({ PORT: '', DATABASE_URL: '' })
     expect([config.PORT, config.DATABASE_URL]).toEqual([8787, undefined])

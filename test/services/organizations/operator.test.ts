@@ -14,15 +14,15 @@ test('given the default limits, when one is set, then the other stays the defaul
 })
 
 test('given limits of its own, when they are set to the default, then they are', () => {
-  const limited = { ...organization, secret_limit: 5, publishable_limit: 6 }
+  const limited = { ...organization, secret_limit: 15, publishable_limit: 6 }
   expect(events(setLimits(limited, { ...command, secretLimit: null }))).toMatchObject([
     { data: { secret_limit: null, publishable_limit: 6 } },
   ])
 })
 
 test('given the same limits, then nothing happens', () => {
-  const limited = { ...organization, secret_limit: 5, publishable_limit: 6 }
-  expect(setLimits(limited, { ...command, secretLimit: 5, publishableLimit: 6 })).toEqual([])
+  const limited = { ...organization, secret_limit: 15, publishable_limit: 6 }
+  expect(setLimits(limited, { ...command, secretLimit: 15, publishableLimit: 6 })).toEqual([])
   expect(setLimits(limited, command)).toEqual([])
 })
 
@@ -38,10 +38,24 @@ test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 1e9 + 1])('%d is no
   }
 })
 
+test('a secret limit allows the most expensive request, a publishable one any', () => {
+  const refused = refusal(() => setLimits(organization, { ...command, secretLimit: 9 }))
+  expect(refused.details?.fields?.[0]?.expected).toMatch(/^a whole number from 10 to /)
+  const least = setLimits(organization, { ...command, secretLimit: 10, publishableLimit: 1 })
+  expect(events(least)).toMatchObject([{ data: { secret_limit: 10, publishable_limit: 1 } }])
+})
+
+test('a limit from before there was this bound stays when the other is set', () => {
+  const limited = { ...organization, secret_limit: 5 }
+  expect(events(setLimits(limited, { ...command, publishableLimit: 7 }))).toMatchObject([
+    { data: { secret_limit: 5, publishable_limit: 7 } },
+  ])
+})
+
 test('a suspended organization can get limits and capabilities, one that does not exist cannot', () => {
   const suspended = { ...organization, status: 'suspended' } as const
   const capability = { ...command, capability: 'ip_rotation', enabled: true }
-  expect(setLimits(suspended, { ...command, secretLimit: 5 })).toHaveLength(1)
+  expect(setLimits(suspended, { ...command, secretLimit: 15 })).toHaveLength(1)
   expect(setCapability(suspended, capability)).toHaveLength(1)
   expect(refusal(() => setLimits(undefined, command)).code).toBe('request.not_found')
   expect(refusal(() => setCapability(undefined, capability)).code).toBe('request.not_found')
