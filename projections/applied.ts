@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { unavailable } from '../infra/http/errors.ts'
 import type { Position } from '../infra/log/port.ts'
 import { openListener } from '../infra/postgres/listen.ts'
-import { appliedChannel } from './apply-batch.ts'
+import { appliedChannel, type News, readNews, type Subjects } from './news.ts'
 
 /** How far projections are, in every process. */
 export interface Applied {
@@ -14,8 +14,13 @@ export interface Applied {
   waitFor(projection: string, positions: Position[], options?: { timeoutMs?: number }): Promise<void>
   /** Calls `listener` with the next offset of a partition each time it moves. Returns how to stop that. */
   onAdvance(projection: string, listener: (next: Position) => void): () => void
-  /** A runner in this process has committed up to `next` (a next offset). */
-  advance(projection: string, next: Position): void
+  /**
+   * Calls `listener` with the ids of what a projection has changed (see Projection.subjectsOf), in whichever process
+   * it did; with undefined when news may have been lost. Before that, nobody who waits for the change goes on.
+   */
+  onChange(projection: string, listener: (subjects: Subjects) => void): () => void
+  /** A runner in this process has committed. */
+  advance(news: News): void
   close(): Promise<void>
 }
 
@@ -36,6 +41,7 @@ export async function createApplied({ url, pool, logger, pollMs = 500 }: Applied
   const known = new Map<string, number>()
   const waiters = new Map<string, Set<Waiter>>()
   const listeners = new Map<string, Set<(next: Position) => void>>()
+  const changeListeners = new Map<string, Set<(subjects: Subjects) => void>>()
   const keyOf = (projection: string, { topic, partition }: Position) => `${projection}|${topic}|${partition}`
 
   function advance(projection: string, next: Position): void {
@@ -46,13 +52,24 @@ export async function createApplied({ url, pool, logger, pollMs = 500 }: Applied
     for (const listener of listeners.get(projection) ?? []) listener(next)
   }
 
+  function hear({ projection, next, subjects }: News): void {
+    if (subjects?.length !== 0) {
+      for (const listener of changeListeners.get(projection) ?? []) listener(subjects)
+    }
+    advance(projection, next)
+  }
+
   async function load(): Promise<void> {
     const { rows } = await pool.query<Position & { projection: string }>(
       `select projection, topic, partition, next_offset::float8 as "offset"
        from tidegate.projection_offsets join tidegate.projection_builds using (projection, build)
        where status = 'live'`,
     )
-    for (const { projection, ...next } of rows) advance(projection, next)
+    for (const { projection, ...next } of rows) {
+      // The news of it has yet to come: what it says is not known.
+      const isNews = next.offset > (known.get(keyOf(projection, next)) ?? 0)
+      hear({ projection, next, subjects: isNews ? undefined : [] })
+    }
   }
 
   const reload = () => load().catch((err) => logger.debug({ err }, 'offsets of projections not read'))
@@ -61,13 +78,11 @@ export async function createApplied({ url, pool, logger, pollMs = 500 }: Applied
     url,
     logger,
     channels: [appliedChannel],
-    onNotification(_channel, payload) {
-      const [projection = '', topic = '', partition, offset] = payload.split('|')
-      advance(projection, { topic, partition: Number(partition), offset: Number(offset) })
-    },
+    onNotification: (_channel, payload) => hear(readNews(payload)),
     // Postgres may have come back without its last commits, so what was known is forgotten.
     onReconnect() {
       known.clear()
+      for (const some of changeListeners.values()) for (const listener of some) listener(undefined)
       void reload()
     },
   })
@@ -96,7 +111,7 @@ export async function createApplied({ url, pool, logger, pollMs = 500 }: Applied
   }
 
   return {
-    advance,
+    advance: hear,
     async waitFor(projection, positions, { timeoutMs = 5000 } = {}) {
       const timeout = new AbortController()
       const timer = setTimeout(() => timeout.abort(), timeoutMs)
@@ -106,14 +121,21 @@ export async function createApplied({ url, pool, logger, pollMs = 500 }: Applied
         clearTimeout(timer)
       }
     },
-    onAdvance(projection, onNext) {
-      const mine = listeners.get(projection) ?? new Set()
-      listeners.set(projection, mine.add(onNext))
-      return () => mine.delete(onNext)
-    },
+    onAdvance: (projection, listener) => subscribe(listeners, { projection, listener }),
+    onChange: (projection, listener) => subscribe(changeListeners, { projection, listener }),
     async close() {
       clearInterval(poll)
       await listener.close()
     },
   }
+}
+
+/** Returns how to end it. */
+function subscribe<T>(
+  all: Map<string, Set<T>>,
+  { projection, listener }: { projection: string; listener: T },
+): () => void {
+  const mine = all.get(projection) ?? new Set()
+  all.set(projection, mine.add(listener))
+  return () => mine.delete(listener)
 }

@@ -3,10 +3,8 @@ import type { Position } from '../infra/log/port.ts'
 import { rolledBack, type Tx } from '../infra/postgres/pool.ts'
 import type { RecordedEvent } from '../schemas/codec.ts'
 import { type Build, buildLock, useSchema } from './builds.ts'
+import { appliedChannel, newsOf, type Subjects } from './news.ts'
 import type { Projection } from './projection.ts'
-
-/** The channel on which runners tell every process how far they are. */
-export const appliedChannel = 'tidegate_applied'
 
 export interface ApplyOptions {
   pool: pg.Pool
@@ -21,7 +19,7 @@ export interface ApplyOptions {
 }
 
 export type ApplyOutcome =
-  | { kind: 'applied'; nextOffset: number }
+  | { kind: 'applied'; nextOffset: number; subjects: Subjects }
   /** Postgres lost commits that this process has seen: read again from `nextOffset`. */
   | { kind: 'behind'; nextOffset: number }
   /** The build has another status than it was read with; nothing was written. */
@@ -67,8 +65,9 @@ async function applyIn(tx: Tx, options: ApplyOptions): Promise<ApplyOutcome> {
   if (next < expected && next < (events[0]?.position.offset ?? end.offset))
     return { kind: 'behind', nextOffset: next }
   if (todo.length > 0) await projection.apply(tx, todo).catch(handlerFailed)
-  await tx.query(closingOf(options, Math.max(next, end.offset)))
-  return { kind: 'applied', nextOffset: Math.max(next, end.offset) }
+  const applied = { nextOffset: Math.max(next, end.offset), subjects: projection.subjectsOf?.(todo) ?? [] }
+  await tx.query(closingOf(options, applied))
+  return { kind: 'applied', ...applied }
 }
 
 function handlerFailed(cause: unknown): never {
@@ -89,9 +88,15 @@ function openingOf({ build, end }: ApplyOptions): string {
     select status, (select next_offset from position) from tidegate.projection_builds where ${which}`
 }
 
+interface Closing {
+  nextOffset: number
+  subjects: Subjects
+}
+
 /** One round trip: the offset, the news of it once it is committed, and the commit. */
-function closingOf({ build, end: { topic, partition } }: ApplyOptions, nextOffset: number): string {
-  const news = `${build.projection}|${topic}|${partition}|${nextOffset}`
+function closingOf({ build, end }: ApplyOptions, { nextOffset, subjects }: Closing): string {
+  const { topic, partition } = end
+  const news = newsOf({ projection: build.projection, next: { ...end, offset: nextOffset }, subjects })
   const notify =
     build.status === 'live' ? `select pg_notify(${literal(appliedChannel)}, ${literal(news)});` : ''
   return `update tidegate.projection_offsets set next_offset = ${nextOffset}

@@ -20,4 +20,9 @@ export interface Projection {
   indexes: string
   /** Applies one partition's events in offset order; search_path is the build's own schema. */
   apply(tx: Tx, events: RecordedEvent[]): Promise<void>
+  /**
+   * What the events change that processes keep in memory, as ids; told to all of them together with the offset.
+   * Absent = nothing.
+   */
+  subjectsOf?(events: RecordedEvent[]): string[]
 }

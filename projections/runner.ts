@@ -46,6 +46,7 @@ export class PartitionHalted extends Error {
 
 /** An outcome that needs nothing more from Postgres. */
 type Settled = Extract<ApplyOutcome, { nextOffset: number }>
+type AppliedOutcome = Extract<ApplyOutcome, { kind: 'applied' }>
 
 /** Keeps the live build of a projection up with the log, until stopped. */
 export async function runProjection(options: RunnerOptions): Promise<RunningProjection> {
@@ -75,10 +76,10 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
     return apply(decoded)
   }
 
-  function advance(end: Position, nextOffset: number): void {
+  function advance(end: Position, { nextOffset, subjects }: AppliedOutcome): void {
     const status = statusOf(end)
     status.nextOffset = nextOffset
-    options.applied.advance(projection.name, { ...end, offset: nextOffset })
+    options.applied.advance({ projection: projection.name, next: { ...end, offset: nextOffset }, subjects })
   }
 
   function halt(poison: Poison): never {
@@ -97,7 +98,7 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
       const next = { ...end, offset: event.position.offset + 1 }
       try {
         const outcome = await apply({ events: [event], end: next, poison: undefined })
-        if (outcome.kind === 'applied') advance(end, outcome.nextOffset)
+        if (outcome.kind === 'applied') advance(end, outcome)
       } catch (error) {
         if (!isPoison(error)) throw error
         halt({ position: event.position, error: error.cause })
@@ -112,7 +113,7 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
       const outcome = await apply(decoded)
       status.nextOffset = outcome.nextOffset
       if (outcome.kind === 'behind') return outcome.nextOffset
-      advance(decoded.end, outcome.nextOffset)
+      advance(decoded.end, outcome)
     } catch (error) {
       if (!isPoison(error)) throw error
       await applySingly(decoded)

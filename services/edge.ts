@@ -34,7 +34,7 @@ export function createEdge(core: Core, { counters, undo }: EdgeOptions): Edge {
     ...counters,
   })
   // Where this is heard, a change of a key or its organization holds at once; elsewhere within the cache's 15 s.
-  undo.defer(applied.onAdvance('organizations', auth.invalidate))
+  undo.defer(applied.onChange('organizations', auth.invalidate))
   return { auth, idempotency: createIdempotency(core) }
 }
 

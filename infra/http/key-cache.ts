@@ -4,6 +4,7 @@ import type { Keyring } from '../crypto/keyring.ts'
 import type { Clock } from '../ids.ts'
 import { createSlots } from '../slots.ts'
 import { ApiError } from './errors.ts'
+import { createChanges } from './key-changes.ts'
 import type { KeyRecord } from './principal.ts'
 import { createSourceBudget, type SourceBudget } from './source-budget.ts'
 
@@ -28,6 +29,10 @@ interface Asked {
   changes: number
 }
 
+interface Known extends Asked {
+  record: KeyRecord
+}
+
 const maxKeys = 10_000
 // Together a fraction of the connections: guesses wait for each other, and never for long before a customer's key.
 const lookupsAtOnce = { first: 4, again: 4 }
@@ -40,21 +45,22 @@ const turnTimeoutMs = 5000
  */
 export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }: KeyCacheOptions) {
   const { sourceBudget = createSourceBudget({ clock }), onKeyLookup } = options
-  const known = new LRUCache<string, Asked & { record: KeyRecord }>({ max: maxKeys })
+  const known = new LRUCache<string, Known>({ max: maxKeys })
   const unknown = new LRUCache<string, Asked>({ max: maxKeys })
   const running = new Map<string, Promise<KeyRecord | undefined>>()
   const first = createSlots({ max: lookupsAtOnce.first, timeoutMs: turnTimeoutMs })
   const again = createSlots({ max: lookupsAtOnce.again, timeoutMs: turnTimeoutMs })
-  let changes = 0
+  const changes = createChanges()
 
-  function isFresh(asked: Asked | undefined): boolean {
-    const age = asked?.changes === changes ? clock() - asked.at : cacheMs
+  function isFresh(asked: Asked | undefined, organizationId?: string): boolean {
+    if (!asked || asked.changes < changes.lastOf(organizationId)) return false
+    const age = clock() - asked.at
     // A clock that was set back must not make an answer last longer.
     return age >= 0 && age < cacheMs
   }
 
   async function ask(key: string): Promise<KeyRecord | undefined> {
-    const asked = { at: clock(), changes }
+    const asked = { at: clock(), changes: changes.count() }
     const record = await findKey(lookupHashes(keyring, key))
     onKeyLookup?.(record ? 'found' : 'unknown')
     remember(key, record, asked)
@@ -81,13 +87,27 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
       onKeyLookup?.('refused')
       throw new ApiError('rate_limit.exceeded', { headers: { 'retry-after': '1' } })
     }
-    const lookup = slots
-      .run([], () => ask(key))
-      .finally(() => {
-        if (running.get(key) === lookup) running.delete(key)
-      })
+    const answer = slots.run([], () => ask(key))
+    const lookup = (slots === first ? refunding(answer, source.ip) : answer).finally(() => {
+      if (running.get(key) === lookup) running.delete(key)
+    })
     running.set(key, lookup)
     return lookup
+  }
+
+  /** Only guesses are to be slowed down: not customers behind one address after a restart, nor what is tried again. */
+  async function refunding(
+    answer: Promise<KeyRecord | undefined>,
+    ip: string,
+  ): Promise<KeyRecord | undefined> {
+    let isGuess = false
+    try {
+      const record = await answer
+      isGuess = !record
+      return record
+    } finally {
+      if (!isGuess) sourceBudget.giveBack(ip)
+    }
   }
 
   return {
@@ -100,15 +120,22 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
       source: { readonly ip: string },
     ): KeyRecord | undefined | Promise<KeyRecord | undefined> {
       const entry = known.get(key)
-      if (entry && isFresh(entry)) return entry.record
+      if (entry && isFresh(entry, entry.record.principal.organizationId)) return entry.record
       // What is not even a key, by its form and checksum, costs no look-up.
       if (!parseApiKey(key) || isFresh(unknown.get(key))) return undefined
       return running.get(key) ?? lookUp(key, source)
     },
-    /** No answer to a question asked before now is believed any longer, also where it is still to come. */
-    invalidate(): void {
-      changes++
-      running.clear()
+    /**
+     * No answer to a question asked before now is believed any longer, also where it is still to come: about keys of
+     * these organizations, or about any key.
+     */
+    invalidate(organizationIds?: readonly string[]): void {
+      changes.note(organizationIds)
+      for (const key of running.keys()) {
+        const owner = known.get(key)?.record.principal.organizationId
+        // Whose a key is that was never found is not known yet.
+        if (!organizationIds || !owner || organizationIds.includes(owner)) running.delete(key)
+      }
     },
   }
 }

@@ -15,6 +15,8 @@ export interface SourceBudgetOptions {
 export interface SourceBudget {
   /** Whether the source of this address may have one more look-up, which is then spent. */
   spend(ip: string): boolean
+  /** The look-up was no guess, or did not happen. */
+  giveBack(ip: string): void
 }
 
 /**
@@ -36,6 +38,11 @@ export function createSourceBudget(options: SourceBudgetOptions): SourceBudget {
       if (from + intervalMs > now + windowMs) return false
       fullAt.set(source, from + intervalMs)
       return true
+    },
+    giveBack(ip) {
+      const source = sourceOf(ip)
+      const last = fullAt.get(source)
+      if (last !== undefined) fullAt.set(source, last - intervalMs)
     },
   }
 }

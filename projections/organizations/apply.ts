@@ -64,6 +64,7 @@ async function loadKeys(tx: Tx, events: RecordedEvent[]): Promise<Map<string, Ap
   return new Map(rows.map((row) => [row.id, keyRow(row)]))
 }
 
-function organizationIdOf({ data }: RecordedEvent): string {
+/** Whom an event of the topic is about. */
+export function organizationIdOf({ data }: RecordedEvent): string {
   return 'organization_id' in data ? data.organization_id : ''
 }

@@ -1,7 +1,22 @@
+import type { RecordedEvent } from '../../schemas/codec.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import type { Projection } from '../projection.ts'
-import { apply } from './apply.ts'
+import { apply, organizationIdOf } from './apply.ts'
 import { ddl, indexes, tables } from './tables.ts'
+
+/** Nothing that is kept of a key follows from these. */
+const unseen: ReadonlySet<string> = new Set([
+  'OrganizationCreated',
+  'OrganizationRenamed',
+  'ApiKeyIssued',
+  'ApiKeyRenamed',
+])
+
+/** The organizations whose keys have to be looked up again. */
+function subjectsOf(events: RecordedEvent[]): string[] {
+  const seen = events.filter(({ type }) => !unseen.has(type))
+  return [...new Set(seen.map(organizationIdOf))]
+}
 
 /** Organizations and their API keys. */
 export const organizationsProjection: Projection = {
@@ -12,4 +27,5 @@ export const organizationsProjection: Projection = {
   ddl,
   indexes,
   apply,
+  subjectsOf,
 }

@@ -51,9 +51,9 @@ export async function startWorld() {
     limiter: createMemoryLimiter(clock),
     defaultLimits: { secret: 1_000_000, publishable: 1_000_000 },
     // All requests come from one address, and many of their keys are unknown.
-    sourceBudget: { spend: () => true },
+    sourceBudget: { spend: () => true, giveBack: () => {} },
   })
-  applied.onAdvance('organizations', auth.invalidate)
+  applied.onChange('organizations', auth.invalidate)
   const { codec } = world
   const deps = {
     ...base,

@@ -2,6 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { ApiError } from '../../infra/http/errors.ts'
 import type { EventLog, Position } from '../../infra/log/port.ts'
 import { liveBuild } from '../../projections/builds.ts'
+import type { Subjects } from '../../projections/news.ts'
+import { organizationsProjection } from '../../projections/organizations/projection.ts'
 import type { Projection } from '../../projections/projection.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { findSession } from '../../projections/sessions/queries.ts'
@@ -44,6 +46,39 @@ describe.each(openTestLogs())('$name', (testLog) => {
     expect(await findSession(world.database.pool, scope, id('sid', 7))).toBeDefined()
     expect(await count('decisions')).toBe(40)
     expect(running.status().every((partition) => partition.halted === null)).toBe(true)
+  })
+
+  test('what an organization changes is told to every process before anyone who waits for it goes on', async () => {
+    const here = await world.openApplied()
+    const elsewhere = await world.openApplied()
+    const heard: Record<string, Subjects[]> = { here: [], elsewhere: [] }
+    here.onChange('organizations', (subjects) => heard.here?.push(subjects))
+    elsewhere.onChange('organizations', (subjects) => heard.elsewhere?.push(subjects))
+    await world.run(log, organizationsProjection, { applied: here })
+    const organization_id = id('org', 7)
+    const meta = (n: number) => ({
+      eventId: id('evt', 9000 + n),
+      time: 1,
+      organizationId: organization_id,
+      environment: null,
+    })
+    const positions = await world.append(log, [
+      {
+        event: {
+          type: 'OrganizationCreated',
+          data: { organization_id, name: 'A', slug: 'a', created_at: 1 },
+        },
+        meta: meta(1),
+      },
+      { event: { type: 'OrganizationSuspended', data: { organization_id, suspended_at: 2 } }, meta: meta(2) },
+    ])
+    const told = async (applied: typeof here, name: string) => {
+      await applied.waitFor('organizations', positions)
+      expect(
+        heard[name]?.flat().some((subject) => subject === undefined || subject === organization_id),
+      ).toBe(true)
+    }
+    await Promise.all([told(here, 'here'), told(elsewhere, 'elsewhere')])
   })
 
   test('a runner that starts again goes on where the last one committed', async () => {

@@ -1,7 +1,14 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { KeyRecord } from '../../../infra/http/principal.ts'
-import { type AuthApp, type Send, start, startAuthApp } from './auth-app.ts'
+import {
+  type AuthApp,
+  organizationId,
+  otherOrganization,
+  type Send,
+  start,
+  startAuthApp,
+} from './auth-app.ts'
 
 let app: AuthApp
 const outcomes: string[] = []
@@ -251,7 +258,7 @@ describe('the budget of a source', () => {
     const [customer, unknown, remoteAddress] = [app.secret(), app.unknown(), '203.0.113.9']
     expect(await codeOf(customer, { remoteAddress })).toBeUndefined()
     await codeOf(unknown, { remoteAddress })
-    await guesses(48, remoteAddress)
+    await guesses(49, remoteAddress)
     expect(await guess(remoteAddress)).toBe(429)
     // Neither cached, nor known to be unknown, nor malformed, nor missing.
     expect(await codeOf(customer, { remoteAddress })).toBeUndefined()
@@ -269,7 +276,7 @@ describe('the budget of a source', () => {
   })
 
   test('is spent once by requests that share a look-up', async () => {
-    const key = app.secret()
+    const key = app.unknown()
     const remoteAddress = '203.0.113.9'
     await Promise.all(Array.from({ length: 100 }, () => codeOf(key, { remoteAddress })))
     expect(counted(await guesses(60, remoteAddress), 401)).toBe(49)
@@ -298,4 +305,64 @@ test('guesses are looked up a few at a time, and a known key does not wait for t
   }
   const codes = await Promise.all(sent.map(({ code }) => code()))
   expect(new Set(codes)).toEqual(new Set(['auth.invalid_api_key']))
+})
+
+describe('a change of one organization', () => {
+  const otherRecord = (record: KeyRecord): Partial<KeyRecord> => ({
+    principal: { ...record.principal, organizationId: otherOrganization },
+  })
+
+  test('makes its own keys be looked up again, and no others', async () => {
+    const [mine, other] = [app.secret(), app.secret()]
+    app.change(other, otherRecord)
+    await codeOf(mine)
+    await codeOf(other)
+    for (const key of [mine, other]) app.change(key, () => ({ status: 'revoked' }))
+    app.auth.invalidate([organizationId])
+    expect(await codeOf(mine)).toBe('auth.invalid_api_key')
+    expect(await codeOf(other)).toBeUndefined()
+    app.auth.invalidate([otherOrganization])
+    expect(await codeOf(other)).toBe('auth.invalid_api_key')
+    expect(app.asked.lookups).toBe(4)
+  })
+
+  test('is heard of while a look-up runs: its answer is not believed once it is known whose the key is', async () => {
+    const { waiting, send } = await startHeld()
+    const key = app.unknown()
+    const before = send(key)
+    await until(() => waiting.length === 1)
+    app.auth.invalidate(['org_1'])
+    const after = send(key)
+    await until(() => waiting.length === 2)
+    waiting[0]?.(found)
+    expect(await before.code()).toBe('works')
+    waiting[1]?.(revoked)
+    expect(await after.code()).toBe('auth.invalid_api_key')
+  })
+
+  test('is noted for a bounded number of them; beyond that it counts for all', async () => {
+    const other = app.secret()
+    app.change(other, otherRecord)
+    await codeOf(other)
+    for (let i = 0; i < 10_001; i++) app.auth.invalidate([`org_${i + 10}`])
+    await codeOf(other)
+    expect(app.asked.lookups).toBe(2)
+  })
+})
+
+test('a key that is found, and a look-up that fails, cost a source nothing', async () => {
+  const remoteAddress = '203.0.113.9'
+  for (let i = 0; i < 120; i++) expect(await codeOf(app.secret(), { remoteAddress })).toBeUndefined()
+  let down = true
+  const working = app
+  app = await startAuthApp(() => ({
+    findKey: (hashes) =>
+      down
+        ? Promise.reject(Object.assign(new Error('gone'), { code: 'ECONNREFUSED' }))
+        : working.findKey(hashes),
+  }))
+  for (let i = 0; i < 120; i++)
+    expect(await codeOf(app.unknown(), { remoteAddress })).toBe('service.unavailable')
+  down = false
+  expect(await codeOf(app.unknown(), { remoteAddress })).toBe('auth.invalid_api_key')
 })

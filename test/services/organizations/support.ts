@@ -45,7 +45,7 @@ export async function startOrganizations() {
   const usage = createKeyUsage(base)
   const findKey = (hashes: string[]) => findKeyByLookupHash(pool, hashes)
   const auth = createAuth({ ...base, findKey, onKeyUsed: usage.note })
-  applied.onAdvance('organizations', auth.invalidate)
+  applied.onChange('organizations', auth.invalidate)
   const decide = createDecide({ pool, log, codec: world.codec, applied })
   const deps = { ...base, decide }
   const app = await createApp({ ...base, publicUrl: 'https://tidegate.example' })
