@@ -1,5 +1,6 @@
 import { type ErrorDetails, type FieldIssue, invalidField } from '../../infra/http/errors.ts'
 import { scopes as knownScopes } from '../../infra/http/scopes.ts'
+import { characterCount, isPlainText } from '../../infra/text.ts'
 import type { Environment } from '../../schemas/events.ts'
 import { normalOrigin } from './origins.ts'
 
@@ -11,6 +12,8 @@ export type ParameterSet =
   | 'organization_capability'
   | 'api_key_create'
   | 'api_key_update'
+  | 'api_key_rotate'
+  | 'api_key_revoke'
 
 export const bounds = { organizationName: 120, slug: 63, keyName: 100, origins: 50 } as const
 
@@ -26,7 +29,7 @@ export function invalid(
 }
 
 interface NameRule {
-  /** Characters at most. */
+  /** Characters (code points) at most. */
   max: number
   parameterSet: ParameterSet
 }
@@ -34,7 +37,7 @@ interface NameRule {
 /** The name without outer spaces; 422 when nothing is left, it is too long, or it has control characters. */
 export function checkedName(name: string, { max, parameterSet }: NameRule): string {
   const trimmed = name.trim()
-  if (trimmed.length >= 1 && trimmed.length <= max && !/\p{Cc}|\p{Cs}/u.test(trimmed)) return trimmed
+  if (trimmed !== '' && characterCount(trimmed) <= max && isPlainText(trimmed)) return trimmed
   const expected = `1-${max} characters, no control characters`
   throw invalid({ name: 'name', issue: 'invalid', expected }, parameterSet)
 }
@@ -60,7 +63,7 @@ export function checkedOrigins(origins: string[], { environment, parameterSet }:
   const normal = origins.map((text, i) => {
     const origin = normalOrigin(text, environment)
     if (origin) return origin
-    const expected = environment === 'test' ? 'an http or https origin' : 'an https origin or https://*.host'
+    const expected = `an ${environment === 'test' ? 'http or https' : 'https'} origin or https://*.host`
     throw invalid({ name: `allowed_origins.${i}`, issue: 'invalid', expected }, parameterSet)
   })
   return [...new Set(normal)]

@@ -1,11 +1,12 @@
 import type { Environment } from '../../schemas/events.ts'
 
 /**
- * An allowed origin as it is stored: lower case, punycode, no default port. Live keys take `https://host[:port]` and
+ * An allowed origin as it is stored: lower case, punycode, no default port, no slash at the
+ * end. Live keys take `https://host[:port]` and
  * `https://*.host`, test keys also any exact http or https origin. undefined for anything else.
  */
 export function normalOrigin(text: string, environment: Environment): string | undefined {
-  const wildcard = /^https:\/\/\*\.(.+)$/i.exec(text)
+  const wildcard = /^https:\/\/\*\.([^:]+)$/i.exec(text)
   if (wildcard?.[1]) {
     const host = exactOrigin(`https://${wildcard[1]}`)
     // A wildcard over a whole top-level domain or an address is never meant.
@@ -23,5 +24,5 @@ function exactOrigin(text: string): string | undefined {
 }
 
 function isDomain(origin: string): boolean {
-  return /^https:\/\/([a-z0-9-]+\.)+[a-z][a-z0-9-]*(:\d+)?$/.test(origin)
+  return /^https:\/\/([a-z0-9-]+\.)+[a-z][a-z0-9-]*$/.test(origin)
 }

@@ -61,7 +61,9 @@ const keyName = z.string().meta({ minLength: 1, maxLength: bounds.keyName })
 const origins = z
   .array(z.string())
   .meta({ maxItems: bounds.origins })
-  .describe('`https://host[:port]` or `https://*.host`; for test keys also any exact http or https origin.')
+  .describe(
+    '`https://host[:port]` or `https://*.host`; for test keys also any exact http or https origin. Stored in lower case and without a slash at the end.',
+  )
 const scopes = z.array(z.enum(knownScopes)).meta({ minItems: 1 })
 
 export const createOrganizationBody = z.strictObject({

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { characterCount, isPlainText } from '../../infra/text.ts'
 import type { DomainEvent } from '../../schemas/codec.ts'
 import type { Environment } from '../../schemas/events.ts'
 
@@ -7,10 +8,10 @@ const maxCharacters = 256
 /** The customer's id of an end user: 1 to 256 characters, none a control character or half of a surrogate pair. */
 export const clientUserIdInput = z
   .string()
-  .refine((text) => text !== '' && [...text].length <= maxCharacters, {
+  .refine((text) => text !== '' && characterCount(text) <= maxCharacters, {
     error: `1 to ${maxCharacters} characters`,
   })
-  .refine((text) => text.isWellFormed() && !/\p{Cc}/u.test(text), { error: 'no control characters' })
+  .refine(isPlainText, { error: 'no control characters' })
   .meta({ minLength: 1, maxLength: maxCharacters })
 
 export interface ClientUserState {

@@ -99,12 +99,25 @@ test.each<[string, Partial<KeyRequest>]>([
   ['allowed_origins', { allowedOrigins: Array(51).fill('https://a.example') }],
   ['allowed_origins.1', { allowedOrigins: ['https://a.example', 'http://a.example'] }],
   ['name', { name: 'x'.repeat(101) }],
+  ['name', { name: '😀'.repeat(101) }],
+  ['name', { name: 'half \ud83d' }],
 ])('a bad %s is refused: %j', (name, request) => {
   const error = refusal(() => command(request))
   expect(error).toMatchObject({
     code: 'request.validation_failed',
     details: { fields: [{ name }], parameter_set: 'api_key_create' },
   })
+})
+
+test('a name is as long as its characters, whatever they take to store', () => {
+  for (const name of ['😀'.repeat(51), '😀'.repeat(100)]) expect(command({ name }).spec.name).toBe(name)
+})
+
+test('what an origin may be is said as it is for the environment', () => {
+  const expected = (environment: 'live' | 'test') =>
+    refusal(() => command({ environment, allowedOrigins: ['x'] })).details?.fields?.[0]?.expected
+  expect(expected('live')).toBe('an https origin or https://*.host')
+  expect(expected('test')).toBe('an http or https origin or https://*.host')
 })
 
 test('what a refused field held is not repeated: it may be a key', () => {

@@ -7,6 +7,7 @@ test.each([
   ['https://shop.example:443', 'https://shop.example'],
   ['https://shop.example:8443', 'https://shop.example:8443'],
   ['https://*.shop.example', 'https://*.shop.example'],
+  ['https://*.shop.example/', 'https://*.shop.example'],
   ['https://*.Bücher.example', 'https://*.xn--bcher-kva.example'],
   ['https://bücher.example', 'https://xn--bcher-kva.example'],
 ])('live keys take %s', (text, stored) => {
@@ -22,6 +23,8 @@ test.each([
   'https://*.example',
   'https://*.192.0.2.1',
   'https://a.*.example',
+  'https://*.shop.example:8443',
+  'https://*.shop.example:443',
   'https://shop.example/path',
   'https://shop.example?q',
   'https://user@shop.example',
@@ -36,5 +39,7 @@ test.each([
 test('test keys also take any exact http or https origin', () => {
   expect(normalOrigin('http://localhost:3000', 'test')).toBe('http://localhost:3000')
   expect(normalOrigin('http://192.0.2.1', 'test')).toBe('http://192.0.2.1')
+  expect(normalOrigin('https://*.shop.example', 'test')).toBe('https://*.shop.example')
   expect(normalOrigin('http://*.shop.example', 'test')).toBeUndefined()
+  expect(normalOrigin('https://*.shop.example:8443', 'test')).toBeUndefined()
 })
