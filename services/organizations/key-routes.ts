@@ -42,7 +42,7 @@ function listRoute(app: FastifyInstance, { pool, auth, cursors }: OrganizationCo
       limit,
       cursor,
       cursors,
-      query: { list: 'api-keys', organizationId },
+      query: { list: 'api-keys', organizationId, environment: auth.secret(request).environment },
       load: (after) =>
         listKeys(pool, organizationId, { limit, after: after && { createdAt: after.value, id: after.id } }),
       positionOf: (row) => ({ value: row.created_at, id: row.id }),

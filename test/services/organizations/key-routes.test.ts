@@ -175,6 +175,21 @@ test('a list refuses an offset, a bad limit, and a cursor of another list', asyn
   }
 })
 
+test("a cursor is of the calling key's environment, though the list shows both", async () => {
+  const { organizationId, key, path } = await world.organization()
+  const { revealedKey: testKey } = await world.issue({
+    organizationId,
+    environment: 'test',
+    type: 'secret',
+    scopes: ['*'],
+  })
+  const { body } = await world.send({ url: `${path}/api-keys?limit=1`, key })
+  const next = `${path}/api-keys?limit=1&cursor=${body.pagination.next_cursor}`
+  expect((await world.send({ url: next, key })).status).toBe(200)
+  const refused = await world.send({ url: next, key: testKey })
+  expect([refused.status, refused.body.error.message]).toEqual([422, 'cursor: invalid'])
+})
+
 test('a key says when it was last used', async () => {
   const { key, path } = await world.organization()
   await world.send({ url: `${path}/api-keys`, key })
