@@ -23,9 +23,18 @@ export function keyReused(): ApiError {
   return invalidField({ name: headerName, issue: 'reused', expected }, details)
 }
 
-/** What the request asks for, as one text: method, path without query, and the body whatever the order of its fields. */
-export function requestText({ method, url, body }: FastifyRequest): string {
-  return JSON.stringify([method, url.split('?', 1)[0], canonical(body)])
+/**
+ * What the request asks for, as one text: method, path without query, and the body whatever the order of its fields.
+ * Where the route takes no body, `{}` is none.
+ */
+export function requestText({ method, url, body, routeOptions }: FastifyRequest): string {
+  const asked = !routeOptions.schema?.body && isEmptyObject(body) ? undefined : body
+  return JSON.stringify([method, url.split('?', 1)[0], canonical(asked)])
+}
+
+function isEmptyObject(value: unknown): boolean {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isObject && Object.keys(value).length === 0
 }
 
 function canonical(value: unknown): unknown {

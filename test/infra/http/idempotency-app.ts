@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import pino from 'pino'
+import { z } from 'zod'
 import { createKeyring, type Keyring } from '../../../infra/crypto/keyring.ts'
 import { createApp } from '../../../infra/http/app.ts'
 import {
@@ -16,7 +17,8 @@ export const masterKey = () => randomBytes(32).toString('base64')
 
 export interface Post {
   key?: string | undefined
-  body?: object
+  /** null = none. */
+  body?: object | null
   path?: string
   organization?: `org_${string}`
   environment?: 'live' | 'test'
@@ -74,6 +76,8 @@ export async function startShop({ keyring = createKeyring(masterKey()) }: { keyr
     })
     app.post('/orders', (request, reply) => idempotency.run({ request, reply }, counted))
     app.post('/orders/:id', (request, reply) => idempotency.run({ request, reply }, counted))
+    const schema = { body: z.looseObject({}) }
+    app.post('/described', { schema }, (request, reply) => idempotency.run({ request, reply }, counted))
     app.put('/orders', (request, reply) => idempotency.run({ request, reply }, counted))
     app.post('/public', (request, reply) => idempotency.run({ request, reply, scope: 'public' }, counted))
     return app
@@ -92,7 +96,7 @@ export async function startShop({ keyring = createKeyring(masterKey()) }: { keyr
         'x-tenant': `${organization.slice(4)}/${environment}`,
         ...(key !== undefined && { 'idempotency-key': key }),
       },
-      payload: JSON.stringify(body),
+      ...(body && { payload: JSON.stringify(body) }),
     })
     const { statusCode: status, headers, body: text } = response
     return { status, headers, text, json: response.json(), replayed: headers['idempotent-replayed'] }

@@ -89,6 +89,33 @@ describe('with the header', () => {
     expect([again.status, again.replayed]).toEqual([201, 'true'])
   })
 
+  test('no body and {} are the same where the route takes none', async () => {
+    const { post } = started
+    const pairs: [object | null, object | null][] = [
+      [null, {}],
+      [{}, null],
+    ]
+    for (const [first, second] of pairs) {
+      const key = freshKey()
+      await post({ key, body: first })
+      const again = await post({ key, body: second })
+      expect([again.status, again.replayed]).toEqual([201, 'true'])
+    }
+    const key = freshKey()
+    await post({ key, body: null })
+    expect((await post({ key, body: { a: 1 } })).status).toBe(422)
+    expect((await post({ key, body: [] })).status).toBe(422)
+  })
+
+  test('where the route takes a body, {} is one like others', async () => {
+    const { post } = started
+    const key = freshKey()
+    const path = '/described'
+    await post({ key, path, body: {} })
+    expect((await post({ key, path, body: {} })).replayed).toBe('true')
+    expect((await post({ key, path, body: { a: 1 } })).status).toBe(422)
+  })
+
   test('another organization or environment, or a scope of the route, has keys of its own', async () => {
     const { post, shop } = started
     const key = freshKey()
