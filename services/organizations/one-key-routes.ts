@@ -1,6 +1,5 @@
-import type { FastifyInstance, preValidationHookHandler } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
-import { ApiError } from '../../infra/http/errors.ts'
 import { lastUsedAt } from '../../infra/http/key-usage.ts'
 import { errorResponses, single } from '../../infra/http/schemas.ts'
 import { isId } from '../../infra/ids.ts'
@@ -8,7 +7,8 @@ import type { Db } from '../../infra/postgres/pool.ts'
 import { findKey } from '../../projections/organizations/queries.ts'
 import { type KeyPath, revokeApiKey, rotateApiKey, updateApiKey } from './key-commands.ts'
 import { issuedAnswer } from './key-routes.ts'
-import { noSuchKey } from './key-state.ts'
+import { keyInUse, noSuchKey } from './key-state.ts'
+import { refuseBody } from './no-body.ts'
 import type { OrganizationContext } from './routes.ts'
 import { apiKeySchema, issuedApiKeySchema, keyParams, updateKeyBody } from './schemas.ts'
 import { apiKeyJson } from './shapes.ts'
@@ -36,7 +36,12 @@ function updateRoute(app: FastifyInstance, { pool, auth, decide, clock, random }
   }
   const onRequest = auth.requireOwnOrganization('api_keys:manage')
   const config = { parameterSet: 'api_key_update' }
-  app.patch<Params & Update>(path, { schema, onRequest, config }, async (request) => {
+  // Before the body is validated: a key that cannot be changed is not found, whatever the body says.
+  const preValidation = async ({ params }: FastifyRequest<Params>) => {
+    const { organizationId, keyId } = keyPath(params)
+    keyInUse(await findKey(pool, organizationId, keyId))
+  }
+  app.patch<Params & Update>(path, { schema, onRequest, preValidation, config }, async (request) => {
     const key = keyPath(request.params)
     const { allowed_origins: allowedOrigins, ...body } = request.body
     await updateApiKey({ decide, clock, random }, { ...key, ...body, allowedOrigins, by: 'key' })
@@ -49,10 +54,11 @@ function revokeRoute(app: FastifyInstance, { pool, auth, decide, clock }: Organi
     ...shared,
     operationId: 'revokeOrganizationApiKey',
     summary: 'Revoke an API key for good',
-    response: { 200: single(apiKeySchema), ...errorResponses(401, 403, 404) },
+    response: { 200: single(apiKeySchema), ...errorResponses(400, 401, 403, 404, 413, 415, 422) },
   }
   const onRequest = auth.requireOwnOrganization('api_keys:manage')
-  app.delete<Params>(path, { schema, onRequest }, async (request) => {
+  const preValidation = refuseBody('api_key_revoke')
+  app.delete<Params>(path, { schema, onRequest, preValidation }, async (request) => {
     const key = keyPath(request.params)
     await revokeApiKey({ decide, clock }, { ...key, by: 'key' })
     return keyBody(pool, { ...key, requestId: request.id })
@@ -64,10 +70,11 @@ function rotateRoute(app: FastifyInstance, { pool, auth, idempotency, depsOf }: 
     ...shared,
     operationId: 'rotateOrganizationApiKey',
     summary: 'Replace an API key; it works for 24 more hours',
-    response: { 201: single(issuedApiKeySchema), ...errorResponses(401, 403, 404, 409, 422) },
+    response: { 201: single(issuedApiKeySchema), ...errorResponses(400, 401, 403, 404, 409, 413, 415, 422) },
   }
-  const hooks = { onRequest: auth.requireOwnOrganization('api_keys:manage'), preValidation: refuseMembers }
-  app.post<Params>(`${path}/rotations`, { schema, ...hooks }, (request, reply) => {
+  const onRequest = auth.requireOwnOrganization('api_keys:manage')
+  const preValidation = refuseBody('api_key_rotate')
+  app.post<Params>(`${path}/rotations`, { schema, onRequest, preValidation }, (request, reply) => {
     const { organizationId, keyId } = keyPath(request.params)
     reply.header('cache-control', 'no-store')
     return idempotency.run({ request, reply }, async (command) => {
@@ -75,15 +82,6 @@ function rotateRoute(app: FastifyInstance, { pool, auth, idempotency, depsOf }: 
       return issuedAnswer(pool, { ...issued, organizationId, requestId: request.id })
     })
   })
-}
-
-/** The request takes no body; members of one would be ignored where the caller expects them to have an effect. */
-const refuseMembers: preValidationHookHandler = (request, _reply, done) => {
-  const names = typeof request.body === 'object' && request.body !== null ? Object.keys(request.body) : []
-  const [first] = names
-  if (first === undefined) return done()
-  const fields = names.map((name) => ({ name, issue: 'not_allowed' }))
-  done(new ApiError('request.validation_failed', { message: `${first}: not_allowed`, details: { fields } }))
 }
 
 interface Params {

@@ -124,12 +124,75 @@ test('a rotation repeated with the same Idempotency-Key is one rotation', async 
   expect(second.body).toEqual(first.body)
 })
 
-test('members in the body of a rotation are refused, an empty one is not', async () => {
+const bodies: [unknown, string[]][] = [
+  [{ rate_limit: 1 }, ['rate_limit: not_allowed']],
+  [{ name: 'A', grace: 1 }, ['name: not_allowed', 'grace: not_allowed']],
+  [[], ['body: invalid_type']],
+  [['a'], ['body: invalid_type']],
+  ['text', ['body: invalid_type']],
+  [0, ['body: invalid_type']],
+  [null, ['body: invalid_type']],
+]
+test.each(bodies)('%j in the body of a rotation or a revocation is refused', async (body, issues) => {
   const { keyId } = await secret()
+  const sent = [
+    ['api_key_rotate', { method: 'POST', url: `${urlOf(keyId)}/rotations` }],
+    ['api_key_revoke', { method: 'DELETE', url: urlOf(keyId) }],
+  ] as const
+  for (const [parameter_set, request] of sent) {
+    const refused = await world.send({ ...request, key: own.key, body })
+    const { details, message } = refused.body.error
+    const found = details.fields.map(({ name, issue }: Record<string, string>) => `${name}: ${issue}`)
+    expect([refused.status, message, found]).toEqual([422, issues[0], issues])
+    expect(details.parameter_set).toBe(parameter_set)
+  }
+  expect((await rotate(keyId)).status).toBe(201)
+})
+
+test('an empty object is no body', async () => {
+  const { keyId } = await secret()
+  const key = own.key
+  const rotated = await world.send({ method: 'POST', url: `${urlOf(keyId)}/rotations`, key, body: {} })
+  expect(rotated.status).toBe(201)
+  expect((await world.send({ method: 'DELETE', url: urlOf(keyId), key, body: {} })).status).toBe(200)
+})
+
+test('a rotation repeated with {} in place of no body is the same', async () => {
+  const { keyId } = await secret()
+  const headers = { 'idempotency-key': 'rotate-without-body' }
   const url = `${urlOf(keyId)}/rotations`
-  const refused = await world.send({ method: 'POST', url, key: own.key, body: { rate_limit: 1 } })
-  expect([refused.status, refused.body.error.message]).toEqual([422, 'rate_limit: not_allowed'])
-  expect((await world.send({ method: 'POST', url, key: own.key, body: {} })).status).toBe(201)
+  const first = await rotate(keyId, headers)
+  const second = await world.send({ method: 'POST', url, key: own.key, body: {}, headers })
+  expect([second.status, second.headers['idempotent-replayed']]).toEqual([201, 'true'])
+  expect(second.body).toEqual(first.body)
+})
+
+test.each([undefined, {}, [], { name: 1 }, { type: 'secret' }, { scopes: ['no'] }])(
+  'changing a key that is revoked, unknown or malformed to %j is not found',
+  async (body) => {
+    const { keyId } = await secret()
+    await revoke(keyId)
+    for (const id of [keyId, `key_${'0'.repeat(26)}`, 'key_1']) {
+      const answer = await patch(id, body)
+      expect([id, answer.status, answer.body.error.code]).toEqual([id, 404, 'request.not_found'])
+    }
+  },
+)
+
+test('a change of a revoked key that cannot be read, or of another type, is refused as that', async () => {
+  const { keyId } = await secret()
+  await revoke(keyId)
+  const statusOf = async (type: string) => {
+    const headers = { authorization: `Bearer ${own.key}`, 'content-type': type }
+    const { statusCode } = await world.app.inject({
+      method: 'PATCH',
+      url: urlOf(keyId),
+      headers,
+      payload: '{',
+    })
+    return statusCode
+  }
+  expect([await statusOf('application/json'), await statusOf('text/plain')]).toEqual([400, 415])
 })
 
 test('what is not a key of this organization is not found, whatever it is', async () => {
