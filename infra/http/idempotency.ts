@@ -13,10 +13,10 @@ import { type BeginRequest, begin, type Candidate, complete, forget, letGo } fro
 
 export { createIdempotencyTables, purgeIdempotencyKeys } from './idempotency/table.ts'
 
-/** What a command makes its ids, secrets and times from, so that a repetition is the same command. */
+/** What a command makes its ids and secrets from, so that a repetition is the same command. */
 export interface Command {
   random: Random
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds at which the first attempt began: for ids, not for what is known to have happened later. */
   now: number
 }
 

@@ -1,14 +1,28 @@
 import type { Keyring } from '../../infra/crypto/keyring.ts'
 import type { Decide } from '../../infra/decide.ts'
-import type { Clock, Random } from '../../infra/ids.ts'
+import { type Clock, type Id, type Random, timeOrderedId } from '../../infra/ids.ts'
 import { eventTopics } from '../../schemas/events.ts'
 
-/** What commands work with. Ids, secrets and times come from `random` and `clock` alone: with the same, they are repeated. */
+/**
+ * What commands work with. Ids and secrets come from `random` and `idTime` alone: with the same, a command is repeated.
+ * When it happens comes from `clock`, so that a repetition which is the first to have an effect has it then, and
+ * periods that start with it are whole.
+ */
 export interface CommandDeps {
   decide: Decide
   keyring: Keyring
   clock: Clock
   random: Random
+  /** Epoch milliseconds that ids start with; default: when the command happens. */
+  idTime?: number
+}
+
+/** The id of something that a command makes at `now` (epoch milliseconds); a repetition makes the same. */
+export function newId<P extends string>(
+  prefix: P,
+  { random, idTime, now }: Pick<CommandDeps, 'random' | 'idTime'> & { now: number },
+): Id<P> {
+  return timeOrderedId(prefix, idTime ?? now, random)
 }
 
 /** The log and the read model of everything that is decided about one organization, one command at a time. */

@@ -1,8 +1,8 @@
 import { generateApiKey, type KeyKind, sealSecretHash } from '../../infra/crypto/api-keys.ts'
-import { type KeyId, timeOrderedId } from '../../infra/ids.ts'
+import type { KeyId } from '../../infra/ids.ts'
 import type { Db, Tx } from '../../infra/postgres/pool.ts'
 import { countKeys, findKey, findOrganization } from '../../projections/organizations/queries.ts'
-import { type CommandDeps, streamOf } from './command-deps.ts'
+import { type CommandDeps, newId, streamOf } from './command-deps.ts'
 import type { Actor } from './decided.ts'
 import { issueApiKey as decideIssue, type KeyMaterial } from './issue-api-key.ts'
 import { completeKeyRequest, type KeyRequest } from './key-request.ts'
@@ -44,10 +44,10 @@ export async function issueApiKey(
 }
 
 function generate(
-  { keyring, random }: Pick<CommandDeps, 'keyring' | 'random'>,
+  { keyring, random, ...deps }: Pick<CommandDeps, 'keyring' | 'random' | 'idTime'>,
   { type, environment, now }: KeyKind & { now: number },
 ): IssuedKey & { material: KeyMaterial } {
-  const keyId = timeOrderedId('key', now, random)
+  const keyId = newId('key', { ...deps, random, now })
   const { key, ...generated } = generateApiKey({ type, environment, keyring, random })
   const material = {
     lookup_hash: generated.lookupHash,
@@ -60,11 +60,11 @@ function generate(
 
 /** ApiError: 404 no such key or revoked, 403 organization not active (`by` its key), 422 what does not fit. */
 export async function updateApiKey(
-  { decide, clock, random }: Omit<CommandDeps, 'keyring'>,
+  { decide, clock, ...deps }: Omit<CommandDeps, 'keyring'>,
   { organizationId, keyId, ...changes }: KeyPath & KeyChanges & { by: Actor },
 ): Promise<void> {
   const now = clock()
-  const changeId = timeOrderedId('evt', now, random)
+  const changeId = newId('evt', { ...deps, now })
   await decide({
     ...streamOf(organizationId),
     load: (tx) => loadKey(tx, { organizationId, keyId }),

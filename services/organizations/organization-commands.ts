@@ -1,7 +1,7 @@
-import { type OrganizationId, timeOrderedId } from '../../infra/ids.ts'
+import type { OrganizationId } from '../../infra/ids.ts'
 import { findOrganization, findOrganizationBySlug } from '../../projections/organizations/queries.ts'
 import type { OrganizationStatus } from '../../projections/organizations/rows.ts'
-import { type CommandDeps, streamOf } from './command-deps.ts'
+import { type CommandDeps, newId, streamOf } from './command-deps.ts'
 import { createOrganization as decideCreation } from './create-organization.ts'
 import type { Actor } from './decided.ts'
 import { setCapability as decideCapability } from './set-capability.ts'
@@ -12,11 +12,11 @@ type Deps = Omit<CommandDeps, 'keyring'>
 
 /** Creates an active organization. ApiError: 409 slug taken, 422 bad name or slug. */
 export async function createOrganization(
-  { decide, clock, random }: Deps,
+  { decide, clock, ...deps }: Deps,
   { name, slug }: { name: string; slug: string },
 ): Promise<{ organizationId: OrganizationId }> {
   const now = clock()
-  const organizationId = timeOrderedId('org', now, random)
+  const organizationId = newId('org', { ...deps, now })
   await decide({
     ...streamOf(organizationId),
     locks: [`organization-slug:${slug}`],
@@ -37,11 +37,11 @@ interface Update {
 
 /** Renames it and sets its status. ApiError: 404 no such organization, 403 not active (`by` its key), 422 bad name. */
 export async function updateOrganization(
-  { decide, clock, random }: Deps,
+  { decide, clock, ...deps }: Deps,
   { organizationId, ...changes }: Update,
 ): Promise<void> {
   const now = clock()
-  const changeId = timeOrderedId('evt', now, random)
+  const changeId = newId('evt', { ...deps, now })
   await decide({
     ...streamOf(organizationId),
     load: (tx) => findOrganization(tx, organizationId),
@@ -58,11 +58,11 @@ interface Limits {
 
 /** For the operator. ApiError: 404 no such organization, 422 not a limit. */
 export async function setLimits(
-  { decide, clock, random }: Deps,
+  { decide, clock, ...deps }: Deps,
   { organizationId, ...limits }: Limits,
 ): Promise<void> {
   const now = clock()
-  const eventId = timeOrderedId('evt', now, random)
+  const eventId = newId('evt', { ...deps, now })
   await decide({
     ...streamOf(organizationId),
     load: (tx) => findOrganization(tx, organizationId),
@@ -78,11 +78,11 @@ interface CapabilityChange {
 
 /** For the operator. ApiError: 404 no such organization, 422 no such capability. */
 export async function setCapability(
-  { decide, clock, random }: Deps,
+  { decide, clock, ...deps }: Deps,
   { organizationId, ...change }: CapabilityChange,
 ): Promise<void> {
   const now = clock()
-  const eventId = timeOrderedId('evt', now, random)
+  const eventId = newId('evt', { ...deps, now })
   await decide({
     ...streamOf(organizationId),
     load: (tx) => findOrganization(tx, organizationId),

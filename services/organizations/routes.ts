@@ -24,17 +24,17 @@ export interface OrganizationOptions {
 
 export interface OrganizationContext extends OrganizationOptions {
   cursors: Cursors
-  /** What makes a command the same whenever it is repeated. */
+  /** What makes a command the same whenever it is repeated, but for when it happens. */
   depsOf(command: Command): CommandDeps
 }
 
 /** `/v1/organizations`, `/v1/organizations/{organizationId}`, and its API keys below `/api-keys`. */
 export function organizationRoutes(app: FastifyInstance, options: OrganizationOptions): void {
-  const { decide, keyring } = options
+  const { decide, keyring, clock } = options
   const context: OrganizationContext = {
     ...options,
     cursors: createCursors(options),
-    depsOf: ({ random, now }) => ({ decide, keyring, random, clock: () => now }),
+    depsOf: ({ random, now }) => ({ decide, keyring, clock, random, idTime: now }),
   }
   ownRoutes(app, context)
   keyRoutes(app, context)

@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Decide, Decision } from '../../../infra/decide.ts'
+import { createApp } from '../../../infra/http/app.ts'
+import { createAuth } from '../../../infra/http/auth.ts'
+import { unavailable } from '../../../infra/http/errors.ts'
+import { createIdempotency } from '../../../infra/http/idempotency.ts'
+import { transaction } from '../../../infra/postgres/pool.ts'
+import { findKey, findKeyByLookupHash } from '../../../projections/organizations/queries.ts'
+import { graceMs } from '../../../services/organizations/rotate-api-key.ts'
+import { organizationRoutes } from '../../../services/organizations/routes.ts'
+import { type Organizations, startOrganizations } from './support.ts'
+
+const lateMs = 20 * 60 * 60 * 1000
+
+let world: Organizations
+let failing: Awaited<ReturnType<typeof createApp>>
+/** What the process whose log is away would have written. */
+let unwritten: Decision[] = []
+
+beforeAll(async () => {
+  world = await startOrganizations()
+  const { deps, pool } = world
+  failing = await createApp({ ...deps, publicUrl: 'https://tidegate.example' })
+  const auth = createAuth({ ...deps, findKey: (hashes) => findKeyByLookupHash(pool, hashes) })
+  const decide: Decide = async (request) => {
+    unwritten = request.decide(await transaction(pool, request.load))
+    throw unavailable(new Error('the log is away'))
+  }
+  organizationRoutes(failing, { ...deps, decide, auth, idempotency: createIdempotency(deps) })
+})
+afterAll(async () => {
+  await failing.close()
+  await world.stop()
+})
+
+interface Repeated {
+  url: string
+  key: string
+  idempotencyKey: string
+  body?: object
+}
+
+/** Sends where nothing can be written, and 20 hours later again where it can; the answer to the second. */
+async function repeatedLate({ url, key, body, idempotencyKey }: Repeated) {
+  const headers = { authorization: `Bearer ${key}`, 'idempotency-key': idempotencyKey }
+  const first = await failing.inject({ method: 'POST', url, headers, ...(body && { payload: body }) })
+  expect(first.statusCode).toBe(503)
+  world.now.ms += lateMs
+  const second = await world.send({ method: 'POST', url, key, body, headers })
+  expect(second.status).toBe(201)
+  const again = await world.send({ method: 'POST', url, key, body, headers })
+  expect([again.headers['idempotent-replayed'], again.body]).toEqual(['true', second.body])
+  return second.body.data
+}
+
+const iso = (at: number) => new Date(at).toISOString()
+
+test('a rotation that only its late repetition writes is the same one, with 24 hours of grace from then', async () => {
+  const { organizationId, key, path } = await world.organization()
+  const { keyId } = await world.issue({ organizationId, type: 'secret', scopes: ['organizations:read'] })
+  const url = `${path}/api-keys/${keyId}/rotations`
+  const made = await repeatedLate({ url, key, idempotencyKey: 'late-rotation' })
+  const issued = unwritten.map(({ event }) => event).find(({ type }) => type === 'ApiKeyIssued')
+  const stored = await findKey(world.pool, organizationId, made.id)
+  expect(issued?.data).toMatchObject({ key_id: made.id, lookup_hash: stored?.lookup_hash })
+  expect(made.created_at).toBe(iso(world.now.ms))
+  expect(await findKey(world.pool, organizationId, keyId)).toMatchObject({
+    status: 'rotating',
+    rotated_at: world.now.ms,
+    grace_expires_at: world.now.ms + graceMs,
+  })
+  expect((await world.send({ url: path, key: made.revealed_key })).status).toBe(200)
+})
+
+test('an organization that only its late repetition creates has the id of the first attempt', async () => {
+  const { key } = await world.organization()
+  const body = { name: 'Late', slug: 'late' }
+  const made = await repeatedLate({ url: '/v1/organizations', key, body, idempotencyKey: 'late-creation' })
+  expect(unwritten.map(({ event }) => event.data)).toMatchObject([{ organization_id: made.id }])
+  expect(made.created_at).toBe(iso(world.now.ms))
+})
