@@ -6,10 +6,13 @@ import { registerOrganizations } from './operator/organizations.ts'
 import { registerRebuild } from './rebuild.ts'
 import { registerServe } from './serve.ts'
 import { registerSimulate } from './simulate/command.ts'
+import { tellFailure, tellUsage, wantsJson } from './usage.ts'
 
-const program = new Command('tidegate')
-  .description('Scores sessions for automation and fraud, remembers visitors, signs agents up with consent.')
-  .showHelpAfterError()
+const json = wantsJson(process.argv)
+const program = new Command('tidegate').description(
+  'Scores sessions for automation and fraud, remembers visitors, signs agents up with consent.',
+)
+tellUsage(program, { json })
 
 registerDev(program)
 registerServe(program)
@@ -22,6 +25,5 @@ registerEvents(program)
 try {
   await program.parseAsync()
 } catch (error) {
-  console.error(error instanceof Error ? error.message : error)
-  process.exitCode = 1
+  tellFailure(error, { json })
 }

@@ -78,6 +78,7 @@ describe('simulate above the rate limit', () => {
     expect(text.stdout).toMatch(
       /^Rate limit of publishable keys: \d+ requests held back, \d+ answered with 429/m,
     )
-    expect(text.stdout).toContain('tidegate org limits development --publishable 100000')
+    const { organization_id } = server.credentials
+    expect(text.stdout).toContain(`tidegate org limits ${organization_id} --publishable 100000`)
   }, 120_000)
 })

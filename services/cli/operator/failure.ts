@@ -1,3 +1,4 @@
+import { CommanderError } from 'commander'
 import { toApiError } from '../../../infra/http/error-response.ts'
 import type { ApiError, ErrorDetails } from '../../../infra/http/errors.ts'
 import { LogUnavailable } from '../../../infra/log/port.ts'
@@ -5,7 +6,10 @@ import { isConnectionError } from '../../../infra/postgres/pool.ts'
 
 /** The `error` member of the API's error envelope, without what only a request has. */
 interface ErrorJson {
-  /** One of the API's, or `command.failed` for what no request could meet, as settings that are not valid. */
+  /**
+   * One of the API's, `command.usage` for arguments that cannot be read, or `command.failed` for what no request
+   * could meet, as settings that are not valid.
+   */
   code: string
   message: string
   status?: number
@@ -22,11 +26,19 @@ const notConfirmed =
 
 /** A failed command as a program reads it. */
 export function errorJson(thrown: unknown): ErrorJson {
+  if (thrown instanceof CommanderError)
+    return { code: 'command.usage', message: usageOf(thrown), retryable: false }
   const error = toApiError(thrown)
   const { code, status, retryable, details } = error
   if (code === 'internal.error')
     return { code: 'command.failed', message: messageOf(error), retryable: false }
   return { code, message: messageOf(error), status, retryable, ...(details && { details }) }
+}
+
+function usageOf({ code, message }: CommanderError): string {
+  // Commander prints help instead of a message.
+  if (code === 'commander.help') return 'A command is missing; see --help.'
+  return message.replace(/^error: /, '')
 }
 
 /** A failed command as a person reads it: every field that does not fit, and what would. */

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Db } from '../../../infra/postgres/pool.ts'
+import type { Config } from '../../../infra/config.ts'
 import { findOrganization, listOrganizations } from '../../../projections/organizations/queries.ts'
 import type { OrganizationRow, OrganizationStatus } from '../../../projections/organizations/rows.ts'
 import type { Core } from '../../core.ts'
@@ -27,7 +27,7 @@ export function registerOrganizations(program: Command): void {
     .option(...jsonFlag)
     .action((options: OperatorOptions & { name: string; slug: string }) =>
       operate(options, async (core) =>
-        oneOutcome(core.pool, (await createOrganization(core, options)).organizationId),
+        oneOutcome(core, (await createOrganization(core, options)).organizationId),
       ),
     )
   org
@@ -35,9 +35,9 @@ export function registerOrganizations(program: Command): void {
     .description('List all organizations, newest first')
     .option(...jsonFlag)
     .action((options: OperatorOptions) =>
-      operate(options, async ({ pool }) => {
+      operate(options, async ({ pool, config }) => {
         const organizations = await listOrganizations(pool)
-        return { data: organizations.map(json), text: organizationTable(organizations) }
+        return { data: organizations.map(json), text: organizationTable(organizations, defaultsOf(config)) }
       }),
     )
   statusCommand(org, { name: 'suspend', status: 'suspended', does: 'Refuse every request of its keys' })
@@ -117,15 +117,21 @@ function change(
   return operate(options, async (core) => {
     const { id } = await organizationOf(core.pool, idOrSlug)
     await command(core, id)
-    return oneOutcome(core.pool, id)
+    return oneOutcome(core, id)
   })
 }
 
-async function oneOutcome(db: Db, organizationId: string): Promise<Outcome> {
-  const organization = await findOrganization(db, organizationId)
+async function oneOutcome({ pool, config }: Core, organizationId: string): Promise<Outcome> {
+  const organization = await findOrganization(pool, organizationId)
   if (!organization) throw new Error(`${organizationId} is not in the read model`)
-  return { data: json(organization), text: organizationTable([organization]) }
+  return { data: json(organization), text: organizationTable([organization], defaultsOf(config)) }
 }
+
+/** Those of the servers as far as they have the settings of this command. */
+const defaultsOf = ({ RATE_LIMIT_SECRET: secret, RATE_LIMIT_PUBLISHABLE: publishable }: Config) => ({
+  secret,
+  publishable,
+})
 
 /** As the API shows it, and what only the operator sees. A limit that is null is the server's default. */
 function json(organization: OrganizationRow) {

@@ -1,5 +1,6 @@
 import Table from 'cli-table3'
 import type { ApiKeyRow, OrganizationRow } from '../../../projections/organizations/rows.ts'
+import type { KeyType } from '../../../schemas/events.ts'
 
 type Cell = string | number | null
 
@@ -16,7 +17,11 @@ function printable(text: string): string {
   return text.replace(/[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}]/gu, '\uFFFD')
 }
 
-export function organizationTable(organizations: OrganizationRow[]): string {
+/** `defaults`: units in 60 seconds of an organization without limits of its own. */
+export function organizationTable(
+  organizations: OrganizationRow[],
+  defaults: Readonly<Record<KeyType, number>>,
+): string {
   const head = [
     'id',
     'slug',
@@ -31,15 +36,16 @@ export function organizationTable(organizations: OrganizationRow[]): string {
     head,
     organizations.map(({ id, slug, name, status, ...row }) => [
       ...[id, slug, name, status],
-      limitText(row.secret_limit),
-      limitText(row.publishable_limit),
+      limitText(row.secret_limit, defaults.secret),
+      limitText(row.publishable_limit, defaults.publishable),
       row.capabilities.join(', ') || null,
       time(row.created_at),
     ]),
   )
 }
 
-const limitText = (limit: number | null) => (limit === null ? 'default' : `${limit} in 60 s`)
+const limitText = (limit: number | null, byDefault: number) =>
+  limit === null ? `default (${byDefault})` : `${limit} in 60 s`
 
 export function keyTable(keys: ApiKeyRow[]): string {
   const head = ['id', 'type', 'environment', 'name', 'status', 'key', 'may', 'created', 'ends']

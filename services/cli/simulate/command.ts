@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Environment } from '../../../schemas/events.ts'
 import type { Credentials } from '../development.ts'
 import { openAckFile } from './acks.ts'
@@ -40,7 +40,7 @@ export function registerSimulate(program: Command): void {
     .option('--concurrency <n>', 'sessions under way at once', positive, 16)
     .option('--rate <n>', 'sessions begun a second at most', positive)
     .option('--seed <text>', 'the same seed sends the same observations (default: random, printed)')
-    .option('--clients <weights>', 'weights of the clients', clients, defaultMix.clients)
+    .addOption(clientsOption())
     .option('--bots <share>', 'share of sessions driven by programs', share, defaultMix.bots)
     .option(
       '--returning <share>',
@@ -55,7 +55,8 @@ export function registerSimulate(program: Command): void {
 }
 
 async function run(flags: Flags): Promise<void> {
-  const options = await toOptions(flags)
+  const known = await readCredentials()
+  const options = toOptions(flags, known)
   const progress = startProgress({ total: options.sessions, enabled: !flags.json && process.stderr.isTTY })
   const interrupted = new AbortController()
   process.once('SIGINT', () => interrupted.abort())
@@ -64,12 +65,13 @@ async function run(flags: Flags): Promise<void> {
   const report = await simulate({ ...options, ...watch })
   progress.stop()
   await acks?.close()
-  console.log(flags.json ? JSON.stringify(report, null, 2) : formatReport(report))
+  console.log(
+    flags.json ? JSON.stringify(report, null, 2) : formatReport(report, organizationOf(flags, known)),
+  )
   if (!succeeded(report)) process.exitCode = 1
 }
 
-async function toOptions(flags: Flags): Promise<SimulationOptions> {
-  const known = await readCredentials()
+function toOptions(flags: Flags, known: Credentials | undefined): SimulationOptions {
   const keys = known?.[flags.environment]
   return {
     baseUrl: given(flags.baseUrl ?? known?.base_url, '--base-url').replace(/\/+$/, ''),
@@ -81,6 +83,11 @@ async function toOptions(flags: Flags): Promise<SimulationOptions> {
     seed: flags.seed ?? randomBytes(4).toString('hex'),
     mix: { clients: flags.clients, bots: flags.bots, returning: flags.returning },
   }
+}
+
+/** Whose keys were used; undefined when one was given, which may be of any organization. */
+function organizationOf({ publishableKey, secretKey }: Flags, known: Credentials | undefined) {
+  return publishableKey || secretKey ? undefined : known?.organization_id
 }
 
 function given(value: string | undefined, flag: string): string {
@@ -112,6 +119,13 @@ function share(text: string): number {
 function environment(text: string): Environment {
   if (text === 'live' || text === 'test') return text
   throw new InvalidArgumentError('It must be live or test.')
+}
+
+function clientsOption(): Option {
+  const shown = Object.entries(defaultMix.clients).map(([client, weight]) => `${client}=${weight}`)
+  return new Option('--clients <weights>', 'weights of the clients')
+    .argParser(clients)
+    .default(defaultMix.clients, shown.join(','))
 }
 
 /** `web=70,ios=15,android=15`; a client that is not named has weight 0. */

@@ -75,8 +75,8 @@ function errorList({ errors }: Recording): SimulationReport['errors'] {
   return list.sort((a, b) => b.count - a.count)
 }
 
-/** The report as text for a terminal. */
-export function formatReport(report: SimulationReport): string {
+/** The report as text for a terminal; `organization`: the id or slug of the keys', where known. */
+export function formatReport(report: SimulationReport, organization = '<organization>'): string {
   const { completed, failed, returning, durationMs, sessionsPerSecond, requestsPerSecond } = report
   return [
     `Seed ${report.seed}, ${report.baseUrl}`,
@@ -86,7 +86,7 @@ export function formatReport(report: SimulationReport): string {
     ...latencyLines(report.latency),
     '',
     ...errorLines(report.errors),
-    ...waitLines(report.waits),
+    ...waitLines(report.waits, organization),
     ...(report.verification ? ['', ...verificationLines(report.verification)] : []),
   ].join('\n')
 }
@@ -106,14 +106,14 @@ function errorLines(errors: SimulationReport['errors']): string[] {
   return [`${total} errors`, ...errors.map(({ endpoint, code, count }) => `  ${count} ${endpoint} ${code}`)]
 }
 
-function waitLines(waits: SimulationReport['waits']): string[] {
+function waitLines(waits: SimulationReport['waits'], organization: string): string[] {
   const types = ['publishable', 'secret'] as const
   return types.flatMap((type) => {
     const { denied, held, waitedMs } = waits[type]
     if (denied + held === 0) return []
     return [
       `Rate limit of ${type} keys: ${held} requests held back, ${denied} answered with 429, ${seconds(waitedMs)} waited`,
-      `  for more: tidegate org limits development --${type} 100000`,
+      `  for more: tidegate org limits ${organization} --${type} 100000`,
     ]
   })
 }

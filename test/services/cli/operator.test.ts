@@ -20,10 +20,13 @@ const organization: OrganizationRow = {
 }
 
 test('a table has no colours, and a name cannot steer the terminal', () => {
-  const shown = organizationTable([{ ...organization, name: 'A\u001b[2Jc\u0007m\u202ee' }])
+  const shown = organizationTable([{ ...organization, name: 'A\u001b[2Jc\u0007m\u202ee' }], {
+    secret: 600,
+    publishable: 3000,
+  })
   expect(shown).not.toMatch(/[^\P{Cc}\n]|\p{Cf}/u)
   expect(shown).toContain('A\uFFFD[2Jc\uFFFDm\uFFFDe')
-  expect(shown).toMatch(/│ 5 in 60 s +│ default +│ ip_rotation +│ 1970-01-01T00:00:00Z │/)
+  expect(shown).toMatch(/│ 5 in 60 s +│ default \(3000\) +│ ip_rotation +│ 1970-01-01T00:00:00Z │/)
 })
 
 test('arguments', () => {

@@ -126,6 +126,16 @@ describe('the report', () => {
     expect(formatReport(report)).toContain('3 errors')
   })
 
+  test('says whose limit to raise, where it is known', () => {
+    const held = { denied: 0, held: 3, waitedMs: 1200 }
+    const counts = { completed: 1, failed: 0, returning: 0 }
+    const waits = { publishable: held, secret: { ...held, held: 0 } }
+    const report = createReport({ ...input, counts, waits, durationMs: 10, recording: createRecording() })
+    expect(formatReport(report)).toContain('tidegate org limits <organization> --publishable 100000')
+    expect(formatReport(report, 'org_1')).toContain('tidegate org limits org_1 --publishable 100000')
+    expect(formatReport(report)).not.toContain('--secret')
+  })
+
   test('succeeds only when nothing failed and everything is readable', () => {
     const counts = { completed: 1, failed: 0, returning: 0 }
     const report = createReport({ ...input, counts, durationMs: 10, recording: createRecording() })

@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest'
+import { wantsJson } from '../../../services/cli/usage.ts'
+import { cli } from '../../support/cli.ts'
+
+const create = ['keys', 'create', 'acme', '--name', 'X']
+const pasted = `sk_live_${'0'.repeat(38)}`
+
+test.each([
+  ['an unknown value', [...create, '--type', 'other'], /'other' is invalid. It must be one of secret, pub/],
+  ['a value that is no number', ['org', 'limits', 'acme', '--secret', '-1'], /must be a whole number/],
+  ['a missing option', ['org', 'create', '--name', 'X'], /--slug <slug>' not specified/],
+  ['a missing argument', ['keys', 'list'], /missing required argument 'organization'/],
+  ['an unknown option', [...create, '--colour'], /unknown option '--colour'/],
+  ['an unknown command', ['org', 'grow'], /unknown (command|option)/],
+  ['a key for a type', [...create, '--type', pasted], /'sk_live_\.\.\.' is invalid/],
+  ['a bad number of sessions', ['simulate', '--sessions', '0'], /whole number above 0/],
+])('%s is refused in text with help, or as one JSON document', async (_, args, message) => {
+  const [text, json] = await Promise.all([cli(args, {}), cli([...args, '--json'], {})])
+  expect(text).toMatchObject({ code: 1, stdout: '' })
+  expect(text.stderr).toMatch(message)
+  expect(text.stderr).toContain('Usage: tidegate')
+  expect(json).toMatchObject({ code: 1, stderr: '' })
+  const { error } = JSON.parse(json.stdout)
+  expect(error).toEqual({ code: 'command.usage', message: expect.stringMatching(message), retryable: false })
+  expect(error.message).not.toMatch(/^error/)
+  expect(text.stderr + json.stdout).not.toContain(pasted)
+})
+
+test('what fails before the server is asked is JSON too', async () => {
+  const { code, stdout, stderr } = await cli(['simulate', '--json'], { DATA_DIR: '/nowhere' })
+  expect([code, stderr]).toEqual([1, ''])
+  expect(JSON.parse(stdout).error).toMatchObject({
+    code: 'command.failed',
+    message: expect.stringContaining('--base-url'),
+  })
+})
+
+test('help is no failure, and shows the default mix as it can be given', async () => {
+  const { code, stdout } = await cli(['simulate', '--help', '--json'], {})
+  expect(code).toBe(0)
+  expect(stdout.replaceAll(/\s+/g, ' ')).toContain('(default: web=70,ios=15,android=15)')
+})
+
+test('what comes after -- is no option', () => {
+  expect(wantsJson(['org', 'list', '--json'])).toBe(true)
+  expect(wantsJson(['org', 'limits', '--', '--json'])).toBe(false)
+})
