@@ -30,7 +30,7 @@ describe('the operator commands', () => {
   afterAll(() => cluster?.stop())
 
   async function api(path: string, key = cluster.owner.secret.key) {
-    const response = await fetch(`${cluster.baseUrls[0]}${path}`, {
+    const response = await cluster.fetch(0, path, {
       headers: { authorization: `Bearer ${key}` },
     })
     const { data }: { data: unknown } = JSON.parse(await response.text())
@@ -88,8 +88,10 @@ describe('the operator commands', () => {
     expect(unknown.text).toMatch(/possible values: .*sessions:list/)
     const nobody = await refused('keys', 'list', 'nobody')
     expect(nobody.error).toMatchObject({ code: 'request.not_found', status: 404 })
-    const limit = await refused('org', 'limits', slug, '--secret', '0')
-    expect(limit.text).toMatch(/^secret_limit: /)
+    const limit = await refused('org', 'limits', slug, '--secret', '9')
+    expect(limit.text).toMatch(/^secret_limit: .*\n {2}secret_limit: expected a whole number from 10 /)
+    const usage = await refused('org', 'limits', slug, '--secret', '-1')
+    expect(usage.error).toMatchObject({ code: 'command.usage', retryable: false })
     const capability = await refused('org', 'enable', slug, 'everything')
     expect(capability.text).toContain('possible values: ip_rotation')
   })
@@ -184,6 +186,8 @@ describe('the operator commands', () => {
     expect(await limits('--publishable', '5')).toMatchObject({ secret_limit: 777, publishable_limit: 5 })
     expect(await limits('--secret', 'default')).toMatchObject({ secret_limit: null, publishable_limit: 5 })
     expect(await limits()).toMatchObject({ secret_limit: null, publishable_limit: 5 })
+    const { stdout } = await cluster.cli(['org', 'limits', slug])
+    expect(stdout).toMatch(/│ default \(600\) +│ 5 in 60 s +│/)
   })
 
   it('turn a capability on and off', async () => {

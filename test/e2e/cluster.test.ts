@@ -33,7 +33,7 @@ describe.each(clusterLogs())('two servers on one database and one log, %s', (log
   afterAll(() => cluster?.stop())
 
   async function send(process: number, { method = 'GET', path, key, body, origin }: Send): Promise<Answer> {
-    const response = await fetch(`${cluster.baseUrls[process]}${path}`, {
+    const response = await cluster.fetch(process, path, {
       method,
       headers: {
         authorization: `Bearer ${key.key}`,

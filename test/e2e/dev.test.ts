@@ -6,6 +6,7 @@ import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, expect, inject, it } from 'vitest'
 import { cli } from '../support/cli.ts'
+import { validatingFetch } from '../support/described.ts'
 import { eventually } from '../support/eventually.ts'
 import { startTidegate } from '../support/tidegate.ts'
 
@@ -13,7 +14,8 @@ const kafkaBrokers = inject('kafkaBrokers')
 const root = path.resolve(import.meta.dirname, '../..')
 
 async function listSessions(baseUrl: string, key: string): Promise<{ id: string }[]> {
-  const answer = await fetch(`${baseUrl}/v1/sessions?limit=200`, {
+  const checked = await validatingFetch(baseUrl)
+  const answer = await checked(`${baseUrl}/v1/sessions?limit=200`, {
     headers: { authorization: `Bearer ${key}` },
   })
   expect(answer.status).toBe(200)

@@ -4,6 +4,7 @@ import path from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { cli } from '../support/cli.ts'
+import { validatingFetch } from '../support/described.ts'
 import { startTidegate } from '../support/tidegate.ts'
 
 let dataDir = ''
@@ -40,7 +41,8 @@ it('tidegate dev goes on with the data of an earlier version, and says which rea
   expect((await fetch(`${second.baseUrl}/readyz`)).status).toBe(200)
   expect(await simulate()).toMatchObject({ code: 0 })
   const authorization = `Bearer ${second.credentials.live.secret_key}`
-  const sessions = await fetch(`${second.baseUrl}/v1/sessions`, { headers: { authorization } })
+  const checked = await validatingFetch(second.baseUrl)
+  const sessions = await checked(`${second.baseUrl}/v1/sessions`, { headers: { authorization } })
   const { data }: { data: unknown[] } = JSON.parse(await sessions.text())
   expect(data).toHaveLength(10)
   expect(await second.stop()).toBe(0)

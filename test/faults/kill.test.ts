@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { cli, startCli } from '../support/cli.ts'
+import { validatingFetch } from '../support/described.ts'
 import { eventually } from '../support/eventually.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
@@ -74,10 +75,11 @@ describe('SIGKILL in the middle of simulate', () => {
     const sessions = new Set(acknowledged.map((batch) => batch.session_id))
     const { base_url, live } = server.credentials
     const headers = { authorization: `Bearer ${live.secret_key}` }
+    const checked = await validatingFetch(base_url)
     await eventually(
       async () => {
         const answers = await Promise.all(
-          [...sessions].map((id) => fetch(`${base_url}/v1/sessions/${id}`, { headers })),
+          [...sessions].map((id) => checked(`${base_url}/v1/sessions/${id}`, { headers })),
         )
         expect(answers.filter((answer) => answer.status !== 200)).toEqual([])
       },

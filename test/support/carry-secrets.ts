@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers'
 import { type CollectClientOptions, createCollectClient } from '../../infra/collect-protocol/client.ts'
 import { planSession } from '../../services/cli/simulate/generate/plan.ts'
 import { headersOf } from '../../services/cli/simulate/session.ts'
+import { validatingFetch } from './described.ts'
 import type { KnownSecrets } from './known-secrets.ts'
 import type { RunningTidegate } from './tidegate.ts'
 
@@ -27,8 +28,10 @@ type Send = (
 ) => Promise<{ status: number; text: string; headers: Headers }>
 
 function sender({ baseUrl, credentials }: RunningTidegate): Send {
+  const described = validatingFetch(baseUrl)
   return async (method, path, { key = credentials.live.secret_key, body, headers } = {}) => {
-    const response = await fetch(baseUrl + path, {
+    const checked = await described
+    const response = await checked(baseUrl + path, {
       method,
       headers: {
         ...(key && { authorization: `Bearer ${key}` }),
@@ -167,6 +170,7 @@ async function visit(server: RunningTidegate, secrets: KnownSecrets, { cookie, .
   secrets.add('a value in a field that nobody asked for', typed, batchesOnly)
   secrets.add("the visitor's address", address, storedOnly)
   let setCookie = ''
+  const checked = await validatingFetch(server.baseUrl)
   const client = createCollectClient({
     endpoint: server.baseUrl,
     publishableKey: server.credentials.live.publishable_key,
@@ -174,7 +178,7 @@ async function visit(server: RunningTidegate, secrets: KnownSecrets, { cookie, .
     page: { url: `https://me:${password}@shop.example/cart?q=${query}` },
     headers: { ...headersOf(plan), 'X-Forwarded-For': address, ...(cookie && { Cookie: cookie }) },
     fetch: async (url, request) => {
-      const response = await fetch(url, request)
+      const response = await checked(url, request)
       setCookie ||= response.headers.get('set-cookie') ?? ''
       const answer: unknown = await response.json()
       addTokens(secrets, answer)

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { inject } from 'vitest'
 import { type CliResult, cli } from './cli.ts'
+import { validatingFetch } from './described.ts'
 import { kafkaIsUp } from './kafka.ts'
 import { refuseSecretKeys, sweepTopics } from './key-sweep.ts'
 import { deleteTopics } from './logs.ts'
@@ -35,6 +36,8 @@ export interface Owner {
 export interface Cluster {
   baseUrls: string[]
   owner: Owner
+  /** fetch of a path of one server; throws when the response differs from that server's /openapi.json. */
+  fetch(index: number, path: string, init?: RequestInit): Promise<Response>
   /** Runs `tidegate ...args` on the same database and log. */
   cli(args: string[]): Promise<CliResult>
   /** Runs an operator command and returns the `data` it prints; throws when it fails. */
@@ -67,10 +70,17 @@ export async function startCluster({ log, processes = 2, env, roles }: ClusterOp
   const servers: ServerProcess[] = []
   for (let i = 0; i < processes; i++) servers.push(await startServerProcess(args, settings))
   const commands = operator(settings)
+  const baseUrls = servers.map(({ baseUrl }) => baseUrl)
+  const fetches = await Promise.all(baseUrls.map(validatingFetch))
   return {
-    baseUrls: servers.map(({ baseUrl }) => baseUrl),
+    baseUrls,
     owner: await commands.organization(),
     ...commands,
+    async fetch(index, path, init) {
+      const checked = fetches[index]
+      if (!checked) throw new Error(`there is no server ${index}`)
+      return checked(`${baseUrls[index]}${path}`, init)
+    },
     async kill(index) {
       await servers[index]?.end('SIGKILL')
     },
