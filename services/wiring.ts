@@ -117,7 +117,7 @@ async function addRoutes(
   if (roles.includes('api')) {
     const reading = { ...core, ...edge, pool: core.readPool }
     readbackRoutes(app, reading)
-    organizationRoutes(app, reading)
+    organizationRoutes(app, { ...core, ...edge })
     agentRoutes(app, { ...reading, network })
     await webRoutes(app, { random: core.random, demo })
   }

@@ -19,14 +19,20 @@ export interface SlugState {
 
 const parameterSet = 'organization_create'
 
+/** The request as it is decided about. 422 for a bad name or slug: neither may reach the database. */
+export function completeOrganizationRequest(request: { name: string; slug: string }) {
+  return {
+    name: checkedName(request.name, { max: bounds.organizationName, parameterSet }),
+    slug: checkedSlug(request.slug, parameterSet),
+  }
+}
+
 /**
- * A new, active organization; 409 when another has the slug, 422 for a bad name or slug. No event when it has been
- * created already: the command is repeated.
+ * A new, active organization; 409 when another has the slug. No event when it has been created already: the command
+ * is repeated.
  */
 export function createOrganization({ takenBy }: SlugState, command: CreateOrganization): Decision[] {
-  const { organizationId, now } = command
-  const name = checkedName(command.name, { max: bounds.organizationName, parameterSet })
-  const slug = checkedSlug(command.slug, parameterSet)
+  const { organizationId, name, slug, now } = command
   if (takenBy === organizationId) return []
   if (takenBy) {
     throw new ApiError('request.conflict', {

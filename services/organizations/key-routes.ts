@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
+import { unavailable } from '../../infra/http/errors.ts'
 import type { CommandAnswer } from '../../infra/http/idempotency.ts'
 import { lastUsedAt } from '../../infra/http/key-usage.ts'
 import { loadPage, pageQuery, refuseOffset } from '../../infra/http/pagination.ts'
@@ -7,7 +8,6 @@ import { errorResponses, list, single } from '../../infra/http/schemas.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { findKey, listKeys } from '../../projections/organizations/queries.ts'
 import { type IssuedKey, issueApiKey, type KeyPath } from './key-commands.ts'
-import { noSuchKey } from './key-state.ts'
 import type { OrganizationContext } from './routes.ts'
 import { apiKeySchema, createKeyBody, issuedApiKeySchema, organizationParams } from './schemas.ts'
 import { apiKeyJson, storedTarget } from './shapes.ts'
@@ -106,6 +106,7 @@ export async function issuedAnswer(
   { revealedKey, requestId, ...path }: IssuedKey & KeyPath & { requestId: string },
 ): Promise<CommandAnswer> {
   const key = await findKey(db, path.organizationId, path.keyId)
-  if (!key) throw noSuchKey()
+  // Not a refusal: the key exists, and the same command will show it.
+  if (!key) throw unavailable(new Error(`the issued key ${path.keyId} is not readable`))
   return { status: 201, body: { data: apiKeyJson(key, { revealedKey }), meta: { request_id: requestId } } }
 }

@@ -1,8 +1,9 @@
-import type { OrganizationId } from '../../infra/ids.ts'
+import type { Decision } from '../../infra/decide.ts'
+import type { DecisionId, OrganizationId } from '../../infra/ids.ts'
 import { findOrganization, findOrganizationBySlug } from '../../projections/organizations/queries.ts'
-import type { OrganizationStatus } from '../../projections/organizations/rows.ts'
+import type { OrganizationRow, OrganizationStatus } from '../../projections/organizations/rows.ts'
 import { type CommandDeps, newId, streamOf } from './command-deps.ts'
-import { createOrganization as decideCreation } from './create-organization.ts'
+import { completeOrganizationRequest, createOrganization as decideCreation } from './create-organization.ts'
 import type { Actor } from './decided.ts'
 import { setCapability as decideCapability } from './set-capability.ts'
 import { setLimits as decideLimits } from './set-limits.ts'
@@ -13,8 +14,9 @@ type Deps = Omit<CommandDeps, 'keyring'>
 /** Creates an active organization. ApiError: 409 slug taken, 422 bad name or slug. */
 export async function createOrganization(
   { decide, clock, ...deps }: Deps,
-  { name, slug }: { name: string; slug: string },
+  request: { name: string; slug: string },
 ): Promise<{ organizationId: OrganizationId }> {
+  const { name, slug } = completeOrganizationRequest(request)
   const now = clock()
   const organizationId = newId('org', { ...deps, now })
   await decide({
@@ -36,16 +38,11 @@ interface Update {
 }
 
 /** Renames it and sets its status. ApiError: 404 no such organization, 403 not active (`by` its key), 422 bad name. */
-export async function updateOrganization(
-  { decide, clock, ...deps }: Deps,
-  { organizationId, ...changes }: Update,
-): Promise<void> {
-  const now = clock()
-  const changeId = newId('evt', { ...deps, now })
-  await decide({
-    ...streamOf(organizationId),
-    load: (tx) => findOrganization(tx, organizationId),
-    decide: (organization) => decideUpdate(organization, { ...changes, changeId, now }),
+export function updateOrganization(deps: Deps, { organizationId, ...changes }: Update): Promise<void> {
+  return change(deps, {
+    organizationId,
+    about: (organization, { eventId, now }) =>
+      decideUpdate(organization, { ...changes, changeId: eventId, now }),
   })
 }
 
@@ -57,16 +54,10 @@ interface Limits {
 }
 
 /** For the operator. ApiError: 404 no such organization, 422 not a limit. */
-export async function setLimits(
-  { decide, clock, ...deps }: Deps,
-  { organizationId, ...limits }: Limits,
-): Promise<void> {
-  const now = clock()
-  const eventId = newId('evt', { ...deps, now })
-  await decide({
-    ...streamOf(organizationId),
-    load: (tx) => findOrganization(tx, organizationId),
-    decide: (organization) => decideLimits(organization, { ...limits, eventId, now }),
+export function setLimits(deps: Deps, { organizationId, ...limits }: Limits): Promise<void> {
+  return change(deps, {
+    organizationId,
+    about: (organization, at) => decideLimits(organization, { ...limits, ...at }),
   })
 }
 
@@ -77,15 +68,24 @@ interface CapabilityChange {
 }
 
 /** For the operator. ApiError: 404 no such organization, 422 no such capability. */
-export async function setCapability(
-  { decide, clock, ...deps }: Deps,
-  { organizationId, ...change }: CapabilityChange,
-): Promise<void> {
+export function setCapability(deps: Deps, { organizationId, ...wanted }: CapabilityChange): Promise<void> {
+  return change(deps, {
+    organizationId,
+    about: (organization, at) => decideCapability(organization, { ...wanted, ...at }),
+  })
+}
+
+interface Change {
+  organizationId: string
+  about: (organization: OrganizationRow | undefined, at: { eventId: DecisionId; now: number }) => Decision[]
+}
+
+async function change({ decide, clock, ...deps }: Deps, { organizationId, about }: Change): Promise<void> {
   const now = clock()
   const eventId = newId('evt', { ...deps, now })
   await decide({
     ...streamOf(organizationId),
     load: (tx) => findOrganization(tx, organizationId),
-    decide: (organization) => decideCapability(organization, { ...change, eventId, now }),
+    decide: (organization) => about(organization, { eventId, now }),
   })
 }

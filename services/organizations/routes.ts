@@ -12,7 +12,10 @@ import { oneKeyRoutes } from './one-key-routes.ts'
 import { organizationRoutes as ownRoutes } from './organization-routes.ts'
 
 export interface OrganizationOptions {
-  /** For what callers read; the tables of `createKeyUsageTables` are in it. */
+  /**
+   * The one that decisions use: a new secret is shown once, and its answer must not wait behind slow searches. The
+   * tables of `createKeyUsageTables` are in it.
+   */
   pool: pg.Pool
   decide: Decide
   auth: Auth

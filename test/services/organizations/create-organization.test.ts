@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import {
   type CreateOrganization,
+  completeOrganizationRequest,
   createOrganization,
 } from '../../../services/organizations/create-organization.ts'
 import { organizationId, refusal } from './given.ts'
@@ -8,7 +9,8 @@ import { organizationId, refusal } from './given.ts'
 const command: CreateOrganization = { organizationId, name: 'Acme', slug: 'acme-2', now: 5 }
 
 test('given a free slug, when created, then the organization exists under a repeatable event id', () => {
-  const [decision, ...rest] = createOrganization({ takenBy: undefined }, { ...command, name: '  Acme ' })
+  const request = completeOrganizationRequest({ name: '  Acme ', slug: 'acme-2' })
+  const [decision, ...rest] = createOrganization({ takenBy: undefined }, { ...command, ...request })
   expect(rest).toEqual([])
   expect(decision).toEqual({
     event: {
@@ -29,12 +31,12 @@ test('given the organization itself, then the command is a repetition and does n
   expect(createOrganization({ takenBy: organizationId }, command)).toEqual([])
 })
 
-test.each(['', 'Acme', 'a_b', 'a b', 'ä', 'x'.repeat(64)])('a slug %j is refused', (slug) => {
-  const error = refusal(() => createOrganization({ takenBy: undefined }, { ...command, slug }))
+test.each(['', 'Acme', 'a_b', 'a b', 'ä', 'a\u0000b', 'x'.repeat(64)])('a slug %j is refused', (slug) => {
+  const error = refusal(() => completeOrganizationRequest({ ...command, slug }))
   expect(error).toMatchObject({ code: 'request.validation_failed', details: { fields: [{ name: 'slug' }] } })
 })
 
 test.each(['', '   ', 'a\u0000b', 'x'.repeat(121), '\ud800'])('a name %j is refused', (name) => {
-  const error = refusal(() => createOrganization({ takenBy: undefined }, { ...command, name }))
+  const error = refusal(() => completeOrganizationRequest({ ...command, name }))
   expect(error).toMatchObject({ code: 'request.validation_failed', details: { fields: [{ name: 'name' }] } })
 })

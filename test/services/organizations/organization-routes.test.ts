@@ -101,6 +101,7 @@ test.each([
   ['POST', { ...slugOf, name: 'x'.repeat(121) }, 'name', 'organization_create'],
   ['POST', { ...slugOf, name: null }, 'name', 'organization_create'],
   ['POST', { ...slugOf, slug: 'Acme' }, 'slug', 'organization_create'],
+  ['POST', { ...slugOf, slug: 'a\u0000b' }, 'slug', 'organization_create'],
   ['POST', { ...slugOf, slug: '' }, 'slug', 'organization_create'],
   ['POST', { ...slugOf, slug: 'x'.repeat(64) }, 'slug', 'organization_create'],
   ['POST', { ...slugOf, status: 'active' }, 'status', 'organization_create'],
