@@ -5,7 +5,7 @@ import { runPeriodically } from '../../infra/periodic.ts'
 import { lockKey } from '../../infra/postgres/advisory-lock.ts'
 import { type Tx, transaction } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
-import { endedGraces } from '../../projections/organizations/queries.ts'
+import { endedGraces } from '../../projections/organizations/key-queries.ts'
 import { endGrace } from './key-commands.ts'
 
 export interface GraceSchedulerOptions {

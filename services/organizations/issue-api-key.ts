@@ -1,7 +1,7 @@
 import type { Decision } from '../../infra/decide.ts'
 import { ApiError } from '../../infra/http/errors.ts'
 import { derivedId, type KeyId } from '../../infra/ids.ts'
-import type { KeyCounts } from '../../projections/organizations/queries.ts'
+import type { KeyCounts } from '../../projections/organizations/key-queries.ts'
 import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/rows.ts'
 import type { ApiKeyIssued, Environment } from '../../schemas/events.ts'
 import { decided, organizationFor } from './decided.ts'

@@ -3,17 +3,16 @@ import { asId } from '../../infra/ids.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
 import { liveBuild, useSchema } from '../../projections/builds.ts'
 import { migrate } from '../../projections/migrate.ts'
-import { organizationsProjection } from '../../projections/organizations/projection.ts'
 import {
   countKeys,
   endedGraces,
   findKey,
   findKeyByLookupHash,
-  findOrganization,
-  findOrganizationBySlug,
   listKeys,
   recipientKeys,
-} from '../../projections/organizations/queries.ts'
+} from '../../projections/organizations/key-queries.ts'
+import { organizationsProjection } from '../../projections/organizations/projection.ts'
+import { findOrganization, findOrganizationBySlug } from '../../projections/organizations/queries.ts'
 import type { DomainEvent, RecordedEvent } from '../../schemas/codec.ts'
 import type { ApiKeyIssued } from '../../schemas/events.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'

@@ -1,12 +1,8 @@
 import { ApiError } from '../../../infra/http/errors.ts'
 import { isId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
-import {
-  findKey,
-  findOrganization,
-  findOrganizationBySlug,
-  listKeys,
-} from '../../../projections/organizations/queries.ts'
+import { findKey, listKeys } from '../../../projections/organizations/key-queries.ts'
+import { findOrganization, findOrganizationBySlug } from '../../../projections/organizations/queries.ts'
 import type { ApiKeyRow, OrganizationRow } from '../../../projections/organizations/rows.ts'
 
 /** The organization of an id or a slug. ApiError: 404, without what was given, which may be a key. */

@@ -5,7 +5,7 @@ import { createApp } from '../../../infra/http/app.ts'
 import { createAuth } from '../../../infra/http/auth.ts'
 import { leaseMs } from '../../../infra/http/idempotency/rules.ts'
 import { type CommandAnswer, createIdempotency } from '../../../infra/http/idempotency.ts'
-import { findKeyByLookupHash } from '../../../projections/organizations/queries.ts'
+import { findKeyByLookupHash } from '../../../projections/organizations/key-queries.ts'
 import { organizationRoutes } from '../../../services/organizations/routes.ts'
 import { type Organizations, startOrganizations } from '../../services/organizations/support.ts'
 
