@@ -40,7 +40,11 @@ const [hash = ''] = lookupHashes(keyring, key)
 const limitPool = createPool({ url, ...rateLimitPoolOptions })
 await transaction(limitPool, createRateLimitTables)
 const logger = createLogger('warn')
-const limiter = createRateLimiter({ store: createPostgresStore(limitPool), random: createRandom(), logger })
+const limiter = createRateLimiter({
+  store: createPostgresStore(limitPool, { logger }),
+  random: createRandom(),
+  logger,
+})
 const auth = createAuth({
   findKey: async (hashes) => (hashes.includes(hash) ? record : undefined),
   keyring,

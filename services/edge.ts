@@ -5,7 +5,7 @@ import type { AuthCounters } from '../infra/http/metrics.ts'
 import { createPool } from '../infra/postgres/pool.ts'
 import { createRateLimiter } from '../infra/rate-limit/limiter.ts'
 import { createPostgresStore, rateLimitPoolOptions } from '../infra/rate-limit/postgres-store.ts'
-import { findKeyByLookupHash } from '../projections/organizations/queries.ts'
+import { findKeyByLookupHash } from '../projections/organizations/key-queries.ts'
 import type { Core } from './core.ts'
 
 /** What keyed routes of all services share. */
@@ -42,7 +42,7 @@ export function createEdge(core: Core, { counters, undo }: EdgeOptions): Edge {
 function createLimiter({ databaseUrl, random, logger }: Core, undo: AsyncDisposableStack) {
   const pool = createPool({ url: databaseUrl, ...rateLimitPoolOptions })
   undo.defer(() => pool.end())
-  const limiter = createRateLimiter({ store: createPostgresStore(pool), random, logger })
+  const limiter = createRateLimiter({ store: createPostgresStore(pool, { logger }), random, logger })
   undo.defer(() => limiter.close())
   return limiter
 }

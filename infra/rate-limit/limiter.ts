@@ -1,20 +1,10 @@
-import { LRUCache } from 'lru-cache'
-import type { KeyType } from '../../schemas/events.ts'
-import type { Clock, OrganizationId, Random } from '../ids.ts'
+import type { Clock, Random } from '../ids.ts'
 import type { Logger } from '../telemetry.ts'
 import { unit } from './bucket.ts'
-import {
-  advance,
-  busyMs,
-  charge,
-  decideAlone,
-  decideHere,
-  isDue,
-  type LocalBucket,
-  localBucket,
-} from './local-bucket.ts'
+import { createKnownBuckets } from './known-buckets.ts'
+import { advance, busyMs, charge, decideAlone, decideHere, isDue, type LocalBucket } from './local-bucket.ts'
 import { createOutage } from './outage.ts'
-import type { RateLimiter, TakeRequest } from './port.ts'
+import type { RateLimiter } from './port.ts'
 import { createRoundTrips } from './round-trips.ts'
 import type { BucketStore } from './store.ts'
 import { maxRunning, sweep, sweepMs } from './sweep.ts'
@@ -29,16 +19,16 @@ export interface RateLimiterOptions {
   clock?: Clock
   /** Calls `run` every `ms` until the function it returned is called. Default: an interval that keeps nothing alive. */
   every?: (ms: number, run: () => void) => () => void
-  /** A request waits no longer than about this for the store, real milliseconds. */
+  /** A request waits no longer than about this for the store: real milliseconds, those of a stall not counted. */
   answerWithinMs?: number
-  /** Buckets remembered of each key type. What is forgotten is given back. */
+  /** Buckets remembered of each key type. What is forgotten is given back. At most as many again wait for that. */
   maxBuckets?: number
 }
 
 /**
  * Token buckets shared by all processes with the same store (docs/architecture.md, Rate limits). A request is
  * decided here, without waiting, where this process holds units for it or knows that there are none; otherwise in a
- * round trip that all requests waiting for it share. While the store does not answer, each process limits alone.
+ * round trip that all requests waiting for it share. What the store does not answer for, each process limits alone.
  */
 export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   const { store, random, logger, clock = processClock, every = unrefInterval } = options
@@ -46,61 +36,44 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   const outage = createOutage({ clock, logger })
   const node = random(8).toString('hex')
   const trips = createRoundTrips({ store, node, clock, outage, answerWithinMs })
-  // Those that hold units or have something to report.
-  const active = new Set<LocalBucket>()
+  const buckets = createKnownBuckets({ maxBuckets, isFlying: trips.isFlying })
   let isClosed = false
-
-  function forget(bucket: LocalBucket): void {
-    if (active.delete(bucket) && !isClosed) void leave(bucket)
-  }
 
   async function leave(bucket: LocalBucket): Promise<void> {
     await trips.landed(bucket)
     if (!outage.isAway()) await trips.start(bucket, { leave: true })
   }
 
-  const createMap = () =>
-    new LRUCache<OrganizationId, LocalBucket>({ max: maxBuckets, dispose: (bucket) => forget(bucket) })
-  const buckets: Record<KeyType, LRUCache<OrganizationId, LocalBucket>> = {
-    secret: createMap(),
-    publishable: createMap(),
-  }
+  const mustDecideAlone = (bucket: LocalBucket) =>
+    isClosed || ((outage.isAway() || bucket.retryAt !== undefined) && !trips.hasWaiting(bucket))
 
-  function find({ organizationId, keyType, limit }: TakeRequest, now: number): LocalBucket {
-    const known = buckets[keyType].get(organizationId)
-    if (known) return known
-    const bucket = localBucket(`${organizationId}:${keyType}`, limit, now)
-    buckets[keyType].set(organizationId, bucket)
-    return bucket
-  }
-
-  const stopSweeping = every(sweepMs, () => sweep({ active, trips, outage, clock }))
+  const stopSweeping = every(sweepMs, () => sweep({ buckets, trips, outage, clock }))
 
   return {
     take(request) {
       const now = clock()
-      const bucket = find(request, now)
+      const bucket = buckets.find(request, now)
       advance(bucket, now)
       bucket.isBusy = now - bucket.usedAt < busyMs
       bucket.usedAt = now
-      active.add(bucket)
-      if (isClosed || (outage.isAway() && !trips.hasWaiting(bucket))) return decideAlone(bucket, request)
+      buckets.active.add(bucket)
+      if (mustDecideAlone(bucket)) return decideAlone(bucket, request)
       const taken = trips.hasWaiting(bucket) ? undefined : decideHere(bucket, request)
       if (!taken) return trips.ask(bucket, request)
       if (isDue(bucket) && !trips.isFlying(bucket)) void trips.start(bucket)
       return taken
     },
-    refund({ organizationId, keyType, cost }) {
-      const bucket = buckets[keyType].get(organizationId)
+    refund(request) {
+      const bucket = buckets.peek(request)
       if (!bucket) return
       advance(bucket, clock())
-      charge(bucket, -cost * unit)
-      active.add(bucket)
+      charge(bucket, -request.cost * unit)
+      buckets.active.add(bucket)
     },
     async close() {
       stopSweeping()
       isClosed = true
-      const left = [...active]
+      const left = [...buckets.active]
       while (left.length > 0) await Promise.all(left.splice(0, maxRunning).map(leave))
     },
   }

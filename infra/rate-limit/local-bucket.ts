@@ -1,4 +1,5 @@
 import { type Bucket, charged, limited, refilled, unit } from './bucket.ts'
+import type { Doubt } from './journey.ts'
 import type { Taken } from './port.ts'
 import type { Ask } from './shared.ts'
 import { addSpending, noSpending, refillSpending, type Spending } from './spending.ts'
@@ -21,6 +22,12 @@ export interface LocalBucket extends Bucket {
   reserved: number
   spending: Spending | undefined
   hasDebt: boolean
+  /** The report that the store has to be asked about before the next one. */
+  doubt: Doubt | undefined
+  /** While the store does not answer for this bucket: not before when it is asked again. */
+  retryAt: number | undefined
+  /** Pushed out by others while it had something to give back. */
+  isForgotten: boolean
   /** Whether the last two requests were close to each other. */
   isBusy: boolean
   usedAt: number
@@ -40,6 +47,9 @@ export function localBucket(id: string, limit: number, now: number): LocalBucket
     reserved: 0,
     spending: undefined,
     hasDebt: false,
+    doubt: undefined,
+    retryAt: undefined,
+    isForgotten: false,
     isBusy: false,
     usedAt: Number.NEGATIVE_INFINITY,
     syncedAt: Number.NEGATIVE_INFINITY,

@@ -26,6 +26,6 @@ export interface RateLimiter {
   take(request: TakeRequest): Taken | Promise<Taken>
   /** Gives back what an answer that must not cost anything has taken. */
   refund(request: TakeRequest): void
-  /** Gives unused units back to the shared buckets. Later requests are decided by this process alone. */
+  /** Gives unused units back to the shared buckets, after what is under way. Later requests are decided by this process alone. */
   close(): Promise<void>
 }

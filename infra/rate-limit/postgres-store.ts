@@ -1,6 +1,8 @@
 import type pg from 'pg'
 import { lockKey } from '../postgres/advisory-lock.ts'
 import { type Tx, transaction } from '../postgres/pool.ts'
+import type { Logger } from '../telemetry.ts'
+import { readBucket } from './row.ts'
 import type { SharedBucket } from './shared.ts'
 import type { BucketStore } from './store.ts'
 
@@ -31,15 +33,21 @@ export const rateLimitPoolOptions = {
   idleInTransactionMs: 1000,
 }
 
-/** Buckets as rows; a change is one short transaction that locks its row. */
-export function createPostgresStore(pool: pg.Pool): BucketStore {
+/**
+ * Buckets as rows; a change is one short transaction that locks its row. A row that cannot be read is a new bucket,
+ * which the log tells once: the change replaces it.
+ */
+export function createPostgresStore(pool: pg.Pool, { logger }: { logger: Logger }): BucketStore {
   return {
     update: (bucketId, change) =>
       transaction(
         pool,
         async (tx) => {
           const { state, now } = await lockBucket(tx, bucketId)
-          const { row, result } = change(state, now)
+          const bucket = readBucket(state)
+          if (!bucket && state !== notYet)
+            logger.warn({ bucket: bucketId }, 'rate limits: a shared bucket cannot be read, it begins anew')
+          const { row, result } = change(bucket, Number(now))
           await save(tx, bucketId, row)
           return result
         },
@@ -49,8 +57,8 @@ export function createPostgresStore(pool: pg.Pool): BucketStore {
 }
 
 interface Locked {
-  state: SharedBucket | undefined
-  now: number
+  state: string
+  now: string
 }
 
 const notYet = ''
@@ -60,18 +68,18 @@ async function lockBucket(tx: Tx, bucketId: string): Promise<Locked> {
 }
 
 async function lockExisting(tx: Tx, bucketId: string): Promise<Locked | undefined> {
-  const { rows } = await tx.query<{ state: string; now: string }>({
+  const { rows } = await tx.query<Locked>({
     name: 'rate-limit-lock',
     text: `select state, floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now
            from tidegate.rate_limit_buckets where bucket = $1 for update`,
     values: [bucketId],
   })
-  return rows[0] && locked(rows[0])
+  return rows[0]
 }
 
 /** Several processes may see a bucket for the first time at once: the others wait here for the first one's row. */
 async function lockNew(tx: Tx, bucketId: string): Promise<Locked> {
-  const { rows } = await tx.query<{ state: string; now: string }>({
+  const { rows } = await tx.query<Locked>({
     name: 'rate-limit-lock-new',
     text: `insert into tidegate.rate_limit_buckets (bucket, state) values ($1, $2)
            on conflict (bucket) do update set state = rate_limit_buckets.state
@@ -79,11 +87,7 @@ async function lockNew(tx: Tx, bucketId: string): Promise<Locked> {
     values: [bucketId, notYet],
   })
   if (!rows[0]) throw new Error('a bucket that was just written is not there')
-  return locked(rows[0])
-}
-
-function locked({ state, now }: { state: string; now: string }): Locked {
-  return { state: state === notYet ? undefined : JSON.parse(state), now: Number(now) }
+  return rows[0]
 }
 
 async function save(tx: Tx, bucketId: string, row: SharedBucket): Promise<void> {

@@ -1,28 +1,17 @@
 import type { Clock } from '../ids.ts'
-import { within } from '../within.ts'
-import { accept, depart, keep } from './journey.ts'
-import { advance, answerOf, decideAlone, decideHere, type LocalBucket } from './local-bucket.ts'
+import { settlesWithin } from './deadline.ts'
+import { arrive, type Flight, fail, inquiry, send, visit, type Waiting } from './flight.ts'
+import { chargeApart, isInDoubt } from './journey.ts'
+import { advance, decideAlone, decideHere, type LocalBucket } from './local-bucket.ts'
 import type { Outage } from './outage.ts'
 import type { Taken } from './port.ts'
-import { type Ask, synchronize } from './shared.ts'
+import type { Ask } from './shared.ts'
 import type { BucketStore } from './store.ts'
-
-interface Waiting extends Ask {
-  answer: (taken: Taken) => void
-}
 
 interface Start {
   /** The bucket is not used any more: its lease goes back. */
   leave?: boolean
   queue?: Waiting[]
-}
-
-interface Flight {
-  /** What the next round trip will decide. */
-  queue: Waiting[]
-  /** How many requests the current one decides. */
-  deciding: number
-  done: Promise<void>
 }
 
 export interface RoundTripOptions {
@@ -36,50 +25,55 @@ export interface RoundTripOptions {
 /** Round trips with the store: one at a time for each bucket; whoever needs one meanwhile shares the next. */
 export function createRoundTrips({ store, node, clock, outage, answerWithinMs }: RoundTripOptions) {
   const flights = new Map<LocalBucket, Flight>()
+  let serials = 0
+  const nextSerial = () => ++serials
 
-  /** Never rejects. */
+  /** Resolves when the store is done with it, even if it was too late for those that waited. Never rejects. */
   function start(bucket: LocalBucket, { leave = false, queue = [] }: Start = {}): Promise<void> {
-    const flight: Flight = { queue: [], deciding: queue.length, done: Promise.resolve() }
+    advance(bucket, clock())
+    const isInquiry = isInDoubt(bucket)
+    const flight = isInquiry ? inquiry(bucket, queue) : visit(bucket, { leave, asks: queue, nextSerial })
     flights.set(bucket, flight)
-    flight.done = fly(bucket, { leave, asks: queue }).then((answered) => {
+    flight.done = fly(bucket, flight).then((answered) => {
       flights.delete(bucket)
-      if (!answered) return decideAllAlone(bucket, flight.queue)
+      if (!answered) return undefined
       const rest = decideFirst(bucket, flight.queue)
-      return rest.length > 0 ? start(bucket, { queue: rest }) : undefined
+      const mustLeave = leave && isInquiry
+      return rest.length > 0 || mustLeave ? start(bucket, { leave: mustLeave, queue: rest }) : undefined
     })
     return flight.done
   }
 
-  /** Whether the store answered. */
-  async function fly(bucket: LocalBucket, { leave, asks }: { leave: boolean; asks: Waiting[] }) {
-    advance(bucket, clock())
-    const departure = depart(bucket, { exact: leave || asks.length > 0 })
-    const wantsLease = bucket.isBusy && !leave
-    const sync = {
-      ...departure.told,
-      node,
-      wantsLease,
-      asks: asks.map(({ limit, cost }) => ({ limit, cost })),
-    }
+  /**
+   * Whether the store answered in time. Those that wait are answered in time in any case, but the bucket is not asked
+   * for again, and nothing is put back into the next report, before it is settled what became of this one.
+   */
+  async function fly(bucket: LocalBucket, flight: Flight): Promise<boolean> {
+    const { change, hasRun } = send(bucket, flight, { store, node })
+    const isInTime = await settlesWithin(change, answerWithinMs)
+    if (!isInTime) giveUp(bucket, flight, new Error(`no answer within ${answerWithinMs} ms`))
     try {
-      const change = store.update(bucket.id, (row, now) => {
-        const { row: next, synced } = synchronize(row, sync, now)
-        return { row: next, result: synced }
-      })
-      const synced = await within(change, answerWithinMs)
-      accept(bucket, departure, synced)
-      outage.answered()
-      asks.forEach(({ cost, answer }, i) => {
-        const decision = synced.decisions[i]
-        if (decision) answer(answerOf(decision, cost))
-      })
-      return true
+      const synced = await change
+      advance(bucket, clock())
+      arrive(bucket, flight, synced)
+      if (isInTime) outage.answered(bucket)
+      else outage.postpone(bucket)
+      return isInTime
     } catch (error) {
-      outage.failed(error)
-      keep(bucket, departure)
-      decideAllAlone(bucket, asks)
+      if (isInTime) giveUp(bucket, flight, error)
+      else outage.postpone(bucket)
+      advance(bucket, clock())
+      fail(bucket, flight, hasRun())
       return false
     }
+  }
+
+  /** Nobody waits for the store any longer. */
+  function giveUp(bucket: LocalBucket, flight: Flight, error: unknown): void {
+    outage.failed(bucket, error)
+    advance(bucket, clock())
+    chargeApart(bucket, flight.departure, () => decideAllAlone(bucket, flight.asks.splice(0)))
+    decideAllAlone(bucket, flight.queue.splice(0))
   }
 
   /**
@@ -97,7 +91,6 @@ export function createRoundTrips({ store, node, clock, outage, answerWithinMs }:
   }
 
   function decideAllAlone(bucket: LocalBucket, asks: Waiting[]): void {
-    advance(bucket, clock())
     for (const ask of asks) ask.answer(decideAlone(bucket, ask))
   }
 
@@ -105,8 +98,8 @@ export function createRoundTrips({ store, node, clock, outage, answerWithinMs }:
     start,
     /** Decides the request in the next round trip. */
     ask(bucket: LocalBucket, { limit, cost }: Ask): Promise<Taken> {
-      const { promise, resolve } = Promise.withResolvers<Taken>()
-      const waiting = { limit, cost, answer: resolve }
+      const { promise, resolve: answer } = Promise.withResolvers<Taken>()
+      const waiting = { limit, cost, answer }
       const flight = flights.get(bucket)
       if (flight) flight.queue.push(waiting)
       else void start(bucket, { queue: [waiting] })
@@ -116,7 +109,7 @@ export function createRoundTrips({ store, node, clock, outage, answerWithinMs }:
     /** Whether requests wait for the exact answer: later ones then come after them. */
     hasWaiting(bucket: LocalBucket): boolean {
       const flight = flights.get(bucket)
-      return flight !== undefined && flight.deciding + flight.queue.length > 0
+      return flight !== undefined && flight.asks.length + flight.queue.length > 0
     },
     running: () => flights.size,
     /** Resolves when no round trip of the bucket is on its way. */

@@ -3,6 +3,13 @@ import { type Report, settle } from './spending.ts'
 
 /** How long a lease lasts that nobody renews or gives back: that of a process that died. */
 export const leaseMs = 3000
+/** A store remembers a report for so long. */
+const rememberMs = 60_000
+/**
+ * So long after a report a process may ask whether it was charged. Later nobody knows, and it is not made again: a
+ * bucket without debt is full once more by then.
+ */
+export const confirmMs = 50_000
 
 /** Units set aside for one process, in parts. */
 export interface Lease {
@@ -11,10 +18,19 @@ export interface Lease {
   until: number
 }
 
+/** The last report of a process that was charged, so that it can find out when the answer was lost. */
+export interface Reported {
+  serial: number
+  /** Epoch milliseconds by the store's clock. */
+  until: number
+}
+
 /** The bucket of an organization and key type, as all processes share it. Leased units are still part of `total`. */
 export interface SharedBucket extends Bucket {
   /** By node. A node that may lease stands here even while it holds nothing, so that it counts for the shares. */
   leases: Record<string, Lease>
+  /** By node. */
+  reports: Record<string, Reported>
 }
 
 export interface Ask {
@@ -29,6 +45,8 @@ export interface Sync {
   /** The limit that the process believes in. */
   limit: number
   report: Report | undefined
+  /** Number of the report together with the asks, never used before. Undefined: there are none. */
+  serial: number | undefined
   /** Parts of its lease that it goes on using meanwhile. */
   held: number
   wantsLease: boolean
@@ -49,6 +67,8 @@ export interface Synced {
   reserved: number
   /** Parts that this process holds from now on, `held` included. */
   lease: number
+  /** The last report of this process that was charged before this round trip. */
+  serial: number | undefined
   decisions: Decision[]
 }
 
@@ -62,10 +82,11 @@ export function synchronize(
   sync: Sync,
   dbNow: number,
 ): { row: SharedBucket; synced: Synced } {
-  const { node, limit, report, asks } = sync
-  const before = row ?? { limit, total: limit * unit, at: dbNow - (report?.durationMs ?? 0), leases: {} }
+  const { node, limit, report, serial, asks } = sync
+  const before = row ?? newRow(limit, dbNow - (report?.durationMs ?? 0))
   const now = notBefore(before.at, dbNow)
-  const others = liveLeases(before.leases, node, now)
+  const others = without(live(before.leases, now, leaseMs), node)
+  const known = live(before.reports, now, rememberMs)
   const reserved = Object.values(others).reduce((sum, { parts }) => sum + parts, 0)
   let bucket = settle({ ...before, at: Math.min(before.at, now) }, report, now)
   const decisions = asks.map((ask) => {
@@ -76,7 +97,13 @@ export function synchronize(
   const lease = Math.max(sync.held, sync.wantsLease ? grant(bucket, others, reserved) : 0)
   const isKnown = lease > 0 || sync.wantsLease
   const leases = isKnown ? { ...others, [node]: { parts: lease, until: now + leaseMs } } : others
-  return { row: { ...bucket, leases }, synced: { bucket, reserved, lease, decisions } }
+  const reports = serial === undefined ? known : { ...known, [node]: { serial, until: now + rememberMs } }
+  const synced = { bucket, reserved, lease, serial: known[node]?.serial, decisions }
+  return { row: { ...bucket, leases, reports }, synced }
+}
+
+const newRow = (limit: number, at: number): SharedBucket => {
+  return { limit, total: limit * unit, at, leases: {}, reports: {} }
 }
 
 const clockStepMs = 1000
@@ -86,11 +113,19 @@ function notBefore(at: number, dbNow: number): number {
   return dbNow < at && at - dbNow < clockStepMs ? at : dbNow
 }
 
-function liveLeases(leases: Record<string, Lease>, node: string, now: number): Record<string, Lease> {
-  const live = Object.entries(leases).filter(
-    ([owner, { until }]) => owner !== node && until > now && until <= now + leaseMs,
+/** Entries that have not expired. One that would last longer than a new one is from before the clock was set back. */
+function live<T extends { until: number }>(
+  entries: Record<string, T>,
+  now: number,
+  lifeMs: number,
+): Record<string, T> {
+  return Object.fromEntries(
+    Object.entries(entries).filter(([, { until }]) => until > now && until <= now + lifeMs),
   )
-  return Object.fromEntries(live)
+}
+
+function without<T>(entries: Record<string, T>, node: string): Record<string, T> {
+  return Object.fromEntries(Object.entries(entries).filter(([owner]) => owner !== node))
 }
 
 function decide(bucket: Bucket, { limit, cost }: Ask, reserved: number) {

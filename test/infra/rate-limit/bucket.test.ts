@@ -122,8 +122,16 @@ describe('a report', () => {
 })
 
 describe('a round trip', () => {
-  const sync: Sync = { node: 'a', limit: 600, report: undefined, held: 0, wantsLease: true, asks: [] }
-  const row = { limit: 600, total: 600 * unit, at: 5000, leases: {} }
+  const sync: Sync = {
+    node: 'a',
+    limit: 600,
+    report: undefined,
+    serial: undefined,
+    held: 0,
+    wantsLease: true,
+    asks: [],
+  }
+  const row = { limit: 600, total: 600 * unit, at: 5000, leases: {}, reports: {} }
 
   test('keeps what another process holds from requests and from new leases', () => {
     const leases = { b: { parts: 6 * unit, until: 7000 } }

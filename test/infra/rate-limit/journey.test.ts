@@ -11,6 +11,7 @@ const answer = (total: number, lease: number): Synced => ({
   bucket: { limit, total: total * unit, at: 77 },
   lease: lease * unit,
   reserved: 0,
+  serial: undefined,
   decisions: [],
 })
 
@@ -38,8 +39,20 @@ describe('a round trip seen from the process', () => {
 
   test('a lease is not taken back while the process may still use it', () => {
     const leases = { a: { parts: 3 * unit, until: 9000 } }
-    const sync = { node: 'a', limit, report: undefined, held: 3 * unit, wantsLease: true, asks: [] }
-    const { row, synced } = synchronize({ limit, total: -50 * unit, at: 7000, leases }, sync, 7000)
+    const sync = {
+      node: 'a',
+      limit,
+      report: undefined,
+      serial: undefined,
+      held: 3 * unit,
+      wantsLease: true,
+      asks: [],
+    }
+    const { row, synced } = synchronize(
+      { limit, total: -50 * unit, at: 7000, leases, reports: {} },
+      sync,
+      7000,
+    )
     expect(synced.lease).toBe(3 * unit)
     expect(row.leases).toEqual({ a: { parts: 3 * unit, until: 7000 + leaseMs } })
   })

@@ -29,7 +29,7 @@ const silent = pino({ level: 'silent' })
 /** A process with connections of its own. */
 function createProcess(url = database.url, { logger = silent, answerWithinMs = 5000 } = {}) {
   const pool = createPool({ url, ...rateLimitPoolOptions })
-  const inner = createPostgresStore(pool)
+  const inner = createPostgresStore(pool, { logger })
   let roundTrips = 0
   const store: BucketStore = {
     update(bucketId, change) {
@@ -161,4 +161,54 @@ test('behind a line that has gone silent one wait is short and the next ones are
     `select state from tidegate.rate_limit_buckets where bucket = 'org_silent:publishable'`,
   )
   expect(JSON.parse(rows[0]?.state ?? '').total / unit).toBeLessThanOrEqual(78 + gainedSince(started))
+})
+
+test('a bucket that cannot be read begins anew; the log tells it once', async () => {
+  const lines: Line[] = []
+  const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
+  const texts = { broken: '{', foreign: '{"limit":"8","total":null}' }
+  for (const [name, text] of Object.entries(texts)) {
+    await database.pool.query('insert into tidegate.rate_limit_buckets (bucket, state) values ($1, $2)', [
+      `org_${name}:publishable`,
+      text,
+    ])
+  }
+  const { limiter, close } = createProcess(database.url, { logger })
+  for (const name of Object.keys(texts)) {
+    for (const remaining of [7, 6])
+      expect(await limiter.take(requestOf(name, 8))).toMatchObject({ remaining })
+  }
+  await close()
+  expect(lines).toMatchObject([
+    { level: warned, bucket: 'org_broken:publishable' },
+    { level: warned, bucket: 'org_foreign:publishable' },
+  ])
+})
+
+test('a row that somebody holds keeps only its own bucket from being shared', async () => {
+  const request = requestOf('held', 100)
+  const lines: Line[] = []
+  const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
+  const { limiter, close, roundTrips } = createProcess(database.url, { logger, answerWithinMs: 250 })
+  await limiter.take(request)
+  const holder = await database.pool.connect()
+  await holder.query('begin')
+  await holder.query(
+    `select 1 from tidegate.rate_limit_buckets where bucket = 'org_held:publishable' for update`,
+  )
+  for (let i = 0; i < 5; i++) expect(await limiter.take(request)).toMatchObject({ admitted: true })
+  const before = roundTrips()
+  expect(await limiter.take(requestOf('free', 100))).toMatchObject({ remaining: 99 })
+  expect(roundTrips()).toBe(before + 1)
+  expect(lines).toMatchObject([{ level: warned, bucket: 'org_held:publishable' }])
+  await holder.query('rollback')
+  holder.release()
+  await eventually(() =>
+    expect(lines.at(-1)).toMatchObject({ level: informed, bucket: 'org_held:publishable' }),
+  )
+  await close()
+  const { rows } = await database.pool.query<{ state: string }>(
+    `select state from tidegate.rate_limit_buckets where bucket = 'org_held:publishable'`,
+  )
+  expect(JSON.parse(rows[0]?.state ?? '').total / unit).toBeLessThan(100)
 })
