@@ -1,12 +1,11 @@
 import type pg from 'pg'
-import { lockKey } from '../infra/postgres/advisory-lock.ts'
+import { ensureTables } from '../infra/postgres/ensure-tables.ts'
 import { type Tx, transaction } from '../infra/postgres/pool.ts'
 import { type Build, createBuild, createIndexes, liveBuild, makeLive } from './builds.ts'
 import type { Projection } from './projection.ts'
 
 const baseTables = `
   create extension if not exists pg_trgm;
-  create schema if not exists tidegate;
   create schema if not exists read;
   create table if not exists tidegate.projection_builds (
     projection text not null,
@@ -35,9 +34,8 @@ const baseTables = `
  */
 export function migrate(pool: pg.Pool, projections: Projection[]): Promise<Build[]> {
   return transaction(pool, async (tx) => {
-    // `create ... if not exists` fails when two run at once, so they take turns.
-    await tx.query('select pg_advisory_xact_lock($1)', [lockKey('tidegate:migrate')])
-    await tx.query(`set local client_min_messages = warning; ${baseTables}`)
+    // Its lock lasts to the end of the transaction: the first builds are made by one process, too.
+    await ensureTables(tx, { name: 'projections', table: 'tidegate.projection_builds', ddl: baseTables })
     const builds: Build[] = []
     for (const projection of projections) builds.push(await firstBuild(tx, projection))
     return builds

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { Clock } from '../ids.ts'
+import { ensureTables } from '../postgres/ensure-tables.ts'
 import type { Db, Tx } from '../postgres/pool.ts'
 import { unnest } from '../postgres/unnest.ts'
 
@@ -24,17 +25,19 @@ export interface KeyUsage {
 const noteEveryMs = 60_000
 const retryMs = 10_000
 
+const ddl = `
+create table if not exists tidegate.api_key_usage (
+  key_id text collate "C" primary key,
+  last_used_at bigint not null
+);
+`
+
 /**
  * The table of last uses. It is operational state and no read model: nothing decides by it, it is in no event, and
- * to lose it only means that `last_used_at` starts again. Call it in a transaction that holds the migration lock.
+ * to lose it only means that `last_used_at` starts again.
  */
-export async function createKeyUsageTables(tx: Tx): Promise<void> {
-  await tx.query(`
-    create schema if not exists tidegate;
-    create table if not exists tidegate.api_key_usage (
-      key_id text collate "C" primary key,
-      last_used_at bigint not null
-    )`)
+export function createKeyUsageTables(tx: Tx): Promise<void> {
+  return ensureTables(tx, { name: 'key-usage', table: 'tidegate.api_key_usage', ddl })
 }
 
 /** Remembers when keys were last used, at the cost of at most one write a minute for each key and process. */

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { lockKey } from '../postgres/advisory-lock.ts'
+import { ensureTables } from '../postgres/ensure-tables.ts'
 import { type Tx, transaction } from '../postgres/pool.ts'
 import type { Logger } from '../telemetry.ts'
 import { readBucket } from './row.ts'
@@ -11,7 +11,6 @@ import type { BucketStore } from './store.ts'
  * Half of a page stays free, so that an update finds room beside the old version and touches no index.
  */
 const ddl = `
-create schema if not exists tidegate;
 create unlogged table if not exists tidegate.rate_limit_buckets (
   bucket text primary key,
   state text not null
@@ -19,9 +18,8 @@ create unlogged table if not exists tidegate.rate_limit_buckets (
 `
 
 /** Creates what is missing; safe to run from several processes at once. */
-export async function createRateLimitTables(tx: Tx): Promise<void> {
-  await tx.query('select pg_advisory_xact_lock($1)', [lockKey('tidegate:rate-limit-tables')])
-  await tx.query(ddl)
+export function createRateLimitTables(tx: Tx): Promise<void> {
+  return ensureTables(tx, { name: 'rate-limits', table: 'tidegate.rate_limit_buckets', ddl })
 }
 
 /** For the pool of the store: a process that stops in the middle holds a bucket for no longer than this. */

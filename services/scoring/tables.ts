@@ -1,4 +1,4 @@
-import { lockKey } from '../../infra/postgres/advisory-lock.ts'
+import { ensureTables } from '../../infra/postgres/ensure-tables.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 
 /**
@@ -46,7 +46,6 @@ create table if not exists scoring.visitor_keys (
 `
 
 /** Creates what is missing; safe to run from several processes at once. */
-export async function createScoringTables(tx: Tx): Promise<void> {
-  await tx.query('select pg_advisory_xact_lock($1)', [lockKey('tidegate:scoring-tables')])
-  await tx.query(ddl)
+export function createScoringTables(tx: Tx): Promise<void> {
+  return ensureTables(tx, { name: 'scoring', table: 'scoring.sessions', ddl })
 }

@@ -1,9 +1,8 @@
-import { lockKey } from '../../postgres/advisory-lock.ts'
+import { ensureTables } from '../../postgres/ensure-tables.ts'
 import type { Db, Tx } from '../../postgres/pool.ts'
 
 /** Neither a caller's key nor an answer can be read from a row, and no id or secret follows from its seed alone. */
 const ddl = `
-create schema if not exists tidegate;
 create table if not exists tidegate.idempotency_keys (
   id bytea primary key,
   master_key_id text not null,
@@ -20,9 +19,8 @@ create index if not exists idempotency_keys_expiry on tidegate.idempotency_keys 
 `
 
 /** Creates what is missing; safe to run from several processes at once. */
-export async function createIdempotencyTables(tx: Tx): Promise<void> {
-  await tx.query('select pg_advisory_xact_lock($1)', [lockKey('tidegate:idempotency-tables')])
-  await tx.query(ddl)
+export function createIdempotencyTables(tx: Tx): Promise<void> {
+  return ensureTables(tx, { name: 'idempotency', table: 'tidegate.idempotency_keys', ddl })
 }
 
 const purgeAtOnce = 1000

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { lockKey } from '../../postgres/advisory-lock.ts'
+import { ensureTables } from '../../postgres/ensure-tables.ts'
 import { transaction } from '../../postgres/pool.ts'
 
 /**
@@ -76,8 +76,6 @@ end $$;`
 /** Creates the log's tables; safe to run by several processes at once and again. */
 export async function createLogSchema(pool: pg.Pool, schema: string): Promise<void> {
   if (!/^[a-z_][a-z0-9_]*$/.test(schema)) throw new Error(`not a schema name: ${schema}`)
-  await transaction(pool, async (tx) => {
-    await tx.query('select pg_advisory_xact_lock($1)', [lockKey(`tidegate:create:${schema}`)])
-    await tx.query(ddl(schema))
-  })
+  const tables = { name: `log:${schema}`, table: `${schema}.records`, ddl: ddl(schema) }
+  await transaction(pool, (tx) => ensureTables(tx, tables))
 }
