@@ -68,7 +68,13 @@ export async function startCluster({ log, processes = 2, env, roles }: ClusterOp
   }
   const args = ['serve', ...(roles ? ['--roles', roles] : [])]
   const servers: ServerProcess[] = []
-  for (let i = 0; i < processes; i++) servers.push(await startServerProcess(args, settings))
+  try {
+    for (let i = 0; i < processes; i++) servers.push(await startServerProcess(args, settings))
+  } catch (error) {
+    // Nobody else knows of those that did start.
+    await Promise.all(servers.map((server) => server.end('SIGKILL')))
+    throw error
+  }
   const commands = operator(settings)
   const baseUrls = servers.map(({ baseUrl }) => baseUrl)
   const fetches = await Promise.all(baseUrls.map(validatingFetch))
