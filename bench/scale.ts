@@ -7,8 +7,9 @@ export interface Scale {
   documents: number
   batchesPerDocument: number
   opens: number
-  /** Of the guard measure: a difference of a few percent needs many. */
+  /** Of the guard measure: a difference of a few percent needs many requests in many rounds. */
   guarded: number
+  guardTurns: Turns
   /** Sessions of the memory measure, by log. */
   sessions: { embedded: number; kafka: number }
   handOffs: number
@@ -26,7 +27,8 @@ export const fullScale: Scale = {
   documents: 512,
   batchesPerDocument: 16,
   opens: 4096,
-  guarded: 16_384,
+  guarded: 8192,
+  guardTurns: { rounds: 15, warmUps: 2 },
   sessions: { embedded: 10_000, kafka: 1000 },
   handOffs: 200,
   reads: 6000,
@@ -43,6 +45,7 @@ export const quickScale: Scale = {
   batchesPerDocument: 8,
   opens: 256,
   guarded: 1024,
+  guardTurns: { rounds: 1, warmUps: 1 },
   sessions: { embedded: 200, kafka: 100 },
   handOffs: 20,
   reads: 500,

@@ -44,7 +44,7 @@ async function measureWith(processes: number, { environment, scale }: Parts): Pr
     return runRound(children, { requests, storePids: environment.storePids })
   }
   try {
-    const samples = await interleave(scale.turns, [
+    const samples = await interleave(scale.guardTurns, [
       { name: 'guarded', run: round('/guarded') },
       { name: 'plain', run: round('/append') },
     ])

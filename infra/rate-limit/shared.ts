@@ -94,7 +94,8 @@ export function synchronize(
     bucket = after
     return { admitted, limit: bucket.limit, total: bucket.total }
   })
-  const lease = Math.max(sync.held, sync.wantsLease ? grant(bucket, others, reserved) : 0)
+  const nodes = new Set([node, ...Object.keys(others), ...Object.keys(known)]).size
+  const lease = Math.max(sync.held, sync.wantsLease ? grant(bucket, { nodes, reserved }) : 0)
   const isKnown = lease > 0 || sync.wantsLease
   const leases = isKnown ? { ...others, [node]: { parts: lease, until: now + leaseMs } } : others
   const reports = serial === undefined ? known : { ...known, [node]: { serial, until: now + rememberMs } }
@@ -137,11 +138,12 @@ function decide(bucket: Bucket, { limit, cost }: Ask, reserved: number) {
 
 /**
  * A fair share of the hundredth of the limit that may be leased at a time. Within this bound a process that holds
- * units without using them keeps them from others, so it is also the most that is refused too early.
+ * units without using them keeps them from others, so it is also the most that is refused too early. `nodes` counts
+ * every process of the last minute: after a pause the first one to come back would else lease all of it, and the
+ * others would have a round trip for every few requests until it is used up.
  */
-function grant({ limit, total }: Bucket, others: Record<string, Lease>, reserved: number): number {
+function grant({ limit, total }: Bucket, { nodes, reserved }: { nodes: number; reserved: number }): number {
   const leasable = Math.floor(limit / 100)
-  const nodes = Object.keys(others).length + 1
   const share = Math.floor(leasable / nodes) * unit
   const available = Math.floor((total - reserved) / unit) * unit
   return Math.min(share, leasable * unit - reserved, available)

@@ -140,6 +140,15 @@ describe('a round trip', () => {
     expect(synced).toMatchObject({ reserved: 6 * unit, lease: 0, decisions: [{ admitted: false }] })
   })
 
+  test('leaves the shares of processes that were there within the last minute', () => {
+    const reports = {
+      b: { serial: 4, until: 5001 },
+      c: { serial: 9, until: 50_000 },
+      d: { serial: 1, until: 5000 },
+    }
+    expect(synchronize({ ...row, reports }, sync, 5000).synced.lease).toBe(2 * unit)
+  })
+
   test('drops leases that have expired, and those from a clock that was set back', () => {
     const leases = { b: { parts: 6 * unit, until: 5000 }, c: { parts: 6 * unit, until: 99_000 } }
     expect(synchronize({ ...row, leases }, sync, 5000).synced).toMatchObject({ reserved: 0, lease: 6 * unit })
