@@ -2,7 +2,13 @@ import type { Command } from 'commander'
 import { lastUsedAt } from '../../../infra/http/key-usage.ts'
 import type { Environment, KeyType } from '../../../schemas/events.ts'
 import type { Core } from '../../core.ts'
-import { type IssuedKey, issueApiKey, revokeApiKey, rotateApiKey } from '../../organizations/key-commands.ts'
+import {
+  type IssuedKey,
+  issueApiKey,
+  type KeyPath,
+  revokeApiKey,
+  rotateApiKey,
+} from '../../organizations/key-commands.ts'
 import { apiKeyJson, storedTarget } from '../../organizations/shapes.ts'
 import { jsonFlag, list, oneOf, organizationArgument } from './arguments.ts'
 import { allKeys, keyOf, organizationOf } from './lookup.ts'
@@ -79,25 +85,36 @@ function createCommand(keys: Command): void {
 }
 
 function rotateCommand(keys: Command): void {
-  keys
-    .command('rotate')
-    .description('Replace a key, print the replacement, and let the key work for 24 more hours')
-    .argument(...organizationArgument)
-    .argument(...keyArgument)
-    .option(...jsonFlag)
-    .action((organization: string, id: string, options: OperatorOptions) =>
-      operate(options, async (core) => {
-        const { id: organizationId } = await organizationOf(core.pool, organization)
-        const { id: keyId } = await keyOf(core.pool, organizationId, id)
-        return revealed(core, organizationId, await rotateApiKey(core, { organizationId, keyId }))
-      }),
-    )
+  oneKeyCommand(keys, {
+    name: 'rotate',
+    does: 'Replace a key, print the replacement, and let the key work for 24 more hours',
+    run: async (core, key) => revealed(core, key.organizationId, await rotateApiKey(core, key)),
+  })
 }
 
 function revokeCommand(keys: Command): void {
+  oneKeyCommand(keys, {
+    name: 'revoke',
+    does: 'End a key for good; every server follows within 15 seconds',
+    async run(core, { organizationId, keyId }) {
+      await revokeApiKey(core, { organizationId, keyId, by: 'operator' })
+      const key = await keyOf(core.pool, organizationId, keyId)
+      const used = await lastUsedAt(core.pool, [keyId])
+      return { data: apiKeyJson(key, { lastUsedAt: used.get(keyId) }), text: keyTable([key]) }
+    },
+  })
+}
+
+interface OneKeyCommand {
+  name: string
+  does: string
+  run: (core: Core, key: KeyPath) => Promise<Outcome>
+}
+
+function oneKeyCommand(keys: Command, { name, does, run }: OneKeyCommand): void {
   keys
-    .command('revoke')
-    .description('End a key for good; every server follows within 15 seconds')
+    .command(name)
+    .description(does)
     .argument(...organizationArgument)
     .argument(...keyArgument)
     .option(...jsonFlag)
@@ -105,10 +122,7 @@ function revokeCommand(keys: Command): void {
       operate(options, async (core) => {
         const { id: organizationId } = await organizationOf(core.pool, organization)
         const { id: keyId } = await keyOf(core.pool, organizationId, id)
-        await revokeApiKey(core, { organizationId, keyId, by: 'operator' })
-        const key = await keyOf(core.pool, organizationId, keyId)
-        const used = await lastUsedAt(core.pool, [keyId])
-        return { data: apiKeyJson(key, { lastUsedAt: used.get(keyId) }), text: keyTable([key]) }
+        return run(core, { organizationId, keyId })
       }),
     )
 }
