@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Tx } from './pool.ts'
 
 /**
  * The 64-bit key of an advisory lock as a decimal string, from the SHA-256 of what the lock protects; the same in
@@ -6,4 +7,15 @@ import { createHash } from 'node:crypto'
  */
 export function lockKey(name: string): string {
   return createHash('sha256').update(name).digest().readBigInt64BE(0).toString()
+}
+
+/**
+ * Takes the lock until the end of the transaction if nobody has it; false if somebody does. So whoever dies with it
+ * holds up nobody.
+ */
+export async function tryLock(tx: Tx, name: string): Promise<boolean> {
+  const { rows } = await tx.query<{ taken: boolean }>('select pg_try_advisory_xact_lock($1) as taken', [
+    lockKey(name),
+  ])
+  return rows[0]?.taken === true
 }

@@ -2,8 +2,8 @@ import type pg from 'pg'
 import type { Decide } from '../../infra/decide.ts'
 import type { Clock } from '../../infra/ids.ts'
 import { runPeriodically } from '../../infra/periodic.ts'
-import { lockKey } from '../../infra/postgres/advisory-lock.ts'
-import { type Tx, transaction } from '../../infra/postgres/pool.ts'
+import { tryLock } from '../../infra/postgres/advisory-lock.ts'
+import { transaction } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import { endedGraces } from '../../projections/organizations/key-queries.ts'
 import { endGrace } from './key-commands.ts'
@@ -39,7 +39,7 @@ export function runGraceScheduler(options: GraceSchedulerOptions): { stop(): Pro
 export async function endGraces({ pool, decide, clock }: GraceSchedulerOptions): Promise<number> {
   const endAt = performance.now() + maxLookMs
   return transaction(pool, async (tx) => {
-    if (!(await isAlone(tx))) return 0
+    if (!(await tryLock(tx, 'key-grace-scheduler'))) return 0
     const due = await endedGraces(tx, { now: clock(), limit: maxKeys })
     const failures: unknown[] = []
     let ended = 0
@@ -55,12 +55,4 @@ export async function endGraces({ pool, decide, clock }: GraceSchedulerOptions):
     if (failures.length > 0) throw failures[0]
     return ended
   })
-}
-
-/** The lock lasts as long as the transaction, so that a scheduler that dies holds up nobody. */
-async function isAlone(tx: Tx): Promise<boolean> {
-  const { rows } = await tx.query<{ alone: boolean }>('select pg_try_advisory_xact_lock($1) as alone', [
-    lockKey('key-grace-scheduler'),
-  ])
-  return rows[0]?.alone === true
 }

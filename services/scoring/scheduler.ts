@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { type Clock, derivedId } from '../../infra/ids.ts'
 import type { EventLog } from '../../infra/log/port.ts'
 import { runPeriodically } from '../../infra/periodic.ts'
+import { tryLock } from '../../infra/postgres/advisory-lock.ts'
 import { type Tx, transaction } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import type { EventCodec } from '../../schemas/codec.ts'
@@ -44,7 +45,7 @@ export async function runSessionScheduler(options: SchedulerOptions): Promise<{ 
 export async function endSessions({ log, pool, codec, clock }: SchedulerOptions): Promise<number> {
   const now = clock()
   return transaction(pool, async (tx) => {
-    if (!(await isAlone(tx))) return 0
+    if (!(await tryLock(tx, 'tidegate:session-scheduler'))) return 0
     const due = await takeDue(tx, now)
     // Appended before the mark is committed: a crash in between repeats the same event ids.
     if (due.length > 0) await log.append(due.map((session) => idledRecord(codec, session, now)))
@@ -66,13 +67,6 @@ async function forget(tx: Tx): Promise<void> {
           for update of s skip locked)`,
     [eventTopics.BatchReceived, keepMs],
   )
-}
-
-async function isAlone(tx: Tx): Promise<boolean> {
-  const { rows } = await tx.query<{ alone: boolean }>(
-    "select pg_try_advisory_xact_lock(hashtextextended('tidegate:session-scheduler', 0)) as alone",
-  )
-  return rows[0]?.alone === true
 }
 
 interface Due {
