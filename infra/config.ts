@@ -1,3 +1,4 @@
+import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 
 const list = z
@@ -44,6 +45,20 @@ const settings = z.object({
    */
   RATE_LIMIT_SECRET: z.coerce.number().int().min(10).default(600),
   RATE_LIMIT_PUBLISHABLE: z.coerce.number().int().min(1).default(3000),
+  /** CIDRs that webhooks may be sent to although they are private; plain http is allowed to them only. */
+  WEBHOOK_ALLOWED_NETWORKS: list.refine((networks) => networks.every(ipaddr.isValidCIDR), {
+    error: 'expected CIDRs such as 10.0.0.0/8',
+  }),
+  /** Seconds before each attempt of a webhook delivery; with as many failures it has failed. */
+  WEBHOOK_RETRY_SECONDS: z
+    .string()
+    .default('0,5,300,1800,7200,18000,36000,50400,72000,86400')
+    .transform((text) => text.split(',').map(Number))
+    .refine((waits) => waits.every((wait) => wait >= 0), { error: 'expected seconds, comma-separated' }),
+  /** From the look-up of the receiver's address to the last byte of its answer. */
+  WEBHOOK_TIMEOUT_MS: z.coerce.number().int().min(100).max(60_000).default(15_000),
+  /** How long a delivery that a killed process had taken is left alone. */
+  WEBHOOK_LEASE_MS: z.coerce.number().int().min(1000).default(30_000),
   /** How long a stopping server still answers, so that whoever sends it requests learns that it stops. */
   DRAIN_MS: z.coerce.number().int().min(0).max(60_000).default(1000),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),

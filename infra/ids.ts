@@ -14,6 +14,8 @@ export type DecisionId = Id<'evt'>
 export type VisitorId = Id<'vid'>
 export type OrganizationId = Id<'org'>
 export type KeyId = Id<'key'>
+export type EndpointId = Id<'we'>
+export type DeliveryId = Id<'wdlv'>
 
 /** 16 bytes as 26 characters of lower-case Crockford base32 (no i, l, o, u), most significant bit first. */
 export function base32(bytes: Uint8Array): string {
@@ -43,9 +45,19 @@ export function derivedId<P extends string>(prefix: P, ...parts: string[]): Id<P
   return `${prefix}_${base32(Buffer.from(digest, 'latin1'))}`
 }
 
+/** A new id of 32 hex digits. */
+export function hexId<P extends string>(prefix: P, random: Random): Id<P> {
+  return `${prefix}_${random(16).toString('hex')}`
+}
+
+/** The id of 32 hex digits that follows from `parts`: a retry of the same step makes the same id. */
+export function derivedHexId<P extends string>(prefix: P, ...parts: string[]): Id<P> {
+  return `${prefix}_${hash('sha256', parts.join('\0')).slice(0, 32)}`
+}
+
 /** `req_` and 32 hex digits. */
 export function requestId(random: Random): string {
-  return `req_${random(16).toString('hex')}`
+  return hexId('req', random)
 }
 
 const patterns = {
@@ -54,6 +66,8 @@ const patterns = {
   vid: /^vid_[0-9a-hjkmnp-tv-z]{26}$/,
   org: /^org_[0-9a-hjkmnp-tv-z]{26}$/,
   key: /^key_[0-9a-hjkmnp-tv-z]{26}$/,
+  we: /^we_[0-9a-f]{32}$/,
+  wdlv: /^wdlv_[0-9a-f]{32}$/,
 }
 
 /** Whether `text` is a well-formed id of the kind (lower case only). */

@@ -830,6 +830,138 @@ export interface OrganizationSuspended {
   suspended_at: number
 }
 
+export type WebhookAttemptOutcome = 'succeeded' | 'retrying' | 'failed'
+
+/** One request of a delivery has ended. */
+export interface WebhookDeliveryAttempted {
+  event_id: string
+  delivery_id: string
+  organization_id: string
+  environment: Environment
+  endpoint_id: string
+  /** 1 for the first of the delivery. */
+  attempt: number
+  /** When the request began. */
+  attempted_at: number
+  duration_ms: number
+  /** retrying: another attempt follows; failed: none does. */
+  outcome: WebhookAttemptOutcome
+  response_status: null | number
+  /** What the receiver answered, at most 4,096 bytes; null where nothing is kept. */
+  response_body: null | string
+  /** Why there was no success, in words. */
+  error: null | string
+  next_attempt_at: null | number
+}
+
+/** A delivery was given up without a request, as when its endpoint is disabled. */
+export interface WebhookDeliverySkipped {
+  event_id: string
+  delivery_id: string
+  organization_id: string
+  environment: Environment
+  endpoint_id: string
+  reason: string
+  skipped_at: number
+}
+
+/** An organization told where its events go. */
+export interface WebhookEndpointCreated {
+  organization_id: string
+  endpoint_id: string
+  /** Of the key that created it; it gets the events of this environment only. */
+  environment: Environment
+  name: string
+  url: string
+  /** What it is subscribed to; strings, so that an older reader takes no type for another. */
+  event_types: string[]
+  /** The signing secret, encrypted under a master key. */
+  signing_secret_sealed: Buffer
+  created_at: number
+}
+
+export type EndpointDisabledReason = 'manual' | 'failing' | 'gone'
+
+/** Nothing is sent to the endpoint any more. */
+export interface WebhookEndpointDisabled {
+  organization_id: string
+  endpoint_id: string
+  /** manual: its owner did it; failing: no delivery succeeded for days; gone: it answered 410. */
+  reason: EndpointDisabledReason
+  disabled_at: number
+}
+
+/** A disabled endpoint gets events again. */
+export interface WebhookEndpointEnabled {
+  organization_id: string
+  endpoint_id: string
+  enabled_at: number
+}
+
+/** The endpoint has another URL. */
+export interface WebhookEndpointMoved {
+  organization_id: string
+  endpoint_id: string
+  url: string
+  moved_at: number
+}
+
+/** The endpoint has another name. */
+export interface WebhookEndpointRenamed {
+  organization_id: string
+  endpoint_id: string
+  name: string
+  renamed_at: number
+}
+
+/** Deliveries are signed with a new secret; secrets before it sign too until they expire. */
+export interface WebhookEndpointSecretRotated {
+  organization_id: string
+  endpoint_id: string
+  signing_secret_sealed: Buffer
+  rotated_at: number
+  /** When the secret that was newest until now stops signing. */
+  previous_expires_at: number
+}
+
+/** The event says all that the endpoint is subscribed to from now on. */
+export interface WebhookEndpointSubscriptionsChanged {
+  organization_id: string
+  endpoint_id: string
+  event_types: string[]
+  changed_at: number
+}
+
+export type WebhookRoute = 'queued' | 'direct'
+
+/** Something happened that webhook endpoints are told of, and the endpoints that are told. The first of an event id counts. */
+export interface WebhookEventRaised {
+  /** evt_...; follows from what it is about, so a retry repeats it. */
+  event_id: string
+  organization_id: string
+  environment: Environment
+  type: string
+  subject_type: string
+  subject_id: string
+  /** JSON of the payload's `data`; every attempt sends these bytes. */
+  data: string
+  created_at: number
+  /** One delivery each. */
+  endpoint_ids: string[]
+  /** direct: whoever raised it makes the calls and waits for their answers; the queue leaves it alone. */
+  route: WebhookRoute
+}
+
+/** An operator wants a delivery that had ended to be made again, from the start of the schedule. */
+export interface WebhookRedeliveryRequested {
+  event_id: string
+  delivery_id: string
+  organization_id: string
+  environment: Environment
+  endpoint_id: string
+  requested_at: number
+}
+
 export interface EventTypes {
   BatchReceived: BatchReceived
   DocumentOpened: DocumentOpened
@@ -854,6 +986,17 @@ export interface EventTypes {
   OrganizationReactivated: OrganizationReactivated
   OrganizationRenamed: OrganizationRenamed
   OrganizationSuspended: OrganizationSuspended
+  WebhookDeliveryAttempted: WebhookDeliveryAttempted
+  WebhookDeliverySkipped: WebhookDeliverySkipped
+  WebhookEndpointCreated: WebhookEndpointCreated
+  WebhookEndpointDisabled: WebhookEndpointDisabled
+  WebhookEndpointEnabled: WebhookEndpointEnabled
+  WebhookEndpointMoved: WebhookEndpointMoved
+  WebhookEndpointRenamed: WebhookEndpointRenamed
+  WebhookEndpointSecretRotated: WebhookEndpointSecretRotated
+  WebhookEndpointSubscriptionsChanged: WebhookEndpointSubscriptionsChanged
+  WebhookEventRaised: WebhookEventRaised
+  WebhookRedeliveryRequested: WebhookRedeliveryRequested
 }
 
 export const eventTopics = {
@@ -880,4 +1023,15 @@ export const eventTopics = {
   OrganizationReactivated: 'tidegate.organizations.v1',
   OrganizationRenamed: 'tidegate.organizations.v1',
   OrganizationSuspended: 'tidegate.organizations.v1',
+  WebhookDeliveryAttempted: 'tidegate.webhooks.v1',
+  WebhookDeliverySkipped: 'tidegate.webhooks.v1',
+  WebhookEndpointCreated: 'tidegate.webhooks.v1',
+  WebhookEndpointDisabled: 'tidegate.webhooks.v1',
+  WebhookEndpointEnabled: 'tidegate.webhooks.v1',
+  WebhookEndpointMoved: 'tidegate.webhooks.v1',
+  WebhookEndpointRenamed: 'tidegate.webhooks.v1',
+  WebhookEndpointSecretRotated: 'tidegate.webhooks.v1',
+  WebhookEndpointSubscriptionsChanged: 'tidegate.webhooks.v1',
+  WebhookEventRaised: 'tidegate.webhooks.v1',
+  WebhookRedeliveryRequested: 'tidegate.webhooks.v1',
 } as const

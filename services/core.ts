@@ -16,11 +16,12 @@ import { migrate } from '../projections/migrate.ts'
 import { organizationsProjection } from '../projections/organizations/projection.ts'
 import type { Projection } from '../projections/projection.ts'
 import { sessionsProjection } from '../projections/sessions/projection.ts'
+import { webhooksProjection } from '../projections/webhooks/projection.ts'
 import { createCodec, type EventCodec } from '../schemas/codec.ts'
 import { eventTopics } from '../schemas/events.ts'
 import { registerSchemas } from '../schemas/registry.ts'
 
-export const projections: Projection[] = [organizationsProjection, sessionsProjection]
+export const projections: Projection[] = [organizationsProjection, sessionsProjection, webhooksProjection]
 
 /** What every role and command works with; opened once, passed on as arguments. */
 export interface Core {

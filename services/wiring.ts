@@ -17,9 +17,10 @@ import { createHttp } from './http.ts'
 import { organizationRoutes } from './organizations/routes.ts'
 import { readbackRoutes } from './readback/routes.ts'
 import { type Demo, webRoutes } from './web/routes.ts'
+import { webhookRoutes } from './webhooks/routes.ts'
 import { startWorkers } from './workers.ts'
 
-export const allRoles = ['collect', 'scoring', 'projections', 'api'] as const
+export const allRoles = ['collect', 'scoring', 'projections', 'api', 'webhooks'] as const
 export type Role = (typeof allRoles)[number]
 
 /** Throws for a name that is not a role. */
@@ -91,6 +92,7 @@ const startsOf = (roles: readonly Role[]) => ({
   projections: roles.includes('projections'),
   scoring: roles.includes('scoring'),
   api: roles.includes('api'),
+  webhooks: roles.includes('webhooks'),
 })
 
 /** Opened once for all who look addresses up. */
@@ -119,6 +121,7 @@ async function addRoutes(
     readbackRoutes(app, reading)
     organizationRoutes(app, { ...core, ...edge })
     agentRoutes(app, { ...reading, network })
+    webhookRoutes(app, { ...core, ...edge })
     await webRoutes(app, { random: core.random, demo })
   }
   return roles.includes('collect') ? addCollect(app, core, edge) : undefined

@@ -6,6 +6,8 @@ import { type Core, projections } from './core.ts'
 import { runGraceScheduler } from './organizations/grace-scheduler.ts'
 import { runSessionScheduler } from './scoring/scheduler.ts'
 import { runScoring } from './scoring/worker.ts'
+import { runDispatcher } from './webhooks/dispatch/dispatcher.ts'
+import { runPlanner } from './webhooks/planner/planner.ts'
 
 /** Something that works until it is stopped. */
 export interface Running {
@@ -16,7 +18,7 @@ export interface Running {
 
 export interface WorkerParts {
   /** Which kinds to start. */
-  starts: { projections: boolean; scoring: boolean; api: boolean }
+  starts: { projections: boolean; scoring: boolean; api: boolean; webhooks: boolean }
   network: NetworkSource
   /** Gets what stops them. */
   undo: AsyncDisposableStack
@@ -32,7 +34,9 @@ export async function startWorkers(core: Core, { starts, network, undo }: Worker
   undo.defer(() => stopTogether(scoring))
   const tidying = starts.api ? [runGraceScheduler(core), runPurge(core)] : []
   undo.defer(() => stopTogether(tidying))
-  return [...applying, ...scoring]
+  const telling = starts.webhooks ? await startTogether([runPlanner(core), runDispatcher(core)]) : []
+  undo.defer(() => stopTogether(telling))
+  return [...applying, ...scoring, ...telling]
 }
 
 /** Throws when one of them does not go on with a partition. */

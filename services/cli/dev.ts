@@ -22,7 +22,11 @@ export function registerDev(program: Command): void {
 }
 
 async function runDev(): Promise<void> {
-  const config = readConfig({ CITY_MMDB: developmentDatabases().cityPath, ...process.env })
+  const defaults = {
+    CITY_MMDB: developmentDatabases().cityPath,
+    WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8,::1/128',
+  }
+  const config = readConfig({ ...defaults, ...process.env })
   const logger = createLogger(config.LOG_LEVEL)
   const start = (undo: AsyncDisposableStack) => startDevelopment({ config, logger, undo })
   await runUntilSignal({ start, stopWithinMs: stopWithinMs(config), logger })

@@ -1,0 +1,15 @@
+import { eventTopics } from '../../schemas/events.ts'
+import type { Projection } from '../projection.ts'
+import { apply } from './apply.ts'
+import { ddl, indexes, tables } from './tables.ts'
+
+/** Webhook endpoints, the events they are told of, and what became of each delivery. It sends nothing. */
+export const webhooksProjection: Projection = {
+  name: 'webhooks',
+  version: 1,
+  topics: [eventTopics.WebhookEventRaised],
+  tables,
+  ddl,
+  indexes,
+  apply,
+}
