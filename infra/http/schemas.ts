@@ -60,3 +60,17 @@ export const list = <T extends z.ZodType>(item: T) =>
 export function errorResponses(...statuses: number[]): Record<number, typeof errorEnvelopeSchema> {
   return Object.fromEntries([...statuses, 500, 503].map((status) => [status, errorEnvelopeSchema]))
 }
+
+/** A body of which every member may be left out, but not all. */
+export function atLeastOne<Shape extends Record<string, z.ZodType>>(shape: Shape) {
+  return z
+    .strictObject(shape)
+    .refine((body) => Object.keys(body).length > 0, {
+      error: `at least one of ${Object.keys(shape).join(', ')}`,
+      // A member that was refused is not in the body any more; to say that one is missing would mislead.
+      when: ({ issues }) => issues.length === 0,
+    })
+    .meta({ minProperties: 1 })
+}
+
+export const organizationParams = z.object({ organizationId: z.string() })

@@ -1,46 +1,9 @@
-import { type ErrorDetails, type FieldIssue, invalidField } from '../../infra/http/errors.ts'
+import { invalid, type ParameterSet } from '../../infra/http/checked-fields.ts'
 import { scopes as knownScopes } from '../../infra/http/scopes.ts'
-import { characterCount, isPlainText } from '../../infra/text.ts'
 import type { Environment } from '../../schemas/events.ts'
 import { normalOrigin } from './origins.ts'
 
-/** Which input is checked, as details.parameter_set names it. */
-export type ParameterSet =
-  | 'organization_create'
-  | 'organization_update'
-  | 'organization_limits'
-  | 'organization_capability'
-  | 'api_key_create'
-  | 'api_key_update'
-  | 'api_key_rotate'
-  | 'api_key_revoke'
-
 export const bounds = { organizationName: 120, slug: 63, keyName: 100, origins: 50 } as const
-
-/**
- * 422 that names one field of the set. Never with what was sent, which may be a key pasted into the wrong field.
- */
-export function invalid(
-  field: Omit<FieldIssue, 'received'>,
-  parameterSet: ParameterSet,
-  details: ErrorDetails = {},
-) {
-  return invalidField(field, { ...details, parameter_set: parameterSet })
-}
-
-interface NameRule {
-  /** Characters (code points) at most. */
-  max: number
-  parameterSet: ParameterSet
-}
-
-/** The name without outer spaces; 422 when nothing is left, it is too long, or it has control characters. */
-export function checkedName(name: string, { max, parameterSet }: NameRule): string {
-  const trimmed = name.trim()
-  if (trimmed !== '' && characterCount(trimmed) <= max && isPlainText(trimmed)) return trimmed
-  const expected = `1-${max} characters, no control characters`
-  throw invalid({ name: 'name', issue: 'invalid', expected }, parameterSet)
-}
 
 /** 1-63 lower-case letters, digits and hyphens; else 422. */
 export function checkedSlug(slug: string, parameterSet: ParameterSet): string {

@@ -1,8 +1,9 @@
 import type { Decision } from '../../infra/decide.ts'
+import { decided } from '../../infra/decided.ts'
+import { checkedName } from '../../infra/http/checked-fields.ts'
 import { ApiError } from '../../infra/http/errors.ts'
 import { derivedId, type OrganizationId } from '../../infra/ids.ts'
-import { bounds, checkedName, checkedSlug } from './checked-fields.ts'
-import { decided } from './decided.ts'
+import { bounds, checkedSlug } from './checked-fields.ts'
 
 export interface CreateOrganization {
   organizationId: OrganizationId

@@ -1,10 +1,11 @@
 import type { Decision } from '../../infra/decide.ts'
+import { decided } from '../../infra/decided.ts'
 import { ApiError } from '../../infra/http/errors.ts'
 import { derivedId, type KeyId } from '../../infra/ids.ts'
 import type { KeyCounts } from '../../projections/organizations/key-queries.ts'
+import { organizationFor } from '../../projections/organizations/organization-for.ts'
 import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/rows.ts'
 import type { ApiKeyIssued, Environment } from '../../schemas/events.ts'
-import { decided, organizationFor } from './decided.ts'
 import type { KeySpec } from './key-request.ts'
 
 /** What is stored of the generated key; the key itself is not part of any command. */

@@ -1,15 +1,16 @@
+import { type CommandDeps, newId } from '../../infra/command-deps.ts'
 import { generateApiKey, type KeyKind, sealSecretHash } from '../../infra/crypto/api-keys.ts'
 import type { KeyId } from '../../infra/ids.ts'
 import type { Db, Tx } from '../../infra/postgres/pool.ts'
 import { countKeys, findKey } from '../../projections/organizations/key-queries.ts'
+import type { Actor } from '../../projections/organizations/organization-for.ts'
 import { findOrganization } from '../../projections/organizations/queries.ts'
-import { type CommandDeps, newId, streamOf } from './command-deps.ts'
-import type { Actor } from './decided.ts'
 import { issueApiKey as decideIssue, type KeyMaterial } from './issue-api-key.ts'
 import { completeKeyRequest, type KeyRequest } from './key-request.ts'
 import { type KeyState, noSuchKey } from './key-state.ts'
 import { endGrace as decideEnd, revokeApiKey as decideRevocation } from './revoke-api-key.ts'
 import { rotateApiKey as decideRotation } from './rotate-api-key.ts'
+import { streamOf } from './stream.ts'
 import { updateApiKey as decideUpdate, type KeyChanges } from './update-api-key.ts'
 
 export interface IssuedKey {

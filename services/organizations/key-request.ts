@@ -1,6 +1,7 @@
+import { checkedName, invalid } from '../../infra/http/checked-fields.ts'
 import { defaultScopes } from '../../infra/http/scopes.ts'
 import type { ApiKeyIssued, ClientTarget, Environment, KeyType } from '../../schemas/events.ts'
-import { bounds, checkedName, checkedOrigins, checkedScopes, invalid } from './checked-fields.ts'
+import { bounds, checkedOrigins, checkedScopes } from './checked-fields.ts'
 
 /** What a caller may ask for; what it leaves out has a default (see `completeKeyRequest`). */
 export interface KeyRequest {

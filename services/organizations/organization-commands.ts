@@ -1,12 +1,13 @@
+import { type CommandDeps, newId } from '../../infra/command-deps.ts'
 import type { Decision } from '../../infra/decide.ts'
 import type { DecisionId, OrganizationId } from '../../infra/ids.ts'
+import type { Actor } from '../../projections/organizations/organization-for.ts'
 import { findOrganization, findOrganizationBySlug } from '../../projections/organizations/queries.ts'
 import type { OrganizationRow, OrganizationStatus } from '../../projections/organizations/rows.ts'
-import { type CommandDeps, newId, streamOf } from './command-deps.ts'
 import { completeOrganizationRequest, createOrganization as decideCreation } from './create-organization.ts'
-import type { Actor } from './decided.ts'
 import { setCapability as decideCapability } from './set-capability.ts'
 import { setLimits as decideLimits } from './set-limits.ts'
+import { streamOf } from './stream.ts'
 import { updateOrganization as decideUpdate } from './update-organization.ts'
 
 type Deps = Omit<CommandDeps, 'keyring'>

@@ -1,17 +1,12 @@
 import type { FastifyInstance } from 'fastify'
 import type { z } from 'zod'
-import { errorResponses, single } from '../../infra/http/schemas.ts'
+import { errorResponses, organizationParams, single } from '../../infra/http/schemas.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
+import { organizationFor } from '../../projections/organizations/organization-for.ts'
 import { findOrganization } from '../../projections/organizations/queries.ts'
-import { organizationFor } from './decided.ts'
 import { createOrganization, updateOrganization } from './organization-commands.ts'
 import type { OrganizationContext } from './routes.ts'
-import {
-  createOrganizationBody,
-  organizationParams,
-  organizationSchema,
-  updateOrganizationBody,
-} from './schemas.ts'
+import { createOrganizationBody, organizationSchema, updateOrganizationBody } from './schemas.ts'
 import { organizationJson } from './shapes.ts'
 
 const tags = ['Organizations']

@@ -1,8 +1,9 @@
 import type { Decision } from '../../infra/decide.ts'
+import { decided } from '../../infra/decided.ts'
 import { derivedId } from '../../infra/ids.ts'
+import { type Actor, organizationFor } from '../../projections/organizations/organization-for.ts'
 import type { ApiKeyRow } from '../../projections/organizations/rows.ts'
 import type { ApiKeyRevoked } from '../../schemas/events.ts'
-import { type Actor, decided, organizationFor } from './decided.ts'
 import { type KeyState, noSuchKey } from './key-state.ts'
 
 export interface RevokeApiKey {

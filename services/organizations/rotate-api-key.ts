@@ -1,10 +1,11 @@
 import type { Decision } from '../../infra/decide.ts'
+import { decided } from '../../infra/decided.ts'
 import { ApiError } from '../../infra/http/errors.ts'
 import { derivedId, type KeyId } from '../../infra/ids.ts'
 import type { KeyCounts } from '../../projections/organizations/key-queries.ts'
+import { organizationFor } from '../../projections/organizations/organization-for.ts'
 import type { ApiKeyRow } from '../../projections/organizations/rows.ts'
 import type { ApiKeyRotated } from '../../schemas/events.ts'
-import { decided, organizationFor } from './decided.ts'
 import { issued, type KeyMaterial, refuseManySecretKeys } from './issue-api-key.ts'
 import { type KeyState, keyInUse, noSuchKey } from './key-state.ts'
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { timestamp } from '../../infra/http/schemas.ts'
+import { atLeastOne, timestamp } from '../../infra/http/schemas.ts'
 import { scopes as knownScopes } from '../../infra/http/scopes.ts'
 import { bounds } from './checked-fields.ts'
 
@@ -93,16 +93,4 @@ export const updateKeyBody = atLeastOne({
   scopes: scopes.optional(),
 })
 
-function atLeastOne<Shape extends Record<string, z.ZodType>>(shape: Shape) {
-  return z
-    .strictObject(shape)
-    .refine((body) => Object.keys(body).length > 0, {
-      error: `at least one of ${Object.keys(shape).join(', ')}`,
-      // A member that was refused is not in the body any more; to say that one is missing would mislead.
-      when: ({ issues }) => issues.length === 0,
-    })
-    .meta({ minProperties: 1 })
-}
-
-export const organizationParams = z.object({ organizationId: z.string() })
 export const keyParams = z.object({ organizationId: z.string(), keyId: z.string() })

@@ -1,7 +1,8 @@
 import type { Decision } from '../../infra/decide.ts'
+import { decided } from '../../infra/decided.ts'
+import { invalid } from '../../infra/http/checked-fields.ts'
+import { organizationFor } from '../../projections/organizations/organization-for.ts'
 import type { OrganizationRow } from '../../projections/organizations/rows.ts'
-import { invalid } from './checked-fields.ts'
-import { decided, organizationFor } from './decided.ts'
 
 /** What an organization can be allowed to use that is off by default. */
 export const capabilities = ['ip_rotation'] as const

@@ -1,7 +1,8 @@
 import type { Decision } from '../../infra/decide.ts'
+import { decided } from '../../infra/decided.ts'
+import { invalid } from '../../infra/http/checked-fields.ts'
+import { organizationFor } from '../../projections/organizations/organization-for.ts'
 import type { OrganizationRow } from '../../projections/organizations/rows.ts'
-import { invalid } from './checked-fields.ts'
-import { decided, organizationFor } from './decided.ts'
 
 export interface SetLimits {
   /** Units in 60 seconds of the bucket of all secret keys; null = the server's default, undefined = as it is. */

@@ -1,10 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Decision } from '../../infra/decide.ts'
+import { decided } from '../../infra/decided.ts'
+import { checkedName, invalid } from '../../infra/http/checked-fields.ts'
 import { derivedId } from '../../infra/ids.ts'
+import { type Actor, organizationFor } from '../../projections/organizations/organization-for.ts'
 import type { ApiKeyRow } from '../../projections/organizations/rows.ts'
 import type { DomainEvent } from '../../schemas/codec.ts'
-import { bounds, checkedName, checkedOrigins, checkedScopes, invalid } from './checked-fields.ts'
-import { type Actor, decided, organizationFor } from './decided.ts'
+import { bounds, checkedOrigins, checkedScopes } from './checked-fields.ts'
 import { type KeyState, keyInUse } from './key-state.ts'
 
 /** What can be changed of a key; undefined = as it is. */

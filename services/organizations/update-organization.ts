@@ -1,9 +1,11 @@
 import type { Decision } from '../../infra/decide.ts'
+import { decided } from '../../infra/decided.ts'
+import { checkedName } from '../../infra/http/checked-fields.ts'
 import { derivedId } from '../../infra/ids.ts'
+import { type Actor, organizationFor } from '../../projections/organizations/organization-for.ts'
 import type { OrganizationRow, OrganizationStatus } from '../../projections/organizations/rows.ts'
 import type { DomainEvent } from '../../schemas/codec.ts'
-import { bounds, checkedName } from './checked-fields.ts'
-import { type Actor, decided, organizationFor } from './decided.ts'
+import { bounds } from './checked-fields.ts'
 
 export interface UpdateOrganization {
   by: Actor

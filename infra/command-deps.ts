@@ -1,7 +1,6 @@
-import type { Keyring } from '../../infra/crypto/keyring.ts'
-import type { Decide } from '../../infra/decide.ts'
-import { type Clock, type Id, type Random, timeOrderedId } from '../../infra/ids.ts'
-import { eventTopics } from '../../schemas/events.ts'
+import type { Keyring } from './crypto/keyring.ts'
+import type { Decide } from './decide.ts'
+import { type Clock, type Id, type Random, timeOrderedId } from './ids.ts'
 
 /**
  * What commands work with. Ids and secrets come from `random` and `idTime` alone: with the same, a command is repeated.
@@ -23,14 +22,4 @@ export function newId<P extends string>(
   { random, idTime, now }: Pick<CommandDeps, 'random' | 'idTime'> & { now: number },
 ): Id<P> {
   return timeOrderedId(prefix, idTime ?? now, random)
-}
-
-/** The log and the read model of everything that is decided about one organization, one command at a time. */
-export function streamOf(organizationId: string) {
-  return {
-    topic: eventTopics.OrganizationCreated,
-    projection: 'organizations',
-    key: organizationId,
-    locks: [`organization:${organizationId}`],
-  }
 }
