@@ -116,6 +116,8 @@ export type EventCodec = ReturnType<typeof createCodec>
 export function keyOf({ data }: DomainEvent): string {
   if ('session_id' in data) return data.session_id
   if ('check_id' in data) return data.check_id
+  // Only webhooks: an event and all that becomes of its deliveries. Endpoints are their organization's.
+  if ('event_id' in data) return data.event_id
   return data.organization_id
 }
 

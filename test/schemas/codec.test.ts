@@ -1,7 +1,13 @@
 import avro, { type Schema } from 'avsc'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createCodec, type DomainEvent, type EventMeta, UnreadableRecord } from '../../schemas/codec.ts'
+import {
+  createCodec,
+  type DomainEvent,
+  type EventMeta,
+  keyOf,
+  UnreadableRecord,
+} from '../../schemas/codec.ts'
 import { readSchemaFiles } from '../../schemas/generate.ts'
 import ids from '../../schemas/ids.json' with { type: 'json' }
 import { valuesOf } from './arbitrary.ts'
@@ -97,3 +103,17 @@ test.each([65_000, 65_536, 200_000])(
     expect(encoded.map(codec.decode)).toEqual([event, small])
   },
 )
+
+test.each([
+  ['SessionScored', 'session_id'],
+  ['NetworkChecked', 'check_id'],
+  ['ApiKeyIssued', 'organization_id'],
+  ['WebhookEndpointSecretRotated', 'organization_id'],
+  ['WebhookEventRaised', 'event_id'],
+  ['WebhookDeliveryAttempted', 'event_id'],
+  ['WebhookDeliverySkipped', 'event_id'],
+  ['WebhookRedeliveryRequested', 'event_id'],
+])('%s is about its %s', (name, member) => {
+  const [data] = fc.sample(dataOf(name), { numRuns: 1, seed: 1 })
+  expect(keyOf(asEvent(name, data))).toBe(Object(data)[member])
+})
