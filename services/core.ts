@@ -20,6 +20,7 @@ import { webhooksProjection } from '../projections/webhooks/projection.ts'
 import { createCodec, type EventCodec } from '../schemas/codec.ts'
 import { eventTopics } from '../schemas/events.ts'
 import { registerSchemas } from '../schemas/registry.ts'
+import { createLeaseTables } from './webhooks/dispatch/leases.ts'
 
 export const projections: Projection[] = [organizationsProjection, sessionsProjection, webhooksProjection]
 
@@ -82,9 +83,8 @@ export async function openCore(options: CoreOptions): Promise<Core> {
 
 /** What serving remembers beside the log: nothing of it is a view of events, and nothing of it is missed for long. */
 async function createServingTables(pool: pg.Pool): Promise<void> {
-  for (const create of [createRateLimitTables, createKeyUsageTables, createIdempotencyTables]) {
-    await transaction(pool, create)
-  }
+  const sets = [createRateLimitTables, createKeyUsageTables, createIdempotencyTables, createLeaseTables]
+  for (const create of sets) await transaction(pool, create)
 }
 
 interface LogOptions {
