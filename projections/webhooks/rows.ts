@@ -25,6 +25,8 @@ export interface EndpointRow {
   secrets: SigningSecretRow[]
   created_at: number
   updated_at: number
+  /** When it was last enabled, at first by being created; what failed before says nothing about it now. */
+  enabled_at: number
 }
 
 export interface WebhookEventRow {
@@ -58,6 +60,7 @@ export interface DeliveryRow {
   next_attempt_at: number | null
   response_status: number | null
   response_body: string | null
+  /** Why the last attempt was no success, or why the delivery was skipped, in words. */
   error: string | null
   created_at: number
   updated_at: number

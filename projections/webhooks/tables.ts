@@ -1,6 +1,7 @@
 /**
  * Times are epoch milliseconds; lists are JSON text, since a jsonb column refuses \u0000. `log_partition` is where an
- * event's records are: how old rows may get is decided by the newest event of the same partition.
+ * event's records are: how old rows may get is decided by the newest event of the same partition. `changes` lists the
+ * log's event ids of the delivery's skips and redeliveries, null where it had none.
  */
 export const ddl = `
   create table webhook_endpoints (
@@ -14,7 +15,8 @@ export const ddl = `
     disabled_reason text,
     secrets text not null,
     created_at bigint not null,
-    updated_at bigint not null
+    updated_at bigint not null,
+    enabled_at bigint not null
   );
   create table webhook_events (
     event_id text collate "C" primary key,
@@ -27,6 +29,7 @@ export const ddl = `
     created_at bigint not null,
     log_partition integer not null
   );
+  create index on webhook_events (log_partition, created_at);
   create table webhook_deliveries (
     delivery_id text collate "C" primary key,
     event_id text collate "C" not null,
@@ -43,15 +46,15 @@ export const ddl = `
     error text,
     created_at bigint not null,
     updated_at bigint not null,
-    log_partition integer not null
+    changes text
   );
+  create index on webhook_deliveries (event_id);
   create table webhook_attempts (
     delivery_id text collate "C" not null,
     attempt integer not null,
     endpoint_id text collate "C" not null,
     succeeded boolean not null,
     attempted_at bigint not null,
-    log_partition integer not null,
     primary key (delivery_id, attempt)
   );
   create table webhook_partition_times (
@@ -61,14 +64,13 @@ export const ddl = `
   create table webhook_applied_events (event_id text collate "C" primary key);
 `
 
+// Lists without a type look into the index once for each type: one index more would cost every insert.
 export const indexes = `
   create index on webhook_endpoints (organization_id, created_at, endpoint_id);
-  create index on webhook_events (organization_id, environment, created_at, event_id);
   create index on webhook_events (organization_id, environment, type, created_at, event_id);
-  create index on webhook_events (log_partition, created_at);
-  create index on webhook_deliveries (event_id);
-  create index on webhook_deliveries (endpoint_id, created_at, event_id);
+  create index on webhook_deliveries (endpoint_id, event_type, created_at, event_id);
   create index on webhook_deliveries (endpoint_id, next_attempt_at, delivery_id) where next_attempt_at is not null;
+  create index on webhook_deliveries (next_attempt_at) where next_attempt_at is not null;
   create index on webhook_deliveries (updated_at, delivery_id) where status = 'failed';
   create index on webhook_attempts (endpoint_id, succeeded, attempted_at);
 `

@@ -1,0 +1,72 @@
+import type { Db } from '../../infra/postgres/pool.ts'
+import { type Column, unnest } from '../../infra/postgres/unnest.ts'
+import { storable } from '../text.ts'
+import type { EndpointRow, SigningSecretRow } from './rows.ts'
+
+/** An endpoint as stored: its lists are JSON text. */
+export type EndpointRecord = Omit<EndpointRow, 'event_types' | 'secrets'> & {
+  event_types: string
+  secrets: string
+}
+
+type StoredSecret = Omit<SigningSecretRow, 'sealed'> & { sealed: string }
+
+/** The columns of an endpoint in the table named `alias`, bigints as numbers; read them with `endpointRow`. */
+export const endpointFields = (alias: string) => `${alias}.endpoint_id as id, ${alias}.organization_id,
+  ${alias}.environment, ${alias}.name, ${alias}.url, ${alias}.event_types, ${alias}.status,
+  ${alias}.disabled_reason, ${alias}.secrets, ${alias}.created_at::float8, ${alias}.updated_at::float8,
+  ${alias}.enabled_at::float8`
+
+export function endpointRow(record: EndpointRecord): EndpointRow {
+  const secrets: StoredSecret[] = JSON.parse(record.secrets)
+  return {
+    ...record,
+    event_types: JSON.parse(record.event_types),
+    secrets: secrets.map((secret) => ({ ...secret, sealed: Buffer.from(secret.sealed, 'base64') })),
+  }
+}
+
+function secretsText(secrets: SigningSecretRow[]): string {
+  const stored: StoredSecret[] = secrets.map(({ sealed, created_at, expires_at }) => ({
+    sealed: sealed.toString('base64'),
+    created_at,
+    expires_at,
+  }))
+  return JSON.stringify(stored)
+}
+
+const columns: Column<EndpointRow>[] = [
+  { name: 'endpoint_id', type: 'text', of: (row) => row.id },
+  { name: 'organization_id', type: 'text', of: (row) => row.organization_id },
+  { name: 'environment', type: 'text', of: (row) => row.environment },
+  { name: 'name', type: 'text', of: (row) => storable(row.name) },
+  { name: 'url', type: 'text', of: (row) => storable(row.url) },
+  { name: 'event_types', type: 'text', of: (row) => JSON.stringify(row.event_types) },
+  { name: 'status', type: 'text', of: (row) => row.status },
+  { name: 'disabled_reason', type: 'text', of: (row) => row.disabled_reason },
+  { name: 'secrets', type: 'text', of: (row) => secretsText(row.secrets) },
+  { name: 'created_at', type: 'bigint', of: (row) => row.created_at },
+  { name: 'updated_at', type: 'bigint', of: (row) => row.updated_at },
+  { name: 'enabled_at', type: 'bigint', of: (row) => row.enabled_at },
+]
+
+/** The endpoints that exist among the ids. */
+export async function loadEndpoints(db: Db, ids: string[]): Promise<Map<string, EndpointRow>> {
+  const { rows } = await db.query<EndpointRecord>(
+    `select ${endpointFields('e')} from webhook_endpoints e where endpoint_id = any($1)`,
+    [ids],
+  )
+  return new Map(rows.map((record) => [record.id, endpointRow(record)]))
+}
+
+/** Writes endpoints whole. */
+export async function saveEndpoints(db: Db, rows: EndpointRow[]): Promise<void> {
+  if (rows.length === 0) return
+  const { names, source, values } = unnest(columns, rows)
+  const replaced = columns.slice(1).map(({ name }) => `${name} = excluded.${name}`)
+  await db.query(
+    `insert into webhook_endpoints (${names}) select * from ${source}
+     on conflict (endpoint_id) do update set ${replaced.join(', ')}`,
+    values,
+  )
+}

@@ -1,0 +1,136 @@
+import type { RecordedEvent } from '../../schemas/codec.ts'
+import type {
+  WebhookDeliveryAttempted,
+  WebhookDeliverySkipped,
+  WebhookRedeliveryRequested,
+} from '../../schemas/events.ts'
+import type { DeliveryRow } from './rows.ts'
+
+const deliveryEventTypes = [
+  'WebhookEventRaised',
+  'WebhookDeliveryAttempted',
+  'WebhookDeliverySkipped',
+  'WebhookRedeliveryRequested',
+] as const
+/** The events about one webhook event, which are all in one partition. */
+export type DeliveryEvent = Extract<RecordedEvent, { type: (typeof deliveryEventTypes)[number] }>
+export type RaisedEvent = Extract<DeliveryEvent, { type: 'WebhookEventRaised' }>
+/** What happens to a delivery that there is. */
+export type DeliveryChange = Exclude<DeliveryEvent, RaisedEvent>
+
+export function isDeliveryEvent(event: RecordedEvent): event is DeliveryEvent {
+  return deliveryEventTypes.some((type) => type === event.type)
+}
+
+/** As the log says it, types included that only a later version knows. */
+export type StoredDelivery = Omit<DeliveryRow, 'event_type'> & { event_type: string }
+
+export interface DeliveryState {
+  row: StoredDelivery
+  /** The numbers of the attempts that were reported. */
+  tried: readonly number[]
+  /** The log's event ids of the skips and redeliveries applied. */
+  changes: readonly string[]
+  /** Those of the attempts that are not stored yet. */
+  made: readonly WebhookDeliveryAttempted[]
+}
+
+/** The delivery for one of the endpoints that the event goes to. */
+export function raisedDelivery({ data }: RaisedEvent, id: string, endpoint_id: string): DeliveryState {
+  const { event_id, organization_id, environment, type, created_at, route } = data
+  const row: StoredDelivery = {
+    id,
+    event_id,
+    endpoint_id,
+    organization_id,
+    environment,
+    event_type: type,
+    status: 'pending',
+    attempts: 0,
+    attempts_in_round: 0,
+    next_attempt_at: route === 'direct' ? null : created_at,
+    response_status: null,
+    response_body: null,
+    error: null,
+    created_at,
+    updated_at: created_at,
+  }
+  return { row, tried: [], changes: [], made: [] }
+}
+
+/**
+ * The delivery after the event; the same object when that changes nothing. Senders report at least once, and a slow one
+ * after others went on, so:
+ * - The first report of an attempt's number counts, and the first of a skip's or redelivery's event id.
+ * - Success is final: whatever the delivery was, it has succeeded, and only a redelivery makes it pending again.
+ * - A report of no success decides what comes next only while the delivery is pending and no later attempt is known.
+ *   Otherwise it is counted and no more: an ended delivery is never made pending by it.
+ * - Only what is pending can be skipped, and only what has ended redelivered.
+ */
+export function evolveDelivery(state: DeliveryState, event: DeliveryChange): DeliveryState {
+  switch (event.type) {
+    case 'WebhookDeliveryAttempted':
+      return state.tried.includes(event.data.attempt) ? state : attempted(state, event.data)
+    case 'WebhookDeliverySkipped':
+      return once(state, event.meta.eventId, (row) => skipped(row, event.data))
+    case 'WebhookRedeliveryRequested':
+      return once(state, event.meta.eventId, (row) => redelivered(row, event.data))
+    default:
+      return event satisfies never
+  }
+}
+
+function attempted(state: DeliveryState, data: WebhookDeliveryAttempted): DeliveryState {
+  return {
+    ...state,
+    row: afterAttempt(state.row, data),
+    tried: [...state.tried, data.attempt],
+    made: [...state.made, data],
+  }
+}
+
+function afterAttempt(row: StoredDelivery, data: WebhookDeliveryAttempted): StoredDelivery {
+  const attempts = Math.max(row.attempts, data.attempt)
+  const decides =
+    data.outcome === 'succeeded'
+      ? row.status !== 'succeeded'
+      : row.status === 'pending' && data.attempt > row.attempts
+  if (!decides) return { ...row, attempts }
+  const { outcome, response_status, response_body, error } = data
+  return {
+    ...row,
+    status: outcome === 'retrying' ? 'pending' : outcome,
+    attempts,
+    attempts_in_round: row.attempts_in_round + 1,
+    next_attempt_at: outcome === 'retrying' ? data.next_attempt_at : null,
+    response_status,
+    response_body,
+    error,
+    updated_at: data.attempted_at + data.duration_ms,
+  }
+}
+
+function once(
+  state: DeliveryState,
+  eventId: string,
+  change: (row: StoredDelivery) => StoredDelivery,
+): DeliveryState {
+  if (state.changes.includes(eventId)) return state
+  return { ...state, row: change(state.row), changes: [...state.changes, eventId] }
+}
+
+function skipped(row: StoredDelivery, { reason, skipped_at }: WebhookDeliverySkipped): StoredDelivery {
+  if (row.status !== 'pending') return row
+  return { ...row, status: 'skipped', next_attempt_at: null, error: reason, updated_at: skipped_at }
+}
+
+function redelivered(row: StoredDelivery, { requested_at }: WebhookRedeliveryRequested): StoredDelivery {
+  if (row.status === 'pending') return row
+  return {
+    ...row,
+    status: 'pending',
+    attempts_in_round: 0,
+    next_attempt_at: requested_at,
+    updated_at: requested_at,
+  }
+}

@@ -1,0 +1,82 @@
+import { type SubscribableType, subscribableTypes } from '../../infra/webhooks/event-types.ts'
+import type { RecordedEvent } from '../../schemas/codec.ts'
+import type { WebhookEndpointCreated, WebhookEndpointSecretRotated } from '../../schemas/events.ts'
+import type { EndpointRow, SigningSecretRow } from './rows.ts'
+
+const endpointEventTypes = [
+  'WebhookEndpointCreated',
+  'WebhookEndpointRenamed',
+  'WebhookEndpointMoved',
+  'WebhookEndpointSubscriptionsChanged',
+  'WebhookEndpointDisabled',
+  'WebhookEndpointEnabled',
+  'WebhookEndpointSecretRotated',
+] as const
+export type EndpointEvent = Extract<RecordedEvent, { type: (typeof endpointEventTypes)[number] }>
+
+export function isEndpointEvent(event: RecordedEvent): event is EndpointEvent {
+  return endpointEventTypes.some((type) => type === event.type)
+}
+
+/** The endpoint after the event; undefined while it has not been created. */
+export function evolveEndpoint(
+  state: EndpointRow | undefined,
+  event: EndpointEvent,
+): EndpointRow | undefined {
+  if (event.type === 'WebhookEndpointCreated') return state ?? created(event.data)
+  if (!state) return undefined
+  switch (event.type) {
+    case 'WebhookEndpointRenamed':
+      return { ...state, name: event.data.name, updated_at: event.data.renamed_at }
+    case 'WebhookEndpointMoved':
+      return { ...state, url: event.data.url, updated_at: event.data.moved_at }
+    case 'WebhookEndpointSubscriptionsChanged':
+      return { ...state, event_types: known(event.data.event_types), updated_at: event.data.changed_at }
+    case 'WebhookEndpointDisabled': {
+      const { reason, disabled_at } = event.data
+      return { ...state, status: 'disabled', disabled_reason: reason, updated_at: disabled_at }
+    }
+    case 'WebhookEndpointEnabled': {
+      const { enabled_at } = event.data
+      return { ...state, status: 'active', disabled_reason: null, updated_at: enabled_at, enabled_at }
+    }
+    case 'WebhookEndpointSecretRotated':
+      return { ...state, secrets: rotated(state.secrets, event.data), updated_at: event.data.rotated_at }
+    default:
+      return event satisfies never
+  }
+}
+
+function created(data: WebhookEndpointCreated): EndpointRow {
+  const { endpoint_id, organization_id, environment, name, url, created_at } = data
+  return {
+    id: endpoint_id,
+    organization_id,
+    environment,
+    name,
+    url,
+    event_types: known(data.event_types),
+    status: 'active',
+    disabled_reason: null,
+    secrets: [{ sealed: data.signing_secret_sealed, created_at, expires_at: null }],
+    created_at,
+    updated_at: created_at,
+    enabled_at: created_at,
+  }
+}
+
+/** What expired before the rotation goes by the event's time: two rebuilds must drop the same. */
+function rotated(secrets: SigningSecretRow[], data: WebhookEndpointSecretRotated): SigningSecretRow[] {
+  const { signing_secret_sealed: sealed, rotated_at, previous_expires_at } = data
+  const before = secrets.map((secret) => ({
+    ...secret,
+    expires_at: secret.expires_at ?? previous_expires_at,
+  }))
+  const newest = { sealed, created_at: rotated_at, expires_at: null }
+  return [newest, ...before.filter(({ expires_at }) => expires_at > rotated_at)]
+}
+
+/** In their order; types that only a later version knows are left out. */
+function known(types: string[]): SubscribableType[] {
+  return [...new Set(types)].flatMap((text) => subscribableTypes.filter((type) => type === text))
+}

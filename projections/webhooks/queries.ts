@@ -1,0 +1,23 @@
+/** All that is read of webhooks. */
+export {
+  deliveriesOf,
+  failingSince,
+  findDelivery,
+  type ListFailed,
+  listFailed,
+  maxCounted,
+  type QueueReadings,
+  queueReadings,
+  testsSince,
+} from './delivery-queries.ts'
+export {
+  endpointsOfOrganization,
+  findEndpoint,
+  findEndpoints,
+  listEndpoints,
+  subscribedEndpoints,
+  type WantedEndpoints,
+  type WebhookScope,
+} from './endpoint-queries.ts'
+export { findEvent, findEvents, type ListEvents, listEvents, raisedEventIds } from './event-queries.ts'
+export { keptMs } from './evolve-history.ts'
