@@ -5,7 +5,8 @@ import type { EventCodec } from '../schemas/codec.ts'
 import type { Applied } from './applied.ts'
 import { type ApplyOutcome, applyEvents, HandlerFailed } from './apply-batch.ts'
 import { type Build, liveBuild, openPartition } from './builds.ts'
-import { type DecodedBatch, decodeBatch, type Poison } from './decode-batch.ts'
+import { type DecodedBatch, decodeBatch } from './decode-batch.ts'
+import { createPartitions, PartitionHalted, type PartitionStatus } from './partitions.ts'
 import type { Projection } from './projection.ts'
 import { isTransient } from './transient.ts'
 
@@ -20,28 +21,10 @@ export interface RunnerOptions {
   partitionsConcurrently?: number
 }
 
-export interface PartitionStatus {
-  topic: string
-  partition: number
-  /** The next offset to apply. */
-  nextOffset: number
-  /** Why the partition stands still, at `nextOffset`; null while it goes on. */
-  halted: string | null
-}
-
 export interface RunningProjection {
   /** The partitions that this process has met; for readiness and metrics. */
   status(): PartitionStatus[]
   stop(): Promise<void>
-}
-
-/** A partition met an event that cannot be applied. It is tried again from there, and never skipped. */
-export class PartitionHalted extends Error {
-  constructor(projection: string, { position, error }: Poison) {
-    const { topic, partition, offset } = position
-    super(`projection ${projection} stands still at ${topic}/${partition} offset ${offset}`, { cause: error })
-    this.name = 'PartitionHalted'
-  }
 }
 
 /** An outcome that needs nothing more from Postgres. */
@@ -51,7 +34,7 @@ type AppliedOutcome = Extract<ApplyOutcome, { kind: 'applied' }>
 /** Keeps the live build of a projection up with the log, until stopped. */
 export async function runProjection(options: RunnerOptions): Promise<RunningProjection> {
   const { projection, log, pool, logger } = options
-  const partitions = new Map<string, PartitionStatus>()
+  const partitions = createPartitions({ who: `projection ${projection.name}`, logger })
   let build: Build | undefined
 
   const currentBuild = async () => {
@@ -59,16 +42,9 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
     return build
   }
 
-  const statusOf = ({ topic, partition }: Omit<Position, 'offset'>): PartitionStatus => {
-    const key = `${topic}/${partition}`
-    const status = partitions.get(key) ?? { topic, partition, nextOffset: 0, halted: null }
-    partitions.set(key, status)
-    return status
-  }
-
   async function apply(decoded: DecodedBatch): Promise<Settled> {
     const current = await currentBuild()
-    const expected = statusOf(decoded.end).nextOffset
+    const expected = partitions.of(decoded.end).nextOffset
     const outcome = await applyEvents({ pool, projection, build: current, ...decoded, expected })
     if (outcome.kind === 'switched') build = undefined
     else if (outcome.kind === 'unknown_partition') await openPartition(pool, current, decoded.end)
@@ -77,19 +53,9 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
   }
 
   function advance(end: Position, { nextOffset, subjects }: AppliedOutcome): void {
-    const status = statusOf(end)
+    const status = partitions.of(end)
     status.nextOffset = nextOffset
     options.applied.advance({ projection: projection.name, next: { ...end, offset: nextOffset }, subjects })
-  }
-
-  function halt(poison: Poison): never {
-    const error = new PartitionHalted(projection.name, poison)
-    const status = statusOf(poison.position)
-    // It is tried again and again; one line says so.
-    if (!status.halted)
-      logger.error({ err: error, projection: projection.name, ...poison.position }, error.message)
-    status.halted = String(poison.error)
-    throw error
   }
 
   /** One by one, so that what precedes the event that fails is applied and its position is known. */
@@ -101,14 +67,14 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
         if (outcome.kind === 'applied') advance(end, outcome)
       } catch (error) {
         if (!isPoison(error)) throw error
-        halt({ position: event.position, error: error.cause })
+        partitions.halt({ position: event.position, error: error.cause })
       }
     }
   }
 
   async function handleBatch(batch: Batch): Promise<number | undefined> {
     const decoded = decodeBatch(options.codec, batch)
-    const status = statusOf(batch)
+    const status = partitions.of(batch)
     try {
       const outcome = await apply(decoded)
       status.nextOffset = outcome.nextOffset
@@ -120,14 +86,14 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
     }
     const { poison } = decoded
     // An operator may have moved the offset past it by hand.
-    if (poison && poison.position.offset >= status.nextOffset) halt(poison)
+    if (poison && poison.position.offset >= status.nextOffset) partitions.halt(poison)
     status.halted = null
     return poison && status.nextOffset
   }
 
   const stopListening = options.applied.onAdvance(projection.name, ({ offset, ...which }) => {
     // After a rebalance another process may have got past what halted this one.
-    const status = statusOf(which)
+    const status = partitions.of(which)
     if (offset > status.nextOffset) status.halted = null
   })
   const consumer = await log.consume({
@@ -135,7 +101,7 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
     topics: projection.topics,
     partitionsConcurrently: options.partitionsConcurrently ?? 3,
     async startOffset(topic, partition) {
-      const status = statusOf({ topic, partition })
+      const status = partitions.of({ topic, partition })
       try {
         status.nextOffset = await openPartition(pool, await currentBuild(), { topic, partition })
         status.halted = null
@@ -153,7 +119,7 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
     },
   })
   return {
-    status: () => [...partitions.values()].map((status) => ({ ...status })),
+    status: partitions.all,
     async stop() {
       await consumer.stop()
       stopListening()

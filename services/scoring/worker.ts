@@ -6,11 +6,10 @@ import { transaction } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import type { Applied } from '../../projections/applied.ts'
 import { type DecodedBatch, decodeBatch } from '../../projections/decode-batch.ts'
-import type { PartitionStatus } from '../../projections/runner.ts'
+import { createPartitions, PartitionHalted, type PartitionStatus } from '../../projections/partitions.ts'
 import type { EventCodec } from '../../schemas/codec.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { type ScoreOutcome, scoreBatch, Unscorable } from './batch.ts'
-import { createPartitions, ScoringHalted } from './partitions.ts'
 import { createRecovery } from './recovery.ts'
 import { readOffset } from './store.ts'
 import { createScoringTables } from './tables.ts'
@@ -44,7 +43,7 @@ export async function runScoring(options: ScoringOptions): Promise<RunningScorin
   const { log, pool, codec, logger, group = 'tidegate-scoring' } = options
   await transaction(pool, createScoringTables)
   const recovery = createRecovery(options)
-  const partitions = createPartitions(logger)
+  const partitions = createPartitions({ who: 'scoring', logger })
 
   async function startOffset(_topic: string, partition: number): Promise<number> {
     const ends = await log.endPositions(topic)
@@ -109,7 +108,7 @@ export async function runScoring(options: ScoringOptions): Promise<RunningScorin
     startOffset,
     handleBatch,
     onError(err, position) {
-      if (err instanceof ScoringHalted) return
+      if (err instanceof PartitionHalted) return
       logger.error({ err, position }, 'scoring failed; the records will be repeated')
     },
   })

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { EventLog } from '../../../infra/log/port.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
-import type { PartitionStatus } from '../../../projections/runner.ts'
+import type { PartitionStatus } from '../../../projections/partitions.ts'
 import type { EventCodec } from '../../../schemas/codec.ts'
 
 export interface PlannerOptions {
