@@ -36,6 +36,8 @@ export interface Owner {
 export interface Cluster {
   baseUrls: string[]
   owner: Owner
+  /** What every process on this database and log is started with. */
+  settings: Readonly<Record<string, string>>
   /** fetch of a path of one server; throws when the response differs from that server's /openapi.json. */
   fetch(index: number, path: string, init?: RequestInit): Promise<Response>
   /** Runs `tidegate ...args` on the same database and log. */
@@ -46,6 +48,8 @@ export interface Cluster {
   organization(): Promise<Owner>
   /** SIGKILL; nothing is cleaned up. */
   kill(index: number): Promise<void>
+  /** Starts one more server with these roles; `stop` ends it too. */
+  serve(roles: string): Promise<ServerProcess>
   /** Stops what is left, and removes the database and the topics. Rejects when a secret key is in any of them. */
   stop(): Promise<void>
 }
@@ -81,6 +85,7 @@ export async function startCluster({ log, processes = 2, env, roles }: ClusterOp
   return {
     baseUrls,
     owner: await commands.organization(),
+    settings,
     ...commands,
     async fetch(index, path, init) {
       const checked = fetches[index]
@@ -89,6 +94,11 @@ export async function startCluster({ log, processes = 2, env, roles }: ClusterOp
     },
     async kill(index) {
       await servers[index]?.end('SIGKILL')
+    },
+    async serve(ofRoles) {
+      const server = await startServerProcess(['serve', '--roles', ofRoles], settings)
+      servers.push(server)
+      return server
     },
     async stop() {
       await Promise.all(servers.map((server) => server.end('SIGTERM')))

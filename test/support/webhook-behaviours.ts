@@ -1,0 +1,110 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+
+/** What a receiver's answer means to the one who sends: only `acknowledged` ends a delivery. */
+export type Meaning = 'acknowledged' | 'refused'
+
+/** One way to answer a request whose body has been read. */
+export interface Behaviour {
+  name: string
+  meaning: Meaning
+  answer(request: IncomingMessage, response: ServerResponse): Promise<void> | void
+}
+
+export const accept: Behaviour = {
+  name: 'accept',
+  meaning: 'acknowledged',
+  answer: (_request, response) => void response.end('received'),
+}
+
+/** Answers after so many milliseconds. */
+export function acceptAfter(ms: number): Behaviour {
+  return {
+    name: `accept after ${ms} ms`,
+    meaning: 'acknowledged',
+    async answer(_request, response) {
+      await delay(ms)
+      response.end('received')
+    },
+  }
+}
+
+export function status(code: number, headers: Record<string, string> = {}): Behaviour {
+  return {
+    name: [code, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)].join(' '),
+    meaning: code >= 200 && code < 300 ? 'acknowledged' : 'refused',
+    answer: (_request, response) => void response.writeHead(code, headers).end(),
+  }
+}
+
+/** 429 with an HTTP date so many seconds from now, of which the form keeps only whole ones. */
+export function tooManyUntil(seconds: number): Behaviour {
+  return {
+    name: '429 until a date',
+    meaning: 'refused',
+    answer(_request, response) {
+      const until = new Date(Date.now() + seconds * 1000).toUTCString()
+      response.writeHead(429, { 'retry-after': until }).end()
+    },
+  }
+}
+
+/** Takes the request and never answers; the connection stays open until the other side ends it. */
+export const silence: Behaviour = { name: 'silence', meaning: 'refused', answer: () => {} }
+
+export const resetBeforeHeaders: Behaviour = {
+  name: 'reset before the headers',
+  meaning: 'refused',
+  answer: (request) => void request.socket.resetAndDestroy(),
+}
+
+/** A 200 whose body is cut off in the middle. */
+export const halfBody: Behaviour = {
+  name: 'half a body, then a reset',
+  meaning: 'refused',
+  answer(request, response) {
+    response.writeHead(200, { 'content-length': '100' })
+    response.write('x'.repeat(50), () => setImmediate(() => request.socket.resetAndDestroy()))
+  },
+}
+
+/** A 200 whose body stops in the middle and never goes on. */
+export const stalledBody: Behaviour = {
+  name: 'half a body, then silence',
+  meaning: 'refused',
+  answer(_request, response) {
+    response.writeHead(200, { 'content-length': '100' })
+    response.write('x'.repeat(50))
+  },
+}
+
+/** A 200 whose body never ends: what was answered stands, and the rest is the sender's to refuse. */
+export const endlessBody: Behaviour = {
+  name: 'endless body',
+  meaning: 'acknowledged',
+  async answer(_request, response) {
+    response.writeHead(200)
+    const chunk = Buffer.alloc(16 * 1024, 'x')
+    while (!response.destroyed) {
+      if (!response.write(chunk)) await drained(response)
+    }
+  },
+}
+
+export const malformed: Behaviour = {
+  name: 'not HTTP',
+  meaning: 'refused',
+  answer: (request) => void request.socket.end('This is not HTTP.\r\n\r\n'),
+}
+
+/** Sends whoever follows it to `url`. */
+export function redirect(code: 301 | 302 | 307 | 308, url: string): Behaviour {
+  return { ...status(code, { location: url }), name: `redirect ${code}` }
+}
+
+function drained(response: ServerResponse): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  response.once('drain', resolve)
+  response.once('close', resolve)
+  return promise
+}
