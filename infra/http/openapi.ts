@@ -22,6 +22,8 @@ const tags = [
   { name: 'Visitor fingerprints', description: 'Visitors that come back.' },
   { name: 'Organizations' },
   { name: 'API keys' },
+  { name: 'Webhooks', description: 'Where events are sent.' },
+  { name: 'Events', description: 'What happened, and what became of telling your endpoints.' },
   { name: 'Agents', description: 'For agents that browse through proxies.' },
   { name: 'Collect', description: 'What the SDKs speak; applications do not call it directly.' },
   { name: 'Operations', description: 'For those who run the server. None needs a key.' },

@@ -44,7 +44,8 @@ export function completePaths(paths: unknown): Paths {
 
 function completeOperation(method: string, one: Operation): Operation {
   const keyType = keyTypeOf(one)
-  const creates = keyType !== undefined && method === 'post' && '201' in one.responses
+  const makes = '201' in one.responses || '202' in one.responses
+  const creates = keyType !== undefined && method === 'post' && makes
   const traits = { keyType, creates, ownOrganization: one['x-own-organization'] === true }
   const parameters = [...(one.parameters ?? []), ...(creates ? [idempotencyKeyParameter] : [])]
   const responses = Object.entries({ ...errorsOf(one, traits), ...one.responses })
@@ -95,7 +96,7 @@ function headersOf({ status, keyType, creates }: Traits & { status: string }) {
     ...(keyType && status !== '401' && rateLimit),
     ...(waits && retryAfter),
     ...(status === '401' && { 'WWW-Authenticate': reference('Authenticate') }),
-    ...(creates && status === '201' && { 'Idempotent-Replayed': reference('IdempotentReplayed') }),
+    ...(creates && /^20[12]$/.test(status) && { 'Idempotent-Replayed': reference('IdempotentReplayed') }),
   }
 }
 

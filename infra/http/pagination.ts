@@ -18,11 +18,16 @@ export const pageQuery = {
   cursor: z.string().optional().describe('next_cursor of the page before.'),
 }
 
-/** Lists page by cursor only; ignoring an offset would answer the first page over and over. */
-export const refuseOffset: preValidationAsyncHookHandler = async ({ query }) => {
-  if (typeof query !== 'object' || query === null || !('offset' in query)) return
-  throw invalidField({ name: 'offset', issue: 'not_allowed', expected: 'cursor' })
+/** Refuses `offset`, saying what is expected instead: ignoring it would answer the first page over and over. */
+export function refusingOffset(expected: string): preValidationAsyncHookHandler {
+  return async ({ query }) => {
+    if (typeof query !== 'object' || query === null || !('offset' in query)) return
+    throw invalidField({ name: 'offset', issue: 'not_allowed', expected })
+  }
 }
+
+/** For lists that page by cursor. */
+export const refuseOffset = refusingOffset('cursor')
 
 interface PageOptions<Row> {
   limit: number

@@ -1,0 +1,138 @@
+import { type CommandDeps, newId } from '../../../infra/command-deps.ts'
+import { type EndpointId, hexId } from '../../../infra/ids.ts'
+import type { Tx } from '../../../infra/postgres/pool.ts'
+import type { AddressRules } from '../../../infra/webhooks/address-rules.ts'
+import { findOrganization } from '../../../projections/organizations/queries.ts'
+import { endpointsOfOrganization, findEndpoints } from '../../../projections/webhooks/queries.ts'
+import type { Environment } from '../../../schemas/events.ts'
+import {
+  completeEndpointRequest,
+  createEndpoint as decideCreation,
+  type EndpointRequest,
+} from './create-endpoint.ts'
+import {
+  disableEndpoint as decideDisabling,
+  giveUpEndpoint as decideGivingUp,
+  type GiveUpEndpoint,
+} from './disable-endpoint.ts'
+import type { EndpointName, EndpointsState } from './endpoint-state.ts'
+import { generateSecret, hasSecret } from './new-secret.ts'
+import { rotateSecret as decideRotation } from './rotate-secret.ts'
+import { endpointsOf } from './stream.ts'
+import {
+  completeEndpointChanges,
+  updateEndpoint as decideUpdate,
+  type EndpointChanges,
+} from './update-endpoint.ts'
+
+/** What commands that take a URL need too. */
+export type EndpointDeps = CommandDeps & { rules: AddressRules }
+
+/** Names one endpoint of one organization. */
+export interface EndpointPath extends EndpointName {
+  organizationId: string
+}
+
+export interface CreatedEndpoint {
+  endpointId: EndpointId
+  /** This is the only time that anyone sees it. */
+  signingSecret: string
+}
+
+/** ApiError: 404 no such organization, 403 not active, 409 too many endpoints, 422 what does not fit. */
+export async function createEndpoint(
+  { rules, ...deps }: EndpointDeps,
+  {
+    organizationId,
+    environment,
+    ...request
+  }: EndpointRequest & { organizationId: string; environment: Environment },
+): Promise<CreatedEndpoint> {
+  const spec = completeEndpointRequest(request, rules)
+  const now = deps.clock()
+  const endpointId = hexId('we', deps.random)
+  const { signingSecret, sealedSecret } = generateSecret(deps, endpointId)
+  await deps.decide({
+    ...endpointsOf(organizationId),
+    load: (tx) => load(tx, organizationId),
+    decide: (state) =>
+      decideCreation(state, { organizationId, environment, endpointId, spec, sealedSecret, now }),
+  })
+  return { endpointId, signingSecret }
+}
+
+/** ApiError: 404 no such endpoint, 403 organization not active, 409 too many are active, 422 what does not fit. */
+export async function updateEndpoint(
+  { decide, clock, rules, ...deps }: Omit<EndpointDeps, 'keyring'>,
+  { organizationId, environment, endpointId, ...asked }: EndpointPath & EndpointChanges,
+): Promise<void> {
+  const changes = completeEndpointChanges(asked, rules)
+  const now = clock()
+  const changeId = newId('evt', { ...deps, now })
+  await decide({
+    ...endpointsOf(organizationId),
+    load: (tx) => load(tx, organizationId),
+    decide: (state) => decideUpdate(state, { environment, endpointId, changes, changeId, now }),
+  })
+}
+
+/** Disables an endpoint; again, it does nothing. ApiError: 404 no such endpoint, 403 organization not active. */
+export async function disableEndpoint(
+  { decide, clock, ...deps }: Omit<CommandDeps, 'keyring'>,
+  { organizationId, ...name }: EndpointPath,
+): Promise<void> {
+  const now = clock()
+  const eventId = newId('evt', { ...deps, now })
+  await decide({
+    ...endpointsOf(organizationId),
+    load: (tx) => load(tx, organizationId),
+    decide: (state) => decideDisabling(state, { ...name, eventId, now }),
+  })
+}
+
+interface GiveUp extends Pick<GiveUpEndpoint, 'reason' | 'seenAt'> {
+  organizationId: string
+  endpointId: string
+}
+
+/** Disables an endpoint that cannot be delivered to, unless its owner has changed it since; whether it did. */
+export async function giveUpEndpoint(
+  { decide, clock, ...deps }: Omit<CommandDeps, 'keyring'>,
+  { organizationId, endpointId, ...seen }: GiveUp,
+): Promise<boolean> {
+  const now = clock()
+  const eventId = newId('evt', { ...deps, now })
+  const events = await decide({
+    ...endpointsOf(organizationId),
+    load: (tx) => findEndpoints(tx, [endpointId]),
+    decide: (found) => decideGivingUp(found.get(endpointId), { ...seen, eventId, now }),
+  })
+  return events.length > 0
+}
+
+/** The new signing secret. ApiError: 404 no such endpoint, 403 organization not active, 409 three secrets sign. */
+export async function rotateSecret(
+  { decide, clock, ...deps }: CommandDeps,
+  { organizationId, ...name }: EndpointPath,
+): Promise<{ signingSecret: string }> {
+  const now = clock()
+  const eventId = newId('evt', { ...deps, now })
+  const { signingSecret, sealedSecret } = generateSecret(deps, name.endpointId)
+  await decide({
+    ...endpointsOf(organizationId),
+    load: async (tx) => {
+      const state = await load(tx, organizationId)
+      const endpoint = state.endpoints.find(({ id }) => id === name.endpointId)
+      return { ...state, has: endpoint !== undefined && hasSecret(endpoint, { ...deps, signingSecret }) }
+    },
+    decide: (state) => decideRotation(state, { ...name, sealedSecret, eventId, now }),
+  })
+  return { signingSecret }
+}
+
+async function load(tx: Tx, organizationId: string): Promise<EndpointsState> {
+  return {
+    organization: await findOrganization(tx, organizationId),
+    endpoints: await endpointsOfOrganization(tx, organizationId),
+  }
+}

@@ -1,0 +1,49 @@
+import { ApiError } from '../../../infra/http/errors.ts'
+import type { OrganizationRow } from '../../../projections/organizations/rows.ts'
+import type { EndpointRow } from '../../../projections/webhooks/rows.ts'
+import type { Environment } from '../../../schemas/events.ts'
+
+/** What a decision about endpoints is made from. */
+export interface EndpointsState {
+  organization: OrganizationRow | undefined
+  /** All of the organization, in both environments and disabled ones too. */
+  endpoints: EndpointRow[]
+}
+
+/** Names one endpoint, as one key sees it. */
+export interface EndpointName {
+  environment: Environment
+  endpointId: string
+}
+
+/** The same for an id that is malformed, unknown, of the other environment or organization: nobody learns which. */
+export function noSuchEndpoint(): ApiError {
+  return new ApiError('request.not_found', {
+    message: 'No webhook endpoint with this id exists in this organization and environment.',
+  })
+}
+
+/** The endpoint, active or disabled; 404 without it. */
+export function endpointFor(endpoint: EndpointRow | undefined): EndpointRow {
+  if (!endpoint) throw noSuchEndpoint()
+  return endpoint
+}
+
+/** The endpoint among all of its organization; 404 without it. */
+export function endpointNamed(
+  { endpoints }: EndpointsState,
+  { environment, endpointId }: EndpointName,
+): EndpointRow {
+  return endpointFor(endpoints.find((one) => one.id === endpointId && one.environment === environment))
+}
+
+/** How many endpoints of an organization are active at most; both environments share it. */
+const maxActive = 20
+
+/** 409 when the organization has as many active endpoints as it can. */
+export function refuseManyActive({ endpoints }: EndpointsState): void {
+  if (endpoints.filter(({ status }) => status === 'active').length < maxActive) return
+  throw new ApiError('request.conflict', {
+    message: `An organization can have ${maxActive} active webhook endpoints; disable one first.`,
+  })
+}

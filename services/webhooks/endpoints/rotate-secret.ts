@@ -1,0 +1,55 @@
+import type { Decision } from '../../../infra/decide.ts'
+import { decided } from '../../../infra/decided.ts'
+import { ApiError } from '../../../infra/http/errors.ts'
+import { liveSecrets } from '../../../infra/webhooks/secret.ts'
+import { organizationFor } from '../../../projections/organizations/organization-for.ts'
+import type { WebhookEndpointSecretRotated } from '../../../schemas/events.ts'
+import { type EndpointName, type EndpointsState, endpointNamed } from './endpoint-state.ts'
+
+export interface RotateSecret extends EndpointName {
+  /** The new signing secret as it is stored. */
+  sealedSecret: Buffer
+  eventId: string
+  /** Epoch milliseconds. */
+  now: number
+}
+
+export interface RotateState extends EndpointsState {
+  /** Whether the endpoint has the command's secret. */
+  has: boolean
+}
+
+/** How long the previous secret of a rotation still signs. */
+export const overlapMs = 24 * 60 * 60 * 1000
+
+/** As many signatures as a delivery carries at most. */
+const maxLiveSecrets = 3
+
+/**
+ * A new secret that signs from now on, beside the previous one for 24 hours. Also of a disabled endpoint, so that a
+ * leaked secret is replaced before it is enabled. 404 when there is no such endpoint, 403 when its organization is not
+ * active, 409 when three secrets sign. No event when the command is repeated.
+ */
+export function rotateSecret(state: RotateState, command: RotateSecret): Decision[] {
+  organizationFor(state.organization, 'key')
+  const { id, organization_id, environment, secrets } = endpointNamed(state, command)
+  if (state.has) return []
+  const { sealedSecret, eventId, now } = command
+  if (liveSecrets(secrets, now).length >= maxLiveSecrets) {
+    const message = `${maxLiveSecrets} secrets sign the deliveries of this endpoint; rotate again when the oldest has ended.`
+    throw new ApiError('request.conflict', { message })
+  }
+  const data: WebhookEndpointSecretRotated = {
+    organization_id,
+    endpoint_id: id,
+    signing_secret_sealed: sealedSecret,
+    rotated_at: now,
+    previous_expires_at: now + overlapMs,
+  }
+  return [
+    decided(
+      { type: 'WebhookEndpointSecretRotated', data },
+      { organizationId: organization_id, environment, eventId, now },
+    ),
+  ]
+}

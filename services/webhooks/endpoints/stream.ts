@@ -1,0 +1,14 @@
+import { eventTopics } from '../../../schemas/events.ts'
+
+/**
+ * The log and the read model of everything that is decided about the endpoints of one organization, one command at a
+ * time: how many there are is part of it.
+ */
+export function endpointsOf(organizationId: string) {
+  return {
+    topic: eventTopics.WebhookEndpointCreated,
+    projection: 'webhooks',
+    key: organizationId,
+    locks: [`webhook-endpoints:${organizationId}`],
+  }
+}

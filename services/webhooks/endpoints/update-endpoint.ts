@@ -1,0 +1,89 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Decision } from '../../../infra/decide.ts'
+import { decided } from '../../../infra/decided.ts'
+import { derivedId } from '../../../infra/ids.ts'
+import type { AddressRules } from '../../../infra/webhooks/address-rules.ts'
+import { organizationFor } from '../../../projections/organizations/organization-for.ts'
+import type { EndpointRow } from '../../../projections/webhooks/rows.ts'
+import type { DomainEvent } from '../../../schemas/codec.ts'
+import { checkedEndpointName, checkedEventTypes, checkedUrl } from './checked-fields.ts'
+import type { EndpointSpec } from './create-endpoint.ts'
+import { type EndpointName, type EndpointsState, endpointNamed, refuseManyActive } from './endpoint-state.ts'
+
+/** What can be changed of an endpoint; undefined = as it is. */
+export interface EndpointChanges {
+  name?: string | undefined
+  url?: string | undefined
+  eventTypes?: readonly string[] | undefined
+  status?: EndpointRow['status'] | undefined
+}
+
+/** Checked changes, normalised. */
+export type EndpointUpdate = Partial<EndpointSpec> & Pick<EndpointChanges, 'status'>
+
+export interface UpdateEndpoint extends EndpointName {
+  changes: EndpointUpdate
+  /** Of this one update: its events get their ids from it. */
+  changeId: string
+  /** Epoch milliseconds. */
+  now: number
+}
+
+/** The changes as they are decided about. 422 naming the field that does not fit. */
+export function completeEndpointChanges(
+  { name, url, eventTypes, status }: EndpointChanges,
+  rules: AddressRules,
+): EndpointUpdate {
+  const parameterSet = 'webhook_endpoint_update'
+  return {
+    ...(name !== undefined && { name: checkedEndpointName(name, parameterSet) }),
+    ...(url !== undefined && { url: checkedUrl(url, { rules, parameterSet }) }),
+    ...(eventTypes && { event_types: checkedEventTypes(eventTypes, parameterSet) }),
+    status,
+  }
+}
+
+/**
+ * Changes the endpoint's name, URL, subscriptions and status, one event for each that changes. 404 when there is no
+ * such endpoint, 403 when its organization is not active, 409 when it is enabled and there are as many as there can be.
+ */
+export function updateEndpoint(state: EndpointsState, command: UpdateEndpoint): Decision[] {
+  organizationFor(state.organization, 'key')
+  const endpoint = endpointNamed(state, command)
+  const { changes, changeId, now } = command
+  const { organization_id: organizationId, environment } = endpoint
+  if (changes.status === 'active' && endpoint.status !== 'active') refuseManyActive(state)
+  const events = [...described(endpoint, command), ...switched(endpoint, command)]
+  return events.map((event) => {
+    const eventId = derivedId('evt', changeId, event.type)
+    return decided(event, { organizationId, environment, eventId, now })
+  })
+}
+
+const about = ({ organization_id, id: endpoint_id }: EndpointRow) => ({ organization_id, endpoint_id })
+
+function described(endpoint: EndpointRow, { changes, now }: UpdateEndpoint): DomainEvent[] {
+  const { name = endpoint.name, url = endpoint.url, event_types = endpoint.event_types } = changes
+  const events: DomainEvent[] = []
+  if (name !== endpoint.name) {
+    events.push({ type: 'WebhookEndpointRenamed', data: { ...about(endpoint), name, renamed_at: now } })
+  }
+  if (url !== endpoint.url) {
+    events.push({ type: 'WebhookEndpointMoved', data: { ...about(endpoint), url, moved_at: now } })
+  }
+  if (!isDeepStrictEqual(event_types, endpoint.event_types)) {
+    const data = { ...about(endpoint), event_types, changed_at: now }
+    events.push({ type: 'WebhookEndpointSubscriptionsChanged', data })
+  }
+  return events
+}
+
+function switched(endpoint: EndpointRow, { changes, now }: UpdateEndpoint): DomainEvent[] {
+  const { status = endpoint.status } = changes
+  if (status === endpoint.status) return []
+  if (status === 'active') {
+    return [{ type: 'WebhookEndpointEnabled', data: { ...about(endpoint), enabled_at: now } }]
+  }
+  const data = { ...about(endpoint), reason: 'manual', disabled_at: now } as const
+  return [{ type: 'WebhookEndpointDisabled', data }]
+}

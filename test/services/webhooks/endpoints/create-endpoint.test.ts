@@ -1,0 +1,107 @@
+import { describe, expect, test } from 'vitest'
+import { derivedId } from '../../../../infra/ids.ts'
+import {
+  type CreateEndpoint,
+  completeEndpointRequest,
+  createEndpoint,
+  type EndpointRequest,
+} from '../../../../services/webhooks/endpoints/create-endpoint.ts'
+import { refusal } from '../../organizations/given.ts'
+import { endpointId, now, organization, organizationId, others, publicOnly, suspended } from './given.ts'
+
+const command: CreateEndpoint = {
+  organizationId,
+  environment: 'test',
+  endpointId,
+  spec: { name: 'Shop', url: 'https://shop.example/hooks', event_types: ['session.result.persisted'] },
+  sealedSecret: Buffer.from('sealed'),
+  now,
+}
+const event = {
+  type: 'WebhookEndpointCreated',
+  data: {
+    organization_id: organizationId,
+    endpoint_id: endpointId,
+    environment: 'test',
+    ...command.spec,
+    signing_secret_sealed: Buffer.from('sealed'),
+    created_at: now,
+  },
+}
+const meta = {
+  eventId: derivedId('evt', endpointId, 'created'),
+  time: now,
+  organizationId,
+  environment: 'test',
+}
+
+describe('creating', () => {
+  test('makes an endpoint in the environment of the key', () => {
+    expect(createEndpoint({ organization, endpoints: [] }, command)).toEqual([{ event, meta }])
+  })
+
+  test('is the twentieth active endpoint at most, of both environments', () => {
+    expect(createEndpoint({ organization, endpoints: others(19) }, command)).toHaveLength(1)
+    const { code, details } = refusal(() => createEndpoint({ organization, endpoints: others(20) }, command))
+    expect([code, details]).toEqual(['request.conflict', undefined])
+  })
+
+  test('is not held up by disabled ones until there are 200 in all', () => {
+    const most = [...others(19), ...others(180, 'disabled')]
+    expect(createEndpoint({ organization, endpoints: most }, command)).toHaveLength(1)
+    const full = [...most, ...others(1, 'disabled')]
+    const { code, details } = refusal(() => createEndpoint({ organization, endpoints: full }, command))
+    expect([code, details]).toEqual(['request.conflict', { next_action: 'contact_support' }])
+  })
+
+  test('again does nothing, also when there are as many as there can be', () => {
+    const [first, ...rest] = others(20)
+    const endpoints = first ? [{ ...first, id: endpointId }, ...rest] : []
+    expect(endpoints).toHaveLength(20)
+    expect(createEndpoint({ organization, endpoints }, command)).toEqual([])
+  })
+
+  test('needs an active organization', () => {
+    const codeOf = (state: typeof organization | undefined) =>
+      refusal(() => createEndpoint({ organization: state, endpoints: [] }, command)).code
+    expect(codeOf(undefined)).toBe('request.not_found')
+    expect(codeOf(suspended)).toBe('auth.organization_inactive')
+  })
+})
+
+describe('a request', () => {
+  const request: EndpointRequest = {
+    name: ' Shop ',
+    url: 'https://shop.example/hooks?a=1',
+    eventTypes: ['session.result.persisted', 'session.fingerprint.calculated', 'session.result.persisted'],
+  }
+
+  test('loses outer spaces of the name, and has each type once, in the order of the list', () => {
+    expect(completeEndpointRequest(request, publicOnly)).toEqual({
+      name: 'Shop',
+      url: 'https://shop.example/hooks?a=1',
+      event_types: ['session.fingerprint.calculated', 'session.result.persisted'],
+    })
+  })
+
+  test.each<[string, string, Partial<EndpointRequest>]>([
+    ['name', 'invalid', { name: '  ' }],
+    ['name', 'invalid', { name: 'x'.repeat(101) }],
+    ['name', 'invalid', { name: 'a\nb' }],
+    ['url', 'invalid', { url: 'http://shop.example/hooks' }],
+    ['url', 'invalid', { url: 'https://10.0.0.1/hooks' }],
+    ['url', 'invalid', { url: 'https://user:secret@shop.example/' }],
+    ['url', 'invalid', { url: '/hooks' }],
+    ['event_types', 'required', { eventTypes: [] }],
+    ['event_types.1', 'invalid_value', { eventTypes: ['session.result.persisted', 'session.opened'] }],
+    ['event_types.0', 'invalid_value', { eventTypes: ['webhook.test'] }],
+  ])('is refused for its %s: %s %j', (name, issue, part) => {
+    const error = refusal(() => completeEndpointRequest({ ...request, ...part }, publicOnly))
+    expect(error).toMatchObject({
+      code: 'request.validation_failed',
+      message: `${name}: ${issue}`,
+      details: { fields: [{ name, issue }], parameter_set: 'webhook_endpoint_create' },
+    })
+    expect(JSON.stringify(error.details)).not.toContain('secret')
+  })
+})

@@ -1,0 +1,52 @@
+import { randomBytes } from 'node:crypto'
+import { createKeyring } from '../../../../infra/crypto/keyring.ts'
+import { asId, hexId } from '../../../../infra/ids.ts'
+import { createAddressRules } from '../../../../infra/webhooks/address-rules.ts'
+import type { OrganizationRow } from '../../../../projections/organizations/rows.ts'
+import type { EndpointRow } from '../../../../projections/webhooks/rows.ts'
+
+export const now = 1_800_000_000_000
+export const publicOnly = createAddressRules([])
+export const keyring = createKeyring(randomBytes(32).toString('base64'))
+export const organizationId = asId('org', `org_${'1'.repeat(26)}`)
+export const endpointId = asId('we', `we_${'2'.repeat(32)}`)
+
+/** An active organization. */
+export const organization: OrganizationRow = {
+  id: organizationId,
+  name: 'Acme',
+  slug: 'acme',
+  status: 'active',
+  secret_limit: null,
+  publishable_limit: null,
+  capabilities: [],
+  created_at: 1,
+  updated_at: 1,
+}
+export const suspended: OrganizationRow = { ...organization, status: 'suspended' }
+
+/** An active endpoint of the live environment. */
+export const endpoint: EndpointRow = {
+  id: endpointId,
+  organization_id: organizationId,
+  environment: 'live',
+  name: 'Shop',
+  url: 'https://shop.example/hooks',
+  event_types: ['session.result.persisted'],
+  status: 'active',
+  disabled_reason: null,
+  secrets: [{ sealed: Buffer.from('first'), created_at: 1, expires_at: null }],
+  created_at: 1,
+  updated_at: 1,
+  enabled_at: 1,
+}
+export const disabled: EndpointRow = { ...endpoint, status: 'disabled', disabled_reason: 'manual' }
+
+/** Others of the organization, in the environments by turns. */
+export function others(count: number, status: EndpointRow['status'] = 'active'): EndpointRow[] {
+  return Array.from({ length: count }, (_, i) => ({
+    ...(status === 'active' ? endpoint : disabled),
+    id: hexId('we', randomBytes),
+    environment: i % 2 === 0 ? 'live' : 'test',
+  }))
+}
