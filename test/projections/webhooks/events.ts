@@ -1,0 +1,131 @@
+import { derivedHexId } from '../../../infra/ids.ts'
+import type { DomainEvent, RecordedEvent } from '../../../schemas/codec.ts'
+import type {
+  WebhookDeliveryAttempted,
+  WebhookEndpointCreated,
+  WebhookEventRaised,
+} from '../../../schemas/events.ts'
+
+export const topic = 'tidegate.webhooks.v1'
+export const org = (n: number) => `org_${String(n).padStart(26, '0')}`
+export const evt = (n: number) => `evt_${String(n).padStart(26, '0')}`
+export const we = (n: number) => `we_${String(n).padStart(32, '0')}`
+export const wdlv = (event: number, endpoint: number) => derivedHexId('wdlv', evt(event), we(endpoint))
+export const day = 24 * 60 * 60 * 1000
+/** A time to count from; what it is does not matter. */
+export const start = 1_760_000_000_000
+
+export interface At {
+  /** The log's event id; a new one unless given. */
+  id?: string
+  partition?: number
+  offset?: number
+}
+
+let offset = 0
+
+/** The event as it is in the log, by default behind all others made so. */
+export function recorded(event: DomainEvent, at: At = {}): RecordedEvent {
+  const { partition = 0, offset: place = offset++, id = `log_${place}` } = at
+  const meta = { eventId: id, time: 1, organizationId: null, environment: null }
+  return { ...event, meta, position: { topic, partition, offset: place } }
+}
+
+export function endpointCreated(n: number, overrides: Partial<WebhookEndpointCreated> = {}): DomainEvent {
+  const data: WebhookEndpointCreated = {
+    organization_id: org(1),
+    endpoint_id: we(n),
+    environment: 'live',
+    name: `Endpoint ${n}`,
+    url: `https://hooks.example/${n}`,
+    event_types: ['session.result.persisted'],
+    signing_secret_sealed: Buffer.from([0, 255, n]),
+    created_at: start + n,
+    ...overrides,
+  }
+  return { type: 'WebhookEndpointCreated', data }
+}
+
+/** The `n`th event, for the endpoints of these numbers. */
+export function raised(
+  n: number,
+  endpoints: number[] = [1],
+  overrides: Partial<WebhookEventRaised> = {},
+): DomainEvent {
+  const data: WebhookEventRaised = {
+    event_id: evt(n),
+    organization_id: org(1),
+    environment: 'live',
+    type: 'session.result.persisted',
+    subject_type: 'session',
+    subject_id: `sid_${n}`,
+    data: `{"n":${n}}`,
+    created_at: start + n,
+    endpoint_ids: endpoints.map(we),
+    route: 'queued',
+    ...overrides,
+  }
+  return { type: 'WebhookEventRaised', data }
+}
+
+/** Whose delivery: the numbers of its event and of its endpoint. */
+type Whose = [event: number, endpoint: number]
+
+const about = ([event, endpoint]: Whose) => ({
+  event_id: evt(event),
+  delivery_id: wdlv(event, endpoint),
+  organization_id: org(1),
+  environment: 'live' as const,
+  endpoint_id: we(endpoint),
+})
+
+export function attempted(
+  whose: Whose,
+  attempt: number,
+  overrides: Partial<WebhookDeliveryAttempted> = {},
+): DomainEvent {
+  const data: WebhookDeliveryAttempted = {
+    ...about(whose),
+    attempt,
+    attempted_at: start + 1000 * attempt,
+    duration_ms: 20,
+    outcome: 'retrying',
+    response_status: 500,
+    response_body: 'no',
+    error: 'answered 500',
+    next_attempt_at: start + 1000 * (attempt + 1),
+    ...overrides,
+  }
+  return { type: 'WebhookDeliveryAttempted', data }
+}
+
+const ended = { next_attempt_at: null }
+
+export const succeeded = (
+  whose: Whose,
+  attempt: number,
+  overrides: Partial<WebhookDeliveryAttempted> = {},
+): DomainEvent =>
+  attempted(whose, attempt, {
+    ...ended,
+    outcome: 'succeeded',
+    response_status: 200,
+    response_body: 'ok',
+    error: null,
+    ...overrides,
+  })
+
+export const failed = (
+  whose: Whose,
+  attempt: number,
+  overrides: Partial<WebhookDeliveryAttempted> = {},
+): DomainEvent => attempted(whose, attempt, { ...ended, outcome: 'failed', ...overrides })
+
+export function skipped(whose: Whose, skippedAt = start + 5000): DomainEvent {
+  const data = { ...about(whose), reason: 'the endpoint is disabled', skipped_at: skippedAt }
+  return { type: 'WebhookDeliverySkipped', data }
+}
+
+export function redelivery(whose: Whose, requestedAt = start + 9000): DomainEvent {
+  return { type: 'WebhookRedeliveryRequested', data: { ...about(whose), requested_at: requestedAt } }
+}
