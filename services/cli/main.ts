@@ -7,6 +7,7 @@ import { registerRebuild } from './rebuild.ts'
 import { registerServe } from './serve.ts'
 import { registerSimulate } from './simulate/command.ts'
 import { tellFailure, tellUsage, wantsJson } from './usage.ts'
+import { registerWebhooks } from './webhooks/register.ts'
 
 const json = wantsJson(process.argv)
 const program = new Command('tidegate').description(
@@ -19,6 +20,7 @@ registerServe(program)
 registerOrganizations(program)
 registerKeys(program)
 registerSimulate(program)
+registerWebhooks(program)
 registerRebuild(program)
 registerEvents(program)
 

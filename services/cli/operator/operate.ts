@@ -17,14 +17,18 @@ export interface Outcome {
 
 export type Work = (core: Core) => Promise<Outcome>
 
+/** Runs one operator command against the database and the log of the settings and prints what came of it. */
+export function operate(options: OperatorOptions, work: Work): Promise<void> {
+  return printOutcome(options, () => withCore(work))
+}
+
 /**
- * Runs one operator command against the database and the log of the settings and prints what came of it: `text`, or
- * `{ "data": ... }`. A failure is a message on standard error, or `{ "error": ... }` on standard output; the exit
- * code is then 1.
+ * Prints what came of the work: `text`, or `{ "data": ... }`. A failure is a message on standard error, or
+ * `{ "error": ... }` on standard output; the exit code is then 1.
  */
-export async function operate({ json }: OperatorOptions, work: Work): Promise<void> {
+export async function printOutcome({ json }: OperatorOptions, work: () => Promise<Outcome>): Promise<void> {
   try {
-    const { data, text } = await withCore(work)
+    const { data, text } = await work()
     console.log(json ? JSON.stringify({ data }, null, 2) : text)
   } catch (error) {
     process.exitCode = 1

@@ -2,10 +2,10 @@ import Table from 'cli-table3'
 import type { ApiKeyRow, OrganizationRow } from '../../../projections/organizations/rows.ts'
 import type { KeyType } from '../../../schemas/events.ts'
 
-type Cell = string | number | null
+export type Cell = string | number | null
 
 /** Rows under their headings; what is null shows as a dash. */
-function table(head: string[], rows: Cell[][]): string {
+export function table(head: string[], rows: Cell[][]): string {
   // Colours would end up in files and pipes.
   const drawn = new Table({ head, style: { head: [], border: [], compact: true } })
   drawn.push(...rows.map((row) => row.map((cell) => (cell === null ? '-' : printable(String(cell))))))
@@ -13,7 +13,7 @@ function table(head: string[], rows: Cell[][]): string {
 }
 
 /** Names are the customers': whatever steers a terminal must not reach it. Lists have a line for each entry. */
-function printable(text: string): string {
+export function printable(text: string): string {
   return text.replace(/[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}]/gu, '\uFFFD')
 }
 
@@ -67,8 +67,8 @@ function mayText({ type, scopes, client_target, allowed_origins }: ApiKeyRow): s
   return allowed_origins?.join('\n') || 'any origin'
 }
 
-function time(at: number): string
-function time(at: number | null): string | null
-function time(at: number | null): string | null {
+export function time(at: number): string
+export function time(at: number | null): string | null
+export function time(at: number | null): string | null {
   return at === null ? null : new Date(at).toISOString().replace(/\.\d+Z$/, 'Z')
 }

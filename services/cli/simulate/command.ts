@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
-import path from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Environment } from '../../../schemas/events.ts'
+import { given, readCredentials } from '../credentials.ts'
 import type { Credentials } from '../development.ts'
 import { openAckFile } from './acks.ts'
 import { defaultMix, type TrafficMix } from './generate/plan.ts'
@@ -88,20 +87,6 @@ function toOptions(flags: Flags, known: Credentials | undefined): SimulationOpti
 /** Whose keys were used; undefined when one was given, which may be of any organization. */
 function organizationOf({ publishableKey, secretKey }: Flags, known: Credentials | undefined) {
   return publishableKey || secretKey ? undefined : known?.organization_id
-}
-
-function given(value: string | undefined, flag: string): string {
-  if (!value)
-    throw new Error(
-      `${flag} is not given and there is no credentials.json in DATA_DIR (is tidegate dev running?)`,
-    )
-  return value
-}
-
-async function readCredentials(): Promise<Credentials | undefined> {
-  const file = path.join(process.env.DATA_DIR || '.tidegate', 'credentials.json')
-  const text = await readFile(file, 'utf8').catch(() => undefined)
-  return text === undefined ? undefined : JSON.parse(text)
 }
 
 function positive(text: string): number {

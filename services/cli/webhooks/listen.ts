@@ -1,0 +1,114 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import { createLogger } from '../../../infra/telemetry.ts'
+import { type SubscribableType, subscribableTypes } from '../../../infra/webhooks/event-types.ts'
+import { runUntilSignal } from '../lifetime.ts'
+import { list } from '../operator/arguments.ts'
+import { errorText } from '../operator/failure.ts'
+import { printable } from '../operator/tables.ts'
+import { createApi } from './api.ts'
+import { forward } from './forward.ts'
+import { inspect, inspectionText, isGenuine } from './inspect.ts'
+import { type Answer, type Received, type Receiver, startReceiver } from './receiver.ts'
+import { disable, register } from './registration.ts'
+import { readTarget, type TargetFlags, withTarget } from './target.ts'
+
+interface Flags extends TargetFlags {
+  port: number
+  eventTypes: SubscribableType[]
+  status: number
+  forward?: string
+  secret: string[]
+  register: boolean
+  json: boolean
+}
+
+/** `tidegate webhooks listen`: a receiver for development, which shows what is delivered and whether it verifies. */
+export function registerListen(webhooks: Command): void {
+  withTarget(webhooks.command('listen'))
+    .description('Receive deliveries on this machine, verify and print them, until Ctrl-C')
+    .option('--port <n>', 'to listen on; 0 picks a free one', port, 0)
+    .option('--event-types <list>', 'comma-separated', eventTypes, [...subscribableTypes])
+    .option('--status <n>', 'what to answer, so that retries can be watched', status, 200)
+    .option('--forward <url>', 'post each delivery on, and answer what is answered there')
+    .option('--secret <secret>', 'whsec_... that signs too; more than once during a rotation', collect, [])
+    .option('--no-register', 'only listen: the endpoint was created elsewhere; needs --secret')
+    .option('--json', 'print a JSON line for each delivery', false)
+    .action(listen)
+}
+
+const stopWithinMs = 10_000
+
+async function listen(flags: Flags): Promise<void> {
+  const start = (undo: AsyncDisposableStack) =>
+    startListening(flags, undo).catch((error: unknown) => {
+      throw new Error(errorText(error), { cause: error })
+    })
+  await runUntilSignal({ start, stopWithinMs, logger: createLogger('warn', process.stderr) })
+}
+
+async function startListening(flags: Flags, undo: AsyncDisposableStack): Promise<void> {
+  if (!flags.register && flags.secret.length === 0) throw new Error('--no-register needs --secret')
+  const secrets = [...flags.secret]
+  const receiver = await startReceiver({ port: flags.port, answer: answering(flags, secrets) })
+  undo.defer(receiver.close)
+  // Standard output has nothing but deliveries where a program reads it.
+  const tell = flags.json ? console.error : console.log
+  if (!flags.register) return tell(`Listening on ${receiver.url}; Ctrl-C ends it.`)
+  const { endpointId, secret } = await registerAt(receiver, { flags, undo })
+  secrets.unshift(secret)
+  tell(`Listening on ${receiver.url} as ${endpointId}; Ctrl-C ends it and disables the endpoint.`)
+  if (!flags.json) tell('"tidegate webhooks trigger" sends a test.\n')
+}
+
+async function registerAt(
+  { url }: Receiver,
+  { flags, undo }: { flags: Flags; undo: AsyncDisposableStack },
+): Promise<{ endpointId: string; secret: string }> {
+  const target = await readTarget(flags)
+  const api = createApi(target)
+  const { endpointId, signingSecret } = await register(api, target, { url, eventTypes: flags.eventTypes })
+  undo.defer(() =>
+    disable(api, endpointId).catch((error: unknown) => {
+      console.error(`The endpoint ${endpointId} was not disabled: ${errorText(error)}`)
+    }),
+  )
+  return { endpointId, secret: signingSecret }
+}
+
+/** `secrets` may still grow: the endpoint is registered at the URL of the receiver that runs already. */
+function answering(flags: Flags, secrets: string[]): (received: Received) => Promise<Answer> {
+  const seen = new Map<string, number>()
+  return async (received) => {
+    const inspection = inspect(received, { secrets, now: Date.now(), seen })
+    // As a receiver must: anybody on this machine can post here.
+    const answer = isGenuine(inspection) ? await answerOf(received, flags) : { status: 401 }
+    if (flags.json) console.log(JSON.stringify({ ...inspection, answered: answer.status }))
+    else console.log(printable(inspectionText(inspection, answer.status)))
+    return answer
+  }
+}
+
+async function answerOf(received: Received, flags: Flags): Promise<Answer> {
+  return flags.forward ? forward(received, flags.forward) : { status: flags.status }
+}
+
+const collect = (text: string, before: string[]) => [...before, text]
+
+function port(text: string): number {
+  const value = Number(text)
+  if (/^\d{1,5}$/.test(text) && value <= 65_535) return value
+  throw new InvalidArgumentError('It must be a port, 0 to 65535.')
+}
+
+function status(text: string): number {
+  if (/^[2-5]\d\d$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('It must be a status from 200 to 599.')
+}
+
+function eventTypes(text: string): SubscribableType[] {
+  return list(text).map((name) => {
+    const type = subscribableTypes.find((known) => known === name)
+    if (type) return type
+    throw new InvalidArgumentError(`They must be of ${subscribableTypes.join(', ')}.`)
+  })
+}

@@ -1,0 +1,50 @@
+import type { Command } from 'commander'
+import type { Environment } from '../../../schemas/events.ts'
+import { given, readCredentials } from '../credentials.ts'
+import { oneOf } from '../operator/arguments.ts'
+
+export interface TargetFlags {
+  baseUrl?: string
+  secretKey?: string
+  organization?: string
+  environment: Environment
+}
+
+/** The server that a command talks to, and as whom. */
+export interface Target {
+  baseUrl: string
+  secretKey: string
+  /** Of a browser key of the same organization and environment; only credentials.json knows one. */
+  publishableKey: string | undefined
+  organizationId: string
+  /** The key's: an endpoint gets the events of one environment only. */
+  environment: Environment
+}
+
+/** Adds the options that say which server; without them it is a running `tidegate dev`. */
+export function withTarget(command: Command): Command {
+  return command
+    .option('--base-url <url>', 'the server (default: from credentials.json in DATA_DIR)')
+    .option('--secret-key <key>', 'with webhooks:read and webhooks:manage (default: from credentials.json)')
+    .option('--organization <id>', "the key's organization, org_... (default: from credentials.json)")
+    .option(
+      '--environment <name>',
+      'whose keys of credentials.json: live or test',
+      oneOf<Environment>('live', 'test'),
+      'live',
+    )
+}
+
+/** Throws when something is neither given nor in credentials.json. */
+export async function readTarget(flags: TargetFlags): Promise<Target> {
+  const known = await readCredentials()
+  const keys = known?.[flags.environment]
+  const secretKey = given(flags.secretKey ?? keys?.secret_key, '--secret-key')
+  return {
+    baseUrl: given(flags.baseUrl ?? known?.base_url, '--base-url').replace(/\/+$/, ''),
+    secretKey,
+    publishableKey: secretKey === keys?.secret_key ? keys.publishable_key : undefined,
+    organizationId: given(flags.organization ?? known?.organization_id, '--organization'),
+    environment: secretKey.startsWith('sk_test_') ? 'test' : 'live',
+  }
+}

@@ -1,0 +1,113 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Command } from 'commander'
+import { z } from 'zod'
+import { jsonFlag, oneOf } from '../operator/arguments.ts'
+import { type OperatorOptions, type Outcome, printOutcome } from '../operator/operate.ts'
+import { defaultMix } from '../simulate/generate/plan.ts'
+import { simulate } from '../simulate/simulate.ts'
+import { type Api, createApi, endpointSchema } from './api.ts'
+import { readTarget, type Target, type TargetFlags, withTarget } from './target.ts'
+
+const triggered = ['webhook.test', 'session.fingerprint.calculated', 'session.result.persisted'] as const
+type Triggered = (typeof triggered)[number]
+
+interface Flags extends OperatorOptions, TargetFlags {
+  endpoint?: string
+  publishableKey?: string
+}
+
+/** `tidegate webhooks trigger`: makes a real event happen, so that there is something to receive. */
+export function registerTrigger(webhooks: Command): void {
+  withTarget(webhooks.command('trigger'))
+    .description('Send a test, or have a synthetic session raise its events; prints their ids')
+    .argument('[type]', `one of ${triggered.join(', ')}`, oneOf(...triggered), 'webhook.test')
+    .option('--endpoint <id>', 'of a webhook.test: only to this one (default: every active endpoint)')
+    .option('--publishable-key <key>', 'for the session (default: from credentials.json in DATA_DIR)')
+    .option(...jsonFlag)
+    .action((type: Triggered, flags: Flags) => printOutcome(flags, () => trigger(type, flags)))
+}
+
+async function trigger(type: Triggered, flags: Flags): Promise<Outcome> {
+  const target = await readTarget(flags)
+  const api = createApi(target)
+  if (type === 'webhook.test') return sendTests(api, flags.endpoint)
+  if (flags.endpoint)
+    throw new Error(`--endpoint goes with webhook.test: a ${type} is for all that subscribe to it`)
+  return runSession(api, { type, target, publishableKey: flags.publishableKey })
+}
+
+const testSchema = z.object({ event_id: z.string(), delivery_ids: z.array(z.string()) })
+
+async function sendTests(api: Api, endpointId: string | undefined): Promise<Outcome> {
+  const ids = endpointId ? [endpointId] : await activeEndpoints(api)
+  if (ids.length === 0)
+    throw new Error('There is no active endpoint: create one, or start "tidegate webhooks listen".')
+  const sent = []
+  for (const id of ids) {
+    const path = `/webhooks/endpoints/${encodeURIComponent(id)}/test`
+    const test = await api.request({ method: 'POST', path, schema: testSchema })
+    sent.push({ ...test, type: 'webhook.test', endpoint_id: id })
+  }
+  const lines = sent.map(({ event_id, endpoint_id }) => `${event_id}  webhook.test to ${endpoint_id}`)
+  return { data: sent, text: lines.join('\n') }
+}
+
+async function activeEndpoints(api: Api): Promise<string[]> {
+  const schema = z.array(endpointSchema)
+  const endpoints = await api.request({ method: 'GET', path: '/webhooks/endpoints', schema })
+  return endpoints.filter(({ status }) => status === 'active').map(({ id }) => id)
+}
+
+interface SessionTrigger {
+  type: Triggered
+  target: Target
+  publishableKey: string | undefined
+}
+
+async function runSession(api: Api, { type, target, publishableKey }: SessionTrigger): Promise<Outcome> {
+  const key = publishableKey ?? target.publishableKey
+  if (!key) throw new Error('--publishable-key is needed with a --secret-key that is not of credentials.json')
+  const sessionId = await syntheticSession(target.baseUrl, key)
+  const event = await raisedEvent(api, { type, sessionId })
+  const data = [{ event_id: event.id, type, session_id: sessionId }]
+  return { data, text: `${event.id}  ${type} of ${sessionId}` }
+}
+
+async function syntheticSession(baseUrl: string, publishableKey: string): Promise<string> {
+  let sessionId = ''
+  const { errors } = await simulate({
+    baseUrl,
+    publishableKey,
+    sessions: 1,
+    concurrency: 1,
+    seed: randomBytes(4).toString('hex'),
+    mix: { ...defaultMix, clients: { web: 1, ios: 0, android: 0 } },
+    onAcknowledged: ({ session_id }) => {
+      sessionId = session_id
+    },
+  })
+  const [error] = errors
+  if (error) throw new Error(`The session was refused: ${error.endpoint} ${error.code}`)
+  return sessionId
+}
+
+const eventSchema = z.object({ id: z.string(), subject: z.object({ id: z.string() }) })
+
+const patienceMs = 15_000
+const pollMs = 250
+
+/** Events are raised right after the session was decided, by another process. */
+async function raisedEvent(api: Api, { type, sessionId }: { type: Triggered; sessionId: string }) {
+  const path = `/events?type=${type}&limit=200`
+  const end = Date.now() + patienceMs
+  while (Date.now() < end) {
+    const events = await api.request({ method: 'GET', path, schema: z.array(eventSchema) })
+    const raised = events.find(({ subject }) => subject.id === sessionId)
+    if (raised) return raised
+    await delay(pollMs)
+  }
+  throw new Error(
+    `No ${type} of ${sessionId} within ${patienceMs / 1000} s; a server with the role webhooks must run.`,
+  )
+}
