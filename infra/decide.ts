@@ -1,9 +1,9 @@
 import type pg from 'pg'
 import type { Applied } from '../projections/applied.ts'
-import { buildOffsets, liveBuild } from '../projections/builds.ts'
+import { catchUp, lastBefore } from '../projections/catch-up.ts'
 import type { DomainEvent, EventCodec, EventMeta } from '../schemas/codec.ts'
 import { unavailable } from './http/errors.ts'
-import { type EventLog, LogUnavailable, type Position, type Topic } from './log/port.ts'
+import { type EventLog, LogUnavailable, type Topic } from './log/port.ts'
 import { lockKey } from './postgres/advisory-lock.ts'
 import { type Tx, transaction } from './postgres/pool.ts'
 import { createSlots } from './slots.ts'
@@ -59,23 +59,16 @@ export function createDecide({ pool, log, codec, applied, timeoutMs = 5000 }: De
   // Each decision holds a connection while the log, the projection and `load` may need others of the same pool.
   const slots = createSlots({ max: Math.max(1, Math.floor((pool.options.max ?? 10) / 2)), timeoutMs })
 
-  async function catchUp<S>(tx: Tx, { topic, key, projection, reads = 'key' }: DecideRequest<S>) {
+  async function seeAllBefore<S>(tx: Tx, { topic, key, projection, reads = 'key' }: DecideRequest<S>) {
     const ends = await log.endPositions(topic)
     const partition = reads === 'key' ? await log.partitionOf(topic, key) : undefined
-    const last = ends
-      .filter((end) => end.offset > 0 && (partition === undefined || end.partition === partition))
-      .map((end) => ({ ...end, offset: end.offset - 1 }))
-    const behind = await notApplied(tx, projection, last)
-    if (behind.length === 0) return
-    await applied.waitFor(projection, behind, { timeoutMs })
-    // What this process has heard may be ahead of a Postgres that lost its last commits; the table is not.
-    const still = await notApplied(tx, projection, behind)
-    if (still.length > 0) throw unavailable(new Error(`projection ${projection} fell behind`))
+    const read = ends.filter((end) => partition === undefined || end.partition === partition)
+    await catchUp(tx, { applied, projection, records: lastBefore(read), timeoutMs })
   }
 
   async function decideLocked<S>(tx: Tx, { request, giveUp }: Attempt<S>): Promise<DomainEvent[]> {
     await lock(tx, request.locks, timeoutMs)
-    await catchUp(tx, request)
+    await seeAllBefore(tx, request)
     const decisions = request.decide(await request.load(tx))
     if (decisions.length === 0) return []
     const records = decisions.map(({ event, meta }) => codec.toRecord(event, meta))
@@ -124,15 +117,4 @@ async function lock(tx: Tx, names: string[], timeoutMs: number): Promise<void> {
 
 function isLockTimeout(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === '55P03'
-}
-
-async function notApplied(tx: Tx, projection: string, positions: Position[]): Promise<Position[]> {
-  if (positions.length === 0) return []
-  const build = await liveBuild(tx, projection)
-  if (!build) throw unavailable(new Error(`projection ${projection} has no live build`))
-  const offsets = await buildOffsets(tx, build)
-  const nextOf = new Map(offsets.map(({ topic, partition, offset }) => [`${topic}/${partition}`, offset]))
-  return positions.filter(
-    ({ topic, partition, offset }) => (nextOf.get(`${topic}/${partition}`) ?? 0) <= offset,
-  )
 }
