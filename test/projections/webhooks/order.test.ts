@@ -1,0 +1,251 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { transaction } from '../../../infra/postgres/pool.ts'
+import { applyEvents } from '../../../projections/apply-batch.ts'
+import { type Build, createBuild, dropBuild, openPartition } from '../../../projections/builds.ts'
+import { compareTable } from '../../../projections/compare.ts'
+import { migrate } from '../../../projections/migrate.ts'
+import { webhooksProjection } from '../../../projections/webhooks/projection.ts'
+import type { DomainEvent, RecordedEvent } from '../../../schemas/codec.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import {
+  attempted,
+  day,
+  endpointCreated,
+  failed,
+  org,
+  raised,
+  recorded,
+  redelivery,
+  skipped,
+  start,
+  succeeded,
+  topic,
+  we,
+} from './events.ts'
+
+const partitions = 3
+// Room in the offsets between two events for repeats of earlier ones, as a producer's retry would leave them.
+const spacing = 10
+const runs = 30
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase()
+  await migrate(database.pool, [webhooksProjection])
+})
+afterAll(() => database?.drop())
+
+/** Few events, endpoints, attempts and days, so that much of it is about the same and much of it is too old. */
+interface Step {
+  kind: keyof typeof kinds
+  event: number
+  endpoint: number
+  attempt: number
+  days: number
+}
+
+const endpointOf = (n: number) => ({ organization_id: org(1), endpoint_id: we(n) })
+const kinds = {
+  // The id's own time most of the time: a repeat is the same event, unless its sender has a defect.
+  raised: ({ event, endpoint, days }: Step) =>
+    raised(event, [endpoint, 0], { created_at: timeOf(event, days) }),
+  attempted: ({ event, endpoint, attempt }: Step) => attempted([event, endpoint], attempt),
+  succeeded: ({ event, endpoint, attempt }: Step) => succeeded([event, endpoint], attempt),
+  failed: ({ event, endpoint, attempt }: Step) => failed([event, endpoint], attempt),
+  skipped: ({ event, endpoint, days }: Step) => skipped([event, endpoint], start + days),
+  redelivery: ({ event, endpoint, days }: Step) => redelivery([event, endpoint], start + days),
+  created: ({ endpoint }: Step) => endpointCreated(endpoint),
+  renamed: ({ endpoint, days }: Step): DomainEvent => ({
+    type: 'WebhookEndpointRenamed',
+    data: { ...endpointOf(endpoint), name: `Day ${days}`, renamed_at: start + days },
+  }),
+  rotated: ({ endpoint, days, attempt }: Step): DomainEvent => ({
+    type: 'WebhookEndpointSecretRotated',
+    data: {
+      ...endpointOf(endpoint),
+      signing_secret_sealed: Buffer.from([days, attempt]),
+      rotated_at: start + days * day,
+      previous_expires_at: start + (days + attempt) * day,
+    },
+  }),
+  disabled: ({ endpoint, days }: Step): DomainEvent => ({
+    type: 'WebhookEndpointDisabled',
+    data: { ...endpointOf(endpoint), reason: 'gone', disabled_at: start + days },
+  }),
+  enabled: ({ endpoint, days }: Step): DomainEvent => ({
+    type: 'WebhookEndpointEnabled',
+    data: { ...endpointOf(endpoint), enabled_at: start + days },
+  }),
+}
+
+function timeOf(event: number, days: number): number {
+  return start + (days < 20 ? event * 9 * day : days * day)
+}
+
+const weighted = (Object.keys(kinds) as Step['kind'][]).flatMap((kind) =>
+  kind === 'raised' ? Array<Step['kind']>(5).fill(kind) : kind === 'attempted' ? [kind, kind, kind] : [kind],
+)
+const step = fc.record<Step>({
+  kind: fc.constantFrom(...weighted),
+  event: fc.nat(7),
+  endpoint: fc.nat(1),
+  attempt: fc.integer({ min: 1, max: 3 }),
+  days: fc.nat(40),
+})
+
+/** The log's partitions, each in offset order. What belongs together is in one partition, as the log's keys make it. */
+function partitionsOf(steps: Step[]): RecordedEvent[][] {
+  const log: RecordedEvent[][] = Array.from({ length: partitions }, () => [])
+  steps.forEach((one, n) => {
+    const event = kinds[one.kind](one)
+    const partition = event.type.startsWith('WebhookEndpoint') ? 0 : one.event % partitions
+    log[partition]?.push(recorded(event, { partition, offset: n * spacing }))
+  })
+  return log
+}
+
+async function deliver(build: Build, events: RecordedEvent[]): Promise<void> {
+  const last = events.at(-1)
+  if (!last) return
+  const end = { ...last.position, offset: last.position.offset + 1 }
+  const outcome = await applyEvents({
+    pool: database.pool,
+    projection: webhooksProjection,
+    build,
+    events,
+    end,
+  })
+  expect(outcome.kind).toBe('applied')
+}
+
+async function withBuild<T>(work: (build: Build) => Promise<T>): Promise<T> {
+  const build = await transaction(database.pool, (tx) => createBuild(tx, webhooksProjection, 'building'))
+  for (let partition = 0; partition < partitions; partition++) {
+    await openPartition(database.pool, build, { topic, partition })
+  }
+  try {
+    return await work(build)
+  } finally {
+    await transaction(database.pool, (tx) => dropBuild(tx, build))
+  }
+}
+
+async function expectEqual(live: Build, next: Build): Promise<void> {
+  for (const table of webhooksProjection.tables) {
+    const compared = await compareTable(database.pool, { table, live, next })
+    expect(compared.differences.map(({ side, row }) => `${side} ${row.slice(0, 200)}`)).toEqual([])
+    expect(compared.equal, table).toBe(true)
+  }
+}
+
+const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
+const settings = {
+  seed,
+  numRuns: runs,
+  endOnFailure: true,
+  ...(process.env.SEED_PATH ? { path: process.env.SEED_PATH } : {}),
+}
+const steps = fc.array(step, { minLength: 20, maxLength: 60, size: 'max' })
+
+/** How one delivery goes: batch by batch, which partition is next, how much of it, how much again, which repeats. */
+const delivery = fc.record({
+  partition: fc.nat(partitions - 1),
+  size: fc.integer({ min: 1, max: 8 }),
+  again: fc.nat(4),
+  repeat: fc.option(fc.nat(30)),
+})
+type Delivery = { partition: number; size: number; again: number; repeat: number | null }
+
+async function deliverBadly(build: Build, log: RecordedEvent[][], deliveries: Delivery[]): Promise<void> {
+  const next = log.map(() => 0)
+  for (const { partition, size, again, repeat } of deliveries) {
+    const events = log[partition] ?? []
+    const from = next[partition] ?? 0
+    const to = Math.min(from + size, events.length)
+    const batch = events.slice(Math.max(0, from - again), to)
+    await deliver(build, [...batch, ...repeated(events.slice(0, to), repeat)])
+    next[partition] = to
+  }
+  for (const [partition, events] of log.entries()) await deliver(build, events.slice(next[partition]))
+}
+
+/** An earlier event once more, as a record of its own right after the last. */
+function repeated(delivered: RecordedEvent[], which: number | null): RecordedEvent[] {
+  const last = delivered.at(-1)
+  const event = which === null || !last ? undefined : delivered[which % delivered.length]
+  if (!event || !last) return []
+  return [{ ...event, position: { ...last.position, offset: last.position.offset + 1 } }]
+}
+
+/** As senders that keep to the rules write it: an event's times and endpoints follow from its id, and it comes first. */
+function lawful(log: Step[]): Step[] {
+  const known = new Set<number>()
+  return log.flatMap((one) => {
+    const same = { ...one, days: Math.min(one.days, 19), endpoint: one.endpoint }
+    if (one.kind === 'raised') {
+      known.add(one.event)
+      return [{ ...same, endpoint: 1 }]
+    }
+    return one.kind in unrelated || known.has(one.event) ? [same] : []
+  })
+}
+const unrelated = { created: 1, renamed: 1, rotated: 1, disabled: 1, enabled: 1 }
+
+test('events repeated, redelivered and reordered across partitions change nothing', async () => {
+  console.log(`fast-check seed ${seed}`)
+  const property = fc.asyncProperty(
+    steps.map(lawful),
+    fc.array(delivery, { minLength: 5, maxLength: 25 }),
+    (log, deliveries) =>
+      withBuild((plain) =>
+        withBuild(async (troubled) => {
+          const partitioned = partitionsOf(log)
+          for (const events of partitioned) await deliver(plain, events)
+          await deliverBadly(troubled, partitioned, deliveries)
+          await expectEqual(plain, troubled)
+        }),
+      ),
+  )
+  await fc.assert(property, settings)
+}, 120_000)
+
+test('whatever the log holds, where it is cut into batches changes nothing', async () => {
+  console.log(`fast-check seed ${seed}`)
+  const cuts = fc.array(fc.integer({ min: 1, max: 8 }), { minLength: 60, maxLength: 60 })
+  const property = fc.asyncProperty(steps, cuts, (log, sizes) =>
+    withBuild((whole) =>
+      withBuild(async (cut) => {
+        for (const events of partitionsOf(log)) {
+          await deliver(whole, events)
+          let from = 0
+          for (const size of sizes) {
+            await deliver(cut, events.slice(from, from + size))
+            from += size
+          }
+        }
+        await expectEqual(whole, cut)
+      }),
+    ),
+  )
+  await fc.assert(property, settings)
+}, 120_000)
+
+test('the steps above make all that can become of a delivery, and events that go', async () => {
+  const log = fc.sample(steps, { seed: 1, numRuns: 20 }).map(lawful)
+  const statuses = new Set<string>()
+  let [made, left] = [0, 0]
+  for (const one of log) {
+    await withBuild(async (build) => {
+      for (const events of partitionsOf(one)) await deliver(build, events)
+      const { rows } = await database.pool.query(`select status from ${build.schema}.webhook_deliveries`)
+      for (const { status } of rows) statuses.add(status)
+      const events = await database.pool.query(`select from ${build.schema}.webhook_events`)
+      left += events.rowCount ?? 0
+    })
+    made += new Set(one.filter(({ kind }) => kind === 'raised').map(({ event }) => event)).size
+  }
+  expect([...statuses].toSorted()).toEqual(['failed', 'pending', 'skipped', 'succeeded'])
+  expect(left).toBeGreaterThan(0)
+  expect(left).toBeLessThan(made)
+})
