@@ -1,6 +1,6 @@
 import type { Db } from '../../infra/postgres/pool.ts'
 import { type OrganizationRecord, organizationFields, organizationRow } from './records.ts'
-import type { OrganizationRow } from './rows.ts'
+import type { OrganizationRow, OrganizationStatus } from './rows.ts'
 
 export async function findOrganization(db: Db, organizationId: string): Promise<OrganizationRow | undefined> {
   return one(db, 'o.organization_id = $1', organizationId)
@@ -16,6 +16,19 @@ export async function listOrganizations(db: Db): Promise<OrganizationRow[]> {
     `select ${organizationFields('o')} from read.organizations o order by o.created_at desc, o.organization_id desc`,
   )
   return rows.map(organizationRow)
+}
+
+/** The statuses of the organizations that exist among the ids. */
+export async function organizationStatuses(
+  db: Db,
+  organizationIds: string[],
+): Promise<Map<string, OrganizationStatus>> {
+  const { rows } = await db.query<{ id: string; status: OrganizationStatus }>({
+    name: 'organization-statuses',
+    text: `select organization_id as id, status from read.organizations where organization_id = any($1)`,
+    values: [organizationIds],
+  })
+  return new Map(rows.map(({ id, status }) => [id, status]))
 }
 
 async function one(db: Db, where: string, value: string): Promise<OrganizationRow | undefined> {
