@@ -1,3 +1,4 @@
+import type { RequestContext, SessionScored, SignalFired } from '../../schemas/events.ts'
 import type { DecisionRow, LinkedVisitor } from './rows.ts'
 import { iso } from './shown.ts'
 
@@ -15,7 +16,32 @@ export function decisionOf(row: DecisionRow) {
   }
 }
 
+/** How sure the link to a visitor is, as sealed tokens, lists and webhooks show it. */
+export function linkOf({ id, confidence, identified_at }: Omit<LinkedVisitor, 'method' | 'basis'>) {
+  return { id, confidence, identified_at: iso(identified_at) }
+}
+
 /** The visitor of a session as lists and sealed tokens show it. */
-export function visitorLinkOf({ id, confidence, identified_at }: LinkedVisitor) {
-  return { object: 'visitor_fingerprint' as const, id, confidence, identified_at: iso(identified_at) }
+export function visitorLinkOf(visitor: LinkedVisitor) {
+  return { object: 'visitor_fingerprint' as const, ...linkOf(visitor) }
+}
+
+/** Where the session was, as sealed tokens and webhooks show it. */
+export function requestOf({ user_agent, url, screen_size, is_touch_capable, ip_address }: RequestContext) {
+  return { user_agent, url, screen_size, is_touch_capable, ip_address }
+}
+
+/** A signal as sealed tokens and webhooks show it. */
+export function signalOf({ signal, category, strength, signal_score }: SignalFired) {
+  return { id: signal, category, confidence: strength, score: signal_score }
+}
+
+/** Points 0-100 by category, as sealed tokens and webhooks show them. */
+export function scoreBreakdownOf({ score_breakdown }: Pick<SessionScored, 'score_breakdown'>) {
+  return { categories: score_breakdown }
+}
+
+/** Who the bot is; a session that is none is attributed to nobody. As sealed tokens and webhooks show it. */
+export function attributionOf({ verdict, attribution }: Pick<SessionScored, 'verdict' | 'attribution'>) {
+  return { bot: verdict === 'bot' ? attribution : null }
 }

@@ -1,4 +1,11 @@
-import { decisionOf, visitorLinkOf } from '../../projections/sessions/decision-shape.ts'
+import {
+  attributionOf,
+  decisionOf,
+  requestOf,
+  scoreBreakdownOf,
+  signalOf,
+  visitorLinkOf,
+} from '../../projections/sessions/decision-shape.ts'
 import type { FullDecisionRow } from '../../projections/sessions/rows.ts'
 
 export type HandOffDecision = FullDecisionRow
@@ -9,28 +16,16 @@ export function tokenPayload(row: HandOffDecision) {
     object: 'session_verification',
     session_id: row.session_id,
     decision: decisionOf(row),
-    request: requestOf(row),
+    request: requestOf(row.request),
     visitor_fingerprint: row.visitor && visitorLinkOf(row.visitor),
     signals: riskSignals(row),
-    score_breakdown: { categories: row.score_breakdown },
-    attribution: { bot: row.verdict === 'bot' ? row.attribution : null },
+    score_breakdown: scoreBreakdownOf(row),
+    attribution: attributionOf(row),
     embed: null,
   }
 }
 
 /** What speaks against the session; what speaks for it, and mere context, is for reading back. */
 function riskSignals({ signals_fired }: HandOffDecision) {
-  return signals_fired
-    .filter(({ role }) => role === 'risk')
-    .map(({ signal, category, strength, signal_score }) => ({
-      id: signal,
-      category,
-      confidence: strength,
-      score: signal_score,
-    }))
-}
-
-function requestOf({ request }: HandOffDecision) {
-  const { user_agent, url, screen_size, is_touch_capable, ip_address } = request
-  return { user_agent, url, screen_size, is_touch_capable, ip_address }
+  return signals_fired.filter(({ role }) => role === 'risk').map(signalOf)
 }
