@@ -138,7 +138,7 @@ async function send({ url, post, lanes, signal }: Sending): Promise<Answer> {
 }
 
 function failed(error: unknown) {
-  const { reason, message } = exchangeFailure(error, false)
+  const { reason, message } = exchangeFailure(error, 'nothing')
   return { kind: 'failure' as const, reason, message }
 }
 

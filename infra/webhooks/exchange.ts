@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici'
-import { DeliveryFailure, exchangeFailure } from './failure.ts'
+import { DeliveryFailure, exchangeFailure, type Progress } from './failure.ts'
 import type { Lane } from './lane.ts'
 
 export interface Post {
@@ -31,7 +31,7 @@ export interface Broken {
  */
 export function exchange(lane: Lane, post: Post, signal: AbortSignal): Promise<Answer | Broken> {
   return new Promise((resolve) => {
-    const stop = () => settle({ failure: exchangeFailure(signal.reason, false), isStale: false })
+    const stop = () => settle({ failure: exchangeFailure(signal.reason, 'nothing'), isStale: false })
     function settle(result: Answer | Broken) {
       signal.removeEventListener('abort', stop)
       resolve(result)
@@ -53,7 +53,7 @@ interface HandlerOptions {
 /** undici calls nothing of it any more after onResponseEnd or onResponseError. */
 function createHandler({ lane, maxBytes, settle }: HandlerOptions): Dispatcher.DispatchHandler {
   let carriedBefore = 0
-  let hasBegun = false
+  let progress: Progress = 'nothing'
   let head: Pick<Answer, 'status' | 'retryAfter'> = { status: 0, retryAfter: undefined }
   const chunks: Buffer[] = []
   let size = 0
@@ -64,11 +64,13 @@ function createHandler({ lane, maxBytes, settle }: HandlerOptions): Dispatcher.D
       carriedBefore = lane.carried++
     },
     onResponseStarted() {
-      hasBegun = true
+      if (progress === 'nothing') progress = 'begun'
     },
     onResponseStart(_controller, status, headers) {
       // 1xx come before the response.
-      if (status >= 200) head = { status, retryAfter: first(headers['retry-after']) }
+      if (status < 200) return
+      progress = 'head'
+      head = { status, retryAfter: first(headers['retry-after']) }
     },
     onResponseData(controller, chunk) {
       chunks.push(chunk)
@@ -79,8 +81,9 @@ function createHandler({ lane, maxBytes, settle }: HandlerOptions): Dispatcher.D
     },
     onResponseEnd: () => end(true),
     onResponseError(_controller, error) {
-      const failure = exchangeFailure(error, hasBegun)
-      settle({ failure, isStale: failure.reason === 'reset' && carriedBefore > 0 && !hasBegun })
+      const failure = exchangeFailure(error, progress)
+      const isStale = failure.reason === 'reset' && carriedBefore > 0 && progress === 'nothing'
+      settle({ failure, isStale })
     },
   }
 }

@@ -1,3 +1,5 @@
+import { errors } from 'undici'
+
 /** Why there was no response. timeout: it took too long, in whatever phase; reset: the connection broke off. */
 export type FailureReason = 'address' | 'dns' | 'connect' | 'tls' | 'timeout' | 'reset' | 'protocol'
 
@@ -18,27 +20,31 @@ export function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : ''
 }
 
-/** Of an error after the request was sent. `hasBegun`: the first byte of a response had come. */
-export function exchangeFailure(error: unknown, hasBegun: boolean): DeliveryFailure {
+/** How far a response had come: its first byte, its head. */
+export type Progress = 'nothing' | 'begun' | 'head'
+
+/** Of an error of undici. */
+export function exchangeFailure(error: unknown, progress: Progress): DeliveryFailure {
   if (error instanceof DeliveryFailure) return error
-  const code = codeOf(error)
-  if (code === 'UND_ERR_HEADERS_OVERFLOW') {
+  if (codeOf(error) === 'UND_ERR_HEADERS_OVERFLOW') {
     return new DeliveryFailure('protocol', 'The headers of the response are too large.')
   }
-  if (isMalformed(error, code)) {
+  if (error instanceof Error && isMalformed(error, progress)) {
     return new DeliveryFailure('protocol', 'The response is not valid HTTP/1.1.')
   }
-  return new DeliveryFailure(
-    'reset',
-    hasBegun ? 'The response broke off.' : 'The receiver closed the connection without a response.',
-  )
+  const message =
+    progress === 'nothing'
+      ? 'The receiver closed the connection without a response.'
+      : 'The response broke off.'
+  return new DeliveryFailure('reset', message)
 }
 
-function isMalformed(error: unknown, code: string): boolean {
-  // A body that ends before it is complete is malformed to the parser, but what happened is that it broke off.
-  if (code.startsWith('HPE_')) return code !== 'HPE_INVALID_EOF_STATE'
-  if (code.startsWith('UND_ERR_INVALID')) return true
+/** A body that ends too early is malformed to the parser as well, but what happened is that it broke off. */
+function isMalformed(error: Error, progress: Progress): boolean {
+  const code = codeOf(error)
+  if (error instanceof errors.HTTPParserError) return !error.message.includes('Invalid EOF state')
+  // Before the end of the head: two lengths that differ.
+  if (code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') return progress !== 'head'
   // undici's words for an unasked-for 100 or 101, which it does not read past.
-  const isBadResponse = error instanceof Error && /^bad (response|upgrade)$/.test(error.message)
-  return code === 'UND_ERR_SOCKET' && isBadResponse
+  return code === 'UND_ERR_SOCKET' && /^bad (response|upgrade)$/.test(error.message)
 }
