@@ -7,6 +7,7 @@ import { organizationsProjection } from '../../projections/organizations/project
 import type { Projection } from '../../projections/projection.ts'
 import { type RunningProjection, runProjection } from '../../projections/runner.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
+import { webhooksProjection } from '../../projections/webhooks/projection.ts'
 import { createCodec, type DomainEvent, type EventCodec, type EventMeta } from '../../schemas/codec.ts'
 import { createTestDatabase, type TestDatabase } from './postgres.ts'
 
@@ -29,12 +30,13 @@ export interface ProjectionWorld {
 }
 
 export const silent = pino({ level: 'silent' })
+const projections = [organizationsProjection, sessionsProjection, webhooksProjection]
 
 /** A database with the read models in it, and what runs them; `close` stops all that was started through it. */
 export async function openProjectionWorld(): Promise<ProjectionWorld> {
   const database = await createTestDatabase()
   const { pool, url } = database
-  await migrate(pool, [organizationsProjection, sessionsProjection])
+  await migrate(pool, projections)
   const codec = createCodec()
   const closing: (() => Promise<void>)[] = []
   const runners: RunningProjection[] = []
@@ -81,6 +83,6 @@ export async function openProjectionWorld(): Promise<ProjectionWorld> {
 
 /** The topics that the read models read, with few partitions, so that events of different keys share some. */
 export async function ensureTopics(log: EventLog, partitions = 3): Promise<void> {
-  const topics: Topic[] = [...organizationsProjection.topics, ...sessionsProjection.topics]
+  const topics: Topic[] = projections.flatMap((projection) => projection.topics)
   await log.ensureTopics(topics.map((topic) => ({ topic, partitions })))
 }

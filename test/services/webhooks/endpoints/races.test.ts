@@ -1,0 +1,177 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createKeyring } from '../../../../infra/crypto/keyring.ts'
+import { createDecide } from '../../../../infra/decide.ts'
+import { ApiError } from '../../../../infra/http/errors.ts'
+import { createPool } from '../../../../infra/postgres/pool.ts'
+import { createAddressRules } from '../../../../infra/webhooks/address-rules.ts'
+import { liveSecrets } from '../../../../infra/webhooks/secret.ts'
+import { createApplied } from '../../../../projections/applied.ts'
+import { organizationsProjection } from '../../../../projections/organizations/projection.ts'
+import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
+import { endpointsOfOrganization, listEvents } from '../../../../projections/webhooks/queries.ts'
+import { createOrganization } from '../../../../services/organizations/organization-commands.ts'
+import {
+  createEndpoint,
+  disableEndpoint,
+  type EndpointDeps,
+  type EndpointPath,
+  giveUpEndpoint,
+  rotateSecret,
+  updateEndpoint,
+} from '../../../../services/webhooks/endpoints/endpoint-commands.ts'
+import { sendTest } from '../../../../services/webhooks/endpoints/test-command.ts'
+import { openTestLogs } from '../../../support/logs.ts'
+import {
+  ensureTopics,
+  openProjectionWorld,
+  type ProjectionWorld,
+  silent,
+} from '../../../support/projections.ts'
+
+const keyring = createKeyring(randomBytes(32).toString('base64'))
+const rules = createAddressRules([])
+const now = { ms: Date.now() }
+const environment = 'live'
+const request = {
+  environment,
+  name: 'Racing',
+  url: 'https://a.example/',
+  eventTypes: ['session.result.persisted'],
+} as const
+
+describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
+  let world: ProjectionWorld
+  let processes: EndpointDeps[]
+  const closing: (() => Promise<void>)[] = []
+
+  /** Everything that a process has of its own: a small pool, its log, its ear for projections. */
+  async function openProcess(): Promise<EndpointDeps> {
+    const { url } = world.database
+    const pool = createPool({ url, max: 6 })
+    const applied = await createApplied({ url, pool, logger: silent })
+    const parts = { pool, log: await testLog.open(), codec: world.codec, applied }
+    closing.push(async () => {
+      await applied.close()
+      await pool.end()
+    })
+    const decide = createDecide({ ...parts, timeoutMs: 30_000 })
+    return { decide, keyring, rules, clock: () => now.ms, random: randomBytes }
+  }
+
+  beforeAll(async () => {
+    world = await openProjectionWorld()
+    const log = await testLog.open()
+    await ensureTopics(log)
+    await world.run(log, organizationsProjection)
+    await world.run(log, webhooksProjection)
+    processes = [await openProcess(), await openProcess(), await openProcess()]
+  })
+  afterAll(async () => {
+    for (const close of closing) await close()
+    await world?.close()
+    await testLog.cleanup()
+  })
+
+  function processOf(racer: number): EndpointDeps {
+    const process = processes[racer % processes.length]
+    if (!process) throw new Error('no process')
+    return process
+  }
+
+  async function newOrganization(): Promise<string> {
+    const slug = `r-${randomBytes(6).toString('hex')}`
+    return (await createOrganization(processOf(0), { name: 'Racing', slug })).organizationId
+  }
+
+  async function newEndpoint(organizationId: string): Promise<EndpointPath> {
+    const { endpointId } = await createEndpoint(processOf(0), { ...request, organizationId })
+    return { organizationId, environment, endpointId }
+  }
+
+  const endpointsOf = (organizationId: string) => endpointsOfOrganization(world.database.pool, organizationId)
+  const isActive = ({ status }: { status: string }) => status === 'active'
+
+  test('of 64 that create a twentieth endpoint at once, one does', async () => {
+    const organizationId = await newOrganization()
+    for (let i = 0; i < 19; i++) await newEndpoint(organizationId)
+    const create = (racer: number) => {
+      const where = racer % 2 === 0 ? 'live' : 'test'
+      return createEndpoint(processOf(racer), { ...request, environment: where, organizationId })
+    }
+    expect((await race(64, create)).toSorted()).toEqual(['done', ...Array(63).fill('request.conflict')])
+    expect(await endpointsOf(organizationId)).toHaveLength(20)
+  })
+
+  test('creating and enabling share the twenty places', async () => {
+    const organizationId = await newOrganization()
+    const asleep: EndpointPath[] = []
+    for (let i = 0; i < 8; i++) {
+      const path = await newEndpoint(organizationId)
+      await disableEndpoint(processOf(i), path)
+      asleep.push(path)
+    }
+    for (let i = 0; i < 17; i++) await newEndpoint(organizationId)
+    const codes = await race(16, (racer) => {
+      const path = asleep[racer]
+      return path
+        ? updateEndpoint(processOf(racer), { ...path, status: 'active' })
+        : createEndpoint(processOf(racer), { ...request, organizationId })
+    })
+    expect(codes.filter((code) => code === 'done')).toHaveLength(3)
+    expect((await endpointsOf(organizationId)).filter(isActive)).toHaveLength(20)
+  })
+
+  test('of 64 that rotate one secret at once, two do: three secrets sign', async () => {
+    const path = await newEndpoint(await newOrganization())
+    const codes = await race(64, (racer) => rotateSecret(processOf(racer), path))
+    expect(codes.toSorted()).toEqual(['done', 'done', ...Array(62).fill('request.conflict')])
+    const [endpoint] = await endpointsOf(path.organizationId)
+    expect(liveSecrets(endpoint?.secrets ?? [], now.ms)).toHaveLength(3)
+  })
+
+  test('one creation, one rotation and one test, each repeated at once by many, happen once', async () => {
+    const organizationId = await newOrganization()
+    const same = (racer: number, byte: number): EndpointDeps => ({
+      ...processOf(racer),
+      random: (size) => Buffer.alloc(size, byte),
+      idTime: now.ms,
+    })
+    const created = await Promise.all(
+      Array.from({ length: 8 }, (_, racer) => createEndpoint(same(racer, 7), { ...request, organizationId })),
+    )
+    expect(new Set(created.map(({ endpointId, signingSecret }) => endpointId + signingSecret)).size).toBe(1)
+    const path = { organizationId, environment, endpointId: created[0]?.endpointId ?? '' } as const
+    expect(await race(8, (racer) => rotateSecret(same(racer, 8), path))).toEqual(Array(8).fill('done'))
+    expect(await race(8, (racer) => sendTest(same(racer, 9), path))).toEqual(Array(8).fill('done'))
+    const endpoints = await endpointsOf(organizationId)
+    expect(endpoints.map(({ secrets }) => secrets.length)).toEqual([2])
+    const scope = { organizationId, environment, since: 0, limit: 10 } as const
+    expect(await listEvents(world.database.pool, scope)).toHaveLength(1)
+  })
+
+  test('of 64 tests of one endpoint at once, ten are sent', async () => {
+    const path = await newEndpoint(await newOrganization())
+    const codes = await race(64, (racer) => sendTest(processOf(racer), path))
+    expect(codes.filter((code) => code === 'done')).toHaveLength(10)
+    expect(codes.filter((code) => code === 'rate_limit.exceeded')).toHaveLength(54)
+  })
+
+  test('of many that give an endpoint up at once, one does; after its owner enabled it, none', async () => {
+    const { organizationId, endpointId } = await newEndpoint(await newOrganization())
+    const seen = { organizationId, endpointId, reason: 'gone', seenAt: now.ms } as const
+    const giveUp = (racer: number) => giveUpEndpoint(processOf(racer), seen)
+    const all = () => Promise.all(Array.from({ length: 8 }, (_, racer) => giveUp(racer)))
+    expect((await all()).filter(Boolean)).toHaveLength(1)
+    expect(await endpointsOf(organizationId)).toMatchObject([{ status: 'disabled', disabled_reason: 'gone' }])
+    now.ms += 1000
+    await updateEndpoint(processOf(0), { organizationId, environment, endpointId, status: 'active' })
+    expect((await all()).filter(Boolean)).toEqual([])
+  })
+})
+
+/** What became of each racer: 'done' or the code of its refusal. */
+function race(racers: number, run: (racer: number) => Promise<unknown>): Promise<string[]> {
+  const codeOf = (error: unknown) => (error instanceof ApiError ? error.code : String(error))
+  return Promise.all(Array.from({ length: racers }, (_, racer) => run(racer).then(() => 'done', codeOf)))
+}
