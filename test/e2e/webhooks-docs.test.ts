@@ -1,0 +1,284 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
+import { hmac } from '@noble/hashes/hmac.js'
+import { sha256 } from '@noble/hashes/sha2.js'
+import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import formats from 'ajv-formats'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { freePort } from '../../infra/local/free-port.ts'
+import { createRandom } from '../../infra/random.ts'
+import { webhookBody } from '../../infra/webhooks/body.ts'
+import { deliveryTypes } from '../../infra/webhooks/event-types.ts'
+import { generateSigningSecret } from '../../infra/webhooks/secret.ts'
+import { signatureHeaders } from '../../infra/webhooks/signature.ts'
+import published from '../fixtures/contract/openapi.json' with { type: 'json' }
+import vector from '../fixtures/gate-delivery/webhook-signature.json' with { type: 'json' }
+import { eventually } from '../support/eventually.ts'
+
+const run = promisify(execFile)
+
+/** The code block of docs/webhooks.md that follows `<!-- label -->`. */
+async function codeBlock(label: string): Promise<string> {
+  const page = await readFile(path.resolve(import.meta.dirname, '../../docs/webhooks.md'), 'utf8')
+  const block = new RegExp(`<!-- ${label.replaceAll('.', '\\.')} -->\n\`\`\`\\w+\n([\\s\\S]*?)\`\`\``).exec(
+    page,
+  )
+  if (!block?.[1]) throw new Error(`docs/webhooks.md has no block ${label}`)
+  return block[1]
+}
+
+async function isInstalled(command: string, ...args: string[]): Promise<boolean> {
+  const found = await run(command, args).then(
+    () => true,
+    () => false,
+  )
+  if (!found && process.env.CI) console.warn(`${command} is not installed: its receiver is not tried`)
+  return found
+}
+
+const random = createRandom()
+const newSecret = generateSigningSecret(random)
+const oldSecret = generateSigningSecret(random)
+const foreignSecret = generateSigningSecret(random)
+
+/** A delivery as the service makes it, with a text that is not ASCII. */
+function delivery({ secrets = [newSecret], age = 0 }: { secrets?: string[]; age?: number } = {}) {
+  const eventId = `evt_${randomBytes(16).toString('hex').slice(0, 26)}`
+  const data = JSON.stringify({ object: 'webhook_test', name: 'Grüße \u{1F98A} </script>', n: 1.5 })
+  const body = webhookBody({ id: eventId, type: 'webhook.test', created_at: Date.now(), data })
+  const timestamp = Math.floor(Date.now() / 1000) - age
+  return { eventId, body, headers: signatureHeaders({ eventId, body, timestamp, secrets }) }
+}
+
+interface Receiver {
+  post(sent: { body: string; headers: Record<string, string> }): Promise<number>
+  output(): string
+  stop(): Promise<void>
+}
+
+/** Starts a receiver of the page with the secrets and waits until it listens. */
+async function startReceiver([command = '', ...args]: string[], secrets: string[]): Promise<Receiver> {
+  const port = await freePort()
+  const env = { ...process.env, PORT: String(port), WEBHOOK_SECRETS: secrets.join(',') }
+  const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const lines: string[] = []
+  for (const stream of [child.stdout, child.stderr])
+    createInterface(stream).on('line', (line) => lines.push(line))
+  const url = `http://127.0.0.1:${port}/hooks`
+  const post = async ({ body, headers }: { body: string; headers: Record<string, string> }) => {
+    const all = { ...headers, 'content-type': 'application/json' }
+    return (await fetch(url, { method: 'POST', headers: all, body })).status
+  }
+  const output = () => lines.join('\n')
+  await eventually(() => listening(child, { post, output }), { timeoutMs: 20_000, intervalMs: 50 })
+  return { post, output, stop: () => end(child) }
+}
+
+async function listening(child: ChildProcess, { post, output }: Pick<Receiver, 'post' | 'output'>) {
+  if (child.exitCode !== null) throw new Error(`the receiver ended: ${output()}`)
+  expect(await post({ body: '{}', headers: {} })).toBe(401)
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exited = once(child, 'exit')
+  child.kill()
+  await exited
+}
+
+interface Language {
+  name: string
+  label: string
+  file: string
+  installed: boolean
+  /** The command that runs the file; compiles it first where that is needed. */
+  prepare(file: string): Promise<string[]>
+}
+
+const languages: Language[] = [
+  {
+    name: 'Node.js',
+    label: 'receiver: node',
+    file: 'receiver.mjs',
+    installed: true,
+    prepare: async (file) => [process.execPath, file],
+  },
+  {
+    name: 'Python',
+    label: 'receiver: python',
+    file: 'receiver.py',
+    installed: await isInstalled('python3', '--version'),
+    prepare: async (file) => ['python3', '-u', file],
+  },
+  {
+    name: 'Go',
+    label: 'receiver: go',
+    file: 'receiver.go',
+    installed: await isInstalled('go', 'version'),
+    async prepare(file) {
+      const program = file.replace(/\.go$/, '')
+      await run('go', ['build', '-o', program, file])
+      return [program]
+    },
+  },
+]
+
+for (const { name, label, file, installed, prepare } of languages) {
+  describe.skipIf(!installed)(`the receiver of the page in ${name}`, () => {
+    let folder = ''
+    let command: string[] = []
+    let receiver: Receiver
+
+    beforeAll(async () => {
+      folder = await mkdtemp(path.join(tmpdir(), 'tidegate-receiver-'))
+      await writeFile(path.join(folder, file), await codeBlock(label))
+      command = await prepare(path.join(folder, file))
+      receiver = await startReceiver(command, [newSecret])
+    }, 180_000)
+    afterAll(async () => {
+      await receiver?.stop()
+      await rm(folder, { recursive: true, force: true })
+    })
+
+    it('takes a delivery, and deals with it once however often it comes', async () => {
+      const sent = delivery()
+      expect(await receiver.post(sent)).toBe(204)
+      expect(await Promise.all([receiver.post(sent), receiver.post(sent)])).toEqual([204, 204])
+      await eventually(() => expect(receiver.output()).toContain(`handled ${sent.eventId} webhook.test`))
+      expect(receiver.output().split(sent.eventId)).toHaveLength(2)
+    })
+
+    it('refuses what was changed on its way', async () => {
+      const { body, headers } = delivery()
+      const later = String(Number(headers['webhook-timestamp']) + 1)
+      const changed = [
+        { body: body.replace('1.5', '1.6'), headers },
+        { body: `${body} `, headers },
+        { body, headers: { ...headers, 'webhook-id': `evt_${'0'.repeat(26)}` } },
+        { body, headers: { ...headers, 'webhook-timestamp': later } },
+        { body, headers: { ...headers, 'webhook-timestamp': `${headers['webhook-timestamp']}.0` } },
+        { body, headers: { ...headers, 'webhook-signature': 'v1,' } },
+        { body, headers: { ...headers, 'webhook-signature': 'v1,Grue' } },
+        { body, headers: { ...headers, 'webhook-signature': headers['webhook-signature']?.slice(3) ?? '' } },
+      ]
+      const statuses = await Promise.all(changed.map(receiver.post))
+      expect(statuses).toEqual(changed.map(() => 401))
+    })
+
+    it('refuses what lacks a header, and takes what lacks the other form', async () => {
+      const { body, headers } = delivery()
+      for (const missing of ['webhook-id', 'webhook-timestamp', 'webhook-signature'])
+        expect(await receiver.post({ body, headers: { ...headers, [missing]: '' } })).toBe(401)
+      const standard = Object.entries(headers).filter(([header]) => header.startsWith('webhook-'))
+      expect(await receiver.post({ body, headers: Object.fromEntries(standard) })).toBe(204)
+    })
+
+    it('refuses what is too old or too new, whatever its signature', async () => {
+      for (const age of [310, 86_400, -310]) expect(await receiver.post(delivery({ age }))).toBe(401)
+      for (const age of [290, -290]) expect(await receiver.post(delivery({ age }))).toBe(204)
+    })
+
+    it('refuses what another secret signed', async () => {
+      expect(await receiver.post(delivery({ secrets: [foreignSecret] }))).toBe(401)
+    })
+
+    it('verifies every delivery during a rotation, before and after it is told of the new secret', async () => {
+      const during = [newSecret, oldSecret]
+      for (const known of [[oldSecret], during]) {
+        const rotating = await startReceiver(command, known)
+        try {
+          for (const secrets of [[oldSecret], during])
+            expect(await rotating.post(delivery({ secrets }))).toBe(204)
+          expect(await rotating.post(delivery({ secrets: [foreignSecret] }))).toBe(401)
+        } finally {
+          await rotating.stop()
+        }
+      }
+      expect(await receiver.post(delivery({ secrets: during }))).toBe(204)
+    })
+  })
+}
+
+/** Written from the page's text alone; shares nothing with what signs. */
+function standardForm(headers: Headers, body: string, secret: string): boolean {
+  const key = Uint8Array.from(atob(secret.slice('whsec_'.length)), (byte) => byte.charCodeAt(0))
+  const message = `${headers.get('webhook-id')}.${headers.get('webhook-timestamp')}.${body}`
+  const mac = hmac(sha256, key, utf8ToBytes(message))
+  const mine = `v1,${btoa(String.fromCharCode(...mac))}`
+  return (headers.get('webhook-signature') ?? '').split(' ').includes(mine)
+}
+
+function plainForm(headers: Headers, body: string, secret: string): boolean {
+  const mac = hmac(sha256, utf8ToBytes(secret), utf8ToBytes(`${headers.get('X-Foil-Timestamp')}.${body}`))
+  return headers.get('X-Foil-Signature') === bytesToHex(mac)
+}
+
+describe('a verifier written from the page', () => {
+  const verify = (sent: Record<string, string>, body: string, secret: string) => {
+    const headers = new Headers(sent)
+    return [standardForm(headers, body, secret), plainForm(headers, body, secret)]
+  }
+
+  it('verifies both forms of a delivery', () => {
+    const { headers, body } = delivery()
+    expect(verify(headers, body, newSecret)).toEqual([true, true])
+    expect(verify(headers, body, foreignSecret)).toEqual([false, false])
+    expect(verify(headers, `${body}\n`, newSecret)).toEqual([false, false])
+  })
+
+  it('verifies one form with the old secret during a rotation, both with the new', () => {
+    const { headers, body } = delivery({ secrets: [newSecret, oldSecret] })
+    expect(verify(headers, body, newSecret)).toEqual([true, true])
+    expect(verify(headers, body, oldSecret)).toEqual([true, false])
+  })
+
+  it('verifies the golden vector, and not its counterfeit', () => {
+    const { timestamp, raw_body: body, secret } = vector
+    const headersWith = (signature: string) =>
+      new Headers({ 'X-Foil-Timestamp': timestamp, 'X-Foil-Signature': signature })
+    expect(plainForm(headersWith(vector.signature), body, secret)).toBe(true)
+    expect(plainForm(headersWith(vector.invalid_signature), body, secret)).toBe(false)
+  })
+})
+
+describe('the examples of the page', () => {
+  const schemas = JSON.parse(
+    JSON.stringify(published.components.schemas).replaceAll('#/components/schemas/', '#/$defs/'),
+  )
+  // Events of the history and of webhooks have ids of one form here, as docs/webhooks.md shows.
+  schemas.WebhookEventId = schemas.EventId
+  const ajv = formats.default(new Ajv2020({ strict: false, allErrors: true }))
+  const envelopes = {
+    'session.fingerprint.calculated': 'SessionFingerprintCalculatedWebhookEvent',
+    'session.result.persisted': 'SessionResultPersistedWebhookEvent',
+    'gate.session.approved': 'GateSessionApprovedWebhookEvent',
+    'webhook.test': 'WebhookEventEnvelope',
+  }
+
+  it.each(deliveryTypes)('%s is what the published interface says', async (type) => {
+    const example = JSON.parse(await codeBlock(`example: ${type}`))
+    expect(example.type).toBe(type)
+    const check = ajv.compile({ $ref: `#/$defs/${envelopes[type]}`, $defs: schemas })
+    check(example)
+    expect(check.errors).toBeNull()
+    check({ ...example, data: {} })
+    expect(check.errors).not.toBeNull()
+  })
+
+  it.each(deliveryTypes)(
+    '%s has the members of the envelope in the order in which they are sent',
+    async (type) => {
+      const example = JSON.parse(await codeBlock(`example: ${type}`))
+      const data = JSON.stringify(example.data)
+      const created_at = Date.parse(example.created)
+      expect(webhookBody({ id: example.id, type, created_at, data })).toBe(JSON.stringify(example))
+    },
+  )
+})
