@@ -1,8 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** What a receiver's answer means to the one who sends: only `acknowledged` ends a delivery. */
-export type Meaning = 'acknowledged' | 'refused'
+/**
+ * What a receiver's answer means to the one who sends: only `acknowledged` ends a delivery. `unheard` is no answer on a
+ * connection that ends, as one that had been idle for too long: an attempt may send its request once more.
+ */
+export type Meaning = 'acknowledged' | 'refused' | 'unheard'
 
 /** One way to answer a request whose body has been read. */
 export interface Behaviour {
@@ -54,7 +57,7 @@ export const silence: Behaviour = { name: 'silence', meaning: 'refused', answer:
 
 export const resetBeforeHeaders: Behaviour = {
   name: 'reset before the headers',
-  meaning: 'refused',
+  meaning: 'unheard',
   answer: (request) => void request.socket.resetAndDestroy(),
 }
 

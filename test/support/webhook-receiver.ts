@@ -2,9 +2,10 @@ import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { Socket } from 'node:net'
+import { createServer as createTcpServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { Webhook } from 'standardwebhooks'
+import type { Certificate } from './tls-certificates.ts'
 import { accept, type Behaviour, type Meaning } from './webhook-behaviours.ts'
 
 /** A request as it arrived, and what was done with it. Times are epoch milliseconds. */
@@ -18,16 +19,18 @@ export interface Received {
   nth: number
   behaviour: string
   meaning: Meaning
+  /** When there was nothing more to send; undefined until then. */
+  answeredAt?: number
 }
 
 /** What a receiver knows when it decides how to answer. */
-export type Incoming = Omit<Received, 'behaviour' | 'meaning'>
+export type Incoming = Omit<Received, 'behaviour' | 'meaning' | 'answeredAt'>
 
 export interface ReceiverOptions {
   /** Default: accepts all. */
   choose?: (incoming: Incoming) => Behaviour
-  /** Given = it speaks HTTPS with this key and certificate, in PEM. */
-  tls?: { key: string; cert: string }
+  /** Given = it speaks HTTPS, with the certificate that this returns for a connection. */
+  certificate?: () => Certificate
   /** Of the port; default any. */
   port?: number
 }
@@ -51,7 +54,7 @@ export interface WebhookReceiver {
 
 /** A customer's server that is sent webhooks: it checks, records and answers each request as `choose` says. */
 export async function startWebhookReceiver(options: ReceiverOptions = {}): Promise<WebhookReceiver> {
-  const { choose = () => accept, tls } = options
+  const { choose = () => accept, certificate } = options
   const requests: Received[] = []
   const problems: string[] = []
   const counts = new Map<string, number>()
@@ -64,9 +67,11 @@ export async function startWebhookReceiver(options: ReceiverOptions = {}): Promi
     const incoming = await read(request)
     problems.push(...problemsOf(incoming, secrets.get(incoming.path)))
     const behaviour = choose(incoming)
-    requests.push({ ...incoming, behaviour: behaviour.name, meaning: behaviour.meaning })
+    const received: Received = { ...incoming, behaviour: behaviour.name, meaning: behaviour.meaning }
+    requests.push(received)
     waiting.get(requests.length)?.()
     await behaviour.answer(request, response)
+    received.answeredAt = Date.now()
   }
 
   async function read(request: IncomingMessage): Promise<Incoming> {
@@ -82,18 +87,28 @@ export async function startWebhookReceiver(options: ReceiverOptions = {}): Promi
   // A sender that was killed in the middle of its request is no problem of the receiver's.
   const listener = (request: IncomingMessage, response: ServerResponse) =>
     void handle(request, response).catch(() => request.socket.destroy())
-  const server = tls ? createTlsServer(tls, listener) : createServer(listener)
-  server.on('connection', (socket: Socket) => {
+  const plain = createServer(listener)
+  const secure = new Map<Certificate, ReturnType<typeof createTlsServer>>()
+  const secureFor = (own: Certificate) => {
+    const known = secure.get(own)
+    if (known) return known
+    const server = createTlsServer(own, listener)
+    secure.set(own, server)
+    return server
+  }
+  const server = createTcpServer((socket) => {
     connections++
     sockets.add(socket)
     socket.on('error', () => {})
     socket.on('close', () => sockets.delete(socket))
+    const inner = certificate ? secureFor(certificate()) : plain
+    inner.emit('connection', socket)
   })
   server.listen(options.port ?? 0, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('the receiver has no port')
-  const origin = `${tls ? 'https' : 'http'}://127.0.0.1:${address.port}`
+  const origin = `${certificate ? 'https' : 'http'}://127.0.0.1:${address.port}`
 
   return {
     port: address.port,

@@ -51,6 +51,8 @@ export interface WebhookWorld {
   pool: pg.Pool
   /** The first organization's live environment. */
   tenant: Tenant
+  /** SIGKILL to all servers; the log and what was started by others stays. */
+  endServers(): Promise<void>
   /** Another process with the role `webhooks`. */
   startDispatcher(): Promise<ServerProcess>
   /** Further tenants: `count` organizations, each in both environments. */
@@ -92,6 +94,7 @@ export async function openWebhookWorld({
   const pool = createPool({ url: cluster.settings.DATABASE_URL ?? '', max: 4 })
   const log = await openLog(cluster.settings, pool)
   const codec = createCodec()
+  const dispatchers: ServerProcess[] = []
   const { owner } = cluster
   const tenant: Tenant = { owner, environment: 'live', key: owner.secret.key }
 
@@ -125,7 +128,14 @@ export async function openWebhookWorld({
     pool,
     tenant,
     rest,
-    startDispatcher: () => cluster.serve('webhooks'),
+    async startDispatcher() {
+      const server = await cluster.serve('webhooks')
+      dispatchers.push(server)
+      return server
+    },
+    async endServers() {
+      await Promise.all([cluster.kill(0), ...dispatchers.map((server) => server.end('SIGKILL'))])
+    },
     async tenants(count) {
       const owners = await Promise.all(Array.from({ length: count }, () => cluster.organization()))
       return (await Promise.all(owners.map(inBothEnvironments))).flat()

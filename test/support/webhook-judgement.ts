@@ -1,0 +1,138 @@
+import type { RecordedEvent } from '../../schemas/codec.ts'
+import type { WebhookDeliveryAttempted } from '../../schemas/events.ts'
+import type { Received } from './webhook-receiver.ts'
+import type { Delivery } from './webhook-world.ts'
+
+/** What each side of the deliveries says about them. */
+export interface Evidence {
+  deliveries: readonly Delivery[]
+  /** The webhooks topic. */
+  history: readonly RecordedEvent[]
+  /** By endpoint, what its receiver got. */
+  received: ReadonlyMap<string, readonly Received[]>
+  /** When the dispatcher was killed, epoch milliseconds. */
+  kills: readonly number[]
+  /** After so many attempts without success a delivery has failed. */
+  maxAttempts: number
+  /** How long before a kill a request can have arrived whose attempt the kill kept from being recorded. */
+  underWayMs: number
+}
+
+export interface Judgement {
+  /** Deliveries by how they ended. */
+  ends: Record<string, number>
+  attempts: number
+  requests: number
+  /** Requests after one that was acknowledged. */
+  duplicates: number
+  /** Deliveries that were not as they must be, each with why. */
+  wrong: string[]
+}
+
+/** A delivery, its attempts in the log, and its requests, both oldest first. */
+interface Case {
+  delivery: Delivery
+  attempts: WebhookDeliveryAttempted[]
+  requests: Received[]
+}
+
+/** Compares what the read model, the log and the receivers say about each delivery. */
+export function judge(evidence: Evidence): Judgement {
+  const cases = casesOf(evidence)
+  const wrong = cases.flatMap((one) =>
+    problemsOf(one, evidence).map((problem) => `${problem}: ${describe(one)}`),
+  )
+  return {
+    ends: countBy(cases.map(({ delivery }) => delivery.status)),
+    attempts: cases.reduce((sum, { attempts }) => sum + attempts.length, 0),
+    requests: cases.reduce((sum, { requests }) => sum + requests.length, 0),
+    duplicates: cases.reduce((sum, { requests }) => sum + afterAcknowledged(requests).length, 0),
+    wrong,
+  }
+}
+
+function casesOf({ deliveries, history, received }: Evidence): Case[] {
+  const recorded = history.flatMap(({ type, data }) => (type === 'WebhookDeliveryAttempted' ? [data] : []))
+  const attempts = Map.groupBy(recorded, ({ delivery_id }) => delivery_id)
+  const arrived = [...received].flatMap(([endpoint, requests]) =>
+    requests.map((request) => ({ request, of: endpoint + request.eventId })),
+  )
+  const requests = Map.groupBy(arrived, ({ of }) => of)
+  return deliveries.map((delivery) => ({
+    delivery,
+    attempts: (attempts.get(delivery.delivery_id) ?? []).toSorted((a, b) => a.attempt - b.attempt),
+    requests: (requests.get(delivery.endpoint_id + delivery.event_id) ?? []).map(({ request }) => request),
+  }))
+}
+
+function problemsOf(one: Case, evidence: Evidence): string[] {
+  const { delivery, attempts, requests } = one
+  const succeeded = delivery.status === 'succeeded'
+  const checks: [wrong: boolean, problem: string][] = [
+    [!succeeded && delivery.status !== 'failed', 'it did not end'],
+    [succeeded && !requests.some(isAcknowledged), 'lost: it is said to be delivered and was not'],
+    [!succeeded && delivery.attempts !== evidence.maxAttempts, 'it failed before its attempts were used'],
+    [attempts.length !== delivery.attempts, 'the read model and the log count different attempts'],
+    [attempts.some(({ attempt }, i) => attempt !== i + 1), 'an attempt is missing or twice in the log'],
+    [attempts.at(-1)?.outcome !== delivery.status, 'its last attempt does not say how it ended'],
+    [attempts.slice(0, -1).some(({ outcome }) => outcome !== 'retrying'), 'it went on after its end'],
+    [answered(attempts) > requests.length, 'an answer is recorded that nobody gave'],
+    [unexplained(one, evidence), 'there are more requests than attempts and kills'],
+    [repeated(one, evidence), 'it was sent again without need'],
+    [afterSuccess(one), 'a request after the recorded success'],
+  ]
+  return checks.filter(([wrong]) => wrong).map(([, problem]) => problem)
+}
+
+/** Whether there are more requests than were recorded or under way at a kill. */
+function unexplained({ attempts, requests }: Case, evidence: Evidence): boolean {
+  const interrupted = requests.filter((request) => killAfter(request, evidence) !== undefined)
+  const heard = requests.filter(({ meaning }) => meaning !== 'unheard')
+  return heard.length - attempts.length > interrupted.length
+}
+
+/** Whether a request came after an acknowledged one without a kill that kept the acknowledgement from being recorded. */
+function repeated({ requests }: Case, evidence: Evidence): boolean {
+  return requests.slice(0, -1).some((request, i) => {
+    const next = requests[i + 1]
+    if (!isAcknowledged(request) || !next) return false
+    const killedAt = killAfter(request, evidence)
+    return killedAt === undefined || killedAt > next.receivedAt
+  })
+}
+
+/** The first kill at which the request was, or its attempt's record may have been, under way. */
+function killAfter({ receivedAt }: Received, { kills, underWayMs }: Evidence): number | undefined {
+  return kills.find((killedAt) => receivedAt <= killedAt && killedAt - receivedAt <= underWayMs)
+}
+
+/** A recorded success is the end: no request may have come after the one that it is about. */
+function afterSuccess({ attempts, requests }: Case): boolean {
+  const success = attempts.find(({ outcome }) => outcome === 'succeeded')
+  if (!success) return false
+  return requests.some(({ receivedAt }) => receivedAt > success.attempted_at + success.duration_ms)
+}
+
+function afterAcknowledged(requests: readonly Received[]): Received[] {
+  const first = requests.findIndex(isAcknowledged)
+  return first < 0 ? [] : requests.slice(first + 1)
+}
+
+const isAcknowledged = ({ meaning }: Received) => meaning === 'acknowledged'
+
+const answered = (attempts: readonly WebhookDeliveryAttempted[]) =>
+  attempts.filter(({ response_status }) => response_status !== null).length
+
+function describe({ delivery, attempts, requests }: Case): string {
+  const log = attempts.map(
+    ({ attempt, outcome, attempted_at, error }) => `${attempt} ${outcome} at ${attempted_at} ${error ?? ''}`,
+  )
+  const seen = requests.map(({ behaviour, receivedAt }) => `${behaviour} at ${receivedAt}`)
+  return `${JSON.stringify(delivery)}, attempts [${log.join('; ')}], requests [${seen.join('; ')}]`
+}
+
+function countBy(values: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const value of values) counts[value] = (counts[value] ?? 0) + 1
+  return counts
+}
