@@ -1,14 +1,17 @@
 import type { FastifyInstance } from 'fastify'
+import type { Registry } from 'prom-client'
 import { createApp } from '../infra/http/app.ts'
 import type { ReadinessCheck } from '../infra/http/health.ts'
 import { type AuthCounters, metricsRoutes, type Reading } from '../infra/http/metrics.ts'
 import { projectionLags } from '../projections/lag.ts'
 import { type Core, projections } from './core.ts'
-import { noneHalted, type Running } from './workers.ts'
+import { allWork, noneHalted, type Running } from './workers.ts'
 
 export interface HttpParts {
   publicUrl: string
   running: Running[]
+  /** What workers measure; `/metrics` shows it too. */
+  registry: Registry
   isStopping: () => boolean
 }
 
@@ -18,12 +21,14 @@ export interface Http {
 }
 
 /** The server without the routes of any service: health, metrics, documentation. */
-export async function createHttp(core: Core, { publicUrl, running, isStopping }: HttpParts): Promise<Http> {
+export async function createHttp(core: Core, parts: HttpParts): Promise<Http> {
+  const { publicUrl, running, registry, isStopping } = parts
   const { config, logger, random } = core
   const checks: ReadinessCheck[] = [
     { name: 'database', check: async () => void (await core.pool.query('select 1')) },
     { name: 'log', check: () => core.log.check() },
     { name: 'consumers', check: async () => noneHalted(running) },
+    { name: 'workers', check: () => allWork(running) },
   ]
   const app = await createApp({
     logger,
@@ -33,7 +38,7 @@ export async function createHttp(core: Core, { publicUrl, running, isStopping }:
     checks,
     isStopping,
   })
-  const counters = metricsRoutes(app, { projectionLags: () => readLags(core) })
+  const counters = metricsRoutes(app, { registry, projectionLags: () => readLags(core) })
   return { app, counters }
 }
 

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { Registry } from 'prom-client'
 import type { Config } from '../infra/config.ts'
 import { sealToken } from '../infra/crypto/sealed-token.ts'
 import { drain } from '../infra/http/drain.ts'
@@ -67,9 +68,15 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     const core = await openCore(options)
     undo.defer(core.close)
     const network = await networkFor(config, roles)
-    const running = await startWorkers(core, { starts: startsOf(roles), network, undo })
+    const registry = new Registry()
+    const running = await startWorkers(core, { starts: startsOf(roles), network, registry, undo })
     const demo = await prepare?.(core, publicUrl)
-    const { app, counters } = await createHttp(core, { publicUrl, running, isStopping: () => stopping })
+    const { app, counters } = await createHttp(core, {
+      publicUrl,
+      running,
+      registry,
+      isStopping: () => stopping,
+    })
     const edge = createEdge(core, { counters, undo })
     const handOff = await addRoutes(app, { core, edge, network, roles, demo })
     undo.defer(() => handOff?.close())

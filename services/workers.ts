@@ -1,8 +1,11 @@
+import type { Registry } from 'prom-client'
 import { purgeIdempotencyKeys } from '../infra/http/idempotency.ts'
 import type { NetworkSource } from '../infra/ip/network.ts'
 import { runPeriodically } from '../infra/periodic.ts'
+import { measureWebhooks } from '../infra/webhooks/metrics.ts'
 import type { PartitionStatus } from '../projections/partitions.ts'
 import { runProjection } from '../projections/runner.ts'
+import { queueReadings } from '../projections/webhooks/queries.ts'
 import { type Core, projections } from './core.ts'
 import { runGraceScheduler } from './organizations/grace-scheduler.ts'
 import { runSessionScheduler } from './scoring/scheduler.ts'
@@ -15,18 +18,23 @@ export interface Running {
   stop(): Promise<void>
   /** Of the partitions that it has met. */
   status?(): PartitionStatus[]
+  /** Rejects while it cannot do its work. */
+  check?(): Promise<void>
 }
 
 export interface WorkerParts {
   /** Which kinds to start. */
   starts: { projections: boolean; scoring: boolean; api: boolean; webhooks: boolean }
   network: NetworkSource
+  /** Gets what they measure. */
+  registry: Registry
   /** Gets what stops them. */
   undo: AsyncDisposableStack
 }
 
 /** Scoring is stopped before the projections, so that what it decided last is still applied. */
-export async function startWorkers(core: Core, { starts, network, undo }: WorkerParts): Promise<Running[]> {
+export async function startWorkers(core: Core, parts: WorkerParts): Promise<Running[]> {
+  const { starts, network, registry, undo } = parts
   const applying = starts.projections
     ? await startTogether(projections.map((projection) => runProjection({ ...core, projection })))
     : []
@@ -35,7 +43,7 @@ export async function startWorkers(core: Core, { starts, network, undo }: Worker
   undo.defer(() => stopTogether(scoring))
   const tidying = starts.api ? [runGraceScheduler(core), runPurge(core)] : []
   undo.defer(() => stopTogether(tidying))
-  const telling = starts.webhooks ? await startTogether([runPlanner(core), runDispatcher(core)]) : []
+  const telling = starts.webhooks ? await startWebhooks(core, registry) : []
   undo.defer(() => stopTogether(telling))
   return [...applying, ...scoring, ...telling]
 }
@@ -45,6 +53,20 @@ export function noneHalted(running: Running[]): void {
   const halted = running.flatMap((worker) => worker.status?.() ?? []).find((partition) => partition.halted)
   if (halted)
     throw new Error(`${halted.topic}/${halted.partition} stands still at offset ${halted.nextOffset}`)
+}
+
+/** Rejects when one of them cannot do its work. */
+export async function allWork(running: Running[]): Promise<void> {
+  await Promise.all(running.map((worker) => worker.check?.()))
+}
+
+function startWebhooks(core: Core, registry: Registry): Promise<Running[]> {
+  const { pool, clock } = core
+  const meter = measureWebhooks(registry, async () => {
+    const now = clock()
+    return { ...(await queueReadings(pool, now)), now }
+  })
+  return startTogether<Running>([runPlanner(core), runDispatcher({ ...core, meter })])
 }
 
 function startScoring(core: Core, network: NetworkSource): Promise<Running[]> {

@@ -11,6 +11,8 @@ export interface Reading {
 }
 
 export interface MetricsOptions {
+  /** What else is measured is registered here; default: nothing else is. */
+  registry?: Registry
   /** Records appended and not yet applied, by projection, topic and partition; asked at each scrape. */
   projectionLags: () => Promise<Reading[]>
 }
@@ -35,8 +37,8 @@ export interface AuthCounters {
  * `GET /metrics` in the Prometheus text format: the process, requests by route, projection lag, and what is counted
  * with the counters that it returns. Add before routes.
  */
-export function metricsRoutes(app: FastifyInstance, { projectionLags }: MetricsOptions): AuthCounters {
-  const registry = new Registry()
+export function metricsRoutes(app: FastifyInstance, options: MetricsOptions): AuthCounters {
+  const { projectionLags, registry = new Registry() } = options
   collectDefaultMetrics({ register: registry })
   measureRequests(app, registry)
   measureLag(registry, projectionLags)

@@ -1,17 +1,32 @@
-import type pg from 'pg'
 import type { Config } from '../../../infra/config.ts'
 import type { Keyring } from '../../../infra/crypto/keyring.ts'
 import type { Decide } from '../../../infra/decide.ts'
-import type { Clock, Random } from '../../../infra/ids.ts'
+import { type Clock, hexId, type Random } from '../../../infra/ids.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
+import { createPool } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
+import { createAddressRules } from '../../../infra/webhooks/address-rules.ts'
+import { createWebhookClient, type WebhookClient } from '../../../infra/webhooks/client.ts'
+import type { WebhookMeter } from '../../../infra/webhooks/metrics.ts'
 import type { Applied } from '../../../projections/applied.ts'
 import type { EventCodec } from '../../../schemas/codec.ts'
+import { createSigningSecrets } from '../signing-secrets.ts'
+import { caughtUp } from './caught-up.ts'
+import { createDeliver } from './deliver.ts'
+import { createGiveUp } from './give-up.ts'
+import { createHeld } from './held.ts'
+import { keepLeases } from './keep-leases.ts'
+import { letGo } from './let-go.ts'
+import { type OnDemand, runOnDemand } from './on-demand.ts'
+import { createRecorder } from './recorder.ts'
+import { createTaker } from './taker.ts'
+import { createWindows } from './window.ts'
+import { createWork } from './work.ts'
 
 export interface DispatcherOptions {
   config: Config
+  databaseUrl: string
   log: EventLog
-  pool: pg.Pool
   codec: EventCodec
   applied: Applied
   decide: Decide
@@ -19,9 +34,101 @@ export interface DispatcherOptions {
   clock: Clock
   random: Random
   logger: Logger
+  meter: WebhookMeter
+  /** Default: one that follows the settings. */
+  client?: WebhookClient
 }
 
-/** Makes the deliveries that are due, until stopped. */
-export async function runDispatcher(_options: DispatcherOptions): Promise<{ stop(): Promise<void> }> {
-  return { stop: async () => {} }
+export interface RunningDispatcher {
+  /** Rejects while deliveries cannot be taken. */
+  check(): Promise<void>
+  stop(): Promise<void>
+}
+
+/** What is lost with a database that crashes are leases, and only together with all that was written after them. */
+const poolOptions = {
+  max: 4,
+  applicationName: 'tidegate webhooks',
+  queryTimeoutMs: 10_000,
+  idleInTransactionMs: 15_000,
+  settings: { synchronous_commit: 'off' },
+}
+
+/** One take serves all slots that got free since the last one; it waits a little where they are few. */
+const pace = { gapMs: 10, lingerMs: 25, worthwhile: 8 }
+const retryMs = 500
+
+/**
+ * Makes the deliveries that are due, until stopped. Any number of processes may do so: a delivery is leased to one of
+ * them at a time. At least once: a delivery is made again when whoever made it died before its record was on the log.
+ */
+export async function runDispatcher(options: DispatcherOptions): Promise<RunningDispatcher> {
+  const { config, applied, logger, clock, decide } = options
+  const owner = hexId('dispatcher', options.random)
+  const pool = createPool({ url: options.databaseUrl, ...poolOptions })
+  const client = options.client ?? createClient(config)
+  const held = createHeld()
+  const windows = createWindows()
+  const shared = { ...options, owner, pool, client, held, windows, leaseMs: config.WEBHOOK_LEASE_MS }
+  const recorder = createRecorder(shared)
+  const work = createWork({
+    ...shared,
+    take: createTaker(shared),
+    deliver: createDeliver({
+      ...shared,
+      recorder,
+      secrets: createSigningSecrets(options.keyring),
+      waitsSeconds: config.WEBHOOK_RETRY_SECONDS,
+      giveUp: createGiveUp({ decide, db: pool, clock, logger }),
+    }),
+    onFree: (freed) => loop?.wake(freed >= pace.worthwhile ? 0 : pace.lingerMs),
+  })
+  const trouble = createTrouble(logger)
+  let loop: OnDemand | undefined
+  const stopping = new AbortController()
+  const started = caughtUp({ ...shared, signal: stopping.signal }).then((isCaughtUp) => {
+    if (isCaughtUp)
+      loop = runOnDemand({ gapMs: pace.gapMs, work: () => work().then(trouble.over, trouble.met) })
+  })
+  const stopListening = applied.onAdvance('webhooks', () => loop?.wake())
+  const keeping = keepLeases({ ...shared, onReaped: () => loop?.wake() })
+  return {
+    check: trouble.check,
+    async stop() {
+      stopping.abort()
+      stopListening()
+      await started
+      await loop?.stop()
+      await letGo({ ...shared, recorder })
+      await keeping.stop()
+      await pool.end()
+    },
+  }
+}
+
+function createClient({ WEBHOOK_ALLOWED_NETWORKS, WEBHOOK_TIMEOUT_MS: timeoutMs }: Config): WebhookClient {
+  return createWebhookClient({ rules: createAddressRules(WEBHOOK_ALLOWED_NETWORKS), timeoutMs })
+}
+
+const notReadyAfterMs = 10_000
+
+/** Says once when deliveries cannot be taken, and when they can again. */
+function createTrouble(logger: Logger) {
+  let since: number | undefined
+  return {
+    over(ms: number): number {
+      if (since !== undefined) logger.info('webhooks are taken again')
+      since = undefined
+      return ms
+    },
+    met(err: unknown): number {
+      if (since === undefined) logger.warn({ err }, 'webhooks cannot be taken, trying again')
+      since ??= performance.now()
+      return retryMs
+    },
+    async check(): Promise<void> {
+      if (since === undefined || performance.now() - since < notReadyAfterMs) return
+      throw new Error('webhooks cannot be taken')
+    },
+  }
 }

@@ -2,6 +2,8 @@ import { LRUCache } from 'lru-cache'
 
 /** At most so many requests at once to one endpoint, over all processes. */
 export const maxPerEndpoint = 10
+/** At most so many requests at once in one process. */
+export const maxSending = 256
 /** An endpoint that this process knows nothing of may be dead: it shows before it has many slots. */
 const firstLimit = 2
 /** A request that takes longer holds a slot that others could use many times over. */
@@ -25,13 +27,11 @@ export interface RequestEnd {
 
 /** One more at once after each answer, half as many after none: a dead endpoint soon holds one slot. Pure. */
 export function nextWindow(
-  { limit, running }: Window,
+  { limit }: Pick<Window, 'limit'>,
   { answered, durationMs }: RequestEnd,
-  max = maxPerEndpoint,
-): Window {
+): Pick<Window, 'limit' | 'isSlow'> {
   return {
-    limit: answered ? Math.min(limit + 1, max) : Math.max(1, Math.floor(limit / 2)),
-    running: Math.max(0, running - 1),
+    limit: answered ? Math.min(limit + 1, maxPerEndpoint) : Math.max(1, Math.floor(limit / 2)),
     isSlow: !answered || durationMs > slowMs,
   }
 }
@@ -44,7 +44,8 @@ export interface Room {
 
 export interface Windows {
   began(endpointId: string): void
-  ended(endpointId: string, end: RequestEnd): void
+  /** `end` is left out when nothing was sent after all. */
+  ended(endpointId: string, end?: RequestEnd): void
   /**
    * Which of the endpoints get some of the free slots, in the order given, at most as many as there are slots. All
    * slow endpoints together hold half of the slots at most, so that those that answer at once always find one.
@@ -52,8 +53,7 @@ export interface Windows {
   choose(endpointIds: string[], free: number): Room[]
 }
 
-/** `slots`: how many requests this process makes at once. */
-export function createWindows({ slots }: { slots: number }): Windows {
+export function createWindows(slots = maxSending): Windows {
   const windows = new LRUCache<string, Window>({ max: maxRemembered })
   const windowOf = (endpointId: string): Window =>
     windows.get(endpointId) ?? { limit: firstLimit, running: 0, isSlow: false }
@@ -70,7 +70,9 @@ export function createWindows({ slots }: { slots: number }): Windows {
       windows.set(endpointId, { ...window, running: window.running + 1 })
     },
     ended(endpointId, end) {
-      windows.set(endpointId, nextWindow(windowOf(endpointId), end))
+      const window = windowOf(endpointId)
+      const running = Math.max(0, window.running - 1)
+      windows.set(endpointId, { ...window, running, ...(end ? nextWindow(window, end) : {}) })
     },
     choose(endpointIds, free) {
       const rooms: Room[] = []

@@ -1,0 +1,96 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import type { WebhookAttemptOutcome } from '../../schemas/events.ts'
+
+/** What is counted of deliveries. */
+export interface WebhookMeter {
+  /** An attempt has ended; `durationMs` of its request. */
+  onAttempt(attempt: { outcome: WebhookAttemptOutcome; durationMs: number }): void
+  /** A delivery has succeeded so long after its event was created. */
+  onDelivered(latencyMs: number): void
+  /** So many requests are being made. */
+  onSending(requests: number): void
+}
+
+/** What the queue of deliveries looks like now; times are epoch milliseconds. */
+export interface QueueReading {
+  /** null when none is due. */
+  oldestDueAt: number | null
+  due: number
+  failed: number
+  now: number
+}
+
+// A request ends within its time-out; a delivery may take days, at the end of the schedule.
+const attemptBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
+const deliveryBuckets = [
+  0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200, 28_800, 86_400, 345_600,
+]
+
+/** Measures webhooks in the registry; `queue` is asked at each scrape. */
+export function measureWebhooks(registry: Registry, queue: () => Promise<QueueReading>): WebhookMeter {
+  const registers = [registry]
+  const attempts = new Counter({
+    name: 'tidegate_webhook_attempts_total',
+    help: 'Attempts to deliver a webhook: succeeded, retrying (another follows) or failed (none does).',
+    labelNames: ['outcome'],
+    registers,
+  })
+  const durations = new Histogram({
+    name: 'tidegate_webhook_attempt_duration_seconds',
+    help: 'Time from the look-up of the receiver to the end of its answer.',
+    buckets: attemptBuckets,
+    registers,
+  })
+  const latencies = new Histogram({
+    name: 'tidegate_webhook_delivery_duration_seconds',
+    help: 'Time from an event to its successful delivery, retries included.',
+    buckets: deliveryBuckets,
+    registers,
+  })
+  const sending = new Gauge({
+    name: 'tidegate_webhook_requests_in_flight',
+    help: 'Webhook requests that this process is making.',
+    registers,
+  })
+  measureQueue(registry, queue)
+  return {
+    onAttempt({ outcome, durationMs }) {
+      attempts.inc({ outcome })
+      durations.observe(durationMs / 1000)
+    },
+    onDelivered: (latencyMs) => latencies.observe(latencyMs / 1000),
+    onSending: (requests) => sending.set(requests),
+  }
+}
+
+function measureQueue(registry: Registry, queue: () => Promise<QueueReading>): void {
+  let reading: Promise<QueueReading> | undefined
+  // The gauges of a scrape share one reading.
+  const read = () => {
+    reading ??= queue().finally(() => {
+      reading = undefined
+    })
+    return reading
+  }
+  const gauge = (name: string, { help, of }: { help: string; of: (reading: QueueReading) => number }) =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      async collect() {
+        this.set(of(await read()))
+      },
+    })
+  gauge('tidegate_webhook_queue_age_seconds', {
+    help: 'How long the webhook delivery that is due longest has been waiting.',
+    of: ({ oldestDueAt, now }) => (oldestDueAt === null ? 0 : Math.max(0, now - oldestDueAt) / 1000),
+  })
+  gauge('tidegate_webhook_queue_due', {
+    help: 'Webhook deliveries that are due, counted up to 100,000.',
+    of: ({ due }) => due,
+  })
+  gauge('tidegate_webhook_dead_letters', {
+    help: 'Webhook deliveries given up after their last attempt, counted up to 100,000.',
+    of: ({ failed }) => failed,
+  })
+}

@@ -1,0 +1,100 @@
+import type pg from 'pg'
+import type { Clock } from '../../../infra/ids.ts'
+import type { Logger } from '../../../infra/telemetry.ts'
+import type { WebhookMeter } from '../../../infra/webhooks/metrics.ts'
+import type { OnEnd } from './deliver.ts'
+import type { HeldLeases } from './held.ts'
+import { abandonLeases, endSending } from './leases.ts'
+import { type Job, loadJobs } from './load.ts'
+import type { LeasedDelivery } from './take.ts'
+import type { Taken } from './taker.ts'
+import { maxSending, type Windows } from './window.ts'
+
+export interface WorkOptions {
+  pool: pg.Pool
+  owner: string
+  held: HeldLeases
+  windows: Windows
+  take: (free: number) => Promise<Taken>
+  deliver: (job: Job, onEnd: OnEnd) => Promise<void>
+  clock: Clock
+  logger: Logger
+  meter: WebhookMeter
+  /** A request has ended, and more is due than could be taken before. */
+  onFree: (freed: number) => void
+}
+
+/** Leases held beside those of running requests, whose records are on the way: while the log is away no more than this. */
+const maxUnrecorded = 256
+const pollMs = 500
+const contendedMs = 20
+
+/** Takes what is due and starts it; returns after how many milliseconds to look again at the latest. */
+export function createWork(options: WorkOptions): () => Promise<number> {
+  const { pool, owner, held, windows, clock, logger, meter } = options
+  let hasMore = false
+  let freed = 0
+
+  function ended(endpointId: string, id: string): OnEnd {
+    return (end) => {
+      windows.ended(endpointId, end)
+      const isOurs = held.endSending(id)
+      meter.onSending(held.sending())
+      freed++
+      if (hasMore) options.onFree(freed)
+      return isOurs
+    }
+  }
+
+  async function make(job: Job): Promise<void> {
+    const { id, endpointId } = job.delivery
+    await options.deliver(job, ended(endpointId, id)).catch((err) => {
+      // Nothing is known of it, so its lease runs out, and it is made again.
+      logger.error({ err, deliveryId: id }, 'a webhook delivery ended in an unexpected error')
+    })
+    held.remove(id)
+  }
+
+  async function start(deliveries: LeasedDelivery[]): Promise<void> {
+    // A lease that expired while its request goes on may come back to its owner.
+    const fresh = deliveries.filter(({ id }) => !held.has(id))
+    for (const { id, endpointId } of fresh) {
+      held.add(id)
+      windows.began(endpointId)
+    }
+    const jobs = await loadJobs(pool, fresh).catch(async (error) => {
+      await giveBack(fresh)
+      throw error
+    })
+    const known = new Set(jobs.map(({ delivery }) => delivery.id))
+    await giveBack(fresh.filter(({ id }) => !known.has(id)))
+    meter.onSending(held.sending())
+    for (const job of jobs) void make(job)
+  }
+
+  async function giveBack(deliveries: LeasedDelivery[]): Promise<void> {
+    if (deliveries.length === 0) return
+    for (const { id, endpointId } of deliveries) {
+      held.remove(id)
+      windows.ended(endpointId)
+    }
+    await abandonLeases(pool, { owner, deliveryIds: deliveries.map(({ id }) => id) })
+  }
+
+  async function tellEnded(): Promise<void> {
+    const deliveryIds = held.takeEnded()
+    if (deliveryIds.length > 0) await endSending(pool, { owner, deliveryIds })
+  }
+
+  return async () => {
+    await tellEnded()
+    const free = Math.min(maxSending - held.sending(), maxSending + maxUnrecorded - held.size())
+    if (free <= 0) return pollMs
+    freed = 0
+    const taken = await options.take(free)
+    hasMore = taken.hasMore
+    await start(taken.deliveries)
+    if (taken.contended) return contendedMs
+    return Math.max(0, Math.min(pollMs, taken.nextAt - clock()))
+  }
+}
