@@ -20,7 +20,7 @@ export interface History {
   newest: number
   /** `created_at` of the events that the batch raises, by id: of those stored, and then of those it adds. */
   events: Map<string, number>
-  /** The events that the batch adds. */
+  /** The events that the batch adds. Of these and the deliveries, some may be too old at its end: they have to go. */
   raised: Map<string, RaisedEvent>
   deliveries: Map<string, DeliveryState>
   /** The ids of the deliveries to be written. */
@@ -37,7 +37,7 @@ function changeDelivery(history: History, event: DeliveryChange): void {
   const { delivery_id } = event.data
   const state = history.deliveries.get(delivery_id)
   // Unknown: its event is pruned, or was never raised. Nothing is kept of it, so nothing is left to prune either.
-  if (!state || isTooOld(history, state.row.created_at)) return
+  if (!state) return
   const next = evolveDelivery(state, event)
   if (next !== state) change(history, next)
 }

@@ -1,0 +1,62 @@
+import { expect, test, vi } from 'vitest'
+import { transaction } from '../../../infra/postgres/pool.ts'
+import { liveBuild, useSchema } from '../../../projections/builds.ts'
+import { webhooksProjection } from '../../../projections/webhooks/projection.ts'
+import { keptMs, listEvents, queueReadings } from '../../../projections/webhooks/queries.ts'
+import type { DomainEvent } from '../../../schemas/codec.ts'
+import { attempted, endpointCreated, org, raised, recorded, skipped, start, succeeded, we } from './events.ts'
+import { useWebhooksWorld } from './world.ts'
+
+const world = useWebhooksWorld()
+const size = 500
+const each = (one: (n: number) => DomainEvent) => Array.from({ length: size }, (_, n) => one(n))
+
+/** How many statements the events take as one batch. */
+async function statements(events: DomainEvent[]): Promise<number> {
+  return transaction(world.database.pool, async (tx) => {
+    const build = await liveBuild(tx, 'webhooks')
+    if (!build) throw new Error('no live build')
+    await tx.query(useSchema(build))
+    const query = vi.spyOn(tx, 'query')
+    try {
+      await webhooksProjection.apply(
+        tx,
+        events.map((event) => recorded(event)),
+      )
+      return query.mock.calls.length
+    } finally {
+      query.mockRestore()
+    }
+  })
+}
+
+test('a batch takes a handful of statements, however many events it has', async () => {
+  const taken = {
+    endpoints: await statements(each((n) => endpointCreated(n))),
+    raised: await statements(each((n) => raised(n, [n, n + 1]))),
+    retrying: await statements(each((n) => attempted([n, n], 1))),
+    mixed: await statements(each((n) => (n % 2 ? succeeded([n, n], 2) : skipped([n, n])))),
+    repeated: await statements(each((n) => succeeded([n, n], 1))),
+    pruning: await statements(
+      each((n) => raised(size + n, [n], { created_at: start + 2 * keptMs + (n % 9) })),
+    ),
+  }
+  expect(taken).toEqual({ endpoints: 3, raised: 5, retrying: 3, mixed: 3, repeated: 1, pruning: 7 })
+})
+
+test('thousands of finished deliveries hide neither what is due nor what is newest', async () => {
+  for (let batch = 0; batch < 10; batch++) {
+    const n = (i: number) => batch * size + i
+    await world.given(...each((i) => raised(n(i), [i % 5])))
+    await world.given(...each((i) => succeeded([n(i), i % 5], 1)))
+  }
+  await world.given(raised(9000, [1]))
+  const { pool } = world.database
+  expect(await queueReadings(pool, start + 9000)).toEqual({ oldestDueAt: start + 9000, due: 1, failed: 0 })
+  const scope = { organizationId: org(1), environment: 'live', since: start } as const
+  const newest = await listEvents(pool, { ...scope, limit: 3 })
+  expect(newest.map(({ subject_id }) => subject_id)).toEqual(['sid_9000', 'sid_4999', 'sid_4998'])
+  const ofEndpoint = await listEvents(pool, { ...scope, limit: 200, endpointId: we(2) })
+  expect(ofEndpoint).toHaveLength(200)
+  expect(ofEndpoint[0]?.subject_id).toBe('sid_4997')
+})
