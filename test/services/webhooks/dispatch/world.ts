@@ -1,0 +1,204 @@
+import { randomBytes } from 'node:crypto'
+import { type Config, readConfig } from '../../../../infra/config.ts'
+import { createKeyring } from '../../../../infra/crypto/keyring.ts'
+import { createDecide } from '../../../../infra/decide.ts'
+import { type Clock, derivedHexId } from '../../../../infra/ids.ts'
+import type { EventLog } from '../../../../infra/log/port.ts'
+import { transaction } from '../../../../infra/postgres/pool.ts'
+import { generateSigningSecret, sealSigningSecret } from '../../../../infra/webhooks/secret.ts'
+import type { Applied } from '../../../../projections/applied.ts'
+import { lastBefore } from '../../../../projections/catch-up.ts'
+import { organizationsProjection } from '../../../../projections/organizations/projection.ts'
+import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
+import { findDelivery } from '../../../../projections/webhooks/queries.ts'
+import type { DeliveryRow } from '../../../../projections/webhooks/rows.ts'
+import type { DomainEvent } from '../../../../schemas/codec.ts'
+import type { WebhookEventRaised } from '../../../../schemas/events.ts'
+import { type RunningDispatcher, runDispatcher } from '../../../../services/webhooks/dispatch/dispatcher.ts'
+import { createLeaseTables } from '../../../../services/webhooks/dispatch/leases.ts'
+import { eventually } from '../../../support/eventually.ts'
+import type { TestLog } from '../../../support/logs.ts'
+import { ensureTopics, openProjectionWorld, silent } from '../../../support/projections.ts'
+
+const hex = (bytes: number) => randomBytes(bytes).toString('hex')
+const patience = { timeoutMs: 20_000 }
+
+export interface Endpoint {
+  id: string
+  organizationId: string
+  secret: string
+}
+
+export interface DispatcherStart {
+  clock?: Clock
+  /** Settings as environment variables. */
+  env?: Record<string, string>
+  /** Default: the world's log. */
+  log?: EventLog
+  logger?: typeof silent
+}
+
+export type DispatchWorld = Awaited<ReturnType<typeof openDispatchWorld>>
+
+/** A real log and database with the read models, and dispatchers that come and go; receivers are on loopback. */
+export async function openDispatchWorld(testLog: TestLog) {
+  const world = await openProjectionWorld()
+  const { pool, url } = world.database
+  await transaction(pool, createLeaseTables)
+  const log = await testLog.open()
+  await ensureTopics(log, 3)
+  const applied: Applied = await world.openApplied()
+  const keyring = createKeyring(randomBytes(32).toString('base64'))
+  const dispatchers: RunningDispatcher[] = []
+
+  async function project(): Promise<void> {
+    for (const projection of [organizationsProjection, webhooksProjection])
+      await world.run(log, projection, { applied })
+  }
+
+  /** Appends the event; resolves when the read model shows it. */
+  async function happen(event: DomainEvent, organizationId: string): Promise<void> {
+    const meta = { eventId: `evt_${hex(13)}`, time: Date.now(), organizationId, environment: 'live' as const }
+    const positions = await world.append(log, [{ event, meta }])
+    const projection = event.type.startsWith('Organization') ? 'organizations' : 'webhooks'
+    await applied.waitFor(projection, positions, patience)
+  }
+
+  async function organization(): Promise<string> {
+    const organization_id = `org_${hex(13)}`
+    const data = { organization_id, name: 'Acme', slug: hex(6), created_at: Date.now() }
+    await happen({ type: 'OrganizationCreated', data }, organization_id)
+    return organization_id
+  }
+
+  async function endpoint(url: string, organizationId?: string): Promise<Endpoint> {
+    const organization_id = organizationId ?? (await organization())
+    const endpoint_id = `we_${hex(16)}`
+    const secret = generateSigningSecret(randomBytes)
+    const data = {
+      organization_id,
+      endpoint_id,
+      environment: 'live' as const,
+      name: 'Hooks',
+      url,
+      event_types: ['session.result.persisted'],
+      signing_secret_sealed: seal(endpoint_id, secret),
+      created_at: Date.now(),
+    }
+    await happen({ type: 'WebhookEndpointCreated', data }, organization_id)
+    return { id: endpoint_id, organizationId: organization_id, secret }
+  }
+
+  const seal = (endpointId: string, secret: string) =>
+    sealSigningSecret({ keyring, random: randomBytes, secret, endpointId })
+
+  function raisedEvent(
+    { id, organizationId }: Endpoint,
+    some: Partial<WebhookEventRaised>,
+  ): WebhookEventRaised {
+    return {
+      event_id: `evt_${hex(13)}`,
+      organization_id: organizationId,
+      environment: 'live',
+      type: 'session.result.persisted',
+      subject_type: 'session',
+      subject_id: 'sid_1',
+      data: JSON.stringify({ object: 'session', note: 'ünïcode' }),
+      created_at: Date.now(),
+      endpoint_ids: [id],
+      route: 'queued',
+      ...some,
+    }
+  }
+
+  /** Raises events for the endpoint; returns their ids when the read model shows them. */
+  async function raise(
+    endpoint: Endpoint,
+    count = 1,
+    some: Partial<WebhookEventRaised> = {},
+  ): Promise<string[]> {
+    const all = Array.from({ length: count }, () => raisedEvent(endpoint, some))
+    const positions = await world.append(
+      log,
+      all.map((data) => ({
+        event: { type: 'WebhookEventRaised' as const, data },
+        meta: {
+          eventId: data.event_id,
+          time: data.created_at,
+          organizationId: data.organization_id,
+          environment: 'live' as const,
+        },
+      })),
+    )
+    await applied.waitFor('webhooks', positions, patience)
+    return all.map(({ event_id }) => event_id)
+  }
+
+  async function start({
+    clock = Date.now,
+    env = {},
+    ...some
+  }: DispatcherStart = {}): Promise<RunningDispatcher> {
+    const config: Config = readConfig({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', ...env })
+    const own = await world.openApplied()
+    const decide = createDecide({ pool, log, codec: world.codec, applied: own })
+    const meter = { onAttempt: () => {}, onDelivered: () => {}, onSending: () => {} }
+    const shared = { config, databaseUrl: url, codec: world.codec, applied: own, decide, keyring, meter }
+    const random = randomBytes
+    const running = await runDispatcher({ ...shared, log, clock, random, logger: silent, ...some })
+    dispatchers.push(running)
+    return running
+  }
+
+  async function delivery(eventId: string, { id }: Endpoint): Promise<DeliveryRow> {
+    const row = await findDelivery(pool, derivedHexId('wdlv', eventId, id))
+    if (!row) throw new Error(`no delivery of ${eventId}`)
+    return row
+  }
+
+  return {
+    pool,
+    url,
+    log,
+    codec: world.codec,
+    applied,
+    keyring,
+    project,
+    stopProjection: world.stopRunners,
+    happen,
+    organization,
+    endpoint,
+    seal,
+    raise,
+    start,
+    delivery,
+    /** Resolves when all deliveries of the endpoint have ended; returns how, by status. */
+    async ended({ id }: Endpoint): Promise<Record<string, number>> {
+      return eventually(async () => {
+        const { rows } = await pool.query<{ status: string; n: number }>(
+          `select status, count(*)::int as n from read.webhook_deliveries where endpoint_id = $1 group by 1`,
+          [id],
+        )
+        if (rows.some(({ status }) => status === 'pending')) throw new Error(JSON.stringify(rows))
+        return Object.fromEntries(rows.map(({ status, n }) => [status, n]))
+      }, patience)
+    },
+    /** Resolves when no lease is left. */
+    async released(): Promise<void> {
+      await eventually(async () => {
+        const { rowCount } = await pool.query('select from tidegate.webhook_leases')
+        if (rowCount !== 0) throw new Error(`${rowCount} leases are left`)
+      }, patience)
+    },
+    /** Resolves when the read model shows all that the log has now. */
+    async readable(): Promise<void> {
+      const records = lastBefore(await log.endPositions('tidegate.webhooks.v1'))
+      await applied.waitFor('webhooks', records, patience)
+    },
+    async close(): Promise<void> {
+      await Promise.all(dispatchers.splice(0).map((running) => running.stop()))
+      await world.close()
+      await testLog.cleanup()
+    },
+  }
+}
