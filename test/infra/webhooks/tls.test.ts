@@ -1,0 +1,132 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, type Socket } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { describe, expect, it } from 'vitest'
+import { addressRecords, startDnsServer } from '../../support/dns-server.ts'
+import { eventually } from '../../support/eventually.ts'
+import { createAuthority } from '../../support/tls-certificates.ts'
+import {
+  afterwards,
+  answerOf,
+  createTestClient,
+  portOf,
+  postTo,
+  startRawReceiver,
+  track,
+} from './raw-receiver.ts'
+
+const authority = createAuthority()
+const host = 'receiver.example'
+const good = authority.issue({ host })
+
+async function startTls(tls: { key: string; cert: string; maxVersion?: 'TLSv1.2' }) {
+  const receiver = await startRawReceiver(({ socket }) => socket.write(answerOf(200, 'fine')), { tls })
+  const dns = await startDnsServer((question) => addressRecords(question, ['127.0.0.1']))
+  afterwards(() => dns.close())
+  const client = createTestClient({ dnsServers: [dns.address], ca: authority.ca })
+  const post = (name = host) => client.post(postTo(`https://${name}:${receiver.port}/hook`))
+  return { receiver, dns, post }
+}
+
+describe('certificates', () => {
+  it.each([['TLSv1.2' as const], [undefined]])(
+    'a good one is accepted, highest version %s',
+    async (maxVersion) => {
+      const { receiver, post } = await startTls({ ...good, ...(maxVersion ? { maxVersion } : {}) })
+      for (const name of [host, host.toUpperCase(), `${host}.`]) {
+        expect(await post(name)).toMatchObject({ kind: 'response', status: 200 })
+      }
+      expect(receiver.requests.length).toBe(3)
+    },
+  )
+
+  const dayMs = 24 * 60 * 60 * 1000
+  const past = { notBefore: new Date(Date.now() - 2 * dayMs), notAfter: new Date(Date.now() - dayMs) }
+  const future = { notBefore: new Date(Date.now() + dayMs), notAfter: new Date(Date.now() + 2 * dayMs) }
+  it.each([
+    ['has expired', authority.issue({ host, ...past }), 'expired'],
+    ['is not valid yet', authority.issue({ host, ...future }), 'NOT_YET_VALID'],
+    ['is for another host', authority.issue({ host: 'other.example' }), 'another host'],
+    ['is for a host below', authority.issue({ host: `a.${host}` }), 'another host'],
+    ['is of an authority that is not trusted', createAuthority('Other').issue({ host }), 'not trusted'],
+    ['has the name of our authority but not its key', createAuthority().issue({ host }), 'not trusted'],
+  ])('one that %s is refused every time, whatever the version', async (_what, bad, word) => {
+    for (const tls of [bad, { ...bad, maxVersion: 'TLSv1.2' as const }]) {
+      const { receiver, post } = await startTls(tls)
+      for (let count = 0; count < 3; count++) {
+        const outcome = await post()
+        expect(outcome).toMatchObject({ kind: 'failure', reason: 'tls' })
+        expect(outcome.kind === 'failure' && outcome.message).toContain(word)
+      }
+      expect(receiver.requests).toEqual([])
+      await eventually(() => expect(receiver.sockets.size).toBe(0))
+    }
+  })
+
+  it('one that Node does not know is refused without an authority of our own', async () => {
+    const { receiver, dns } = await startTls(good)
+    const client = createTestClient({ dnsServers: [dns.address] })
+    const outcome = await client.post(postTo(`https://${host}:${receiver.port}/`))
+    expect(outcome).toMatchObject({ kind: 'failure', reason: 'tls' })
+  })
+
+  it('of an IP address that is an exception are compared with the address', async () => {
+    const byAddress = await startTls(authority.issue({ host: '127.0.0.1' }))
+    expect(await byAddress.post('127.0.0.1')).toMatchObject({ status: 200 })
+    expect(await byAddress.post('127.0.0.2')).toMatchObject({ kind: 'failure' })
+    const byName = await startTls(good)
+    expect(await byName.post('127.0.0.1')).toMatchObject({ kind: 'failure', reason: 'tls' })
+  })
+})
+
+describe('handshakes', () => {
+  /** What comes of posting by TLS to a server that does this with its connections. */
+  async function outcomeOf(serve: (socket: Socket) => void) {
+    const server = createServer((socket) => {
+      socket.on('error', () => {})
+      serve(socket)
+    })
+    track(server)
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const client = createTestClient({ connectTimeoutMs: 500, timeoutMs: 10_000 })
+    return await client.post(postTo(`https://127.0.0.1:${portOf(server)}/`))
+  }
+
+  it.each<[string, string, (socket: Socket) => void]>([
+    ['tls', 'speaks plain HTTP', (socket) => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n')],
+    ['tls', 'closes', (socket) => socket.once('data', () => socket.end())],
+    ['tls', 'resets', (socket) => socket.once('data', () => socket.resetAndDestroy())],
+    ['timeout', 'says nothing', () => {}],
+  ])('%s: a receiver that %s', async (reason, _what, serve) => {
+    const outcome = await outcomeOf(serve)
+    expect(outcome).toMatchObject({ kind: 'failure', reason })
+    expect(outcome.durationMs).toBeLessThan(5000)
+  })
+})
+
+describe('the environment', () => {
+  it('changes nothing: no proxy is used, and certificates are verified', async () => {
+    const proxy = await startRawReceiver(({ socket }) => socket.end(answerOf(403)))
+    const plain = await startRawReceiver(({ socket }) => socket.write(answerOf(200, 'direct')))
+    const bad = await startRawReceiver(({ socket }) => socket.write(answerOf(200)), {
+      tls: createAuthority('Other').issue({ host: '127.0.0.1' }),
+    })
+    const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy', 'all_proxy']
+    const env = {
+      ...process.env,
+      ...Object.fromEntries(names.map((name) => [name, `http://127.0.0.1:${proxy.port}`])),
+      NO_PROXY: '',
+      no_proxy: '',
+      NODE_USE_ENV_PROXY: '1',
+      NODE_TLS_REJECT_UNAUTHORIZED: '0',
+    }
+    const script = fileURLToPath(new URL('post-and-print.ts', import.meta.url))
+    const urls = [`http://127.0.0.1:${plain.port}/`, `https://127.0.0.1:${bad.port}/`]
+    const { stdout } = await promisify(execFile)(process.execPath, [script, ...urls], { env })
+    expect(JSON.parse(stdout)).toEqual({ outcomes: ['200 direct', 'tls'], fetched: 'not at all' })
+    // That fetch asked the proxy shows that the environment is one in which Node does.
+    expect([proxy.requests.length, plain.requests.length, bad.requests.length]).toEqual([1, 1, 0])
+  })
+})
