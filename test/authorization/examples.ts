@@ -29,10 +29,16 @@ export interface Context {
   succeeds: boolean
   /** The id of a key to change or end. */
   keyId(options: { fresh: boolean }): Promise<string>
+  /** Of the live environment; the event was raised for the endpoint. */
+  webhook(options: { fresh: boolean }): Promise<{ endpointId: string; eventId: string }>
 }
 
 const own = ({ organizationId }: Context, rest = '') => `/v1/organizations/${organizationId}${rest}`
 const rotation = { ip: '8.8.8.8', proxy_provider: 'BYTEFUL', desired_country_code: 'DE' }
+
+async function endpoint(context: Context, { fresh }: { fresh: boolean }): Promise<string> {
+  return own(context, `/webhooks/endpoints/${(await context.webhook({ fresh })).endpointId}`)
+}
 
 /** One for each operation that needs a key. */
 export const endpoints: Record<string, Endpoint> = {
@@ -130,6 +136,74 @@ export const endpoints: Record<string, Endpoint> = {
     example: async (context) => ({
       method: 'POST',
       url: own(context, `/api-keys/${await context.keyId({ fresh: context.succeeds })}/rotations`),
+    }),
+  },
+  listWebhookEndpoints: {
+    scope: 'webhooks:read',
+    success: 200,
+    elsewhere: 200,
+    example: (context) => ({ method: 'GET', url: own(context, '/webhooks/endpoints') }),
+  },
+  createWebhookEndpoint: {
+    scope: 'webhooks:manage',
+    success: 201,
+    elsewhere: 201,
+    example: (context) => ({
+      method: 'POST',
+      url: own(context, '/webhooks/endpoints'),
+      body: { name: 'New', url: 'https://shop.example/', event_types: ['session.result.persisted'] },
+    }),
+  },
+  updateWebhookEndpoint: {
+    scope: 'webhooks:manage',
+    success: 200,
+    elsewhere: 404,
+    example: async (context) => ({
+      method: 'PATCH',
+      url: await endpoint(context, { fresh: false }),
+      body: { name: 'Renamed' },
+    }),
+  },
+  disableWebhookEndpoint: {
+    scope: 'webhooks:manage',
+    success: 200,
+    elsewhere: 404,
+    example: async (context) => ({
+      method: 'DELETE',
+      url: await endpoint(context, { fresh: context.succeeds }),
+    }),
+  },
+  rotateWebhookEndpointSecret: {
+    scope: 'webhooks:manage',
+    success: 201,
+    elsewhere: 404,
+    example: async (context) => ({
+      method: 'POST',
+      url: `${await endpoint(context, { fresh: context.succeeds })}/rotations`,
+    }),
+  },
+  sendTestWebhook: {
+    scope: 'webhooks:manage',
+    success: 202,
+    elsewhere: 404,
+    example: async (context) => ({
+      method: 'POST',
+      url: `${await endpoint(context, { fresh: false })}/test`,
+    }),
+  },
+  listEvents: {
+    scope: 'webhooks:read',
+    success: 200,
+    elsewhere: 200,
+    example: (context) => ({ method: 'GET', url: own(context, '/events') }),
+  },
+  retrieveEvent: {
+    scope: 'webhooks:read',
+    success: 200,
+    elsewhere: 404,
+    example: async (context) => ({
+      method: 'GET',
+      url: own(context, `/events/${(await context.webhook({ fresh: false })).eventId}`),
     }),
   },
   checkAgentIpRotation: {

@@ -7,9 +7,11 @@ import { createKeyUsageTables } from '../../infra/http/key-usage.ts'
 import { metricsRoutes } from '../../infra/http/metrics.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
+import { createAddressRules } from '../../infra/webhooks/address-rules.ts'
 import { findKeyByLookupHash } from '../../projections/organizations/key-queries.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
+import { webhooksProjection } from '../../projections/webhooks/projection.ts'
 import type { Environment, Network } from '../../schemas/events.ts'
 import { agentRoutes } from '../../services/agents/routes.ts'
 import { collectRoutes } from '../../services/collect/routes.ts'
@@ -19,6 +21,10 @@ import { createOrganization, setCapability } from '../../services/organizations/
 import { organizationRoutes } from '../../services/organizations/routes.ts'
 import { readbackRoutes } from '../../services/readback/routes.ts'
 import { webRoutes } from '../../services/web/routes.ts'
+import { createLeaseTables } from '../../services/webhooks/dispatch/leases.ts'
+import { createEndpoint } from '../../services/webhooks/endpoints/endpoint-commands.ts'
+import { sendTest } from '../../services/webhooks/endpoints/test-command.ts'
+import { webhookRoutes } from '../../services/webhooks/routes.ts'
 import { validateResponses } from '../support/described.ts'
 import { createMemoryLimiter } from '../support/memory-limiter.ts'
 import { ensureTopics, openProjectionWorld, silent } from '../support/projections.ts'
@@ -34,6 +40,7 @@ export async function startWorld() {
   await transaction(pool, async (tx) => {
     await createIdempotencyTables(tx)
     await createKeyUsageTables(tx)
+    await createLeaseTables(tx)
   })
   const log = await openPostgresLog({ pool, url, logger: silent })
   await ensureTopics(log)
@@ -41,6 +48,7 @@ export async function startWorld() {
   const applied = await world.openApplied()
   await world.run(log, organizationsProjection, { applied })
   await world.run(log, sessionsProjection, { applied })
+  await world.run(log, webhooksProjection, { applied })
   const now = { ms: 1_800_000_000_000 }
   const clock = () => now.ms
   const keyring = createKeyring(randomBytes(32).toString('base64'))
@@ -63,6 +71,9 @@ export async function startWorld() {
     decide: await world.openDecide(log),
     idempotency: createIdempotency(base),
     network: { lookup: knownAddress },
+    readPool: pool,
+    config: { WEBHOOK_ALLOWED_NETWORKS: [] },
+    rules: createAddressRules([]),
     checkRecipients: async () => {},
     sealResult: async ({ decisionId }: { decisionId: string }) => `sealed:${decisionId}`,
   }
@@ -76,6 +87,7 @@ export async function startWorld() {
   readbackRoutes(app, deps)
   organizationRoutes(app, deps)
   agentRoutes(app, deps)
+  webhookRoutes(app, deps)
   collectRoutes(app, deps)
   await webRoutes(app, { random: randomBytes })
   await app.ready()
@@ -94,6 +106,17 @@ export async function startWorld() {
     },
     issue: (request: Partial<KeyRequest> & { organizationId: string }) =>
       issueApiKey(deps, { name: 'Key', environment: 'live', ...request }),
+    /** A webhook endpoint of the live environment, and an event that was raised for it. */
+    async webhook(organizationId: string): Promise<{ endpointId: string; eventId: string }> {
+      const asked = {
+        name: 'Endpoint',
+        url: 'https://shop.example/',
+        eventTypes: ['session.result.persisted'],
+      }
+      const owner = { organizationId, environment: 'live' } as const
+      const { endpointId } = await createEndpoint(deps, { ...asked, ...owner })
+      return { endpointId, ...(await sendTest(deps, { ...owner, endpointId })) }
+    },
     /** Stores one session with its visitor. */
     async score(organizationId: string, environment: Environment): Promise<void> {
       const visitor = visitorLink({ id: visitorId })

@@ -53,7 +53,7 @@ function createRoute(app: FastifyInstance, context: WebhookContext): void {
     security,
     params: organizationParams,
     body: createEndpointBody,
-    response: { 201: single(endpointSchema), ...errorResponses(400, 401, 403, 404, 409, 413, 415, 422) },
+    response: { 201: single(endpointSchema), ...errorResponses(400, 401, 403, 409, 413, 415, 422) },
   }
   const onRequest = auth.requireOwnOrganization('webhooks:manage')
   const config = { parameterSet: 'webhook_endpoint_create' }
