@@ -133,7 +133,7 @@ export const errorTable = {
     retry: 'the same request fails again, unless `retryable` is true',
     message: 'The request conflicts with what exists.',
     meaning:
-      'A slug is taken, a limit on the number of things is reached, or another request with the same `Idempotency-Key` is still being answered. The message says which.',
+      'A slug is taken, a limit on the number of things is reached, something is not in the state that the request needs (a key that is being rotated, a disabled webhook endpoint), or another request with the same `Idempotency-Key` is still being answered. The message says which.',
     remedy:
       'Change what is in conflict. Where `retryable` is true, the first request is still being answered: send the same request again after `Retry-After`.',
     details:
@@ -201,7 +201,7 @@ export const errorTable = {
     retryable: true,
     message: 'Too many requests; wait for Retry-After.',
     meaning:
-      'The bucket that all keys of one type share in an organization is empty, or one source presents unknown keys too fast; the latter has no `X-RateLimit-*` headers.',
+      'The bucket that all keys of one type share in an organization is empty, a webhook endpoint was tested ten times within a minute, or one source presents unknown keys too fast; the latter has no `X-RateLimit-*` headers.',
     remedy:
       'Wait as many seconds as `Retry-After` says. A refused request costs as much as an admitted one, so trying earlier lengthens the wait.',
   },

@@ -87,6 +87,33 @@ export async function issueKeys(server: RunningTidegate, secrets: KnownSecrets):
   return revealed.size
 }
 
+/** Makes, rotates and tests a webhook endpoint whose URL has a token in it; returns how many secrets were revealed. */
+export async function issueSigningSecrets(server: RunningTidegate, secrets: KnownSecrets): Promise<number> {
+  const send = sender(server)
+  const base = `/v1/organizations/${server.credentials.organization_id}/webhooks/endpoints`
+  const token = hex()
+  secrets.add('the token in an endpoint URL', token, storedOnly)
+  const url = `https://receiver.example/hooks?token=${token}`
+  const body = { name: 'Carrying', url, event_types: ['session.result.persisted'] }
+
+  async function reveal(path: string, request: { body?: unknown } = {}): Promise<string> {
+    const { status, text } = await send('POST', path, request)
+    if (status !== 201) throw new Error(`POST ${path}: ${status} ${text}`)
+    const { id, signing_secret } = JSON.parse(text).data
+    secrets.add('a signing secret', signing_secret)
+    // Standard Webhooks signs with the bytes that the rest of it encodes.
+    secrets.add('the key in a signing secret', signing_secret.slice('whsec_'.length))
+    return id
+  }
+
+  const id = await reveal(base, { body })
+  await reveal(`${base}/${id}/rotations`)
+  const sent = await send('POST', `${base}/${id}/test`)
+  if (sent.status !== 202) throw new Error(`POST ${base}/${id}/test: ${sent.status} ${sent.text}`)
+  await send('GET', base)
+  return 2
+}
+
 /** Sends a key wherever a confused caller might put it; all of it is refused, so none of it is stored. */
 export async function misplaceKeys(server: RunningTidegate, secrets: KnownSecrets): Promise<number> {
   const send = sender(server)
@@ -117,6 +144,11 @@ export async function misplaceKeys(server: RunningTidegate, secrets: KnownSecret
       await send('POST', `${base}/api-keys`, { body: {}, headers: { 'idempotency-key': `${key}é` } }),
       await send('POST', `${base}/api-keys`, { body: {}, headers: { 'idempotency-key': key } }),
       await send('POST', '/v1/organizations', { body: { name: 'x', slug: key } }),
+      await send('POST', `${base}/webhooks/endpoints`, { body: { name: 'x', url: key, event_types: [key] } }),
+      await send('PATCH', `${base}/webhooks/endpoints/${key}`, { body: { name: 'x', [key]: key } }),
+      await send('POST', `${base}/webhooks/endpoints/${key}/test`),
+      await send('GET', `${base}/events/${key}`),
+      await send('GET', `${base}/events?type=${key}&endpoint_id=${key}`),
       await send('POST', '/v2/collect/sessions', { key, body: collect }),
       await send('POST', '/v2/collect/sessions', { key: live.publishable_key, body: collect }),
       await send('POST', '/v1/sessions', {
