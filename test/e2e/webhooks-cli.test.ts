@@ -1,0 +1,292 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { freePort } from '../../infra/local/free-port.ts'
+import { createRandom } from '../../infra/random.ts'
+import { generateSigningSecret } from '../../infra/webhooks/secret.ts'
+import { signatureHeaders } from '../../infra/webhooks/signature.ts'
+import { type CliResult, cli } from '../support/cli.ts'
+import { eventually } from '../support/eventually.ts'
+import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
+
+const root = path.resolve(import.meta.dirname, '../..')
+
+/** A line of `listen --json`. */
+interface Seen {
+  event_id: string
+  type: string
+  times_seen: number
+  signatures: Record<string, string>
+  payload: { id: string; type: string; data: { session?: { id: string } } }
+  answered: number
+}
+
+interface Listener {
+  url: string
+  endpointId: string | undefined
+  lines: string[]
+  /** With --json. */
+  seen(): Seen[]
+  /** Ctrl-C; resolves with the exit code. */
+  stop(): Promise<number | null>
+}
+
+const running: Listener[] = []
+
+/** Starts `tidegate webhooks listen ...args` and waits until it listens. */
+async function listen(args: string[], dataDir: string): Promise<Listener> {
+  const child = spawn(
+    path.join(root, 'node_modules/.bin/node'),
+    ['services/cli/main.ts', 'webhooks', 'listen', ...args],
+    { cwd: root, env: { ...process.env, DATA_DIR: dataDir }, stdio: ['ignore', 'pipe', 'pipe'] },
+  )
+  const lines: string[] = []
+  const told: string[] = []
+  createInterface(child.stdout).on('line', (line) => lines.push(line))
+  createInterface(child.stderr).on('line', (line) => told.push(line))
+  const [, url = '', endpointId] = await eventually(() => {
+    if (child.exitCode !== null) throw new Error(`listen ended: ${told.join('\n')}`)
+    const all = [...told, ...lines].join('\n')
+    return /Listening on (\S+?)(?: as (we_\w+))?;/.exec(all) ?? Promise.reject(new Error(all))
+  })
+  const stop = async () => {
+    if (child.exitCode === null) {
+      const exited = once(child, 'exit')
+      child.kill('SIGINT')
+      await exited
+    }
+    return child.exitCode
+  }
+  const seen = () => lines.map((line): Seen => JSON.parse(line))
+  const listener = { url, endpointId, lines, seen, stop }
+  running.push(listener)
+  return listener
+}
+
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((listener) => listener.stop()))
+})
+
+function dataOf<Data>({ code, stdout, stderr }: CliResult): Data {
+  if (code !== 0) throw new Error(`it ended with ${code}: ${stdout}${stderr}`)
+  const { data }: { data: Data } = JSON.parse(stdout)
+  return data
+}
+
+const bothForms = { 'webhook-signature': 'valid', 'X-Foil-Signature': 'valid' }
+
+interface Delivery {
+  event_id: string
+  endpoint_id: string
+  organization_id: string
+  status: string
+  attempts: number
+  response_status: number | null
+}
+
+describe('tidegate webhooks, beside a running tidegate dev', () => {
+  let server: RunningTidegate
+
+  beforeAll(async () => {
+    server = await startTidegate({ env: { WEBHOOK_RETRY_SECONDS: '0,0.05,0.05' } })
+  }, 60_000)
+  afterAll(() => server?.stop())
+
+  const webhooks = (...args: string[]) => cli(['webhooks', ...args], { DATA_DIR: server.dataDir })
+  const operate = async <Data>(...args: string[]) => dataOf<Data>(await webhooks(...args, '--json'))
+
+  async function api<Data>(place: string): Promise<Data> {
+    const { organization_id, live } = server.credentials
+    const answer = await fetch(`${server.baseUrl}/v1/organizations/${organization_id}${place}`, {
+      headers: { authorization: `Bearer ${live.secret_key}` },
+    })
+    expect(answer.status).toBe(200)
+    const { data }: { data: Data } = JSON.parse(await answer.text())
+    return data
+  }
+
+  it('says what is missing when nothing listens', async () => {
+    const { code, stdout, stderr } = await webhooks('trigger')
+    expect([code, stdout]).toEqual([1, ''])
+    expect(stderr).toContain('tidegate webhooks listen')
+  })
+
+  it('shows a test that was triggered, verified in both forms, and disables the endpoint when it ends', async () => {
+    const listener = await listen(['--json'], server.dataDir)
+    const [test] = await operate<{ event_id: string; endpoint_id: string }[]>('trigger')
+    expect(test?.endpoint_id).toBe(listener.endpointId)
+    const [seen] = await eventually(() => {
+      expect(listener.lines).not.toHaveLength(0)
+      return listener.seen()
+    })
+    expect(seen).toMatchObject({
+      event_id: test?.event_id,
+      type: 'webhook.test',
+      times_seen: 1,
+      signatures: bothForms,
+      answered: 200,
+    })
+    expect(await listener.stop()).toBe(0)
+    const endpoints = await api<{ id: string; status: string }[]>('/webhooks/endpoints')
+    expect(endpoints).toMatchObject([{ id: listener.endpointId, status: 'disabled' }])
+  })
+
+  it('has one endpoint however often it starts, and keeps its secret to its owner', async () => {
+    const [known] = await api<{ id: string }[]>('/webhooks/endpoints')
+    const listener = await listen(['--event-types', 'session.result.persisted'], server.dataDir)
+    expect(listener.endpointId).toBe(known?.id)
+    const endpoints = await api<object[]>('/webhooks/endpoints')
+    expect(endpoints).toMatchObject([
+      { status: 'active', url: listener.url, event_types: ['session.result.persisted'] },
+    ])
+    const file = path.join(server.dataDir, 'webhook-listener.json')
+    expect((await stat(file)).mode & 0o077).toBe(0)
+  })
+
+  it('has an endpoint for each environment, and makes another when the one it remembers is not there', async () => {
+    const file = path.join(server.dataDir, 'webhook-listener.json')
+    const { organization_id } = server.credentials
+    const known: Record<string, object> = JSON.parse(await readFile(file, 'utf8'))
+    expect(Object.keys(known)).toEqual([`${organization_id} live`])
+    const gone = { endpoint_id: `we_${'0'.repeat(32)}`, signing_secret: 'whsec_AAAA' }
+    await writeFile(file, JSON.stringify({ ...known, [`${organization_id} test`]: gone }))
+    const inTest = await listen(['--environment', 'test'], server.dataDir)
+    const inLive = await listen([], server.dataDir)
+    const both: Record<string, object> = JSON.parse(await readFile(file, 'utf8'))
+    expect(both).toMatchObject({
+      [`${organization_id} live`]: { ...known[`${organization_id} live`], endpoint_id: inLive.endpointId },
+      [`${organization_id} test`]: { endpoint_id: inTest.endpointId },
+    })
+    expect(new Set([inLive.endpointId, inTest.endpointId, gone.endpoint_id]).size).toBe(3)
+  })
+
+  it('shows what a session raises, in words for people and with ids that trigger prints', async () => {
+    const [json, words] = [
+      await listen(['--json'], server.dataDir),
+      await listen(['--environment', 'test'], server.dataDir),
+    ]
+    const [raised] = await operate<{ event_id: string; session_id: string }[]>(
+      'trigger',
+      'session.result.persisted',
+    )
+    await eventually(() => expect(json.lines).toHaveLength(2))
+    const seen = json.seen().toSorted((a, b) => a.type.localeCompare(b.type))
+    expect(seen.map(({ type }) => type)).toEqual([
+      'session.fingerprint.calculated',
+      'session.result.persisted',
+    ])
+    for (const { signatures, payload } of seen) {
+      expect(signatures).toEqual(bothForms)
+      expect(payload.data.session?.id).toBe(raised?.session_id)
+    }
+    expect(seen[1]?.event_id).toBe(raised?.event_id)
+    const other = await webhooks('trigger', 'session.fingerprint.calculated', '--environment', 'test')
+    expect(other).toMatchObject({ code: 0, stderr: '' })
+    const id = /^evt_\w+/.exec(other.stdout)?.[0] ?? 'none'
+    await eventually(() => expect(words.lines.join('\n')).toContain(id))
+    expect(words.lines.join('\n')).toMatch(
+      /session\.fingerprint\.calculated {2}evt_\w+ {2}answered 200\n {2}webhook-signature: valid\n {2}X-Foil-Signature: valid\n {2}\{\n {4}"id": "evt_/,
+    )
+    // Live and test never hear of each other.
+    expect(json.lines).toHaveLength(2)
+  })
+
+  it('lists what could not be delivered, and redelivers it', async () => {
+    const broken = await listen(['--json', '--status', '500'], server.dataDir)
+    const [test] = await operate<{ event_id: string }[]>('trigger', '--endpoint', broken.endpointId ?? '')
+    const id = test?.event_id ?? ''
+    const letters = () => operate<Delivery[]>('dead-letters', 'development')
+    await eventually(() => expect(broken.lines).toHaveLength(3), { timeoutMs: 20_000 })
+    expect(broken.seen().map(({ event_id, times_seen }) => [event_id, times_seen])).toEqual([
+      [id, 1],
+      [id, 2],
+      [id, 3],
+    ])
+    const failed = await eventually(async () => {
+      const found = await letters()
+      expect(found).not.toHaveLength(0)
+      return found
+    })
+    const { organization_id } = server.credentials
+    const about = { event_id: id, endpoint_id: broken.endpointId, organization_id }
+    expect(failed).toMatchObject([{ ...about, status: 'failed', attempts: 3, response_status: 500 }])
+    const table = await webhooks('dead-letters')
+    for (const cell of [id, organization_id, 'webhook.test', '500']) expect(table.stdout).toContain(cell)
+
+    await broken.stop()
+    const refused = await webhooks('redeliver', id)
+    expect(refused).toMatchObject({ code: 1, stdout: '' })
+    expect(refused.stderr).toContain('not active')
+    const [told] = await operate<{ redelivered: boolean }[]>('dead-letters', '--redeliver')
+    expect(told?.redelivered).toBe(false)
+    const unknown = await webhooks('redeliver', `evt_${'0'.repeat(26)}`, '--json')
+    expect(JSON.parse(unknown.stdout)).toMatchObject({ error: { code: 'request.not_found', status: 404 } })
+
+    const mended = await listen(['--json'], server.dataDir)
+    expect(mended.endpointId).toBe(broken.endpointId)
+    expect(await operate<Delivery[]>('redeliver', id)).toMatchObject([about])
+    await eventually(() => expect(mended.lines).toHaveLength(1))
+    expect(mended.seen()).toMatchObject([{ event_id: id, signatures: bothForms, answered: 200 }])
+    await eventually(async () => {
+      const event = await api<{ webhook_deliveries: Delivery[] }>(`/events/${id}`)
+      expect(event.webhook_deliveries).toMatchObject([{ status: 'succeeded', attempts: 4 }])
+    })
+    expect(await letters()).toEqual([])
+    const again = await webhooks('redeliver', id)
+    expect(again.stderr).toContain('name one')
+    expect(await operate<Delivery[]>('redeliver', id, '--endpoint', mended.endpointId ?? '')).toHaveLength(1)
+    await eventually(() => expect(mended.lines).toHaveLength(2))
+  }, 90_000)
+})
+
+describe('tidegate webhooks listen for an endpoint made elsewhere', () => {
+  const secret = generateSigningSecret(createRandom())
+  const event = { id: `evt_${'1'.repeat(26)}`, object: 'webhook_event', type: 'webhook.test', data: {} }
+  const body = JSON.stringify(event)
+
+  const post = (url: string, { age = 0, sent = body } = {}) => {
+    const timestamp = Math.floor(Date.now() / 1000) - age
+    const headers = signatureHeaders({ eventId: event.id, body, timestamp, secrets: [secret] })
+    return fetch(url, { method: 'POST', body: sent, headers })
+  }
+
+  it('needs a secret', async () => {
+    const { code, stderr } = await cli(['webhooks', 'listen', '--no-register'], {})
+    expect([code, stderr.trim()]).toEqual([1, '--no-register needs --secret'])
+  })
+
+  it('forwards what is genuine, byte for byte, and answers what is answered there', async () => {
+    const received: { body: string; signature: unknown }[] = []
+    const backend = createServer(async (request, response) => {
+      received.push({ body: await text(request), signature: request.headers['webhook-signature'] })
+      response.writeHead(418).end('teapot')
+    })
+    const port = await freePort()
+    backend.listen(port, '127.0.0.1')
+    await once(backend, 'listening')
+    const own = ['--no-register', '--secret', secret, '--json', '--forward', `http://127.0.0.1:${port}/x`]
+    const listener = await listen(own, '/nonexistent')
+    expect(listener.endpointId).toBeUndefined()
+    const answer = await post(listener.url)
+    expect([answer.status, await answer.text()]).toEqual([418, 'teapot'])
+    expect(received).toEqual([{ body, signature: expect.stringMatching(/^v1,/) }])
+
+    expect((await post(listener.url, { sent: `${body} ` })).status).toBe(401)
+    expect((await post(listener.url, { age: 400 })).status).toBe(401)
+    expect(received).toHaveLength(1)
+    await eventually(() => expect(listener.lines).toHaveLength(3))
+    const [, changed, old] = listener.seen()
+    expect(changed?.signatures['webhook-signature']).toMatch(/^No signature matches/)
+    expect(old?.signatures['X-Foil-Signature']).toMatch(/seconds old/)
+
+    backend.close()
+    await once(backend, 'close')
+    expect((await post(listener.url)).status).toBe(502)
+    expect(await listener.stop()).toBe(0)
+  })
+})
