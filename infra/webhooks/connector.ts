@@ -3,7 +3,7 @@ import { connect as openTls } from 'node:tls'
 import type { AddressRules } from './address-rules.ts'
 import { codeOf, DeliveryFailure } from './failure.ts'
 import type { HostResolver } from './resolver.ts'
-import { hostOf } from './url.ts'
+import { hostOf, loopback } from './url.ts'
 
 export interface ConnectorOptions {
   rules: AddressRules
@@ -47,11 +47,12 @@ export function createConnector({ rules, resolver, timeoutMs, ca }: ConnectorOpt
 
 /** One bad answer condemns all: who mixes them in wants us to reach it sooner or later. */
 function checkedAddresses(addresses: string[], mayReach: (ip: string) => boolean): string[] {
-  // Both meanings of localhost come without asking, so that an operator may have allowed only one of them.
-  const isLocal = addresses.length > 0 && addresses.every((ip) => ip === '127.0.0.1' || ip === '::1')
-  const usable = isLocal ? addresses.filter(mayReach) : addresses
-  if (usable.length === 0 || !usable.every(mayReach)) throw forbidden()
-  return usable.slice(0, mostAddresses)
+  const allowed = addresses.filter(mayReach)
+  // Of the two meanings of localhost an operator may have allowed one.
+  const isLocalhost = addresses.every((ip) => loopback.includes(ip))
+  const areAllGood = allowed.length === addresses.length || isLocalhost
+  if (allowed.length === 0 || !areAllGood) throw forbidden()
+  return allowed.slice(0, mostAddresses)
 }
 
 function forbidden(): DeliveryFailure {
