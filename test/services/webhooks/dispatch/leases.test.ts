@@ -1,0 +1,238 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createPool } from '../../../../infra/postgres/pool.ts'
+import {
+  abandonLeases,
+  deleteExpired,
+  endSending,
+  expiredLeases,
+  leasedDeliveries,
+  releaseApplied,
+  renewLeases,
+} from '../../../../services/webhooks/dispatch/leases.ts'
+import {
+  createLanes,
+  type LeaseRequest,
+  leaseDue,
+  waitingEndpoints,
+} from '../../../../services/webhooks/dispatch/take.ts'
+import { createTaker } from '../../../../services/webhooks/dispatch/taker.ts'
+import { createWindows } from '../../../../services/webhooks/dispatch/window.ts'
+import { createNumbers } from '../../../support/hand.ts'
+import { hex, type LeaseWorld, openLeaseWorld } from './lease-world.ts'
+
+const now = Date.UTC(2026, 10, 21, 12)
+let world: LeaseWorld
+
+beforeAll(async () => {
+  world = await openLeaseWorld()
+})
+afterAll(async () => {
+  await world?.close()
+})
+
+/** A lease as its owner asks for it; long enough for any test. */
+function request(endpointIds: string[], some: Partial<LeaseRequest> = {}): LeaseRequest {
+  const rooms = endpointIds.map((endpointId) => ({ endpointId, room: 10 }))
+  return { owner: 'me', leaseMs: 60_000, free: 100, rooms, now, ...some }
+}
+
+/** An endpoint of its own with due deliveries. */
+async function dueEndpoint(count: number, dueAt = now - 10_000): Promise<string> {
+  const endpointId = `we_${hex(16)}`
+  await world.due({ endpointId, count, dueAt })
+  await createLanes(world.pool, [endpointId])
+  return endpointId
+}
+
+const idsOf = (deliveries: { id: string }[]) => deliveries.map(({ id }) => id)
+
+describe('taking', () => {
+  test('leases what is due, oldest first, and not what is not', async () => {
+    const endpointId = await dueEndpoint(3, now - 2)
+    const { deliveries } = await leaseDue(world.pool, request([endpointId]))
+    expect(deliveries.map(({ id, dueAt }) => [id, dueAt])).toEqual([
+      [`${endpointId}/1`, now - 1],
+      [`${endpointId}/2`, now],
+    ])
+    expect(await leasedDeliveries(world.pool, [`${endpointId}/1`, `${endpointId}/3`])).toEqual(
+      new Set([`${endpointId}/1`]),
+    )
+  })
+
+  test('leases nothing twice, and at most ten of an endpoint whose requests run', async () => {
+    const endpointId = await dueEndpoint(25)
+    const first = await leaseDue(world.pool, request([endpointId]))
+    expect(first.deliveries).toHaveLength(10)
+    expect((await leaseDue(world.pool, request([endpointId], { owner: 'you' }))).deliveries).toEqual([])
+    await endSending(world.pool, { owner: 'me', deliveryIds: idsOf(first.deliveries).slice(0, 4) })
+    const second = await leaseDue(world.pool, request([endpointId], { owner: 'you' }))
+    expect(idsOf(second.deliveries)).toEqual([11, 12, 13, 14].map((n) => `${endpointId}/${n}`))
+  })
+
+  test('passes an endpoint that somebody else is at, and says so', async () => {
+    const [free, held] = [await dueEndpoint(1), await dueEndpoint(1)]
+    const other = await world.pool.connect()
+    await other.query('begin')
+    await other.query('select from tidegate.webhook_lanes where endpoint_id = $1 for update', [held])
+    const taken = await leaseDue(world.pool, request([held, free]))
+    await other.query('rollback')
+    other.release()
+    expect(taken.contended).toBe(true)
+    expect(idsOf(taken.deliveries)).toEqual([`${free}/1`])
+    expect(await leaseDue(world.pool, request([held, free]))).toMatchObject({ contended: false })
+  })
+
+  test('gives each endpoint one before any gets a second', async () => {
+    const crowded = await dueEndpoint(10_000, now - 1_000_000)
+    const others = await Promise.all(Array.from({ length: 20 }, () => dueEndpoint(3)))
+    const { deliveries } = await leaseDue(world.pool, request([crowded, ...others], { free: 42 }))
+    const counts = new Map<string, number>()
+    for (const { endpointId } of deliveries) counts.set(endpointId, (counts.get(endpointId) ?? 0) + 1)
+    expect([...counts.values()].toSorted()).toEqual(Array(21).fill(2))
+  })
+
+  test('sees every endpoint that deliveries wait for, once, however many wait', async () => {
+    const own = await openLeaseWorld()
+    const wanted = Array.from({ length: 12 }, (_, i) => `we_${String.fromCharCode(97 + i)}`)
+    for (const [i, endpointId] of wanted.entries())
+      await own.due({ endpointId, count: 1 + 40 * i, dueAt: now + i })
+    const pages = [await waitingEndpoints(own.pool, { after: '', limit: 7 })]
+    pages.push(await waitingEndpoints(own.pool, { after: 'we_g', limit: 7 }))
+    await own.close()
+    expect(pages.map((page) => page.length)).toEqual([7, 5])
+    expect(pages.flat()).toEqual(wanted.map((endpointId, i) => ({ endpointId, firstAt: now + i + 1 })))
+  })
+})
+
+describe('a taker', () => {
+  let own: LeaseWorld
+  const endpoints = Array.from({ length: 9 }, (_, i) => `we_${i}`)
+
+  beforeEach(async () => {
+    own = await openLeaseWorld()
+    for (const endpointId of endpoints) await own.due({ endpointId, count: 4, dueAt: now - 1000 })
+    await own.due({ endpointId: 'we_later', count: 1, dueAt: now + 500 })
+    return () => own.close()
+  })
+
+  test('goes round: with few slots each endpoint gets its turn before any gets another', async () => {
+    const take = createTaker({ ...takerOptions(), windows: createWindows() })
+    const turns: string[] = []
+    for (let i = 0; i < 6; i++) {
+      const { deliveries, hasMore, nextAt } = await take(3)
+      turns.push(...deliveries.map(({ endpointId }) => endpointId))
+      expect({ hasMore, nextAt }).toEqual({ hasMore: true, nextAt: now + 501 })
+    }
+    expect(turns.slice(0, 9).toSorted()).toEqual(endpoints)
+    expect(turns.slice(9).toSorted()).toEqual(endpoints)
+  })
+
+  test('says when nothing more is due', async () => {
+    const take = createTaker({ ...takerOptions(), windows: createWindows() })
+    const first = await take(256)
+    expect(first.deliveries).toHaveLength(18)
+    expect(first.hasMore).toBe(true)
+    await own.finish(Array.from({ length: 36 }, (_, i) => `we_${i % 9}/${1 + Math.floor(i / 9)}`))
+    expect(await take(256)).toEqual({ deliveries: [], hasMore: false, contended: false, nextAt: now + 501 })
+  })
+
+  const takerOptions = () => ({ pool: own.pool, owner: 'me', leaseMs: 60_000, clock: () => now })
+})
+
+describe('a lease', () => {
+  test('is given back only by its owner, and only when the read model shows the record', async () => {
+    const endpointId = await dueEndpoint(2)
+    await leaseDue(world.pool, request([endpointId]))
+    const [a, b] = [`${endpointId}/1`, `${endpointId}/2`]
+    const recorded = [
+      { deliveryId: a, position: { topic: 'tidegate.webhooks.v1', partition: 7, offset: 41 } },
+      { deliveryId: b, position: { topic: 'tidegate.webhooks.v1', partition: 7, offset: 42 } },
+    ]
+    expect(await releaseApplied(world.pool, { owner: 'me', recorded })).toEqual(new Set())
+    await world.appliedUpTo(7, 42)
+    await releaseApplied(world.pool, { owner: 'you', recorded })
+    expect(await leasedDeliveries(world.pool, [a, b])).toEqual(new Set([a, b]))
+    expect(await releaseApplied(world.pool, { owner: 'me', recorded })).toEqual(new Set([a]))
+    expect(await leasedDeliveries(world.pool, [a, b])).toEqual(new Set([b]))
+  })
+
+  test('that is abandoned makes the delivery due at once', async () => {
+    const endpointId = await dueEndpoint(1)
+    await leaseDue(world.pool, request([endpointId]))
+    await abandonLeases(world.pool, { owner: 'you', deliveryIds: [`${endpointId}/1`] })
+    expect((await leaseDue(world.pool, request([endpointId]))).deliveries).toEqual([])
+    await abandonLeases(world.pool, { owner: 'me', deliveryIds: [`${endpointId}/1`] })
+    expect((await leaseDue(world.pool, request([endpointId]))).deliveries).toHaveLength(1)
+  })
+
+  test('that expired still excludes everybody, until it is deleted', async () => {
+    const endpointId = await dueEndpoint(1)
+    await leaseDue(world.pool, request([endpointId], { leaseMs: 0, owner: 'dead' }))
+    expect((await leaseDue(world.pool, request([endpointId]))).deliveries).toEqual([])
+    const expired = await expiredLeases(world.pool, { except: [] })
+    expect(expired).toMatchObject([{ deliveryId: `${endpointId}/1`, owner: 'dead' }])
+    expect(await deleteExpired(world.pool, expired)).toBe(1)
+    expect((await leaseDue(world.pool, request([endpointId]))).deliveries).toHaveLength(1)
+  })
+
+  test('that was renewed after it was seen expired is not deleted', async () => {
+    const endpointId = await dueEndpoint(2)
+    await leaseDue(world.pool, request([endpointId], { leaseMs: 0, owner: 'slow' }))
+    const [a, b] = [`${endpointId}/1`, `${endpointId}/2`]
+    expect(await expiredLeases(world.pool, { except: [a, b] })).toEqual([])
+    const expired = await expiredLeases(world.pool, { except: [] })
+    const renewed = await renewLeases(world.pool, {
+      owner: 'slow',
+      deliveryIds: [a, 'unknown'],
+      leaseMs: 60_000,
+    })
+    expect(renewed).toEqual(new Set([a]))
+    expect(await deleteExpired(world.pool, expired)).toBe(1)
+    expect(await leasedDeliveries(world.pool, [a, b])).toEqual(new Set([a]))
+  })
+})
+
+test('many leasers at once: no delivery is leased twice, and no endpoint ever has more than ten requests', async () => {
+  const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
+  console.log(`leasers: seed ${seed}`)
+  const next = createNumbers(seed)
+  const own = await openLeaseWorld()
+  const endpoints = Array.from({ length: 5 }, (_, i) => `we_${i}`)
+  for (const endpointId of endpoints) await own.due({ endpointId, count: 120, dueAt: now - 100_000 })
+  await createLanes(own.pool, endpoints)
+  const pool = createPool({ url: own.pool.options.connectionString ?? '', max: 24 })
+  const made: string[] = []
+  const running = new Map<string, number>()
+  let most = 0
+
+  async function make({ id, endpointId }: { id: string; endpointId: string }, owner: string): Promise<void> {
+    const count = (running.get(endpointId) ?? 0) + 1
+    running.set(endpointId, count)
+    most = Math.max(most, count)
+    made.push(id)
+    await pool.query('select pg_sleep($1)', [next() / 200])
+    running.set(endpointId, (running.get(endpointId) ?? 0) - 1)
+    if (next() < 0.5) await endSending(pool, { owner, deliveryIds: [id] })
+    await own.finish([id])
+    await abandonLeases(pool, { owner, deliveryIds: [id] })
+  }
+
+  async function leaser(owner: string): Promise<void> {
+    while (made.length < 600) {
+      const rooms = endpoints.map((endpointId) => ({ endpointId, room: 1 + Math.floor(next() * 10) }))
+      const free = 1 + Math.floor(next() * 20)
+      const taken = await leaseDue(pool, { owner, leaseMs: 60_000, free, rooms, now })
+      await Promise.all(taken.deliveries.map((delivery) => make(delivery, owner)))
+    }
+  }
+
+  await Promise.all(Array.from({ length: 8 }, (_, i) => leaser(`leaser ${i}`)))
+  await pool.end()
+  const left = await own.leases()
+  await own.close()
+  expect(new Set(made).size).toBe(600)
+  expect(made).toHaveLength(600)
+  expect(left).toEqual([])
+  expect(most).toBeGreaterThan(5)
+  expect(most).toBeLessThanOrEqual(10)
+})
