@@ -2,6 +2,7 @@ import { checkedName, invalid, type ParameterSet } from '../../../infra/http/che
 import type { AddressRules } from '../../../infra/webhooks/address-rules.ts'
 import { type SubscribableType, subscribableTypes } from '../../../infra/webhooks/event-types.ts'
 import { webhookUrlProblem } from '../../../infra/webhooks/url.ts'
+import { uriOf } from '../planner/uri.ts'
 
 export const bounds = { name: 100, url: 2000 } as const
 
@@ -10,14 +11,19 @@ export function checkedEndpointName(name: string, parameterSet: ParameterSet): s
   return checkedName(name, { max: bounds.name, parameterSet })
 }
 
-/** The URL as it was sent; 422 when nothing may be sent there. The answer does not repeat it: it may hold a secret. */
+/**
+ * The URL as requests name it, which is a URI; 422 when nothing may be sent there. The answer does not repeat it: it
+ * may hold a secret.
+ */
 export function checkedUrl(
   url: string,
   { rules, parameterSet }: { rules: AddressRules; parameterSet: ParameterSet },
 ): string {
   const problem = webhookUrlProblem(url, rules)
-  if (problem === undefined) return url
-  throw invalid({ name: 'url', issue: 'invalid', expected: problem }, parameterSet)
+  const uri = problem === undefined ? uriOf(url) : null
+  if (uri !== null) return uri
+  const expected = problem ?? 'This is not a URI.'
+  throw invalid({ name: 'url', issue: 'invalid', expected }, parameterSet)
 }
 
 /** The types, each once and always in the same order; 422 when there is none or one is unknown. */

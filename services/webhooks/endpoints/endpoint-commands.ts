@@ -3,18 +3,14 @@ import { type EndpointId, hexId } from '../../../infra/ids.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
 import type { AddressRules } from '../../../infra/webhooks/address-rules.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
-import { endpointsOfOrganization, findEndpoints } from '../../../projections/webhooks/queries.ts'
+import { endpointsOfOrganization } from '../../../projections/webhooks/queries.ts'
 import type { Environment } from '../../../schemas/events.ts'
 import {
   completeEndpointRequest,
   createEndpoint as decideCreation,
   type EndpointRequest,
 } from './create-endpoint.ts'
-import {
-  disableEndpoint as decideDisabling,
-  giveUpEndpoint as decideGivingUp,
-  type GiveUpEndpoint,
-} from './disable-endpoint.ts'
+import { disableEndpoint as decideDisabling } from './disable-endpoint.ts'
 import type { EndpointName, EndpointsState } from './endpoint-state.ts'
 import { generateSecret, hasSecret } from './new-secret.ts'
 import { rotateSecret as decideRotation } from './rotate-secret.ts'
@@ -88,26 +84,6 @@ export async function disableEndpoint(
     load: (tx) => load(tx, organizationId),
     decide: (state) => decideDisabling(state, { ...name, eventId, now }),
   })
-}
-
-interface GiveUp extends Pick<GiveUpEndpoint, 'reason' | 'seenAt'> {
-  organizationId: string
-  endpointId: string
-}
-
-/** Disables an endpoint that cannot be delivered to, unless its owner has changed it since; whether it did. */
-export async function giveUpEndpoint(
-  { decide, clock, ...deps }: Omit<CommandDeps, 'keyring'>,
-  { organizationId, endpointId, ...seen }: GiveUp,
-): Promise<boolean> {
-  const now = clock()
-  const eventId = newId('evt', { ...deps, now })
-  const events = await decide({
-    ...endpointsOf(organizationId),
-    load: (tx) => findEndpoints(tx, [endpointId]),
-    decide: (found) => decideGivingUp(found.get(endpointId), { ...seen, eventId, now }),
-  })
-  return events.length > 0
 }
 
 /** The new signing secret. ApiError: 404 no such endpoint, 403 organization not active, 409 three secrets sign. */

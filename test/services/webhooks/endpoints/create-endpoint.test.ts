@@ -84,6 +84,19 @@ describe('a request', () => {
     })
   })
 
+  test.each([
+    ['https://shop.example', 'https://shop.example/'],
+    ['HTTPS://Shop.Example:443/a/../b', 'https://shop.example/b'],
+    ['https://shop.example:8443/hooks?a=%2F', 'https://shop.example:8443/hooks?a=%2F'],
+    [
+      'https://müller.example/ü|{x}?ö=[1]%',
+      'https://xn--mller-kva.example/%C3%BC%7C%7Bx%7D?%C3%B6=%5B1%5D%25',
+    ],
+  ])('has the URL %s as requests name it: %s', (url, uri) => {
+    expect(completeEndpointRequest({ ...request, url }, publicOnly).url).toBe(uri)
+    expect(completeEndpointRequest({ ...request, url: uri }, publicOnly).url).toBe(uri)
+  })
+
   test.each<[string, string, Partial<EndpointRequest>]>([
     ['name', 'invalid', { name: '  ' }],
     ['name', 'invalid', { name: 'x'.repeat(101) }],
@@ -92,6 +105,7 @@ describe('a request', () => {
     ['url', 'invalid', { url: 'https://10.0.0.1/hooks' }],
     ['url', 'invalid', { url: 'https://user:secret@shop.example/' }],
     ['url', 'invalid', { url: '/hooks' }],
+    ['url', 'invalid', { url: 'https://a"b.example/' }],
     ['event_types', 'required', { eventTypes: [] }],
     ['event_types.1', 'invalid_value', { eventTypes: ['session.result.persisted', 'session.opened'] }],
     ['event_types.0', 'invalid_value', { eventTypes: ['webhook.test'] }],

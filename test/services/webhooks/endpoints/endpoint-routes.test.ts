@@ -127,6 +127,19 @@ test.each<[unknown, string, string]>([
   expect((await list()).body.data).toEqual([])
 })
 
+test('a URL is stored and shown as a URI, and is then the same URL', async () => {
+  const { data } = (await create({ ...request, url: 'https://shop.example/ü|x' })).body
+  expect(data.url).toBe('https://shop.example/%C3%BC%7Cx')
+  const url = `${own.endpoints}/${data.id}`
+  const again = await world.send({
+    method: 'PATCH',
+    url,
+    key: own.key,
+    body: { url: 'https://shop.example/ü|x' },
+  })
+  expect([again.status, again.body.data.updated_at]).toEqual([200, data.updated_at])
+})
+
 test('a repetition with the same Idempotency-Key is the same endpoint with the same secret', async () => {
   const headers = { 'idempotency-key': 'once' }
   const first = await create(request, { headers })

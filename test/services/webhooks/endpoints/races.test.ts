@@ -16,7 +16,6 @@ import {
   disableEndpoint,
   type EndpointDeps,
   type EndpointPath,
-  giveUpEndpoint,
   rotateSecret,
   updateEndpoint,
 } from '../../../../services/webhooks/endpoints/endpoint-commands.ts'
@@ -155,18 +154,6 @@ describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
     const codes = await race(64, (racer) => sendTest(processOf(racer), path))
     expect(codes.filter((code) => code === 'done')).toHaveLength(10)
     expect(codes.filter((code) => code === 'rate_limit.exceeded')).toHaveLength(54)
-  })
-
-  test('of many that give an endpoint up at once, one does; after its owner enabled it, none', async () => {
-    const { organizationId, endpointId } = await newEndpoint(await newOrganization())
-    const seen = { organizationId, endpointId, reason: 'gone', seenAt: now.ms } as const
-    const giveUp = (racer: number) => giveUpEndpoint(processOf(racer), seen)
-    const all = () => Promise.all(Array.from({ length: 8 }, (_, racer) => giveUp(racer)))
-    expect((await all()).filter(Boolean)).toHaveLength(1)
-    expect(await endpointsOf(organizationId)).toMatchObject([{ status: 'disabled', disabled_reason: 'gone' }])
-    now.ms += 1000
-    await updateEndpoint(processOf(0), { organizationId, environment, endpointId, status: 'active' })
-    expect((await all()).filter(Boolean)).toEqual([])
   })
 })
 
