@@ -58,8 +58,8 @@ export interface WebhookClient {
 export function createWebhookClient(options: WebhookClientOptions): WebhookClient {
   const { rules, ca, timeoutMs = 15_000, dnsTimeoutMs = 5000, connectTimeoutMs = 5000 } = options
   const { dnsServers: servers } = options
-  const resolver = createHostResolver({ timeoutMs: dnsTimeoutMs, ...(servers ? { servers } : {}) })
-  const lanes = createLanes(createConnector({ rules, resolver, timeoutMs: connectTimeoutMs, ca }))
+  const resolve = createHostResolver({ timeoutMs: dnsTimeoutMs, ...(servers ? { servers } : {}) })
+  const lanes = createLanes(createConnector({ rules, resolve, timeoutMs: connectTimeoutMs, ca }))
   const underWay = new Set<AbortController>()
   let isClosed = false
   return {
@@ -77,7 +77,6 @@ export function createWebhookClient(options: WebhookClientOptions): WebhookClien
     async close() {
       isClosed = true
       for (const stop of underWay) stop.abort(closed())
-      resolver.close()
       await lanes.close()
     },
   }

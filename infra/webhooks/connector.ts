@@ -7,7 +7,7 @@ import { hostOf, loopback } from './url.ts'
 
 export interface ConnectorOptions {
   rules: AddressRules
-  resolver: HostResolver
+  resolve: HostResolver
   /** From the first SYN to the end of the TLS handshake. */
   timeoutMs: number
   /** PEM; instead of the certificate authorities that Node knows. */
@@ -27,12 +27,12 @@ const attemptMs = 500
  * end is checked once more before a byte is sent. Plain http goes to exceptions only: there is no certificate that
  * would tell a receiver from whoever answers at its address.
  */
-export function createConnector({ rules, resolver, timeoutMs, ca }: ConnectorOptions): Connector {
+export function createConnector({ rules, resolve, timeoutMs, ca }: ConnectorOptions): Connector {
   return async (url, signal) => {
     const isSecure = url.protocol === 'https:'
     const mayReach = isSecure ? rules.isAllowed : rules.isException
     const host = hostOf(url)
-    const addresses = checkedAddresses(await resolver.resolve(host), mayReach)
+    const addresses = checkedAddresses(await resolve(host, signal), mayReach)
     return await beforeTimeout({ timeoutMs, signal }, async (stop) => {
       const port = Number(url.port) || (isSecure ? 443 : 80)
       const socket = await dial({ host, port, addresses, signal: stop })

@@ -132,6 +132,27 @@ it('a name that changes its address keeps its connection, and the next connectio
   expect([receiver.connections, moved.connections]).toEqual([1, 1])
 })
 
+it('however many receivers there are, only some connections are kept, and all end by themselves', async () => {
+  let most = 0
+  const receiver = await startRawReceiver(({ socket }) => {
+    most = Math.max(most, receiver.sockets.size)
+    socket.write(answerOf(200))
+  })
+  const client = createTestClient()
+  const names = Array.from({ length: 1500 }, (_, index) => `http://r${index}.localhost:${receiver.port}/`)
+  const take = async () => {
+    for (let url = names.pop(); url; url = names.pop()) {
+      expect(await client.post(postTo(url))).toMatchObject({ status: 200 })
+    }
+  }
+  await Promise.all(Array.from({ length: 20 }, take))
+  expect(receiver.connections).toBe(1500)
+  console.log(`kept connections: ${most} at most`)
+  // 512 idle ones, 20 in use, and those whose end has not arrived yet.
+  expect(most).toBeLessThan(700)
+  await eventually(() => expect(receiver.sockets.size).toBe(0))
+})
+
 it('idle connections end by themselves', async () => {
   const receiver = await startRawReceiver(({ socket }) => socket.write(answerOf(200)))
   const client = createTestClient()
