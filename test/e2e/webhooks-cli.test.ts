@@ -255,6 +255,16 @@ describe('tidegate webhooks listen for an endpoint made elsewhere', () => {
     return fetch(url, { method: 'POST', body: sent, headers })
   }
 
+  it.each([
+    ['--port', '70000', 'a port'],
+    ['--status', '100', 'a status'],
+    ['--event-types', 'session.result.persisted,webhook.test', 'session.fingerprint.calculated'],
+  ])('refuses %s %s', async (flag, value, expected) => {
+    const { code, stdout, stderr } = await cli(['webhooks', 'listen', flag, value], {})
+    expect([code, stdout]).toEqual([1, ''])
+    expect(stderr).toContain(expected)
+  })
+
   it('needs a secret', async () => {
     const { code, stderr } = await cli(['webhooks', 'listen', '--no-register'], {})
     expect([code, stderr.trim()]).toEqual([1, '--no-register needs --secret'])

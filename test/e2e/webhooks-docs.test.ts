@@ -11,11 +11,14 @@ import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
+import { Registry } from 'prom-client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readConfig } from '../../infra/config.ts'
 import { freePort } from '../../infra/local/free-port.ts'
 import { createRandom } from '../../infra/random.ts'
 import { webhookBody } from '../../infra/webhooks/body.ts'
 import { deliveryTypes } from '../../infra/webhooks/event-types.ts'
+import { measureWebhooks } from '../../infra/webhooks/metrics.ts'
 import { generateSigningSecret } from '../../infra/webhooks/secret.ts'
 import { signatureHeaders } from '../../infra/webhooks/signature.ts'
 import published from '../fixtures/contract/openapi.json' with { type: 'json' }
@@ -24,9 +27,11 @@ import { eventually } from '../support/eventually.ts'
 
 const run = promisify(execFile)
 
+const docs = path.resolve(import.meta.dirname, '../../docs')
+
 /** The code block of docs/webhooks.md that follows `<!-- label -->`. */
 async function codeBlock(label: string): Promise<string> {
-  const page = await readFile(path.resolve(import.meta.dirname, '../../docs/webhooks.md'), 'utf8')
+  const page = await readFile(path.join(docs, 'webhooks.md'), 'utf8')
   const block = new RegExp(`<!-- ${label.replaceAll('.', '\\.')} -->\n\`\`\`\\w+\n([\\s\\S]*?)\`\`\``).exec(
     page,
   )
@@ -281,4 +286,27 @@ describe('the examples of the page', () => {
       expect(webhookBody({ id: example.id, type, created_at, data })).toBe(JSON.stringify(example))
     },
   )
+})
+
+describe('what the pages say of numbers and names', () => {
+  it('the waits before the attempts are the default schedule', async () => {
+    const page = await readFile(path.join(docs, 'webhooks.md'), 'utf8')
+    const [, row = ''] = /^\| wait before it \|(.*)\|$/m.exec(page) ?? []
+    const units: Record<string, number> = { s: 1, min: 60, h: 3600 }
+    const seconds = row.split('|').map((cell) => {
+      const [, count = '0', unit = 's'] = /(\d+) (s|min|h)/.exec(cell) ?? []
+      return Number(count) * (units[unit] ?? Number.NaN)
+    })
+    expect(seconds).toEqual(readConfig({}).WEBHOOK_RETRY_SECONDS)
+  })
+
+  it('the metrics are those that are measured', async () => {
+    const registry = new Registry()
+    measureWebhooks(registry, async () => ({ oldestDueAt: null, due: 0, failed: 0, now: 0 }))
+    const page = await readFile(path.join(docs, 'operations.md'), 'utf8')
+    const named = page.matchAll(/^\| `(tidegate_webhook_\w+)/gm)
+    expect(Array.from(named, ([, name]) => name)).toEqual(
+      registry.getMetricsAsArray().map(({ name }) => name),
+    )
+  })
 })
