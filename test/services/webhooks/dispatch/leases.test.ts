@@ -197,8 +197,8 @@ test('many leasers at once: no delivery is leased twice, and no endpoint ever ha
   console.log(`leasers: seed ${seed}`)
   const next = createNumbers(seed)
   const own = await openLeaseWorld()
-  const endpoints = Array.from({ length: 5 }, (_, i) => `we_${i}`)
-  for (const endpointId of endpoints) await own.due({ endpointId, count: 120, dueAt: now - 100_000 })
+  const endpoints = Array.from({ length: 2 }, (_, i) => `we_${i}`)
+  for (const endpointId of endpoints) await own.due({ endpointId, count: 400, dueAt: now - 100_000 })
   await createLanes(own.pool, endpoints)
   const pool = createPool({ url: own.pool.options.connectionString ?? '', max: 24 })
   const made: string[] = []
@@ -210,7 +210,7 @@ test('many leasers at once: no delivery is leased twice, and no endpoint ever ha
     running.set(endpointId, count)
     most = Math.max(most, count)
     made.push(id)
-    await pool.query('select pg_sleep($1)', [next() / 200])
+    await pool.query('select pg_sleep($1)', [next() / 100])
     running.set(endpointId, (running.get(endpointId) ?? 0) - 1)
     if (next() < 0.5) await endSending(pool, { owner, deliveryIds: [id] })
     await own.finish([id])
@@ -218,7 +218,7 @@ test('many leasers at once: no delivery is leased twice, and no endpoint ever ha
   }
 
   async function leaser(owner: string): Promise<void> {
-    while (made.length < 600) {
+    while (made.length < 800) {
       const rooms = endpoints.map((endpointId) => ({ endpointId, room: 1 + Math.floor(next() * 10) }))
       const free = 1 + Math.floor(next() * 20)
       const taken = await leaseDue(pool, { owner, leaseMs: 60_000, free, rooms, now })
@@ -226,12 +226,12 @@ test('many leasers at once: no delivery is leased twice, and no endpoint ever ha
     }
   }
 
-  await Promise.all(Array.from({ length: 8 }, (_, i) => leaser(`leaser ${i}`)))
+  await Promise.all(Array.from({ length: 12 }, (_, i) => leaser(`leaser ${i}`)))
   await pool.end()
   const left = await own.leases()
   await own.close()
-  expect(new Set(made).size).toBe(600)
-  expect(made).toHaveLength(600)
+  expect(new Set(made).size).toBe(800)
+  expect(made).toHaveLength(800)
   expect(left).toEqual([])
   expect(most).toBeGreaterThan(5)
   expect(most).toBeLessThanOrEqual(10)
