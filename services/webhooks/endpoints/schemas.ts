@@ -44,7 +44,9 @@ const name = z.string().meta({ minLength: 1, maxLength: bounds.name })
 const url = z
   .string()
   .meta({ format: 'uri', maxLength: bounds.url })
-  .describe('https, and a host that is reachable from the internet, unless the operator allows its network.')
+  .describe(
+    'https, and a host that is reachable from the internet, unless the operator allows its network. Kept as requests name it: percent-encoded, and the host in lower case.',
+  )
 const eventTypes = z.array(z.enum(subscribableTypes)).meta({ minItems: 1 })
 
 export const createEndpointBody = z.strictObject({ name, url, event_types: eventTypes })
