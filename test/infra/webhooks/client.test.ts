@@ -1,8 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import { setImmediate as turn } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
 import { describe, expect, it, test } from 'vitest'
-import { addressRecords, startDnsServer } from '../../support/dns-server.ts'
 import { eventually } from '../../support/eventually.ts'
 import {
   afterwards,
@@ -283,80 +282,8 @@ describe('what is no response', () => {
   )
 })
 
-describe('names', () => {
-  const dnsTimeoutMs = 1000
-
-  async function withDns(replyTo: Parameters<typeof startDnsServer>[0]) {
-    const receiver = await startRawReceiver(({ socket }) => socket.write(answerOf(200)))
-    const dns = await startDnsServer(replyTo)
-    afterwards(() => dns.close())
-    const client = createTestClient({ dnsServers: [dns.address], dnsTimeoutMs })
-    const post = (host: string) => client.post(postTo(`http://${host}:${receiver.port}/`))
-    return { dns, receiver, post }
-  }
-
-  it('are resolved by DNS for each connection, A and AAAA', async () => {
-    const { dns, receiver, post } = await withDns((question) => addressRecords(question, ['127.0.0.1']))
-    expect(await post('receiver.example')).toMatchObject({ status: 200 })
-    expect(dns.questions.sort()).toEqual(['A receiver.example', 'AAAA receiver.example'])
-    expect(receiver.requests[0]).toContain(`\r\nhost: receiver.example:${receiver.port}\r\n`)
-  })
-
-  it('localhost and all below it are this machine without asking DNS', async () => {
-    const { dns, post } = await withDns(() => 'NXDOMAIN')
-    for (const host of ['localhost', 'LOCALHOST', 'localhost.', 'app.localhost']) {
-      expect(await post(host)).toMatchObject({ status: 200 })
-    }
-    expect(dns.questions).toEqual([])
-  })
-
-  it.each<[string, string, Parameters<typeof startDnsServer>[0]]>([
-    ['dns', 'do not exist', () => 'NXDOMAIN'],
-    ['dns', 'have no address', () => []],
-    ['dns', 'fail', () => 'SERVFAIL'],
-    ['timeout', 'are never answered', () => 'silent'],
-    ['timeout', 'have no A, and AAAA is never answered', ({ type }) => (type === 'A' ? [] : 'silent')],
-  ])('%s: they %s', async (reason, _what, replyTo) => {
-    const { post, receiver } = await withDns(replyTo)
-    const outcome = await post('receiver.example')
-    expect(outcome).toMatchObject({ kind: 'failure', reason })
-    expect(outcome.durationMs).toBeLessThan(dnsTimeoutMs + 2000)
-    expect(receiver.connections).toBe(0)
-  })
-
-  it.each<[string, Parameters<typeof startDnsServer>[0]]>([
-    [
-      'never answered',
-      (question) => (question.type === 'A' ? addressRecords(question, ['127.0.0.1']) : 'silent'),
-    ],
-    ['refused', (question) => (question.type === 'A' ? addressRecords(question, ['127.0.0.1']) : 'SERVFAIL')],
-  ])('are reached by IPv4 when AAAA is %s', async (_what, replyTo) => {
-    const { post } = await withDns(replyTo)
-    expect(await post('receiver.example')).toMatchObject({ status: 200 })
-  })
-
-  it('are followed along aliases, and by TCP when the answer is long', async () => {
-    const many = Array.from({ length: 100 }, (_, index) => `127.0.1.${index}`)
-    const { post } = await withDns((question) =>
-      question.type === 'A'
-        ? [
-            { name: question.name, type: 'CNAME', data: 'alias.example' },
-            ...addressRecords({ ...question, name: 'alias.example' }, ['127.0.0.1', ...many]),
-          ]
-        : [],
-    )
-    expect(await post('receiver.example')).toMatchObject({ status: 200 })
-  })
-
-  it('are reached at another address when nobody listens at the first', async () => {
-    const { post } = await withDns((question) => addressRecords(question, ['127.0.0.9', '127.0.0.1']))
-    expect(await post('receiver.example')).toMatchObject({ status: 200 })
-  })
-})
-
 test('a connection that is never accepted times out', async () => {
   // Only the kernel's queue takes connections of a server that does not accept, and only so many.
-  const { Worker } = await import('node:worker_threads')
   const source = `
     const { createServer } = require('node:net')
     const { parentPort } = require('node:worker_threads')
@@ -377,55 +304,3 @@ test('a connection that is never accepted times out', async () => {
   // Those that found no room ended with the connection's time, the others with the post's.
   expect(Math.min(...outcomes.map(({ durationMs }) => durationMs))).toBeLessThan(1400)
 })
-
-describe('the end of a client', () => {
-  it('ends what is under way, and leaves no connection', async () => {
-    const receiver = await startRawReceiver(({ socket, text }) => {
-      if (text.includes('/fast')) socket.write(answerOf(200))
-    })
-    const dns = await startDnsServer(() => 'silent')
-    afterwards(() => dns.close())
-    const client = createTestClient({ dnsServers: [dns.address] })
-    const url = `http://127.0.0.1:${receiver.port}`
-    expect(await client.post(postTo(`${url}/fast`))).toMatchObject({ status: 200 })
-    const posts = [client.post(postTo(`${url}/slow`)), client.post(postTo('http://unanswered.example/'))]
-    await eventually(() => expect([receiver.requests.length, dns.questions.length]).toEqual([2, 2]))
-    const started = performance.now()
-    await client.close()
-    for (const outcome of await Promise.all(posts)) {
-      expect(outcome).toMatchObject({ kind: 'failure', reason: 'reset', message: 'Sending was stopped.' })
-    }
-    expect(performance.now() - started).toBeLessThan(1000)
-    await eventually(() => expect(receiver.sockets.size).toBe(0))
-    expect(await client.post(postTo(`${url}/fast`))).toMatchObject({ kind: 'failure', reason: 'reset' })
-    await client.close()
-  })
-
-  it('leaves no handle behind, whatever came of the posts', async () => {
-    const receiver = await startRawReceiver(({ socket, text }) => {
-      if (text.includes('/ok')) socket.write(answerOf(200))
-      if (text.includes('/endless')) socket.write(`HTTP/1.1 200 X\r\n\r\n${'x'.repeat(100_000)}`)
-      if (text.includes('/reset')) socket.resetAndDestroy()
-    })
-    await turn()
-    const before = handles()
-    const client = createTestClient({ timeoutMs: 300 })
-    const paths = Array.from({ length: 25 }, () => ['/ok', '/endless', '/reset', '/silent']).flat()
-    await Promise.all(paths.map((path) => client.post(postTo(`http://127.0.0.1:${receiver.port}${path}`))))
-    await client.close()
-    // The receiver's own sockets are among them.
-    await eventually(() => {
-      const after = handles()
-      for (const kind of Object.keys(after)) expect(after[kind], kind).toBeLessThanOrEqual(before[kind] ?? 0)
-    })
-  })
-})
-
-/** How many of each kind keep the process alive. */
-function handles(): Record<string, number> {
-  const counts: Record<string, number> = {}
-  for (const kind of process.getActiveResourcesInfo()) {
-    if (/TCP|TLS|Timeout|Immediate|UDP/.test(kind)) counts[kind] = (counts[kind] ?? 0) + 1
-  }
-  return counts
-}
