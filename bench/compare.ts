@@ -21,7 +21,8 @@ export interface Comparison {
   floor: Contender
 }
 
-interface Round {
+/** What one request cost, and how many a second there were. */
+export interface Round {
   micros: number
   storeMicros: number
   perSecond: number
@@ -64,8 +65,20 @@ export async function compare({
 
 async function runRound({ child, prepare }: Contender, storePids: number[]): Promise<Round> {
   const sequences = await prepare()
+  return measureRound({ child, storePids, work: () => runLoad(child.url, sequences) })
+}
+
+export interface Work {
+  child: Child
+  storePids: number[]
+  /** What the child is to be measured at, of which `seconds` is how long the requests took. */
+  work: () => Promise<{ requests: number; seconds: number }>
+}
+
+/** Runs the work and divides what the child and the stores used by the requests. */
+export async function measureRound({ child, storePids, work }: Work): Promise<Round> {
   const before = storeCpu(storePids)
-  const { result, cpuMicros, peakBytes } = await costOf(child, () => runLoad(child.url, sequences))
+  const { result, cpuMicros, peakBytes } = await costOf(child, work)
   const storeMicros = storeCpu(storePids) - before
   const { requests, seconds } = result
   return {
@@ -80,7 +93,8 @@ function storeCpu(pids: number[]): number {
   return pids.reduce((sum, pid) => sum + treeCpuMicros(pid), 0)
 }
 
-function sideOf(rounds: Round[]): Side {
+/** The rounds of one side of a comparison. */
+export function sideOf(rounds: Round[]): Side {
   return {
     microsPerRequest: spreadOf(rounds.map(({ micros }) => micros)),
     storeMicrosPerRequest: spreadOf(rounds.map(({ storeMicros }) => storeMicros)),

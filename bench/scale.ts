@@ -17,6 +17,10 @@ export interface Scale {
   /** Seconds at half of the peak rate. */
   halfPeakSeconds: number
   rebuilds: Turns
+  /** Webhook deliveries of a round. */
+  deliveries: number
+  /** Seconds of decisions that are told of. */
+  webhookSeconds: number
   /** Runs of the log's own measures, and how long each appends. */
   logRounds: number
   logSeconds: number
@@ -34,6 +38,8 @@ export const fullScale: Scale = {
   reads: 6000,
   halfPeakSeconds: 10,
   rebuilds: { rounds: 3, warmUps: 1 },
+  deliveries: 4000,
+  webhookSeconds: 10,
   logRounds: 3,
   logSeconds: 3,
 }
@@ -51,6 +57,8 @@ export const quickScale: Scale = {
   reads: 500,
   halfPeakSeconds: 3,
   rebuilds: { rounds: 1, warmUps: 1 },
+  deliveries: 500,
+  webhookSeconds: 2,
   logRounds: 1,
   logSeconds: 1,
 }

@@ -7,6 +7,7 @@ import { measureReadable } from './measures/readable.ts'
 import { measureReadback } from './measures/readback.ts'
 import { measureRebuild } from './measures/rebuild.ts'
 import { measureHandOff, measureMemory, type Traffic } from './measures/traffic.ts'
+import { measureWebhooks } from './measures/webhooks.ts'
 import { quickScale, type Scale } from './scale.ts'
 
 export const stepNames = [
@@ -14,6 +15,7 @@ export const stepNames = [
   'hand-off',
   'readable',
   'readback',
+  'webhooks',
   'rebuild',
   'collect',
   'guard',
@@ -42,6 +44,7 @@ export async function runSuite({ environment, scale, steps, onMeasured }: SuiteO
     const load = { peak: sessionsPerSecond, seconds: scale.halfPeakSeconds }
     await step('readable', async () => [await measureReadable({ ...traffic, ...load })])
     await step('readback', async () => [await measureReadback(traffic, scale)])
+    await step('webhooks', () => measureWebhooks(traffic, scale))
   })
   await step('rebuild', async () => [await measureRebuild(environment, scale.rebuilds)])
   await step('collect', () => measureCollect(environment, scale))

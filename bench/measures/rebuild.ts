@@ -1,17 +1,15 @@
-import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import type pg from 'pg'
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
-import { readConfig } from '../../infra/config.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
-import { createLogger } from '../../infra/telemetry.ts'
 import { rebuild } from '../../projections/rebuild.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
-import { type Core, openCore } from '../../services/core.ts'
+import type { Core } from '../../services/core.ts'
 import type { Environment } from '../environment.ts'
 import type { Measurement } from '../measurement.ts'
+import { openOwnCore } from '../own-core.ts'
 import { interleave, type Turns } from '../rounds.ts'
 import { pairedRatio, spreadOf } from '../stats.ts'
 
@@ -40,12 +38,6 @@ export async function measureRebuild(environment: Environment, turns: Turns): Pr
   } finally {
     await core.close()
   }
-}
-
-function openOwnCore({ databaseUrl, settings }: Environment): Promise<Core> {
-  const masterKeys = settings.TIDEGATE_MASTER_KEYS
-  const parts = { logger: createLogger('warn'), clock: Date.now, random: randomBytes }
-  return openCore({ config: readConfig(settings), databaseUrl, masterKeys, longQueries: true, ...parts })
 }
 
 async function seconds(work: () => Promise<unknown>): Promise<number> {

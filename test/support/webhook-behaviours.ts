@@ -1,5 +1,8 @@
+import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
+import { TLSSocket } from 'node:tls'
 
 /**
  * What a receiver's answer means to the one who sends: only `acknowledged` ends a delivery. `unheard` is no answer on a
@@ -58,7 +61,7 @@ export const silence: Behaviour = { name: 'silence', meaning: 'refused', answer:
 export const resetBeforeHeaders: Behaviour = {
   name: 'reset before the headers',
   meaning: 'unheard',
-  answer: (request) => void request.socket.resetAndDestroy(),
+  answer: (request) => reset(request.socket),
 }
 
 /** A 200 whose body is cut off in the middle. */
@@ -67,7 +70,7 @@ export const halfBody: Behaviour = {
   meaning: 'refused',
   answer(request, response) {
     response.writeHead(200, { 'content-length': '100' })
-    response.write('x'.repeat(50), () => setImmediate(() => request.socket.resetAndDestroy()))
+    response.write('x'.repeat(50), () => setImmediate(() => reset(request.socket)))
   },
 }
 
@@ -105,9 +108,16 @@ export function redirect(code: 301 | 302 | 307 | 308, url: string): Behaviour {
   return { ...status(code, { location: url }), name: `redirect ${code}` }
 }
 
-function drained(response: ServerResponse): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  response.once('drain', resolve)
-  response.once('close', resolve)
-  return promise
+/** A TCP reset; on TLS, whose sockets cannot be reset, an end without a close_notify. */
+function reset(socket: Socket): void {
+  if (socket instanceof TLSSocket) socket.destroy()
+  else socket.resetAndDestroy()
+}
+
+async function drained(response: ServerResponse): Promise<void> {
+  const done = new AbortController()
+  const happened = ['drain', 'close'].map((event) => once(response, event, { signal: done.signal }))
+  await Promise.race(happened)
+  done.abort()
+  await Promise.allSettled(happened)
 }

@@ -31,8 +31,8 @@ export interface FaultOptions {
  */
 export function createFaults({ seed, canaryUrl, faulty, doomed }: FaultOptions) {
   const faults: [weight: number, Behaviour][] = [
-    [2, silence],
-    [2, stalledBody],
+    [1, silence],
+    [1, stalledBody],
     [6, resetBeforeHeaders],
     [6, halfBody],
     [6, malformed],

@@ -106,11 +106,14 @@ function killAfter({ receivedAt }: Received, { kills, underWayMs }: Evidence): n
   return kills.find((killedAt) => receivedAt <= killedAt && killedAt - receivedAt <= underWayMs)
 }
 
-/** A recorded success is the end: no request may have come after the one that it is about. */
+/** A recorded success is the end: of all requests only its own can have arrived after it began. */
 function afterSuccess({ attempts, requests }: Case): boolean {
   const success = attempts.find(({ outcome }) => outcome === 'succeeded')
   if (!success) return false
-  return requests.some(({ receivedAt }) => receivedAt > success.attempted_at + success.duration_ms)
+  const later = requests.filter(
+    ({ receivedAt, meaning }) => receivedAt >= success.attempted_at && meaning !== 'unheard',
+  )
+  return later.length > 1
 }
 
 function afterAcknowledged(requests: readonly Received[]): Received[] {

@@ -17,7 +17,7 @@ import { metaOf, sessionScored, visitorLink } from './session-scored.ts'
 export const fastWebhooks = {
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
   WEBHOOK_RETRY_SECONDS: '0,0.2,0.5,1,1,1,2,2,2,2',
-  WEBHOOK_TIMEOUT_MS: '1500',
+  WEBHOOK_TIMEOUT_MS: '1000',
   WEBHOOK_LEASE_MS: '1500',
 }
 export const fastAttempts = fastWebhooks.WEBHOOK_RETRY_SECONDS.split(',').length

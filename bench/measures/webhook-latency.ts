@@ -1,0 +1,109 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { derivedId } from '../../infra/ids.ts'
+import type { SessionScored } from '../../schemas/events.ts'
+import { eventTopics } from '../../schemas/events.ts'
+import type { Core } from '../../services/core.ts'
+import type { Measurement } from '../measurement.ts'
+import type { Scale } from '../scale.ts'
+import { quantile, spreadOf } from '../stats.ts'
+import { arrivals } from '../webhooks/arrivals.ts'
+import type { WebhookParts } from './webhooks.ts'
+
+const decisionsPerSecond = 200
+const type = 'session.result.persisted'
+
+/**
+ * From a decision to its first attempt: decisions are appended as scoring appends them, at a steady rate, and the
+ * receiver says when it got the request about each.
+ */
+export async function measureFirstAttempt(
+  parts: WebhookParts,
+  { webhookSeconds }: Scale,
+): Promise<Measurement> {
+  const { core, receiver, environment } = parts
+  const template = await anyDecision(core)
+  const round = async (name: string, seconds: number) => {
+    const count = seconds * decisionsPerSecond
+    const arrived = arrivals(receiver.url, count)
+    const decided = await decideSteadily(core, { template, name, count })
+    const times = await arrived
+    return [...decided].map(([eventId, at]) => (times.get(eventId) ?? Number.NaN) - at)
+  }
+  await round('warm-up', 2)
+  const latencies = (await round('measured', webhookSeconds)).sort((a, b) => a - b)
+  return {
+    name: `decision to first webhook attempt p99, at ${decisionsPerSecond} decisions a second`,
+    log: environment.logName,
+    unit: 'ms',
+    value: spreadOf([quantile(latencies, 0.99)]),
+    aim: { direction: 'at most', value: 500 },
+    details: {
+      'p50 ms': quantile(latencies, 0.5),
+      'max ms': quantile(latencies, 1),
+      deliveries: latencies.length,
+    },
+  }
+}
+
+interface Decisions {
+  template: SessionScored
+  name: string
+  count: number
+}
+
+/** Appends decisions at the rate; when each was made, by the id of the webhook event that follows from it. */
+async function decideSteadily(
+  core: Core,
+  { template, name, count }: Decisions,
+): Promise<Map<string, number>> {
+  const decided = new Map<string, number>()
+  const appends: Promise<unknown>[] = []
+  const started = performance.now()
+  for (let i = 0; i < count; i++) {
+    await delay(Math.max(0, started + (i * 1000) / decisionsPerSecond - performance.now()))
+    const now = Date.now()
+    const data = decisionOf(template, { name: `${name} ${started} ${i}`, now })
+    decided.set(derivedId('evt', 'webhook-event', type, data.session_id), now)
+    appends.push(appendDecision(core, data))
+  }
+  await Promise.all(appends)
+  return decided
+}
+
+function decisionOf(template: SessionScored, { name, now }: { name: string; now: number }): SessionScored {
+  return {
+    ...template,
+    session_id: derivedId('sid', 'bench webhooks', name),
+    event_id: derivedId('evt', 'bench webhooks', name),
+    created_at: now,
+    evaluated_at: now,
+    observed_at: now,
+    is_provisional: false,
+  }
+}
+
+function appendDecision({ log, codec }: Core, data: SessionScored): Promise<unknown> {
+  const { event_id: eventId, organization_id: organizationId, environment, evaluated_at: time } = data
+  const meta = { eventId, time, organizationId, environment }
+  return log.append([codec.toRecord({ type: 'SessionScored', data }, meta)])
+}
+
+/** One of the decisions that earlier traffic left in the log, so that those of the bench are as large. */
+async function anyDecision({ log, codec }: Core): Promise<SessionScored> {
+  const { promise, resolve, reject } = Promise.withResolvers<SessionScored>()
+  const consumer = await log.consume({
+    group: `bench-webhooks-${Date.now()}`,
+    topics: [eventTopics.SessionScored],
+    startOffset: async () => 0,
+    onError: reject,
+    async handleBatch({ records }) {
+      const scored = records
+        .map((record) => codec.fromRecord(record))
+        .flatMap(({ type, data }) => (type === 'SessionScored' ? [data] : []))
+      const [first] = scored.filter(({ environment }) => environment === 'live')
+      if (first) resolve(first)
+      return undefined
+    },
+  })
+  return promise.finally(() => consumer.stop())
+}

@@ -1,0 +1,12 @@
+import { randomBytes } from 'node:crypto'
+import { readConfig } from '../infra/config.ts'
+import { createLogger } from '../infra/telemetry.ts'
+import { type Core, openCore } from '../services/core.ts'
+import type { Environment } from './environment.ts'
+
+/** The bench's own way to the database and the log, beside those of the programs under measurement. */
+export function openOwnCore({ databaseUrl, settings }: Environment): Promise<Core> {
+  const masterKeys = settings.TIDEGATE_MASTER_KEYS
+  const parts = { logger: createLogger('warn'), clock: Date.now, random: randomBytes }
+  return openCore({ config: readConfig(settings), databaseUrl, masterKeys, longQueries: true, ...parts })
+}

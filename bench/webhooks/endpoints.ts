@@ -1,0 +1,53 @@
+import type { SubscribableType } from '../../infra/webhooks/event-types.ts'
+import type { Traffic } from '../measures/traffic.ts'
+
+export interface Endpoints {
+  organizationId: string
+  /** The first is told of results; the others of what nothing in the bench makes. */
+  ids: string[]
+  secret: string
+  disable(): Promise<void>
+}
+
+/** Each has at most ten deliveries under way. */
+const count = 10
+
+/** Endpoints of the development organization, all at the one receiver. */
+export async function createEndpoints(
+  { environment, child }: Traffic,
+  receiverUrl: string,
+): Promise<Endpoints> {
+  const { live, organization_id: organizationId } = await environment.credentials()
+  const path = `${child.url}/v1/organizations/${organizationId}/webhooks/endpoints`
+
+  async function send<Data>(method: string, url: string, body?: unknown): Promise<Data> {
+    const headers = {
+      authorization: `Bearer ${live.secret_key}`,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    }
+    const response = await fetch(url, {
+      method,
+      headers,
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    if (!response.ok) throw new Error(`${method} ${url}: ${response.status} ${await response.text()}`)
+    const { data }: { data: Data } = JSON.parse(await response.text())
+    return data
+  }
+
+  const created: { id: string; signing_secret: string }[] = []
+  for (let i = 0; i < count; i++) {
+    const type: SubscribableType = i === 0 ? 'session.result.persisted' : 'gate.session.approved'
+    created.push(
+      await send('POST', path, { name: `Bench ${i}`, url: `${receiverUrl}/${i}`, event_types: [type] }),
+    )
+  }
+  return {
+    organizationId,
+    ids: created.map(({ id }) => id),
+    secret: created[0]?.signing_secret ?? '',
+    async disable() {
+      for (const { id } of created) await send('DELETE', `${path}/${id}`)
+    },
+  }
+}
