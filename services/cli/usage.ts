@@ -9,7 +9,8 @@ export function wantsJson(args: readonly string[]): boolean {
 
 /**
  * How the program tells of arguments that it refuses: with help on standard error, or by throwing a CommanderError
- * when JSON is wanted. A key among the arguments is not repeated. Call it before commands are added, which take it over.
+ * when JSON is wanted. A key or signing secret among the arguments is not repeated. Call it before commands are added,
+ * which take it over.
  */
 export function tellUsage(program: Command, { json }: { json: boolean }): Command {
   if (json) return program.exitOverride().configureOutput({ writeErr: () => {} })
@@ -32,5 +33,5 @@ function isHelp(error: unknown): boolean {
 }
 
 function withoutKeys(text: string): string {
-  return text.replace(/\b([ps]k_(?:live|test)_)\w+/gi, '$1...')
+  return text.replace(/\b([ps]k_(?:live|test)_|whsec_)[\w+/=]+/gi, '$1...')
 }

@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { createLogger } from '../../../infra/telemetry.ts'
 import { type SubscribableType, subscribableTypes } from '../../../infra/webhooks/event-types.ts'
 import { runUntilSignal } from '../lifetime.ts'
@@ -17,7 +17,7 @@ interface Flags extends TargetFlags {
   eventTypes: SubscribableType[]
   status: number
   forward?: string
-  secret: string[]
+  secret?: string[]
   register: boolean
   json: boolean
 }
@@ -27,10 +27,10 @@ export function registerListen(webhooks: Command): void {
   withTarget(webhooks.command('listen'))
     .description('Receive deliveries on this machine, verify and print them, until Ctrl-C')
     .option('--port <n>', 'to listen on; 0 picks a free one', port, 0)
-    .option('--event-types <list>', 'comma-separated', eventTypes, [...subscribableTypes])
+    .addOption(eventTypesOption())
     .option('--status <n>', 'what to answer, so that retries can be watched', status, 200)
     .option('--forward <url>', 'post each delivery on, and answer what is answered there')
-    .option('--secret <secret>', 'whsec_... that signs too; more than once during a rotation', collect, [])
+    .option('--secret <secret>', 'whsec_... that signs too; more than once during a rotation', collect)
     .option('--no-register', 'only listen: the endpoint was created elsewhere; needs --secret')
     .option('--json', 'print a JSON line for each delivery', false)
     .action(listen)
@@ -47,8 +47,8 @@ async function listen(flags: Flags): Promise<void> {
 }
 
 async function startListening(flags: Flags, undo: AsyncDisposableStack): Promise<void> {
-  if (!flags.register && flags.secret.length === 0) throw new Error('--no-register needs --secret')
-  const secrets = [...flags.secret]
+  const secrets = [...(flags.secret ?? [])]
+  if (!flags.register && secrets.length === 0) throw new Error('--no-register needs --secret')
   const receiver = await startReceiver({ port: flags.port, answer: answering(flags, secrets) })
   undo.defer(receiver.close)
   // Standard output has nothing but deliveries where a program reads it.
@@ -92,7 +92,7 @@ async function answerOf(received: Received, flags: Flags): Promise<Answer> {
   return flags.forward ? forward(received, flags.forward) : { status: flags.status }
 }
 
-const collect = (text: string, before: string[]) => [...before, text]
+const collect = (text: string, before: string[] = []) => [...before, text]
 
 function port(text: string): number {
   const value = Number(text)
@@ -103,6 +103,12 @@ function port(text: string): number {
 function status(text: string): number {
   if (/^[2-5]\d\d$/.test(text)) return Number(text)
   throw new InvalidArgumentError('It must be a status from 200 to 599.')
+}
+
+function eventTypesOption(): Option {
+  return new Option('--event-types <list>', 'comma-separated, what to subscribe to')
+    .argParser(eventTypes)
+    .default([...subscribableTypes], 'all')
 }
 
 function eventTypes(text: string): SubscribableType[] {

@@ -13,6 +13,11 @@ test.each([
   ['an unknown option', [...create, '--colour'], /unknown option '--colour'/],
   ['an unknown command', ['org', 'grow'], /unknown (command|option)/],
   ['a key for a type', [...create, '--type', pasted], /'sk_live_\.\.\.' is invalid/],
+  [
+    'a signing secret for an event',
+    ['webhooks', 'redeliver', 'evt_1', 'whsec_AA+/A='],
+    /evt_1, whsec_\.\.\.\.$/m,
+  ],
   ['a bad number of sessions', ['simulate', '--sessions', '0'], /whole number above 0/],
 ])('%s is refused in text with help, or as one JSON document', async (_, args, message) => {
   const [text, json] = await Promise.all([cli(args, {}), cli([...args, '--json'], {})])
