@@ -2,11 +2,11 @@ import type { Environment } from '../../schemas/events.ts'
 import type { DecisionId } from '../ids.ts'
 import type { SubscribableType } from './event-types.ts'
 
-/** Event types whose sender needs the receiver's answer. Of their answers nothing is ever stored. */
-export type DirectType = Extract<SubscribableType, 'gate.session.approved'>
+/** The event whose sender needs the receiver's answer, of which nothing is ever stored. */
+export const directType = 'gate.session.approved' satisfies SubscribableType
 
 export interface DirectEvent {
-  type: DirectType
+  type: typeof directType
   organizationId: string
   environment: Environment
   /** The one endpoint that is told. */

@@ -1,9 +1,10 @@
-import { decided } from '../../../infra/decided.ts'
-import { derivedId, type Random } from '../../../infra/ids.ts'
+import type { Decision } from '../../../infra/decide.ts'
+import type { Random } from '../../../infra/ids.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import type { WebhookMeter } from '../../../infra/webhooks/metrics.ts'
 import type { EndpointRow } from '../../../projections/webhooks/rows.ts'
 import { type Answer, type AttemptDeps, type AttemptOf, attempt, attempted } from '../attempt.ts'
+import { skipped } from '../skipped.ts'
 import type { FailedAttempt } from './give-up.ts'
 import { type Job, skipReason } from './load.ts'
 import type { Recorder } from './recorder.ts'
@@ -32,7 +33,7 @@ export function createDeliver(deps: DeliverDeps): (job: Job, onEnd: OnEnd) => Pr
     const { delivery, endpoint } = job
     const reason = skipReason(job)
     if (reason !== undefined || !endpoint) {
-      if (onEnd()) await recorder.record(delivery.id, skipped(job, { reason: reason ?? '', now: clock() }))
+      if (onEnd()) await recorder.record(delivery.id, skip(job, { reason: reason ?? '', now: clock() }))
       return
     }
     const answer = await answerOf(deps, { event: job.event, endpoint })
@@ -100,19 +101,9 @@ function tell(
   else logger.info({ ...line, nextAttemptAt }, 'webhook not delivered')
 }
 
-function skipped({ delivery, event }: Job, { reason, now }: { reason: string; now: number }) {
+function skip({ delivery, event }: Job, { reason, now }: { reason: string; now: number }): Decision {
+  const { id, eventId: event_id, endpointId: endpoint_id, dueAt } = delivery
   const { organization_id, environment } = event
-  const data = {
-    event_id: event.id,
-    delivery_id: delivery.id,
-    organization_id,
-    environment,
-    endpoint_id: delivery.endpointId,
-    reason,
-    skipped_at: now,
-  }
-  // Once for each time that it became due: after a redelivery it may be skipped again.
-  const eventId = derivedId('evt', 'webhook-skipped', delivery.id, String(delivery.dueAt))
-  const about = { organizationId: organization_id, environment, eventId, now }
-  return decided({ type: 'WebhookDeliverySkipped', data }, about)
+  const about = { id, event_id, endpoint_id, organization_id, environment }
+  return skipped({ delivery: about, reason, occasion: String(dueAt), now })
 }

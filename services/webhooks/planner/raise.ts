@@ -1,4 +1,4 @@
-import { derivedId } from '../../../infra/ids.ts'
+import { webhookEventId } from '../../../infra/webhooks/event-id.ts'
 import type { SubscribableType } from '../../../infra/webhooks/event-types.ts'
 import { keptMs } from '../../../projections/webhooks/queries.ts'
 import type { SessionScored, WebhookEventRaised } from '../../../schemas/events.ts'
@@ -33,7 +33,7 @@ export function isRecent({ created_at }: SessionScored, now: number): boolean {
 function about(scored: SessionScored, type: SubscribableType, payload: object): Raised {
   const { session_id, organization_id, environment, evaluated_at } = scored
   return {
-    event_id: derivedId('evt', 'webhook-event', type, session_id),
+    event_id: webhookEventId(type, session_id),
     organization_id,
     environment,
     type,

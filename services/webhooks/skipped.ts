@@ -1,0 +1,33 @@
+import type { Decision } from '../../infra/decide.ts'
+import { decided } from '../../infra/decided.ts'
+import { derivedId } from '../../infra/ids.ts'
+import type { DeliveryRow } from '../../projections/webhooks/rows.ts'
+
+export interface Skip {
+  delivery: Pick<DeliveryRow, 'id' | 'event_id' | 'endpoint_id' | 'organization_id' | 'environment'>
+  /** In words for the endpoint's owner. */
+  reason: string
+  /** A delivery is skipped once for each: after a redelivery it may be skipped again. */
+  occasion: string
+  /** Epoch milliseconds. */
+  now: number
+}
+
+/** The event that a delivery is given up without a request. */
+export function skipped({ delivery, reason, occasion, now }: Skip): Decision {
+  const { id: delivery_id, event_id, endpoint_id, organization_id, environment } = delivery
+  const data = {
+    event_id,
+    delivery_id,
+    organization_id,
+    environment,
+    endpoint_id,
+    reason,
+    skipped_at: now,
+  }
+  const eventId = derivedId('evt', 'webhook-skipped', delivery_id, occasion)
+  return decided(
+    { type: 'WebhookDeliverySkipped', data },
+    { organizationId: organization_id, environment, eventId, now },
+  )
+}
