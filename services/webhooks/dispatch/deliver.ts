@@ -5,7 +5,7 @@ import type { WebhookMeter } from '../../../infra/webhooks/metrics.ts'
 import type { EndpointRow } from '../../../projections/webhooks/rows.ts'
 import { type Answer, type AttemptDeps, type AttemptOf, attempt, attempted } from '../attempt.ts'
 import { skipped } from '../skipped.ts'
-import type { FailedAttempt } from './give-up.ts'
+import type { GiveUp } from './give-up.ts'
 import { type Job, skipReason } from './load.ts'
 import type { Recorder } from './recorder.ts'
 import { type AttemptResult, resultOf } from './retry.ts'
@@ -16,7 +16,7 @@ export interface DeliverDeps extends AttemptDeps {
   random: Random
   recorder: Pick<Recorder, 'record'>
   meter: WebhookMeter
-  giveUp: (failed: FailedAttempt) => Promise<void>
+  giveUp: Pick<GiveUp, 'look'>
   logger: Logger
 }
 
@@ -46,7 +46,7 @@ export function createDeliver(deps: DeliverDeps): (job: Job, onEnd: OnEnd) => Pr
       delivery.id,
       attempted({ event: job.event, endpoint, ...answer, ...made, ...result }),
     )
-    if (result.result !== 'succeeded') await deps.giveUp({ endpoint, answer })
+    if (result.result !== 'succeeded') void deps.giveUp.look({ endpoint, answer })
   }
 }
 

@@ -71,6 +71,7 @@ export async function runDispatcher(options: DispatcherOptions): Promise<Running
   const windows = createWindows()
   const shared = { ...options, owner, pool, client, held, windows, leaseMs: config.WEBHOOK_LEASE_MS }
   const recorder = createRecorder(shared)
+  const giveUp = createGiveUp({ decide, db: pool, clock, logger })
   const work = createWork({
     ...shared,
     take: createTaker(shared),
@@ -79,7 +80,7 @@ export async function runDispatcher(options: DispatcherOptions): Promise<Running
       recorder,
       secrets: createSigningSecrets(options.keyring),
       waitsSeconds: config.WEBHOOK_RETRY_SECONDS,
-      giveUp: createGiveUp({ decide, db: pool, clock, logger }),
+      giveUp,
     }),
     onFree: (freed) => loop?.wake(freed >= pace.worthwhile ? 0 : pace.lingerMs),
   })
@@ -99,7 +100,7 @@ export async function runDispatcher(options: DispatcherOptions): Promise<Running
       stopListening()
       await started
       await loop?.stop()
-      await letGo({ ...shared, recorder })
+      await letGo({ ...shared, recorder, giveUp })
       await keeping.stop()
       await pool.end()
     },

@@ -26,11 +26,19 @@ export interface FailedAttempt {
 export const failingMs = 5 * 24 * 60 * 60 * 1000
 const lookEveryMs = 60_000
 
+export interface GiveUp {
+  /** Looks at the endpoint after a failed attempt. Never rejects: what went wrong is tried again at the next failure. */
+  look(failed: FailedAttempt): Promise<void>
+  /** Resolves when no look is under way. */
+  idle(): Promise<void>
+}
+
 /**
  * Disables endpoints to which nothing can be delivered: at once when one says that it is gone, else after five days
- * without a success; for those it looks at most once a minute. Never rejects: the next failure looks again.
+ * without a success; for those it looks at most once a minute.
  */
-export function createGiveUp({ decide, db, clock, logger }: GiveUpOptions) {
+export function createGiveUp({ decide, db, clock, logger }: GiveUpOptions): GiveUp {
+  const looking = new Set<Promise<void>>()
   const looked = new LRUCache<string, true>({ max: 10_000, ttl: lookEveryMs })
 
   async function reasonFor({ endpoint, answer }: FailedAttempt): Promise<Reason | undefined> {
@@ -56,16 +64,25 @@ export function createGiveUp({ decide, db, clock, logger }: GiveUpOptions) {
     if (events.length > 0) logger.info({ organizationId, endpointId, reason }, 'webhook endpoint disabled')
   }
 
-  return async (failed: FailedAttempt): Promise<void> => {
+  async function disableIfHopeless(failed: FailedAttempt): Promise<void> {
     try {
       const reason = await reasonFor(failed)
       if (reason) await disable(failed, reason)
     } catch (err) {
-      logger.warn(
-        { err, endpointId: failed.endpoint.id },
-        'webhook endpoint not disabled, its next failure tries again',
-      )
+      const { id: endpointId } = failed.endpoint
+      logger.warn({ err, endpointId }, 'webhook endpoint not disabled, its next failure tries again')
     }
+  }
+
+  return {
+    look(failed) {
+      const look = disableIfHopeless(failed).finally(() => looking.delete(look))
+      looking.add(look)
+      return look
+    },
+    async idle() {
+      await Promise.all(looking)
+    },
   }
 }
 

@@ -2,6 +2,7 @@ import type pg from 'pg'
 import type { Logger } from '../../../infra/telemetry.ts'
 import type { WebhookClient } from '../../../infra/webhooks/client.ts'
 import { within } from '../../../infra/within.ts'
+import type { GiveUp } from './give-up.ts'
 import type { HeldLeases } from './held.ts'
 import { abandonLeases } from './leases.ts'
 import type { Recorder } from './recorder.ts'
@@ -12,6 +13,7 @@ export interface LetGoOptions {
   client: Pick<WebhookClient, 'close'>
   held: HeldLeases
   recorder: Pick<Recorder, 'close'>
+  giveUp: Pick<GiveUp, 'idle'>
   logger: Logger
 }
 
@@ -25,7 +27,8 @@ const limitMs = { requests: 1000, leases: 300, records: 500 }
  * request ends before that, or there could be two at the same time. What was answered and could not be recorded in time
  * keeps its lease until that expires, since it may have been recorded after all.
  */
-export async function letGo({ owner, pool, client, held, recorder, logger }: LetGoOptions): Promise<void> {
+export async function letGo(options: LetGoOptions): Promise<void> {
+  const { owner, pool, client, held, recorder, giveUp, logger } = options
   await within(held.empty(), limitMs.requests).catch(() => {})
   const deliveryIds = held.dropSending()
   await client.close()
@@ -33,6 +36,6 @@ export async function letGo({ owner, pool, client, held, recorder, logger }: Let
     logger.info({ deliveries: deliveryIds.length }, 'webhook requests cut off, to be made again')
     await within(abandonLeases(pool, { owner, deliveryIds }), limitMs.leases).catch(() => {})
   }
-  await within(held.empty(), limitMs.records).catch(() => {})
+  await within(Promise.all([held.empty(), giveUp.idle()]), limitMs.records).catch(() => {})
   recorder.close()
 }

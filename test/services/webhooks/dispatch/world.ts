@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { type Config, readConfig } from '../../../../infra/config.ts'
 import { createKeyring } from '../../../../infra/crypto/keyring.ts'
-import { createDecide } from '../../../../infra/decide.ts'
 import { type Clock, derivedHexId } from '../../../../infra/ids.ts'
 import type { EventLog } from '../../../../infra/log/port.ts'
 import { transaction } from '../../../../infra/postgres/pool.ts'
@@ -13,7 +12,11 @@ import { webhooksProjection } from '../../../../projections/webhooks/projection.
 import { findDelivery } from '../../../../projections/webhooks/queries.ts'
 import type { DeliveryRow } from '../../../../projections/webhooks/rows.ts'
 import type { DomainEvent } from '../../../../schemas/codec.ts'
-import type { WebhookEventRaised } from '../../../../schemas/events.ts'
+import type {
+  WebhookDeliveryAttempted,
+  WebhookEndpointCreated,
+  WebhookEventRaised,
+} from '../../../../schemas/events.ts'
 import { type RunningDispatcher, runDispatcher } from '../../../../services/webhooks/dispatch/dispatcher.ts'
 import { createLeaseTables } from '../../../../services/webhooks/dispatch/leases.ts'
 import { eventually } from '../../../support/eventually.ts'
@@ -51,6 +54,8 @@ export async function openDispatchWorld(testLog: TestLog) {
   const keyring = createKeyring(randomBytes(32).toString('base64'))
   const dispatchers: RunningDispatcher[] = []
 
+  const decide = await world.openDecide(log)
+
   async function project(): Promise<void> {
     for (const projection of [organizationsProjection, webhooksProjection])
       await world.run(log, projection, { applied })
@@ -71,8 +76,9 @@ export async function openDispatchWorld(testLog: TestLog) {
     return organization_id
   }
 
-  async function endpoint(url: string, organizationId?: string): Promise<Endpoint> {
-    const organization_id = organizationId ?? (await organization())
+  /** An active endpoint of an organization of its own. */
+  async function endpoint(url: string, some: Partial<WebhookEndpointCreated> = {}): Promise<Endpoint> {
+    const organization_id = await organization()
     const endpoint_id = `we_${hex(16)}`
     const secret = generateSigningSecret(randomBytes)
     const data = {
@@ -84,9 +90,10 @@ export async function openDispatchWorld(testLog: TestLog) {
       event_types: ['session.result.persisted'],
       signing_secret_sealed: seal(endpoint_id, secret),
       created_at: Date.now(),
+      ...some,
     }
     await happen({ type: 'WebhookEndpointCreated', data }, organization_id)
-    return { id: endpoint_id, organizationId: organization_id, secret }
+    return { id: data.endpoint_id, organizationId: organization_id, secret }
   }
 
   const seal = (endpointId: string, secret: string) =>
@@ -141,7 +148,6 @@ export async function openDispatchWorld(testLog: TestLog) {
   }: DispatcherStart = {}): Promise<RunningDispatcher> {
     const config: Config = readConfig({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', ...env })
     const own = await world.openApplied()
-    const decide = createDecide({ pool, log, codec: world.codec, applied: own })
     const meter = { onAttempt: () => {}, onDelivered: () => {}, onSending: () => {} }
     const shared = { config, databaseUrl: url, codec: world.codec, applied: own, decide, keyring, meter }
     const random = randomBytes
@@ -156,12 +162,58 @@ export async function openDispatchWorld(testLog: TestLog) {
     return row
   }
 
+  /** What a dispatcher records; nobody waits until it is applied. */
+  async function recordAttempt(
+    eventId: string,
+    endpoint: Endpoint,
+    some: Partial<WebhookDeliveryAttempted> = {},
+  ): Promise<void> {
+    const data: WebhookDeliveryAttempted = {
+      event_id: eventId,
+      delivery_id: derivedHexId('wdlv', eventId, endpoint.id),
+      organization_id: endpoint.organizationId,
+      environment: 'live',
+      endpoint_id: endpoint.id,
+      attempt: 1,
+      attempted_at: Date.now(),
+      duration_ms: 5,
+      outcome: 'succeeded',
+      response_status: 200,
+      response_body: null,
+      error: null,
+      next_attempt_at: null,
+      ...some,
+    }
+    const meta = {
+      eventId: `evt_${hex(13)}`,
+      time: data.attempted_at,
+      organizationId: endpoint.organizationId,
+      environment: 'live' as const,
+    }
+    await world.append(log, [{ event: { type: 'WebhookDeliveryAttempted', data }, meta }])
+  }
+
+  /** A lease of a dispatcher that died; it expires after `leaseMs`, or before if negative. */
+  async function leaseOfDead(eventId: string, endpoint: Endpoint, leaseMs: number): Promise<void> {
+    await pool.query(
+      `insert into tidegate.webhook_leases (delivery_id, endpoint_id, owner, expires_at)
+       values ($1, $2, 'dead', clock_timestamp() + $3 * interval '1 millisecond')
+       on conflict (delivery_id) do update set expires_at = excluded.expires_at`,
+      [derivedHexId('wdlv', eventId, endpoint.id), endpoint.id, leaseMs],
+    )
+  }
+
   return {
+    recordAttempt,
+    leaseOfDead,
+    newEventId: () => `evt_${hex(13)}`,
+    openLog: testLog.open,
     pool,
     url,
     log,
     codec: world.codec,
     applied,
+    decide,
     keyring,
     project,
     stopProjection: world.stopRunners,

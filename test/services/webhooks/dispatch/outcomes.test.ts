@@ -1,0 +1,232 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { derivedHexId } from '../../../../infra/ids.ts'
+import { findEndpoint } from '../../../../projections/webhooks/queries.ts'
+import { createGiveUp, type FailedAttempt } from '../../../../services/webhooks/dispatch/give-up.ts'
+import { eventually } from '../../../support/eventually.ts'
+import { openTestLogs } from '../../../support/logs.ts'
+import { silent } from '../../../support/projections.ts'
+import { type Behaviour, silence, status } from '../../../support/webhook-behaviours.ts'
+import { startWebhookReceiver, type WebhookReceiver } from '../../../support/webhook-receiver.ts'
+import { type DispatchWorld, type Endpoint, openDispatchWorld } from './world.ts'
+
+const day = 24 * 60 * 60 * 1000
+const text = (body: string): Behaviour => ({
+  name: 'a body',
+  meaning: 'acknowledged',
+  answer: (_request, response) => void response.end(body),
+})
+const behaviours: Record<string, Behaviour> = {
+  '/gone': status(410),
+  '/failing': status(500),
+  '/long': text(`${'x'.repeat(4095)}€ and so on`),
+  '/zero': text('a\0b'),
+  '/silent': silence,
+}
+
+for (const testLog of openTestLogs()) {
+  let world: DispatchWorld
+  let receiver: WebhookReceiver
+
+  beforeAll(async () => {
+    world = await openDispatchWorld(testLog)
+    await world.project()
+    receiver = await startWebhookReceiver({ choose: ({ path }) => behaviours[path] ?? status(200) })
+    await world.start({ env: { WEBHOOK_RETRY_SECONDS: '0,3600', WEBHOOK_TIMEOUT_MS: '300' } })
+  })
+  afterAll(async () => {
+    await world?.close()
+    await receiver?.close()
+  })
+
+  const requestsAt = (path: string) => receiver.requests.filter((request) => request.path === path)
+
+  async function stored({ id, organizationId }: Endpoint) {
+    return findEndpoint(world.pool, { organizationId, environment: 'live', endpointId: id })
+  }
+
+  test(`${testLog.name}: an endpoint that says 410 is disabled, and what waits for it is skipped`, async () => {
+    const endpoint = await world.endpoint(receiver.url('/gone'))
+    const [first = ''] = await world.raise(endpoint)
+    await eventually(async () => {
+      expect(await stored(endpoint)).toMatchObject({ status: 'disabled', disabled_reason: 'gone' })
+    })
+    expect(await world.delivery(first, endpoint)).toMatchObject({
+      status: 'failed',
+      attempts: 1,
+      response_status: 410,
+    })
+    const [second = ''] = await world.raise(endpoint)
+    expect(await world.ended(endpoint)).toEqual({ failed: 1, skipped: 1 })
+    expect(await world.delivery(second, endpoint)).toMatchObject({
+      attempts: 0,
+      error: 'The endpoint is disabled.',
+    })
+    expect(requestsAt('/gone')).toHaveLength(1)
+    await world.released()
+  })
+
+  test(`${testLog.name}: an endpoint that has failed for five days is disabled at its next failure`, async () => {
+    const endpoint = await world.endpoint(receiver.url('/failing'), { created_at: Date.now() - 9 * day })
+    await failedDaysAgo(endpoint, 5.01)
+    await world.raise(endpoint)
+    await eventually(async () => {
+      expect(await stored(endpoint)).toMatchObject({ status: 'disabled', disabled_reason: 'failing' })
+    })
+  })
+
+  test(`${testLog.name}: a success within the five days, a change or a later beginning keeps it`, async () => {
+    const { decide, pool, readable } = world
+    const giveUp = createGiveUp({ decide, db: pool, clock: Date.now, logger: silent })
+    const url = receiver.url('/failing')
+    const old = { created_at: Date.now() - 9 * day }
+    const [succeeded, changed, recent] = [
+      await world.endpoint(url, old),
+      await world.endpoint(url, old),
+      await world.endpoint(url, old),
+    ]
+    const eventId = await failedDaysAgo(succeeded, 6)
+    await world.recordAttempt(eventId, succeeded, { attempt: 2, attempted_at: Date.now() - 2 * day })
+    await failedDaysAgo(changed, 6)
+    const move = { organization_id: changed.organizationId, endpoint_id: changed.id, url }
+    const moved = { type: 'WebhookEndpointMoved', data: { ...move, moved_at: Date.now() - day } } as const
+    await world.happen(moved, changed.organizationId)
+    await failedDaysAgo(recent, 4.99)
+    await readable()
+    for (const endpoint of [succeeded, changed, recent]) {
+      await giveUp.look(await failedNow(endpoint))
+      expect(await stored(endpoint)).toMatchObject({ status: 'active' })
+    }
+    const hopeless = await world.endpoint(url, old)
+    await failedDaysAgo(hopeless, 5.01)
+    await giveUp.look(await failedNow(hopeless))
+    expect(await stored(hopeless)).toMatchObject({ status: 'disabled' })
+  })
+
+  test(`${testLog.name}: one that was changed after the request that it answered with 410 is kept`, async () => {
+    const { decide, pool } = world
+    const giveUp = createGiveUp({ decide, db: pool, clock: Date.now, logger: silent })
+    const endpoint = await world.endpoint(receiver.url('/moved'))
+    const failed = await failedNow(endpoint)
+    const gone = {
+      ...failed.answer.outcome,
+      kind: 'response',
+      status: 410,
+      retryAfter: undefined,
+      body: Buffer.alloc(0),
+    } as const
+    await giveUp.look({ ...failed, answer: { attemptedAt: Date.now() - day, outcome: gone } })
+    expect(await stored(endpoint)).toMatchObject({ status: 'active' })
+  })
+
+  /** An attempt that has just met nobody. */
+  async function failedNow(endpoint: Endpoint): Promise<FailedAttempt> {
+    const row = await stored(endpoint)
+    if (!row) throw new Error('no endpoint')
+    const outcome = { kind: 'failure', reason: 'connect', message: 'No.', durationMs: 1 } as const
+    return { endpoint: row, answer: { attemptedAt: Date.now(), outcome } }
+  }
+
+  /** An event whose first attempt failed; its second is far away. Returns the event's id. */
+  async function failedDaysAgo(endpoint: Endpoint, days: number): Promise<string> {
+    const eventId = world.newEventId()
+    await world.leaseOfDead(eventId, endpoint, 600_000)
+    await world.raise(endpoint, 1, { event_id: eventId })
+    await world.recordAttempt(eventId, endpoint, {
+      attempted_at: Date.now() - days * day,
+      outcome: 'retrying',
+      next_attempt_at: Date.now() + day,
+    })
+    await world.readable()
+    await world.pool.query('delete from tidegate.webhook_leases where delivery_id = $1', [
+      derivedHexId('wdlv', eventId, endpoint.id),
+    ])
+    return eventId
+  }
+
+  test(`${testLog.name}: nothing is sent for an organization that is not active, or to an endpoint that is not there`, async () => {
+    const endpoint = await world.endpoint(receiver.url('/suspended'))
+    const organization_id = endpoint.organizationId
+    await world.happen(
+      { type: 'OrganizationSuspended', data: { organization_id, suspended_at: 1 } },
+      organization_id,
+    )
+    const [suspended = ''] = await world.raise(endpoint)
+    const unknown = { ...endpoint, id: `we_${randomBytes(16).toString('hex')}` }
+    const [lost = ''] = await world.raise(unknown)
+    expect(await world.ended(endpoint)).toEqual({ skipped: 1 })
+    expect(await world.ended(unknown)).toEqual({ skipped: 1 })
+    expect(await world.delivery(suspended, endpoint)).toMatchObject({
+      error: 'The organization is not active.',
+    })
+    expect(await world.delivery(lost, unknown)).toMatchObject({ error: 'The endpoint does not exist.' })
+    expect(requestsAt('/suspended')).toEqual([])
+  })
+
+  test(`${testLog.name}: a delivery that was skipped and asked for again is skipped again`, async () => {
+    const endpoint = await world.endpoint(receiver.url('/off'))
+    const about = { organization_id: endpoint.organizationId, endpoint_id: endpoint.id }
+    const off = { ...about, reason: 'manual', disabled_at: 1 } as const
+    await world.happen({ type: 'WebhookEndpointDisabled', data: off }, endpoint.organizationId)
+    const [eventId = ''] = await world.raise(endpoint)
+    await world.ended(endpoint)
+    const delivery_id = derivedHexId('wdlv', eventId, endpoint.id)
+    const again = {
+      ...about,
+      event_id: eventId,
+      delivery_id,
+      environment: 'live',
+      requested_at: Date.now(),
+    } as const
+    await world.happen({ type: 'WebhookRedeliveryRequested', data: again }, endpoint.organizationId)
+    expect(await world.ended(endpoint)).toEqual({ skipped: 1 })
+    await world.released()
+    expect(requestsAt('/off')).toEqual([])
+  })
+
+  test(`${testLog.name}: of an answer 4,096 bytes are kept, without half a character or U+0000`, async () => {
+    const [long, zero] = [
+      await world.endpoint(receiver.url('/long')),
+      await world.endpoint(receiver.url('/zero')),
+    ]
+    const [a = ''] = await world.raise(long)
+    const [b = ''] = await world.raise(zero)
+    await Promise.all([world.ended(long), world.ended(zero)])
+    expect((await world.delivery(a, long)).response_body).toBe('x'.repeat(4095))
+    expect((await world.delivery(b, zero)).response_body).toBe('a\uFFFDb')
+  })
+
+  test(`${testLog.name}: of the answer to an approval nothing is kept`, async () => {
+    const endpoint = await world.endpoint(receiver.url('/long'))
+    const [id = ''] = await world.raise(endpoint, 1, { type: 'gate.session.approved' })
+    await world.ended(endpoint)
+    expect(await world.delivery(id, endpoint)).toMatchObject({ response_status: 200, response_body: null })
+  })
+
+  test(`${testLog.name}: a receiver that does not answer is tried again after a minute at least`, async () => {
+    const endpoint = await world.endpoint(receiver.url('/silent'))
+    const [id = ''] = await world.raise(endpoint)
+    const delivery = await eventually(async () => {
+      const row = await world.delivery(id, endpoint)
+      expect(row.attempts).toBe(1)
+      return row
+    })
+    expect(delivery).toMatchObject({
+      status: 'pending',
+      response_status: null,
+      error: 'The receiver did not answer in time.',
+    })
+    expect(delivery.next_attempt_at).toBeGreaterThan(Date.now() + 50_000)
+  })
+
+  test(`${testLog.name}: without its secret a delivery is not sent, and waits for its next attempt`, async () => {
+    const signing_secret_sealed = Buffer.from('sealed by a master key that is not here any more')
+    const endpoint = await world.endpoint(receiver.url('/unsigned'), { signing_secret_sealed })
+    const [id = ''] = await world.raise(endpoint)
+    await eventually(async () => {
+      expect(await world.delivery(id, endpoint)).toMatchObject({ status: 'pending', attempts: 1 })
+    })
+    expect((await world.delivery(id, endpoint)).error).toMatch(/could not open the signing secret/)
+    expect(requestsAt('/unsigned')).toEqual([])
+  })
+}
