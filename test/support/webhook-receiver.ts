@@ -59,7 +59,7 @@ export async function startWebhookReceiver(options: ReceiverOptions = {}): Promi
   const problems: string[] = []
   const counts = new Map<string, number>()
   const secrets = new Map<string, string[]>()
-  const waiting = new Map<number, () => void>()
+  const waiting: { count: number; resolve: () => void }[] = []
   const sockets = new Set<Socket>()
   let connections = 0
 
@@ -69,7 +69,7 @@ export async function startWebhookReceiver(options: ReceiverOptions = {}): Promi
     const behaviour = choose(incoming)
     const received: Received = { ...incoming, behaviour: behaviour.name, meaning: behaviour.meaning }
     requests.push(received)
-    waiting.get(requests.length)?.()
+    for (const { count, resolve } of waiting) if (count === requests.length) resolve()
     await behaviour.answer(request, response)
     received.answeredAt = Date.now()
   }
@@ -120,7 +120,7 @@ export async function startWebhookReceiver(options: ReceiverOptions = {}): Promi
     reached(count) {
       const { promise, resolve } = Promise.withResolvers<void>()
       if (requests.length >= count) resolve()
-      else waiting.set(count, resolve)
+      else waiting.push({ count, resolve })
       return promise
     },
     async close() {

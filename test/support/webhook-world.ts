@@ -149,12 +149,7 @@ export async function openWebhookWorld({
       const events = sessions.map((sessionId) => decision(of, sessionId))
       await log.append(events.map((data) => codec.toRecord({ type: 'SessionScored', data }, metaOf(data))))
     },
-    async deliveries() {
-      const { rows } = await pool.query<Delivery>(
-        'select delivery_id, event_id, endpoint_id, status, attempts from read.webhook_deliveries',
-      )
-      return rows
-    },
+    deliveries: () => readDeliveries(pool),
     history: () => readTopic(log, eventTopics.WebhookEventRaised, codec),
     async close() {
       await log.close()
@@ -162,6 +157,15 @@ export async function openWebhookWorld({
       await cluster.stop()
     },
   }
+}
+
+/** All deliveries that the read model of this database shows, by id. */
+export async function readDeliveries(pool: pg.Pool): Promise<Delivery[]> {
+  const { rows } = await pool.query<Delivery>(
+    `select delivery_id, event_id, endpoint_id, status, attempts from read.webhook_deliveries
+     order by delivery_id`,
+  )
+  return rows
 }
 
 /** A session's first and final decision, made now, with a visitor: two webhook events follow from it. */
