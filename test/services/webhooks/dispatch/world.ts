@@ -24,6 +24,7 @@ import type { TestLog } from '../../../support/logs.ts'
 import { ensureTopics, openProjectionWorld, silent } from '../../../support/projections.ts'
 
 const hex = (bytes: number) => randomBytes(bytes).toString('hex')
+const newKeyring = () => createKeyring(randomBytes(32).toString('base64'))
 const patience = { timeoutMs: 20_000 }
 
 export interface Endpoint {
@@ -44,21 +45,21 @@ export interface DispatcherStart {
 export type DispatchWorld = Awaited<ReturnType<typeof openDispatchWorld>>
 
 /** A real log and database with the read models, and dispatchers that come and go; receivers are on loopback. */
-export async function openDispatchWorld(testLog: TestLog) {
+export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()) {
   const world = await openProjectionWorld()
   const { pool, url } = world.database
   await transaction(pool, createLeaseTables)
   const log = await testLog.open()
   await ensureTopics(log, 3)
   const applied: Applied = await world.openApplied()
-  const keyring = createKeyring(randomBytes(32).toString('base64'))
-  const dispatchers: RunningDispatcher[] = []
+  const dispatchers = new Set<RunningDispatcher>()
 
   const decide = await world.openDecide(log)
 
-  async function project(): Promise<void> {
-    for (const projection of [organizationsProjection, webhooksProjection])
-      await world.run(log, projection, { applied })
+  /** Starts the read models; `from` is the log as the webhooks' one reads it. */
+  async function project(from: EventLog = log): Promise<void> {
+    await world.run(log, organizationsProjection, { applied })
+    await world.run(from, webhooksProjection, { applied })
   }
 
   /** Appends the event; resolves when the read model shows it. */
@@ -152,8 +153,15 @@ export async function openDispatchWorld(testLog: TestLog) {
     const shared = { config, databaseUrl: url, codec: world.codec, applied: own, decide, keyring, meter }
     const random = randomBytes
     const running = await runDispatcher({ ...shared, log, clock, random, logger: silent, ...some })
-    dispatchers.push(running)
-    return running
+    const stoppable = {
+      ...running,
+      stop() {
+        dispatchers.delete(stoppable)
+        return running.stop()
+      },
+    }
+    dispatchers.add(stoppable)
+    return stoppable
   }
 
   async function delivery(eventId: string, { id }: Endpoint): Promise<DeliveryRow> {
@@ -248,7 +256,7 @@ export async function openDispatchWorld(testLog: TestLog) {
       await applied.waitFor('webhooks', records, patience)
     },
     async close(): Promise<void> {
-      await Promise.all(dispatchers.splice(0).map((running) => running.stop()))
+      await Promise.all([...dispatchers].map((running) => running.stop()))
       await world.close()
       await testLog.cleanup()
     },

@@ -1,0 +1,71 @@
+import { type EventLog, LogUnavailable } from '../../../../infra/log/port.ts'
+
+/** Something that is held back until it is opened. */
+export interface Gate {
+  open(): void
+  /** Resolves when something has come to it. */
+  reached: Promise<void>
+}
+
+/** The log as a projection reads it, one record at a time; attempts are held back until the gate is opened. */
+export function holdAttempts(log: EventLog): Gate & { log: EventLog } {
+  const { promise: opened, resolve: open } = Promise.withResolvers<void>()
+  const { promise: reached, resolve: reach } = Promise.withResolvers<void>()
+  const held: EventLog = {
+    ...log,
+    consume: (options) =>
+      log.consume({
+        ...options,
+        maxRecords: 1,
+        async handleBatch(batch) {
+          if (batch.records.some(({ headers }) => headers.event_type === 'WebhookDeliveryAttempted')) {
+            reach()
+            await opened
+          }
+          return options.handleBatch(batch)
+        },
+      }),
+  }
+  return { log: held, open, reached }
+}
+
+/** The log without which nothing can be appended until the gate is opened. */
+export function refuseAppends(log: EventLog): Gate & { log: EventLog } {
+  const { promise: reached, resolve: reach } = Promise.withResolvers<void>()
+  let isOpen = false
+  const refusing: EventLog = {
+    ...log,
+    async append(records) {
+      if (isOpen) return log.append(records)
+      reach()
+      throw new LogUnavailable('the log is away')
+    },
+  }
+  const open = () => {
+    isOpen = true
+  }
+  return { log: refusing, open, reached }
+}
+
+/** The log, and how often somebody has asked for its ends. */
+export function countEnds(log: EventLog): { log: EventLog; asked(times: number): Promise<void> } {
+  let count = 0
+  const waiting: { times: number; resolve: () => void }[] = []
+  const counting: EventLog = {
+    ...log,
+    endPositions(topic) {
+      count++
+      for (const { times, resolve } of waiting) if (count >= times) resolve()
+      return log.endPositions(topic)
+    },
+  }
+  return {
+    log: counting,
+    /** Resolves when the ends have been asked for so many times more. */
+    asked(times) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      waiting.push({ times: count + times, resolve })
+      return promise
+    },
+  }
+}

@@ -1,0 +1,195 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { derivedHexId } from '../../../../infra/ids.ts'
+import { eventually } from '../../../support/eventually.ts'
+import { openTestLogs } from '../../../support/logs.ts'
+import { accept, acceptAfter, type Behaviour, silence } from '../../../support/webhook-behaviours.ts'
+import { startWebhookReceiver, type WebhookReceiver } from '../../../support/webhook-receiver.ts'
+import { countEnds, holdAttempts, refuseAppends } from './gates.ts'
+import { type DispatchWorld, type Endpoint, openDispatchWorld } from './world.ts'
+
+const leaseMs = 1000
+const env = { WEBHOOK_LEASE_MS: String(leaseMs), WEBHOOK_RETRY_SECONDS: '0,3600' }
+
+describe.each(openTestLogs())('$name', (testLog) => {
+  let world: DispatchWorld
+  let receiver: WebhookReceiver
+  let behaviour: Behaviour
+
+  beforeEach(async () => {
+    behaviour = accept
+    world = await openDispatchWorld(testLog)
+    receiver = await startWebhookReceiver({ choose: () => behaviour })
+    return async () => {
+      await world.close()
+      await receiver.close()
+    }
+  })
+
+  const received = () => receiver.requests.map(({ eventId }) => eventId)
+
+  /** When the lease of the delivery ends, as the database prints it; null when there is none. */
+  async function leaseEnd(eventId: string, endpoint: Endpoint): Promise<string | null> {
+    const { rows } = await world.pool.query<{ at: string }>(
+      'select expires_at::text as at from tidegate.webhook_leases where delivery_id = $1',
+      [derivedHexId('wdlv', eventId, endpoint.id)],
+    )
+    return rows[0]?.at ?? null
+  }
+
+  test('what a dead dispatcher had leased and not sent is sent by the next', async () => {
+    await world.project()
+    const endpoint = await world.endpoint(receiver.url('/'))
+    const eventId = world.newEventId()
+    await world.leaseOfDead(eventId, endpoint, 300)
+    await world.raise(endpoint, 1, { event_id: eventId })
+    await world.start({ env })
+    expect(await world.ended(endpoint)).toEqual({ succeeded: 1 })
+    expect(received()).toEqual([eventId])
+    await world.released()
+  })
+
+  test('what it had sent and recorded is not sent again, though the read model does not show it yet', async () => {
+    const gate = holdAttempts(world.log)
+    await world.project(gate.log)
+    const endpoint = await world.endpoint(receiver.url('/'))
+    const eventId = world.newEventId()
+    await world.leaseOfDead(eventId, endpoint, 600_000)
+    await world.raise(endpoint, 1, { event_id: eventId })
+    const counting = countEnds(world.log)
+    await world.start({ env, log: counting.log })
+    // The dispatcher works, so it is not its start that waits.
+    const probe = await world.endpoint(receiver.url('/probe'))
+    await world.raise(probe)
+    await receiver.reached(1)
+
+    await world.recordAttempt(eventId, endpoint)
+    await world.leaseOfDead(eventId, endpoint, -1)
+    await gate.reached
+    await counting.asked(2)
+    expect(await world.delivery(eventId, endpoint)).toMatchObject({ status: 'pending' })
+    expect(await leaseEnd(eventId, endpoint)).not.toBeNull()
+
+    gate.open()
+    await world.released()
+    expect(await world.ended(endpoint)).toEqual({ succeeded: 1 })
+    expect(received()).not.toContain(eventId)
+  })
+
+  test('in a database filled from the log nothing is sent that was sent long ago', async () => {
+    await world.project()
+    const endpoint = await world.endpoint(receiver.url('/'))
+    const first = await world.start({ env })
+    await world.raise(endpoint, 5)
+    await world.ended(endpoint)
+    await first.stop()
+    await world.stopProjection()
+    expect(received()).toHaveLength(5)
+
+    const rebuilt = await openDispatchWorld({ ...testLog, cleanup: async () => {} }, world.keyring)
+    const gate = holdAttempts(rebuilt.log)
+    await rebuilt.project(gate.log)
+    await gate.reached
+    const counting = countEnds(rebuilt.log)
+    const looked = counting.asked(1)
+    await rebuilt.start({ env, log: counting.log })
+    await looked
+    gate.open()
+    await rebuilt.readable()
+    const [marker = ''] = await rebuilt.raise(endpoint)
+    await rebuilt.ended(endpoint)
+    await rebuilt.close()
+    expect(received().slice(5)).toEqual([marker])
+  })
+
+  test('a lease is renewed while its request lasts, so that nobody else makes it', async () => {
+    behaviour = acceptAfter(2.5 * leaseMs)
+    await world.project()
+    const endpoint = await world.endpoint(receiver.url('/'))
+    await Promise.all([world.start({ env }), world.start({ env })])
+    const [eventId = ''] = await world.raise(endpoint)
+    expect(await world.ended(endpoint)).toEqual({ succeeded: 1 })
+    expect(received()).toEqual([eventId])
+  })
+
+  test('while the log is away the result is kept, and recorded when it is back', async () => {
+    await world.project()
+    const gate = refuseAppends(world.log)
+    const endpoint = await world.endpoint(receiver.url('/'))
+    await Promise.all([world.start({ env, log: gate.log }), world.start({ env, log: gate.log })])
+    const [eventId = ''] = await world.raise(endpoint)
+    await gate.reached
+    const firstEnd = await leaseEnd(eventId, endpoint)
+    await eventually(async () => {
+      const { rows } = await world.pool.query<{ isOver: boolean }>(
+        `select clock_timestamp() > $1::timestamptz + interval '1 second' as "isOver"`,
+        [firstEnd],
+      )
+      expect(rows).toEqual([{ isOver: true }])
+    })
+    expect(await leaseEnd(eventId, endpoint)).not.toBe(firstEnd)
+    gate.open()
+    expect(await world.ended(endpoint)).toEqual({ succeeded: 1 })
+    expect(await world.delivery(eventId, endpoint)).toMatchObject({ attempts: 1 })
+    expect(received()).toEqual([eventId])
+    await world.released()
+  })
+
+  test('four dispatchers send everything once, and never more than ten at once', async () => {
+    behaviour = acceptAfter(5)
+    await world.project()
+    const endpoint = await world.endpoint(receiver.url('/'))
+    const ids = await world.raise(endpoint, 300)
+    await Promise.all(Array.from({ length: 4 }, () => world.start({ env })))
+    expect(await world.ended(endpoint)).toEqual({ succeeded: 300 })
+    expect(received().toSorted()).toEqual(ids.toSorted())
+    expect(mostAtOnce(receiver)).toBeLessThanOrEqual(10)
+    await world.released()
+  })
+
+  test('one that stops lets what is under way end, and records it', async () => {
+    behaviour = acceptAfter(300)
+    await world.project()
+    const endpoint = await world.endpoint(receiver.url('/'))
+    const dispatcher = await world.start({ env: { ...env, WEBHOOK_LEASE_MS: '60000' } })
+    const [eventId = ''] = await world.raise(endpoint)
+    await receiver.reached(1)
+    await dispatcher.stop()
+    expect(await world.delivery(eventId, endpoint)).toMatchObject({ status: 'succeeded' })
+    await world.released()
+  })
+
+  test('what does not end is cut off, not recorded, and sent by the next at once', async () => {
+    behaviour = silence
+    await world.project()
+    const endpoint = await world.endpoint(receiver.url('/'))
+    const long = { ...env, WEBHOOK_LEASE_MS: '60000' }
+    const dispatcher = await world.start({ env: long })
+    const [eventId = ''] = await world.raise(endpoint)
+    await receiver.reached(1)
+    const begun = performance.now()
+    await dispatcher.stop()
+    expect(performance.now() - begun).toBeLessThan(2500)
+    expect(await world.delivery(eventId, endpoint)).toMatchObject({ status: 'pending', attempts: 0 })
+    behaviour = accept
+    await world.start({ env: long })
+    expect(await world.ended(endpoint)).toEqual({ succeeded: 1 })
+    expect(received()).toEqual([eventId, eventId])
+    expect(await world.delivery(eventId, endpoint)).toMatchObject({ attempts: 1 })
+  })
+})
+
+/** How many requests were under way at the same time. */
+function mostAtOnce({ requests }: WebhookReceiver): number {
+  const changes = requests.flatMap(({ receivedAt, answeredAt = Infinity }) => [
+    { at: receivedAt, change: 1 },
+    { at: answeredAt, change: -1 },
+  ])
+  let running = 0
+  let most = 0
+  // Of the same millisecond those that ended come first.
+  for (const { change } of changes.toSorted((a, b) => a.at - b.at || a.change - b.change)) {
+    running += change
+    most = Math.max(most, running)
+  }
+  return most
+}
