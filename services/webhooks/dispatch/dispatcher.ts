@@ -45,17 +45,21 @@ export interface RunningDispatcher {
   stop(): Promise<void>
 }
 
-/** What is lost with a database that crashes are leases, and only together with all that was written after them. */
+/**
+ * What is lost with a database that crashes are leases, and only together with all that was written after them. Rows of
+ * queues come and go by the thousand: an index scan passes those that are gone once and marks them, and reads due
+ * deliveries in order up to its limit, where a bitmap scan would fetch all of them, dead ones too, each time.
+ */
 const poolOptions = {
   max: 4,
   applicationName: 'tidegate webhooks',
   queryTimeoutMs: 10_000,
   idleInTransactionMs: 15_000,
-  settings: { synchronous_commit: 'off' },
+  settings: { synchronous_commit: 'off', enable_bitmapscan: 'off' },
 }
 
-/** One take serves all slots that got free since the last one; it waits a little where they are few. */
-const pace = { gapMs: 10, lingerMs: 25, worthwhile: 8 }
+/** One take serves all slots that got free since the last one. */
+const gapMs = 10
 const retryMs = 500
 
 /**
@@ -82,14 +86,13 @@ export async function runDispatcher(options: DispatcherOptions): Promise<Running
       waitsSeconds: config.WEBHOOK_RETRY_SECONDS,
       giveUp,
     }),
-    onFree: (freed) => loop?.wake(freed >= pace.worthwhile ? 0 : pace.lingerMs),
+    onFree: (withinMs) => loop?.wake(withinMs),
   })
   const trouble = createTrouble(logger)
   let loop: OnDemand | undefined
   const stopping = new AbortController()
   const started = caughtUp({ ...shared, signal: stopping.signal }).then((isCaughtUp) => {
-    if (isCaughtUp)
-      loop = runOnDemand({ gapMs: pace.gapMs, work: () => work().then(trouble.over, trouble.met) })
+    if (isCaughtUp) loop = runOnDemand({ gapMs, work: () => work().then(trouble.over, trouble.met) })
   })
   const stopListening = applied.onAdvance('webhooks', () => loop?.wake())
   const keeping = keepLeases({ ...shared, onReaped: () => loop?.wake() })

@@ -2,6 +2,7 @@ import type { Position } from '../../../infra/log/port.ts'
 import { ensureTables } from '../../../infra/postgres/ensure-tables.ts'
 import type { Db, Tx } from '../../../infra/postgres/pool.ts'
 import { eventTopics } from '../../../schemas/events.ts'
+import { leaseFunction } from './take.ts'
 
 /**
  * Who makes which delivery now. Operational state and no read model: it is in no event, and a rebuild does not touch
@@ -20,7 +21,7 @@ create table if not exists tidegate.webhook_leases (
   expires_at timestamptz not null
 ) with (fillfactor = 70);
 create index if not exists webhook_leases_endpoint on tidegate.webhook_leases (endpoint_id);
-`
+${leaseFunction}`
 
 /** Creates what is missing; safe to run from several processes at once. */
 export function createLeaseTables(tx: Tx): Promise<void> {
@@ -38,6 +39,14 @@ export async function leasedDeliveries(db: Db, deliveryIds: readonly string[]): 
   return new Set(rows.map((row) => row.delivery_id))
 }
 
+/**
+ * The owner's leases among $2, locked one after the other in the order of their ids: statements that change many at
+ * once run beside each other, and in two different orders they would wait for each other until Postgres ends one.
+ */
+const lockedInOrder = `
+  select delivery_id from tidegate.webhook_leases where owner = $1 and delivery_id = any($2)
+  order by delivery_id for update`
+
 export interface OwnedLeases {
   owner: string
   deliveryIds: string[]
@@ -54,7 +63,7 @@ export async function renewLeases(
   const { rows } = await db.query<{ delivery_id: string }>({
     name: 'webhook-renew',
     text: `update tidegate.webhook_leases set expires_at = clock_timestamp() + $3 * interval '1 millisecond'
-           where owner = $1 and delivery_id = any($2) returning delivery_id`,
+           where delivery_id in (${lockedInOrder}) returning delivery_id`,
     values: [owner, deliveryIds, leaseMs],
   })
   return new Set(rows.map((row) => row.delivery_id))
@@ -64,14 +73,14 @@ export async function renewLeases(
 export async function endSending(db: Db, { owner, deliveryIds }: OwnedLeases): Promise<void> {
   await db.query({
     name: 'webhook-end-sending',
-    text: `update tidegate.webhook_leases set sending = false where owner = $1 and delivery_id = any($2)`,
+    text: `update tidegate.webhook_leases set sending = false where delivery_id in (${lockedInOrder})`,
     values: [owner, deliveryIds],
   })
 }
 
 /** Gives leases back of which nothing was recorded: the deliveries are due again at once. */
 export async function abandonLeases(db: Db, { owner, deliveryIds }: OwnedLeases): Promise<void> {
-  await db.query('delete from tidegate.webhook_leases where owner = $1 and delivery_id = any($2)', [
+  await db.query(`delete from tidegate.webhook_leases where delivery_id in (${lockedInOrder})`, [
     owner,
     deliveryIds,
   ])
@@ -101,8 +110,12 @@ export async function releaseApplied(
         join tidegate.projection_offsets o on o.topic = $5 and o.partition = r.partition
         join tidegate.projection_builds b using (projection, build)
         where b.projection = 'webhooks' and b.status = 'live' and o.next_offset > r.record_offset
+      ), locked as (
+        select delivery_id from tidegate.webhook_leases
+        where owner = $1 and delivery_id in (select delivery_id from applied)
+        order by delivery_id for update
       ), released as (
-        delete from tidegate.webhook_leases l using applied a where l.delivery_id = a.delivery_id and l.owner = $1
+        delete from tidegate.webhook_leases where delivery_id in (select delivery_id from locked)
       )
       select delivery_id from applied`,
     values: [

@@ -1,5 +1,4 @@
-import type pg from 'pg'
-import { type Db, type Tx, transaction } from '../../../infra/postgres/pool.ts'
+import type { Db } from '../../../infra/postgres/pool.ts'
 import { maxPerEndpoint, type Room } from './window.ts'
 
 /** An endpoint with deliveries that wait for an attempt. */
@@ -59,13 +58,13 @@ export interface LeasedDelivery {
   attemptsInRound: number
   /** When it was due (epoch milliseconds). */
   dueAt: number
-  /** When it was raised (epoch milliseconds). */
-  createdAt: number
 }
 
 export interface LeaseRequest {
   owner: string
   leaseMs: number
+  /** Deliveries of the owner whose requests have ended: they count no more. */
+  ended: string[]
   /** How many deliveries at most. */
   free: number
   /** At which endpoints, and how many of each at most. */
@@ -83,76 +82,72 @@ export interface Leased {
 /**
  * Leases due deliveries, one of each endpoint before a second of any. Whoever has an endpoint's lane locked is alone
  * in leasing there, and nobody waits for a lane: with it locked the count of leases is exact, and no endpoint gets more
- * requests at once than it may, however many processes there are. May commit late: what is lost with a crashing
- * database are leases, and only together with all that was written after them.
+ * requests at once than it may, however many processes there are.
+ *
+ * The statement that leases has a snapshot of its own, taken with the lanes locked (volatile functions under read committed
+ * do so): it sees the leases of whoever had them before. And a lease is given back only once the read model shows what
+ * became of the delivery, so that a snapshot without the lease never shows the delivery as it was before. A function,
+ * because the transaction in four round trips takes four times as long, and holds the lanes for all of it.
  */
-export function leaseDue(pool: pg.Pool, request: LeaseRequest): Promise<Leased> {
-  return transaction(
-    pool,
-    async (tx) => {
-      const lanes = await lockLanes(tx, request.rooms)
-      const contended = lanes.length < request.rooms.length
-      const deliveries = lanes.length > 0 ? await insertLeases(tx, { ...request, rooms: lanes }) : []
-      return { deliveries, contended }
-    },
-    { syncCommit: false },
+export const leaseFunction = `
+create or replace function tidegate.lease_webhooks(
+  lease_owner text, lease_ms integer, ended text[], endpoint_ids text[], rooms integer[], due_by bigint, free integer,
+  max_per_endpoint integer, out lanes integer, out deliveries json
+) language plpgsql volatile as $$
+declare
+  locked text[];
+begin
+  -- In the order of their ids, as every statement that changes many leases locks them.
+  update tidegate.webhook_leases set sending = false where delivery_id in (
+    select delivery_id from tidegate.webhook_leases where owner = lease_owner and delivery_id = any(ended)
+    order by delivery_id for update);
+  select array_agg(endpoint_id) into locked from (
+    select endpoint_id from tidegate.webhook_lanes where endpoint_id = any(endpoint_ids) for update skip locked) l;
+  with picked as (
+    select due.*, row_number() over (partition by lane.endpoint_id order by next_attempt_at) as turn
+    from unnest(endpoint_ids, rooms) as lane(endpoint_id, room)
+    cross join lateral (
+      select d.delivery_id, d.event_id, d.endpoint_id, d.organization_id, d.attempts, d.attempts_in_round,
+             d.next_attempt_at
+      from read.webhook_deliveries d
+      where d.endpoint_id = lane.endpoint_id and d.next_attempt_at <= due_by
+        and not exists (select from tidegate.webhook_leases l where l.delivery_id = d.delivery_id)
+      order by d.next_attempt_at, d.delivery_id
+      limit greatest(0, least(lane.room, max_per_endpoint - (
+        select count(*) from tidegate.webhook_leases l where l.endpoint_id = lane.endpoint_id and l.sending)))
+    ) due
+    where lane.endpoint_id = any(locked)
+    order by turn, next_attempt_at limit free
+  ), leased as (
+    insert into tidegate.webhook_leases (delivery_id, endpoint_id, owner, expires_at)
+    select delivery_id, endpoint_id, lease_owner, clock_timestamp() + lease_ms * interval '1 millisecond' from picked
+    on conflict do nothing returning delivery_id
   )
-}
+  select json_agg(json_build_object(
+    'id', delivery_id, 'eventId', event_id, 'endpointId', endpoint_id, 'organizationId', organization_id,
+    'attempts', attempts, 'attemptsInRound', attempts_in_round, 'dueAt', next_attempt_at) order by turn, next_attempt_at)
+  into deliveries from picked join leased using (delivery_id);
+  lanes := coalesce(cardinality(locked), 0);
+end $$;
+`
 
-async function lockLanes(tx: Tx, rooms: Room[]): Promise<Room[]> {
-  const { rows } = await tx.query<{ endpoint_id: string }>({
-    name: 'webhook-lock-lanes',
-    text: `select endpoint_id from tidegate.webhook_lanes where endpoint_id = any($1) for update skip locked`,
-    values: [rooms.map(({ endpointId }) => endpointId)],
-  })
-  const locked = new Set(rows.map((row) => row.endpoint_id))
-  return rooms.filter(({ endpointId }) => locked.has(endpointId))
-}
-
-/**
- * A statement of its own, whose snapshot is taken with the lanes locked: it sees the leases of whoever had them
- * before. And a lease is given back only once the read model shows what became of the delivery, so that a snapshot
- * without the lease never shows the delivery as it was before.
- */
-async function insertLeases(
-  tx: Tx,
-  { owner, leaseMs, free, rooms, now }: LeaseRequest,
-): Promise<LeasedDelivery[]> {
-  const { rows } = await tx.query<LeasedDelivery>({
+/** See `leaseFunction`. */
+export async function leaseDue(db: Db, request: LeaseRequest): Promise<Leased> {
+  const { owner, leaseMs, ended, rooms, now, free } = request
+  const { rows } = await db.query<{ lanes: number; deliveries: LeasedDelivery[] | null }>({
     name: 'webhook-lease',
-    text: `
-      with picked as (
-        select due.*, row_number() over (partition by lane.endpoint_id order by next_attempt_at) as turn
-        from unnest($3::text[], $4::integer[]) as lane(endpoint_id, room)
-        cross join lateral (
-          select d.delivery_id, d.event_id, d.endpoint_id, d.organization_id, d.attempts, d.attempts_in_round,
-                 d.next_attempt_at, d.created_at
-          from read.webhook_deliveries d
-          where d.endpoint_id = lane.endpoint_id and d.next_attempt_at <= $5
-            and not exists (select from tidegate.webhook_leases l where l.delivery_id = d.delivery_id)
-          order by d.next_attempt_at, d.delivery_id
-          limit greatest(0, least(lane.room, $6 - (
-            select count(*) from tidegate.webhook_leases l where l.endpoint_id = lane.endpoint_id and l.sending)))
-        ) due
-        order by turn, next_attempt_at limit $7
-      ), leased as (
-        insert into tidegate.webhook_leases (delivery_id, endpoint_id, owner, expires_at)
-        select delivery_id, endpoint_id, $1, clock_timestamp() + $2 * interval '1 millisecond' from picked
-        on conflict do nothing returning delivery_id
-      )
-      select delivery_id as id, event_id as "eventId", endpoint_id as "endpointId",
-             organization_id as "organizationId", attempts, attempts_in_round as "attemptsInRound",
-             next_attempt_at::float8 as "dueAt", created_at::float8 as "createdAt"
-      from picked join leased using (delivery_id)`,
+    text: 'select lanes, deliveries from tidegate.lease_webhooks($1, $2, $3, $4, $5, $6, $7, $8)',
     values: [
       owner,
       leaseMs,
+      ended,
       rooms.map(({ endpointId }) => endpointId),
       rooms.map(({ room }) => room),
       now,
-      maxPerEndpoint,
       free,
+      maxPerEndpoint,
     ],
   })
-  return rows
+  const [{ lanes, deliveries } = { lanes: 0, deliveries: null }] = rows
+  return { deliveries: deliveries ?? [], contended: lanes < rooms.length }
 }

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
 import type { Clock } from '../../../infra/ids.ts'
+import { endSending } from './leases.ts'
 import { createLanes, type LeasedDelivery, leaseDue, type WaitingEndpoint, waitingEndpoints } from './take.ts'
 import type { Room, Windows } from './window.ts'
 
@@ -11,6 +12,13 @@ export interface TakerOptions {
   leaseMs: number
   clock: Clock
   windows: Windows
+}
+
+export interface Take {
+  /** How many deliveries at most. */
+  free: number
+  /** Deliveries whose requests have ended since the last take. */
+  ended: string[]
 }
 
 export interface Taken {
@@ -52,16 +60,19 @@ export function createTaker({ pool, owner, leaseMs, clock, windows }: TakerOptio
     for (const id of unknown) withLanes.set(id, true)
   }
 
-  return async (free: number): Promise<Taken> => {
+  return async ({ free, ended }: Take): Promise<Taken> => {
     const now = clock()
     const waiting = await waitingInTurn()
     const due = waiting.filter(({ firstAt }) => firstAt <= now).map(({ endpointId }) => endpointId)
     const nextAt = Math.min(...waiting.map(({ firstAt }) => (firstAt > now ? firstAt : Infinity)))
     const rooms = windows.choose(due, free)
-    if (rooms.length === 0) return { deliveries: [], hasMore: due.length > 0, contended: false, nextAt }
+    if (rooms.length === 0) {
+      if (ended.length > 0) await endSending(pool, { owner, deliveryIds: ended })
+      return { deliveries: [], hasMore: due.length > 0, contended: false, nextAt }
+    }
     if (rooms.length === free) leftOffAt = rooms.at(-1)?.endpointId ?? ''
     await makeLanes(rooms)
-    const { deliveries, contended } = await leaseDue(pool, { owner, leaseMs, free, rooms, now })
+    const { deliveries, contended } = await leaseDue(pool, { owner, leaseMs, ended, free, rooms, now })
     return { deliveries, contended, nextAt, hasMore: mayHaveMore(deliveries, { due, rooms, free }) }
   }
 }

@@ -4,10 +4,10 @@ import type { Logger } from '../../../infra/telemetry.ts'
 import type { WebhookMeter } from '../../../infra/webhooks/metrics.ts'
 import type { OnEnd } from './deliver.ts'
 import type { HeldLeases } from './held.ts'
-import { abandonLeases, endSending } from './leases.ts'
+import { abandonLeases } from './leases.ts'
 import { type Job, loadJobs } from './load.ts'
 import type { LeasedDelivery } from './take.ts'
-import type { Taken } from './taker.ts'
+import type { Take, Taken } from './taker.ts'
 import { maxSending, type Windows } from './window.ts'
 
 export interface WorkOptions {
@@ -15,19 +15,22 @@ export interface WorkOptions {
   owner: string
   held: HeldLeases
   windows: Windows
-  take: (free: number) => Promise<Taken>
+  take: (take: Take) => Promise<Taken>
   deliver: (job: Job, onEnd: OnEnd) => Promise<void>
   clock: Clock
   logger: Logger
   meter: WebhookMeter
-  /** A request has ended, and more is due than could be taken before. */
-  onFree: (freed: number) => void
+  /** A slot is free, and more is due than could be taken before: time to work again within so many milliseconds. */
+  onFree: (withinMs: number) => void
 }
 
 /** Leases held beside those of running requests, whose records are on the way: while the log is away no more than this. */
 const maxUnrecorded = 256
 const pollMs = 500
 const contendedMs = 20
+/** A take costs as much for one free slot as for many, so a few wait for some more. */
+const worthwhile = 8
+const lingerMs = 15
 
 /** Takes what is due and starts it; returns after how many milliseconds to look again at the latest. */
 export function createWork(options: WorkOptions): () => Promise<number> {
@@ -35,13 +38,16 @@ export function createWork(options: WorkOptions): () => Promise<number> {
   let hasMore = false
   let freed = 0
 
+  /** Where few are running, half of them are many. */
+  const isWorthwhile = () => freed >= Math.min(worthwhile, held.sending())
+
   function ended(endpointId: string, id: string): OnEnd {
     return (end) => {
       windows.ended(endpointId, end)
       const isOurs = held.endSending(id)
       meter.onSending(held.sending())
       freed++
-      if (hasMore) options.onFree(freed)
+      if (hasMore) options.onFree(isWorthwhile() ? 0 : lingerMs)
       return isOurs
     }
   }
@@ -81,17 +87,11 @@ export function createWork(options: WorkOptions): () => Promise<number> {
     await abandonLeases(pool, { owner, deliveryIds: deliveries.map(({ id }) => id) })
   }
 
-  async function tellEnded(): Promise<void> {
-    const deliveryIds = held.takeEnded()
-    if (deliveryIds.length > 0) await endSending(pool, { owner, deliveryIds })
-  }
-
   return async () => {
-    await tellEnded()
     const free = Math.min(maxSending - held.sending(), maxSending + maxUnrecorded - held.size())
     if (free <= 0) return pollMs
     freed = 0
-    const taken = await options.take(free)
+    const taken = await options.take({ free, ended: held.takeEnded() })
     hasMore = taken.hasMore
     await start(taken.deliveries)
     if (taken.contended) return contendedMs

@@ -33,7 +33,7 @@ afterAll(async () => {
 /** A lease as its owner asks for it; long enough for any test. */
 function request(endpointIds: string[], some: Partial<LeaseRequest> = {}): LeaseRequest {
   const rooms = endpointIds.map((endpointId) => ({ endpointId, room: 10 }))
-  return { owner: 'me', leaseMs: 60_000, free: 100, rooms, now, ...some }
+  return { owner: 'me', leaseMs: 60_000, ended: [], free: 100, rooms, now, ...some }
 }
 
 /** An endpoint of its own with due deliveries. */
@@ -64,9 +64,14 @@ describe('taking', () => {
     const first = await leaseDue(world.pool, request([endpointId]))
     expect(first.deliveries).toHaveLength(10)
     expect((await leaseDue(world.pool, request([endpointId], { owner: 'you' }))).deliveries).toEqual([])
-    await endSending(world.pool, { owner: 'me', deliveryIds: idsOf(first.deliveries).slice(0, 4) })
+    const ids = idsOf(first.deliveries)
+    await endSending(world.pool, { owner: 'me', deliveryIds: ids.slice(0, 4) })
     const second = await leaseDue(world.pool, request([endpointId], { owner: 'you' }))
     expect(idsOf(second.deliveries)).toEqual([11, 12, 13, 14].map((n) => `${endpointId}/${n}`))
+    const third = await leaseDue(world.pool, request([endpointId], { ended: ids.slice(4, 6) }))
+    expect(idsOf(third.deliveries)).toEqual([15, 16].map((n) => `${endpointId}/${n}`))
+    const foreign = await leaseDue(world.pool, request([endpointId], { owner: 'you', ended: ids.slice(6) }))
+    expect(foreign.deliveries).toEqual([])
   })
 
   test('passes an endpoint that somebody else is at, and says so', async () => {
@@ -119,7 +124,7 @@ describe('a taker', () => {
     const take = createTaker({ ...takerOptions(), windows: createWindows() })
     const turns: string[] = []
     for (let i = 0; i < 6; i++) {
-      const { deliveries, hasMore, nextAt } = await take(3)
+      const { deliveries, hasMore, nextAt } = await take({ free: 3, ended: [] })
       turns.push(...deliveries.map(({ endpointId }) => endpointId))
       expect({ hasMore, nextAt }).toEqual({ hasMore: true, nextAt: now + 501 })
     }
@@ -129,11 +134,16 @@ describe('a taker', () => {
 
   test('says when nothing more is due', async () => {
     const take = createTaker({ ...takerOptions(), windows: createWindows() })
-    const first = await take(256)
+    const first = await take({ free: 256, ended: [] })
     expect(first.deliveries).toHaveLength(18)
     expect(first.hasMore).toBe(true)
     await own.finish(Array.from({ length: 36 }, (_, i) => `we_${i % 9}/${1 + Math.floor(i / 9)}`))
-    expect(await take(256)).toEqual({ deliveries: [], hasMore: false, contended: false, nextAt: now + 501 })
+    expect(await take({ free: 256, ended: [] })).toEqual({
+      deliveries: [],
+      hasMore: false,
+      contended: false,
+      nextAt: now + 501,
+    })
   })
 
   const takerOptions = () => ({ pool: own.pool, owner: 'me', leaseMs: 60_000, clock: () => now })
@@ -221,7 +231,7 @@ test('many leasers at once: no delivery is leased twice, and no endpoint ever ha
     while (made.length < 800) {
       const rooms = endpoints.map((endpointId) => ({ endpointId, room: 1 + Math.floor(next() * 10) }))
       const free = 1 + Math.floor(next() * 20)
-      const taken = await leaseDue(pool, { owner, leaseMs: 60_000, free, rooms, now })
+      const taken = await leaseDue(pool, { owner, leaseMs: 60_000, ended: [], free, rooms, now })
       await Promise.all(taken.deliveries.map((delivery) => make(delivery, owner)))
     }
   }
