@@ -22,20 +22,22 @@ export async function findDelivery(db: Db, deliveryId: string): Promise<Delivery
   return rows[0]
 }
 
-export interface ListFailed {
+export interface ListUndelivered {
+  /** Given up after the last attempt; or not attempted when due, as endpoint or organization was not active. */
+  status: 'failed' | 'skipped'
   organizationId?: string | undefined
   endpointId?: string | undefined
-  /** Epoch milliseconds; deliveries that failed before it are left out. */
+  /** Epoch milliseconds; deliveries that ended before it are left out. */
   since: number
   /** Rows at most. */
   limit: number
 }
 
-/** Deliveries given up after their last attempt, the latest to fail first, ties by id. */
-export async function listFailed(db: Db, options: ListFailed): Promise<DeliveryRow[]> {
-  const { organizationId, endpointId, since, limit } = options
-  const values: unknown[] = [since, limit]
-  const where = [`d.status = 'failed'`, 'd.updated_at >= $1']
+/** Deliveries that ended without success, the latest to end first, ties by id. */
+export async function listUndelivered(db: Db, options: ListUndelivered): Promise<DeliveryRow[]> {
+  const { status, organizationId, endpointId, since, limit } = options
+  const values: unknown[] = [since, limit, status]
+  const where = ['d.status = $3', 'd.updated_at >= $1']
   if (organizationId !== undefined) where.push(`d.organization_id = $${values.push(organizationId)}`)
   if (endpointId !== undefined) where.push(`d.endpoint_id = $${values.push(endpointId)}`)
   const { rows } = await db.query<DeliveryRow>(

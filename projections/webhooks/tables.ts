@@ -71,7 +71,7 @@ export const indexes = `
   create index on webhook_deliveries (endpoint_id, event_type, created_at, event_id);
   create index on webhook_deliveries (endpoint_id, next_attempt_at, delivery_id) where next_attempt_at is not null;
   create index on webhook_deliveries (next_attempt_at) where next_attempt_at is not null;
-  create index on webhook_deliveries (updated_at, delivery_id) where status = 'failed';
+  create index on webhook_deliveries (status, updated_at, delivery_id) where status in ('failed', 'skipped');
   create index on webhook_attempts (endpoint_id, succeeded, attempted_at);
 `
 

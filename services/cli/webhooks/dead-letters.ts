@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { ApiError } from '../../../infra/http/errors.ts'
-import { keptMs, listFailed } from '../../../projections/webhooks/queries.ts'
+import { keptMs, listUndelivered } from '../../../projections/webhooks/queries.ts'
 import type { DeliveryRow } from '../../../projections/webhooks/rows.ts'
 import type { Core } from '../../core.ts'
 import { redeliver } from '../../webhooks/redeliver/command.ts'
@@ -40,7 +40,8 @@ async function deadLetters(
 ): Promise<DeliveryRow[]> {
   const organizationId = organization && (await organizationOf(pool, organization)).id
   const since = clock() - keptMs
-  return listFailed(pool, {
+  return listUndelivered(pool, {
+    status: 'failed',
     ...(organizationId && { organizationId }),
     ...(endpointId && { endpointId }),
     since,

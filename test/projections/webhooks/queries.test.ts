@@ -4,8 +4,9 @@ import {
   failingSince,
   findEvent,
   findEvents,
+  type ListUndelivered,
   listEvents,
-  listFailed,
+  listUndelivered,
   queueReadings,
   raisedEventIds,
   testsSince,
@@ -101,7 +102,7 @@ test('events are found by their ids, and deliveries by those of their events', a
   expect(await deliveriesOf(pool, [])).toEqual([])
 })
 
-test('failed deliveries are listed newest failure first, by organization or endpoint', async () => {
+test('failed and skipped deliveries are listed each for themselves, the last to end first, by organization or endpoint', async () => {
   const end = (attemptedAt: number) => ({ attempted_at: start + attemptedAt, duration_ms: 0 })
   await world.given(
     raised(1, [1, 2, 3]),
@@ -113,16 +114,23 @@ test('failed deliveries are listed newest failure first, by organization or endp
     failed([2, 1], 1, end(50)),
     failed([3, 1], 1, end(70)),
     redelivery([3, 1]),
+    raised(4, [1, 2]),
+    skipped([4, 1], start + 80),
+    skipped([4, 2], start + 85),
   )
   const { pool } = world.database
-  const failures = async (options: Partial<Parameters<typeof listFailed>[1]> = {}) =>
-    (await listFailed(pool, { since: start, limit: 10, ...options })).map(({ id }) => id)
+  const failures = async (options: Partial<ListUndelivered> = {}) =>
+    (await listUndelivered(pool, { status: 'failed', since: start, limit: 10, ...options })).map(
+      ({ id }) => id,
+    )
   expect(await failures()).toEqual([wdlv(2, 1), wdlv(1, 1), wdlv(1, 2)])
   expect(await failures({ limit: 1 })).toEqual([wdlv(2, 1)])
   expect(await failures({ organizationId: org(1) })).toEqual([wdlv(1, 1), wdlv(1, 2)])
   expect(await failures({ endpointId: we(1) })).toEqual([wdlv(2, 1), wdlv(1, 1)])
   expect(await failures({ endpointId: we(1), organizationId: org(2) })).toEqual([wdlv(2, 1)])
   expect(await failures({ since: start + 30 })).toEqual([wdlv(2, 1), wdlv(1, 1)])
+  expect(await failures({ status: 'skipped' })).toEqual([wdlv(4, 2), wdlv(4, 1)])
+  expect(await failures({ status: 'skipped', endpointId: we(1) })).toEqual([wdlv(4, 1)])
 })
 
 test('an endpoint is failing since its first failure after its last success', async () => {
