@@ -6,11 +6,12 @@ import path from 'node:path'
 import { startEmbeddedPostgres } from '../infra/local/embedded-postgres.ts'
 import { createLogger } from '../infra/telemetry.ts'
 import type { Credentials } from '../services/cli/development.ts'
+import type { Role } from '../services/wiring.ts'
 import { type Child, startChild } from './child.ts'
 
 type Settings = Record<'DATABASE_URL' | 'DATA_DIR' | 'PORT' | 'LOG_LEVEL', string> &
   Record<'RATE_LIMIT_SECRET' | 'RATE_LIMIT_PUBLISHABLE', string> &
-  Record<'TIDEGATE_MASTER_KEYS' | 'KAFKA_BROKERS' | 'KAFKA_TOPIC_PREFIX', string>
+  Record<'TIDEGATE_MASTER_KEYS' | 'KAFKA_BROKERS' | 'KAFKA_TOPIC_PREFIX' | 'WEBHOOK_ALLOWED_NETWORKS', string>
 
 export type LogName = 'embedded' | 'kafka'
 
@@ -24,8 +25,8 @@ export interface Environment {
   storePids: number[]
   /** All roles in one process, as `make run`. */
   startAllInOne(): Promise<Child>
-  /** The collect role alone, as in production. */
-  startCollect(): Promise<Child>
+  /** Some roles in a process of their own, as in production. */
+  startRoles(...roles: Role[]): Promise<Child>
   startFloor(): Promise<Child>
   /** The floor with a second route that verifies `key` and takes a unit. */
   startGuardedFloor(key: string): Promise<Child>
@@ -56,6 +57,7 @@ export async function startEnvironment(kafka: KafkaPlace | undefined): Promise<E
     RATE_LIMIT_SECRET: '1000000000',
     RATE_LIMIT_PUBLISHABLE: '1000000000',
     TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
+    WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
     KAFKA_BROKERS: kafka?.brokers ?? '',
     KAFKA_TOPIC_PREFIX: kafka ? `bench${Date.now()}.` : '',
   }
@@ -66,7 +68,7 @@ export async function startEnvironment(kafka: KafkaPlace | undefined): Promise<E
     settings,
     storePids: [postmasterPid(postgresDir), ...(kafka?.pid ? [kafka.pid] : [])],
     startAllInOne: () => cli('dev'),
-    startCollect: () => cli('serve', '--roles', 'collect'),
+    startRoles: (...roles) => cli('serve', '--roles', roles.join()),
     startFloor: () => startChild(['bench/floor.ts'], settings),
     startGuardedFloor: (key) => startChild(['bench/guarded-floor.ts'], { ...settings, GUARDED_KEY: key }),
     credentials: async () => JSON.parse(await readFile(path.join(folder, 'credentials.json'), 'utf8')),

@@ -19,7 +19,8 @@ export interface Scale {
   rebuilds: Turns
   /** Webhook deliveries of a round. */
   deliveries: number
-  /** Seconds of decisions that are told of. */
+  /** Runs of decisions that are told of, and how long each decides. */
+  latencyRounds: number
   webhookSeconds: number
   /** Runs of the log's own measures, and how long each appends. */
   logRounds: number
@@ -39,7 +40,8 @@ export const fullScale: Scale = {
   halfPeakSeconds: 10,
   rebuilds: { rounds: 3, warmUps: 1 },
   deliveries: 4000,
-  webhookSeconds: 10,
+  latencyRounds: 3,
+  webhookSeconds: 5,
   logRounds: 3,
   logSeconds: 3,
 }
@@ -58,6 +60,7 @@ export const quickScale: Scale = {
   halfPeakSeconds: 3,
   rebuilds: { rounds: 1, warmUps: 1 },
   deliveries: 500,
+  latencyRounds: 1,
   webhookSeconds: 2,
   logRounds: 1,
   logSeconds: 1,

@@ -44,8 +44,8 @@ export async function runSuite({ environment, scale, steps, onMeasured }: SuiteO
     const load = { peak: sessionsPerSecond, seconds: scale.halfPeakSeconds }
     await step('readable', async () => [await measureReadable({ ...traffic, ...load })])
     await step('readback', async () => [await measureReadback(traffic, scale)])
-    await step('webhooks', () => measureWebhooks(traffic, scale))
   })
+  await step('webhooks', () => measureWebhooks(environment, scale))
   await step('rebuild', async () => [await measureRebuild(environment, scale.rebuilds)])
   await step('collect', () => measureCollect(environment, scale))
   await step('guard', () => measureGuard(environment, scale))

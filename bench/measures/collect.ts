@@ -20,7 +20,7 @@ const connections = 64
 /** Collect's two hot requests against the floor that appends the same bytes through the same adapter. */
 export async function measureCollect(environment: Environment, scale: Scale): Promise<Measurement[]> {
   const { live } = await environment.credentials()
-  const child = await environment.startCollect()
+  const child = await environment.startRoles('collect')
   const floor = await environment.startFloor()
   try {
     const parts = {

@@ -18,7 +18,7 @@ const type = 'session.result.persisted'
  */
 export async function measureFirstAttempt(
   parts: WebhookParts,
-  { webhookSeconds }: Scale,
+  { webhookSeconds, latencyRounds }: Scale,
 ): Promise<Measurement> {
   const { core, receiver, environment } = parts
   const template = await anyDecision(core)
@@ -29,18 +29,22 @@ export async function measureFirstAttempt(
     const times = await arrived
     return [...decided].map(([eventId, at]) => (times.get(eventId) ?? Number.NaN) - at)
   }
-  await round('warm-up', 2)
-  const latencies = (await round('measured', webhookSeconds)).sort((a, b) => a - b)
+  await round('warm-up', webhookSeconds)
+  const rounds: number[][] = []
+  for (let i = 0; i < latencyRounds; i++) {
+    rounds.push((await round(`measured ${i}`, webhookSeconds)).sort((a, b) => a - b))
+  }
+  const all = rounds.flat().sort((a, b) => a - b)
   return {
     name: `decision to first webhook attempt p99, at ${decisionsPerSecond} decisions a second`,
     log: environment.logName,
     unit: 'ms',
-    value: spreadOf([quantile(latencies, 0.99)]),
+    value: spreadOf(rounds.map((latencies) => quantile(latencies, 0.99))),
     aim: { direction: 'at most', value: 500 },
     details: {
-      'p50 ms': quantile(latencies, 0.5),
-      'max ms': quantile(latencies, 1),
-      deliveries: latencies.length,
+      'p50 ms': quantile(all, 0.5),
+      'max ms': quantile(all, 1),
+      deliveries: all.length,
     },
   }
 }

@@ -1,30 +1,39 @@
 import type { Core } from '../../services/core.ts'
 import { type Child, startChild } from '../child.ts'
+import type { Environment } from '../environment.ts'
 import type { Measurement } from '../measurement.ts'
 import { openOwnCore } from '../own-core.ts'
 import type { Scale } from '../scale.ts'
 import { createEndpoints, type Endpoints } from '../webhooks/endpoints.ts'
-import type { Traffic } from './traffic.ts'
 import { measureFirstAttempt } from './webhook-latency.ts'
 import { measureDeliveries } from './webhook-rate.ts'
 
 /** What the measures of webhooks share. */
-export interface WebhookParts extends Traffic {
+export interface WebhookParts {
+  environment: Environment
+  /** The process with the role `webhooks` alone. */
+  child: Child
   core: Core
   receiver: Child
   endpoints: Endpoints
 }
 
 /** The time from a decision to its first attempt, and deliveries against bare undici. */
-export async function measureWebhooks(traffic: Traffic, scale: Scale): Promise<Measurement[]> {
+export async function measureWebhooks(environment: Environment, scale: Scale): Promise<Measurement[]> {
   await using undo = new AsyncDisposableStack()
-  const core = await openOwnCore(traffic.environment)
+  const own = async (starting: Promise<Child>) => {
+    const child = await starting
+    undo.defer(() => child.stop())
+    return child
+  }
+  const core = await openOwnCore(environment)
   undo.defer(() => core.close())
-  const receiver = await startChild(['bench/webhooks/receiver.ts'], {})
-  undo.defer(() => receiver.stop())
-  const endpoints = await createEndpoints(traffic, receiver.url)
+  const receiver = await own(startChild(['bench/webhooks/receiver.ts'], {}))
+  const api = await own(environment.startRoles('api', 'projections'))
+  const child = await own(environment.startRoles('webhooks'))
+  const endpoints = await createEndpoints({ environment, api, receiver })
   // No later measure shall be slowed by deliveries to a receiver that is gone.
   undo.defer(() => endpoints.disable())
-  const parts = { ...traffic, core, receiver, endpoints }
+  const parts = { environment, child, core, receiver, endpoints }
   return [await measureFirstAttempt(parts, scale), ...(await measureDeliveries(parts, scale))]
 }

@@ -1,5 +1,6 @@
 import type { SubscribableType } from '../../infra/webhooks/event-types.ts'
-import type { Traffic } from '../measures/traffic.ts'
+import type { Child } from '../child.ts'
+import type { Environment } from '../environment.ts'
 
 export interface Endpoints {
   organizationId: string
@@ -9,16 +10,20 @@ export interface Endpoints {
   disable(): Promise<void>
 }
 
-/** Each has at most ten deliveries under way. */
-const count = 10
+/** As many as an organization can have; each has at most ten deliveries under way. */
+const count = 20
+
+interface Places {
+  environment: Environment
+  /** A process with the role `api`. */
+  api: Child
+  receiver: Child
+}
 
 /** Endpoints of the development organization, all at the one receiver. */
-export async function createEndpoints(
-  { environment, child }: Traffic,
-  receiverUrl: string,
-): Promise<Endpoints> {
+export async function createEndpoints({ environment, api, receiver }: Places): Promise<Endpoints> {
   const { live, organization_id: organizationId } = await environment.credentials()
-  const path = `${child.url}/v1/organizations/${organizationId}/webhooks/endpoints`
+  const path = `${api.url}/v1/organizations/${organizationId}/webhooks/endpoints`
 
   async function send<Data>(method: string, url: string, body?: unknown): Promise<Data> {
     const headers = {
@@ -39,7 +44,7 @@ export async function createEndpoints(
   for (let i = 0; i < count; i++) {
     const type: SubscribableType = i === 0 ? 'session.result.persisted' : 'gate.session.approved'
     created.push(
-      await send('POST', path, { name: `Bench ${i}`, url: `${receiverUrl}/${i}`, event_types: [type] }),
+      await send('POST', path, { name: `Bench ${i}`, url: `${receiver.url}/${i}`, event_types: [type] }),
     )
   }
   return {
