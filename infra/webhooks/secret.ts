@@ -14,6 +14,14 @@ export function generateSigningSecret(random: Random): string {
   return secretPrefix + random(secretBytes).toString('base64')
 }
 
+/** Whether the text has the shape of a whole signing secret as we issue them; one pasted in part has not. */
+export function isSigningSecret(text: string): boolean {
+  if (!text.startsWith(secretPrefix)) return false
+  const encoded = text.slice(secretPrefix.length)
+  const bytes = Buffer.from(encoded, 'base64')
+  return bytes.length === secretBytes && bytes.toString('base64') === encoded
+}
+
 /** The secret under the current master key; only the endpoint that it is sealed for can open it. */
 export function sealSigningSecret(options: {
   keyring: Keyring

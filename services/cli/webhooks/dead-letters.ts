@@ -1,34 +1,37 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { ApiError } from '../../../infra/http/errors.ts'
 import { keptMs, listUndelivered } from '../../../projections/webhooks/queries.ts'
 import type { DeliveryRow } from '../../../projections/webhooks/rows.ts'
 import type { Core } from '../../core.ts'
-import { redeliver } from '../../webhooks/redeliver/command.ts'
 import { jsonFlag } from '../operator/arguments.ts'
 import { organizationOf } from '../operator/lookup.ts'
 import { type OperatorOptions, type Outcome, operate } from '../operator/operate.ts'
+import { idOf } from './arguments.ts'
 import { deliveryJson, deliveryTable } from './deliveries.ts'
+import { requireEndpoint } from './lookup.ts'
+import { redeliverAll, resultsOutcome } from './redeliver-all.ts'
 
 interface Flags extends OperatorOptions {
   endpoint?: string
   limit: number
+  skipped: boolean
   redeliver: boolean
 }
 
-/** `tidegate webhooks dead-letters`: deliveries whose last attempt failed. */
+/** `tidegate webhooks dead-letters`: deliveries whose last attempt failed, or that were skipped. */
 export function registerDeadLetters(webhooks: Command): void {
   webhooks
     .command('dead-letters')
     .description('List failed deliveries of the last 30 days, the newest failure first')
     .argument('[organization]', 'its id or slug (default: all)')
-    .option('--endpoint <id>', 'only of this one (we_...)')
+    .option('--endpoint <id>', 'only of this one (we_...)', idOf('we'))
+    .option('--skipped', 'instead those not sent as endpoint or organization was not active', false)
     .option('--limit <n>', 'how many at most', limit, 100)
-    .option('--redeliver', 'deliver those listed again', false)
+    .option('--redeliver', 'deliver those listed again; the exit code is 1 when one is refused', false)
     .option(...jsonFlag)
     .action((organization: string | undefined, flags: Flags) =>
       operate(flags, async (core) => {
-        const failed = await deadLetters(core, organization, flags)
-        return flags.redeliver ? redeliverAll(core, failed) : shown(failed)
+        const found = await deadLetters(core, organization, flags)
+        return flags.redeliver ? again(core, found) : shown(found)
       }),
     )
 }
@@ -36,43 +39,28 @@ export function registerDeadLetters(webhooks: Command): void {
 async function deadLetters(
   { pool, clock }: Core,
   organization: string | undefined,
-  { endpoint: endpointId, limit }: Flags,
+  { endpoint: endpointId, limit, skipped }: Flags,
 ): Promise<DeliveryRow[]> {
   const organizationId = organization && (await organizationOf(pool, organization)).id
-  const since = clock() - keptMs
+  if (endpointId) await requireEndpoint(pool, { endpointId, organizationId })
   return listUndelivered(pool, {
-    status: 'failed',
-    ...(organizationId && { organizationId }),
-    ...(endpointId && { endpointId }),
-    since,
+    status: skipped ? 'skipped' : 'failed',
+    organizationId,
+    endpointId,
+    since: clock() - keptMs,
     limit,
   })
 }
 
-function shown(failed: DeliveryRow[]): Outcome {
-  return { data: failed.map(deliveryJson), text: failed.length > 0 ? deliveryTable(failed) : 'None.' }
+function shown(found: DeliveryRow[]): Outcome {
+  return { data: found.map(deliveryJson), text: found.length > 0 ? deliveryTable(found) : 'None.' }
 }
 
-/** One after the other; what cannot be delivered, as to a disabled endpoint, is told and left as it is. */
-async function redeliverAll(core: Core, failed: DeliveryRow[]): Promise<Outcome> {
-  const results = []
-  for (const { id, event_id, endpoint_id } of failed) {
-    const refused = await redeliver(core, { eventId: event_id, endpointId: endpoint_id }).then(
-      () => null,
-      reasonOf,
-    )
-    results.push({ delivery_id: id, event_id, endpoint_id, redelivered: refused === null, refused })
-  }
-  const lines = results.map(
-    ({ event_id, endpoint_id, refused }) => `${event_id} to ${endpoint_id}: ${refused ?? 'due again'}`,
-  )
-  return { data: results, text: lines.join('\n') || 'None.' }
-}
-
-/** Of a refusal; anything else ends the command. */
-function reasonOf(error: unknown): string {
-  if (error instanceof ApiError && error.status < 500) return error.message
-  throw error
+/** A refusal is no failure of the command, whose outcome is printed all the same, but a script must not miss it. */
+async function again(core: Core, found: DeliveryRow[]): Promise<Outcome> {
+  const results = await redeliverAll(core, found)
+  if (results.some(({ redelivered }) => !redelivered)) process.exitCode = 1
+  return resultsOutcome(results)
 }
 
 function limit(text: string): number {

@@ -6,6 +6,7 @@ import { list } from '../operator/arguments.ts'
 import { errorText } from '../operator/failure.ts'
 import { printable } from '../operator/tables.ts'
 import { createApi } from './api.ts'
+import { httpUrl, signingSecrets } from './arguments.ts'
 import { forward } from './forward.ts'
 import { inspect, inspectionText, isGenuine } from './inspect.ts'
 import { type Answer, type Received, type Receiver, startReceiver } from './receiver.ts'
@@ -24,13 +25,24 @@ interface Flags extends TargetFlags {
 
 /** `tidegate webhooks listen`: a receiver for development, which shows what is delivered and whether it verifies. */
 export function registerListen(webhooks: Command): void {
-  withTarget(webhooks.command('listen'))
+  const command = withTarget(webhooks.command('listen'))
+  const forwardFlag = '--forward <url>'
+  const secretFlag = '--secret <secret>'
+  command
     .description('Receive deliveries on this machine, verify and print them, until Ctrl-C')
     .option('--port <n>', 'to listen on; 0 picks a free one', port, 0)
     .addOption(eventTypesOption())
     .option('--status <n>', 'what to answer, so that retries can be watched', status, 200)
-    .option('--forward <url>', 'post each delivery on, and answer what is answered there')
-    .option('--secret <secret>', 'whsec_... that signs too; more than once during a rotation', collect)
+    .option(
+      forwardFlag,
+      'post each delivery on, and answer what is answered there',
+      httpUrl({ command, flag: forwardFlag }),
+    )
+    .option(
+      secretFlag,
+      'whsec_... that signs too; more than once during a rotation',
+      signingSecrets({ command, flag: secretFlag }),
+    )
     .option('--no-register', 'only listen: the endpoint was created elsewhere; needs --secret')
     .option('--json', 'print a JSON line for each delivery', false)
     .action(listen)
@@ -38,7 +50,8 @@ export function registerListen(webhooks: Command): void {
 
 const stopWithinMs = 10_000
 
-async function listen(flags: Flags): Promise<void> {
+async function listen(flags: Flags, command: Command): Promise<void> {
+  if (!flags.register && !flags.secret) command.error('error: --no-register needs --secret')
   const start = (undo: AsyncDisposableStack) =>
     startListening(flags, undo).catch((error: unknown) => {
       throw new Error(errorText(error), { cause: error })
@@ -48,7 +61,6 @@ async function listen(flags: Flags): Promise<void> {
 
 async function startListening(flags: Flags, undo: AsyncDisposableStack): Promise<void> {
   const secrets = [...(flags.secret ?? [])]
-  if (!flags.register && secrets.length === 0) throw new Error('--no-register needs --secret')
   const receiver = await startReceiver({ port: flags.port, answer: answering(flags, secrets) })
   undo.defer(receiver.close)
   // Standard output has nothing but deliveries where a program reads it.
@@ -91,8 +103,6 @@ function answering(flags: Flags, secrets: string[]): (received: Received) => Pro
 async function answerOf(received: Received, flags: Flags): Promise<Answer> {
   return flags.forward ? forward(received, flags.forward) : { status: flags.status }
 }
-
-const collect = (text: string, before: string[] = []) => [...before, text]
 
 function port(text: string): number {
   const value = Number(text)

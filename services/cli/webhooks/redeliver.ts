@@ -1,11 +1,10 @@
 import type { Command } from 'commander'
-import { ApiError } from '../../../infra/http/errors.ts'
-import { isId } from '../../../infra/ids.ts'
 import { deliveriesOf } from '../../../projections/webhooks/queries.ts'
 import type { Core } from '../../core.ts'
 import { redeliver } from '../../webhooks/redeliver/command.ts'
 import { jsonFlag } from '../operator/arguments.ts'
 import { type OperatorOptions, type Outcome, operate } from '../operator/operate.ts'
+import { idOf } from './arguments.ts'
 import { deliveryJson, deliveryTable } from './deliveries.ts'
 
 /** `tidegate webhooks redeliver`: for an operator, against the database and the log of the settings. */
@@ -13,8 +12,8 @@ export function registerRedeliver(webhooks: Command): void {
   webhooks
     .command('redeliver')
     .description('Deliver an event again where it failed or was skipped, with the whole retry schedule')
-    .argument('<event>', 'its id (evt_...)')
-    .option('--endpoint <id>', 'only to this one (we_...), even if it has the event')
+    .argument('<event>', 'its id (evt_...)', idOf('evt'))
+    .option('--endpoint <id>', 'only to this one (we_...), even if it has the event', idOf('we'))
     .option(...jsonFlag)
     .action((eventId: string, options: OperatorOptions & { endpoint?: string }) =>
       operate(options, (core) => redeliverEvent(core, { eventId, endpointId: options.endpoint })),
@@ -25,8 +24,6 @@ async function redeliverEvent(
   core: Core,
   { eventId, endpointId }: { eventId: string; endpointId: string | undefined },
 ): Promise<Outcome> {
-  if (!isId('evt', eventId))
-    throw new ApiError('request.not_found', { message: 'event: not an id of an event (evt_...).' })
   const ids = await redeliver(core, { eventId, endpointId })
   const deliveries = await deliveriesOf(core.pool, [eventId])
   const again = deliveries.filter(({ id }) => ids.includes(id))

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { Environment } from '../../../schemas/events.ts'
 import { given, readCredentials } from '../credentials.ts'
 import { oneOf } from '../operator/arguments.ts'
+import { baseUrl, idOf } from './arguments.ts'
 
 export interface TargetFlags {
   baseUrl?: string
@@ -23,10 +24,15 @@ export interface Target {
 
 /** Adds the options that say which server; without them it is a running `tidegate dev`. */
 export function withTarget(command: Command): Command {
+  const flag = '--base-url <url>'
   return command
-    .option('--base-url <url>', 'the server (default: from credentials.json in DATA_DIR)')
+    .option(flag, 'the server (default: from credentials.json in DATA_DIR)', baseUrl({ command, flag }))
     .option('--secret-key <key>', 'with webhooks:read and webhooks:manage (default: from credentials.json)')
-    .option('--organization <id>', "the key's organization, org_... (default: from credentials.json)")
+    .option(
+      '--organization <id>',
+      "the key's organization, org_... (default: from credentials.json)",
+      idOf('org'),
+    )
     .option(
       '--environment <name>',
       'whose keys of credentials.json: live or test',

@@ -7,6 +7,7 @@ import { type OperatorOptions, type Outcome, printOutcome } from '../operator/op
 import { defaultMix } from '../simulate/generate/plan.ts'
 import { simulate } from '../simulate/simulate.ts'
 import { type Api, createApi, endpointSchema } from './api.ts'
+import { idOf } from './arguments.ts'
 import { readTarget, type Target, type TargetFlags, withTarget } from './target.ts'
 
 const triggered = ['webhook.test', 'session.fingerprint.calculated', 'session.result.persisted'] as const
@@ -22,7 +23,11 @@ export function registerTrigger(webhooks: Command): void {
   withTarget(webhooks.command('trigger'))
     .description('Send a test, or have a synthetic session raise its events; prints their ids')
     .argument('[type]', `one of ${triggered.join(', ')}`, oneOf(...triggered), 'webhook.test')
-    .option('--endpoint <id>', 'of a webhook.test: only to this one (default: every active endpoint)')
+    .option(
+      '--endpoint <id>',
+      'of a webhook.test: only to this one (default: every active endpoint)',
+      idOf('we'),
+    )
     .option('--publishable-key <key>', 'for the session (default: from credentials.json in DATA_DIR)')
     .option(...jsonFlag)
     .action((type: Triggered, flags: Flags) => printOutcome(flags, () => trigger(type, flags)))

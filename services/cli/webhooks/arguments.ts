@@ -1,0 +1,53 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import { isId } from '../../../infra/ids.ts'
+import { isSigningSecret } from '../../../infra/webhooks/secret.ts'
+
+const kinds = { evt: 'an event', we: 'an endpoint', org: 'an organization' }
+
+/** A parser that takes well-formed ids of the kind. Commander names the argument in its message. */
+export function idOf(prefix: keyof typeof kinds): (text: string) => string {
+  return (text) => {
+    if (isId(prefix, text)) return text
+    throw new InvalidArgumentError(`It must be the id of ${kinds[prefix]} (${prefix}_...).`)
+  }
+}
+
+interface Secretive {
+  /** Whose usage is told. */
+  command: Command
+  /** As it is declared. */
+  flag: string
+}
+
+/** A parser of an option that takes an http or https URL, as the URL parser writes it. */
+export function httpUrl(option: Secretive): (text: string) => string {
+  return (text) => {
+    const url = /^https?:\/\/\S+$/i.test(text) ? URL.parse(text) : null
+    if (!url) return refuse(option, 'It must be a URL that begins with http:// or https://.')
+    // fetch sends no request to such a URL.
+    if (url.username || url.password) return refuse(option, 'It must not have a user name or a password.')
+    return url.href
+  }
+}
+
+/** The same for a URL that paths are added to. */
+export function baseUrl(option: Secretive): (text: string) => string {
+  const parse = httpUrl(option)
+  return (text) => {
+    const href = parse(text)
+    return /[?#]/.test(href) ? refuse(option, 'It must not have a query or a fragment.') : href
+  }
+}
+
+/** A parser that collects the signing secrets of an option that is given more than once. */
+export function signingSecrets(option: Secretive): (text: string, before?: string[]) => string[] {
+  return (text, before = []) => {
+    if (isSigningSecret(text)) return [...before, text]
+    return refuse(option, 'It must be a whole signing secret, whsec_ and 44 characters of base64.')
+  }
+}
+
+/** Commander repeats the value in the message of an InvalidArgumentError; of these options it may be a secret. */
+function refuse({ command, flag }: Secretive, problem: string): never {
+  return command.error(`error: option '${flag}' argument is invalid. ${problem}`)
+}
