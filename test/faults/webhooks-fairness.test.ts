@@ -12,6 +12,7 @@ const answerMs = 200
 const sessionsPerSecond = 24
 const roundMs = 2000
 const rounds = 4
+const batches = 3
 /** Of the p99 without a dead endpoint. */
 const most = 1.1
 const types = ['session.fingerprint.calculated', 'session.result.persisted'] as const
@@ -111,16 +112,25 @@ it('one dead endpoint among 50 does not delay the others', async () => {
         p99s[next].push(p99Of(next, await round(next)))
     }
   }
-  const rise = (dead: State) => spreadOf(p99s[dead].map((p99, i) => p99 / (p99s.alive[i] ?? Number.NaN)))
-  const rises = () => [rise('silent'), rise('refusing')]
-  await measure()
-  console.log(JSON.stringify(rises()))
-  // Noise goes away with more rounds, and a rise does not.
-  if (rises().some(({ median }) => median >= most)) await measure()
-  console.log(`p99 with a silent and with a refusing endpoint over p99 without: ${JSON.stringify(rises())}`)
+  // What else the machine does only adds to a round, and a dead endpoint's harm would be in every one: so the rounds
+  // that were disturbed least are compared, and more of them where these do not agree.
+  const calm = (of: State) =>
+    quantile(
+      p99s[of].toSorted((a, b) => a - b),
+      0.25,
+    )
+  const rises = () => ({
+    silent: calm('silent') / calm('alive'),
+    refusing: calm('refusing') / calm('alive'),
+  })
+  const isDecided = () => Object.values(rises()).every((rise) => rise < most)
+  for (let batch = 0; batch < batches && (batch === 0 || !isDecided()); batch++) await measure()
+  const medians = states.map((one) => `${one} ${ms(spreadOf(p99s[one]).median)}`)
+  console.log(`p99 over that without a dead endpoint: ${JSON.stringify(rises())}; medians: ${medians}`)
   expect(patient.connections()).toBeGreaterThan(0)
-  for (const { median } of rises()) expect(median).toBeLessThan(most)
-}, 200_000)
+  expect(rises().silent).toBeLessThan(most)
+  expect(rises().refusing).toBeLessThan(most)
+}, 240_000)
 
 function p99Of(of: State, latencies: number[]): number {
   const sorted = latencies.toSorted((a, b) => a - b)
