@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { freePort } from '../../infra/local/free-port.ts'
 import { createRandom } from '../../infra/random.ts'
 import { generateSigningSecret } from '../../infra/webhooks/secret.ts'
@@ -68,6 +68,27 @@ async function listen(args: string[], dataDir: string): Promise<Listener> {
   return listener
 }
 
+interface Backend {
+  url: string
+  /** Resolves at the first request. */
+  reached: Promise<unknown>
+  /** Until then every request waits. */
+  answer(): void
+}
+
+async function startBackend(status: number): Promise<Backend> {
+  const { promise: released, resolve: answer } = Promise.withResolvers<void>()
+  const server = createServer(async (_, response) => {
+    await released
+    response.writeHead(status).end()
+  })
+  onTestFinished(() => void server.close())
+  const port = await freePort()
+  server.listen(port, '127.0.0.1')
+  await once(server, 'listening')
+  return { url: `http://127.0.0.1:${port}/`, reached: once(server, 'request'), answer }
+}
+
 afterEach(async () => {
   await Promise.all(running.splice(0).map((listener) => listener.stop()))
 })
@@ -100,10 +121,11 @@ describe('tidegate webhooks, beside a running tidegate dev', () => {
   const webhooks = (...args: string[]) => cli(['webhooks', ...args], { DATA_DIR: server.dataDir })
   const operate = async <Data>(...args: string[]) => dataOf<Data>(await webhooks(...args, '--json'))
 
-  async function api<Data>(place: string): Promise<Data> {
+  async function api<Data>(place: string, changes?: object): Promise<Data> {
     const { organization_id, live } = server.credentials
     const answer = await fetch(`${server.baseUrl}/v1/organizations/${organization_id}${place}`, {
-      headers: { authorization: `Bearer ${live.secret_key}` },
+      headers: { authorization: `Bearer ${live.secret_key}`, 'content-type': 'application/json' },
+      ...(changes && { method: 'PATCH', body: JSON.stringify(changes) }),
     })
     expect(answer.status).toBe(200)
     const { data }: { data: Data } = JSON.parse(await answer.text())
@@ -222,8 +244,9 @@ describe('tidegate webhooks, beside a running tidegate dev', () => {
     const refused = await webhooks('redeliver', id)
     expect(refused).toMatchObject({ code: 1, stdout: '' })
     expect(refused.stderr).toContain('not active')
-    const [told] = await operate<{ redelivered: boolean }[]>('dead-letters', '--redeliver')
-    expect(told?.redelivered).toBe(false)
+    const told = await webhooks('dead-letters', '--redeliver', '--json')
+    expect(told.code).toBe(1)
+    expect(JSON.parse(told.stdout)).toMatchObject({ data: [{ event_id: id, redelivered: false }] })
     const unknown = await webhooks('redeliver', `evt_${'0'.repeat(26)}`, '--json')
     expect(JSON.parse(unknown.stdout)).toMatchObject({ error: { code: 'request.not_found', status: 404 } })
 
@@ -242,6 +265,56 @@ describe('tidegate webhooks, beside a running tidegate dev', () => {
     expect(await operate<Delivery[]>('redeliver', id, '--endpoint', mended.endpointId ?? '')).toHaveLength(1)
     await eventually(() => expect(mended.lines).toHaveLength(2))
   }, 90_000)
+
+  it('lists what was skipped as its endpoint was disabled, and brings it back once that is enabled', async () => {
+    const backend = await startBackend(500)
+    const listener = await listen(['--json', '--forward', backend.url], server.dataDir)
+    const endpointId = listener.endpointId ?? ''
+    const [test] = await operate<{ event_id: string }[]>('trigger', '--endpoint', endpointId)
+    const about = { event_id: test?.event_id, endpoint_id: endpointId }
+    // Disabled while the first attempt is under way, it is not when the second is due.
+    await backend.reached
+    await api(`/webhooks/endpoints/${endpointId}`, { status: 'disabled' })
+    backend.answer()
+    const skipped = (...args: string[]) =>
+      webhooks('dead-letters', '--skipped', '--endpoint', endpointId, ...args)
+    await eventually(async () => {
+      const found = dataOf<Delivery[]>(await skipped('--json'))
+      expect(found).toMatchObject([{ ...about, status: 'skipped', attempts: 1 }])
+    })
+    expect(await operate<Delivery[]>('dead-letters', '--endpoint', endpointId)).toEqual([])
+    const refused = await skipped('--redeliver')
+    expect(refused).toMatchObject({ code: 1, stderr: '' })
+    expect(refused.stdout).toContain(
+      `${about.event_id} to ${endpointId}: The endpoint ${endpointId} is not active`,
+    )
+
+    await listener.stop()
+    const mended = await listen(['--json'], server.dataDir)
+    const brought = await skipped('--redeliver')
+    expect(brought).toMatchObject({ code: 0, stdout: `${about.event_id} to ${endpointId}: due again\n` })
+    await eventually(() => expect(mended.seen()).toMatchObject([{ event_id: about.event_id }]))
+    expect(dataOf<Delivery[]>(await skipped('--json'))).toEqual([])
+  }, 90_000)
+
+  it('does not take an endpoint that there is not, or that is of others, for one without dead letters', async () => {
+    const endpointId = `we_${'0'.repeat(32)}`
+    const unknown = await webhooks('dead-letters', '--endpoint', endpointId)
+    expect(unknown).toMatchObject({ code: 1, stdout: '', stderr: 'endpoint: no such id.\n' })
+    const asJson = await webhooks('dead-letters', '--endpoint', endpointId, '--skipped', '--json')
+    expect(asJson).toMatchObject({ code: 1, stderr: '' })
+    expect(JSON.parse(asJson.stdout)).toMatchObject({
+      error: { code: 'request.not_found', details: { fields: [{ name: 'endpoint' }] } },
+    })
+    const [known] = await api<{ id: string }[]>('/webhooks/endpoints')
+    dataOf(
+      await cli(['org', 'create', '--name', 'Other', '--slug', 'other', '--json'], {
+        DATA_DIR: server.dataDir,
+      }),
+    )
+    const foreign = await webhooks('dead-letters', 'other', '--endpoint', known?.id ?? '')
+    expect(foreign).toMatchObject({ code: 1, stderr: 'endpoint: no such id in this organization.\n' })
+  })
 })
 
 describe('tidegate webhooks listen for an endpoint made elsewhere', () => {
@@ -267,7 +340,8 @@ describe('tidegate webhooks listen for an endpoint made elsewhere', () => {
 
   it('needs a secret', async () => {
     const { code, stderr } = await cli(['webhooks', 'listen', '--no-register'], {})
-    expect([code, stderr.trim()]).toEqual([1, '--no-register needs --secret'])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^error: --no-register needs --secret$/m)
   })
 
   it('forwards what is genuine, byte for byte, and answers what is answered there', async () => {

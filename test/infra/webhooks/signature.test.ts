@@ -5,6 +5,7 @@ import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { webhookBody } from '../../../infra/webhooks/body.ts'
 import {
   generateSigningSecret,
+  isSigningSecret,
   liveSecrets,
   openSigningSecret,
   sealSigningSecret,
@@ -171,6 +172,19 @@ describe('signing secrets', () => {
   it('are whsec_ and the base64 of 33 bytes, each another', () => {
     expect(newSecret).toMatch(/^whsec_[A-Za-z0-9+/]{44}$/)
     expect(newSecret).not.toBe(oldSecret)
+  })
+
+  it('are told from texts of another shape, such as a part of one', () => {
+    expect(isSigningSecret(newSecret)).toBe(true)
+    const others = [
+      newSecret.slice(0, -1),
+      newSecret.slice(0, -4),
+      `${newSecret}AAAA`,
+      newSecret.slice(6),
+      `${newSecret} `,
+    ]
+    const notBase64 = `${newSecret.slice(0, -1)}-`
+    expect([...others, notBase64, ''].filter(isSigningSecret)).toEqual([])
   })
 
   it('open under the keyring that sealed them, for their endpoint', () => {
