@@ -50,14 +50,14 @@ export async function listUndelivered(db: Db, options: ListUndelivered): Promise
 
 /**
  * When the endpoint's failures began (epoch milliseconds): its first failed attempt after its last success and since
- * it was last enabled; undefined while it has none.
+ * it was last enabled or moved; undefined while it has none.
  */
 export async function failingSince(db: Db, endpointId: string): Promise<number | undefined> {
   const { rows } = await db.query<{ since: number | null }>({
     name: 'webhook-endpoint-failing-since',
     text: `select min(a.attempted_at)::float8 as since from read.webhook_attempts a
       where a.endpoint_id = $1 and not a.succeeded
-        and a.attempted_at >= (select enabled_at from read.webhook_endpoints where endpoint_id = $1)
+        and a.attempted_at >= (select target_since from read.webhook_endpoints where endpoint_id = $1)
         and a.attempted_at > coalesce(
           (select max(attempted_at) from read.webhook_attempts where endpoint_id = $1 and succeeded), 0)`,
     values: [endpointId],

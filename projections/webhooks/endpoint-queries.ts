@@ -33,23 +33,34 @@ export async function findEndpoints(db: Db, endpointIds: string[]): Promise<Map<
   return new Map(rows.map((record) => [record.id, endpointRow(record)]))
 }
 
-/** The endpoints of one environment, disabled ones too, newest first. */
+/** A list has no more endpoints. Far more than can be active, of which it has all. */
+export const maxListedEndpoints = 200
+
+/** The endpoints of one environment: all active ones and the newest disabled ones, newest first. */
 export async function listEndpoints(
   db: Db,
   { organizationId, environment }: WebhookScope,
 ): Promise<EndpointRow[]> {
-  const endpoints = await endpointsOfOrganization(db, organizationId)
-  return endpoints.filter((endpoint) => endpoint.environment === environment)
-}
-
-/** The endpoints of both environments, disabled ones too, newest first. */
-export async function endpointsOfOrganization(db: Db, organizationId: string): Promise<EndpointRow[]> {
   const { rows } = await db.query<EndpointRecord>(
-    `select ${endpointFields('e')} from read.webhook_endpoints e where e.organization_id = $1
-     order by e.created_at desc, e.endpoint_id desc`,
-    [organizationId],
+    `select * from (
+       select ${endpointFields('e')} from read.webhook_endpoints e
+       where e.organization_id = $1 and e.environment = $2
+       order by (e.status = 'active') desc, e.created_at desc, e.endpoint_id desc
+       limit ${maxListedEndpoints}) listed
+     order by created_at desc, id desc`,
+    [organizationId, environment],
   )
   return rows.map(endpointRow)
+}
+
+/** How many endpoints of the organization are active, in both environments. */
+export async function countActiveEndpoints(db: Db, organizationId: string): Promise<number> {
+  const { rows } = await db.query<{ active: number }>(
+    `select count(*)::int as active from read.webhook_endpoints
+     where organization_id = $1 and status = 'active'`,
+    [organizationId],
+  )
+  return rows[0]?.active ?? 0
 }
 
 /** An event of a type in a scope, for which somebody may have an endpoint. */

@@ -15,7 +15,7 @@ type StoredSecret = Omit<SigningSecretRow, 'sealed'> & { sealed: string }
 export const endpointFields = (alias: string) => `${alias}.endpoint_id as id, ${alias}.organization_id,
   ${alias}.environment, ${alias}.name, ${alias}.url, ${alias}.event_types, ${alias}.status,
   ${alias}.disabled_reason, ${alias}.secrets, ${alias}.created_at::float8, ${alias}.updated_at::float8,
-  ${alias}.enabled_at::float8`
+  ${alias}.target_since::float8`
 
 export function endpointRow(record: EndpointRecord): EndpointRow {
   const secrets: StoredSecret[] = JSON.parse(record.secrets)
@@ -47,7 +47,7 @@ const columns: Column<EndpointRow>[] = [
   { name: 'secrets', type: 'text', of: (row) => secretsText(row.secrets) },
   { name: 'created_at', type: 'bigint', of: (row) => row.created_at },
   { name: 'updated_at', type: 'bigint', of: (row) => row.updated_at },
-  { name: 'enabled_at', type: 'bigint', of: (row) => row.enabled_at },
+  { name: 'target_since', type: 'bigint', of: (row) => row.target_since },
 ]
 
 /** The endpoints that exist among the ids. */

@@ -28,8 +28,10 @@ export function evolveEndpoint(
   switch (event.type) {
     case 'WebhookEndpointRenamed':
       return { ...state, name: event.data.name, updated_at: event.data.renamed_at }
-    case 'WebhookEndpointMoved':
-      return { ...state, url: event.data.url, updated_at: event.data.moved_at }
+    case 'WebhookEndpointMoved': {
+      const { url, moved_at } = event.data
+      return { ...state, url, updated_at: moved_at, target_since: moved_at }
+    }
     case 'WebhookEndpointSubscriptionsChanged':
       return { ...state, event_types: known(event.data.event_types), updated_at: event.data.changed_at }
     case 'WebhookEndpointDisabled': {
@@ -37,8 +39,8 @@ export function evolveEndpoint(
       return { ...state, status: 'disabled', disabled_reason: reason, updated_at: disabled_at }
     }
     case 'WebhookEndpointEnabled': {
-      const { enabled_at } = event.data
-      return { ...state, status: 'active', disabled_reason: null, updated_at: enabled_at, enabled_at }
+      const { enabled_at: at } = event.data
+      return { ...state, status: 'active', disabled_reason: null, updated_at: at, target_since: at }
     }
     case 'WebhookEndpointSecretRotated':
       return { ...state, secrets: rotated(state.secrets, event.data), updated_at: event.data.rotated_at }
@@ -61,7 +63,7 @@ function created(data: WebhookEndpointCreated): EndpointRow {
     secrets: [{ sealed: data.signing_secret_sealed, created_at, expires_at: null }],
     created_at,
     updated_at: created_at,
-    enabled_at: created_at,
+    target_since: created_at,
   }
 }
 

@@ -11,10 +11,11 @@ export {
   testsSince,
 } from './delivery-queries.ts'
 export {
-  endpointsOfOrganization,
+  countActiveEndpoints,
   findEndpoint,
   findEndpoints,
   listEndpoints,
+  maxListedEndpoints,
   subscribedEndpoints,
   type WantedEndpoints,
   type WebhookScope,

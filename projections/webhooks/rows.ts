@@ -25,8 +25,11 @@ export interface EndpointRow {
   secrets: SigningSecretRow[]
   created_at: number
   updated_at: number
-  /** When it was last enabled, at first by being created; what failed before says nothing about it now. */
-  enabled_at: number
+  /**
+   * Since when it is at its URL and to be sent to: when it was last enabled or moved, at first created. What failed
+   * before says nothing about it now.
+   */
+  target_since: number
 }
 
 export interface WebhookEventRow {

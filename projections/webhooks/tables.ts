@@ -16,7 +16,7 @@ export const ddl = `
     secrets text not null,
     created_at bigint not null,
     updated_at bigint not null,
-    enabled_at bigint not null
+    target_since bigint not null
   );
   create table webhook_events (
     event_id text collate "C" primary key,
@@ -64,9 +64,10 @@ export const ddl = `
   create table webhook_applied_events (event_id text collate "C" primary key);
 `
 
-// Lists without a type look into the index once for each type: one index more would cost every insert.
+// Endpoints stay for ever once they are disabled: active ones, and the newest, are found without reading all of them.
+// Lists of events without a type look into the index once for each type: one index more would cost every insert.
 export const indexes = `
-  create index on webhook_endpoints (organization_id, created_at, endpoint_id);
+  create index on webhook_endpoints (organization_id, (status = 'active'), environment, created_at, endpoint_id);
   create index on webhook_events (organization_id, environment, type, created_at, event_id);
   create index on webhook_deliveries (endpoint_id, event_type, created_at, event_id);
   create index on webhook_deliveries (endpoint_id, next_attempt_at, delivery_id) where next_attempt_at is not null;

@@ -47,9 +47,7 @@ export function createGiveUp({ decide, db, clock, logger }: GiveUpOptions): Give
     if (looked.has(endpoint.id)) return undefined
     looked.set(endpoint.id, true)
     const since = await failingSince(db, endpoint.id)
-    // What failed before its owner last changed it says nothing about what it is now.
-    const begunAt = since === undefined ? Infinity : Math.max(since, endpoint.updated_at)
-    return clock() - begunAt >= failingMs ? 'failing' : undefined
+    return since !== undefined && clock() - since >= failingMs ? 'failing' : undefined
   }
 
   async function disable({ endpoint, answer }: FailedAttempt, reason: Reason): Promise<void> {

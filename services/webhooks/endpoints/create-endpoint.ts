@@ -1,6 +1,5 @@
 import type { Decision } from '../../../infra/decide.ts'
 import { decided } from '../../../infra/decided.ts'
-import { ApiError } from '../../../infra/http/errors.ts'
 import { derivedId, type EndpointId } from '../../../infra/ids.ts'
 import type { AddressRules } from '../../../infra/webhooks/address-rules.ts'
 import { organizationFor } from '../../../projections/organizations/organization-for.ts'
@@ -28,9 +27,6 @@ export interface CreateEndpoint {
   now: number
 }
 
-/** Disabled ones too: they stay, since deliveries name them. */
-const maxEndpoints = 200
-
 /** The request as it is decided about. 422 naming the field that does not fit. */
 export function completeEndpointRequest(request: EndpointRequest, rules: AddressRules): EndpointSpec {
   const parameterSet = 'webhook_endpoint_create'
@@ -42,14 +38,14 @@ export function completeEndpointRequest(request: EndpointRequest, rules: Address
 }
 
 /**
- * A new, active endpoint; 404 without the organization, 403 when it is not active, 409 when it has as many as it can.
+ * A new, active endpoint; 404 without the organization, 403 when it is not active, 409 when as many are active
+ * as can be.
  * No event when the endpoint is there already: the command is repeated.
  */
 export function createEndpoint(state: EndpointsState, command: CreateEndpoint): Decision[] {
   organizationFor(state.organization, 'key')
   const { organizationId, environment, endpointId, spec, sealedSecret, now } = command
-  if (state.endpoints.some(({ id }) => id === endpointId)) return []
-  if (state.endpoints.length >= maxEndpoints) throw tooMany()
+  if (state.endpoint) return []
   refuseManyActive(state)
   const data: WebhookEndpointCreated = {
     organization_id: organizationId,
@@ -61,9 +57,4 @@ export function createEndpoint(state: EndpointsState, command: CreateEndpoint): 
   }
   const eventId = derivedId('evt', endpointId, 'created')
   return [decided({ type: 'WebhookEndpointCreated', data }, { organizationId, environment, eventId, now })]
-}
-
-function tooMany(): ApiError {
-  const message = `An organization can have ${maxEndpoints} webhook endpoints, disabled ones among them.`
-  return new ApiError('request.conflict', { message, details: { next_action: 'contact_support' } })
 }

@@ -3,9 +3,9 @@ import { decided } from '../../../infra/decided.ts'
 import { organizationFor } from '../../../projections/organizations/organization-for.ts'
 import type { DisabledReason, EndpointRow } from '../../../projections/webhooks/rows.ts'
 import type { WebhookEndpointDisabled } from '../../../schemas/events.ts'
-import { type EndpointName, type EndpointsState, endpointNamed } from './endpoint-state.ts'
+import { type EndpointsState, endpointFor } from './endpoint-state.ts'
 
-export interface DisableEndpoint extends EndpointName {
+export interface DisableEndpoint {
   eventId: string
   /** Epoch milliseconds. */
   now: number
@@ -14,7 +14,7 @@ export interface DisableEndpoint extends EndpointName {
 /** Disables an endpoint for its owner; no event when it is disabled. 404 without it, 403 when the organization is not active. */
 export function disableEndpoint(state: EndpointsState, command: DisableEndpoint): Decision[] {
   organizationFor(state.organization, 'key')
-  const endpoint = endpointNamed(state, command)
+  const endpoint = endpointFor(state.endpoint)
   return endpoint.status === 'disabled' ? [] : [disabled(endpoint, { ...command, reason: 'manual' })]
 }
 
@@ -29,10 +29,10 @@ export interface GiveUpEndpoint {
 
 /**
  * Disables an endpoint that cannot be delivered to. No event when there is none, it is disabled, or its owner has
- * changed it since: what the request met is not what the next would meet.
+ * enabled or moved it since: what the request met is not what the next would meet.
  */
 export function giveUpEndpoint(endpoint: EndpointRow | undefined, command: GiveUpEndpoint): Decision[] {
-  if (endpoint?.status !== 'active' || endpoint.updated_at > command.seenAt) return []
+  if (endpoint?.status !== 'active' || endpoint.target_since > command.seenAt) return []
   return [disabled(endpoint, command)]
 }
 

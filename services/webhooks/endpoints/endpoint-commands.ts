@@ -3,7 +3,7 @@ import { type EndpointId, hexId } from '../../../infra/ids.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
 import type { AddressRules } from '../../../infra/webhooks/address-rules.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
-import { endpointsOfOrganization } from '../../../projections/webhooks/queries.ts'
+import { countActiveEndpoints, findEndpoint } from '../../../projections/webhooks/queries.ts'
 import type { Environment } from '../../../schemas/events.ts'
 import {
   completeEndpointRequest,
@@ -50,7 +50,7 @@ export async function createEndpoint(
   const { signingSecret, sealedSecret } = generateSecret(deps, endpointId)
   await deps.decide({
     ...endpointsOf(organizationId),
-    load: (tx) => load(tx, organizationId),
+    load: (tx) => load(tx, { organizationId, environment, endpointId }),
     decide: (state) =>
       decideCreation(state, { organizationId, environment, endpointId, spec, sealedSecret, now }),
   })
@@ -67,48 +67,49 @@ export async function updateEndpoint(
   const changeId = newId('evt', { ...deps, now })
   await decide({
     ...endpointsOf(organizationId),
-    load: (tx) => load(tx, organizationId),
-    decide: (state) => decideUpdate(state, { environment, endpointId, changes, changeId, now }),
+    load: (tx) => load(tx, { organizationId, environment, endpointId }),
+    decide: (state) => decideUpdate(state, { changes, changeId, now }),
   })
 }
 
 /** Disables an endpoint; again, it does nothing. ApiError: 404 no such endpoint, 403 organization not active. */
 export async function disableEndpoint(
   { decide, clock, ...deps }: Omit<CommandDeps, 'keyring'>,
-  { organizationId, ...name }: EndpointPath,
+  path: EndpointPath,
 ): Promise<void> {
   const now = clock()
   const eventId = newId('evt', { ...deps, now })
   await decide({
-    ...endpointsOf(organizationId),
-    load: (tx) => load(tx, organizationId),
-    decide: (state) => decideDisabling(state, { ...name, eventId, now }),
+    ...endpointsOf(path.organizationId),
+    load: (tx) => load(tx, path),
+    decide: (state) => decideDisabling(state, { eventId, now }),
   })
 }
 
 /** The new signing secret. ApiError: 404 no such endpoint, 403 organization not active, 409 three secrets sign. */
 export async function rotateSecret(
   { decide, clock, ...deps }: CommandDeps,
-  { organizationId, ...name }: EndpointPath,
+  path: EndpointPath,
 ): Promise<{ signingSecret: string }> {
   const now = clock()
   const eventId = newId('evt', { ...deps, now })
-  const { signingSecret, sealedSecret } = generateSecret(deps, name.endpointId)
+  const { signingSecret, sealedSecret } = generateSecret(deps, path.endpointId)
   await decide({
-    ...endpointsOf(organizationId),
+    ...endpointsOf(path.organizationId),
     load: async (tx) => {
-      const state = await load(tx, organizationId)
-      const endpoint = state.endpoints.find(({ id }) => id === name.endpointId)
+      const state = await load(tx, path)
+      const { endpoint } = state
       return { ...state, has: endpoint !== undefined && hasSecret(endpoint, { ...deps, signingSecret }) }
     },
-    decide: (state) => decideRotation(state, { ...name, sealedSecret, eventId, now }),
+    decide: (state) => decideRotation(state, { sealedSecret, eventId, now }),
   })
   return { signingSecret }
 }
 
-async function load(tx: Tx, organizationId: string): Promise<EndpointsState> {
+async function load(tx: Tx, path: EndpointPath): Promise<EndpointsState> {
   return {
-    organization: await findOrganization(tx, organizationId),
-    endpoints: await endpointsOfOrganization(tx, organizationId),
+    organization: await findOrganization(tx, path.organizationId),
+    endpoint: await findEndpoint(tx, path),
+    active: await countActiveEndpoints(tx, path.organizationId),
   }
 }

@@ -5,7 +5,7 @@ import type { CommandAnswer } from '../../../infra/http/idempotency.ts'
 import { refusingOffset } from '../../../infra/http/pagination.ts'
 import { errorResponses, list, organizationParams, single } from '../../../infra/http/schemas.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
-import { findEndpoint, listEndpoints } from '../../../projections/webhooks/queries.ts'
+import { findEndpoint, listEndpoints, maxListedEndpoints } from '../../../projections/webhooks/queries.ts'
 import type { WebhookContext } from '../routes.ts'
 import { createEndpoint, type EndpointPath } from './endpoint-commands.ts'
 import { createEndpointBody, endpointSchema } from './schemas.ts'
@@ -24,8 +24,8 @@ export function endpointRoutes(app: FastifyInstance, context: WebhookContext): v
 function listRoute(app: FastifyInstance, { pool, auth, scopeOf }: WebhookContext): void {
   const schema = {
     operationId: 'listWebhookEndpoints',
-    summary: "List all webhook endpoints of the key's environment, newest first, disabled ones too",
-    description: 'Requires the `webhooks:read` secret-key scope.',
+    summary: "List the webhook endpoints of the key's environment, newest first, disabled ones too",
+    description: `Requires the \`webhooks:read\` secret-key scope. At most ${maxListedEndpoints}: every active one, and the newest of those that are disabled.`,
     tags,
     security,
     params: organizationParams,
@@ -33,12 +33,16 @@ function listRoute(app: FastifyInstance, { pool, auth, scopeOf }: WebhookContext
   }
   const hooks = {
     onRequest: auth.requireOwnOrganization('webhooks:read'),
-    preValidation: refusingOffset('no offset: the list is complete'),
+    preValidation: refusingOffset('no offset: the list is one page'),
   }
   app.get<Params>(path, { schema, ...hooks }, async (request) => {
     const rows = await listEndpoints(pool, scopeOf(request))
     const data = rows.map((row) => endpointJson(row))
-    return { data, pagination: { limit: 200, has_more: false }, meta: { request_id: request.id } }
+    return {
+      data,
+      pagination: { limit: maxListedEndpoints, has_more: false },
+      meta: { request_id: request.id },
+    }
   })
 }
 

@@ -6,8 +6,10 @@ import type { Environment } from '../../../schemas/events.ts'
 /** What a decision about endpoints is made from. */
 export interface EndpointsState {
   organization: OrganizationRow | undefined
-  /** All of the organization, in both environments and disabled ones too. */
-  endpoints: EndpointRow[]
+  /** The one that the command is about, as its key sees it; disabled, too. */
+  endpoint: EndpointRow | undefined
+  /** How many of the organization are active, in both environments. */
+  active: number
 }
 
 /** Names one endpoint, as one key sees it. */
@@ -29,20 +31,12 @@ export function endpointFor(endpoint: EndpointRow | undefined): EndpointRow {
   return endpoint
 }
 
-/** The endpoint among all of its organization; 404 without it. */
-export function endpointNamed(
-  { endpoints }: EndpointsState,
-  { environment, endpointId }: EndpointName,
-): EndpointRow {
-  return endpointFor(endpoints.find((one) => one.id === endpointId && one.environment === environment))
-}
-
-/** How many endpoints of an organization are active at most; both environments share it. */
+/** How many endpoints of an organization are active at most; both environments share it. Disabled ones have no limit. */
 const maxActive = 20
 
 /** 409 when the organization has as many active endpoints as it can. */
-export function refuseManyActive({ endpoints }: EndpointsState): void {
-  if (endpoints.filter(({ status }) => status === 'active').length < maxActive) return
+export function refuseManyActive({ active }: EndpointsState): void {
+  if (active < maxActive) return
   throw new ApiError('request.conflict', {
     message: `An organization can have ${maxActive} active webhook endpoints; disable one first.`,
   })

@@ -4,9 +4,9 @@ import { ApiError } from '../../../infra/http/errors.ts'
 import { liveSecrets } from '../../../infra/webhooks/secret.ts'
 import { organizationFor } from '../../../projections/organizations/organization-for.ts'
 import type { WebhookEndpointSecretRotated } from '../../../schemas/events.ts'
-import { type EndpointName, type EndpointsState, endpointNamed } from './endpoint-state.ts'
+import { type EndpointsState, endpointFor } from './endpoint-state.ts'
 
-export interface RotateSecret extends EndpointName {
+export interface RotateSecret {
   /** The new signing secret as it is stored. */
   sealedSecret: Buffer
   eventId: string
@@ -32,7 +32,7 @@ const maxLiveSecrets = 3
  */
 export function rotateSecret(state: RotateState, command: RotateSecret): Decision[] {
   organizationFor(state.organization, 'key')
-  const { id, organization_id, environment, secrets } = endpointNamed(state, command)
+  const { id, organization_id, environment, secrets } = endpointFor(state.endpoint)
   if (state.has) return []
   const { sealedSecret, eventId, now } = command
   if (liveSecrets(secrets, now).length >= maxLiveSecrets) {

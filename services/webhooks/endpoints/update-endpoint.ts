@@ -8,7 +8,7 @@ import type { EndpointRow } from '../../../projections/webhooks/rows.ts'
 import type { DomainEvent } from '../../../schemas/codec.ts'
 import { checkedEndpointName, checkedEventTypes, checkedUrl } from './checked-fields.ts'
 import type { EndpointSpec } from './create-endpoint.ts'
-import { type EndpointName, type EndpointsState, endpointNamed, refuseManyActive } from './endpoint-state.ts'
+import { type EndpointsState, endpointFor, refuseManyActive } from './endpoint-state.ts'
 
 /** What can be changed of an endpoint; undefined = as it is. */
 export interface EndpointChanges {
@@ -21,7 +21,7 @@ export interface EndpointChanges {
 /** Checked changes, normalised. */
 export type EndpointUpdate = Partial<EndpointSpec> & Pick<EndpointChanges, 'status'>
 
-export interface UpdateEndpoint extends EndpointName {
+export interface UpdateEndpoint {
   changes: EndpointUpdate
   /** Of this one update: its events get their ids from it. */
   changeId: string
@@ -49,7 +49,7 @@ export function completeEndpointChanges(
  */
 export function updateEndpoint(state: EndpointsState, command: UpdateEndpoint): Decision[] {
   organizationFor(state.organization, 'key')
-  const endpoint = endpointNamed(state, command)
+  const endpoint = endpointFor(state.endpoint)
   const { changes, changeId, now } = command
   const { organization_id: organizationId, environment } = endpoint
   if (changes.status === 'active' && endpoint.status !== 'active') refuseManyActive(state)

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import {
-  endpointsOfOrganization,
+  countActiveEndpoints,
   findEndpoint,
   findEndpoints,
   listEndpoints,
@@ -57,7 +57,7 @@ test('an endpoint is created', async () => {
     secrets: [{ sealed: Buffer.from([0, 255, 1]), created_at: start + 1, expires_at: null }],
     created_at: start + 1,
     updated_at: start + 1,
-    enabled_at: start + 1,
+    target_since: start + 1,
   })
 })
 
@@ -77,7 +77,7 @@ test('an endpoint is renamed, moved and subscribed to other types', async () => 
     event_types: ['gate.session.approved'],
     created_at: start + 1,
     updated_at: start + 120,
-    enabled_at: start + 1,
+    target_since: start + 110,
   })
 })
 
@@ -93,7 +93,7 @@ test('an endpoint is disabled with its reason, and enabled again', async () => {
     status: 'active',
     disabled_reason: null,
     updated_at: start + 300,
-    enabled_at: start + 300,
+    target_since: start + 300,
   })
 })
 
@@ -151,7 +151,8 @@ test('endpoints are found and listed in their organization and environment only,
   expect(ids(await listEndpoints(pool, scope))).toEqual([we(3), we(2), we(1)])
   expect(ids(await listEndpoints(pool, { ...scope, environment: 'test' }))).toEqual([we(4)])
   expect(ids(await listEndpoints(pool, { ...scope, organizationId: org(2) }))).toEqual([we(5)])
-  expect(ids(await endpointsOfOrganization(pool, org(1)))).toEqual([we(3), we(2), we(4), we(1)])
+  expect(await countActiveEndpoints(pool, org(1))).toBe(3)
+  expect(await countActiveEndpoints(pool, org(9))).toBe(0)
   expect(await find(4)).toBeUndefined()
   expect(await find(5)).toBeUndefined()
   expect(await find(3)).toMatchObject({ id: we(3), status: 'disabled' })
@@ -159,6 +160,20 @@ test('endpoints are found and listed in their organization and environment only,
   expect([...found.keys()].toSorted()).toEqual([we(4), we(5)])
   expect(found.get(we(5))).toMatchObject({ id: we(5), organization_id: org(2) })
   expect(await findEndpoints(pool, [])).toEqual(new Map())
+})
+
+test('a list has all active endpoints and the newest disabled ones, 200 in all, newest first', async () => {
+  const numbers = Array.from({ length: 230 }, (_, i) => i + 1)
+  const isActive = (n: number) => n <= 10 || n === 150
+  await world.given(
+    ...numbers.map((n) => endpointCreated(n)),
+    ...numbers.filter((n) => !isActive(n)).map((n) => disabled(n)),
+    ...[500, 501].map((n) => endpointCreated(n, { environment: 'test' })),
+  )
+  const listed = numbers.filter((n) => n <= 10 || n > 230 - 190)
+  expect(listed).toHaveLength(200)
+  expect(ids(await listEndpoints(world.database.pool, scope))).toEqual(listed.toReversed().map(we))
+  expect(await countActiveEndpoints(world.database.pool, org(1))).toBe(13)
 })
 
 test('subscribed are the active endpoints of the organization and environment that want the type', async () => {

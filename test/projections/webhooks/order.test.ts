@@ -60,6 +60,10 @@ const kinds = {
     type: 'WebhookEndpointRenamed',
     data: { ...endpointOf(endpoint), name: `Day ${days}`, renamed_at: start + days },
   }),
+  moved: ({ endpoint, days }: Step): DomainEvent => ({
+    type: 'WebhookEndpointMoved',
+    data: { ...endpointOf(endpoint), url: `https://hooks.example/${days}`, moved_at: start + days },
+  }),
   rotated: ({ endpoint, days, attempt }: Step): DomainEvent => ({
     type: 'WebhookEndpointSecretRotated',
     data: {

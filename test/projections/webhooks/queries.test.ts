@@ -165,6 +165,28 @@ test('what failed before an endpoint was enabled again is forgiven', async () =>
   expect(await failingSince(world.database.pool, we(1))).toBe(start + 300)
 })
 
+test('a move forgives as enabling does; a rename, other subscriptions and a rotation forgive nothing', async () => {
+  const about = { organization_id: org(1), endpoint_id: we(1) }
+  const sealed = { signing_secret_sealed: Buffer.from([2]), previous_expires_at: start + 900 }
+  await world.given(
+    endpointCreated(1),
+    raised(1, [1]),
+    attempted([1, 1], 1, { attempted_at: start + 100 }),
+    { type: 'WebhookEndpointRenamed', data: { ...about, name: 'New', renamed_at: start + 200 } },
+    {
+      type: 'WebhookEndpointSubscriptionsChanged',
+      data: { ...about, event_types: ['gate.session.approved'], changed_at: start + 210 },
+    },
+    { type: 'WebhookEndpointSecretRotated', data: { ...about, ...sealed, rotated_at: start + 220 } },
+  )
+  expect(await failingSince(world.database.pool, we(1))).toBe(start + 100)
+  const url = 'https://b.example/'
+  await world.given({ type: 'WebhookEndpointMoved', data: { ...about, url, moved_at: start + 300 } })
+  expect(await failingSince(world.database.pool, we(1))).toBeUndefined()
+  await world.given(attempted([1, 1], 2, { attempted_at: start + 301 }))
+  expect(await failingSince(world.database.pool, we(1))).toBe(start + 301)
+})
+
 test('tests of an endpoint are counted from a time on', async () => {
   const sent = (ms: number) => ({ ...at(ms), type: 'webhook.test' })
   await world.given(

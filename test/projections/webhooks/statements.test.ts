@@ -1,8 +1,16 @@
 import { expect, test, vi } from 'vitest'
-import { transaction } from '../../../infra/postgres/pool.ts'
+import { z } from 'zod'
+import { type Db, transaction } from '../../../infra/postgres/pool.ts'
 import { liveBuild, useSchema } from '../../../projections/builds.ts'
 import { webhooksProjection } from '../../../projections/webhooks/projection.ts'
-import { keptMs, listEvents, queueReadings } from '../../../projections/webhooks/queries.ts'
+import {
+  countActiveEndpoints,
+  keptMs,
+  listEndpoints,
+  listEvents,
+  queueReadings,
+  subscribedEndpoints,
+} from '../../../projections/webhooks/queries.ts'
 import type { DomainEvent } from '../../../schemas/codec.ts'
 import { attempted, endpointCreated, org, raised, recorded, skipped, start, succeeded, we } from './events.ts'
 import { useWebhooksWorld } from './world.ts'
@@ -59,4 +67,47 @@ test('thousands of finished deliveries hide neither what is due nor what is newe
   const ofEndpoint = await listEvents(pool, { ...scope, limit: 200, endpointId: we(2) })
   expect(ofEndpoint).toHaveLength(200)
   expect(ofEndpoint[0]?.subject_id).toBe('sid_4997')
+})
+
+const statement = z
+  .union([
+    z.tuple([z.string(), z.array(z.unknown())]),
+    z.tuple([z.object({ text: z.string(), values: z.array(z.unknown()) })]),
+  ])
+  .transform(([asked, values]) => (typeof asked === 'string' ? { text: asked, values: values ?? [] } : asked))
+
+/** How many rows Postgres looks at for the one statement that `run` makes, those that a filter drops too. */
+async function rowsRead(run: (db: Db) => Promise<unknown>): Promise<number> {
+  const { pool } = world.database
+  const query = vi.spyOn(pool, 'query')
+  await run(pool)
+  const { text, values } = statement.parse(query.mock.calls[0])
+  query.mockRestore()
+  const { rows } = await pool.query<Record<string, string>>(`explain (analyze, timing off) ${text}`, values)
+  const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
+  const read = [
+    ...plan.matchAll(/Scan .*on webhook_endpoints .*actual rows=([\d.]+)|Rows Removed by Filter: (\d+)/g),
+  ]
+  if (read.length === 0) throw new Error(plan)
+  return read.reduce((sum, [, scanned, dropped]) => sum + Number(scanned ?? dropped), 0)
+}
+
+test('thousands of disabled endpoints are not read to list, to count or to find who is subscribed', async () => {
+  for (let batch = 0; batch < 10; batch++) {
+    const n = (i: number) => batch * size + i
+    await world.given(...each((i) => endpointCreated(n(i))))
+    await world.given(
+      ...each((i): DomainEvent => {
+        const about = { organization_id: org(1), endpoint_id: we(n(i)) }
+        return { type: 'WebhookEndpointDisabled', data: { ...about, reason: 'manual', disabled_at: start } }
+      }),
+    )
+  }
+  await world.given(endpointCreated(9000))
+  await world.database.pool.query('analyze')
+  const scope = { organizationId: org(1), environment: 'live' } as const
+  const wanted = [{ ...scope, type: 'session.result.persisted' as const }]
+  expect(await rowsRead((db) => listEndpoints(db, scope))).toBe(200)
+  expect(await rowsRead((db) => countActiveEndpoints(db, org(1)))).toBe(1)
+  expect(await rowsRead((db) => subscribedEndpoints(db, wanted))).toBe(1)
 })

@@ -40,7 +40,7 @@ function endpoint(some: Partial<EndpointRow> = {}): EndpointRow {
     secrets: [{ sealed: seal(secret.new), created_at: 0, expires_at: null }],
     created_at: 0,
     updated_at: 0,
-    enabled_at: 0,
+    target_since: 0,
     ...some,
   }
 }

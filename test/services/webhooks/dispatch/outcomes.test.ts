@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { derivedHexId } from '../../../../infra/ids.ts'
 import { findEndpoint } from '../../../../projections/webhooks/queries.ts'
+import type { DomainEvent } from '../../../../schemas/codec.ts'
 import { createGiveUp, type FailedAttempt } from '../../../../services/webhooks/dispatch/give-up.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { openTestLogs } from '../../../support/logs.ts'
@@ -22,6 +23,36 @@ const behaviours: Record<string, Behaviour> = {
   '/long': text(`${'x'.repeat(4095)}€ and so on`),
   '/zero': text('a\0b'),
   '/silent': silence,
+}
+const gone = {
+  kind: 'response',
+  status: 410,
+  retryAfter: undefined,
+  body: Buffer.alloc(0),
+  durationMs: 1,
+} as const
+
+/** Each change that an owner can make to an active endpoint, or to one that is disabled. */
+function changesOf({ id, organizationId }: Endpoint, at: number): DomainEvent[] {
+  const about = { organization_id: organizationId, endpoint_id: id }
+  const secret = { signing_secret_sealed: Buffer.from('new'), previous_expires_at: at + day }
+  const event_types = ['session.fingerprint.calculated']
+  return [
+    { type: 'WebhookEndpointRenamed', data: { ...about, name: 'New', renamed_at: at } },
+    { type: 'WebhookEndpointSubscriptionsChanged', data: { ...about, event_types, changed_at: at } },
+    { type: 'WebhookEndpointSecretRotated', data: { ...about, ...secret, rotated_at: at } },
+    { type: 'WebhookEndpointMoved', data: { ...about, url: 'https://b.example/', moved_at: at } },
+    { type: 'WebhookEndpointEnabled', data: { ...about, enabled_at: at } },
+  ]
+}
+
+/** What an endpoint is after a failure that would end it, by the change that came before. */
+const outcomes = {
+  WebhookEndpointRenamed: 'disabled',
+  WebhookEndpointSubscriptionsChanged: 'disabled',
+  WebhookEndpointSecretRotated: 'disabled',
+  WebhookEndpointMoved: 'active',
+  WebhookEndpointEnabled: 'active',
 }
 
 for (const testLog of openTestLogs()) {
@@ -75,49 +106,58 @@ for (const testLog of openTestLogs()) {
     })
   })
 
-  test(`${testLog.name}: a success within the five days, a change or a later beginning keeps it`, async () => {
-    const { decide, pool, readable } = world
-    const giveUp = createGiveUp({ decide, db: pool, clock: Date.now, logger: silent })
-    const url = receiver.url('/failing')
-    const old = { created_at: Date.now() - 9 * day }
-    const [succeeded, changed, recent] = [
-      await world.endpoint(url, old),
-      await world.endpoint(url, old),
-      await world.endpoint(url, old),
-    ]
+  test(`${testLog.name}: a success within the five days or a later beginning keeps it`, async () => {
+    const [succeeded, recent, hopeless] = [await oldEndpoint(), await oldEndpoint(), await oldEndpoint()]
     const eventId = await failedDaysAgo(succeeded, 6)
     await world.recordAttempt(eventId, succeeded, { attempt: 2, attempted_at: Date.now() - 2 * day })
-    await failedDaysAgo(changed, 6)
-    const move = { organization_id: changed.organizationId, endpoint_id: changed.id, url }
-    const moved = { type: 'WebhookEndpointMoved', data: { ...move, moved_at: Date.now() - day } } as const
-    await world.happen(moved, changed.organizationId)
     await failedDaysAgo(recent, 4.99)
-    await readable()
-    for (const endpoint of [succeeded, changed, recent]) {
-      await giveUp.look(await failedNow(endpoint))
-      expect(await stored(endpoint)).toMatchObject({ status: 'active' })
-    }
-    const hopeless = await world.endpoint(url, old)
     await failedDaysAgo(hopeless, 5.01)
-    await giveUp.look(await failedNow(hopeless))
-    expect(await stored(hopeless)).toMatchObject({ status: 'disabled' })
+    await world.readable()
+    const statuses = []
+    for (const endpoint of [succeeded, recent, hopeless]) statuses.push(await statusAfterFailure(endpoint))
+    expect(statuses).toEqual(['active', 'active', 'disabled'])
   })
 
-  test(`${testLog.name}: one that was changed after the request that it answered with 410 is kept`, async () => {
-    const { decide, pool } = world
-    const giveUp = createGiveUp({ decide, db: pool, clock: Date.now, logger: silent })
-    const endpoint = await world.endpoint(receiver.url('/moved'))
-    const failed = await failedNow(endpoint)
-    const gone = {
-      ...failed.answer.outcome,
-      kind: 'response',
-      status: 410,
-      retryAfter: undefined,
-      body: Buffer.alloc(0),
-    } as const
-    await giveUp.look({ ...failed, answer: { attemptedAt: Date.now() - day, outcome: gone } })
-    expect(await stored(endpoint)).toMatchObject({ status: 'active' })
+  test(`${testLog.name}: a move and an enabling start the five days anew, nothing else that its owner changes`, async () => {
+    const statuses = new Map<string, string | undefined>()
+    for (const change of changesOf(await oldEndpoint(), 0)) {
+      const endpoint = await oldEndpoint()
+      await failedDaysAgo(endpoint, 6)
+      await changed(endpoint, change.type, Date.now() - day)
+      statuses.set(change.type, await statusAfterFailure(endpoint))
+    }
+    expect(Object.fromEntries(statuses)).toEqual(outcomes)
   })
+
+  test(`${testLog.name}: a 410 disables what was neither moved nor enabled since the request began`, async () => {
+    const statuses = new Map<string, string | undefined>()
+    for (const change of changesOf(await oldEndpoint(), 0)) {
+      const endpoint = await oldEndpoint()
+      const { endpoint: row, answer } = await failedNow(endpoint)
+      await changed(endpoint, change.type, answer.attemptedAt + 1)
+      await giveUp().look({ endpoint: row, answer: { ...answer, outcome: gone } })
+      statuses.set(change.type, (await stored(endpoint))?.status)
+    }
+    expect(Object.fromEntries(statuses)).toEqual(outcomes)
+  })
+
+  const giveUp = () => createGiveUp({ decide: world.decide, db: world.pool, clock: Date.now, logger: silent })
+  const oldEndpoint = () => world.endpoint(receiver.url('/failing'), { created_at: Date.now() - 9 * day })
+
+  async function statusAfterFailure(endpoint: Endpoint) {
+    await giveUp().look(await failedNow(endpoint))
+    return (await stored(endpoint))?.status
+  }
+
+  /** What its owner does to the endpoint at the time; it is enabled after it was disabled. */
+  async function changed(endpoint: Endpoint, type: DomainEvent['type'], at: number): Promise<void> {
+    const about = { organization_id: endpoint.organizationId, endpoint_id: endpoint.id }
+    const off = { ...about, reason: 'manual', disabled_at: at } as const
+    if (type === 'WebhookEndpointEnabled')
+      await world.happen({ type: 'WebhookEndpointDisabled', data: off }, endpoint.organizationId)
+    for (const change of changesOf(endpoint, at))
+      if (change.type === type) await world.happen(change, endpoint.organizationId)
+  }
 
   /** An attempt that has just met nobody. */
   async function failedNow(endpoint: Endpoint): Promise<FailedAttempt> {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { disableEndpoint, giveUpEndpoint } from '../../../../services/webhooks/endpoints/disable-endpoint.ts'
+import type { EndpointsState } from '../../../../services/webhooks/endpoints/endpoint-state.ts'
 import { refusal } from '../../organizations/given.ts'
 import { disabled, endpoint, endpointId, now, organization, organizationId, suspended } from './given.ts'
 
@@ -10,21 +11,19 @@ const eventOf = (reason: string) => ({
 })
 
 describe('disabling', () => {
-  const command = { environment: 'live', endpointId, eventId: 'evt_1', now } as const
+  const command = { eventId: 'evt_1', now }
+  const state = { organization, endpoint, active: 20 }
 
   test('disables an active endpoint by its owner, once', () => {
-    expect(disableEndpoint({ organization, endpoints: [endpoint] }, command)).toEqual([
-      { event: eventOf('manual'), meta },
-    ])
-    expect(disableEndpoint({ organization, endpoints: [disabled] }, command)).toEqual([])
+    expect(disableEndpoint(state, command)).toEqual([{ event: eventOf('manual'), meta }])
+    expect(disableEndpoint({ ...state, endpoint: disabled }, command)).toEqual([])
   })
 
   test('is 404 without it, 403 when the organization is not active', () => {
-    const codeOf = (state: Parameters<typeof disableEndpoint>[0], environment: 'live' | 'test' = 'live') =>
-      refusal(() => disableEndpoint(state, { ...command, environment })).code
-    expect(codeOf({ organization, endpoints: [] })).toBe('request.not_found')
-    expect(codeOf({ organization, endpoints: [endpoint] }, 'test')).toBe('request.not_found')
-    expect(codeOf({ organization: suspended, endpoints: [endpoint] })).toBe('auth.organization_inactive')
+    const codeOf = (other: Partial<EndpointsState>) =>
+      refusal(() => disableEndpoint({ ...state, ...other }, command)).code
+    expect(codeOf({ endpoint: undefined })).toBe('request.not_found')
+    expect(codeOf({ organization: suspended })).toBe('auth.organization_inactive')
   })
 })
 
@@ -33,11 +32,15 @@ describe('giving up', () => {
 
   test('disables an active endpoint and says why', () => {
     expect(giveUpEndpoint(endpoint, command)).toEqual([{ event: eventOf('gone'), meta }])
-    expect(giveUpEndpoint({ ...endpoint, updated_at: now - 5 }, command)).toHaveLength(1)
+    expect(giveUpEndpoint({ ...endpoint, target_since: now - 5 }, command)).toHaveLength(1)
   })
 
-  test('leaves alone what its owner has changed since, what is disabled and what is unknown', () => {
-    expect(giveUpEndpoint({ ...endpoint, updated_at: now - 4 }, command)).toEqual([])
+  test('goes by where the endpoint is: its name, secret and subscriptions may have changed since', () => {
+    expect(giveUpEndpoint({ ...endpoint, updated_at: now - 1 }, command)).toHaveLength(1)
+  })
+
+  test('leaves alone what its owner has enabled or moved since, what is disabled and what is unknown', () => {
+    expect(giveUpEndpoint({ ...endpoint, target_since: now - 4 }, command)).toEqual([])
     expect(giveUpEndpoint(disabled, command)).toEqual([])
     expect(giveUpEndpoint(undefined, command)).toEqual([])
   })

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createKeyring } from '../../../../infra/crypto/keyring.ts'
-import { asId, hexId } from '../../../../infra/ids.ts'
+import { asId } from '../../../../infra/ids.ts'
 import { createAddressRules } from '../../../../infra/webhooks/address-rules.ts'
 import type { OrganizationRow } from '../../../../projections/organizations/rows.ts'
 import type { EndpointRow } from '../../../../projections/webhooks/rows.ts'
@@ -38,15 +38,6 @@ export const endpoint: EndpointRow = {
   secrets: [{ sealed: Buffer.from('first'), created_at: 1, expires_at: null }],
   created_at: 1,
   updated_at: 1,
-  enabled_at: 1,
+  target_since: 1,
 }
 export const disabled: EndpointRow = { ...endpoint, status: 'disabled', disabled_reason: 'manual' }
-
-/** Others of the organization, in the environments by turns. */
-export function others(count: number, status: EndpointRow['status'] = 'active'): EndpointRow[] {
-  return Array.from({ length: count }, (_, i) => ({
-    ...(status === 'active' ? endpoint : disabled),
-    id: hexId('we', randomBytes),
-    environment: i % 2 === 0 ? 'live' : 'test',
-  }))
-}

@@ -9,7 +9,7 @@ import { liveSecrets } from '../../../../infra/webhooks/secret.ts'
 import { createApplied } from '../../../../projections/applied.ts'
 import { organizationsProjection } from '../../../../projections/organizations/projection.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
-import { endpointsOfOrganization, listEvents } from '../../../../projections/webhooks/queries.ts'
+import { listEndpoints, listEvents } from '../../../../projections/webhooks/queries.ts'
 import { createOrganization } from '../../../../services/organizations/organization-commands.ts'
 import {
   createEndpoint,
@@ -88,7 +88,11 @@ describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
     return { organizationId, environment, endpointId }
   }
 
-  const endpointsOf = (organizationId: string) => endpointsOfOrganization(world.database.pool, organizationId)
+  async function endpointsOf(organizationId: string) {
+    const { pool } = world.database
+    const live = await listEndpoints(pool, { organizationId, environment: 'live' })
+    return [...live, ...(await listEndpoints(pool, { organizationId, environment: 'test' }))]
+  }
   const isActive = ({ status }: { status: string }) => status === 'active'
 
   test('of 64 that create a twentieth endpoint at once, one does', async () => {

@@ -9,13 +9,11 @@ import { refusal } from '../../organizations/given.ts'
 import { disabled, endpoint, endpointId, now, organization, organizationId, suspended } from './given.ts'
 
 const command = {
-  environment: 'live',
-  endpointId,
   sealedSecret: Buffer.from('sealed'),
   eventId: 'evt_1',
   now,
-} as const
-const state: RotateState = { organization, endpoints: [endpoint], has: false }
+}
+const state: RotateState = { organization, endpoint, active: 1, has: false }
 
 /** An endpoint whose secrets end then; the first has no end. */
 function withSecrets(...ends: number[]) {
@@ -24,7 +22,7 @@ function withSecrets(...ends: number[]) {
     created_at: 1,
     expires_at,
   }))
-  return { ...state, endpoints: [{ ...endpoint, secrets }] }
+  return { ...state, endpoint: { ...endpoint, secrets } }
 }
 
 test('a new secret signs from now on, the one before for 24 more hours', () => {
@@ -57,12 +55,11 @@ test('again it does nothing, also when three secrets sign', () => {
 })
 
 test('a disabled endpoint gets a new secret, so that a leaked one is gone before it is enabled', () => {
-  expect(rotateSecret({ ...state, endpoints: [disabled] }, command)).toHaveLength(1)
+  expect(rotateSecret({ ...state, endpoint: disabled }, command)).toHaveLength(1)
 })
 
 test('it is 404 without the endpoint, 403 when the organization is not active', () => {
-  expect(refusal(() => rotateSecret({ ...state, endpoints: [] }, command)).code).toBe('request.not_found')
-  expect(refusal(() => rotateSecret(state, { ...command, environment: 'test' })).code).toBe(
+  expect(refusal(() => rotateSecret({ ...state, endpoint: undefined }, command)).code).toBe(
     'request.not_found',
   )
   expect(refusal(() => rotateSecret({ ...state, organization: suspended }, command)).code).toBe(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { EndpointRow } from '../../../../projections/webhooks/rows.ts'
+import type { EndpointsState } from '../../../../services/webhooks/endpoints/endpoint-state.ts'
 import {
   completeEndpointChanges,
   type EndpointUpdate,
@@ -13,16 +13,14 @@ import {
   now,
   organization,
   organizationId,
-  others,
   publicOnly,
   suspended,
 } from './given.ts'
 
 const ids = { organization_id: organizationId, endpoint_id: endpointId }
 
-function update(changes: EndpointUpdate, { current = endpoint, rest = [] as EndpointRow[] } = {}) {
-  const command = { environment: 'live', endpointId, changes, changeId: 'change', now } as const
-  return updateEndpoint({ organization, endpoints: [...rest, current] }, command)
+function update(changes: EndpointUpdate, { current = endpoint, active = 1 } = {}) {
+  return updateEndpoint({ organization, endpoint: current, active }, { changes, changeId: 'change', now })
 }
 
 describe('updating', () => {
@@ -54,22 +52,22 @@ describe('updating', () => {
   })
 
   test('enables a disabled endpoint, unless twenty are active', () => {
-    const [decision] = update({ status: 'active' }, { current: disabled, rest: others(19) })
+    const [decision] = update({ status: 'active' }, { current: disabled, active: 19 })
     expect(decision?.event).toEqual({ type: 'WebhookEndpointEnabled', data: { ...ids, enabled_at: now } })
-    const full = { current: disabled, rest: others(20) }
+    const full = { current: disabled, active: 20 }
     expect(refusal(() => update({ status: 'active' }, full)).code).toBe('request.conflict')
     // Nothing else of it needs a place among the twenty.
     expect(update({ name: 'Store' }, full)).toHaveLength(1)
-    expect(update({ status: 'active' }, { rest: others(19) })).toEqual([])
+    expect(update({ status: 'active' }, { active: 20 })).toEqual([])
   })
 
-  test('is 404 for an endpoint of the other environment, 403 when the organization is not active', () => {
-    const command = { environment: 'test', endpointId, changes: { name: 'A' }, changeId: 'c', now } as const
-    const codeOf = (org: typeof organization, environment: 'live' | 'test') =>
-      refusal(() => updateEndpoint({ organization: org, endpoints: [endpoint] }, { ...command, environment }))
+  test('is 404 without the endpoint, 403 when the organization is not active', () => {
+    const state = { organization, endpoint, active: 1 }
+    const codeOf = (other: Partial<EndpointsState>) =>
+      refusal(() => updateEndpoint({ ...state, ...other }, { changes: { name: 'A' }, changeId: 'c', now }))
         .code
-    expect(codeOf(organization, 'test')).toBe('request.not_found')
-    expect(codeOf(suspended, 'live')).toBe('auth.organization_inactive')
+    expect(codeOf({ endpoint: undefined })).toBe('request.not_found')
+    expect(codeOf({ organization: suspended })).toBe('auth.organization_inactive')
   })
 })
 

@@ -42,7 +42,7 @@ function endpoint(digit: string, status: EndpointRow['status'] = 'active'): Endp
     secrets: [],
     created_at: 1,
     updated_at: 1,
-    enabled_at: 1,
+    target_since: 1,
   }
 }
 
