@@ -170,7 +170,7 @@ export const expectedDifferences: Expected[] = [
   {
     reason: 'What always has a value here is never null.',
     lines:
-      /^(Organization > updated_at|SessionSummary > created_at|SessionDetail > created_at|Decision > manipulation\.(score|verdict)|SessionDetailDecision > evaluation_phase|SessionWebBotAuth > status|VisitorFingerprintDetail > activity\.sessions\[\]\.score_breakdown\.categories) null: false here, true published$/,
+      /^(Organization > updated_at|SessionSummary > created_at|SessionDetail > created_at|ManipulationSummary > (score|verdict)|SessionDetailDecision > evaluation_phase|SessionWebBotAuth > status|VisitorFingerprintDetail > activity\.sessions\[\]\.score_breakdown\.categories) null: false here, true published$/,
     count: 8,
   },
   {

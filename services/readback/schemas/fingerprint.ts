@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { timestamp } from '../../../infra/http/schemas.ts'
-import { decision, flag, percent, sessionId, text, visitorId } from './common.ts'
+import { percent, sessionId, visitorId } from '../../../projections/sessions/decision-schemas.ts'
+import { decision, flag, text } from './common.ts'
 
 export const visitorSummary = z
   .strictObject({

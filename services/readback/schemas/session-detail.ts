@@ -1,7 +1,14 @@
 import { z } from 'zod'
 import { timestamp } from '../../../infra/http/schemas.ts'
+import {
+  attribution,
+  eventId,
+  percent,
+  phase,
+  sessionId,
+} from '../../../projections/sessions/decision-schemas.ts'
 import { clientTelemetry } from './client-telemetry.ts'
-import { eventId, percent, phase, sessionId, text, visitorLink } from './common.ts'
+import { text, visitorLink } from './common.ts'
 import { browser, device } from './device.ts'
 import {
   deviceIdentity,
@@ -33,37 +40,6 @@ const highlight = z
     evidence: z.array(z.strictObject({ signal: z.string(), name: z.string() })).optional(),
   })
   .meta({ id: 'SessionHighlight' })
-
-const attribution = z
-  .strictObject({
-    labels: z.array(
-      z.strictObject({
-        kind: z.enum([
-          'actor',
-          'provider',
-          'tool',
-          'product',
-          'organization',
-          'purpose',
-          'environment',
-          'trust',
-          'evasion',
-        ]),
-        value: z.string(),
-        label: z.string(),
-        confidence: percent,
-      }),
-    ),
-    behaviors: z.array(
-      z.strictObject({
-        channel: z.enum(['typing', 'form', 'mouse', 'touch', 'scroll', 'clipboard']),
-        value: z.string(),
-        label: z.string(),
-        confidence: percent,
-      }),
-    ),
-  })
-  .meta({ id: 'SessionAttribution' })
 
 const integrityLevel = z.enum(['clean', 'notice', 'elevated', 'high_risk'])
 

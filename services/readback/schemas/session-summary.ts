@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { timestamp } from '../../../infra/http/schemas.ts'
-import { decision, sessionId, visitorLink } from './common.ts'
+import { sessionId } from '../../../projections/sessions/decision-schemas.ts'
+import { decision, visitorLink } from './common.ts'
 
 export const clientUserId = z.string().nullable().meta({
   maxLength: 256,
