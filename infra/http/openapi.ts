@@ -5,6 +5,7 @@ import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-pro
 import { z } from 'zod'
 import { accessOf } from './access.ts'
 import { headerComponents } from './described-headers.ts'
+import { type DescribedWebhook, webhookItems } from './described-webhooks.ts'
 import { errorReferenceRoute } from './error-reference.ts'
 import { completePaths } from './operations.ts'
 
@@ -29,11 +30,20 @@ const tags = [
   { name: 'Operations', description: 'For those who run the server. None needs a key.' },
 ]
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Adds what is sent to others to the description's `webhooks`. Once for each type, before the server is ready. */
+    describeWebhook(webhook: DescribedWebhook): void
+  }
+}
+
 /** `/openapi.json` (OpenAPI 3.1) made from the routes' schemas, and `/docs` to read it. Await before adding routes. */
 export async function openapiRoutes(
   app: FastifyInstance,
   { publicUrl }: { publicUrl: string },
 ): Promise<void> {
+  const webhooks: DescribedWebhook[] = []
+  app.decorate('describeWebhook', (webhook: DescribedWebhook) => void webhooks.push(webhook))
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -46,7 +56,7 @@ export async function openapiRoutes(
       const described = jsonSchemaTransform({ route, ...document })
       return { ...described, schema: { ...described.schema, ...enforcedBy(route) } }
     },
-    transformObject: (document) => complete(jsonSchemaTransformObject(document)),
+    transformObject: (document) => complete(jsonSchemaTransformObject(document), webhooks),
   })
   await app.register(swaggerUi, {
     routePrefix: '/docs',
@@ -78,10 +88,11 @@ function enforcedBy(route: Pick<RouteOptions, 'onRequest'>) {
   }
 }
 
-function complete<T extends object>(document: T): T {
+function complete<T extends object>(document: T, described: DescribedWebhook[]): T {
   if (!('components' in document && 'paths' in document) || !isRecord(document.components)) return document
   const components = { ...document.components, headers: headerComponents }
-  return withoutUnused({ ...document, paths: completePaths(document.paths), components })
+  const webhooks = described.length > 0 && { webhooks: webhookItems(described) }
+  return withoutUnused({ ...document, paths: completePaths(document.paths), ...webhooks, components })
 }
 
 /** Every registered schema is listed once for input and once for output; keeps those that something refers to. */

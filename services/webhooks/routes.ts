@@ -8,6 +8,7 @@ import type { Command, Idempotency } from '../../infra/http/idempotency.ts'
 import type { Clock, Random } from '../../infra/ids.ts'
 import { type AddressRules, createAddressRules } from '../../infra/webhooks/address-rules.ts'
 import type { Environment } from '../../schemas/events.ts'
+import { describeDeliveries } from './deliveries/described.ts'
 import type { EndpointDeps } from './endpoints/endpoint-commands.ts'
 import { endpointRoutes } from './endpoints/endpoint-routes.ts'
 import { oneEndpointRoutes } from './endpoints/one-endpoint-routes.ts'
@@ -34,7 +35,7 @@ export interface WebhookContext extends WebhookOptions {
   scopeOf(request: FastifyRequest): { organizationId: string; environment: Environment }
 }
 
-/** `/v1/organizations/{organizationId}/webhooks/endpoints` and `.../events`. */
+/** `/v1/organizations/{organizationId}/webhooks/endpoints` and `.../events`, and what endpoints are sent. */
 export function webhookRoutes(app: FastifyInstance, options: WebhookOptions): void {
   const { config, decide, keyring, clock, auth } = options
   const rules = createAddressRules(config.WEBHOOK_ALLOWED_NETWORKS)
@@ -51,4 +52,5 @@ export function webhookRoutes(app: FastifyInstance, options: WebhookOptions): vo
   endpointRoutes(app, context)
   oneEndpointRoutes(app, context)
   eventRoutes(app, context)
+  describeDeliveries(app)
 }

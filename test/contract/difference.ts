@@ -15,7 +15,12 @@ const operation = z.object({
   requestBody: z.object({ required: z.boolean().default(false), content }).optional(),
   responses: z.record(z.string(), z.object({ content: content.optional() })),
 })
-const document = z.object({ paths: z.record(z.string(), z.record(z.string(), operation)) })
+const items = z.record(z.string(), z.record(z.string(), operation))
+const document = z.object({
+  paths: items,
+  webhooks: items.default({}),
+  components: z.object({ schemas: z.record(z.string(), z.unknown()) }),
+})
 type Operation = z.output<typeof operation>
 
 interface Side {
@@ -23,7 +28,7 @@ interface Side {
   reader: ReturnType<typeof shapeReader>
 }
 
-/** Every difference in structure between two OpenAPI documents, one line each, in a stable order. */
+/** Every difference in structure between two OpenAPI documents (paths, webhooks, components that both have), one line each. */
 export function differences({ ours, theirs }: Pair<unknown>): string[] {
   const readers = { ours: shapeReader(ours), theirs: shapeReader(theirs) }
   const [mine, published] = [operationsOf(ours), operationsOf(theirs)]
@@ -38,20 +43,34 @@ export function differences({ ours, theirs }: Pair<unknown>): string[] {
     }
     return compareOperation(name, sides, comparison)
   })
-  return [...ofOperations, ...comparison.components()]
+  const alike = namedAlike({ ours, theirs }).flatMap((name) => {
+    const schema = { $ref: `#/components/schemas/${name}` }
+    const pair = { ours: readers.ours.shapeOf(schema), theirs: readers.theirs.shapeOf(schema) }
+    return comparison.compare(`component ${name}`, pair)
+  })
+  return [...ofOperations, ...alike, ...comparison.components()]
+}
+
+/** Some are met in no operation: parts of an allOf are one with it there. */
+function namedAlike({ ours, theirs }: Pair<unknown>): string[] {
+  const published = document.parse(theirs).components.schemas
+  return Object.keys(document.parse(ours).components.schemas).filter((name) => name in published)
 }
 
 const methods = ['get', 'post', 'put', 'patch', 'delete']
 
 function operationsOf(given: unknown): Map<string, Operation> {
-  const { paths } = document.parse(given)
-  return new Map(
-    Object.entries(paths).flatMap(([path, item]) =>
+  const { paths, webhooks } = document.parse(given)
+  const named = (all: z.output<typeof items>, nameOf: (method: string, name: string) => string) =>
+    Object.entries(all).flatMap(([name, item]) =>
       Object.entries(item)
         .filter(([method]) => methods.includes(method))
-        .map(([method, one]) => [`${method.toUpperCase()} ${path}`, one] as const),
-    ),
-  )
+        .map(([method, one]) => [nameOf(method.toUpperCase(), name), one] as const),
+    )
+  return new Map([
+    ...named(paths, (method, path) => `${method} ${path}`),
+    ...named(webhooks, (method, type) => `webhook ${method} ${type}`),
+  ])
 }
 
 function compareOperation(

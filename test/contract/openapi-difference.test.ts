@@ -3,7 +3,10 @@ import { z } from 'zod'
 import { startWorld, type World } from '../authorization/world.ts'
 import published from '../fixtures/contract/openapi.json' with { type: 'json' }
 import { differences } from './difference.ts'
-import { expectedDifferences } from './expected-differences.ts'
+import { expectedDifferences as ofRequests } from './expected-differences.ts'
+import { expectedWebhookDifferences } from './expected-webhook-differences.ts'
+
+const expectedDifferences = [...ofRequests, ...expectedWebhookDifferences]
 
 let world: World
 let ours: unknown
@@ -51,6 +54,15 @@ describe('the comparison sees', () => {
     },
     { what: 'a bound', from: '"maximum":200', to: '"maximum":500' },
     { what: 'a member', from: '"user_agent":', to: '"agent":' },
+    { what: 'a webhook', from: '"session.result.persisted":{', to: '"session.stored":{' },
+    { what: 'a header of a webhook', from: '"name":"X-Foil-Signature"', to: '"name":"X-Signature"' },
+    { what: 'a payload of a webhook', from: '"calculated_at":', to: '"made_at":' },
+    { what: 'the envelope of a webhook', from: '"const":"webhook_event"', to: '"const":"event"' },
+    {
+      what: 'the type of a webhook, beside an allOf',
+      from: '"const":"session.result.persisted"',
+      to: '"const":"session.result.stored"',
+    },
   ])('$what', ({ from, to }) => {
     expect(differences({ ours: changed(from, to), theirs: published })).not.toEqual([])
   })
@@ -65,6 +77,14 @@ describe('the comparison sees', () => {
     delete responses['422']
     expect(differences({ ours: document, theirs: published })).toEqual([
       'GET /v1/sessions 422 application/json: not here',
+    ])
+  })
+
+  test('a webhook that is gone', () => {
+    const document = z.looseObject({ webhooks: z.looseObject({}) }).parse(JSON.parse(text))
+    delete document.webhooks['session.result.persisted']
+    expect(differences({ ours: document, theirs: published })).toEqual([
+      'webhook POST session.result.persisted: not here',
     ])
   })
 

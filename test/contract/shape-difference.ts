@@ -50,10 +50,9 @@ export function createComparison() {
   }
 
   function alternatives(where: string, { ours, theirs }: Pair<Shape>): string[] {
-    const length = Math.max(ours.anyOf?.length ?? 0, theirs.anyOf?.length ?? 0)
-    const indexes = Array.from({ length }, (_, i) => i)
-    return indexes.flatMap((i) =>
-      compare(below(where, `|${i}`), { ours: ours.anyOf?.[i], theirs: theirs.anyOf?.[i] }),
+    const sides = { ours: named(ours.anyOf), theirs: named(theirs.anyOf) }
+    return union(Object.keys(sides.ours), Object.keys(sides.theirs)).flatMap((name) =>
+      compare(below(where, `|${name}`), { ours: sides.ours[name], theirs: sides.theirs[name] }),
     )
   }
 
@@ -67,6 +66,11 @@ export function createComparison() {
       return found
     },
   }
+}
+
+/** Alternatives by the component that they are, or else by their place. */
+function named(shapes: Shape[] = []): Record<string, Shape> {
+  return Object.fromEntries(shapes.map((shape, i) => [shape.component ?? String(i), shape]))
 }
 
 export function compareValue(where: string, { ours, theirs }: Pair<unknown>): string[] {

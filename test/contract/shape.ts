@@ -44,6 +44,8 @@ const limitNames = [
 /** Reads schemas of one OpenAPI document. */
 export function shapeReader(document: unknown) {
   const root = record.parse(document)
+  /** Of references, many of which are the same. */
+  const shapes = new Map<string, Shape>()
 
   function resolve(schema: unknown, seen: string[] = []): Json {
     const { $ref, ...siblings } = record.parse(schema)
@@ -58,14 +60,18 @@ export function shapeReader(document: unknown) {
 
   function merged(schema: unknown): Json {
     const { allOf, ...rest } = resolve(schema)
-    const parts = z.array(z.unknown()).default([]).parse(allOf).map(merged)
-    return parts.reduce<Json>((whole, part) => mergeTwo(whole, part), rest)
+    if (allOf === undefined) return rest
+    // What stands beside allOf narrows what its parts say, so it comes last.
+    return [...z.array(z.unknown()).parse(allOf).map(merged), rest].reduce<Json>(mergeTwo, {})
   }
 
   function shapeOf(schema: unknown): Shape {
-    const { $ref } = record.parse(schema)
+    const { $ref, ...siblings } = record.parse(schema)
     if (typeof $ref !== 'string') return plainShapeOf(schema)
-    return { ...plainShapeOf(schema), component: $ref.split('/').at(-1) ?? '' }
+    const key = JSON.stringify([$ref, siblings])
+    const shape = shapes.get(key) ?? { ...plainShapeOf(schema), component: $ref.split('/').at(-1) ?? '' }
+    shapes.set(key, shape)
+    return shape
   }
 
   function plainShapeOf(schema: unknown): Shape {
@@ -136,13 +142,22 @@ function alternativesOf(shapes: Shape[]): Shape {
   return real.every(isScalar) ? { types, nullable, limits: {} } : { types, nullable, anyOf: real, limits: {} }
 }
 
+/** What both admit, where `b` names the narrower of what both name. */
 function mergeTwo(a: Json, b: Json): Json {
   const both = (name: string) => ({
     ...record.default({}).parse(a[name]),
     ...record.default({}).parse(b[name]),
   })
   const lists = [a.required, b.required].flatMap((list) => z.array(z.string()).default([]).parse(list))
-  return { ...a, ...b, properties: both('properties'), required: lists }
+  const closed = [a, b].some(({ additionalProperties }) => additionalProperties === false)
+  const required = [...new Set(lists)]
+  return {
+    ...a,
+    ...b,
+    properties: both('properties'),
+    required,
+    ...(closed && { additionalProperties: false }),
+  }
 }
 
 function typesOf(values: unknown[] | undefined): string[] {

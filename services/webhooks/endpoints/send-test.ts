@@ -6,6 +6,7 @@ import { organizationFor } from '../../../projections/organizations/organization
 import type { OrganizationRow } from '../../../projections/organizations/rows.ts'
 import type { EndpointRow } from '../../../projections/webhooks/rows.ts'
 import type { WebhookEventRaised } from '../../../schemas/events.ts'
+import type { TestPayload } from '../deliveries/schemas.ts'
 import { endpointFor } from './endpoint-state.ts'
 
 export interface TestState {
@@ -52,6 +53,7 @@ function refuseMany({ recent }: TestState, { now }: SendTest): void {
 }
 
 function testOf({ id, organization_id, environment }: EndpointRow, { eventId, now }: SendTest): Decision {
+  const payload: TestPayload = { object: 'webhook_test', endpoint: { id } }
   const data: WebhookEventRaised = {
     event_id: eventId,
     organization_id,
@@ -59,7 +61,7 @@ function testOf({ id, organization_id, environment }: EndpointRow, { eventId, no
     type: 'webhook.test',
     subject_type: 'webhook_endpoint',
     subject_id: id,
-    data: JSON.stringify({ object: 'webhook_test', endpoint: { id } }),
+    data: JSON.stringify(payload),
     created_at: now,
     endpoint_ids: [id],
     route: 'queued',

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { pageQuery } from '../../../infra/http/pagination.ts'
 import { timestamp } from '../../../infra/http/schemas.ts'
 import { deliveryTypes } from '../../../infra/webhooks/event-types.ts'
+import { payload } from '../deliveries/schemas.ts'
 import { deliveryId, endpointId, eventId } from './ids.ts'
 
 export const deliverySchema = z
@@ -38,7 +39,7 @@ export const eventSchema = z
       .strictObject({ type: z.string(), id: z.string() })
       .meta({ id: 'EventSubject' })
       .describe('What it is about.'),
-    data: z.looseObject({}).describe('`data` of the payload that endpoints are sent.'),
+    data: payload.describe('`data` of what endpoints are sent.'),
     webhook_deliveries: z.array(deliverySchema).describe('One for each endpoint that is told.'),
     created_at: timestamp,
   })

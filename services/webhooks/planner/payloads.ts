@@ -7,10 +7,11 @@ import {
 } from '../../../projections/sessions/decision-shape.ts'
 import { iso } from '../../../projections/sessions/shown.ts'
 import type { SessionScored, VisitorLink } from '../../../schemas/events.ts'
+import type { FingerprintCalculated, RequestSummary, ResultPersisted } from '../deliveries/schemas.ts'
 import { uriOf } from './uri.ts'
 
 /** `SessionFingerprintCalculatedPayload` of the published interface. */
-export function fingerprintCalculated(scored: SessionScored, visitor: VisitorLink) {
+export function fingerprintCalculated(scored: SessionScored, visitor: VisitorLink): FingerprintCalculated {
   return {
     object: 'session_fingerprint',
     session: { id: scored.session_id },
@@ -21,7 +22,7 @@ export function fingerprintCalculated(scored: SessionScored, visitor: VisitorLin
 }
 
 /** `SessionResultPersistedPayload` of the published interface. Its event is the decision, as REST shows it. */
-export function resultPersisted(scored: SessionScored) {
+export function resultPersisted(scored: SessionScored): ResultPersisted {
   const { event_id, phase, is_provisional, verdict, risk_score, manipulation, visitor } = scored
   return {
     object: 'session_result',
@@ -43,7 +44,7 @@ export function resultPersisted(scored: SessionScored) {
 }
 
 /** `WebhookRequestSummary`: unlike elsewhere, `is_touch_capable` cannot be null there. */
-function requestSummary({ request, device, created_at, evaluated_at }: SessionScored) {
+function requestSummary({ request, device, created_at, evaluated_at }: SessionScored): RequestSummary {
   const { is_touch_capable, url, ...rest } = requestOf(request)
   return {
     url: uriOf(url),

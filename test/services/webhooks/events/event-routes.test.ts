@@ -3,6 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { derivedHexId, hexId, timeOrderedId } from '../../../../infra/ids.ts'
 import { keptMs } from '../../../../projections/webhooks/queries.ts'
 import type { WebhookDeliveryAttempted, WebhookEventRaised } from '../../../../schemas/events.ts'
+import { resultPersisted } from '../../../../services/webhooks/planner/payloads.ts'
+import { sessionScored } from '../../../support/session-scored.ts'
 import { startWebhooks, type Webhooks } from '../endpoints/webhooks-app.ts'
 
 let world: Webhooks
@@ -28,7 +30,7 @@ async function raise(part: Partial<WebhookEventRaised> = {}): Promise<WebhookEve
     type: 'session.result.persisted',
     subject_type: 'session',
     subject_id: 'sid_1',
-    data: '{"object":"session_result","score_breakdown":{"categories":{}}}',
+    data: JSON.stringify(resultPersisted(sessionScored())),
     created_at: world.now.ms,
     endpoint_ids: [first],
     route: 'queued',
@@ -118,6 +120,16 @@ describe('an event', () => {
     expect((await list()).body.data).toEqual([body.data])
   })
 
+  test('has its payload as it was stored, with members of later versions', async () => {
+    const data = `{"later":{"b":[1,null],"a":"\\u00fc"},"object":"webhook_test","endpoint":{"id":"${first}"}}`
+    const { event_id } = await raise({ type: 'webhook.test', data })
+    const response = await world.app.inject({
+      url: `${own.events}/${event_id}`,
+      headers: { authorization: `Bearer ${own.key}` },
+    })
+    expect(response.body).toContain(`"data":${data.replace('\\u00fc', 'ü')},"webhook_deliveries"`)
+  })
+
   test('is there without any endpoint', async () => {
     const raised = await raise({ endpoint_ids: [] })
     expect((await get(raised.event_id)).body.data.webhook_deliveries).toEqual([])
@@ -192,7 +204,7 @@ describe('the list', () => {
   })
 
   test('holds 50 events, and 200 where that many are asked for', async () => {
-    const data = JSON.stringify({ object: 'session_result' })
+    const data = JSON.stringify(resultPersisted(sessionScored()))
     const events = Array.from({ length: 210 }, (_, i) => ({
       type: 'WebhookEventRaised' as const,
       data: {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
 import { storedUrl } from '../../../../services/collect/page-address.ts'
+import { fingerprintCalculated, resultPersisted } from '../../../../services/webhooks/deliveries/schemas.ts'
 import { isRecent, type Raised, raise } from '../../../../services/webhooks/planner/raise.ts'
 import { uriOf } from '../../../../services/webhooks/planner/uri.ts'
 import { sessionScored, visitorLink } from '../../../support/session-scored.ts'
@@ -86,12 +87,14 @@ describe('session.fingerprint.calculated', () => {
       calculated_at: '2025-10-09T08:53:21.000Z',
     })
     expect(payloadProblems('SessionFingerprintCalculatedPayload', payload)).toEqual([])
+    expect(fingerprintCalculated.parse(payload)).toEqual(payload)
   })
 
   it('may not know how sure it is', () => {
     const payload = fingerprintOf({ visitor: visitorLink({ confidence: null }) })
     expect(payload.visitor_fingerprint.confidence).toBeNull()
     expect(payloadProblems('SessionFingerprintCalculatedPayload', payload)).toEqual([])
+    expect(fingerprintCalculated.parse(payload)).toEqual(payload)
   })
 })
 
@@ -124,6 +127,7 @@ describe('session.result.persisted', () => {
       { id: 'ua_consistent', category: 'environment', confidence: 'weak', score: 4, role: 'trust' },
     ])
     expect(payloadProblems('SessionResultPersistedPayload', payload)).toEqual([])
+    expect(resultPersisted.parse(payload)).toEqual(payload)
   })
 
   it('attributes a person to nobody, and leaves out what is not known', () => {
@@ -139,6 +143,7 @@ describe('session.result.persisted', () => {
     expect(payload.request).toMatchObject({ url: null, screen_size: null, platform: null })
     expect(payload.request).not.toHaveProperty('is_touch_capable')
     expect(payloadProblems('SessionResultPersistedPayload', payload)).toEqual([])
+    expect(resultPersisted.parse(payload)).toEqual(payload)
   })
 })
 

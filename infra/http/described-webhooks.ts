@@ -1,0 +1,50 @@
+import type { z } from 'zod'
+
+export interface DescribedWebhook {
+  /** Of its events; the name of its entry. */
+  type: string
+  operationId: string
+  tag: string
+  summary: string
+  description: string
+  /** Headers of the request, each in every one. */
+  headers: Record<string, DescribedHeader>
+  /** Must have an id, which is its name among the components. */
+  body: z.ZodType
+  /** What answers mean, by status (`200`, `2XX`, `default`). */
+  answers: Record<string, { description: string; headers?: Record<string, DescribedHeader> }>
+}
+
+export interface DescribedHeader {
+  description: string
+  /** JSON Schema. */
+  schema: Record<string, unknown>
+}
+
+/** The `webhooks` of an OpenAPI 3.1 document. */
+export function webhookItems(described: DescribedWebhook[]): Record<string, { post: object }> {
+  return Object.fromEntries(described.map((webhook) => [webhook.type, { post: operationOf(webhook) }]))
+}
+
+function operationOf({ operationId, tag, summary, description, headers, body, answers }: DescribedWebhook) {
+  return {
+    operationId,
+    tags: [tag],
+    summary,
+    description,
+    parameters: Object.entries(headers).map(([name, header]) => ({
+      name,
+      in: 'header',
+      required: true,
+      ...header,
+    })),
+    requestBody: { required: true, content: { 'application/json': { schema: componentOf(body) } } },
+    responses: answers,
+  }
+}
+
+function componentOf(body: z.ZodType): { $ref: string } {
+  const id = body.meta()?.id
+  if (!id) throw new Error('the body of a webhook must be a component')
+  return { $ref: `#/components/schemas/${id}` }
+}

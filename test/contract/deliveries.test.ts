@@ -1,0 +1,165 @@
+import { randomBytes } from 'node:crypto'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { createKeyring } from '../../infra/crypto/keyring.ts'
+import { asId } from '../../infra/ids.ts'
+import type { PostOptions } from '../../infra/webhooks/client.ts'
+import { deliveryTypes } from '../../infra/webhooks/event-types.ts'
+import { generateSigningSecret, sealSigningSecret } from '../../infra/webhooks/secret.ts'
+import type { EndpointRow, WebhookEventRow } from '../../projections/webhooks/rows.ts'
+import { attempt } from '../../services/webhooks/attempt.ts'
+import { sendTest } from '../../services/webhooks/endpoints/send-test.ts'
+import { raise } from '../../services/webhooks/planner/raise.ts'
+import { createSigningSecrets } from '../../services/webhooks/signing-secrets.ts'
+import { startWorld, type World } from '../authorization/world.ts'
+import { endpoint, endpointId, now, organization } from '../services/webhooks/endpoints/given.ts'
+import { sessionScored } from '../support/session-scored.ts'
+
+const parameter = z.object({
+  name: z.string(),
+  in: z.literal('header'),
+  required: z.literal(true),
+  schema: z.looseObject({ type: z.literal('string') }),
+})
+const webhook = z.object({
+  operationId: z.string(),
+  parameters: z.array(parameter),
+  requestBody: z.object({
+    content: z.object({ 'application/json': z.object({ schema: z.object({ $ref: z.string() }) }) }),
+  }),
+  responses: z.record(z.string(), z.object({ description: z.string() })),
+})
+const document = z.looseObject({ webhooks: z.record(z.string(), z.object({ post: webhook })) })
+
+let world: World
+let described: z.output<typeof document>
+const ajv = new Ajv2020({ strict: false, validateSchema: false, allErrors: true })
+addFormats.default(ajv)
+
+beforeAll(async () => {
+  world = await startWorld()
+  const response = await world.app.inject('/openapi.json')
+  described = document.parse(response.json())
+  ajv.addSchema(described, 'ours')
+})
+afterAll(() => world.stop())
+
+const keyring = createKeyring(randomBytes(32).toString('base64'))
+
+/** An endpoint in the middle of a rotation: two of its secrets sign. */
+function rotating(): EndpointRow {
+  const seal = () =>
+    sealSigningSecret({
+      keyring,
+      random: randomBytes,
+      secret: generateSigningSecret(randomBytes),
+      endpointId,
+    })
+  const secrets = [null, now + 1000].map((expires_at) => ({ sealed: seal(), created_at: now, expires_at }))
+  return { ...endpoint, secrets }
+}
+
+/** The request that is made for an event. */
+async function requestOf(event: WebhookEventRow): Promise<PostOptions> {
+  const posts: PostOptions[] = []
+  const post = async (options: PostOptions) => {
+    posts.push(options)
+    return { kind: 'failure', reason: 'connect', message: 'nobody is there', durationMs: 1 } as const
+  }
+  const deps = { client: { post }, secrets: createSigningSecrets(keyring), clock: () => now }
+  await attempt(deps, { event, endpoint: rotating() })
+  const [only] = posts
+  if (!only) throw new Error('nothing was sent')
+  return only
+}
+
+/** One event of each type that there is, as it is stored. */
+function events(): WebhookEventRow[] {
+  const eventId = asId('evt', `evt_${'3'.repeat(26)}`)
+  const state = { organization, endpoint, recent: [], exists: false }
+  const tests = sendTest(state, { eventId, now }).flatMap(({ event }) =>
+    event.type === 'WebhookEventRaised' ? [event.data] : [],
+  )
+  const raised = [...raise(sessionScored({ is_provisional: false })), ...tests]
+  return raised.map(({ event_id, type, ...event }) => ({
+    ...event,
+    id: event_id,
+    type: z.enum(deliveryTypes).parse(type),
+  }))
+}
+
+function problems(pointer: string, value: unknown): string[] {
+  const validate = ajv.getSchema(`ours${pointer}`)
+  if (!validate) throw new Error(`no schema at ${pointer}`)
+  return validate(value) ? [] : (validate.errors ?? []).map((one) => `${one.instancePath} ${one.message}`)
+}
+
+const itemOf = (type: string) => {
+  const item = described.webhooks[type]
+  if (!item) throw new Error(`${type} is not described`)
+  return item.post
+}
+const bodySchema = (type: string) => itemOf(type).requestBody.content['application/json'].schema.$ref
+
+describe('the webhooks of /openapi.json', () => {
+  test('are all that is sent; approvals come with Gate', () => {
+    const sent = events().map(({ type }) => type)
+    expect(Object.keys(described.webhooks).sort()).toEqual(sent.toSorted())
+    const later = deliveryTypes.filter((type) => !sent.includes(type))
+    expect(later).toEqual(['gate.session.approved'])
+  })
+
+  test('describe the bodies that are sent', async () => {
+    for (const event of events()) {
+      const { body } = await requestOf(event)
+      expect([event.type, problems(bodySchema(event.type), JSON.parse(body))]).toEqual([event.type, []])
+    }
+  })
+
+  test('describe no body of another type', async () => {
+    for (const event of events()) {
+      const body: unknown = JSON.parse((await requestOf(event)).body)
+      for (const type of Object.keys(described.webhooks).filter((one) => one !== event.type))
+        expect([type, event.type, problems(bodySchema(type), body).length > 0]).toEqual([
+          type,
+          event.type,
+          true,
+        ])
+    }
+  })
+
+  test('describe the headers that are sent, and no others', async () => {
+    for (const event of events()) {
+      const { headers } = await requestOf(event)
+      const { parameters } = itemOf(event.type)
+      // Those two are of every request with a body; OpenAPI has no parameter for the first.
+      const own = Object.keys(headers).filter((name) => !['content-type', 'user-agent'].includes(name))
+      expect(parameters.map(({ name }) => name).sort()).toEqual(own.sort())
+      parameters.forEach(({ name }, i) => {
+        const at = `#/webhooks/${event.type}/post/parameters/${i}/schema`
+        expect([name, problems(at, headers[name])]).toEqual([name, []])
+      })
+    }
+  })
+
+  test('say what each answer leads to', () => {
+    for (const { post } of Object.values(described.webhooks))
+      expect(Object.keys(post.responses)).toEqual(['410', '429', '2XX', 'default'])
+  })
+
+  test('have operation ids of their own', () => {
+    const ids = Object.values(described.webhooks).map(({ post }) => post.operationId)
+    const ofPaths = JSON.stringify(world.app.swagger().paths)
+    expect(new Set(ids).size).toBe(ids.length)
+    for (const id of ids) expect(ofPaths).not.toContain(`"operationId":"${id}"`)
+  })
+})
+
+test('/docs renders', async () => {
+  const page = await world.app.inject('/docs/')
+  expect([page.statusCode, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
+  const read = await world.app.inject('/docs/json')
+  expect(Object.keys(read.json().webhooks)).toEqual(Object.keys(described.webhooks))
+})
