@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, createSecretKey } from 'node:crypto'
 import { wire } from '../wire.ts'
 import { secretPrefix } from './secret.ts'
 
@@ -55,6 +55,7 @@ export function plainDigest({ timestamp, body, secret }: Signed): Buffer {
 /** HMAC-SHA256 of `id.timestamp.body`; the key is what the secret is the base64 of. */
 export function standardDigest({ id, timestamp, body, secret }: Signed & { id: string }): Buffer {
   const text = secret.startsWith(secretPrefix) ? secret.slice(secretPrefix.length) : secret
-  const key = Buffer.from(text, 'base64')
+  // Given as bytes, Node takes three times as long.
+  const key = createSecretKey(Buffer.from(text, 'base64'))
   return createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest()
 }

@@ -8,6 +8,7 @@ import type { Logger } from '../../../infra/telemetry.ts'
 import { createAddressRules } from '../../../infra/webhooks/address-rules.ts'
 import { createWebhookClient, type WebhookClient } from '../../../infra/webhooks/client.ts'
 import type { WebhookMeter } from '../../../infra/webhooks/metrics.ts'
+import { within } from '../../../infra/within.ts'
 import type { Applied } from '../../../projections/applied.ts'
 import type { EventCodec } from '../../../schemas/codec.ts'
 import { createSigningSecrets } from '../signing-secrets.ts'
@@ -101,17 +102,22 @@ export async function runDispatcher(options: DispatcherOptions): Promise<Running
     async stop() {
       stopping.abort()
       stopListening()
-      await started
-      await loop?.stop()
+      await briefly(started)
+      await briefly(loop?.stop())
       await letGo({ ...shared, recorder, giveUp })
-      await keeping.stop()
-      await pool.end()
+      await briefly(keeping.stop())
+      await briefly(pool.end())
     },
   }
 }
 
 function createClient({ WEBHOOK_ALLOWED_NETWORKS, WEBHOOK_TIMEOUT_MS: timeoutMs }: Config): WebhookClient {
   return createWebhookClient({ rules: createAddressRules(WEBHOOK_ALLOWED_NETWORKS), timeoutMs })
+}
+
+/** A log or database that does not answer must not keep the process from ending. */
+function briefly(ending: Promise<void> | undefined): Promise<void> {
+  return within(Promise.resolve(ending), 300).catch(() => {})
 }
 
 const notReadyAfterMs = 10_000

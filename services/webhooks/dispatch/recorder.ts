@@ -25,7 +25,7 @@ export interface Recorder {
 }
 
 /** Releases of about one round of the projection travel together. */
-const releaseLingerMs = 5
+const releaseLingerMs = 10
 /** How often to look where no news came, as when a notification was lost. */
 const lookMs = 500
 const appendRetryMs = { first: 100, most: 2000 }
