@@ -21,6 +21,7 @@ import { letGo } from './let-go.ts'
 import { type OnDemand, runOnDemand } from './on-demand.ts'
 import { createRecorder } from './recorder.ts'
 import { createTaker } from './taker.ts'
+import { createTrouble } from './trouble.ts'
 import { createWindows } from './window.ts'
 import { createWork } from './work.ts'
 
@@ -61,7 +62,6 @@ const poolOptions = {
 
 /** One take serves all slots that got free since the last one. */
 const gapMs = 10
-const retryMs = 500
 
 /**
  * Makes the deliveries that are due, until stopped. Any number of processes may do so: a delivery is leased to one of
@@ -118,27 +118,4 @@ function createClient({ WEBHOOK_ALLOWED_NETWORKS, WEBHOOK_TIMEOUT_MS: timeoutMs 
 /** A log or database that does not answer must not keep the process from ending. */
 function briefly(ending: Promise<void> | undefined): Promise<void> {
   return within(Promise.resolve(ending), 300).catch(() => {})
-}
-
-const notReadyAfterMs = 10_000
-
-/** Says once when deliveries cannot be taken, and when they can again. */
-function createTrouble(logger: Logger) {
-  let since: number | undefined
-  return {
-    over(ms: number): number {
-      if (since !== undefined) logger.info('webhooks are taken again')
-      since = undefined
-      return ms
-    },
-    met(err: unknown): number {
-      if (since === undefined) logger.warn({ err }, 'webhooks cannot be taken, trying again')
-      since ??= performance.now()
-      return retryMs
-    },
-    async check(): Promise<void> {
-      if (since === undefined || performance.now() - since < notReadyAfterMs) return
-      throw new Error('webhooks cannot be taken')
-    },
-  }
 }
