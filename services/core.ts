@@ -20,7 +20,7 @@ import { webhooksProjection } from '../projections/webhooks/projection.ts'
 import { createCodec, type EventCodec } from '../schemas/codec.ts'
 import { eventTopics } from '../schemas/events.ts'
 import { registerSchemas } from '../schemas/registry.ts'
-import { createLeaseTables } from './webhooks/dispatch/leases.ts'
+import { createLeaseTables } from './webhooks/dispatch/tables.ts'
 
 export const projections: Projection[] = [organizationsProjection, sessionsProjection, webhooksProjection]
 

@@ -21,7 +21,7 @@ import { createOrganization, setCapability } from '../../services/organizations/
 import { organizationRoutes } from '../../services/organizations/routes.ts'
 import { readbackRoutes } from '../../services/readback/routes.ts'
 import { webRoutes } from '../../services/web/routes.ts'
-import { createLeaseTables } from '../../services/webhooks/dispatch/leases.ts'
+import { createLeaseTables } from '../../services/webhooks/dispatch/tables.ts'
 import { createEndpoint } from '../../services/webhooks/endpoints/endpoint-commands.ts'
 import { sendTest } from '../../services/webhooks/endpoints/test-command.ts'
 import { webhookRoutes } from '../../services/webhooks/routes.ts'

@@ -1,32 +1,6 @@
 import type { Position } from '../../../infra/log/port.ts'
-import { ensureTables } from '../../../infra/postgres/ensure-tables.ts'
-import type { Db, Tx } from '../../../infra/postgres/pool.ts'
+import type { Db } from '../../../infra/postgres/pool.ts'
 import { eventTopics } from '../../../schemas/events.ts'
-import { leaseFunction } from './take.ts'
-
-/**
- * Who makes which delivery now. Operational state and no read model: it is in no event, and a rebuild does not touch
- * it. `sending` is false once the request has ended and only its record is on the way. A lane is a row to lock: who
- * holds an endpoint's lane is alone in counting its leases and adding to them.
- */
-const ddl = `
-create table if not exists tidegate.webhook_lanes (
-  endpoint_id text collate "C" primary key
-);
-create table if not exists tidegate.webhook_leases (
-  delivery_id text collate "C" primary key,
-  endpoint_id text collate "C" not null,
-  owner text not null,
-  sending boolean not null default true,
-  expires_at timestamptz not null
-) with (fillfactor = 70);
-create index if not exists webhook_leases_endpoint on tidegate.webhook_leases (endpoint_id);
-${leaseFunction}`
-
-/** Creates what is missing; safe to run from several processes at once. */
-export function createLeaseTables(tx: Tx): Promise<void> {
-  return ensureTables(tx, { name: 'webhook-leases', table: 'tidegate.webhook_leases', ddl })
-}
 
 /** Those of the deliveries that a dispatcher is making now. */
 export async function leasedDeliveries(db: Db, deliveryIds: readonly string[]): Promise<Set<string>> {

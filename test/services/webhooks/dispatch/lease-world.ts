@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { transaction } from '../../../../infra/postgres/pool.ts'
 import { migrate } from '../../../../projections/migrate.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
-import { createLeaseTables } from '../../../../services/webhooks/dispatch/leases.ts'
+import { createLeaseTables } from '../../../../services/webhooks/dispatch/tables.ts'
 import { createTestDatabase } from '../../../support/postgres.ts'
 
 export const hex = (bytes: number) => randomBytes(bytes).toString('hex')

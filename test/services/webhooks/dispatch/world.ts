@@ -18,7 +18,7 @@ import type {
   WebhookEventRaised,
 } from '../../../../schemas/events.ts'
 import { type RunningDispatcher, runDispatcher } from '../../../../services/webhooks/dispatch/dispatcher.ts'
-import { createLeaseTables } from '../../../../services/webhooks/dispatch/leases.ts'
+import { createLeaseTables } from '../../../../services/webhooks/dispatch/tables.ts'
 import { eventually } from '../../../support/eventually.ts'
 import type { TestLog } from '../../../support/logs.ts'
 import { ensureTopics, openProjectionWorld, silent } from '../../../support/projections.ts'

@@ -18,7 +18,7 @@ import {
   createOrganization,
   updateOrganization,
 } from '../../../../services/organizations/organization-commands.ts'
-import { createLeaseTables } from '../../../../services/webhooks/dispatch/leases.ts'
+import { createLeaseTables } from '../../../../services/webhooks/dispatch/tables.ts'
 import { webhookRoutes } from '../../../../services/webhooks/routes.ts'
 import { validateResponses } from '../../../support/described.ts'
 import { createMemoryLimiter } from '../../../support/memory-limiter.ts'
