@@ -65,19 +65,6 @@ export async function failingSince(db: Db, endpointId: string): Promise<number |
   return rows[0]?.since ?? undefined
 }
 
-/** How many tests the endpoint was sent since the time (epoch milliseconds). */
-export async function testsSince(
-  db: Db,
-  { endpointId, since }: { endpointId: string; since: number },
-): Promise<number> {
-  const { rows } = await db.query<{ tests: number }>(
-    `select count(*)::int as tests from read.webhook_deliveries
-     where endpoint_id = $1 and event_type = 'webhook.test' and created_at >= $2`,
-    [endpointId, since],
-  )
-  return rows[0]?.tests ?? 0
-}
-
 /** Readings count no further: a count of millions would take as long as what it measures. */
 export const maxCounted = 100_000
 

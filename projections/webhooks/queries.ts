@@ -8,7 +8,6 @@ export {
   maxCounted,
   type QueueReadings,
   queueReadings,
-  testsSince,
 } from './delivery-queries.ts'
 export {
   countActiveEndpoints,

@@ -9,7 +9,6 @@ import {
   listUndelivered,
   queueReadings,
   raisedEventIds,
-  testsSince,
 } from '../../../projections/webhooks/queries.ts'
 import {
   attempted,
@@ -185,21 +184,6 @@ test('a move forgives as enabling does; a rename, other subscriptions and a rota
   expect(await failingSince(world.database.pool, we(1))).toBeUndefined()
   await world.given(attempted([1, 1], 2, { attempted_at: start + 301 }))
   expect(await failingSince(world.database.pool, we(1))).toBe(start + 301)
-})
-
-test('tests of an endpoint are counted from a time on', async () => {
-  const sent = (ms: number) => ({ ...at(ms), type: 'webhook.test' })
-  await world.given(
-    raised(1, [1], sent(10)),
-    raised(2, [1], sent(20)),
-    raised(3, [2], sent(20)),
-    raised(4, [1], at(30)),
-  )
-  const tests = (since: number) =>
-    testsSince(world.database.pool, { endpointId: we(1), since: start + since })
-  expect(await tests(0)).toBe(2)
-  expect(await tests(20)).toBe(1)
-  expect(await tests(21)).toBe(0)
 })
 
 test('the queue says how many deliveries are due, since when, and how many have failed', async () => {
