@@ -1,43 +1,6 @@
 import type { Db } from '../../../infra/postgres/pool.ts'
-import { maxPerEndpoint, type Room } from './window.ts'
-
-/** An endpoint with deliveries that wait for an attempt. */
-export interface WaitingEndpoint {
-  endpointId: string
-  /** When the first of them is due (epoch milliseconds). */
-  firstAt: number
-}
-
-export interface WaitingPage {
-  /** Endpoints whose id is greater come, in the order of their ids. */
-  after: string
-  limit: number
-}
-
-/**
- * Endpoints that deliveries wait for. It looks into the index once for each endpoint, however many wait for it: a
- * queue of a million for a dead endpoint costs the others nothing.
- */
-export async function waitingEndpoints(db: Db, { after, limit }: WaitingPage): Promise<WaitingEndpoint[]> {
-  const { rows } = await db.query<WaitingEndpoint>({
-    name: 'webhook-waiting',
-    text: `
-      with recursive waiting as (
-        (select endpoint_id, next_attempt_at, 1 as place from read.webhook_deliveries
-          where endpoint_id > $1 and next_attempt_at is not null
-          order by endpoint_id, next_attempt_at limit 1)
-        union all
-        select next.* from waiting, lateral (
-          select endpoint_id, next_attempt_at, waiting.place + 1 from read.webhook_deliveries
-           where endpoint_id > waiting.endpoint_id and next_attempt_at is not null
-           order by endpoint_id, next_attempt_at limit 1) next
-         where waiting.place < $2
-      )
-      select endpoint_id as "endpointId", next_attempt_at::float8 as "firstAt" from waiting order by place`,
-    values: [after, limit],
-  })
-  return rows
-}
+import type { Room } from './share.ts'
+import { maxPerEndpoint } from './window.ts'
 
 /** Makes the lanes of endpoints that have none yet. */
 export async function createLanes(db: Db, endpointIds: string[]): Promise<void> {

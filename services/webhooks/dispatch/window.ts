@@ -1,4 +1,6 @@
 import { LRUCache } from 'lru-cache'
+import type { DueEndpoint } from './due.ts'
+import { type Claim, type Room, shareOut } from './share.ts'
 
 /** At most so many requests at once to one endpoint, over all processes. */
 export const maxPerEndpoint = 10
@@ -9,6 +11,8 @@ const firstLimit = 2
 /** A request that takes longer holds a slot that others could use many times over. */
 const slowMs = 1000
 const maxRemembered = 10_000
+/** Of the slots: for all slow endpoints together, for those of one organization, and for those with nothing running. */
+const shares = { slow: 1 / 2, organization: 1 / 4, kept: 1 / 4 }
 
 /** What one process knows of an endpoint. */
 export interface Window {
@@ -17,6 +21,12 @@ export interface Window {
   running: number
   /** Its last request took long or met nobody. */
   isSlow: boolean
+  /** Whom it belongs to; empty before it was first chosen. */
+  organizationId: string
+  /** Since when none of the running requests has ended (milliseconds of the clock). */
+  quietSince: number
+  /** Its place in the order in which endpoints got room the last time; 0 before it got any. */
+  chosen: number
 }
 
 export interface RequestEnd {
@@ -36,10 +46,10 @@ export function nextWindow(
   }
 }
 
-export interface Room {
-  endpointId: string
-  /** How many requests may be begun. */
-  room: number
+export interface Choice {
+  rooms: Room[]
+  /** Whether something due got no room, so that it is worth another look when slots get free. */
+  hasMore: boolean
 }
 
 export interface Windows {
@@ -47,45 +57,101 @@ export interface Windows {
   /** `end` is left out when nothing was sent after all. */
   ended(endpointId: string, end?: RequestEnd): void
   /**
-   * Which of the endpoints get some of the free slots, in the order given, at most as many as there are slots. All
-   * slow endpoints together hold half of the slots at most, so that those that answer at once always find one.
+   * Which of the endpoints get some of the free slots. Those come first that got room longest ago, so that each is
+   * chosen after a bounded number of choices. All slow endpoints together hold half of the slots at most, and those of
+   * one organization a quarter; a quarter is kept for endpoints that have nothing running.
    */
-  choose(endpointIds: string[], free: number): Room[]
+  choose(due: readonly DueEndpoint[], free: number): Choice
 }
 
-export function createWindows(slots = maxSending): Windows {
-  const windows = new LRUCache<string, Window>({ max: maxRemembered })
-  const windowOf = (endpointId: string): Window =>
-    windows.get(endpointId) ?? { limit: firstLimit, running: 0, isSlow: false }
+export interface WindowsOptions {
+  slots?: number
+  /** Milliseconds that never go back. */
+  now?: () => number
+}
 
-  function freeForSlow(): number {
-    let held = 0
-    for (const window of windows.values()) if (window.isSlow) held += window.running
-    return Math.floor(slots / 2) - held
+export function createWindows({
+  slots = maxSending,
+  now = () => performance.now(),
+}: WindowsOptions = {}): Windows {
+  const windows = new LRUCache<string, Window>({ max: maxRemembered })
+  let choices = 0
+
+  function windowOf(endpointId: string): Window {
+    const unknown = {
+      limit: firstLimit,
+      running: 0,
+      isSlow: false,
+      organizationId: '',
+      quietSince: 0,
+      chosen: 0,
+    }
+    return windows.get(endpointId) ?? unknown
+  }
+
+  /** One whose requests all stall shows only when they time out, and would hold its slots until then. */
+  const isSlowNow = ({ isSlow, running, quietSince }: Window) =>
+    isSlow || (running > 0 && now() - quietSince > slowMs)
+
+  function claimOf({ endpointId, organizationId, due }: DueEndpoint): Claim & { chosen: number } {
+    const window = windowOf(endpointId)
+    const { running, limit, chosen } = window
+    const wanted = Math.min(limit, due) - running
+    return { endpointId, organizationId, running, wanted, isSlow: isSlowNow(window), chosen }
+  }
+
+  function held() {
+    const organizations = new Map<string, number>()
+    let slow = 0
+    for (const window of windows.values()) {
+      const { running, organizationId } = window
+      if (running === 0) continue
+      organizations.set(organizationId, (organizations.get(organizationId) ?? 0) + running)
+      if (isSlowNow(window)) slow += running
+    }
+    return { slow, of: (organizationId: string) => organizations.get(organizationId) ?? 0 }
+  }
+
+  function remember(rooms: Room[], due: readonly DueEndpoint[]): void {
+    const organizations = new Map(due.map(({ endpointId, organizationId }) => [endpointId, organizationId]))
+    for (const { endpointId } of rooms) {
+      const organizationId = organizations.get(endpointId) ?? ''
+      windows.set(endpointId, { ...windowOf(endpointId), organizationId, chosen: ++choices })
+    }
   }
 
   return {
     began(endpointId) {
       const window = windowOf(endpointId)
-      windows.set(endpointId, { ...window, running: window.running + 1 })
+      const quietSince = window.running === 0 ? now() : window.quietSince
+      windows.set(endpointId, { ...window, running: window.running + 1, quietSince })
     },
     ended(endpointId, end) {
       const window = windowOf(endpointId)
       const running = Math.max(0, window.running - 1)
-      windows.set(endpointId, { ...window, running, ...(end ? nextWindow(window, end) : {}) })
+      windows.set(endpointId, { ...window, running, quietSince: now(), ...(end && nextWindow(window, end)) })
     },
-    choose(endpointIds, free) {
-      const rooms: Room[] = []
-      let leftForSlow = freeForSlow()
-      for (const endpointId of endpointIds) {
-        if (rooms.length >= free) break
-        const { limit, running, isSlow } = windowOf(endpointId)
-        const room = Math.min(limit - running, isSlow ? leftForSlow : limit)
-        if (room <= 0) continue
-        if (isSlow) leftForSlow -= room
-        rooms.push({ endpointId, room })
-      }
-      return rooms
+    choose(due, free) {
+      const { slow, of } = held()
+      const claims = due.map(claimOf).toSorted((a, b) => a.chosen - b.chosen)
+      const share = (part: keyof typeof shares) => Math.floor(slots * shares[part])
+      const rooms = shareOut(claims, {
+        free,
+        kept: share('kept'),
+        slow: share('slow') - slow,
+        ofOrganization: (organizationId) => share('organization') - of(organizationId),
+      })
+      remember(rooms, due)
+      return { rooms, hasMore: isLeft(due, rooms, (id) => windowOf(id).running) }
     },
   }
+}
+
+function isLeft(
+  due: readonly DueEndpoint[],
+  rooms: Room[],
+  running: (endpointId: string) => number,
+): boolean {
+  const given = new Map(rooms.map(({ endpointId, room }) => [endpointId, room]))
+  return due.some((one) => one.due > running(one.endpointId) + (given.get(one.endpointId) ?? 0))
 }

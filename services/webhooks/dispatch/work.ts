@@ -27,7 +27,6 @@ export interface WorkOptions {
 /** Leases held beside those of running requests, whose records are on the way: while the log is away no more than this. */
 const maxUnrecorded = 256
 const pollMs = 500
-const contendedMs = 20
 /** A take costs as much for one free slot as for many, so a few wait for some more. */
 const worthwhile = 8
 const lingerMs = 15
@@ -94,7 +93,6 @@ export function createWork(options: WorkOptions): () => Promise<number> {
     const taken = await options.take({ free, ended: held.takeEnded() })
     hasMore = taken.hasMore
     await start(taken.deliveries)
-    if (taken.contended) return contendedMs
     return Math.max(0, Math.min(pollMs, taken.nextAt - clock()))
   }
 }

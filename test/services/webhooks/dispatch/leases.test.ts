@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createPool } from '../../../../infra/postgres/pool.ts'
 import {
   abandonLeases,
@@ -9,14 +9,7 @@ import {
   releaseApplied,
   renewLeases,
 } from '../../../../services/webhooks/dispatch/leases.ts'
-import {
-  createLanes,
-  type LeaseRequest,
-  leaseDue,
-  waitingEndpoints,
-} from '../../../../services/webhooks/dispatch/take.ts'
-import { createTaker } from '../../../../services/webhooks/dispatch/taker.ts'
-import { createWindows } from '../../../../services/webhooks/dispatch/window.ts'
+import { createLanes, type LeaseRequest, leaseDue } from '../../../../services/webhooks/dispatch/take.ts'
 import { createNumbers } from '../../../support/hand.ts'
 import { hex, type LeaseWorld, openLeaseWorld } from './lease-world.ts'
 
@@ -95,58 +88,6 @@ describe('taking', () => {
     for (const { endpointId } of deliveries) counts.set(endpointId, (counts.get(endpointId) ?? 0) + 1)
     expect([...counts.values()].toSorted()).toEqual(Array(21).fill(2))
   })
-
-  test('sees every endpoint that deliveries wait for, once, however many wait', async () => {
-    const own = await openLeaseWorld()
-    const wanted = Array.from({ length: 12 }, (_, i) => `we_${String.fromCharCode(97 + i)}`)
-    for (const [i, endpointId] of wanted.entries())
-      await own.due({ endpointId, count: 1 + 40 * i, dueAt: now + i })
-    const pages = [await waitingEndpoints(own.pool, { after: '', limit: 7 })]
-    pages.push(await waitingEndpoints(own.pool, { after: 'we_g', limit: 7 }))
-    await own.close()
-    expect(pages.map((page) => page.length)).toEqual([7, 5])
-    expect(pages.flat()).toEqual(wanted.map((endpointId, i) => ({ endpointId, firstAt: now + i + 1 })))
-  })
-})
-
-describe('a taker', () => {
-  let own: LeaseWorld
-  const endpoints = Array.from({ length: 9 }, (_, i) => `we_${i}`)
-
-  beforeEach(async () => {
-    own = await openLeaseWorld()
-    for (const endpointId of endpoints) await own.due({ endpointId, count: 4, dueAt: now - 1000 })
-    await own.due({ endpointId: 'we_later', count: 1, dueAt: now + 500 })
-    return () => own.close()
-  })
-
-  test('goes round: with few slots each endpoint gets its turn before any gets another', async () => {
-    const take = createTaker({ ...takerOptions(), windows: createWindows() })
-    const turns: string[] = []
-    for (let i = 0; i < 6; i++) {
-      const { deliveries, hasMore, nextAt } = await take({ free: 3, ended: [] })
-      turns.push(...deliveries.map(({ endpointId }) => endpointId))
-      expect({ hasMore, nextAt }).toEqual({ hasMore: true, nextAt: now + 501 })
-    }
-    expect(turns.slice(0, 9).toSorted()).toEqual(endpoints)
-    expect(turns.slice(9).toSorted()).toEqual(endpoints)
-  })
-
-  test('says when nothing more is due', async () => {
-    const take = createTaker({ ...takerOptions(), windows: createWindows() })
-    const first = await take({ free: 256, ended: [] })
-    expect(first.deliveries).toHaveLength(18)
-    expect(first.hasMore).toBe(true)
-    await own.finish(Array.from({ length: 36 }, (_, i) => `we_${i % 9}/${1 + Math.floor(i / 9)}`))
-    expect(await take({ free: 256, ended: [] })).toEqual({
-      deliveries: [],
-      hasMore: false,
-      contended: false,
-      nextAt: now + 501,
-    })
-  })
-
-  const takerOptions = () => ({ pool: own.pool, owner: 'me', leaseMs: 60_000, clock: () => now })
 })
 
 describe('a lease', () => {

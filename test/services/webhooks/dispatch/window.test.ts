@@ -3,6 +3,8 @@ import { createWindows, maxPerEndpoint, nextWindow } from '../../../../services/
 
 const answered = { answered: true, durationMs: 20 }
 const silence = { answered: false, durationMs: 15_000 }
+const backlog = (endpointId: string, organizationId = endpointId) => ({ endpointId, organizationId, due: 20 })
+const idOf = ({ endpointId }: { endpointId: string }) => endpointId
 const ids = (prefix: string, count: number) => Array.from({ length: count }, (_, i) => `${prefix}${i}`)
 
 test('an answer admits one more request at once, up to ten; no answer halves them, down to one', () => {
@@ -19,43 +21,71 @@ test('an endpoint that answers late is slow, whatever it answers', () => {
 
 test('room is what is not running, and comes back when a request has ended or was none', () => {
   const windows = createWindows()
-  expect(windows.choose(['a'], 10)).toEqual([{ endpointId: 'a', room: 2 }])
+  const room = () => windows.choose([backlog('a')], 200).rooms
+  expect(room()).toEqual([{ endpointId: 'a', room: 2 }])
   windows.began('a')
   windows.began('a')
-  expect(windows.choose(['a'], 10)).toEqual([])
+  expect(room()).toEqual([])
   windows.ended('a')
-  expect(windows.choose(['a'], 10)).toEqual([{ endpointId: 'a', room: 1 }])
+  expect(room()).toEqual([{ endpointId: 'a', room: 1 }])
   windows.ended('a', answered)
-  expect(windows.choose(['a'], 10)).toEqual([{ endpointId: 'a', room: 3 }])
+  expect(room()).toEqual([{ endpointId: 'a', room: 3 }])
 })
 
-test('no more endpoints get room than there are slots, in the order given', () => {
+test('nobody gets more room than it has due', () => {
   const windows = createWindows()
-  expect(windows.choose(['c', 'a', 'b'], 2).map(({ endpointId }) => endpointId)).toEqual(['c', 'a'])
+  expect(windows.choose([{ ...backlog('a'), due: 1 }], 200)).toEqual({
+    rooms: [{ endpointId: 'a', room: 1 }],
+    hasMore: false,
+  })
+  windows.began('a')
+  expect(windows.choose([{ ...backlog('a'), due: 1 }], 200)).toEqual({ rooms: [], hasMore: false })
+  expect(windows.choose([{ ...backlog('a'), due: 3 }], 200)).toEqual({
+    rooms: [{ endpointId: 'a', room: 1 }],
+    hasMore: true,
+  })
+})
+
+test('no more endpoints get room than there are slots, and then the others', () => {
+  const windows = createWindows()
+  const chosen = () =>
+    windows
+      .choose(
+        ['c', 'a', 'b'].map((id) => backlog(id)),
+        2,
+      )
+      .rooms.map(idOf)
+  expect([chosen(), chosen(), chosen()]).toEqual([
+    ['c', 'a'],
+    ['b', 'c'],
+    ['a', 'b'],
+  ])
 })
 
 test('endpoints that do not answer never hold more than half of the slots, however many they are', () => {
   const slots = 16
-  const windows = createWindows(slots)
+  const windows = createWindows({ slots })
   const dead = ids('dead', 100)
   for (const id of dead) {
     windows.began(id)
     windows.ended(id, silence)
   }
-  const first = windows.choose(dead, slots)
+  const due = dead.map((id) => backlog(id))
+  const first = windows.choose(due, slots).rooms
   expect(first).toEqual(dead.slice(0, 8).map((endpointId) => ({ endpointId, room: 1 })))
   for (const { endpointId } of first) windows.began(endpointId)
-  expect(windows.choose([...dead, 'new'], 8)).toEqual([{ endpointId: 'new', room: 2 }])
+  expect(windows.choose([...due, backlog('new')], 8).rooms).toEqual([{ endpointId: 'new', room: 2 }])
 })
 
 test('never more than ten at once, whatever happens', () => {
   const windows = createWindows()
+  const room = () => windows.choose([backlog('a')], 256).rooms[0]?.room ?? 0
   for (let i = 0; i < 50; i++) {
-    const [{ room } = { room: 0 }] = windows.choose(['a'], 256)
-    expect(room).toBeLessThanOrEqual(maxPerEndpoint)
-    for (let j = 0; j < room; j++) windows.began('a')
-    expect(windows.choose(['a'], 256)).toEqual([])
-    for (let j = 0; j < room; j++) windows.ended('a', answered)
+    const begun = room()
+    expect(begun).toBeLessThanOrEqual(maxPerEndpoint)
+    for (let j = 0; j < begun; j++) windows.began('a')
+    expect(room()).toBe(0)
+    for (let j = 0; j < begun; j++) windows.ended('a', answered)
   }
-  expect(windows.choose(['a'], 256)).toEqual([{ endpointId: 'a', room: 10 }])
+  expect(room()).toBe(10)
 })
