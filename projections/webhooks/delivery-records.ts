@@ -36,7 +36,7 @@ const columns: Column<DeliveryState>[] = [
   },
 ]
 
-type DeliveryRecord = StoredDelivery & { changes: string | null; tried: number[] }
+type DeliveryRecord = StoredDelivery & { changes: string | null; tried: number[]; arrived: number[] }
 
 /** The deliveries that exist among the ids. */
 export async function loadDeliveries(tx: Tx, ids: string[]): Promise<Map<string, DeliveryState>> {
@@ -44,14 +44,20 @@ export async function loadDeliveries(tx: Tx, ids: string[]): Promise<Map<string,
   const { rows } = await tx.query<DeliveryRecord>({
     name: 'load-webhook-deliveries',
     text: `select ${deliveryFields('d')}, d.changes,
-        array(select attempt from webhook_attempts a where a.delivery_id = d.delivery_id) as tried
+        array(select attempt from webhook_attempts a where a.delivery_id = d.delivery_id) as tried,
+        array(select attempt from webhook_attempts a where a.delivery_id = d.delivery_id and succeeded) as arrived
       from webhook_deliveries d where d.delivery_id = any($1)`,
     values: [ids],
   })
   return new Map(
-    rows.map(({ changes, tried, ...row }) => [
+    rows.map(({ changes, tried, arrived, ...row }) => [
       row.id,
-      { row, tried, changes: changes === null ? [] : JSON.parse(changes), made: [] },
+      {
+        row,
+        tried: new Map(tried.map((attempt) => [attempt, arrived.includes(attempt)])),
+        changes: changes === null ? [] : JSON.parse(changes),
+        made: [],
+      },
     ]),
   )
 }
@@ -67,7 +73,7 @@ export async function saveDeliveries(tx: Tx, states: DeliveryState[]): Promise<v
       on conflict (delivery_id) do update set ${replaced.join(', ')}`,
     values,
   })
-  await insertAttempts(
+  await saveAttempts(
     tx,
     states.flatMap(({ made }) => made),
   )
@@ -81,12 +87,14 @@ const attemptColumns: Column<WebhookDeliveryAttempted>[] = [
   { name: 'attempted_at', type: 'bigint', of: (data) => data.attempted_at },
 ]
 
-async function insertAttempts(tx: Tx, attempts: WebhookDeliveryAttempted[]): Promise<void> {
+async function saveAttempts(tx: Tx, attempts: WebhookDeliveryAttempted[]): Promise<void> {
   if (attempts.length === 0) return
   const { names, source, values } = unnest(attemptColumns, attempts)
   await tx.query({
-    name: 'insert-webhook-attempts',
-    text: `insert into webhook_attempts (${names}) select * from ${source} on conflict do nothing`,
+    name: 'save-webhook-attempts',
+    text: `insert into webhook_attempts (${names}) select * from ${source}
+      on conflict (delivery_id, attempt) do update
+        set succeeded = excluded.succeeded, attempted_at = excluded.attempted_at`,
     values,
   })
 }

@@ -27,11 +27,11 @@ export type StoredDelivery = Omit<DeliveryRow, 'event_type'> & { event_type: str
 
 export interface DeliveryState {
   row: StoredDelivery
-  /** The numbers of the attempts that were reported. */
-  tried: readonly number[]
+  /** Of the attempts that were reported: whether each, by its number, has succeeded. */
+  tried: ReadonlyMap<number, boolean>
   /** The log's event ids of the skips and redeliveries applied. */
   changes: readonly string[]
-  /** Those of the attempts that are not stored yet. */
+  /** What is not stored yet of them, at most one report of a number. */
   made: readonly WebhookDeliveryAttempted[]
 }
 
@@ -55,13 +55,14 @@ export function raisedDelivery({ data }: RaisedEvent, id: string, endpoint_id: s
     created_at,
     updated_at: created_at,
   }
-  return { row, tried: [], changes: [], made: [] }
+  return { row, tried: new Map(), changes: [], made: [] }
 }
 
 /**
  * The delivery after the event; the same object when that changes nothing. Senders report at least once, and a slow one
  * after others went on, so:
- * - The first report of an attempt's number counts, and the first of a skip's or redelivery's event id.
+ * - The first report of an attempt's number counts, and after it the first that says success: two workers can have sent
+ *   the same attempt, and what one saw arrive has arrived. Of a skip's or redelivery's event id the first counts.
  * - Success is final: whatever the delivery was, it has succeeded, and only a redelivery makes it pending again.
  * - A report of no success decides what comes next only while the delivery is pending and no later attempt is known.
  *   Otherwise it is counted and no more: an ended delivery is never made pending by it.
@@ -70,7 +71,7 @@ export function raisedDelivery({ data }: RaisedEvent, id: string, endpoint_id: s
 export function evolveDelivery(state: DeliveryState, event: DeliveryChange): DeliveryState {
   switch (event.type) {
     case 'WebhookDeliveryAttempted':
-      return state.tried.includes(event.data.attempt) ? state : attempted(state, event.data)
+      return attempted(state, event.data)
     case 'WebhookDeliverySkipped':
       return once(state, event.meta.eventId, (row) => skipped(row, event.data))
     case 'WebhookRedeliveryRequested':
@@ -81,15 +82,24 @@ export function evolveDelivery(state: DeliveryState, event: DeliveryChange): Del
 }
 
 function attempted(state: DeliveryState, data: WebhookDeliveryAttempted): DeliveryState {
+  const { attempt, outcome } = data
+  const succeeded = outcome === 'succeeded'
+  const before = state.tried.get(attempt)
+  if (before === true || before === succeeded) return state
   return {
     ...state,
-    row: afterAttempt(state.row, data),
-    tried: [...state.tried, data.attempt],
-    made: [...state.made, data],
+    row: afterAttempt(state.row, data, { isNew: before === undefined }),
+    tried: new Map(state.tried).set(attempt, succeeded),
+    made: [...state.made.filter((made) => made.attempt !== attempt), data],
   }
 }
 
-function afterAttempt(row: StoredDelivery, data: WebhookDeliveryAttempted): StoredDelivery {
+/** `isNew`: no report of the attempt's number was applied yet. */
+function afterAttempt(
+  row: StoredDelivery,
+  data: WebhookDeliveryAttempted,
+  { isNew }: { isNew: boolean },
+): StoredDelivery {
   const attempts = Math.max(row.attempts, data.attempt)
   const decides =
     data.outcome === 'succeeded'
@@ -101,7 +111,7 @@ function afterAttempt(row: StoredDelivery, data: WebhookDeliveryAttempted): Stor
     ...row,
     status: outcome === 'retrying' ? 'pending' : outcome,
     attempts,
-    attempts_in_round: row.attempts_in_round + 1,
+    attempts_in_round: row.attempts_in_round + (isNew ? 1 : 0),
     next_attempt_at: outcome === 'retrying' ? data.next_attempt_at : null,
     response_status,
     response_body,

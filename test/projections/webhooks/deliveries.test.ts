@@ -127,12 +127,62 @@ test('the last attempt of the schedule fails the delivery', async () => {
   })
 })
 
-test('of two reports of one attempt the first counts', async () => {
-  expect(await after(attempted([1, 1], 1), succeeded([1, 1], 1))).toMatchObject({
-    status: 'pending',
+const late = { attempted_at: start + 1700, response_status: 503 }
+test.each([
+  ['retrying, retrying', attempted([1, 1], 1), attempted([1, 1], 1, late)],
+  ['retrying, failed', attempted([1, 1], 1), failed([1, 1], 1, late)],
+  ['failed, retrying', failed([1, 1], 1), attempted([1, 1], 1, late)],
+  ['succeeded, retrying', succeeded([1, 1], 1), attempted([1, 1], 1, late)],
+  ['succeeded, succeeded', succeeded([1, 1], 1), succeeded([1, 1], 1, { response_status: 204 })],
+])('of two reports of one attempt (%s) the first counts', async (_, first, second) => {
+  const before = await after(first)
+  const attempts = await world.rows('webhook_attempts')
+  await world.given(second)
+  expect(await find()).toEqual(before)
+  expect(await world.rows('webhook_attempts')).toEqual(attempts)
+})
+
+test.each([
+  ['retrying', [attempted([1, 1], 1)]],
+  ['failed', [failed([1, 1], 1)]],
+  ['retrying, then skipped', [attempted([1, 1], 1), skipped([1, 1])]],
+])('a success counts although its attempt was reported before as %s', async (_, before) => {
+  const success = succeeded([1, 1], 1, { attempted_at: start + 700, response_status: 204 })
+  expect(await after(...before, success, attempted([1, 1], 1, late))).toMatchObject({
+    status: 'succeeded',
     attempts: 1,
     attempts_in_round: 1,
+    next_attempt_at: null,
+    response_status: 204,
+    response_body: 'ok',
+    error: null,
+    updated_at: start + 720,
   })
+  expect(await world.rows('webhook_attempts')).toEqual([
+    expect.objectContaining({ attempt: 1, succeeded: true, attempted_at: String(start + 700) }),
+  ])
+})
+
+test('a success that comes after the report of a later attempt of the schedule ends the delivery too', async () => {
+  const later = attempted([1, 1], 2)
+  expect(await after(attempted([1, 1], 1), later, succeeded([1, 1], 1))).toMatchObject({
+    status: 'succeeded',
+    attempts: 2,
+    attempts_in_round: 2,
+    next_attempt_at: null,
+  })
+  const attempts = await world.rows('webhook_attempts')
+  expect(attempts.toSorted((a, b) => Number(a.attempt) - Number(b.attempt))).toEqual([
+    expect.objectContaining({ attempt: 1, succeeded: true }),
+    expect.objectContaining({ attempt: 2, succeeded: false }),
+  ])
+})
+
+test('a success repeated after a redelivery does not end it', async () => {
+  const before = await after(attempted([1, 1], 1), succeeded([1, 1], 1), redelivery([1, 1]))
+  expect(before).toMatchObject({ status: 'pending', attempts_in_round: 0 })
+  await world.given(succeeded([1, 1], 1))
+  expect(await find()).toEqual(before)
 })
 
 test.each([

@@ -44,12 +44,21 @@ test('a batch takes a handful of statements, however many events it has', async 
     raised: await statements(each((n) => raised(n, [n, n + 1]))),
     retrying: await statements(each((n) => attempted([n, n], 1))),
     mixed: await statements(each((n) => (n % 2 ? succeeded([n, n], 2) : skipped([n, n])))),
-    repeated: await statements(each((n) => succeeded([n, n], 1))),
+    repeated: await statements(each((n) => attempted([n, n], 1))),
+    arrived: await statements(each((n) => succeeded([n, n], 1))),
     pruning: await statements(
       each((n) => raised(size + n, [n], { created_at: start + 2 * keptMs + (n % 9) })),
     ),
   }
-  expect(taken).toEqual({ endpoints: 3, raised: 5, retrying: 3, mixed: 3, repeated: 1, pruning: 7 })
+  expect(taken).toEqual({
+    endpoints: 3,
+    raised: 5,
+    retrying: 3,
+    mixed: 3,
+    repeated: 1,
+    arrived: 3,
+    pruning: 7,
+  })
 })
 
 test('thousands of finished deliveries hide neither what is due nor what is newest', async () => {
