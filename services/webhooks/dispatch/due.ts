@@ -59,8 +59,7 @@ async function firstDue(db: Db, { now, firstRows }: { now: number; firstRows: nu
         select endpoint_id, organization_id from read.webhook_deliveries
         where next_attempt_at <= $1 order by next_attempt_at limit $2)
       select
-        (select next_attempt_at::float8 from read.webhook_deliveries
-          where next_attempt_at > $1 order by next_attempt_at limit 1) as "nextAt",
+        (select min(next_attempt_at) from read.webhook_deliveries where next_attempt_at > $1)::float8 as "nextAt",
         (select json_agg(json_build_object('endpointId', endpoint_id, 'organizationId', organization_id, 'due', n)
                          order by endpoint_id)
           from (select endpoint_id, organization_id, count(*) as n from first group by 1, 2) e) as endpoints`,
