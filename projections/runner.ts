@@ -4,10 +4,12 @@ import type { Batch, EventLog, Position } from '../infra/log/port.ts'
 import type { EventCodec } from '../schemas/codec.ts'
 import type { Applied } from './applied.ts'
 import { type ApplyOutcome, applyEvents, HandlerFailed } from './apply-batch.ts'
-import { type Build, liveBuild, openPartition } from './builds.ts'
+import { type Build, openPartition } from './builds.ts'
 import { type DecodedBatch, decodeBatch } from './decode-batch.ts'
+import { findBuild, liveBuildOffsets } from './live-build.ts'
 import { createPartitions, PartitionHalted, type PartitionStatus } from './partitions.ts'
 import type { Projection } from './projection.ts'
+import { consumeAgainWhenLost } from './reread.ts'
 import { isTransient } from './transient.ts'
 
 export interface RunnerOptions {
@@ -96,27 +98,43 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
     const status = partitions.of(which)
     if (offset > status.nextOffset) status.halted = null
   })
-  const consumer = await log.consume({
-    group: `tidegate.projection.${projection.name}`,
-    topics: projection.topics,
-    partitionsConcurrently: options.partitionsConcurrently ?? 3,
-    async startOffset(topic, partition) {
-      const status = partitions.of({ topic, partition })
-      try {
-        status.nextOffset = await openPartition(pool, await currentBuild(), { topic, partition })
-        status.halted = null
-        return status.nextOffset
-      } catch (error) {
-        // As with tables of another version: nothing is applied, and readiness is where that must show.
-        status.halted = `not started: ${error instanceof Error ? error.message : error}`
-        throw error
-      }
-    },
-    handleBatch,
-    onError(error, position) {
-      if (error instanceof PartitionHalted) return
-      logger.warn({ err: error, projection: projection.name, position }, 'projection will try again')
-    },
+
+  async function startOffset(topic: string, partition: number): Promise<number> {
+    const status = partitions.of({ topic, partition })
+    try {
+      // Readers may have been switched while no record came; what the old build had is gone.
+      build = undefined
+      status.nextOffset = await openPartition(pool, await currentBuild(), { topic, partition })
+      status.halted = null
+      return status.nextOffset
+    } catch (error) {
+      // As with tables of another version: nothing is applied, and readiness is where that must show.
+      status.halted = `not started: ${error instanceof Error ? error.message : error}`
+      throw error
+    }
+  }
+
+  function onError(error: unknown, position?: Position): void {
+    if (error instanceof PartitionHalted) return
+    logger.warn({ err: error, projection: projection.name, position }, 'projection will try again')
+  }
+
+  const consume = () =>
+    log.consume({
+      group: `tidegate.projection.${projection.name}`,
+      topics: projection.topics,
+      partitionsConcurrently: options.partitionsConcurrently ?? 3,
+      startOffset,
+      handleBatch,
+      onError,
+    })
+  const consumer = await consumeAgainWhenLost({
+    partitions,
+    readStored: () => liveBuildOffsets(pool, projection),
+    consume,
+    onError,
+    onWentBack: (lost) =>
+      logger.warn({ projection: projection.name, lost }, 'lost by Postgres, applied again'),
   })
   return {
     status: partitions.all,
@@ -129,13 +147,4 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
 
 function isPoison(error: unknown): error is HandlerFailed {
   return error instanceof HandlerFailed && !isTransient(error.cause)
-}
-
-async function findBuild(pool: pg.Pool, projection: Projection): Promise<Build> {
-  const build = await liveBuild(pool, projection.name)
-  if (build?.version === projection.version) return build
-  throw new Error(
-    `projection ${projection.name}: the live build has version ${build?.version ?? 'none'}, this program has ` +
-      `${projection.version}; run "tidegate rebuild ${projection.name}"`,
-  )
 }

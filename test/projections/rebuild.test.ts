@@ -4,6 +4,7 @@ import type { EventLog, Position } from '../../infra/log/port.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
 import type { Applied } from '../../projections/applied.ts'
 import { buildOffsets, createBuild, dropBuild, liveBuild } from '../../projections/builds.ts'
+import { liveBuildOffsets } from '../../projections/live-build.ts'
 import { startLoader } from '../../projections/loader.ts'
 import type { Projection } from '../../projections/projection.ts'
 import { type RebuildReport, rebuild } from '../../projections/rebuild.ts'
@@ -95,18 +96,27 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
     let stopped = false
     const arrivals: Position[] = []
     const reads: unknown[] = []
+    const lost: unknown[] = []
+    const compare = async () => {
+      const noted = running.status()
+      const stored = await liveBuildOffsets(world.database.pool, sessionsProjection)
+      const storedOf = (partition: number) => stored?.find((at) => at.partition === partition)?.offset ?? 0
+      lost.push(...noted.filter(({ partition, nextOffset }) => storedOf(partition) < nextOffset))
+    }
     const until = async (step: (round: number) => Promise<unknown>) => {
       for (let round = 0; !stopped; round++) await step(round).then(() => delay(5))
     }
     const traffic = [
       until(async (i) => arrivals.push(...(await world.append(log, decisions(20_000 + 10 * i, 10, 300))))),
       until(async () => reads.push(await findSession(world.database.pool, scope, id('sid', 7)))),
+      until(compare),
     ]
     const report = await run().finally(() => {
       stopped = true
       return Promise.all(traffic)
     })
     expect(report).toMatchObject({ equal: true, switched: true })
+    expect(lost, 'partitions that seem to have gone back').toEqual([])
     expect(reads.length).toBeGreaterThan(0)
     expect(reads.every((row) => row !== undefined)).toBe(true)
     await applied.waitFor('sessions', arrivals, { timeoutMs: 20_000 })
