@@ -25,6 +25,15 @@ export async function readOffset(db: Pick<Tx, 'query'>, { topic, partition }: Pl
   return Number(rows[0]?.next_offset ?? 0)
 }
 
+/** The next offsets of all partitions of the topic that were met. */
+export async function readOffsets(db: Pick<Tx, 'query'>, topic: string): Promise<Position[]> {
+  const { rows } = await db.query<Position>(
+    'select topic, partition, next_offset::float8 as "offset" from scoring.offsets where topic = $1',
+    [topic],
+  )
+  return rows
+}
+
 /** `logTime` is when the log stored the last record before the offset, epoch milliseconds. */
 export async function saveOffset(tx: Tx, next: Position & { logTime: number }): Promise<void> {
   await tx.query({

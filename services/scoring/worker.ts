@@ -1,17 +1,18 @@
 import type pg from 'pg'
 import type { Clock } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
-import type { Batch, EventLog } from '../../infra/log/port.ts'
+import type { Batch, EventLog, Position } from '../../infra/log/port.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import type { Applied } from '../../projections/applied.ts'
 import { type DecodedBatch, decodeBatch } from '../../projections/decode-batch.ts'
 import { createPartitions, PartitionHalted, type PartitionStatus } from '../../projections/partitions.ts'
+import { consumeAgainWhenLost } from '../../projections/reread.ts'
 import type { EventCodec } from '../../schemas/codec.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { type ScoreOutcome, scoreBatch, Unscorable } from './batch.ts'
 import { createRecovery } from './recovery.ts'
-import { readOffset } from './store.ts'
+import { readOffset, readOffsets } from './store.ts'
 import { createScoringTables } from './tables.ts'
 
 export interface ScoringOptions {
@@ -102,15 +103,18 @@ export async function runScoring(options: ScoringOptions): Promise<RunningScorin
     return status.nextOffset === read ? undefined : status.nextOffset
   }
 
-  const consumer = await log.consume({
-    group,
-    topics: [topic],
-    startOffset,
-    handleBatch,
-    onError(err, position) {
-      if (err instanceof PartitionHalted) return
-      logger.error({ err, position }, 'scoring failed; the records will be repeated')
-    },
+  function onError(err: unknown, position?: Position): void {
+    if (err instanceof PartitionHalted) return
+    logger.error({ err, position }, 'scoring failed; the records will be repeated')
+  }
+
+  const consumer = await consumeAgainWhenLost({
+    partitions,
+    readStored: () => readOffsets(pool, topic),
+    consume: () => log.consume({ group, topics: [topic], startOffset, handleBatch, onError }),
+    onError: (err) =>
+      logger.warn({ err }, 'not known whether the database lost what was scored; looks again'),
+    onWentBack: (lost) => logger.warn({ lost }, 'lost by Postgres, scored again'),
   })
   return { status: partitions.all, stop: () => consumer.stop() }
 }
