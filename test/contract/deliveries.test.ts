@@ -82,7 +82,7 @@ function events(): WebhookEventRow[] {
   const tests = sendTest(state, { eventId, now }).flatMap(({ event }) =>
     event.type === 'WebhookEventRaised' ? [event.data] : [],
   )
-  const raised = [...raise(sessionScored({ is_provisional: false })), ...tests]
+  const raised = [...raise(sessionScored({ is_provisional: false }), now), ...tests]
   return raised.map(({ event_id, type, ...event }) => ({
     ...event,
     id: event_id,

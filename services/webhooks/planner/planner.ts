@@ -3,6 +3,8 @@ import { createBreather } from '../../../infra/breather.ts'
 import type { Clock } from '../../../infra/ids.ts'
 import type { Batch, EventLog } from '../../../infra/log/port.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
+import type { Applied } from '../../../projections/applied.ts'
+import { type CaughtUpOptions, createCaughtUp } from '../../../projections/caught-up.ts'
 import { type DecodedBatch, decodeBatch } from '../../../projections/decode-batch.ts'
 import { createPartitions, PartitionHalted, type PartitionStatus } from '../../../projections/partitions.ts'
 import type { EventCodec, RecordedEvent } from '../../../schemas/codec.ts'
@@ -14,13 +16,18 @@ export interface PlannerOptions {
   log: EventLog
   pool: pg.Pool
   codec: EventCodec
+  applied: Pick<Applied, 'waitFor'>
   clock: Clock
   logger: Logger
+  /** Names the run of the database; for tests. */
+  identify?: CaughtUpOptions['identify']
 }
 
 export interface RunningPlanner {
   /** The partitions that this process has met; for readiness. */
   status(): PartitionStatus[]
+  /** Rejects while nothing can be raised, since it is not known to whom. */
+  check(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -32,7 +39,9 @@ export interface RunningPlanner {
 export async function runPlanner(options: PlannerOptions): Promise<RunningPlanner> {
   const { log, codec, clock, logger } = options
   const partitions = createPartitions({ who: 'the planner of webhook events', logger })
-  const raiseBatch = createRaiseBatch(options)
+  const readModels = [{ projection: 'webhooks', topic: eventTopics.WebhookEventRaised }]
+  const caughtUp = createCaughtUp({ ...options, db: options.pool, readModels })
+  const raiseBatch = createRaiseBatch({ ...options, caughtUp })
 
   async function handleBatch(batch: Batch): Promise<undefined> {
     const { candidates, end, poison } = await read(decodeBatch(codec, batch), clock())
@@ -52,7 +61,7 @@ export async function runPlanner(options: PlannerOptions): Promise<RunningPlanne
       logger.warn({ err, position }, 'webhook events were not raised; the records will be read again')
     },
   })
-  return { status: partitions.all, stop: () => consumer.stop() }
+  return { status: partitions.all, check: caughtUp.check, stop: () => consumer.stop() }
 }
 
 type Candidates = Omit<DecodedBatch, 'events'> & { candidates: Raised[] }
@@ -73,5 +82,5 @@ async function read({ events, end, poison }: DecodedBatch, now: number): Promise
 }
 
 function raisedBy(event: RecordedEvent, now: number): Raised[] {
-  return event.type === 'SessionScored' && isRecent(event.data, now) ? raise(event.data) : []
+  return event.type === 'SessionScored' && isRecent(event.data, now) ? raise(event.data, now) : []
 }

@@ -19,6 +19,8 @@ export const newId = (prefix: string) => `${prefix}_${hex(13)}`
 export interface StartOptions {
   /** Default: the world's log. */
   log?: EventLog
+  /** Names the run of the database. */
+  identify?: () => Promise<string>
   onHalt?: (line: unknown) => void
 }
 
@@ -29,7 +31,8 @@ export async function openPlannerWorld(testLog: TestLog) {
   const log = await testLog.open()
   await ensureTopics(log, 2)
   const applied: Applied = await world.openApplied()
-  const project = () => world.run(log, webhooksProjection, { applied })
+  /** Starts the read model; `from` is the log as it reads that. */
+  const project = (from = log) => world.run(from, webhooksProjection, { applied })
   await project()
   const raised: WebhookEventRaised[] = []
   const read = new Map<number, number>()
@@ -49,7 +52,9 @@ export async function openPlannerWorld(testLog: TestLog) {
     const logger = silent.child({}, { level: 'silent' })
     logger.error = (...line: unknown[]) => options.onHalt?.(line)
     const clock = () => now
-    const planner = await runPlanner({ log: options.log ?? log, pool, codec: world.codec, clock, logger })
+    const { identify } = options
+    const shared = { pool, codec: world.codec, applied, clock, logger, ...(identify ? { identify } : {}) }
+    const planner = await runPlanner({ ...shared, log: options.log ?? log })
     planners.push(planner)
     return planner
   }
@@ -58,15 +63,16 @@ export async function openPlannerWorld(testLog: TestLog) {
     return world.append(log, [{ event, meta: { ...metaOf(about), eventId: newId('evt') } }])
   }
 
-  async function apply(event: DomainEvent, organization_id: string): Promise<void> {
+  async function apply(event: DomainEvent, organization_id: string, isSeen = true): Promise<void> {
     const positions = await append(event, { event_id: '', organization_id, environment: 'live' })
-    await applied.waitFor('webhooks', positions, { timeoutMs: 20_000 })
+    if (isSeen) await applied.waitFor('webhooks', positions, { timeoutMs: 20_000 })
   }
 
-  /** An endpoint that is there when it resolves. Returns its id. */
+  /** An endpoint that is there when it resolves, unless the read model is stopped. Returns its id. */
   async function endpoint(
     organizationId: string,
     some: Partial<WebhookEndpointCreated> = {},
+    { isSeen = true } = {},
   ): Promise<string> {
     const data: WebhookEndpointCreated = {
       organization_id: organizationId,
@@ -79,7 +85,7 @@ export async function openPlannerWorld(testLog: TestLog) {
       created_at: now,
       ...some,
     }
-    await apply({ type: 'WebhookEndpointCreated', data }, organizationId)
+    await apply({ type: 'WebhookEndpointCreated', data }, organizationId, isSeen)
     return data.endpoint_id
   }
 
@@ -115,6 +121,14 @@ export async function openPlannerWorld(testLog: TestLog) {
     await eventually(() => {
       const open = markers.filter((id) => !raised.some(({ subject_id }) => subject_id === id))
       if (open.length > 0) throw new Error(`decisions ${open} have not been planned`)
+    }, patience)
+    const decided = await log.endPositions('tidegate.sessions.v1')
+    await eventually(() => {
+      // A marker can be read before what was appended with it, so the planner itself says that it has got past.
+      const statuses = planners.flatMap((planner) => planner.status())
+      const isPast = ({ partition, offset }: Position) =>
+        statuses.some((status) => status.partition === partition && status.nextOffset >= offset)
+      if (!decided.every(isPast)) throw new Error('decisions are still being planned')
     }, patience)
     const ends = await log.endPositions('tidegate.webhooks.v1')
     await eventually(() => {

@@ -65,17 +65,30 @@ describe.each(openTestLogs())('$name', (testLog) => {
   })
 
   test('what is appended again because the read model is behind plans nothing twice', async () => {
-    await world.start()
+    const seen = new Set<string>()
+    const crashing: EventLog = {
+      ...world.log,
+      async append(records: NewRecord[]) {
+        const positions = await world.log.append(records)
+        const isFirst = records.some(({ key }) => !seen.has(key))
+        for (const { key } of records) seen.add(key)
+        if (isFirst) throw new Error('crashed after the append')
+        return positions
+      },
+    }
+    await world.start({ log: crashing })
     const who = tenant()
     const endpoint = await world.endpoint(who.organization_id)
+    await world.planned()
     await world.readable()
     await world.stopProjection()
     await visit(who)
     await world.planned()
-    await world.stopPlanners()
-    await world.start({ log: afresh(world.log) })
-    await world.planned()
-    expect(typesRaised(who.session_id)).toEqual([fingerprint, fingerprint, result, result])
+    await eventually(() => {
+      const types = typesRaised(who.session_id)
+      expect(types.filter((type) => type === fingerprint).length).toBeGreaterThan(1)
+      expect(types.filter((type) => type === result).length).toBeGreaterThan(1)
+    })
     await world.project()
     await world.readable()
     expect(await world.deliveries(who.session_id)).toEqual([

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
+import type { SessionScored } from '../../../../schemas/events.ts'
 import { storedUrl } from '../../../../services/collect/page-address.ts'
 import { fingerprintCalculated, resultPersisted } from '../../../../services/webhooks/deliveries/schemas.ts'
-import { isRecent, type Raised, raise } from '../../../../services/webhooks/planner/raise.ts'
+import { isRecent, type Raised, raise as raiseAt } from '../../../../services/webhooks/planner/raise.ts'
 import { uriOf } from '../../../../services/webhooks/planner/uri.ts'
 import { sessionScored, visitorLink } from '../../../support/session-scored.ts'
 import { isUriText, payloadProblems } from './contract.ts'
@@ -15,6 +16,7 @@ const attribution = {
   labels: [{ kind: 'tool' as const, value: 'playwright', label: 'Playwright', confidence: 90 }],
   behaviors: [],
 }
+const raise = (scored: SessionScored) => raiseAt(scored, 1_760_000_060_000)
 const typesOf = (raised: Raised[]) => raised.map(({ type }) => type)
 const dataOf = (raised: Raised[], type: Raised['type']) =>
   JSON.parse(raised.find((one) => one.type === type)?.data ?? 'null')
@@ -47,6 +49,14 @@ describe('what a decision raises', () => {
     const other = ids({ session_id: 'sid_00000000000000000000000002' })
     expect(new Set([...first, ...other]).size).toBe(4)
     expect(first.concat(other)).toEqual(first.concat(other).filter((id) => /^evt_[0-9a-z]{26}$/.test(id)))
+  })
+
+  it('is not from later than an hour from now, however far ahead the clock of who scored was', () => {
+    const [now, hour] = [1_760_000_060_000, 60 * 60 * 1000]
+    const at = (evaluated_at: number) =>
+      raiseAt(sessionScored({ is_provisional: false, evaluated_at }), now).map(({ created_at }) => created_at)
+    expect(at(now + 365 * 24 * hour)).toEqual([now + hour, now + hour])
+    expect(at(now + hour - 1)).toEqual([now + hour - 1, now + hour - 1])
   })
 
   it('is about the session, as of when it was decided', () => {
