@@ -63,8 +63,9 @@ export function createTaker({ pool, owner, leaseMs, clock, windows }: TakerOptio
 
   return async ({ free, ended }: Take): Promise<Taken> => {
     const now = clock()
-    const { endpoints, nextAt } = await dueEndpoints(pool, { now })
-    const { rooms, hasMore } = windows.choose(endpoints, free)
+    const due = await dueEndpoints(pool, { now })
+    const { rooms, hasMore, pausedMs } = windows.choose(due.endpoints, free)
+    const nextAt = Math.min(due.nextAt, now + Math.ceil(pausedMs))
     if (rooms.length === 0) {
       if (ended.length > 0) await endSending(pool, { owner, deliveryIds: ended })
       return { deliveries: [], hasMore, nextAt }

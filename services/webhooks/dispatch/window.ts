@@ -10,6 +10,8 @@ export const maxSending = 256
 const firstLimit = 2
 /** A request that takes longer holds a slot that others could use many times over. */
 const slowMs = 1000
+/** After a request that met nobody: twice as long each time. A refused one costs its receiver nothing, and us all the rest. */
+const pauses = { first: 50, last: 1000 }
 const maxRemembered = 10_000
 /** Of the slots: for all slow endpoints together, for those of one organization, and for those with nothing running. */
 const shares = { slow: 1 / 2, organization: 1 / 4, kept: 1 / 4 }
@@ -25,6 +27,8 @@ export interface Window {
   organizationId: string
   /** Since when none of the running requests has ended (milliseconds of the clock). */
   quietSince: number
+  /** How long nothing is sent after its last request (milliseconds); 0 once it has answered. */
+  pauseMs: number
   /** Its place in the order in which endpoints got room the last time; 0 before it got any. */
   chosen: number
 }
@@ -37,12 +41,13 @@ export interface RequestEnd {
 
 /** One more at once after each answer, half as many after none: a dead endpoint soon holds one slot. Pure. */
 export function nextWindow(
-  { limit }: Pick<Window, 'limit'>,
+  { limit, pauseMs }: Pick<Window, 'limit' | 'pauseMs'>,
   { answered, durationMs }: RequestEnd,
-): Pick<Window, 'limit' | 'isSlow'> {
+): Pick<Window, 'limit' | 'pauseMs' | 'isSlow'> {
   return {
     limit: answered ? Math.min(limit + 1, maxPerEndpoint) : Math.max(1, Math.floor(limit / 2)),
     isSlow: !answered || durationMs > slowMs,
+    pauseMs: answered ? 0 : Math.min(Math.max(2 * pauseMs, pauses.first), pauses.last),
   }
 }
 
@@ -50,6 +55,8 @@ export interface Choice {
   rooms: Room[]
   /** Whether something due got no room, so that it is worth another look when slots get free. */
   hasMore: boolean
+  /** After how many milliseconds the first endpoint that pauses may be sent something; Infinity for none. */
+  pausedMs: number
 }
 
 export interface Windows {
@@ -84,6 +91,7 @@ export function createWindows({
       isSlow: false,
       organizationId: '',
       quietSince: 0,
+      pauseMs: 0,
       chosen: 0,
     }
     return windows.get(endpointId) ?? unknown
@@ -93,10 +101,12 @@ export function createWindows({
   const isSlowNow = ({ isSlow, running, quietSince }: Window) =>
     isSlow || (running > 0 && now() - quietSince > slowMs)
 
+  const pauseLeft = ({ pauseMs, quietSince }: Window) => Math.max(0, quietSince + pauseMs - now())
+
   function claimOf({ endpointId, organizationId, due }: DueEndpoint): Claim & { chosen: number } {
     const window = windowOf(endpointId)
     const { running, limit, chosen } = window
-    const wanted = Math.min(limit, due) - running
+    const wanted = pauseLeft(window) > 0 ? 0 : Math.min(limit, due) - running
     return { endpointId, organizationId, running, wanted, isSlow: isSlowNow(window), chosen }
   }
 
@@ -142,7 +152,9 @@ export function createWindows({
         ofOrganization: (organizationId) => share('organization') - of(organizationId),
       })
       remember(rooms, due)
-      return { rooms, hasMore: isLeft(due, rooms, (id) => windowOf(id).running) }
+      const pausing = due.map(({ endpointId }) => pauseLeft(windowOf(endpointId)) || Infinity)
+      const pausedMs = pausing.reduce((least, ms) => Math.min(least, ms), Infinity)
+      return { rooms, pausedMs, hasMore: isLeft(due, rooms, (id) => windowOf(id).running) }
     },
   }
 }

@@ -10,13 +10,17 @@ const ids = (prefix: string, count: number) => Array.from({ length: count }, (_,
 test('an answer admits one more request at once, up to ten; no answer halves them, down to one', () => {
   const limits = [2]
   for (const end of [...Array(10).fill(answered), silence, silence, silence, silence, answered])
-    limits.push(nextWindow({ limit: limits.at(-1) ?? 0 }, end).limit)
+    limits.push(nextWindow({ limit: limits.at(-1) ?? 0, pauseMs: 0 }, end).limit)
   expect(limits).toEqual([2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 10, 5, 2, 1, 1, 2])
 })
 
 test('an endpoint that answers late is slow, whatever it answers', () => {
-  expect(nextWindow({ limit: 3 }, { answered: true, durationMs: 1001 })).toEqual({ limit: 4, isSlow: true })
-  expect(nextWindow({ limit: 3 }, { answered: true, durationMs: 1000 })).toEqual({ limit: 4, isSlow: false })
+  expect(nextWindow({ limit: 3, pauseMs: 0 }, { answered: true, durationMs: 1001 })).toMatchObject({
+    isSlow: true,
+  })
+  expect(nextWindow({ limit: 3, pauseMs: 0 }, { answered: true, durationMs: 1000 })).toMatchObject({
+    isSlow: false,
+  })
 })
 
 test('room is what is not running, and comes back when a request has ended or was none', () => {
@@ -37,12 +41,14 @@ test('nobody gets more room than it has due', () => {
   expect(windows.choose([{ ...backlog('a'), due: 1 }], 200)).toEqual({
     rooms: [{ endpointId: 'a', room: 1 }],
     hasMore: false,
+    pausedMs: Infinity,
   })
   windows.began('a')
-  expect(windows.choose([{ ...backlog('a'), due: 1 }], 200)).toEqual({ rooms: [], hasMore: false })
+  expect(windows.choose([{ ...backlog('a'), due: 1 }], 200)).toMatchObject({ rooms: [], hasMore: false })
   expect(windows.choose([{ ...backlog('a'), due: 3 }], 200)).toEqual({
     rooms: [{ endpointId: 'a', room: 1 }],
     hasMore: true,
+    pausedMs: Infinity,
   })
 })
 
@@ -64,12 +70,14 @@ test('no more endpoints get room than there are slots, and then the others', () 
 
 test('endpoints that do not answer never hold more than half of the slots, however many they are', () => {
   const slots = 16
-  const windows = createWindows({ slots })
+  let now = 0
+  const windows = createWindows({ slots, now: () => now })
   const dead = ids('dead', 100)
   for (const id of dead) {
     windows.began(id)
     windows.ended(id, silence)
   }
+  now += 1000
   const due = dead.map((id) => backlog(id))
   const first = windows.choose(due, slots).rooms
   expect(first).toEqual(dead.slice(0, 8).map((endpointId) => ({ endpointId, room: 1 })))
@@ -88,4 +96,19 @@ test('never more than ten at once, whatever happens', () => {
     for (let j = 0; j < begun; j++) windows.ended('a', answered)
   }
   expect(room()).toBe(10)
+})
+
+test('an endpoint that nobody answers at is left alone ever longer, up to a second, until it answers', () => {
+  let now = 0
+  const windows = createWindows({ now: () => now })
+  const pauses: number[] = []
+  for (const end of [...Array(7).fill(silence), answered, silence]) {
+    windows.began('a')
+    windows.ended('a', end)
+    const { pausedMs, rooms, hasMore } = windows.choose([backlog('a')], 256)
+    pauses.push(pausedMs)
+    expect({ isPausing: rooms.length === 0, hasMore }).toEqual({ isPausing: !end.answered, hasMore: true })
+    now += 1000
+  }
+  expect(pauses).toEqual([50, 100, 200, 400, 800, 1000, 1000, Infinity, 50])
 })
