@@ -32,8 +32,8 @@ export function createDeliver(deps: DeliverDeps): (job: Job, onEnd: OnEnd) => Pr
   return async (job, onEnd) => {
     const { delivery, endpoint } = job
     const reason = skipReason(job)
-    if (reason !== undefined || !endpoint) {
-      if (onEnd()) await recorder.record(delivery.id, skip(job, { reason: reason ?? '', now: clock() }))
+    if (reason !== undefined) {
+      if (onEnd()) await recorder.record(delivery.id, skip(job, { reason, now: clock() }))
       return
     }
     const answer = await answerOf(deps, { event: job.event, endpoint })

@@ -10,15 +10,16 @@ import { createWebhookClient, type WebhookClient } from '../../../infra/webhooks
 import type { WebhookMeter } from '../../../infra/webhooks/metrics.ts'
 import { within } from '../../../infra/within.ts'
 import type { Applied } from '../../../projections/applied.ts'
+import { type CaughtUpOptions, createCaughtUp } from '../../../projections/caught-up.ts'
 import type { EventCodec } from '../../../schemas/codec.ts'
+import { eventTopics } from '../../../schemas/events.ts'
 import { createSigningSecrets } from '../signing-secrets.ts'
-import { caughtUp } from './caught-up.ts'
 import { createDeliver } from './deliver.ts'
 import { createGiveUp } from './give-up.ts'
 import { createHeld } from './held.ts'
 import { keepLeases } from './keep-leases.ts'
 import { letGo } from './let-go.ts'
-import { type OnDemand, runOnDemand } from './on-demand.ts'
+import { runOnDemand } from './on-demand.ts'
 import { createRecorder } from './recorder.ts'
 import { createTaker } from './taker.ts'
 import { createTrouble } from './trouble.ts'
@@ -39,6 +40,8 @@ export interface DispatcherOptions {
   meter: WebhookMeter
   /** Default: one that follows the settings. */
   client?: WebhookClient
+  /** Names the run of the database; for tests. */
+  identify?: CaughtUpOptions['identify']
 }
 
 export interface RunningDispatcher {
@@ -60,6 +63,12 @@ const poolOptions = {
   settings: { synchronous_commit: 'off', enable_bitmapscan: 'off' },
 }
 
+/** The organizations too: a delivery is skipped where its organization is not active. */
+const readModels = [
+  { projection: 'webhooks', topic: eventTopics.WebhookDeliveryAttempted },
+  { projection: 'organizations', topic: eventTopics.OrganizationCreated },
+]
+
 /** One take serves all slots that got free since the last one. */
 const gapMs = 10
 
@@ -74,11 +83,22 @@ export async function runDispatcher(options: DispatcherOptions): Promise<Running
   const client = options.client ?? createClient(config)
   const held = createHeld()
   const windows = createWindows()
-  const shared = { ...options, owner, pool, client, held, windows, leaseMs: config.WEBHOOK_LEASE_MS }
+  const stopping = new AbortController()
+  const own = {
+    owner,
+    pool,
+    client,
+    held,
+    windows,
+    leaseMs: config.WEBHOOK_LEASE_MS,
+    signal: stopping.signal,
+  }
+  const shared = { ...options, ...own }
   const recorder = createRecorder(shared)
   const giveUp = createGiveUp({ decide, db: pool, clock, logger })
   const work = createWork({
     ...shared,
+    caughtUp: createCaughtUp({ ...shared, db: pool, readModels }),
     take: createTaker(shared),
     deliver: createDeliver({
       ...shared,
@@ -87,23 +107,18 @@ export async function runDispatcher(options: DispatcherOptions): Promise<Running
       waitsSeconds: config.WEBHOOK_RETRY_SECONDS,
       giveUp,
     }),
-    onFree: (withinMs) => loop?.wake(withinMs),
+    onFree: (withinMs) => loop.wake(withinMs),
   })
   const trouble = createTrouble(logger)
-  let loop: OnDemand | undefined
-  const stopping = new AbortController()
-  const started = caughtUp({ ...shared, signal: stopping.signal }).then((isCaughtUp) => {
-    if (isCaughtUp) loop = runOnDemand({ gapMs, work: () => work().then(trouble.over, trouble.met) })
-  })
-  const stopListening = applied.onAdvance('webhooks', () => loop?.wake())
-  const keeping = keepLeases({ ...shared, onReaped: () => loop?.wake() })
+  const loop = runOnDemand({ gapMs, work: () => work().then(trouble.over, trouble.met) })
+  const stopListening = applied.onAdvance('webhooks', () => loop.wake())
+  const keeping = keepLeases({ ...shared, onReaped: () => loop.wake() })
   return {
     check: trouble.check,
     async stop() {
       stopping.abort()
       stopListening()
-      await briefly(started)
-      await briefly(loop?.stop())
+      await briefly(loop.stop())
       await letGo({ ...shared, recorder, giveUp })
       await briefly(keeping.stop())
       await briefly(pool.end())
@@ -116,6 +131,6 @@ function createClient({ WEBHOOK_ALLOWED_NETWORKS, WEBHOOK_TIMEOUT_MS: timeoutMs 
 }
 
 /** A log or database that does not answer must not keep the process from ending. */
-function briefly(ending: Promise<void> | undefined): Promise<void> {
-  return within(Promise.resolve(ending), 300).catch(() => {})
+function briefly(ending: Promise<void>): Promise<void> {
+  return within(ending, 300).catch(() => {})
 }

@@ -10,8 +10,10 @@ export interface HeldLeases {
   /** The request has ended; false when the lease is not held any more. */
   endSending(deliveryId: string): boolean
   remove(deliveryId: string): void
-  /** Those whose requests have ended and that are still held, each once. */
-  takeEnded(): string[]
+  /** Those whose requests have ended, that are still held and that nobody has been told of. */
+  ended(): string[]
+  /** Their leases show that their requests have ended. */
+  told(deliveryIds: string[]): void
   /** Ends holding those whose requests are still being made. */
   dropSending(): string[]
   /** Resolves when none is held. */
@@ -48,10 +50,9 @@ export function createHeld(): HeldLeases {
       for (const set of [held, sending, ended]) set.delete(id)
       tellIfEmpty()
     },
-    takeEnded() {
-      const ids = [...ended]
-      ended.clear()
-      return ids
+    ended: () => [...ended],
+    told(ids) {
+      for (const id of ids) ended.delete(id)
     },
     dropSending() {
       const ids = [...sending]

@@ -2,15 +2,13 @@ import type pg from 'pg'
 import type { EventLog } from '../../../infra/log/port.ts'
 import { runPeriodically } from '../../../infra/periodic.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
-import type { Applied } from '../../../projections/applied.ts'
 import type { HeldLeases } from './held.ts'
 import { renewLeases } from './leases.ts'
-import { reapLeases } from './reaper.ts'
+import { createReaper, type Reap } from './reaper.ts'
 
 export interface KeepLeasesOptions {
   pool: pg.Pool
-  log: Pick<EventLog, 'endPositions'>
-  applied: Pick<Applied, 'waitFor'>
+  log: Pick<EventLog, 'endPositions' | 'partitionOf'>
   owner: string
   leaseMs: number
   held: HeldLeases
@@ -24,6 +22,7 @@ const reapEveryMs = 1000
 /** Renews the leases held, three times before one could expire, and frees those that others left behind. */
 export function keepLeases(options: KeepLeasesOptions): { stop(): Promise<void> } {
   const { logger, leaseMs } = options
+  const reap = createReaper(options)
   const renewing = runPeriodically({
     intervalMs: leaseMs / 3,
     look: () => renew(options),
@@ -31,7 +30,7 @@ export function keepLeases(options: KeepLeasesOptions): { stop(): Promise<void> 
   })
   const reaping = runPeriodically({
     intervalMs: Math.min(reapEveryMs, leaseMs / 2),
-    look: () => reap(options),
+    look: () => free(reap, options),
     onError: (err) => logger.debug({ err }, 'expired webhook leases not freed, trying again'),
   })
   return {
@@ -52,10 +51,13 @@ async function renew({ pool, owner, leaseMs, held, logger }: KeepLeasesOptions):
   return false
 }
 
-async function reap(options: KeepLeasesOptions): Promise<boolean> {
-  const freed = await reapLeases(options, { except: options.held.ids() })
+async function free(
+  reap: Reap,
+  { held, logger, onReaped }: Pick<KeepLeasesOptions, 'held' | 'logger' | 'onReaped'>,
+): Promise<boolean> {
+  const freed = await reap({ except: held.ids() })
   if (freed === 0) return false
-  options.logger.info({ leases: freed }, 'expired webhook leases freed')
-  options.onReaped()
+  logger.info({ leases: freed }, 'expired webhook leases freed')
+  onReaped()
   return false
 }

@@ -9,11 +9,14 @@ import type { LeasedDelivery } from './take.ts'
 export interface Job {
   delivery: LeasedDelivery
   event: WebhookEventRow
-  endpoint: EndpointRow | undefined
-  organizationStatus: OrganizationStatus | undefined
+  endpoint: EndpointRow
+  organizationStatus: OrganizationStatus
 }
 
-/** Deliveries of events that are kept no longer are left out. */
+/**
+ * Those are left out whose event, endpoint or organization the read models do not show. Nothing follows from that: they
+ * may not show it yet, and only what they do show can be a reason to give a delivery up.
+ */
 export async function loadJobs(db: Db, deliveries: LeasedDelivery[]): Promise<Job[]> {
   if (deliveries.length === 0) return []
   const [events, endpoints, statuses] = await Promise.all([
@@ -25,13 +28,12 @@ export async function loadJobs(db: Db, deliveries: LeasedDelivery[]): Promise<Jo
     const event = events.get(delivery.eventId)
     const endpoint = endpoints.get(delivery.endpointId)
     const organizationStatus = statuses.get(delivery.organizationId)
-    return event ? [{ delivery, event, endpoint, organizationStatus }] : []
+    return event && endpoint && organizationStatus ? [{ delivery, event, endpoint, organizationStatus }] : []
   })
 }
 
 /** Why nothing is sent, in words for the endpoint's owner; undefined where it is. */
 export function skipReason({ endpoint, organizationStatus }: Job): string | undefined {
-  if (!endpoint) return 'The endpoint does not exist.'
   if (endpoint.status !== 'active') return 'The endpoint is disabled.'
   return organizationStatus === 'active' ? undefined : 'The organization is not active.'
 }

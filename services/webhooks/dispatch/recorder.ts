@@ -45,7 +45,10 @@ export function createRecorder(options: RecorderOptions): Recorder {
   const waiting = new Map<string, Waiting>()
   const nextOf = new Map<number, number>()
   const closed = new AbortController()
+  const warn = createWarning(logger)
   let releasing: NodeJS.Timeout | undefined
+  let isReleasing = false
+  let isWantedAgain = false
 
   async function append(decision: Decision): Promise<Position | undefined> {
     const record = codec.toRecord(decision.event, decision.meta)
@@ -59,10 +62,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
         return position
       } catch (err) {
         // Appended twice it is the same record: the read model takes the first of an attempt's number.
-        logger.warn(
-          { err, eventId: decision.meta.eventId },
-          'a webhook attempt was not recorded, trying again',
-        )
+        warn(err, decision)
         await delay(wait, undefined, { signal: closed.signal }).catch(() => {})
       }
     }
@@ -71,11 +71,18 @@ export function createRecorder(options: RecorderOptions): Recorder {
 
   function releaseSoon(): void {
     if (closed.signal.aborted) return
-    releasing ??= setTimeout(() => {
-      void release((position) => position.offset < (nextOf.get(position.partition) ?? 0)).finally(() => {
-        releasing = undefined
-      })
-    }, releaseLingerMs)
+    // The round under way has read how far the read model was.
+    if (isReleasing) isWantedAgain = true
+    else releasing ??= setTimeout(() => void releaseRound(), releaseLingerMs)
+  }
+
+  async function releaseRound(): Promise<void> {
+    releasing = undefined
+    isReleasing = true
+    isWantedAgain = false
+    await release((position) => position.offset < (nextOf.get(position.partition) ?? 0))
+    isReleasing = false
+    if (isWantedAgain) releaseSoon()
   }
 
   async function release(isCandidate: (position: Position) => boolean): Promise<void> {
@@ -114,5 +121,20 @@ export function createRecorder(options: RecorderOptions): Recorder {
       clearTimeout(releasing)
       stopListening()
     },
+  }
+}
+
+const warnEveryMs = 1000
+
+/** Some hundred records may wait for a log that is away, each of which tries again: one line a second says it. */
+function createWarning(logger: Logger): (err: unknown, decision: Decision) => void {
+  let quietUntil = -Infinity
+  let failures = 0
+  return (err, { meta: { eventId } }) => {
+    failures++
+    if (performance.now() < quietUntil) return
+    logger.warn({ err, eventId, failures }, 'webhook attempts were not recorded, trying again')
+    quietUntil = performance.now() + warnEveryMs
+    failures = 0
   }
 }

@@ -1,24 +1,18 @@
-import type pg from 'pg'
 import type { Clock } from '../../../infra/ids.ts'
-import type { Logger } from '../../../infra/telemetry.ts'
 import type { WebhookMeter } from '../../../infra/webhooks/metrics.ts'
+import type { CaughtUp } from '../../../projections/caught-up.ts'
+import { type ClaimOptions, createClaim } from './claim.ts'
 import type { OnEnd } from './deliver.ts'
-import type { HeldLeases } from './held.ts'
-import { abandonLeases } from './leases.ts'
-import { type Job, loadJobs } from './load.ts'
-import type { LeasedDelivery } from './take.ts'
+import { endSending } from './leases.ts'
+import type { Job } from './load.ts'
 import type { Take, Taken } from './taker.ts'
-import { maxSending, type Windows } from './window.ts'
+import { maxSending } from './window.ts'
 
-export interface WorkOptions {
-  pool: pg.Pool
-  owner: string
-  held: HeldLeases
-  windows: Windows
+export interface WorkOptions extends ClaimOptions {
+  caughtUp: Pick<CaughtUp, 'reach' | 'isStill'>
   take: (take: Take) => Promise<Taken>
   deliver: (job: Job, onEnd: OnEnd) => Promise<void>
   clock: Clock
-  logger: Logger
   meter: WebhookMeter
   /** A slot is free, and more is due than could be taken before: time to work again within so many milliseconds. */
   onFree: (withinMs: number) => void
@@ -31,9 +25,14 @@ const pollMs = 500
 const worthwhile = 8
 const lingerMs = 15
 
-/** Takes what is due and starts it; returns after how many milliseconds to look again at the latest. */
+/**
+ * Takes what is due and starts it; returns after how many milliseconds to look again at the latest. Rejects while the
+ * read models have not caught up: in a database that is filled from the log again every delivery ever made is due at
+ * first, and would be made once more.
+ */
 export function createWork(options: WorkOptions): () => Promise<number> {
-  const { pool, owner, held, windows, clock, logger, meter } = options
+  const { pool, owner, held, windows, clock, logger, meter, monotonic = () => performance.now() } = options
+  const claim = createClaim(options)
   let hasMore = false
   let freed = 0
 
@@ -60,39 +59,35 @@ export function createWork(options: WorkOptions): () => Promise<number> {
     held.remove(id)
   }
 
-  async function start(deliveries: LeasedDelivery[]): Promise<void> {
-    // A lease that expired while its request goes on may come back to its owner.
-    const fresh = deliveries.filter(({ id }) => !held.has(id))
-    for (const { id, endpointId } of fresh) {
-      held.add(id)
-      windows.began(endpointId)
-    }
-    const jobs = await loadJobs(pool, fresh).catch(async (error) => {
-      await giveBack(fresh)
-      throw error
-    })
-    const known = new Set(jobs.map(({ delivery }) => delivery.id))
-    await giveBack(fresh.filter(({ id }) => !known.has(id)))
-    meter.onSending(held.sending())
-    for (const job of jobs) void make(job)
+  /** Tells the other processes that slots of endpoints are free, where no take does. */
+  async function tellEnded(): Promise<void> {
+    const deliveryIds = held.ended()
+    if (deliveryIds.length === 0) return
+    await endSending(pool, { owner, deliveryIds })
+    held.told(deliveryIds)
   }
 
-  async function giveBack(deliveries: LeasedDelivery[]): Promise<void> {
-    if (deliveries.length === 0) return
-    for (const { id, endpointId } of deliveries) {
-      held.remove(id)
-      windows.ended(endpointId)
-    }
-    await abandonLeases(pool, { owner, deliveryIds: deliveries.map(({ id }) => id) })
+  async function begin(free: number): Promise<Taken> {
+    const identity = await options.caughtUp.reach()
+    freed = 0
+    const takenAt = monotonic()
+    const ended = held.ended()
+    const taken = await options.take({ free, ended })
+    held.told(ended)
+    const jobs = await claim({ deliveries: taken.deliveries, identity, takenAt })
+    meter.onSending(held.sending())
+    for (const job of jobs) void make(job)
+    return taken
   }
 
   return async () => {
     const free = Math.min(maxSending - held.sending(), maxSending + maxUnrecorded - held.size())
-    if (free <= 0) return pollMs
-    freed = 0
-    const taken = await options.take({ free, ended: held.takeEnded() })
+    if (free <= 0) {
+      await tellEnded()
+      return pollMs
+    }
+    const taken = await begin(free)
     hasMore = taken.hasMore
-    await start(taken.deliveries)
     return Math.max(0, Math.min(pollMs, taken.nextAt - clock()))
   }
 }

@@ -36,7 +36,9 @@ export interface Endpoint {
 export interface DispatcherStart {
   clock?: Clock
   /** Settings as environment variables. */
-  env?: Record<string, string>
+  env?: Record<string, string | undefined>
+  /** Names the run of the database. */
+  identify?: () => Promise<string>
   /** Default: the world's log. */
   log?: EventLog
   logger?: typeof silent

@@ -1,0 +1,179 @@
+import { createServer } from 'node:net'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { derivedHexId } from '../../../../infra/ids.ts'
+import { createAddressRules } from '../../../../infra/webhooks/address-rules.ts'
+import { createWebhookClient } from '../../../../infra/webhooks/client.ts'
+import { createClaim } from '../../../../services/webhooks/dispatch/claim.ts'
+import { createHeld } from '../../../../services/webhooks/dispatch/held.ts'
+import { createWindows } from '../../../../services/webhooks/dispatch/window.ts'
+import { eventually } from '../../../support/eventually.ts'
+import { openTestLogs } from '../../../support/logs.ts'
+import { silent } from '../../../support/projections.ts'
+import { accept } from '../../../support/webhook-behaviours.ts'
+import { startWebhookReceiver, type WebhookReceiver } from '../../../support/webhook-receiver.ts'
+import { countEnds, holdAttempts } from './gates.ts'
+import { rememberReadModel } from './rollback.ts'
+import { type DispatchWorld, type Endpoint, openDispatchWorld } from './world.ts'
+
+const env = { WEBHOOK_LEASE_MS: '1000', WEBHOOK_RETRY_SECONDS: '0,3600' }
+
+describe.each(openTestLogs())('$name', (testLog) => {
+  let world: DispatchWorld
+  let receiver: WebhookReceiver
+
+  beforeEach(async () => {
+    world = await openDispatchWorld(testLog)
+    receiver = await startWebhookReceiver({ choose: () => accept })
+    return async () => {
+      await world.close()
+      await receiver.close()
+    }
+  })
+
+  const received = () => receiver.requests.map(({ eventId }) => eventId)
+
+  async function hasLease(eventId: string, { id }: Endpoint): Promise<boolean> {
+    const values = [derivedHexId('wdlv', eventId, id)]
+    const { rowCount } = await world.pool.query(
+      'select from tidegate.webhook_leases where delivery_id = $1',
+      values,
+    )
+    return rowCount === 1
+  }
+
+  test('what the database forgot under running dispatchers is not sent again', async () => {
+    let identity = 'before'
+    await world.project()
+    const endpoint = await world.endpoint(receiver.url('/'))
+    const ids = await world.raise(endpoint, 5)
+    const goBack = await rememberReadModel(world.pool)
+    const counting = countEnds(world.log)
+    await world.start({ env, log: counting.log, identify: async () => identity })
+    await world.ended(endpoint)
+    await world.released()
+    expect(received().toSorted()).toEqual(ids.toSorted())
+
+    await world.stopProjection()
+    identity = 'after'
+    const asked = counting.asked(1)
+    await goBack()
+    await asked
+    await world.project()
+    await world.readable()
+    const [marker = ''] = await world.raise(endpoint)
+    expect(await world.ended(endpoint)).toEqual({ succeeded: 6 })
+    expect(received().slice(5)).toEqual([marker])
+  })
+
+  test('an endpoint that the read model does not show is no reason to skip: its lease is left to expire', async () => {
+    await world.project()
+    const known = await world.endpoint(receiver.url('/'))
+    const unknown = { ...known, id: world.newEventId().replace('evt_', 'we_') }
+    const [lost = ''] = await world.raise(unknown)
+    const warned = Promise.withResolvers<object>()
+    const logger = silent.child({}, { level: 'silent' })
+    logger.warn = (line: object) => warned.resolve(line)
+    await world.start({ env: { ...env, WEBHOOK_LEASE_MS: '60000' }, logger })
+    expect(await warned.promise).toMatchObject({ eventId: lost, endpointId: unknown.id })
+    await world.raise(known)
+    await world.ended(known)
+    expect(await world.delivery(lost, unknown)).toMatchObject({ status: 'pending', attempts: 0, error: null })
+    expect(await hasLease(lost, unknown)).toBe(true)
+  })
+
+  test('a partition that stands still keeps the leases of its events, and no others', async () => {
+    const gate = holdAttempts(world.log)
+    await world.project(gate.log)
+    const endpoint = await world.endpoint(receiver.url('/'))
+    await world.start({ env })
+    const home = (eventId: string) => world.log.partitionOf('tidegate.webhooks.v1', eventId)
+    const stuck = world.newEventId()
+    let other = world.newEventId()
+    while ((await home(other)) === (await home(stuck))) other = world.newEventId()
+    for (const event_id of [stuck, other]) {
+      await world.leaseOfDead(event_id, endpoint, 600_000)
+      await world.raise(endpoint, 1, { event_id })
+    }
+    await world.recordAttempt(stuck, endpoint)
+    await gate.reached
+    for (const event_id of [stuck, other]) await world.leaseOfDead(event_id, endpoint, -1)
+    await receiver.reached(1)
+    expect(received()).toEqual([other])
+    expect(await hasLease(stuck, endpoint)).toBe(true)
+    gate.open()
+    await world.released()
+    expect(await world.ended(endpoint)).toEqual({ succeeded: 2 })
+    expect(received()).toEqual([other])
+  })
+
+  test.each([
+    [499, 1],
+    [500, 0],
+  ])('of a lease of 1,000 ms that was taken %i ms ago %i is begun', async (age, begun) => {
+    await world.project()
+    const endpoint = await world.endpoint(receiver.url('/'))
+    const [eventId = ''] = await world.raise(endpoint)
+    await world.leaseOfDead(eventId, endpoint, 600_000)
+    const held = createHeld()
+    const claim = createClaim({
+      pool: world.pool,
+      owner: 'dead',
+      leaseMs: 1000,
+      held,
+      windows: createWindows(),
+      caughtUp: { isStill: async () => true },
+      logger: silent,
+      signal: new AbortController().signal,
+      monotonic: () => 10_000 + age,
+    })
+    const { id: endpointId, organizationId } = endpoint
+    const due = { attempts: 0, attemptsInRound: 0, dueAt: 0 }
+    const delivery = {
+      id: derivedHexId('wdlv', eventId, endpointId),
+      eventId,
+      endpointId,
+      organizationId,
+      ...due,
+    }
+    expect(await claim({ deliveries: [delivery], identity: 'same', takenAt: 10_000 })).toHaveLength(begun)
+    expect(held.size()).toBe(begun)
+    expect(await hasLease(eventId, endpoint)).toBe(begun === 1)
+  })
+
+  test('with default settings nothing connects to loopback, and the attempt says why', async () => {
+    let connections = 0
+    const canary = createServer((socket) => {
+      connections++
+      socket.destroy()
+    })
+    await new Promise<void>((resolve) => canary.listen(0, '127.0.0.1', resolve))
+    const address = canary.address()
+    if (typeof address !== 'object' || !address) throw new Error('the canary has no port')
+    await world.project()
+    const urls = [`https://127.0.0.1:${address.port}/`, `https://localhost:${address.port}/`]
+    const rows = []
+    await world.start({ env: { ...env, WEBHOOK_ALLOWED_NETWORKS: undefined } })
+    for (const url of urls) {
+      const endpoint = await world.endpoint(url)
+      const [id = ''] = await world.raise(endpoint)
+      rows.push(
+        await eventually(async () => {
+          const row = await world.delivery(id, endpoint)
+          expect(row.attempts).toBe(1)
+          return row
+        }),
+      )
+    }
+    for (const row of rows) {
+      expect(row).toMatchObject({ status: 'pending', response_status: null })
+      expect(row.error).toMatch(/address|private|not allowed|public/i)
+    }
+    expect(connections).toBe(0)
+    // The canary hears whoever may connect.
+    const client = createWebhookClient({ rules: createAddressRules(['127.0.0.0/8']) })
+    await client.post({ url: urls[0] ?? '', headers: {}, body: '{}' })
+    await client.close()
+    expect(connections).toBeGreaterThan(0)
+    await new Promise((resolve) => canary.close(resolve))
+  })
+})
