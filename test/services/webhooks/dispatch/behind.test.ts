@@ -85,7 +85,11 @@ describe.each(openTestLogs())('$name', (testLog) => {
     const gate = holdAttempts(world.log)
     await world.project(gate.log)
     const endpoint = await world.endpoint(receiver.url('/'))
-    await world.start({ env })
+    const counting = countEnds(world.log)
+    // Both read models' ends as of the start: what comes later is nothing that the start waits for.
+    const started = counting.asked(2)
+    await world.start({ env, log: counting.log })
+    await started
     const home = (eventId: string) => world.log.partitionOf('tidegate.webhooks.v1', eventId)
     const stuck = world.newEventId()
     let other = world.newEventId()
