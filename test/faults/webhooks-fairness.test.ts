@@ -13,8 +13,6 @@ const sessionsPerSecond = 24
 const roundMs = 2000
 /** Of each state; half of them in the opposite order. */
 const rounds = 6
-/** Ratios that are further apart than this (between their quartiles) say little: then as many rounds again, once. */
-const mostSpread = 0.1
 /** Of the p99 without a dead endpoint. */
 const most = 1.1
 /** Sessions whose events wait for the dead endpoint, two each, before a round with it begins. */
@@ -134,30 +132,27 @@ const ms = (value: number) => `${value.toFixed(0)} ms`
 it('one dead endpoint among 50, with thousands of deliveries due, does not delay the others', async () => {
   await round('alive')
   const ratios: Record<Exclude<State, 'alive'>, number[]> = { silent: [], refusing: [] }
-  const measure = async () => {
-    for (let i = 0; i < rounds; i++) {
-      const p99s: Record<State, number> = { alive: 0, silent: 0, refusing: 0 }
-      for (const state of i % 2 === 0 ? states : states.toReversed())
-        p99s[state] = p99Of(state, await round(state))
-      for (const dead of ['silent', 'refusing'] as const) ratios[dead].push(p99s[dead] / p99s.alive)
-    }
+  for (let i = 0; i < rounds; i++) {
+    const p99s: Record<State, number> = { alive: 0, silent: 0, refusing: 0 }
+    for (const state of i % 2 === 0 ? states : states.toReversed())
+      p99s[state] = p99Of(state, await round(state))
+    for (const dead of ['silent', 'refusing'] as const) ratios[dead].push(p99s[dead] / p99s.alive)
   }
-  await measure()
-  // Whether there is a second series follows from the spread alone, not from what the first would have decided.
-  if (Math.max(spread(ratios.silent), spread(ratios.refusing)) > mostSpread) await measure()
   for (const [dead, all] of Object.entries(ratios)) {
     const each = all.map((ratio) => ratio.toFixed(2)).join(' ')
     console.log(
       `${dead}: p99 over that of the same turn without a dead endpoint: ${each}; median ${median(all)}`,
     )
   }
-  expect(median(ratios.silent)).toBeLessThan(most)
-  expect(median(ratios.refusing)).toBeLessThan(most)
+  // Other work on the machine only adds to a p99, now to one round of a pair and now to the other, so the least
+  // disturbed quarter decides. Without limits for each endpoint and turns all ratios are between 8 and 33.
+  expect(lowerQuartile(ratios.silent)).toBeLessThan(most)
+  expect(lowerQuartile(ratios.refusing)).toBeLessThan(most)
 }, 600_000)
 
 const sorted = (values: number[]) => values.toSorted((a, b) => a - b)
 const median = (values: number[]) => quantile(sorted(values), 0.5)
-const spread = (values: number[]) => quantile(sorted(values), 0.75) - quantile(sorted(values), 0.25)
+const lowerQuartile = (values: number[]) => quantile(sorted(values), 0.25)
 
 function p99Of(state: State, latencies: number[]): number {
   const all = sorted(latencies)
