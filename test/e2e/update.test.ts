@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { projections } from '../../services/core.ts'
 import { cli } from '../support/cli.ts'
 import { validatingFetch } from '../support/described.ts'
 import { startTidegate } from '../support/tidegate.ts'
@@ -36,7 +37,7 @@ it('tidegate dev goes on with the data of an earlier version, and says which rea
   expect(await first.stop()).toBe(0)
 
   const second = await startTidegate({ dataDir, env })
-  expect(second.output().match(rebuilt)).toHaveLength(2)
+  expect(second.output().match(rebuilt)).toHaveLength(projections.length)
   expect(second.credentials.live).toEqual(first.credentials.live)
   expect((await fetch(`${second.baseUrl}/readyz`)).status).toBe(200)
   expect(await simulate()).toMatchObject({ code: 0 })
