@@ -1,12 +1,9 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { transaction } from '../../infra/postgres/pool.ts'
-import { applyEvents } from '../../projections/apply-batch.ts'
-import { type Build, createBuild, dropBuild, openPartition } from '../../projections/builds.ts'
-import { compareTable } from '../../projections/compare.ts'
+import { afterAll, beforeAll, test } from 'vitest'
 import { migrate } from '../../projections/migrate.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import type { DomainEvent, RecordedEvent } from '../../schemas/codec.ts'
+import { badDeliveries, scratchBuilds } from '../support/bad-delivery.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { metaOf, visitorLink } from '../support/session-scored.ts'
 import { decision, id } from './world-events.ts'
@@ -23,6 +20,13 @@ beforeAll(async () => {
   await migrate(database.pool, [sessionsProjection])
 })
 afterAll(() => database?.drop())
+
+const { deliver, deliverBadly, expectEqual, withBuild } = scratchBuilds({
+  pool: () => database.pool,
+  projection: sessionsProjection,
+  topic,
+  partitions,
+})
 
 interface Step {
   session: number
@@ -67,57 +71,19 @@ function recorded(event: DomainEvent, position: RecordedEvent['position']): Reco
   return { ...event, meta: metaOf(event.data), position }
 }
 
-async function deliver(build: Build, events: RecordedEvent[]): Promise<void> {
-  const last = events.at(-1)
-  if (!last) return
-  const end = { ...last.position, offset: last.position.offset + 1 }
-  const outcome = await applyEvents({
-    pool: database.pool,
-    projection: sessionsProjection,
-    build,
-    events,
-    end,
-  })
-  expect(outcome.kind).toBe('applied')
-}
-
-async function withBuild<T>(work: (build: Build) => Promise<T>): Promise<T> {
-  const build = await transaction(database.pool, (tx) => createBuild(tx, sessionsProjection, 'building'))
-  for (let partition = 0; partition < partitions; partition++) {
-    await openPartition(database.pool, build, { topic, partition })
-  }
-  try {
-    return await work(build)
-  } finally {
-    await transaction(database.pool, (tx) => dropBuild(tx, build))
-  }
-}
-
-/** How one delivery goes wrong: batch by batch, which partition is next, how much of it, how much again, which repeats. */
-const delivery = fc.record({
-  partition: fc.nat(partitions - 1),
-  size: fc.integer({ min: 1, max: 6 }),
-  again: fc.nat(4),
-  repeat: fc.option(fc.nat(30)),
-})
-
 test('events repeated, redelivered and reordered across partitions change nothing', async () => {
   const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
   console.log(`fast-check seed ${seed}`)
   const property = fc.asyncProperty(
     fc.array(step, { minLength: 1, maxLength: 40 }),
-    fc.array(delivery, { minLength: 5, maxLength: 25 }),
+    badDeliveries({ partitions, maxSize: 6 }),
     (steps, deliveries) =>
       withBuild((plain) =>
         withBuild(async (troubled) => {
           const log = partitionsOf(steps)
           for (const events of log) await deliver(plain, events)
           await deliverBadly(troubled, log, deliveries)
-          for (const table of sessionsProjection.tables) {
-            const compared = await compareTable(database.pool, { table, live: plain, next: troubled })
-            expect(compared.differences.map(({ side, row }) => `${side} ${row.slice(0, 200)}`)).toEqual([])
-            expect(compared.equal, table).toBe(true)
-          }
+          await expectEqual(plain, troubled)
         }),
       ),
   )
@@ -128,26 +94,3 @@ test('events repeated, redelivered and reordered across partitions change nothin
     ...(process.env.SEED_PATH ? { path: process.env.SEED_PATH } : {}),
   })
 }, 60_000)
-
-type Delivery = { partition: number; size: number; again: number; repeat: number | null }
-
-async function deliverBadly(build: Build, log: RecordedEvent[][], deliveries: Delivery[]): Promise<void> {
-  const next = log.map(() => 0)
-  for (const { partition, size, again, repeat } of deliveries) {
-    const events = log[partition] ?? []
-    const from = next[partition] ?? 0
-    const to = Math.min(from + size, events.length)
-    const batch = events.slice(Math.max(0, from - again), to)
-    await deliver(build, [...batch, ...repeated(events.slice(0, to), repeat)])
-    next[partition] = to
-  }
-  for (const [partition, events] of log.entries()) await deliver(build, events.slice(next[partition]))
-}
-
-/** An earlier event once more, as a record of its own right after the last. */
-function repeated(delivered: RecordedEvent[], which: number | null): RecordedEvent[] {
-  const last = delivered.at(-1)
-  const event = which === null || !last ? undefined : delivered[which % delivered.length]
-  if (!event || !last) return []
-  return [{ ...event, position: { ...last.position, offset: last.position.offset + 1 } }]
-}

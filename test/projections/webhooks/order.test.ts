@@ -1,12 +1,9 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { transaction } from '../../../infra/postgres/pool.ts'
-import { applyEvents } from '../../../projections/apply-batch.ts'
-import { type Build, createBuild, dropBuild, openPartition } from '../../../projections/builds.ts'
-import { compareTable } from '../../../projections/compare.ts'
 import { migrate } from '../../../projections/migrate.ts'
 import { webhooksProjection } from '../../../projections/webhooks/projection.ts'
 import type { DomainEvent, RecordedEvent } from '../../../schemas/codec.ts'
+import { badDeliveries, scratchBuilds } from '../../support/bad-delivery.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 import {
   attempted,
@@ -35,6 +32,13 @@ beforeAll(async () => {
   await migrate(database.pool, [webhooksProjection])
 })
 afterAll(() => database?.drop())
+
+const { deliver, deliverBadly, expectEqual, withBuild } = scratchBuilds({
+  pool: () => database.pool,
+  projection: webhooksProjection,
+  topic,
+  partitions,
+})
 
 /** Few events, endpoints, attempts and days, so that much of it is about the same and much of it is too old. */
 interface Step {
@@ -109,40 +113,6 @@ function partitionsOf(steps: Step[]): RecordedEvent[][] {
   return log
 }
 
-async function deliver(build: Build, events: RecordedEvent[]): Promise<void> {
-  const last = events.at(-1)
-  if (!last) return
-  const end = { ...last.position, offset: last.position.offset + 1 }
-  const outcome = await applyEvents({
-    pool: database.pool,
-    projection: webhooksProjection,
-    build,
-    events,
-    end,
-  })
-  expect(outcome.kind).toBe('applied')
-}
-
-async function withBuild<T>(work: (build: Build) => Promise<T>): Promise<T> {
-  const build = await transaction(database.pool, (tx) => createBuild(tx, webhooksProjection, 'building'))
-  for (let partition = 0; partition < partitions; partition++) {
-    await openPartition(database.pool, build, { topic, partition })
-  }
-  try {
-    return await work(build)
-  } finally {
-    await transaction(database.pool, (tx) => dropBuild(tx, build))
-  }
-}
-
-async function expectEqual(live: Build, next: Build): Promise<void> {
-  for (const table of webhooksProjection.tables) {
-    const compared = await compareTable(database.pool, { table, live, next })
-    expect(compared.differences.map(({ side, row }) => `${side} ${row.slice(0, 200)}`)).toEqual([])
-    expect(compared.equal, table).toBe(true)
-  }
-}
-
 const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
 const settings = {
   seed,
@@ -151,36 +121,6 @@ const settings = {
   ...(process.env.SEED_PATH ? { path: process.env.SEED_PATH } : {}),
 }
 const steps = fc.array(step, { minLength: 20, maxLength: 60, size: 'max' })
-
-/** How one delivery goes: batch by batch, which partition is next, how much of it, how much again, which repeats. */
-const delivery = fc.record({
-  partition: fc.nat(partitions - 1),
-  size: fc.integer({ min: 1, max: 8 }),
-  again: fc.nat(4),
-  repeat: fc.option(fc.nat(30)),
-})
-type Delivery = { partition: number; size: number; again: number; repeat: number | null }
-
-async function deliverBadly(build: Build, log: RecordedEvent[][], deliveries: Delivery[]): Promise<void> {
-  const next = log.map(() => 0)
-  for (const { partition, size, again, repeat } of deliveries) {
-    const events = log[partition] ?? []
-    const from = next[partition] ?? 0
-    const to = Math.min(from + size, events.length)
-    const batch = events.slice(Math.max(0, from - again), to)
-    await deliver(build, [...batch, ...repeated(events.slice(0, to), repeat)])
-    next[partition] = to
-  }
-  for (const [partition, events] of log.entries()) await deliver(build, events.slice(next[partition]))
-}
-
-/** An earlier event once more, as a record of its own right after the last. */
-function repeated(delivered: RecordedEvent[], which: number | null): RecordedEvent[] {
-  const last = delivered.at(-1)
-  const event = which === null || !last ? undefined : delivered[which % delivered.length]
-  if (!event || !last) return []
-  return [{ ...event, position: { ...last.position, offset: last.position.offset + 1 } }]
-}
 
 /** As senders that keep to the rules write it: an event's times and endpoints follow from its id, and it comes first. */
 function lawful(log: Step[]): Step[] {
@@ -200,7 +140,7 @@ test('events repeated, redelivered and reordered across partitions change nothin
   console.log(`fast-check seed ${seed}`)
   const property = fc.asyncProperty(
     steps.map(lawful),
-    fc.array(delivery, { minLength: 5, maxLength: 25 }),
+    badDeliveries({ partitions, maxSize: 8 }),
     (log, deliveries) =>
       withBuild((plain) =>
         withBuild(async (troubled) => {

@@ -1,0 +1,90 @@
+import fc from 'fast-check'
+import type pg from 'pg'
+import { expect } from 'vitest'
+import { transaction } from '../../infra/postgres/pool.ts'
+import { applyEvents } from '../../projections/apply-batch.ts'
+import { type Build, createBuild, dropBuild, openPartition } from '../../projections/builds.ts'
+import { compareTable } from '../../projections/compare.ts'
+import type { Projection } from '../../projections/projection.ts'
+import type { RecordedEvent } from '../../schemas/codec.ts'
+
+/** One batch: which partition is next, how much of it, how much again, and which earlier event repeats. */
+export interface BadDelivery {
+  partition: number
+  size: number
+  again: number
+  repeat: number | null
+}
+
+/** At most `maxSize` new events in a batch. */
+export function badDeliveries(options: { partitions: number; maxSize: number }): fc.Arbitrary<BadDelivery[]> {
+  const delivery = fc.record({
+    partition: fc.nat(options.partitions - 1),
+    size: fc.integer({ min: 1, max: options.maxSize }),
+    again: fc.nat(4),
+    repeat: fc.option(fc.nat(30)),
+  })
+  return fc.array(delivery, { minLength: 5, maxLength: 25 })
+}
+
+export interface ScratchOptions {
+  pool: () => pg.Pool
+  projection: Projection
+  topic: string
+  partitions: number
+}
+
+/** Builds of one projection that a test fills by itself and compares. */
+export function scratchBuilds({ pool, projection, topic, partitions }: ScratchOptions) {
+  async function deliver(build: Build, events: RecordedEvent[]): Promise<void> {
+    const last = events.at(-1)
+    if (!last) return
+    const end = { ...last.position, offset: last.position.offset + 1 }
+    const outcome = await applyEvents({ pool: pool(), projection, build, events, end })
+    expect(outcome.kind).toBe('applied')
+  }
+
+  return {
+    deliver,
+    /** Runs `work` with a new, empty build. */
+    async withBuild<T>(work: (build: Build) => Promise<T>): Promise<T> {
+      const build = await transaction(pool(), (tx) => createBuild(tx, projection, 'building'))
+      for (let partition = 0; partition < partitions; partition++) {
+        await openPartition(pool(), build, { topic, partition })
+      }
+      try {
+        return await work(build)
+      } finally {
+        await transaction(pool(), (tx) => dropBuild(tx, build))
+      }
+    },
+    /** Delivers all of the log, by partition, in batches that overlap and with events that repeat. */
+    async deliverBadly(build: Build, log: RecordedEvent[][], deliveries: BadDelivery[]): Promise<void> {
+      const next = log.map(() => 0)
+      for (const { partition, size, again, repeat } of deliveries) {
+        const events = log[partition] ?? []
+        const from = next[partition] ?? 0
+        const to = Math.min(from + size, events.length)
+        const batch = events.slice(Math.max(0, from - again), to)
+        await deliver(build, [...batch, ...repeated(events.slice(0, to), repeat)])
+        next[partition] = to
+      }
+      for (const [partition, events] of log.entries()) await deliver(build, events.slice(next[partition]))
+    },
+    async expectEqual(live: Build, next: Build): Promise<void> {
+      for (const table of projection.tables) {
+        const compared = await compareTable(pool(), { table, live, next })
+        expect(compared.differences.map(({ side, row }) => `${side} ${row.slice(0, 200)}`)).toEqual([])
+        expect(compared.equal, table).toBe(true)
+      }
+    },
+  }
+}
+
+/** An earlier event once more, as a record of its own right after the last. */
+function repeated(delivered: RecordedEvent[], which: number | null): RecordedEvent[] {
+  const last = delivered.at(-1)
+  const event = which === null || !last ? undefined : delivered[which % delivered.length]
+  if (!event || !last) return []
+  return [{ ...event, position: { ...last.position, offset: last.position.offset + 1 } }]
+}
