@@ -16,6 +16,9 @@ export type OrganizationId = Id<'org'>
 export type KeyId = Id<'key'>
 export type EndpointId = Id<'we'>
 export type DeliveryId = Id<'wdlv'>
+/** Of a signup or login; whoever knows it may see its consent page, so it is random altogether. */
+export type GateSessionId = Id<'gate'>
+export type GateAccountId = Id<'gacct'>
 
 /** 16 bytes as 26 characters of lower-case Crockford base32 (no i, l, o, u), most significant bit first. */
 export function base32(bytes: Uint8Array): string {
@@ -36,6 +39,11 @@ export function timeOrderedId<P extends string>(prefix: P, now: number, random: 
   const bytes = Buffer.concat([Buffer.alloc(6), random(10)])
   bytes.writeUIntBE(now, 0, 6)
   return `${prefix}_${base32(bytes)}`
+}
+
+/** A new id that nobody can guess: 128 random bits. */
+export function randomId<P extends string>(prefix: P, random: Random): Id<P> {
+  return `${prefix}_${base32(random(16))}`
 }
 
 /** The id that follows from `parts`: a retry of the same step makes the same id. */
@@ -68,6 +76,8 @@ const patterns = {
   key: /^key_[0-9a-hjkmnp-tv-z]{26}$/,
   we: /^we_[0-9a-f]{32}$/,
   wdlv: /^wdlv_[0-9a-f]{32}$/,
+  gate: /^gate_[0-9a-hjkmnp-tv-z]{26}$/,
+  gacct: /^gacct_[0-9a-hjkmnp-tv-z]{26}$/,
 }
 
 /** Whether `text` is a well-formed id of the kind (lower case only). */

@@ -116,6 +116,9 @@ export type EventCodec = ReturnType<typeof createCodec>
 export function keyOf({ data }: DomainEvent): string {
   if ('session_id' in data) return data.session_id
   if ('check_id' in data) return data.check_id
+  // Of Gate: a signup with the agent token that it issued, a login, or a service.
+  if ('gate_session_id' in data) return data.gate_session_id
+  if ('service_id' in data) return data.service_id
   // Only webhooks: an event and all that becomes of its deliveries. Endpoints are their organization's.
   if ('event_id' in data) return data.event_id
   return data.organization_id

@@ -830,6 +830,220 @@ export interface OrganizationSuspended {
   suspended_at: number
 }
 
+/** A token that is in use is good for longer. */
+export interface AgentTokenRenewed {
+  /** Of the signup that issued it. */
+  gate_session_id: string
+  gate_account_id: string
+  expires_at: number
+  renewed_at: number
+}
+
+/** A token works no more. */
+export interface AgentTokenRevoked {
+  /** Of the signup that issued it. */
+  gate_session_id: string
+  gate_account_id: string
+  revoked_at: number
+}
+
+/** The credentials have arrived; they are not delivered again. */
+export interface GateDeliveryAcknowledged {
+  gate_session_id: string
+  acknowledged_at: number
+}
+
+/** Nobody acknowledged the credentials in time; they are not delivered any more. */
+export interface GateDeliveryExpired {
+  gate_session_id: string
+  expired_at: number
+}
+
+export interface GateEnvVar {
+  name: string
+  key: string
+  secret: boolean
+}
+
+export interface GateSdk {
+  label: string
+  install: string
+  url: string
+}
+
+export interface GateBranding {
+  logo_url: null | string
+  primary_color: null | string
+  secondary_color: null | string
+  ascii_art: null | string
+}
+
+export interface GateConsentLinks {
+  terms_url: null | string
+  privacy_url: null | string
+}
+
+/** What an organization says about its service. */
+export interface GateServiceDefinition {
+  name: string
+  description: string
+  website: string
+  discoverable: boolean
+  /** we_..., told of approvals; null only of the built-in service. */
+  webhook_endpoint_id: null | string
+  /** null = no dashboard login, and no agent tokens. */
+  dashboard_login_url: null | string
+  docs_url: null | string
+  env_vars: GateEnvVar[]
+  sdks: GateSdk[]
+  branding: GateBranding
+  consent: GateConsentLinks
+}
+
+/** A service is described anew, as a whole. */
+export interface GateServiceChanged {
+  service_id: string
+  organization_id: string
+  environment: Environment
+  definition: GateServiceDefinition
+  changed_at: number
+}
+
+/** A service takes no signups and logins any more. Its id stays taken. */
+export interface GateServiceDisabled {
+  service_id: string
+  organization_id: string
+  environment: Environment
+  disabled_at: number
+}
+
+/** An organization registered a service, active from the start. */
+export interface GateServiceRegistered {
+  service_id: string
+  organization_id: string
+  environment: Environment
+  definition: GateServiceDefinition
+  registered_at: number
+}
+
+/** A person approved the signup; the service is asked for the account. The session stays pending until it has answered. */
+export interface GateSessionApprovalStarted {
+  gate_session_id: string
+  gate_account_id: string
+  /** we_... that is asked; null = the built-in service. */
+  webhook_endpoint_id: null | string
+  approve_token_hash: string
+  /** Of the session that approved: human or inconclusive. */
+  verdict: string
+  risk_score: number
+  /** sid_... of the consent page. */
+  proof_session_id: string
+  /** evt_... of its decision. */
+  proof_decision_id: string
+  started_at: number
+}
+
+/** The account exists and what is delivered is ready. Says in one event all that an approval makes, so that none of it exists without the rest. */
+export interface GateSessionApproved {
+  gate_session_id: string
+  gate_account_id: string
+  /** Both envelopes under a data key that is kept in the vault only, until the delivery has ended. */
+  delivery_sealed: Buffer
+  delivery_expires_at: number
+  ack_token_hash: string
+  /** HMAC of the agt_ token; null = the service has no dashboard login. */
+  agent_token_hash: null | string
+  agent_token_expires_at: null | number
+  approved_at: number
+}
+
+/** Nobody decided within the session's time. */
+export interface GateSessionExpired {
+  gate_session_id: string
+  expired_at: number
+}
+
+/** Somebody asked for a signup, which waits for a person's consent. */
+export interface GateSessionOpened {
+  /** gate_...; whoever knows it may see the consent page. */
+  gate_session_id: string
+  service_id: string
+  /** Whose service it is; null = the built-in one. */
+  organization_id: null | string
+  environment: Environment
+  account_name: string
+  /** JSON object, as sent. */
+  metadata: null | string
+  delivery_key_id: string
+  /** base64url raw X25519; what is delivered is sealed to it. */
+  delivery_public_key: string
+  /** HMAC of the gtpoll_ token. */
+  poll_token_hash: string
+  /** Where the request came from; shown to the person who decides. */
+  requested_ip: null | string
+  requested_user_agent: null | string
+  opened_at: number
+  expires_at: number
+}
+
+export type GateRejection = 'declined' | 'closed' | 'integrator_failed'
+
+/** A signup or login that was pending ended without an approval. */
+export interface GateSessionRejected {
+  gate_session_id: string
+  /** declined: by the person; closed: the consent page was closed; integrator_failed: the service did not answer an approval as it must. */
+  reason: GateRejection
+  /** What was wrong with the service's answers, in words; never quotes them. */
+  problem: null | string
+  rejected_at: number
+}
+
+/** The service exchanged the code for the account. */
+export interface LoginCodeConsumed {
+  gate_session_id: string
+  consumed_at: number
+}
+
+/** Nobody used the code in time. */
+export interface LoginCodeExpired {
+  gate_session_id: string
+  expired_at: number
+}
+
+/** A person approved a dashboard login; its code may be used once. */
+export interface LoginSessionApproved {
+  gate_session_id: string
+  /** HMAC of the one-time code. */
+  code_hash: string
+  code_expires_at: number
+  approve_token_hash: string
+  /** Of the session that approved: human or inconclusive. */
+  verdict: string
+  risk_score: number
+  /** sid_... of the consent page. */
+  proof_session_id: string
+  /** evt_... of its decision. */
+  proof_decision_id: string
+  approved_at: number
+}
+
+/** The holder of an agent token asked for a dashboard login, which waits for a person's consent. */
+export interface LoginSessionOpened {
+  /** gate_... */
+  gate_session_id: string
+  service_id: string
+  /** Whose service it is; null = the built-in one. */
+  organization_id: null | string
+  environment: Environment
+  gate_account_id: string
+  account_name: string
+  /** Where the request came from; shown to the person who decides. */
+  requested_ip: null | string
+  requested_user_agent: null | string
+  opened_at: number
+  expires_at: number
+}
+
 export type WebhookAttemptOutcome = 'succeeded' | 'retrying' | 'failed'
 
 /** One request of a delivery has ended. */
@@ -986,6 +1200,22 @@ export interface EventTypes {
   OrganizationReactivated: OrganizationReactivated
   OrganizationRenamed: OrganizationRenamed
   OrganizationSuspended: OrganizationSuspended
+  AgentTokenRenewed: AgentTokenRenewed
+  AgentTokenRevoked: AgentTokenRevoked
+  GateDeliveryAcknowledged: GateDeliveryAcknowledged
+  GateDeliveryExpired: GateDeliveryExpired
+  GateServiceChanged: GateServiceChanged
+  GateServiceDisabled: GateServiceDisabled
+  GateServiceRegistered: GateServiceRegistered
+  GateSessionApprovalStarted: GateSessionApprovalStarted
+  GateSessionApproved: GateSessionApproved
+  GateSessionExpired: GateSessionExpired
+  GateSessionOpened: GateSessionOpened
+  GateSessionRejected: GateSessionRejected
+  LoginCodeConsumed: LoginCodeConsumed
+  LoginCodeExpired: LoginCodeExpired
+  LoginSessionApproved: LoginSessionApproved
+  LoginSessionOpened: LoginSessionOpened
   WebhookDeliveryAttempted: WebhookDeliveryAttempted
   WebhookDeliverySkipped: WebhookDeliverySkipped
   WebhookEndpointCreated: WebhookEndpointCreated
@@ -1023,6 +1253,22 @@ export const eventTopics = {
   OrganizationReactivated: 'tidegate.organizations.v1',
   OrganizationRenamed: 'tidegate.organizations.v1',
   OrganizationSuspended: 'tidegate.organizations.v1',
+  AgentTokenRenewed: 'tidegate.gate.v1',
+  AgentTokenRevoked: 'tidegate.gate.v1',
+  GateDeliveryAcknowledged: 'tidegate.gate.v1',
+  GateDeliveryExpired: 'tidegate.gate.v1',
+  GateServiceChanged: 'tidegate.gate.v1',
+  GateServiceDisabled: 'tidegate.gate.v1',
+  GateServiceRegistered: 'tidegate.gate.v1',
+  GateSessionApprovalStarted: 'tidegate.gate.v1',
+  GateSessionApproved: 'tidegate.gate.v1',
+  GateSessionExpired: 'tidegate.gate.v1',
+  GateSessionOpened: 'tidegate.gate.v1',
+  GateSessionRejected: 'tidegate.gate.v1',
+  LoginCodeConsumed: 'tidegate.gate.v1',
+  LoginCodeExpired: 'tidegate.gate.v1',
+  LoginSessionApproved: 'tidegate.gate.v1',
+  LoginSessionOpened: 'tidegate.gate.v1',
   WebhookDeliveryAttempted: 'tidegate.webhooks.v1',
   WebhookDeliverySkipped: 'tidegate.webhooks.v1',
   WebhookEndpointCreated: 'tidegate.webhooks.v1',

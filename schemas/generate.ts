@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 
 const root = import.meta.dirname
-const topicFolders = ['collect', 'sessions', 'organizations', 'webhooks'] as const
+const topicFolders = ['collect', 'sessions', 'organizations', 'gate', 'webhooks'] as const
 
 type AvroType = string | AvroType[] | AvroRecord | AvroEnum | AvroArray | AvroMap | AvroPrimitive
 interface AvroRecord {

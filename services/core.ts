@@ -12,6 +12,7 @@ import { createPool, transaction } from '../infra/postgres/pool.ts'
 import { createRateLimitTables } from '../infra/rate-limit/postgres-store.ts'
 import type { Logger } from '../infra/telemetry.ts'
 import { type Applied, createApplied } from '../projections/applied.ts'
+import { gateProjection } from '../projections/gate/projection.ts'
 import { migrate } from '../projections/migrate.ts'
 import { organizationsProjection } from '../projections/organizations/projection.ts'
 import type { Projection } from '../projections/projection.ts'
@@ -20,9 +21,15 @@ import { webhooksProjection } from '../projections/webhooks/projection.ts'
 import { createCodec, type EventCodec } from '../schemas/codec.ts'
 import { eventTopics } from '../schemas/events.ts'
 import { registerSchemas } from '../schemas/registry.ts'
+import { createGateTables } from './gate/gate.ts'
 import { createLeaseTables } from './webhooks/dispatch/tables.ts'
 
-export const projections: Projection[] = [organizationsProjection, sessionsProjection, webhooksProjection]
+export const projections: Projection[] = [
+  organizationsProjection,
+  sessionsProjection,
+  gateProjection,
+  webhooksProjection,
+]
 
 /** What every role and command works with; opened once, passed on as arguments. */
 export interface Core {
@@ -83,7 +90,13 @@ export async function openCore(options: CoreOptions): Promise<Core> {
 
 /** What serving remembers beside the log: nothing of it is a view of events, and nothing of it is missed for long. */
 async function createServingTables(pool: pg.Pool): Promise<void> {
-  const sets = [createRateLimitTables, createKeyUsageTables, createIdempotencyTables, createLeaseTables]
+  const sets = [
+    createRateLimitTables,
+    createKeyUsageTables,
+    createIdempotencyTables,
+    createLeaseTables,
+    createGateTables,
+  ]
   for (const create of sets) await transaction(pool, create)
 }
 

@@ -14,6 +14,9 @@ import { createRecipients, type RecipientTenant } from './collect/recipients.ts'
 import { collectRoutes } from './collect/routes.ts'
 import { type Core, type CoreOptions, openCore } from './core.ts'
 import { createEdge, type Edge } from './edge.ts'
+import { type Gate, startGate } from './gate/gate.ts'
+import { gateRoutes } from './gate/routes.ts'
+import { gateOptions } from './gate-options.ts'
 import { createHttp } from './http.ts'
 import { organizationRoutes } from './organizations/routes.ts'
 import { readbackRoutes } from './readback/routes.ts'
@@ -21,7 +24,7 @@ import { type Demo, webRoutes } from './web/routes.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
 import { startWorkers } from './workers.ts'
 
-export const allRoles = ['collect', 'scoring', 'projections', 'api', 'webhooks'] as const
+export const allRoles = ['collect', 'scoring', 'projections', 'api', 'gate', 'webhooks'] as const
 export type Role = (typeof allRoles)[number]
 
 /** Throws for a name that is not a role. */
@@ -70,6 +73,8 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     const network = await networkFor(config, roles)
     const registry = new Registry()
     const running = await startWorkers(core, { starts: startsOf(roles), network, registry, undo })
+    const gate = roles.includes('gate') ? startGate(gateOptions(core, publicUrl)) : undefined
+    undo.defer(() => gate?.stop())
     const demo = await prepare?.(core, publicUrl)
     const { app, counters } = await createHttp(core, {
       publicUrl,
@@ -78,7 +83,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
       isStopping: () => stopping,
     })
     const edge = createEdge(core, { counters, undo })
-    const handOff = await addRoutes(app, { core, edge, network, roles, demo })
+    const handOff = await addRoutes(app, { core, edge, network, roles, demo, gate })
     undo.defer(() => handOff?.close())
     undo.defer(() => app.close())
     await held.release()
@@ -117,11 +122,12 @@ interface RouteParts {
   network: NetworkSource
   roles: readonly Role[]
   demo: Demo | undefined
+  gate: Gate | undefined
 }
 
 async function addRoutes(
   app: FastifyInstance,
-  { core, edge, network, roles, demo }: RouteParts,
+  { core, edge, network, roles, demo, gate }: RouteParts,
 ): Promise<HandOff | undefined> {
   if (roles.includes('api')) {
     const reading = { ...core, ...edge, pool: core.readPool }
@@ -131,6 +137,7 @@ async function addRoutes(
     webhookRoutes(app, { ...core, ...edge })
     await webRoutes(app, { random: core.random, demo })
   }
+  if (gate) await gateRoutes(app, { ...edge, gate })
   return roles.includes('collect') ? addCollect(app, core, edge) : undefined
 }
 

@@ -10,7 +10,7 @@ import { validatorCompiler } from 'fastify-type-provider-zod'
 import { type Random, requestId } from '../ids.ts'
 import { answerClientError } from './client-errors.ts'
 import { errorEnvelope, errorHeaders, toApiError } from './error-response.ts'
-import { ApiError } from './errors.ts'
+import { ApiError, type ValidationCode } from './errors.ts'
 import { healthRoutes, type ReadinessCheck } from './health.ts'
 import { openapiRoutes } from './openapi.ts'
 import { logFailure, logRequests } from './request-log.ts'
@@ -27,6 +27,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Goes into details.parameter_set when this route's input is refused. */
     parameterSet?: string
+    /** The code of a body that this route refuses. Default: request.validation_failed. */
+    bodyCode?: ValidationCode
     /** Asked for every few seconds by a machine: logged at debug level only. */
     probe?: boolean
     /** Most requests are of this route: logged at debug level unless refused. /metrics counts them all. */
@@ -134,7 +136,7 @@ interface ErrorAnswerOptions {
 
 function createErrorAnswer({ logger, publicUrl, added }: ErrorAnswerOptions) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void => {
-    const error = toApiError(thrown, { parameterSet: request.routeOptions.config?.parameterSet })
+    const error = toApiError(thrown, request.routeOptions.config)
     logFailure(logger, error, request)
     for (const headers of added) reply.headers(headers(request, error))
     reply

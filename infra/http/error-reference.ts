@@ -10,6 +10,7 @@ const groups = [
   { title: 'Authentication', id: 'auth', prefixes: ['auth.'] },
   { title: 'Requests', id: 'request', prefixes: ['request.'] },
   { title: 'Collect sessions', id: 'session', prefixes: ['session.', 'transport.'] },
+  { title: 'Gate', id: 'gate', prefixes: ['gate.'] },
   { title: 'Rate limits', id: 'rate_limit', prefixes: ['rate_limit.'] },
   { title: 'Server', id: 'server', prefixes: ['internal.', 'service.'] },
 ]

@@ -9,7 +9,7 @@ import {
   type PlainCode,
   unavailable,
 } from './errors.ts'
-import { validationError } from './validation.ts'
+import { type Refusal, validationError } from './validation.ts'
 
 /** The one shape of every failure. */
 export interface ErrorEnvelope {
@@ -53,12 +53,9 @@ const byFrameworkCode: Record<string, PlainCode> = {
 }
 
 /** What the caller is told about anything that was thrown. A cause that is not the caller's becomes 500 or 503. */
-export function toApiError(
-  error: unknown,
-  { parameterSet }: { parameterSet?: string | undefined } = {},
-): ApiError {
+export function toApiError(error: unknown, refusal: Refusal = {}): ApiError {
   if (error instanceof ApiError) return error
-  const invalid = validationError(error, parameterSet)
+  const invalid = validationError(error, refusal)
   if (invalid) return invalid
   if (error instanceof LogUnavailable || isConnectionError(error) || isStatementTimeout(error))
     return unavailable(error)

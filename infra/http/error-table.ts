@@ -196,6 +196,97 @@ export const errorTable = {
     remedy: 'Open a new session and send what is left there. The SDK does this by itself.',
     details: '`next_action` is `new_session`.',
   },
+  'gate.session_not_found': {
+    status: 404,
+    retryable: false,
+    message: 'No Gate session has this id.',
+    meaning: 'The id is mistyped, or of no signup or login of this server.',
+    remedy: 'Use the `id` that the creation of the session answered with, or create a new one.',
+  },
+  'gate.session_expired': {
+    status: 410,
+    retryable: false,
+    message: 'The Gate session has expired.',
+    meaning:
+      'Nobody decided within the 15 minutes of the session. A login code answers so, too, when it is unknown or its 5 minutes are over.',
+    remedy: 'Start the signup or login again.',
+  },
+  'gate.session_already_resolved': {
+    status: 409,
+    retryable: false,
+    message: 'The Gate session was already approved, rejected or expired.',
+    meaning:
+      'A decision has been made, and there is no second one. A login code that was used before answers so with status 410.',
+    remedy: 'Poll the session to learn how it ended; start again where that is what you want.',
+  },
+  'gate.approval_in_progress': {
+    status: 409,
+    retryable: true,
+    message: 'The signup is being finalized; ask again after Retry-After.',
+    meaning: 'A person approved the signup, and the service has not answered with the credentials yet.',
+    remedy:
+      'Send the same request again after the seconds in `Retry-After`. It does not count as another attempt.',
+  },
+  'gate.bot_detected': {
+    status: 403,
+    retryable: false,
+    message: 'The consent page was operated by automation.',
+    meaning: 'The session of the consent page was scored as a bot. The Gate session stays pending.',
+    remedy: 'A person has to approve, in a browser of their own. There are three attempts in all.',
+  },
+  'gate.approve_token_invalid': {
+    status: 403,
+    retryable: false,
+    message: 'The approve token is missing, wrong or was replaced.',
+    meaning:
+      'The request has no `approve_token`, another session has it, or the consent data was fetched again since: only the newest token counts.',
+    remedy: 'Fetch the consent data again and send the token in it.',
+  },
+  'gate.svc_proof_required': {
+    status: 422,
+    retryable: false,
+    message: 'The sealed scoring proof is missing.',
+    meaning: 'The request has no `sealed_token`.',
+    remedy: 'Approve on the consent page, which makes the proof from its own session.',
+  },
+  'gate.svc_proof_invalid': {
+    status: 403,
+    retryable: false,
+    message: 'The sealed scoring proof is invalid or expired.',
+    meaning:
+      'The token was not sealed by this server for its consent page, is older than two minutes, or comes from the page of another Gate session.',
+    remedy: 'Reload the consent page and approve there.',
+  },
+  'gate.delivery_consumed': {
+    status: 410,
+    retryable: false,
+    message: 'The credentials were delivered already.',
+    meaning: 'The delivery was acknowledged, or nobody acknowledged it within 24 hours. It is gone for good.',
+    remedy: 'Sign up again where the credentials are lost.',
+  },
+  'gate.delivery_ack_invalid': {
+    status: 403,
+    retryable: false,
+    message: 'The ack token is missing or wrong.',
+    meaning: 'The request has no `ack_token`, or it is not the one of this delivery.',
+    remedy: 'Decrypt the envelope `gate` of the delivery and send the `ack_token` in it.',
+  },
+  'gate.rate_limit': {
+    status: 429,
+    retryable: true,
+    message: 'Too many requests; wait for Retry-After.',
+    meaning:
+      'The limit of this Gate endpoint is used up, for the address or token that the request came with.',
+    remedy: 'Wait as many seconds as `Retry-After` says.',
+  },
+  'gate.validation_failed': {
+    status: 422,
+    retryable: false,
+    message: '{field}: {issue}',
+    meaning: 'The body of a request to Gate is not what the endpoint takes.',
+    remedy: 'Correct the members that `details.fields` names.',
+    details: requestFields,
+  },
   'rate_limit.exceeded': {
     status: 429,
     retryable: true,

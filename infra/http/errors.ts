@@ -21,7 +21,8 @@ interface ApiErrorOptions {
   message?: string
   details?: ErrorDetails
   headers?: Record<string, string>
-  /** Default: what the table says of the code. */
+  /** Default, as for `retryable`: what the table says of the code. */
+  status?: number
   retryable?: boolean
   cause?: unknown
 }
@@ -31,6 +32,7 @@ export class ApiError extends Error {
   readonly code: ErrorCode
   readonly details: ErrorDetails | undefined
   readonly headers: Record<string, string>
+  readonly status: number
   /** Whether the same request may succeed later. */
   readonly retryable: boolean
 
@@ -43,11 +45,8 @@ export class ApiError extends Error {
     this.code = code
     this.details = options.details
     this.headers = options.headers ?? {}
+    this.status = options.status ?? errorTable[code].status
     this.retryable = options.retryable ?? errorTable[code].retryable
-  }
-
-  get status(): number {
-    return errorTable[this.code].status
   }
 }
 
@@ -60,10 +59,17 @@ export function filledError<Code extends ErrorCode>(
   return new ApiError(code, { ...options, message: messageOf(code, values) })
 }
 
+/** The codes of input that does not fit: of the REST API, and of Gate. */
+export type ValidationCode = 'request.validation_failed' | 'gate.validation_failed'
+
 /** 422 that names one field. */
-export function invalidField(field: FieldIssue, details: ErrorDetails = {}): ApiError {
+export function invalidField(
+  field: FieldIssue,
+  details: ErrorDetails = {},
+  code: ValidationCode = 'request.validation_failed',
+): ApiError {
   const values = { field: field.name, issue: field.issue }
-  return filledError('request.validation_failed', values, { details: { ...details, fields: [field] } })
+  return filledError(code, values, { details: { ...details, fields: [field] } })
 }
 
 /** 503 for a log or database that cannot be reached: nothing was acknowledged, so a retry is safe. */

@@ -1,5 +1,11 @@
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
-import { type ApiError, type ErrorDetails, type FieldIssue, filledError } from './errors.ts'
+import {
+  type ApiError,
+  type ErrorDetails,
+  type FieldIssue,
+  filledError,
+  type ValidationCode,
+} from './errors.ts'
 
 interface SchemaIssue {
   keyword: string
@@ -15,8 +21,19 @@ const partNames: Record<string, string> = {
   body: 'body',
 }
 
+/** How a route's input is refused. */
+export interface Refusal {
+  /** Goes into details.parameter_set. */
+  parameterSet?: string | undefined
+  /** Of a body that does not fit; of other parts it is always request.validation_failed. */
+  bodyCode?: ValidationCode | undefined
+}
+
 /** 422 for a request part that its schema refused; undefined for any other error. Never repeats what was sent. */
-export function validationError(error: unknown, parameterSet?: string): ApiError | undefined {
+export function validationError(
+  error: unknown,
+  { parameterSet, bodyCode }: Refusal = {},
+): ApiError | undefined {
   if (!hasZodFastifySchemaValidationErrors(error)) return undefined
   const part = partNames[error.validationContext ?? ''] ?? 'body'
   const allowed = listedOnce(error.validation)
@@ -28,7 +45,8 @@ export function validationError(error: unknown, parameterSet?: string): ApiError
     ...(allowed && { allowed_values: allowed }),
     ...(parameterSet && { parameter_set: parameterSet }),
   }
-  return filledError('request.validation_failed', { field, issue }, { details })
+  const code = part === 'body' ? bodyCode : undefined
+  return filledError(code ?? 'request.validation_failed', { field, issue }, { details })
 }
 
 function fieldIssues(

@@ -66,5 +66,5 @@ async function loadKeys(tx: Tx, events: RecordedEvent[]): Promise<Map<string, Ap
 
 /** Whom an event of the topic is about. */
 export function organizationIdOf({ data }: RecordedEvent): string {
-  return 'organization_id' in data ? data.organization_id : ''
+  return ('organization_id' in data && data.organization_id) || ''
 }

@@ -1,5 +1,6 @@
 import type { Db } from '../../infra/postgres/pool.ts'
-import { type Column, unnest } from '../../infra/postgres/unnest.ts'
+import { saveRows } from '../../infra/postgres/save-rows.ts'
+import type { Column } from '../../infra/postgres/unnest.ts'
 import { storable } from '../text.ts'
 import type { ApiKeyRow, OrganizationRow } from './rows.ts'
 
@@ -76,28 +77,10 @@ const keyColumns: Column<ApiKeyRow>[] = [
 
 /** Writes organizations whole. */
 export function saveOrganizations(db: Db, rows: OrganizationRow[]): Promise<void> {
-  return save(db, { table: 'organizations', columns: organizationColumns, rows })
+  return saveRows(db, { table: 'organizations', columns: organizationColumns, rows })
 }
 
 /** Writes keys whole. */
 export function saveKeys(db: Db, rows: ApiKeyRow[]): Promise<void> {
-  return save(db, { table: 'api_keys', columns: keyColumns, rows })
-}
-
-interface Save<Row> {
-  table: string
-  /** The first is the primary key. */
-  columns: Column<Row>[]
-  rows: Row[]
-}
-
-async function save<Row>(db: Db, { table, columns, rows }: Save<Row>): Promise<void> {
-  if (rows.length === 0) return
-  const { names, source, values } = unnest(columns, rows)
-  const [key, ...others] = columns.map(({ name }) => name)
-  const replaced = others.map((name) => `${name} = excluded.${name}`).join(', ')
-  await db.query(
-    `insert into ${table} (${names}) select * from ${source} on conflict (${key}) do update set ${replaced}`,
-    values,
-  )
+  return saveRows(db, { table: 'api_keys', columns: keyColumns, rows })
 }

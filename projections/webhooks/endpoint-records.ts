@@ -1,5 +1,6 @@
 import type { Db } from '../../infra/postgres/pool.ts'
-import { type Column, unnest } from '../../infra/postgres/unnest.ts'
+import { saveRows } from '../../infra/postgres/save-rows.ts'
+import type { Column } from '../../infra/postgres/unnest.ts'
 import { storable } from '../text.ts'
 import type { EndpointRow, SigningSecretRow } from './rows.ts'
 
@@ -60,13 +61,6 @@ export async function loadEndpoints(db: Db, ids: string[]): Promise<Map<string, 
 }
 
 /** Writes endpoints whole. */
-export async function saveEndpoints(db: Db, rows: EndpointRow[]): Promise<void> {
-  if (rows.length === 0) return
-  const { names, source, values } = unnest(columns, rows)
-  const replaced = columns.slice(1).map(({ name }) => `${name} = excluded.${name}`)
-  await db.query(
-    `insert into webhook_endpoints (${names}) select * from ${source}
-     on conflict (endpoint_id) do update set ${replaced.join(', ')}`,
-    values,
-  )
+export function saveEndpoints(db: Db, rows: EndpointRow[]): Promise<void> {
+  return saveRows(db, { table: 'webhook_endpoints', columns, rows })
 }

@@ -2,6 +2,7 @@ import { type Logger, pino } from 'pino'
 import { createDecide, type Decide } from '../../infra/decide.ts'
 import type { EventLog, Topic } from '../../infra/log/port.ts'
 import { type Applied, createApplied } from '../../projections/applied.ts'
+import { gateProjection } from '../../projections/gate/projection.ts'
 import { migrate } from '../../projections/migrate.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
 import type { Projection } from '../../projections/projection.ts'
@@ -30,7 +31,7 @@ export interface ProjectionWorld {
 }
 
 export const silent = pino({ level: 'silent' })
-const projections = [organizationsProjection, sessionsProjection, webhooksProjection]
+const projections = [organizationsProjection, sessionsProjection, gateProjection, webhooksProjection]
 
 /** A database with the read models in it, and what runs them; `close` stops all that was started through it. */
 export async function openProjectionWorld(): Promise<ProjectionWorld> {

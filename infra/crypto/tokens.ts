@@ -1,0 +1,57 @@
+import { createHash, createHmac } from 'node:crypto'
+import { base32Alphabet, type Random } from '../ids.ts'
+import type { Keyring } from './keyring.ts'
+
+/**
+ * Gate's credentials, by prefix: who holds them is in service.md 5. `gtpoll_` has 26 characters, as published clients
+ * expect (130 random bits); the others 32 (160 bits) and 8 of a checksum, so that a typo needs no look-up.
+ */
+const shapes = {
+  gtpoll: { random: 26, checksum: 0 },
+  agt: { random: 32, checksum: 8 },
+  gtapr: { random: 32, checksum: 8 },
+  gtack: { random: 32, checksum: 8 },
+  gtcode: { random: 32, checksum: 8 },
+} as const
+
+/** Poll token, agent token, approve token, ack token, login code. */
+export type TokenKind = keyof typeof shapes
+export type Token<K extends TokenKind> = `${K}_${string}`
+
+/** A new token of the kind. */
+export function generateToken<K extends TokenKind>(kind: K, random: Random): Token<K> {
+  const { random: length, checksum: check } = shapes[kind]
+  const secret = Array.from(random(length), (byte) => base32Alphabet[byte & 31]).join('')
+  return `${kind}_${secret}${checksum(`${kind}_${secret}`, check)}`
+}
+
+/** Whether the text is a well-formed token of the kind, with no typo as far as its checksum shows. */
+export function isToken<K extends TokenKind>(kind: K, text: string): text is Token<K> {
+  const { random: length, checksum: check } = shapes[kind]
+  const stemLength = kind.length + 1 + length
+  if (text.length !== stemLength + check || !text.startsWith(`${kind}_`)) return false
+  if (!/^[0-9a-hjkmnp-tv-z]+$/.test(text.slice(kind.length + 1))) return false
+  return checksum(text.slice(0, stemLength), check) === text.slice(stemLength)
+}
+
+function checksum(stem: string, length: number): string {
+  const digest = createHash('sha256').update(stem).digest()
+  return Array.from(digest.subarray(0, length), (byte) => base32Alphabet[byte & 31]).join('')
+}
+
+/** The hashes that a token may be stored under: HMAC-SHA256 with each master key's pepper, hex, current first. */
+export function tokenHashes(keyring: Keyring, token: string): [string, ...string[]] {
+  const older = keyring.all.filter(({ id }) => id !== keyring.current.id)
+  const hash = (master: Keyring['current']) =>
+    createHmac('sha256', master.derive('gate-token-lookup')).update(token).digest('hex')
+  return [hash(keyring.current), ...older.map(hash)]
+}
+
+/** Whether a stored hash is this token's. */
+export function isTokenOf(
+  keyring: Keyring,
+  { token, hash }: { token: string; hash: string | null },
+): boolean {
+  // Comparing HMACs in variable time tells nothing: who does not have the pepper cannot choose them.
+  return hash !== null && tokenHashes(keyring, token).includes(hash)
+}

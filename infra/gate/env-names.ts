@@ -1,0 +1,31 @@
+/** Variables that change what a process runs or trusts (open-points.md 68). */
+const critical = new Set(
+  `BASH_ENV BROWSER CDPATH DYLD_INSERT_LIBRARIES DYLD_LIBRARY_PATH EDITOR ENV GIT_ASKPASS GIT_SSH_COMMAND HOME
+  LD_LIBRARY_PATH LD_PRELOAD NODE_OPTIONS NODE_PATH PATH PERL5OPT PERLLIB PROMPT_COMMAND PYTHONHOME PYTHONPATH
+  PYTHONSTARTUP RUBYLIB RUBYOPT SHELLOPTS SSH_ASKPASS VISUAL XDG_CONFIG_HOME`.split(/\s+/),
+)
+const criticalPrefixes = ['NPM_CONFIG_', 'BUN_CONFIG_', 'GIT_CONFIG_']
+
+/** Whether setting the variable may hand a machine over; in whatever case it is written. */
+export function isCriticalEnvName(name: string): boolean {
+  const upper = name.toUpperCase()
+  return critical.has(upper) || criticalPrefixes.some((prefix) => upper.startsWith(prefix))
+}
+
+const agentTokenSuffix = '_GATE_AGENT_TOKEN'
+
+/** The variable that an agent token is delivered under: `acme-mail` -> `ACME_MAIL_GATE_AGENT_TOKEN`. */
+export function agentTokenEnvName(serviceId: string): string {
+  return serviceId.toUpperCase().replaceAll('-', '_') + agentTokenSuffix
+}
+
+/** Whether Gate itself writes the variable, so that no service may. */
+export function isGateManagedEnvName(name: string): boolean {
+  const upper = name.toUpperCase()
+  return upper === 'FOIL_AGENT_TOKEN' || upper.endsWith(agentTokenSuffix)
+}
+
+/** Whether a shell, a .env file and every language take it as the name of a variable. */
+export function isEnvName(name: string): boolean {
+  return /^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name)
+}

@@ -1,0 +1,105 @@
+import { asId } from '../../infra/ids.ts'
+import type { RecordedEvent } from '../../schemas/codec.ts'
+import type { GateSessionOpened, LoginSessionOpened } from '../../schemas/events.ts'
+import type { GateSessionRow } from './rows.ts'
+
+const sessionEventTypes = [
+  'GateSessionOpened',
+  'LoginSessionOpened',
+  'GateSessionApprovalStarted',
+  'GateSessionApproved',
+  'GateSessionRejected',
+  'GateSessionExpired',
+  'GateDeliveryAcknowledged',
+  'GateDeliveryExpired',
+  'LoginSessionApproved',
+  'LoginCodeConsumed',
+  'LoginCodeExpired',
+] as const
+export type SessionEvent = Extract<RecordedEvent, { type: (typeof sessionEventTypes)[number] }>
+
+export function isSessionEvent(event: RecordedEvent): event is SessionEvent {
+  return sessionEventTypes.some((type) => type === event.type)
+}
+
+/** The signup or login after the event; undefined while it has not been opened. */
+export function evolveSession(
+  state: GateSessionRow | undefined,
+  event: SessionEvent,
+): GateSessionRow | undefined {
+  if (event.type === 'GateSessionOpened') return state ?? signup(event.data)
+  if (event.type === 'LoginSessionOpened') return state ?? login(event.data)
+  if (!state) return undefined
+  switch (event.type) {
+    case 'GateSessionApprovalStarted': {
+      const { webhook_endpoint_id, approve_token_hash, verdict, risk_score, started_at } = event.data
+      const gate_account_id = asId('gacct', event.data.gate_account_id)
+      const decided = { gate_account_id, approve_token_hash, verdict, risk_score }
+      return { ...state, ...decided, webhook_endpoint_id, approval_started_at: started_at }
+    }
+    case 'GateSessionApproved': {
+      const { delivery_sealed, delivery_expires_at, ack_token_hash, approved_at } = event.data
+      const delivered = { delivery_sealed, delivery_expires_at, ack_token_hash, delivery: 'waiting' } as const
+      return { ...state, ...delivered, status: 'approved', resolved_at: approved_at }
+    }
+    case 'GateSessionRejected': {
+      const { reason: rejection, problem, rejected_at } = event.data
+      return { ...state, status: 'rejected', rejection, problem, resolved_at: rejected_at }
+    }
+    case 'GateSessionExpired':
+      return { ...state, status: 'expired', resolved_at: event.data.expired_at }
+    case 'GateDeliveryAcknowledged':
+      return { ...state, delivery: 'acknowledged', delivery_sealed: null }
+    case 'GateDeliveryExpired':
+      return { ...state, delivery: 'expired', delivery_sealed: null }
+    case 'LoginSessionApproved': {
+      const { code_hash, code_expires_at, approve_token_hash, verdict, risk_score, approved_at } = event.data
+      const issued = { code: 'issued', code_hash, code_expires_at } as const
+      const decided = { approve_token_hash, verdict, risk_score }
+      return { ...state, ...issued, ...decided, status: 'approved', resolved_at: approved_at }
+    }
+    case 'LoginCodeConsumed':
+      return { ...state, code: 'consumed' }
+    case 'LoginCodeExpired':
+      return { ...state, code: 'expired' }
+    default:
+      return event satisfies never
+  }
+}
+
+const unresolved = {
+  status: 'pending',
+  resolved_at: null,
+  rejection: null,
+  problem: null,
+  webhook_endpoint_id: null,
+  approval_started_at: null,
+  approve_token_hash: null,
+  verdict: null,
+  risk_score: null,
+  delivery: null,
+  delivery_sealed: null,
+  delivery_expires_at: null,
+  ack_token_hash: null,
+  code: null,
+  code_hash: null,
+  code_expires_at: null,
+} as const
+
+function signup({ gate_session_id, ...data }: GateSessionOpened): GateSessionRow {
+  return { ...unresolved, ...data, id: asId('gate', gate_session_id), kind: 'signup', gate_account_id: null }
+}
+
+function login({ gate_session_id, gate_account_id, ...data }: LoginSessionOpened): GateSessionRow {
+  return {
+    ...unresolved,
+    ...data,
+    id: asId('gate', gate_session_id),
+    kind: 'login',
+    gate_account_id: asId('gacct', gate_account_id),
+    metadata: null,
+    delivery_key_id: null,
+    delivery_public_key: null,
+    poll_token_hash: null,
+  }
+}

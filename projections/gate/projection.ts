@@ -1,0 +1,15 @@
+import { eventTopics } from '../../schemas/events.ts'
+import type { Projection } from '../projection.ts'
+import { apply } from './apply.ts'
+import { ddl, indexes, tables } from './tables.ts'
+
+/** Gate: services, signups and logins, agent tokens. */
+export const gateProjection: Projection = {
+  name: 'gate',
+  version: 1,
+  topics: [eventTopics.GateSessionOpened],
+  tables,
+  ddl,
+  indexes,
+  apply,
+}

@@ -1,0 +1,60 @@
+import type { Db } from '../../infra/postgres/pool.ts'
+import type { Environment } from '../../schemas/events.ts'
+import { type ServiceRecord, serviceFields, serviceRow } from './records.ts'
+import type { GateServiceRow } from './rows.ts'
+
+/** Whose services a key sees. */
+export interface ServiceScope {
+  organizationId: string
+  environment: Environment
+}
+
+/** The service, whoever owns it, disabled ones too. */
+export async function findService(db: Db, serviceId: string): Promise<GateServiceRow | undefined> {
+  const { rows } = await db.query<ServiceRecord>(
+    `select ${serviceFields('s')} from read.gate_services s where s.service_id = $1`,
+    [serviceId],
+  )
+  return rows[0] && serviceRow(rows[0])
+}
+
+/** The services of one organization and environment, disabled ones too, newest first. */
+export async function listServices(
+  db: Db,
+  { organizationId, environment }: ServiceScope,
+): Promise<GateServiceRow[]> {
+  const { rows } = await db.query<ServiceRecord>(
+    `select ${serviceFields('s')} from read.gate_services s
+     where s.organization_id = $1 and s.environment = $2 order by s.created_at desc, s.service_id desc`,
+    [organizationId, environment],
+  )
+  return rows.map(serviceRow)
+}
+
+/** How many services the organization has, in both environments, disabled ones too. */
+export async function countServices(db: Db, organizationId: string): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    'select count(*)::int as count from read.gate_services where organization_id = $1',
+    [organizationId],
+  )
+  return rows[0]?.count ?? 0
+}
+
+/** The services that anyone may sign up for: active and discoverable, by id. */
+export async function listRegistry(db: Db): Promise<GateServiceRow[]> {
+  const { rows } = await db.query<ServiceRecord>(
+    `select ${serviceFields('s')} from read.gate_services s
+     where s.status = 'active' and s.discoverable order by s.service_id`,
+  )
+  return rows.map(serviceRow)
+}
+
+/** The ids of the active services whose approvals this webhook endpoint is told of. */
+export async function servicesToldAt(db: Db, endpointId: string): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>(
+    `select service_id as id from read.gate_services
+     where webhook_endpoint_id = $1 and status = 'active' order by service_id`,
+    [endpointId],
+  )
+  return rows.map(({ id }) => id)
+}

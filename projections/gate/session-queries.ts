@@ -1,0 +1,73 @@
+import { asId, type GateSessionId } from '../../infra/ids.ts'
+import type { Db } from '../../infra/postgres/pool.ts'
+import { sessionFields } from './records.ts'
+import type { GateSessionRow } from './rows.ts'
+
+/** The signup or login of the id. */
+export async function findGateSession(db: Db, gateSessionId: string): Promise<GateSessionRow | undefined> {
+  const { rows } = await db.query<GateSessionRow>({
+    name: 'find-gate-session',
+    text: `select ${sessionFields('s')} from read.gate_sessions s where s.gate_session_id = $1`,
+    values: [gateSessionId],
+  })
+  return rows[0]
+}
+
+/** The login whose code has one of the hashes. */
+export async function findLoginByCode(db: Db, hashes: string[]): Promise<GateSessionRow | undefined> {
+  const { rows } = await db.query<GateSessionRow>(
+    `select ${sessionFields('s')} from read.gate_sessions s where s.code_hash = any($1)`,
+    [hashes],
+  )
+  return rows[0]
+}
+
+interface Due {
+  /** Epoch milliseconds. */
+  now: number
+  /** Ids at most. */
+  limit: number
+}
+
+const dueBy = {
+  /** Pending past their time. */
+  sessions: { where: `status = 'pending'`, at: 'expires_at' },
+  /** Not acknowledged within theirs. */
+  deliveries: { where: `delivery = 'waiting'`, at: 'delivery_expires_at' },
+  /** Not used within theirs. */
+  codes: { where: `code = 'issued'`, at: 'code_expires_at' },
+} as const
+
+/** The sessions of which something is past its time, longest ago first. */
+export async function dueGateSessions(
+  db: Db,
+  what: keyof typeof dueBy,
+  { now, limit }: Due,
+): Promise<GateSessionId[]> {
+  const { where, at } = dueBy[what]
+  const { rows } = await db.query<{ id: string }>(
+    `select gate_session_id as id from read.gate_sessions where ${where} and ${at} <= $1
+     order by ${at}, gate_session_id limit $2`,
+    [now, limit],
+  )
+  return rows.map(({ id }) => asId('gate', id))
+}
+
+/** The signups that a person approved and whose service has not answered yet, longest waiting first. */
+export async function startedApprovals(db: Db): Promise<GateSessionId[]> {
+  const { rows } = await db.query<{ id: string }>(
+    `select gate_session_id as id from read.gate_sessions
+     where status = 'pending' and approval_started_at is not null order by approval_started_at limit 1000`,
+  )
+  return rows.map(({ id }) => asId('gate', id))
+}
+
+/** Which of the sessions have nothing left to deliver: whatever they might have had has ended. */
+export async function endedGateSessions(db: Db, ids: string[]): Promise<GateSessionId[]> {
+  const { rows } = await db.query<{ id: string }>(
+    `select gate_session_id as id from read.gate_sessions where gate_session_id = any($1)
+       and (status in ('rejected', 'expired') or delivery in ('acknowledged', 'expired'))`,
+    [ids],
+  )
+  return rows.map(({ id }) => asId('gate', id))
+}

@@ -1,0 +1,70 @@
+import type { FastifyRequest } from 'fastify'
+import type pg from 'pg'
+import type { CommandDeps } from '../../infra/command-deps.ts'
+import type { Keyring } from '../../infra/crypto/keyring.ts'
+import type { Decide } from '../../infra/decide.ts'
+import type { Auth } from '../../infra/http/auth.ts'
+import type { Command, Idempotency } from '../../infra/http/idempotency.ts'
+import type { Clock, GateSessionId, Random } from '../../infra/ids.ts'
+import type { Logger } from '../../infra/telemetry.ts'
+import type { DirectCalls } from '../../infra/webhooks/direct-call.ts'
+import type { Applied } from '../../projections/applied.ts'
+import type { Environment } from '../../schemas/events.ts'
+import type { GateLimits } from './limits.ts'
+import type { Pages } from './pages.ts'
+import type { Vault } from './vault.ts'
+
+/** The keys that the consent page is scored with. */
+export interface ConsentKeys {
+  /** For the SDK on the page; only that page's origin may use it. */
+  publishableKey(): Promise<string>
+  /** SHA-256 (lower-case hex) of the secret keys that open the page's sealed tokens. */
+  secretHashes(): Promise<string[]>
+}
+
+/** A signup for this very server. */
+export interface OrganizationSignup {
+  gateSessionId: GateSessionId
+  accountName: string
+  /** The same when it is repeated, and so are the keys. */
+  random: Random
+  /** Epoch milliseconds; the same, too. */
+  now: number
+}
+
+export interface GateOptions {
+  /** Where clients reach this server, without a slash at its end. */
+  publicUrl: string
+  /** The one that decisions use: what is answered once must not wait behind slow searches. */
+  pool: pg.Pool
+  applied: Applied
+  decide: Decide
+  keyring: Keyring
+  clock: Clock
+  random: Random
+  logger: Logger
+  /** How long an approval that a killed process was working on is left alone, in milliseconds. */
+  leaseMs: number
+  /** How long an integrator may take for one answer, in milliseconds. */
+  integratorTimeoutMs: number
+  directCalls: DirectCalls
+  consentKeys: ConsentKeys
+  /** Makes an organization with its keys; environment variables for the one who signed up, by name. */
+  signUpOrganization: (signup: OrganizationSignup) => Promise<Record<string, string>>
+}
+
+/** What routes and workers of Gate share. */
+export interface GateParts extends GateOptions {
+  limits: GateLimits
+  vault: Vault
+  pages: Pages
+}
+
+export interface GateContext extends GateParts {
+  auth: Auth
+  idempotency: Idempotency
+  /** What makes a command the same whenever it is repeated, but for when it happens. */
+  depsOf(command: Command): CommandDeps
+  /** Whose services, tokens and codes the key sees. */
+  scopeOf(request: FastifyRequest): { organizationId: string; environment: Environment }
+}

@@ -1,0 +1,29 @@
+import type { GateOptions, GateParts } from './context.ts'
+import { createGateLimits } from './limits.ts'
+import { createPages } from './pages.ts'
+import { createVault } from './vault.ts'
+
+export { createGateTables } from './tables.ts'
+
+export interface Gate {
+  parts: GateParts
+  /** Resolves when its workers have ended. */
+  stop(): Promise<void>
+}
+
+/** What Gate's routes work with, and its workers, which run until it is stopped. Needs the tables of `createGateTables`. */
+export function startGate(options: GateOptions): Gate {
+  const parts = {
+    ...options,
+    limits: createGateLimits(options.pool),
+    vault: createVault(options),
+    pages: createPages(options),
+  }
+  const workers: { stop(): Promise<void> }[] = []
+  return {
+    parts,
+    async stop() {
+      await Promise.all(workers.map((worker) => worker.stop()))
+    },
+  }
+}

@@ -1,0 +1,59 @@
+import type { Keyring } from '../../infra/crypto/keyring.ts'
+import { generateToken, type Token, tokenHashes } from '../../infra/crypto/tokens.ts'
+import type { Clock, GateSessionId, Random } from '../../infra/ids.ts'
+import type { Db } from '../../infra/postgres/pool.ts'
+
+export interface PagesOptions {
+  pool: Db
+  keyring: Keyring
+  clock: Clock
+  random: Random
+}
+
+/** Consent pages that are open: which approve token each has, and since when one is closing. */
+export interface Pages {
+  /** A new approve token for the page; those before it are void, and the page is not closing any more. */
+  open(gateSessionId: GateSessionId): Promise<Token<'gtapr'>>
+  /** The page says that it is being closed. It may be a reload: then `open` follows. */
+  close(gateSessionId: GateSessionId): Promise<void>
+}
+
+export function createPages({ pool, keyring, clock, random }: PagesOptions): Pages {
+  return {
+    async open(gateSessionId) {
+      const token = generateToken('gtapr', random)
+      await pool.query(
+        `insert into tidegate.gate_pages values ($1, $2, $3)
+         on conflict (gate_session_id) do update
+         set approve_token_hash = excluded.approve_token_hash, issued_at = excluded.issued_at, closed_at = null`,
+        [gateSessionId, tokenHashes(keyring, token)[0], clock()],
+      )
+      return token
+    },
+    async close(gateSessionId) {
+      await pool.query(
+        'update tidegate.gate_pages set closed_at = coalesce(closed_at, $2) where gate_session_id = $1',
+        [gateSessionId, clock()],
+      )
+    },
+  }
+}
+
+/** A page as it is stored. Times are epoch milliseconds. */
+export interface PageRow {
+  /** Of the newest token. */
+  approve_token_hash: string
+  issued_at: number
+  /** Since when it is closing; null while it is open. */
+  closed_at: number | null
+}
+
+/** undefined until the page was opened for the first time. */
+export async function findPage(db: Db, gateSessionId: string): Promise<PageRow | undefined> {
+  const { rows } = await db.query<PageRow>(
+    `select approve_token_hash, issued_at::float8, closed_at::float8 from tidegate.gate_pages
+     where gate_session_id = $1`,
+    [gateSessionId],
+  )
+  return rows[0]
+}

@@ -1,0 +1,35 @@
+import type { FastifyInstance } from 'fastify'
+import type { Auth } from '../../infra/http/auth.ts'
+import type { Idempotency } from '../../infra/http/idempotency.ts'
+import type { GateContext } from './context.ts'
+import type { Gate } from './gate.ts'
+
+export interface GateRouteOptions {
+  gate: Gate
+  auth: Auth
+  idempotency: Idempotency
+}
+
+type AddRoutes = (app: FastifyInstance, context: GateContext) => void | Promise<void>
+
+const all: AddRoutes[] = []
+
+/** `/v1/gate`, and the consent page below `/gate`. */
+export async function gateRoutes(app: FastifyInstance, options: GateRouteOptions): Promise<void> {
+  const context = contextOf(options)
+  for (const add of all) await add(app, context)
+}
+
+function contextOf({ gate, auth, idempotency }: GateRouteOptions): GateContext {
+  const { decide, keyring, clock } = gate.parts
+  return {
+    ...gate.parts,
+    auth,
+    idempotency,
+    depsOf: ({ random, now }) => ({ decide, keyring, clock, random, idTime: now }),
+    scopeOf(request) {
+      const { organizationId, environment } = auth.secret(request)
+      return { organizationId, environment }
+    },
+  }
+}

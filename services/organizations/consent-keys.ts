@@ -1,0 +1,111 @@
+import { isDeepStrictEqual } from 'node:util'
+import type pg from 'pg'
+import { openSecretHash } from '../../infra/crypto/api-keys.ts'
+import type { Keyring } from '../../infra/crypto/keyring.ts'
+import type { Decide } from '../../infra/decide.ts'
+import { ApiError } from '../../infra/http/errors.ts'
+import { asId, type Clock, type Random, timeOrderedId } from '../../infra/ids.ts'
+import { listKeys, recipientKeys } from '../../projections/organizations/key-queries.ts'
+import { findOrganization } from '../../projections/organizations/queries.ts'
+import type { Environment } from '../../schemas/events.ts'
+import { issueApiKey, updateApiKey } from './key-commands.ts'
+import { createOrganization } from './organization-commands.ts'
+
+export interface ConsentKeysOptions {
+  /** Where the consent page is. */
+  publicUrl: string
+  pool: pg.Pool
+  decide: Decide
+  keyring: Keyring
+  clock: Clock
+  random: Random
+}
+
+const zeros: Random = (size) => Buffer.alloc(size)
+/** The organization of the server itself; the same in every installation, and nobody else can have it. */
+const organizationId = timeOrderedId('org', 0, zeros)
+const slug = 'tidegate-consent'
+/** As long as a verified key is believed everywhere. */
+const rememberMs = 15_000
+
+/**
+ * The keys that consent pages are scored with: of an organization of the server's own, made when they are first asked
+ * for and replaced once they are revoked. Browsers elsewhere cannot use the publishable key, so a page that lures people
+ * cannot make proofs for other people's signups.
+ */
+export function createConsentKeys(options: ConsentKeysOptions) {
+  const { origin, protocol } = new URL(options.publicUrl)
+  // Only test keys may be bound to an http origin, as a server on one's own machine has.
+  const environment: Environment = protocol === 'https:' ? 'live' : 'test'
+  const publishable = remembered(options.clock, () => publishableKey(options, { origin, environment }))
+  const secrets = remembered(options.clock, () => secretHashes(options, environment))
+  return {
+    publishableKey: publishable,
+    secretHashes: secrets,
+  }
+}
+
+async function publishableKey(
+  options: ConsentKeysOptions,
+  { origin, environment }: { origin: string; environment: Environment },
+): Promise<string> {
+  await ensureOrganization(options)
+  // The page's sealed tokens need somebody who can open them.
+  await secretHashes(options, environment)
+  const { rows } = await listKeys(options.pool, organizationId, { limit: 200 })
+  const known = rows.find(
+    (key) => key.type === 'publishable' && key.status === 'active' && key.environment === environment,
+  )
+  const allowedOrigins = [origin]
+  if (!known?.display_key) {
+    const spec = { organizationId, environment, name: 'Consent page', allowedOrigins }
+    return (await issueApiKey(options, { ...spec, type: 'publishable' })).revealedKey
+  }
+  if (!isDeepStrictEqual(known.allowed_origins, allowedOrigins)) {
+    const keyId = asId('key', known.id)
+    await updateApiKey(options, { organizationId, keyId, allowedOrigins, by: 'operator' })
+  }
+  return known.display_key
+}
+
+/** Those of the keys in use; a new one, which nobody ever sees, where there is none. */
+async function secretHashes(options: ConsentKeysOptions, environment: Environment): Promise<string[]> {
+  const { pool, keyring, clock } = options
+  const find = async () =>
+    (await recipientKeys(pool, organizationId, environment, clock())).flatMap(
+      ({ keyId, secretHashSealed }) => openSecretHash(secretHashSealed, { keyring, keyId }) ?? [],
+    )
+  const known = await find()
+  if (known.length > 0) return known
+  await ensureOrganization(options)
+  const spec = { organizationId, environment, name: 'Consent proofs', scopes: ['sessions:read'] }
+  await issueApiKey(options, { ...spec, type: 'secret' })
+  return find()
+}
+
+async function ensureOrganization(options: ConsentKeysOptions): Promise<void> {
+  if (await findOrganization(options.pool, organizationId)) return
+  const name = 'Tidegate consent pages'
+  const own = { ...options, random: zeros, idTime: 0 }
+  try {
+    await createOrganization(own, { name, slug })
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === 'request.conflict')) throw error
+    // Somebody had the slug before this version came.
+    await createOrganization(own, { name, slug: `${slug}-${options.random(4).toString('hex')}` })
+  }
+}
+
+/** The last answer for as long as it is believed; one question for all who ask meanwhile. */
+function remembered<T>(clock: Clock, ask: () => Promise<T>): () => Promise<T> {
+  let last: { answer: Promise<T>; askedAt: number } | undefined
+  return () => {
+    if (last && clock() - last.askedAt < rememberMs) return last.answer
+    const asked = { answer: ask(), askedAt: clock() }
+    last = asked
+    asked.answer.catch(() => {
+      if (last === asked) last = undefined
+    })
+    return asked.answer
+  }
+}
