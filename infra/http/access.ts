@@ -1,7 +1,13 @@
 import type { onRequestHookHandler, RouteOptions } from 'fastify'
 
-/** What a route asks of its caller. */
-export interface Access {
+/** What a route asks of its caller: an API key, or one of Gate's tokens. */
+export type Access = KeyAccess | TokenAccess
+
+export interface TokenAccess {
+  token: 'poll' | 'agent'
+}
+
+export interface KeyAccess {
   keyType: 'secret' | 'publishable'
   /** The scope that a secret key must carry. */
   scope?: string

@@ -14,6 +14,8 @@ export const interfaceVersion = '2026-03-25'
 
 const securitySchemes = {
   secretKey: { type: 'http', scheme: 'bearer', description: 'A secret key, sk_live_ or sk_test_.' },
+  pollToken: { type: 'http', scheme: 'bearer', description: 'The poll token of one Gate session, gtpoll_.' },
+  agentToken: { type: 'http', scheme: 'bearer', description: 'An agent token, agt_.' },
   publishableKey: { type: 'http', scheme: 'bearer', description: 'A publishable key, pk_live_ or pk_test_.' },
 } as const
 
@@ -81,6 +83,7 @@ const documentSchema = {
 function enforcedBy(route: Pick<RouteOptions, 'onRequest'>) {
   const access = accessOf(route)
   if (!access) return { security: [] }
+  if ('token' in access) return { security: [{ [`${access.token}Token`]: [] }] }
   return {
     security: [{ [`${access.keyType}Key`]: [] }],
     ...(access.scope && { 'x-required-scope': access.scope }),

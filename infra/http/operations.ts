@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Access } from './access.ts'
+import type { KeyAccess } from './access.ts'
 import { rateLimit, reference, requestId, retryAfter } from './described-headers.ts'
 import { errorCodes, errorTable } from './error-table.ts'
 import { errorEnvelopeSchema } from './schemas.ts'
@@ -54,14 +54,14 @@ function completeOperation(method: string, one: Operation): Operation {
   return { ...one, ...(parameters.length > 0 && { parameters }), responses: Object.fromEntries(responses) }
 }
 
-function keyTypeOf({ security }: Operation): Access['keyType'] | undefined {
+function keyTypeOf({ security }: Operation): KeyAccess['keyType'] | undefined {
   const [scheme] = Object.keys(security?.[0] ?? {})
   if (scheme === 'secretKey') return 'secret'
   return scheme === 'publishableKey' ? 'publishable' : undefined
 }
 
 interface Traits {
-  keyType: Access['keyType'] | undefined
+  keyType: KeyAccess['keyType'] | undefined
   ownOrganization: boolean
   /** A POST that makes something takes an Idempotency-Key. */
   creates: boolean

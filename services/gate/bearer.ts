@@ -1,0 +1,24 @@
+import type { FastifyRequest, onRequestHookHandler } from 'fastify'
+import { isToken, type Token } from '../../infra/crypto/tokens.ts'
+import { enforcing } from '../../infra/http/access.ts'
+import { ApiError } from '../../infra/http/errors.ts'
+import { bearerOf } from '../../infra/http/key-checks.ts'
+
+const kinds = { poll: 'gtpoll', agent: 'agt' } as const
+
+/** For routes that one of Gate's own tokens opens: 401 without a well-formed one. Whether it is good the route decides. */
+export function requireToken(token: keyof typeof kinds): onRequestHookHandler {
+  return enforcing({ token }, (request, _reply, done) => {
+    readToken(request, kinds[token])
+    done()
+  })
+}
+
+export const pollTokenOf = (request: FastifyRequest): Token<'gtpoll'> => readToken(request, 'gtpoll')
+export const agentTokenOf = (request: FastifyRequest): Token<'agt'> => readToken(request, 'agt')
+
+function readToken<K extends 'gtpoll' | 'agt'>({ headers }: FastifyRequest, kind: K): Token<K> {
+  const token = bearerOf(headers.authorization)
+  if (!isToken(kind, token)) throw new ApiError('auth.invalid_api_key')
+  return token
+}

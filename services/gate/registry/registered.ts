@@ -1,0 +1,27 @@
+import { ApiError } from '../../../infra/http/errors.ts'
+import type { Db } from '../../../infra/postgres/pool.ts'
+import type { GateServiceRow } from '../../../projections/gate/rows.ts'
+import { findService } from '../../../projections/gate/service-queries.ts'
+import { systemService, systemServiceId } from './system-service.ts'
+
+/** A service that anyone can name: one of an organization, or the built-in one, which has no owner. */
+export type RegisteredService = Omit<GateServiceRow, 'organization_id'> & { organization_id: string | null }
+
+interface Named {
+  serviceId: string
+  publicUrl: string
+}
+
+/** The service, disabled and hidden ones too: a session stays usable after its service is disabled. */
+export async function findRegistered(
+  db: Db,
+  { serviceId, publicUrl }: Named,
+): Promise<RegisteredService | undefined> {
+  return serviceId === systemServiceId ? systemService(publicUrl) : findService(db, serviceId)
+}
+
+/** The service if anyone may sign up for it: 404 unless it is active and discoverable. */
+export function openService(service: RegisteredService | undefined): RegisteredService {
+  if (service?.status === 'active' && service.definition.discoverable) return service
+  throw new ApiError('request.not_found', { message: 'No such service takes signups.' })
+}

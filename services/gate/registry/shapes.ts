@@ -1,0 +1,27 @@
+import type { RegisteredService } from './registered.ts'
+
+/** A service as the public registry shows it. What is not set is left out; without documentation of its own, its website. */
+export function registryEntryJson({ id, status, definition }: RegisteredService) {
+  const { branding, consent, dashboard_login_url, docs_url } = definition
+  return {
+    id,
+    status,
+    discoverable: definition.discoverable,
+    name: definition.name,
+    description: definition.description,
+    website: definition.website,
+    ...(dashboard_login_url !== null && { dashboard_login_url }),
+    env_vars: definition.env_vars,
+    docs_url: docs_url ?? definition.website,
+    sdks: definition.sdks,
+    branding: { ...present(branding), verified: false },
+    consent: present(consent),
+  }
+}
+
+/** The members that are set. */
+function present<T extends object>(members: T): Partial<T> {
+  const set: Partial<T> = { ...members }
+  for (const name in set) if (set[name] === null) delete set[name]
+  return set
+}
