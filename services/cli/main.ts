@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { registerDev } from './dev.ts'
 import { registerEvents } from './events.ts'
+import { registerGate } from './gate/register.ts'
 import { registerKeys } from './operator/keys.ts'
 import { registerOrganizations } from './operator/organizations.ts'
 import { registerRebuild } from './rebuild.ts'
@@ -19,6 +20,7 @@ registerDev(program)
 registerServe(program)
 registerOrganizations(program)
 registerKeys(program)
+registerGate(program)
 registerSimulate(program)
 registerWebhooks(program)
 registerRebuild(program)
