@@ -1,3 +1,4 @@
+import { endpointsLock } from '../../../infra/webhooks/endpoint-lock.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 
 /**
@@ -9,6 +10,6 @@ export function endpointsOf(organizationId: string) {
     topic: eventTopics.WebhookEndpointCreated,
     projection: 'webhooks',
     key: organizationId,
-    locks: [`webhook-endpoints:${organizationId}`],
+    locks: [endpointsLock(organizationId)],
   }
 }

@@ -1,0 +1,39 @@
+import { Counter, Histogram, type Registry } from 'prom-client'
+
+/** What one call of a service's webhook endpoint came to. */
+export type GateAttemptOutcome = 'accepted' | 'retrying' | 'failed' | 'not_sent'
+/** What an approval came to: a signup is approved, or rejected because the service did not go along. */
+export type GateApprovalOutcome = 'approved' | 'rejected'
+
+/** What is counted of approvals. */
+export interface GateMeter {
+  /** An attempt to have a service make the account has ended. */
+  attempted(outcome: GateAttemptOutcome): void
+  /** An approval is decided, so many milliseconds after it started. */
+  finished(outcome: GateApprovalOutcome, ms: number): void
+}
+
+// A person waits for the first seconds of it; an approval ends with its session, after 15 minutes.
+const buckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 900]
+
+/** Measures approvals in the registry. */
+export function measureGate(registry: Registry): GateMeter {
+  const registers = [registry]
+  const attempts = new Counter({
+    name: 'tidegate_gate_approval_attempts_total',
+    help: 'Attempts to have a service make an account: accepted, retrying (another follows), failed (none does) or not_sent.',
+    labelNames: ['outcome'],
+    registers,
+  })
+  const approvals = new Histogram({
+    name: 'tidegate_gate_approval_duration_seconds',
+    help: 'Time from the approval of a signup by a person to its outcome: approved or rejected.',
+    labelNames: ['outcome'],
+    buckets,
+    registers,
+  })
+  return {
+    attempted: (outcome) => attempts.inc({ outcome }),
+    finished: (outcome, ms) => approvals.observe({ outcome }, Math.max(0, ms) / 1000),
+  }
+}
