@@ -1,0 +1,89 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createKeyring } from '../../../infra/crypto/keyring.ts'
+import { isTokenOf } from '../../../infra/crypto/tokens.ts'
+import { randomId } from '../../../infra/ids.ts'
+import { transaction } from '../../../infra/postgres/pool.ts'
+import { createPages, findPage } from '../../../services/gate/pages.ts'
+import { createGateTables } from '../../../services/gate/tables.ts'
+import { createVault } from '../../../services/gate/vault.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+
+const keyring = createKeyring(randomBytes(32).toString('base64'))
+const newSession = () => randomId('gate', randomBytes)
+let database: TestDatabase
+let now = 1_000_000
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  await transaction(database.pool, createGateTables)
+})
+afterAll(() => database.drop())
+
+const options = (given = { keyring }) => ({
+  ...given,
+  pool: database.pool,
+  clock: () => now,
+  random: randomBytes,
+})
+
+test('64 who ask for the key of a signup at once get the same one', async () => {
+  const session = newSession()
+  const vaults = [createVault(options()), createVault(options())]
+  const keys = await Promise.all(
+    Array.from({ length: 64 }, (_, index) => vaults[index % 2]?.make(session) ?? Promise.reject()),
+  )
+  const drawn = new Set(keys.map((key) => key.random('x')(16).toString('hex')))
+  expect(drawn.size).toBe(1)
+})
+
+test('what is sealed under a key is gone with it', async () => {
+  const vault = createVault(options())
+  const session = newSession()
+  const context = session
+  const sealed = (await vault.make(session)).seal(Buffer.from('x'), { context, random: randomBytes })
+  expect((await vault.find(session))?.open(sealed, { context })?.toString()).toBe('x')
+  await vault.remove([session])
+  expect(await vault.find(session)).toBeUndefined()
+  // Asked for anew it is another key.
+  expect((await vault.make(session)).open(sealed, { context })).toBeUndefined()
+})
+
+test('a key of the vault is bound to its signup and to our master keys', async () => {
+  const vault = createVault(options())
+  const [one, two] = [newSession(), newSession()]
+  await vault.make(one)
+  await vault.make(two)
+  await database.pool.query(
+    `update tidegate.gate_vault set data_key_sealed =
+       (select data_key_sealed from tidegate.gate_vault where gate_session_id = $1) where gate_session_id = $2`,
+    [one, two],
+  )
+  expect(await vault.find(two)).toBeUndefined()
+  const stranger = createVault(options({ keyring: createKeyring(randomBytes(32).toString('base64')) }))
+  expect(await stranger.find(one)).toBeUndefined()
+})
+
+test('only the newest approve token of a page is kept, as a hash', async () => {
+  const pages = createPages(options())
+  const session = newSession()
+  expect(await findPage(database.pool, session)).toBeUndefined()
+  const [first, second] = [await pages.open(session), await pages.open(session)]
+  const page = await findPage(database.pool, session)
+  const hash = page?.approve_token_hash ?? null
+  expect(isTokenOf(keyring, { token: first, hash })).toBe(false)
+  expect(isTokenOf(keyring, { token: second, hash })).toBe(true)
+})
+
+test('a page that is closed remembers since when, until it is opened again', async () => {
+  const pages = createPages(options())
+  const session = newSession()
+  await pages.open(session)
+  const closedAt = now
+  await pages.close(session)
+  now += 1000
+  await pages.close(session)
+  expect((await findPage(database.pool, session))?.closed_at).toBe(closedAt)
+  await pages.open(session)
+  expect((await findPage(database.pool, session))?.closed_at).toBeNull()
+})
