@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { generateApiKey } from '../../infra/crypto/api-keys.ts'
 import { createKeyring } from '../../infra/crypto/keyring.ts'
+import { generateToken } from '../../infra/crypto/tokens.ts'
 import { refuseSecretKeys } from './key-sweep.ts'
 import { createTestDatabase } from './postgres.ts'
 
@@ -31,6 +32,15 @@ describe('dropping a test database', () => {
   test('takes what only looks like one', () =>
     dropWith({ text: mistyped, bytes: 'sk_live_made_up_for_a_test' }))
 })
+
+test.each(['gtpoll', 'agt', 'gtapr', 'gtack', 'gtcode'] as const)(
+  'so does it with a %s token',
+  async (kind) => {
+    const token = generateToken(kind, randomBytes)
+    for (const values of [{ text: `"${token}"` }, { bytes: token }])
+      await expect(dropWith(values)).rejects.toThrow('1 secret keys are in table public.one')
+  },
+)
 
 test('a text with a secret key is refused', () => {
   expect(() => refuseSecretKeys('output', `{"key":"${key}"}`)).toThrow('1 secret keys are in output')

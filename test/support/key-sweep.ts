@@ -2,24 +2,34 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import pg from 'pg'
 import { parseApiKey } from '../../infra/crypto/api-keys.ts'
+import { isToken, type TokenKind } from '../../infra/crypto/tokens.ts'
 import { isConnectionError } from '../../infra/postgres/pool.ts'
 import { dumpTopics } from './dump.ts'
 
-const keyPattern = /sk_(?:live|test)_[0-9a-hjkmnp-tv-z]{38}/g
-// What every secret key begins with, as text and as bytea is shown.
-const beginnings = ['sk_live_', 'sk_test_', '736b5f6c6976655f', '736b5f746573745f']
+const keyPattern =
+  /sk_(?:live|test)_[0-9a-hjkmnp-tv-z]{38}|gtpoll_[0-9a-hjkmnp-tv-z]{26}|(?:agt|gtapr|gtack|gtcode)_[0-9a-hjkmnp-tv-z]{40}/g
+const tokenKinds: TokenKind[] = ['gtpoll', 'agt', 'gtapr', 'gtack', 'gtcode']
+const stems = ['sk_live_', 'sk_test_', ...tokenKinds.map((kind) => `${kind}_`)]
+const hexOf = (text: string) => Buffer.from(text).toString('hex')
+// What every secret key and token begins with, as text and as bytea is shown.
+const beginnings = [...stems, ...stems.map(hexOf)]
 /** Of a table larger than this only so many rows are read: a sweep of every test's database has to be cheap. */
 const largeTableBytes = 2 * 1024 * 1024
 const sampledRows = 1000
 
-/** How many well-formed secret keys the text holds, as they are or in hex. Made-up ones fail their checksum. */
+/**
+ * How many well-formed secret keys and tokens of Gate the text holds, as they are or in hex. Made-up ones fail their
+ * checksum; poll tokens have none.
+ */
 export function secretKeysIn(text: string): number {
-  const fromHex = [...text.matchAll(/736b5f(?:6c697665|74657374)5f[0-9a-f]{76}/g)].map(([hex]) =>
-    Buffer.from(hex, 'hex').toString(),
-  )
-  const candidates = [...text.matchAll(keyPattern)].map(([key]) => key)
-  return [...candidates, ...fromHex].filter((key) => parseApiKey(key)?.type === 'secret').length
+  const inHex = new RegExp(`(?:${stems.map(hexOf).join('|')})(?:[0-9a-f]{2}){26,40}`, 'g')
+  const fromHex = [...text.matchAll(inHex)].map(([hex]) => Buffer.from(hex, 'hex').toString())
+  const candidates = [text, ...fromHex].flatMap((one) => [...one.matchAll(keyPattern)].map(([key]) => key))
+  return candidates.filter(isSecret).length
 }
+
+const isSecret = (text: string): boolean =>
+  parseApiKey(text)?.type === 'secret' || tokenKinds.some((kind) => isToken(kind, text))
 
 /** Throws, without repeating the key, when the text holds a secret key. */
 export function refuseSecretKeys(place: string, text: string): void {
