@@ -3,7 +3,8 @@ import type { Environment } from '../schemas/events.ts'
 import type { Decision } from './decide.ts'
 
 interface About {
-  organizationId: string
+  /** null = of nobody's: the built-in service. */
+  organizationId: string | null
   /** Of the key or endpoint that it is about; null = of the organization as a whole. */
   environment: Environment | null
   /** A repetition of the same change has the same id and is applied once. */
