@@ -926,6 +926,22 @@ export interface GateServiceRegistered {
   registered_at: number
 }
 
+/** The operator does not vouch for a service any more. */
+export interface GateServiceVerificationWithdrawn {
+  service_id: string
+  organization_id: string
+  environment: Environment
+  withdrawn_at: number
+}
+
+/** The operator vouches for who is behind a service, by its name, website and logo as they are. */
+export interface GateServiceVerified {
+  service_id: string
+  organization_id: string
+  environment: Environment
+  verified_at: number
+}
+
 /** A person approved the signup; the service is asked for the account. The session stays pending until it has answered. */
 export interface GateSessionApprovalStarted {
   gate_session_id: string
@@ -1112,12 +1128,30 @@ export interface WebhookEndpointEnabled {
   enabled_at: number
 }
 
+export type EndpointFlaggedReason = 'failing' | 'gone'
+
+/** The endpoint would have been disabled, but an active service is told of approvals there. */
+export interface WebhookEndpointFlagged {
+  organization_id: string
+  endpoint_id: string
+  /** failing: no delivery succeeded for days; gone: it answered 410. */
+  reason: EndpointFlaggedReason
+  flagged_at: number
+}
+
 /** The endpoint has another URL. */
 export interface WebhookEndpointMoved {
   organization_id: string
   endpoint_id: string
   url: string
   moved_at: number
+}
+
+/** A delivery to a flagged endpoint succeeded: it is not flagged any more. */
+export interface WebhookEndpointRecovered {
+  organization_id: string
+  endpoint_id: string
+  recovered_at: number
 }
 
 /** The endpoint has another name. */
@@ -1207,6 +1241,8 @@ export interface EventTypes {
   GateServiceChanged: GateServiceChanged
   GateServiceDisabled: GateServiceDisabled
   GateServiceRegistered: GateServiceRegistered
+  GateServiceVerificationWithdrawn: GateServiceVerificationWithdrawn
+  GateServiceVerified: GateServiceVerified
   GateSessionApprovalStarted: GateSessionApprovalStarted
   GateSessionApproved: GateSessionApproved
   GateSessionExpired: GateSessionExpired
@@ -1221,7 +1257,9 @@ export interface EventTypes {
   WebhookEndpointCreated: WebhookEndpointCreated
   WebhookEndpointDisabled: WebhookEndpointDisabled
   WebhookEndpointEnabled: WebhookEndpointEnabled
+  WebhookEndpointFlagged: WebhookEndpointFlagged
   WebhookEndpointMoved: WebhookEndpointMoved
+  WebhookEndpointRecovered: WebhookEndpointRecovered
   WebhookEndpointRenamed: WebhookEndpointRenamed
   WebhookEndpointSecretRotated: WebhookEndpointSecretRotated
   WebhookEndpointSubscriptionsChanged: WebhookEndpointSubscriptionsChanged
@@ -1260,6 +1298,8 @@ export const eventTopics = {
   GateServiceChanged: 'tidegate.gate.v1',
   GateServiceDisabled: 'tidegate.gate.v1',
   GateServiceRegistered: 'tidegate.gate.v1',
+  GateServiceVerificationWithdrawn: 'tidegate.gate.v1',
+  GateServiceVerified: 'tidegate.gate.v1',
   GateSessionApprovalStarted: 'tidegate.gate.v1',
   GateSessionApproved: 'tidegate.gate.v1',
   GateSessionExpired: 'tidegate.gate.v1',
@@ -1274,7 +1314,9 @@ export const eventTopics = {
   WebhookEndpointCreated: 'tidegate.webhooks.v1',
   WebhookEndpointDisabled: 'tidegate.webhooks.v1',
   WebhookEndpointEnabled: 'tidegate.webhooks.v1',
+  WebhookEndpointFlagged: 'tidegate.webhooks.v1',
   WebhookEndpointMoved: 'tidegate.webhooks.v1',
+  WebhookEndpointRecovered: 'tidegate.webhooks.v1',
   WebhookEndpointRenamed: 'tidegate.webhooks.v1',
   WebhookEndpointSecretRotated: 'tidegate.webhooks.v1',
   WebhookEndpointSubscriptionsChanged: 'tidegate.webhooks.v1',

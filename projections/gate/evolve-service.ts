@@ -1,7 +1,14 @@
 import type { RecordedEvent } from '../../schemas/codec.ts'
+import type { GateServiceDefinition } from '../../schemas/events.ts'
 import type { GateServiceRow } from './rows.ts'
 
-const serviceEventTypes = ['GateServiceRegistered', 'GateServiceChanged', 'GateServiceDisabled'] as const
+const serviceEventTypes = [
+  'GateServiceRegistered',
+  'GateServiceChanged',
+  'GateServiceVerified',
+  'GateServiceVerificationWithdrawn',
+  'GateServiceDisabled',
+] as const
 export type ServiceEvent = Extract<RecordedEvent, { type: (typeof serviceEventTypes)[number] }>
 
 export function isServiceEvent(event: RecordedEvent): event is ServiceEvent {
@@ -16,8 +23,15 @@ export function evolveService(
   if (event.type === 'GateServiceRegistered') return state ?? registered(event)
   if (!state) return undefined
   switch (event.type) {
-    case 'GateServiceChanged':
-      return { ...state, definition: event.data.definition, updated_at: event.data.changed_at }
+    case 'GateServiceChanged': {
+      const { definition, changed_at: updated_at } = event.data
+      const verified = state.verified && isSameIdentity(state.definition, definition)
+      return { ...state, definition, verified, updated_at }
+    }
+    case 'GateServiceVerified':
+      return { ...state, verified: true, updated_at: event.data.verified_at }
+    case 'GateServiceVerificationWithdrawn':
+      return { ...state, verified: false, updated_at: event.data.withdrawn_at }
     case 'GateServiceDisabled':
       return { ...state, status: 'disabled', updated_at: event.data.disabled_at }
     default:
@@ -25,7 +39,17 @@ export function evolveService(
   }
 }
 
+/** Whether people take both for the same service. What was vouched for is what they saw then. */
+function isSameIdentity(before: GateServiceDefinition, after: GateServiceDefinition): boolean {
+  return (
+    before.name === after.name &&
+    before.website === after.website &&
+    before.branding.logo_url === after.branding.logo_url
+  )
+}
+
 function registered({ data }: Extract<ServiceEvent, { type: 'GateServiceRegistered' }>): GateServiceRow {
   const { service_id: id, organization_id, environment, definition, registered_at: at } = data
-  return { id, organization_id, environment, status: 'active', definition, created_at: at, updated_at: at }
+  const shown = { status: 'active', verified: false, definition } as const
+  return { id, organization_id, environment, ...shown, created_at: at, updated_at: at }
 }

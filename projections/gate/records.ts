@@ -9,7 +9,7 @@ export type ServiceRecord = Omit<GateServiceRow, 'definition'> & { definition: s
 
 /** The columns of a service in the table named `alias`, bigints as numbers; read them with `serviceRow`. */
 export const serviceFields = (alias: string) => `${alias}.service_id as id, ${alias}.organization_id,
-  ${alias}.environment, ${alias}.status, ${alias}.definition, ${alias}.created_at::float8,
+  ${alias}.environment, ${alias}.status, ${alias}.verified, ${alias}.definition, ${alias}.created_at::float8,
   ${alias}.updated_at::float8`
 
 export function serviceRow(record: ServiceRecord): GateServiceRow {
@@ -37,6 +37,7 @@ const serviceColumns: Column<GateServiceRow>[] = [
   { name: 'organization_id', type: 'text', of: (row) => row.organization_id },
   { name: 'environment', type: 'text', of: (row) => row.environment },
   { name: 'status', type: 'text', of: (row) => row.status },
+  { name: 'verified', type: 'boolean', of: (row) => row.verified },
   { name: 'discoverable', type: 'boolean', of: (row) => row.definition.discoverable },
   { name: 'webhook_endpoint_id', type: 'text', of: (row) => row.definition.webhook_endpoint_id },
   { name: 'definition', type: 'text', of: (row) => JSON.stringify(row.definition) },

@@ -7,6 +7,8 @@ export interface GateServiceRow {
   organization_id: string
   environment: Environment
   status: 'active' | 'disabled'
+  /** The operator vouches for who is behind it. */
+  verified: boolean
   definition: GateServiceDefinition
   created_at: number
   updated_at: number

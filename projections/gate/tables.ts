@@ -5,6 +5,7 @@ export const ddl = `
     organization_id text collate "C" not null,
     environment text not null,
     status text not null,
+    verified boolean not null,
     discoverable boolean not null,
     webhook_endpoint_id text collate "C",
     definition text not null,

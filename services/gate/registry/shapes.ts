@@ -1,7 +1,7 @@
 import type { RegisteredService } from './registered.ts'
 
 /** A service as the public registry shows it. What is not set is left out; without documentation of its own, its website. */
-export function registryEntryJson({ id, status, definition }: RegisteredService) {
+export function registryEntryJson({ id, status, verified, definition }: RegisteredService) {
   const { branding, consent, dashboard_login_url, docs_url } = definition
   return {
     id,
@@ -14,7 +14,7 @@ export function registryEntryJson({ id, status, definition }: RegisteredService)
     env_vars: definition.env_vars,
     docs_url: docs_url ?? definition.website,
     sdks: definition.sdks,
-    branding: { ...present(branding), verified: false },
+    branding: { ...present(branding), verified },
     consent: present(consent),
   }
 }

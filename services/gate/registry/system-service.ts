@@ -12,6 +12,7 @@ export function systemService(publicUrl: string): RegisteredService {
     organization_id: null,
     environment: 'live',
     status: 'active',
+    verified: true,
     definition: {
       name: 'Tidegate',
       description: 'Scores sessions for automation and fraud, and lets agents sign up with consent.',
