@@ -1017,6 +1017,8 @@ export interface GateSessionRejected {
 /** The service exchanged the code for the account. */
 export interface LoginCodeConsumed {
   gate_session_id: string
+  /** Of the request that used it; a repetition of that request has the same. */
+  consumption_id: string
   consumed_at: number
 }
 

@@ -59,7 +59,7 @@ export function evolveSession(
       return { ...state, ...issued, ...decided, status: 'approved', resolved_at: approved_at }
     }
     case 'LoginCodeConsumed':
-      return { ...state, code: 'consumed' }
+      return { ...state, code: 'consumed', code_consumption_id: event.data.consumption_id }
     case 'LoginCodeExpired':
       return { ...state, code: 'expired' }
     default:
@@ -84,6 +84,7 @@ const unresolved = {
   code: null,
   code_hash: null,
   code_expires_at: null,
+  code_consumption_id: null,
 } as const
 
 function signup({ gate_session_id, ...data }: GateSessionOpened): GateSessionRow {

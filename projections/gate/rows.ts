@@ -59,6 +59,8 @@ export interface GateSessionRow {
   code: 'issued' | 'consumed' | 'expired' | null
   code_hash: string | null
   code_expires_at: number | null
+  /** Of the request that used the code. */
+  code_consumption_id: string | null
 }
 
 export interface AgentTokenRow {

@@ -43,7 +43,8 @@ export const ddl = `
     ack_token_hash text,
     code text,
     code_hash text,
-    code_expires_at bigint
+    code_expires_at bigint,
+    code_consumption_id text
   );
   create table gate_agent_tokens (
     gate_account_id text collate "C" primary key,
