@@ -15,7 +15,7 @@ type StoredSecret = Omit<SigningSecretRow, 'sealed'> & { sealed: string }
 /** The columns of an endpoint in the table named `alias`, bigints as numbers; read them with `endpointRow`. */
 export const endpointFields = (alias: string) => `${alias}.endpoint_id as id, ${alias}.organization_id,
   ${alias}.environment, ${alias}.name, ${alias}.url, ${alias}.event_types, ${alias}.status,
-  ${alias}.disabled_reason, ${alias}.secrets, ${alias}.created_at::float8, ${alias}.updated_at::float8,
+  ${alias}.disabled_reason, ${alias}.flagged_reason, ${alias}.secrets, ${alias}.created_at::float8, ${alias}.updated_at::float8,
   ${alias}.target_since::float8`
 
 export function endpointRow(record: EndpointRecord): EndpointRow {
@@ -45,6 +45,7 @@ const columns: Column<EndpointRow>[] = [
   { name: 'event_types', type: 'text', of: (row) => JSON.stringify(row.event_types) },
   { name: 'status', type: 'text', of: (row) => row.status },
   { name: 'disabled_reason', type: 'text', of: (row) => row.disabled_reason },
+  { name: 'flagged_reason', type: 'text', of: (row) => row.flagged_reason },
   { name: 'secrets', type: 'text', of: (row) => secretsText(row.secrets) },
   { name: 'created_at', type: 'bigint', of: (row) => row.created_at },
   { name: 'updated_at', type: 'bigint', of: (row) => row.updated_at },

@@ -11,6 +11,8 @@ const endpointEventTypes = [
   'WebhookEndpointDisabled',
   'WebhookEndpointEnabled',
   'WebhookEndpointSecretRotated',
+  'WebhookEndpointFlagged',
+  'WebhookEndpointRecovered',
 ] as const
 export type EndpointEvent = Extract<RecordedEvent, { type: (typeof endpointEventTypes)[number] }>
 
@@ -18,7 +20,10 @@ export function isEndpointEvent(event: RecordedEvent): event is EndpointEvent {
   return endpointEventTypes.some((type) => type === event.type)
 }
 
-/** The endpoint after the event; undefined while it has not been created. */
+/**
+ * The endpoint after the event; undefined while it has not been created. What it was flagged for says nothing about it
+ * once it was moved or enabled; while it is disabled, `disabled_reason` says what there is to say.
+ */
 export function evolveEndpoint(
   state: EndpointRow | undefined,
   event: EndpointEvent,
@@ -30,20 +35,26 @@ export function evolveEndpoint(
       return { ...state, name: event.data.name, updated_at: event.data.renamed_at }
     case 'WebhookEndpointMoved': {
       const { url, moved_at } = event.data
-      return { ...state, url, updated_at: moved_at, target_since: moved_at }
+      return { ...state, url, updated_at: moved_at, target_since: moved_at, flagged_reason: null }
     }
     case 'WebhookEndpointSubscriptionsChanged':
       return { ...state, event_types: known(event.data.event_types), updated_at: event.data.changed_at }
     case 'WebhookEndpointDisabled': {
       const { reason, disabled_at } = event.data
-      return { ...state, status: 'disabled', disabled_reason: reason, updated_at: disabled_at }
+      const ended = { status: 'disabled', disabled_reason: reason, flagged_reason: null } as const
+      return { ...state, ...ended, updated_at: disabled_at }
     }
     case 'WebhookEndpointEnabled': {
       const { enabled_at: at } = event.data
-      return { ...state, status: 'active', disabled_reason: null, updated_at: at, target_since: at }
+      const started = { status: 'active', disabled_reason: null, flagged_reason: null } as const
+      return { ...state, ...started, updated_at: at, target_since: at }
     }
     case 'WebhookEndpointSecretRotated':
       return { ...state, secrets: rotated(state.secrets, event.data), updated_at: event.data.rotated_at }
+    case 'WebhookEndpointFlagged':
+      return { ...state, flagged_reason: event.data.reason, updated_at: event.data.flagged_at }
+    case 'WebhookEndpointRecovered':
+      return { ...state, flagged_reason: null, updated_at: event.data.recovered_at }
     default:
       return event satisfies never
   }
@@ -60,6 +71,7 @@ function created(data: WebhookEndpointCreated): EndpointRow {
     event_types: known(data.event_types),
     status: 'active',
     disabled_reason: null,
+    flagged_reason: null,
     secrets: [{ sealed: data.signing_secret_sealed, created_at, expires_at: null }],
     created_at,
     updated_at: created_at,

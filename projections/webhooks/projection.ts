@@ -6,7 +6,7 @@ import { ddl, indexes, tables } from './tables.ts'
 /** Webhook endpoints, the events they are told of, and what became of each delivery. It sends nothing. */
 export const webhooksProjection: Projection = {
   name: 'webhooks',
-  version: 1,
+  version: 2,
   topics: [eventTopics.WebhookEventRaised],
   tables,
   ddl,

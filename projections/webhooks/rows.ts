@@ -2,6 +2,7 @@ import type { DeliveryType, SubscribableType } from '../../infra/webhooks/event-
 import type { Environment } from '../../schemas/events.ts'
 
 export type DisabledReason = 'manual' | 'failing' | 'gone'
+export type FlaggedReason = Exclude<DisabledReason, 'manual'>
 
 export interface SigningSecretRow {
   sealed: Buffer
@@ -21,6 +22,8 @@ export interface EndpointRow {
   status: 'active' | 'disabled'
   /** null while it is active. */
   disabled_reason: DisabledReason | null
+  /** Why it would be disabled if no service of Gate needed it; null = there is no reason. */
+  flagged_reason: FlaggedReason | null
   /** Newest first; expired ones may still be among them. */
   secrets: SigningSecretRow[]
   created_at: number

@@ -13,6 +13,7 @@ export const ddl = `
     event_types text not null,
     status text not null,
     disabled_reason text,
+    flagged_reason text,
     secrets text not null,
     created_at bigint not null,
     updated_at bigint not null,

@@ -13,6 +13,7 @@ import type {
 import type { EventCodec } from '../../../schemas/codec.ts'
 import type { WebhookAttemptOutcome } from '../../../schemas/events.ts'
 import { type Answer, type AttemptDeps, attempt, attempted } from '../attempt.ts'
+import { createGiveUp } from '../dispatch/give-up.ts'
 import { skipped } from '../skipped.ts'
 import { type DirectJob, findDirectDelivery, loadDirect } from './load-direct.ts'
 import { raiseDirect } from './raise-direct.ts'
@@ -35,6 +36,7 @@ interface Concluded {
 /** Deliveries whose sender waits for the receiver's answer. */
 export function createDirectCalls(options: DirectCallsOptions): DirectCalls {
   const { decide, pool, log, codec, clock, logger } = options
+  const giveUp = createGiveUp({ decide, db: pool, clock, logger })
 
   async function append({ event, meta }: Decision): Promise<void> {
     await log.append([codec.toRecord(event, meta)])
@@ -50,6 +52,7 @@ export function createDirectCalls(options: DirectCallsOptions): DirectCalls {
     const error = problem === undefined ? {} : { error: problem }
     // Before the caller knows: what it does about the answer must not be on the log without the attempt.
     await append(attempted({ event, endpoint, ...met, ...what, ...error }))
+    void giveUp.look({ endpoint, answer: met, succeeded: result === 'succeeded' })
     return answer
   }
 

@@ -46,7 +46,7 @@ export function createDeliver(deps: DeliverDeps): (job: Job, onEnd: OnEnd) => Pr
       delivery.id,
       attempted({ event: job.event, endpoint, ...answer, ...made, ...result }),
     )
-    if (result.result !== 'succeeded') void deps.giveUp.look({ endpoint, answer })
+    void deps.giveUp.look({ endpoint, answer, succeeded: result.result === 'succeeded' })
   }
 }
 

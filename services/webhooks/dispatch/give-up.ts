@@ -3,10 +3,11 @@ import type { Decide } from '../../../infra/decide.ts'
 import { type Clock, derivedId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
+import { servicesToldAt } from '../../../projections/gate/service-queries.ts'
 import { failingSince, findEndpoint } from '../../../projections/webhooks/queries.ts'
-import type { DisabledReason, EndpointRow } from '../../../projections/webhooks/rows.ts'
+import type { EndpointRow, FlaggedReason } from '../../../projections/webhooks/rows.ts'
 import type { Answer } from '../attempt.ts'
-import { giveUpEndpoint } from '../endpoints/disable-endpoint.ts'
+import { giveUpEndpoint, recoverEndpoint } from '../endpoints/disable-endpoint.ts'
 import { endpointsOf } from '../endpoints/stream.ts'
 import { goneStatus } from './retry.ts'
 
@@ -17,64 +18,91 @@ export interface GiveUpOptions {
   logger: Logger
 }
 
-export interface FailedAttempt {
+export interface MadeAttempt {
   endpoint: EndpointRow
   answer: Answer
+  succeeded: boolean
 }
 
-/** After so long without a success nothing is sent to an endpoint any more. */
+/** After so long without a success nothing is sent to an endpoint any more, unless services need it. */
 export const failingMs = 5 * 24 * 60 * 60 * 1000
 const lookEveryMs = 60_000
 
 export interface GiveUp {
-  /** Looks at the endpoint after a failed attempt. Never rejects: what went wrong is tried again at the next failure. */
-  look(failed: FailedAttempt): Promise<void>
+  /** Looks at the endpoint after an attempt. Never rejects: what went wrong is tried again at the next. */
+  look(made: MadeAttempt): Promise<void>
   /** Resolves when no look is under way. */
   idle(): Promise<void>
 }
 
 /**
  * Disables endpoints to which nothing can be delivered: at once when one says that it is gone, else after five days
- * without a success; for those it looks at most once a minute.
+ * without a success; for those it looks at most once a minute. Endpoints that active services of Gate are told of
+ * approvals at are only flagged, until something is delivered to them again.
  */
 export function createGiveUp({ decide, db, clock, logger }: GiveUpOptions): GiveUp {
   const looking = new Set<Promise<void>>()
   const looked = new LRUCache<string, true>({ max: 10_000, ttl: lookEveryMs })
 
-  async function reasonFor({ endpoint, answer }: FailedAttempt): Promise<Reason | undefined> {
+  async function reasonFor({ endpoint, answer }: MadeAttempt): Promise<FlaggedReason | undefined> {
     const { outcome } = answer
-    if (outcome.kind === 'response' && outcome.status === goneStatus) return 'gone'
+    const isGone = outcome.kind === 'response' && outcome.status === goneStatus
+    if (isGone && endpoint.flagged_reason === null) return 'gone'
     if (looked.has(endpoint.id)) return undefined
     looked.set(endpoint.id, true)
+    if (isGone) return 'gone'
     const since = await failingSince(db, endpoint.id)
     return since !== undefined && clock() - since >= failingMs ? 'failing' : undefined
   }
 
-  async function disable({ endpoint, answer }: FailedAttempt, reason: Reason): Promise<void> {
+  async function giveUp({ endpoint, answer }: MadeAttempt, reason: FlaggedReason): Promise<void> {
     const { id: endpointId, organization_id: organizationId, environment } = endpoint
     const seenAt = answer.attemptedAt
     const eventId = derivedId('evt', endpointId, reason, String(seenAt))
     const events = await decide({
       ...endpointsOf(organizationId),
-      load: (tx) => findEndpoint(tx, { organizationId, environment, endpointId }),
+      load: async (tx) => ({
+        endpoint: await findEndpoint(tx, { organizationId, environment, endpointId }),
+        services: await servicesToldAt(tx, endpointId),
+      }),
       decide: (state) => giveUpEndpoint(state, { reason, seenAt, eventId, now: clock() }),
     })
-    if (events.length > 0) logger.info({ organizationId, endpointId, reason }, 'webhook endpoint disabled')
+    const line = { organizationId, endpointId, reason }
+    for (const { type } of events) {
+      if (type === 'WebhookEndpointDisabled') logger.info(line, 'webhook endpoint disabled')
+      else logger.warn(line, 'webhook endpoint flagged: services are told of approvals there')
+    }
   }
 
-  async function disableIfHopeless(failed: FailedAttempt): Promise<void> {
+  async function recover({ endpoint, answer }: MadeAttempt): Promise<void> {
+    const { id: endpointId, organization_id: organizationId, environment } = endpoint
+    const eventId = derivedId('evt', endpointId, 'recovered', String(answer.attemptedAt))
+    const events = await decide({
+      ...endpointsOf(organizationId),
+      load: (tx) => findEndpoint(tx, { organizationId, environment, endpointId }),
+      decide: (state) => recoverEndpoint(state, { eventId, now: clock() }),
+    })
+    if (events.length > 0)
+      logger.info({ organizationId, endpointId }, 'webhook endpoint not flagged any more')
+  }
+
+  async function lookAt(made: MadeAttempt): Promise<void> {
+    const { endpoint, succeeded } = made
     try {
-      const reason = await reasonFor(failed)
-      if (reason) await disable(failed, reason)
+      if (succeeded) return endpoint.flagged_reason === null ? undefined : await recover(made)
+      const reason = await reasonFor(made)
+      if (reason) await giveUp(made, reason)
     } catch (err) {
-      const { id: endpointId } = failed.endpoint
-      logger.warn({ err, endpointId }, 'webhook endpoint not disabled, its next failure tries again')
+      logger.warn(
+        { err, endpointId: endpoint.id },
+        'webhook endpoint not judged, its next attempt tries again',
+      )
     }
   }
 
   return {
-    look(failed) {
-      const look = disableIfHopeless(failed).finally(() => looking.delete(look))
+    look(made) {
+      const look = lookAt(made).finally(() => looking.delete(look))
       looking.add(look)
       return look
     },
@@ -83,5 +111,3 @@ export function createGiveUp({ decide, db, clock, logger }: GiveUpOptions): Give
     },
   }
 }
-
-type Reason = Exclude<DisabledReason, 'manual'>

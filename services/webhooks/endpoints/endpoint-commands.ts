@@ -2,6 +2,7 @@ import { type CommandDeps, newId } from '../../../infra/command-deps.ts'
 import { type EndpointId, hexId } from '../../../infra/ids.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
 import type { AddressRules } from '../../../infra/webhooks/address-rules.ts'
+import { servicesToldAt } from '../../../projections/gate/service-queries.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
 import { countActiveEndpoints, findEndpoint } from '../../../projections/webhooks/queries.ts'
 import type { Environment } from '../../../schemas/events.ts'
@@ -57,7 +58,10 @@ export async function createEndpoint(
   return { endpointId, signingSecret }
 }
 
-/** ApiError: 404 no such endpoint, 403 organization not active, 409 too many are active, 422 what does not fit. */
+/**
+ * ApiError: 404 no such endpoint, 403 organization not active, 409 too many are active or services need it as it is,
+ * 422 what does not fit.
+ */
 export async function updateEndpoint(
   { decide, clock, rules, ...deps }: Omit<EndpointDeps, 'keyring'>,
   { organizationId, environment, endpointId, ...asked }: EndpointPath & EndpointChanges,
@@ -72,7 +76,10 @@ export async function updateEndpoint(
   })
 }
 
-/** Disables an endpoint; again, it does nothing. ApiError: 404 no such endpoint, 403 organization not active. */
+/**
+ * Disables an endpoint; again, it does nothing. ApiError: 404 no such endpoint, 403 organization not active, 409
+ * services need it.
+ */
 export async function disableEndpoint(
   { decide, clock, ...deps }: Omit<CommandDeps, 'keyring'>,
   path: EndpointPath,
@@ -106,10 +113,17 @@ export async function rotateSecret(
   return { signingSecret }
 }
 
+/**
+ * Services are of another read model than the one that was caught up. Whoever has a service name an endpoint holds the
+ * lock of `endpointsOf` until the service can be read there, so they are all seen here. The exception is a process that
+ * is killed between the log and the read model: then a service may be left with a disabled endpoint, and its approvals
+ * fail and say so until the endpoint is enabled.
+ */
 async function load(tx: Tx, path: EndpointPath): Promise<EndpointsState> {
   return {
     organization: await findOrganization(tx, path.organizationId),
     endpoint: await findEndpoint(tx, path),
     active: await countActiveEndpoints(tx, path.organizationId),
+    services: await servicesToldAt(tx, path.endpointId),
   }
 }

@@ -1,4 +1,5 @@
 import { ApiError } from '../../../infra/http/errors.ts'
+import { directType } from '../../../infra/webhooks/direct-call.ts'
 import type { OrganizationRow } from '../../../projections/organizations/rows.ts'
 import type { EndpointRow } from '../../../projections/webhooks/rows.ts'
 import type { Environment } from '../../../schemas/events.ts'
@@ -10,6 +11,8 @@ export interface EndpointsState {
   endpoint: EndpointRow | undefined
   /** How many of the organization are active, in both environments. */
   active: number
+  /** The ids of the active services that are told of approvals at the endpoint. */
+  services: readonly string[]
 }
 
 /** Names one endpoint, as one key sees it. */
@@ -39,5 +42,13 @@ export function refuseManyActive({ active }: EndpointsState): void {
   if (active < maxActive) return
   throw new ApiError('request.conflict', {
     message: `An organization can have ${maxActive} active webhook endpoints; disable one first.`,
+  })
+}
+
+/** 409 while services are told of approvals at the endpoint: nobody could sign up for them any more. */
+export function refuseNeeded({ services }: Pick<EndpointsState, 'services'>): void {
+  if (services.length === 0) return
+  throw new ApiError('request.conflict', {
+    message: `The webhook endpoint has to stay active and subscribed to ${directType} for ${services.join(', ')}; give each of these services another endpoint, or disable it, first.`,
   })
 }

@@ -57,7 +57,7 @@ function disableRoute(app: FastifyInstance, context: WebhookContext): void {
     ...shared,
     operationId: 'disableWebhookEndpoint',
     summary: 'Disable a webhook endpoint; it stays in the list',
-    response: { 200: single(endpointSchema), ...errorResponses(400, 401, 403, 404, 413, 415, 422) },
+    response: { 200: single(endpointSchema), ...errorResponses(400, 401, 403, 404, 409, 413, 415, 422) },
   }
   const onRequest = auth.requireOwnOrganization('webhooks:manage')
   const preValidation = refuseBody('webhook_endpoint_disable')

@@ -20,6 +20,12 @@ export const endpointSchema = z
       .describe(
         'null while active. manual: disabled here; failing: no delivery succeeded for five days; gone: it answered 410.',
       ),
+    flagged_reason: z
+      .enum(['failing', 'gone'])
+      .nullable()
+      .describe(
+        'Why it would have been disabled if no active service were told of approvals here; deliveries go on. null once one succeeds, and when it is enabled, moved or disabled.',
+      ),
     event_types: z.array(z.enum(subscribableTypes)),
     signing_secret: z
       .string()
@@ -54,8 +60,17 @@ export const createEndpointBody = z.strictObject({ name, url, event_types: event
 export const updateEndpointBody = atLeastOne({
   name: name.optional(),
   url: url.optional(),
-  status: z.enum(statuses).optional().describe('disabled: nothing is sent there until it is active again.'),
-  event_types: eventTypes.optional().describe('Replaces all that it is subscribed to.'),
+  status: z
+    .enum(statuses)
+    .optional()
+    .describe(
+      'disabled: nothing is sent there until it is active again. Refused while an active service is told of approvals there.',
+    ),
+  event_types: eventTypes
+    .optional()
+    .describe(
+      'Replaces all that it is subscribed to. gate.session.approved has to stay while an active service is told of approvals there.',
+    ),
 })
 
 export const endpointParams = z.object({ organizationId: z.string(), endpointId: z.string() })

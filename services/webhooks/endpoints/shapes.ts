@@ -3,7 +3,7 @@ import { deliveryJson } from '../events/shapes.ts'
 
 /** An endpoint as the API shows it; `signingSecret` in the answer that makes it. */
 export function endpointJson(endpoint: EndpointRow, { signingSecret }: { signingSecret?: string } = {}) {
-  const { id, name, url, status, disabled_reason, event_types } = endpoint
+  const { id, name, url, status, disabled_reason, flagged_reason, event_types } = endpoint
   return {
     object: 'webhook_endpoint',
     id,
@@ -11,6 +11,7 @@ export function endpointJson(endpoint: EndpointRow, { signingSecret }: { signing
     url,
     status,
     disabled_reason,
+    flagged_reason,
     event_types,
     ...(signingSecret !== undefined && { signing_secret: signingSecret }),
     created_at: new Date(endpoint.created_at).toISOString(),

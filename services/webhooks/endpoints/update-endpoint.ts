@@ -3,12 +3,13 @@ import type { Decision } from '../../../infra/decide.ts'
 import { decided } from '../../../infra/decided.ts'
 import { derivedId } from '../../../infra/ids.ts'
 import type { AddressRules } from '../../../infra/webhooks/address-rules.ts'
+import { directType } from '../../../infra/webhooks/direct-call.ts'
 import { organizationFor } from '../../../projections/organizations/organization-for.ts'
 import type { EndpointRow } from '../../../projections/webhooks/rows.ts'
 import type { DomainEvent } from '../../../schemas/codec.ts'
 import { checkedEndpointName, checkedEventTypes, checkedUrl } from './checked-fields.ts'
 import type { EndpointSpec } from './create-endpoint.ts'
-import { type EndpointsState, endpointFor, refuseManyActive } from './endpoint-state.ts'
+import { type EndpointsState, endpointFor, refuseManyActive, refuseNeeded } from './endpoint-state.ts'
 
 /** What can be changed of an endpoint; undefined = as it is. */
 export interface EndpointChanges {
@@ -45,7 +46,8 @@ export function completeEndpointChanges(
 
 /**
  * Changes the endpoint's name, URL, subscriptions and status, one event for each that changes. 404 when there is no
- * such endpoint, 403 when its organization is not active, 409 when it is enabled and there are as many as there can be.
+ * such endpoint, 403 when its organization is not active, 409 when it is enabled and there are as many as there can be,
+ * and when it is disabled or unsubscribed from approvals while services are told of them there.
  */
 export function updateEndpoint(state: EndpointsState, command: UpdateEndpoint): Decision[] {
   organizationFor(state.organization, 'key')
@@ -53,11 +55,17 @@ export function updateEndpoint(state: EndpointsState, command: UpdateEndpoint): 
   const { changes, changeId, now } = command
   const { organization_id: organizationId, environment } = endpoint
   if (changes.status === 'active' && endpoint.status !== 'active') refuseManyActive(state)
+  if (endsApprovals(endpoint, changes)) refuseNeeded(state)
   const events = [...described(endpoint, command), ...switched(endpoint, command)]
   return events.map((event) => {
     const eventId = derivedId('evt', changeId, event.type)
     return decided(event, { organizationId, environment, eventId, now })
   })
+}
+
+function endsApprovals(endpoint: EndpointRow, { status, event_types }: EndpointUpdate): boolean {
+  if (status === 'disabled' && endpoint.status === 'active') return true
+  return event_types?.includes(directType) === false && endpoint.event_types.includes(directType)
 }
 
 const about = ({ organization_id, id: endpoint_id }: EndpointRow) => ({ organization_id, endpoint_id })

@@ -54,6 +54,7 @@ test('an endpoint is created', async () => {
     event_types: ['session.result.persisted', 'session.fingerprint.calculated'],
     status: 'active',
     disabled_reason: null,
+    flagged_reason: null,
     secrets: [{ sealed: Buffer.from([0, 255, 1]), created_at: start + 1, expires_at: null }],
     created_at: start + 1,
     updated_at: start + 1,
@@ -95,6 +96,21 @@ test('an endpoint is disabled with its reason, and enabled again', async () => {
     updated_at: start + 300,
     target_since: start + 300,
   })
+})
+
+test.each<[string, DomainEvent]>([
+  ['a success', { type: 'WebhookEndpointRecovered', data: { ...about(1), recovered_at: start + 200 } }],
+  [
+    'a move',
+    { type: 'WebhookEndpointMoved', data: { ...about(1), url: 'https://b.example/', moved_at: start } },
+  ],
+  ['an end', disabled(1)],
+])('a flag stays until %s', async (_, event) => {
+  const data = { ...about(1), reason: 'gone', flagged_at: start + 150 } as const
+  await world.given(endpointCreated(1), { type: 'WebhookEndpointFlagged', data }, renamed('New'))
+  expect(await find()).toMatchObject({ status: 'active', flagged_reason: 'gone', target_since: start + 1 })
+  await world.given(event)
+  expect(await find()).toMatchObject({ flagged_reason: null })
 })
 
 test('a rotation puts the new secret first; earlier ones keep their end and go once it has passed', async () => {

@@ -37,6 +37,7 @@ function endpoint(some: Partial<EndpointRow> = {}): EndpointRow {
     event_types: ['session.result.persisted'],
     status: 'active',
     disabled_reason: null,
+    flagged_reason: null,
     secrets: [{ sealed: seal(secret.new), created_at: 0, expires_at: null }],
     created_at: 0,
     updated_at: 0,

@@ -2,8 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { derivedHexId } from '../../../../infra/ids.ts'
 import { findEndpoint } from '../../../../projections/webhooks/queries.ts'
 import type { DomainEvent } from '../../../../schemas/codec.ts'
-import { createGiveUp, type FailedAttempt } from '../../../../services/webhooks/dispatch/give-up.ts'
+import { createGiveUp, type MadeAttempt } from '../../../../services/webhooks/dispatch/give-up.ts'
 import { eventually } from '../../../support/eventually.ts'
+import { serviceDisabled, serviceRegistered } from '../../../support/gate-service.ts'
 import { openTestLogs } from '../../../support/logs.ts'
 import { silent } from '../../../support/projections.ts'
 import { type Behaviour, silence, status } from '../../../support/webhook-behaviours.ts'
@@ -134,10 +135,29 @@ for (const testLog of openTestLogs()) {
       const endpoint = await oldEndpoint()
       const { endpoint: row, answer } = await failedNow(endpoint)
       await changed(endpoint, change.type, answer.attemptedAt + 1)
-      await giveUp().look({ endpoint: row, answer: { ...answer, outcome: gone } })
+      await giveUp().look({ endpoint: row, answer: { ...answer, outcome: gone }, succeeded: false })
       statuses.set(change.type, (await stored(endpoint))?.status)
     }
     expect(Object.fromEntries(statuses)).toEqual(outcomes)
+  })
+
+  test(`${testLog.name}: an endpoint that a service is told at is flagged instead, until something arrives`, async () => {
+    const endpoint = await world.endpoint(receiver.url('/gone'))
+    const { id: endpointId, organizationId } = endpoint
+    const serviceId = `told-${endpointId.slice(-20)}`
+    await world.happen(serviceRegistered({ serviceId, organizationId, endpointId }), organizationId)
+    await world.raise(endpoint)
+    await eventually(async () => {
+      expect(await stored(endpoint)).toMatchObject({ status: 'active', flagged_reason: 'gone' })
+    })
+    await giveUp().look({ ...(await failedNow(endpoint)), succeeded: true })
+    expect(await stored(endpoint)).toMatchObject({ status: 'active', flagged_reason: null })
+    await world.happen(serviceDisabled(serviceId, organizationId), organizationId)
+    await world.raise(endpoint)
+    await eventually(async () => {
+      expect(await stored(endpoint)).toMatchObject({ status: 'disabled', disabled_reason: 'gone' })
+    })
+    await world.released()
   })
 
   const giveUp = () => createGiveUp({ decide: world.decide, db: world.pool, clock: Date.now, logger: silent })
@@ -159,11 +179,11 @@ for (const testLog of openTestLogs()) {
   }
 
   /** An attempt that has just met nobody. */
-  async function failedNow(endpoint: Endpoint): Promise<FailedAttempt> {
+  async function failedNow(endpoint: Endpoint): Promise<MadeAttempt> {
     const row = await stored(endpoint)
     if (!row) throw new Error('no endpoint')
     const outcome = { kind: 'failure', reason: 'connect', message: 'No.', durationMs: 1 } as const
-    return { endpoint: row, answer: { attemptedAt: Date.now(), outcome } }
+    return { endpoint: row, answer: { attemptedAt: Date.now(), outcome }, succeeded: false }
   }
 
   /** An event whose first attempt failed; its second is far away. Returns the event's id. */

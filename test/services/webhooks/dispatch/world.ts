@@ -7,6 +7,7 @@ import { transaction } from '../../../../infra/postgres/pool.ts'
 import { generateSigningSecret, sealSigningSecret } from '../../../../infra/webhooks/secret.ts'
 import type { Applied } from '../../../../projections/applied.ts'
 import { lastBefore } from '../../../../projections/catch-up.ts'
+import { gateProjection } from '../../../../projections/gate/projection.ts'
 import { organizationsProjection } from '../../../../projections/organizations/projection.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
 import { findDelivery } from '../../../../projections/webhooks/queries.ts'
@@ -44,6 +45,11 @@ export interface DispatcherStart {
   logger?: typeof silent
 }
 
+function projectionOf({ type }: DomainEvent): string {
+  if (type.startsWith('Organization')) return 'organizations'
+  return type.startsWith('Gate') ? 'gate' : 'webhooks'
+}
+
 export type DispatchWorld = Awaited<ReturnType<typeof openDispatchWorld>>
 
 /** A real log and database with the read models, and dispatchers that come and go; receivers are on loopback. */
@@ -61,6 +67,7 @@ export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()
   /** Starts the read models; `from` is the log as the webhooks' one reads it. */
   async function project(from: EventLog = log): Promise<void> {
     await world.run(log, organizationsProjection, { applied })
+    await world.run(log, gateProjection, { applied })
     await world.run(from, webhooksProjection, { applied })
   }
 
@@ -68,8 +75,7 @@ export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()
   async function happen(event: DomainEvent, organizationId: string): Promise<void> {
     const meta = { eventId: `evt_${hex(13)}`, time: Date.now(), organizationId, environment: 'live' as const }
     const positions = await world.append(log, [{ event, meta }])
-    const projection = event.type.startsWith('Organization') ? 'organizations' : 'webhooks'
-    await applied.waitFor(projection, positions, patience)
+    await applied.waitFor(projectionOf(event), positions, patience)
   }
 
   async function organization(): Promise<string> {

@@ -35,7 +35,7 @@ const meta = {
   environment: 'test',
 }
 
-const none = { organization, endpoint: undefined, active: 0 }
+const none = { organization, endpoint: undefined, active: 0, services: [] }
 
 describe('creating', () => {
   test('makes an endpoint in the environment of the key', () => {
@@ -48,7 +48,7 @@ describe('creating', () => {
   })
 
   test('again does nothing, also when there are as many as there can be', () => {
-    expect(createEndpoint({ organization, endpoint, active: 20 }, command)).toEqual([])
+    expect(createEndpoint({ ...none, endpoint, active: 20 }, command)).toEqual([])
   })
 
   test('needs an active organization', () => {

@@ -35,6 +35,7 @@ export const endpoint: EndpointRow = {
   event_types: ['session.result.persisted'],
   status: 'active',
   disabled_reason: null,
+  flagged_reason: null,
   secrets: [{ sealed: Buffer.from('first'), created_at: 1, expires_at: null }],
   created_at: 1,
   updated_at: 1,

@@ -3,6 +3,7 @@ import { liveSecrets, openSigningSecret } from '../../../../infra/webhooks/secre
 import { findEndpoint } from '../../../../projections/webhooks/queries.ts'
 import { overlapMs } from '../../../../services/webhooks/endpoints/rotate-secret.ts'
 import { endpointsOf } from '../../../../services/webhooks/endpoints/stream.ts'
+import { serviceDisabled, serviceRegistered } from '../../../support/gate-service.ts'
 import { type Send, startWebhooks, type Webhooks } from './webhooks-app.ts'
 
 let world: Webhooks
@@ -136,6 +137,27 @@ describe('disabling', () => {
     ])
     world.now.ms += 1000
     expect((await send('DELETE')).body.data).toEqual(first.body.data)
+  })
+
+  test('is refused while a service is told of approvals there, as is an end of its subscription', async () => {
+    const { organizationId } = own
+    const serviceId = `told-${endpoint.id.slice(-20)}`
+    const event_types = ['gate.session.approved', 'session.result.persisted']
+    await patch({ event_types })
+    const before = await stored()
+    await world.append(own, serviceRegistered({ serviceId, organizationId, endpointId: endpoint.id }))
+    const unsubscribing = { event_types: ['session.result.persisted'] }
+    for (const answer of [
+      await send('DELETE'),
+      await patch({ status: 'disabled' }),
+      await patch(unsubscribing),
+    ]) {
+      expect([answer.status, answer.body.error.code]).toEqual([409, 'request.conflict'])
+      expect(answer.body.error.message).toContain(serviceId)
+    }
+    expect(await stored()).toEqual(before)
+    await world.append(own, serviceDisabled(serviceId, organizationId))
+    expect((await send('DELETE')).status).toBe(200)
   })
 
   test('keeps the reason that was there', async () => {

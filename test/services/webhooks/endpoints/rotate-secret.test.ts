@@ -13,7 +13,7 @@ const command = {
   eventId: 'evt_1',
   now,
 }
-const state: RotateState = { organization, endpoint, active: 1, has: false }
+const state: RotateState = { organization, endpoint, active: 1, services: [], has: false }
 
 /** An endpoint whose secrets end then; the first has no end. */
 function withSecrets(...ends: number[]) {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { subscribableTypes } from '../../../../infra/webhooks/event-types.ts'
 import type { EndpointsState } from '../../../../services/webhooks/endpoints/endpoint-state.ts'
 import {
   completeEndpointChanges,
@@ -17,10 +18,12 @@ import {
   suspended,
 } from './given.ts'
 
+const none: readonly string[] = []
 const ids = { organization_id: organizationId, endpoint_id: endpointId }
 
-function update(changes: EndpointUpdate, { current = endpoint, active = 1 } = {}) {
-  return updateEndpoint({ organization, endpoint: current, active }, { changes, changeId: 'change', now })
+function update(changes: EndpointUpdate, { current = endpoint, active = 1, services = none } = {}) {
+  const state = { organization, endpoint: current, active, services }
+  return updateEndpoint(state, { changes, changeId: 'change', now })
 }
 
 describe('updating', () => {
@@ -61,8 +64,28 @@ describe('updating', () => {
     expect(update({ status: 'active' }, { active: 20 })).toEqual([])
   })
 
+  test('is 409 where services would not be told of approvals any more, and only there', () => {
+    const told = { ...endpoint, event_types: [...subscribableTypes] }
+    const services = ['acme', 'shop']
+    const ending: EndpointUpdate[] = [{ status: 'disabled' }, { event_types: ['session.result.persisted'] }]
+    for (const changes of ending) {
+      const refused = refusal(() => update(changes, { current: told, services }))
+      expect(refused.code).toBe('request.conflict')
+      expect(refused.message).toContain('acme, shop')
+    }
+    const kept: EndpointUpdate[] = [
+      { name: 'Store' },
+      { url: 'https://store.example/' },
+      { event_types: ['gate.session.approved'] },
+      { status: 'active' },
+    ]
+    for (const changes of kept) expect(() => update(changes, { current: told, services })).not.toThrow()
+    const ended = { ...told, status: 'disabled', disabled_reason: 'manual' } as const
+    expect(update({ status: 'disabled' }, { current: ended, services })).toEqual([])
+  })
+
   test('is 404 without the endpoint, 403 when the organization is not active', () => {
-    const state = { organization, endpoint, active: 1 }
+    const state = { organization, endpoint, active: 1, services: none }
     const codeOf = (other: Partial<EndpointsState>) =>
       refusal(() => updateEndpoint({ ...state, ...other }, { changes: { name: 'A' }, changeId: 'c', now }))
         .code

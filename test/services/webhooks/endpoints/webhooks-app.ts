@@ -8,6 +8,7 @@ import { createKeyUsageTables } from '../../../../infra/http/key-usage.ts'
 import { openPostgresLog } from '../../../../infra/log/postgres/log.ts'
 import { transaction } from '../../../../infra/postgres/pool.ts'
 import { createAddressRules } from '../../../../infra/webhooks/address-rules.ts'
+import { gateProjection } from '../../../../projections/gate/projection.ts'
 import { findKeyByLookupHash } from '../../../../projections/organizations/key-queries.ts'
 import { organizationsProjection } from '../../../../projections/organizations/projection.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
@@ -43,6 +44,7 @@ export async function startWebhooks() {
   const applied = await world.openApplied()
   await world.run(log, organizationsProjection, { applied })
   await world.run(log, webhooksProjection, { applied })
+  await world.run(log, gateProjection, { applied })
   const now = { ms: 1_760_000_000_000 }
   const clock = () => now.ms
   const keyring = createKeyring(randomBytes(32).toString('base64'))
@@ -96,7 +98,8 @@ export async function startWebhooks() {
     const records = events.map((event) =>
       world.codec.toRecord(event, { eventId: `evt_${randomBytes(8).toString('hex')}`, time: now.ms, ...of }),
     )
-    await applied.waitFor('webhooks', await log.append(records), { timeoutMs: 20_000 })
+    const projection = events.some(({ type }) => type.startsWith('Gate')) ? 'gate' : 'webhooks'
+    await applied.waitFor(projection, await log.append(records), { timeoutMs: 20_000 })
   }
 
   return {

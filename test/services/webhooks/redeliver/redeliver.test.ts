@@ -39,6 +39,7 @@ function endpoint(digit: string, status: EndpointRow['status'] = 'active'): Endp
     event_types: ['session.result.persisted'],
     status,
     disabled_reason: status === 'active' ? null : 'failing',
+    flagged_reason: null,
     secrets: [],
     created_at: 1,
     updated_at: 1,

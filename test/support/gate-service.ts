@@ -1,0 +1,41 @@
+import type { DomainEvent } from '../../schemas/codec.ts'
+import type { Environment } from '../../schemas/events.ts'
+import { systemService } from '../../services/gate/registry/system-service.ts'
+
+interface Registered {
+  serviceId: string
+  organizationId: string
+  environment?: Environment
+  /** Where it is told of approvals. */
+  endpointId: string
+  at?: number
+}
+
+/** A service of an organization is registered. */
+export function serviceRegistered({
+  serviceId,
+  organizationId,
+  environment = 'live',
+  endpointId,
+  at = 1,
+}: Registered): DomainEvent {
+  const { definition } = systemService('https://service.example')
+  return {
+    type: 'GateServiceRegistered',
+    data: {
+      service_id: serviceId,
+      organization_id: organizationId,
+      environment,
+      definition: { ...definition, webhook_endpoint_id: endpointId },
+      registered_at: at,
+    },
+  }
+}
+
+/** The service is disabled: its endpoint is not needed for it any more. */
+export function serviceDisabled(serviceId: string, organizationId: string): DomainEvent {
+  return {
+    type: 'GateServiceDisabled',
+    data: { service_id: serviceId, organization_id: organizationId, environment: 'live', disabled_at: 2 },
+  }
+}
