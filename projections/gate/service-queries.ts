@@ -40,6 +40,12 @@ export async function countServices(db: Db, organizationId: string): Promise<num
   return rows[0]?.count ?? 0
 }
 
+/** Whether the event has had its effect here: a command that makes it again is repeated. */
+export async function isServiceEventApplied(db: Db, eventId: string): Promise<boolean> {
+  const { rowCount } = await db.query('select from read.gate_applied_events where event_id = $1', [eventId])
+  return rowCount === 1
+}
+
 /** The services that anyone may sign up for: active and discoverable, by id. */
 export async function listRegistry(db: Db): Promise<GateServiceRow[]> {
   const { rows } = await db.query<ServiceRecord>(

@@ -1,0 +1,13 @@
+/** How much a service can say about itself. Texts in characters (code points). */
+export const bounds = {
+  name: 100,
+  description: 1000,
+  url: 2048,
+  envVars: 50,
+  envVarName: 100,
+  sdks: 20,
+  sdkLabel: 100,
+  sdkInstall: 1000,
+  asciiArt: 4000,
+  asciiArtLines: 60,
+} as const

@@ -1,0 +1,58 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Decision } from '../../../infra/decide.ts'
+import { decided } from '../../../infra/decided.ts'
+import { ApiError } from '../../../infra/http/errors.ts'
+import type { GateServiceRow } from '../../../projections/gate/rows.ts'
+import { organizationFor } from '../../../projections/organizations/organization-for.ts'
+import type { EndpointRow } from '../../../projections/webhooks/rows.ts'
+import type { GateServiceChanged } from '../../../schemas/events.ts'
+import type { DefinitionChanges } from './definition.ts'
+import { refuseDeafEndpoint, type ServicePath, type ServiceState, serviceFor } from './service-state.ts'
+
+export interface ChangeState extends ServiceState {
+  /** The one that the change names, as the key sees it. */
+  endpoint: EndpointRow | undefined
+}
+
+export interface ChangeService extends ServicePath {
+  /** Each replaces what was there as a whole. */
+  changes: DefinitionChanges
+  eventId: string
+  /** Epoch milliseconds. */
+  now: number
+}
+
+/**
+ * Describes the service anew; no event when it is so described already. 404 without it, 403 when its organization is
+ * not active, 409 when it is disabled, 422 for an endpoint that would not be told of approvals. An endpoint that the
+ * change does not name is left as it is, told or not.
+ */
+export function changeService(state: ChangeState, command: ChangeService): Decision[] {
+  organizationFor(state.organization, 'key')
+  const service = changeable(serviceFor(state.service, command))
+  const { changes } = command
+  if (changes.webhook_endpoint_id !== undefined) {
+    refuseDeafEndpoint(state.endpoint, { parameterSet: 'gate_service_update' })
+  }
+  const definition = { ...service.definition, ...changes }
+  return isDeepStrictEqual(definition, service.definition) ? [] : [changed(command, definition)]
+}
+
+function changeable(service: GateServiceRow): GateServiceRow {
+  if (service.status === 'active') return service
+  throw new ApiError('request.conflict', { message: 'A disabled service cannot be changed.' })
+}
+
+function changed(
+  { serviceId, organizationId, environment, eventId, now }: ChangeService,
+  definition: GateServiceRow['definition'],
+): Decision {
+  const data: GateServiceChanged = {
+    service_id: serviceId,
+    organization_id: organizationId,
+    environment,
+    definition,
+    changed_at: now,
+  }
+  return decided({ type: 'GateServiceChanged', data }, { organizationId, environment, eventId, now })
+}

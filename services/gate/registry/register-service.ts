@@ -1,0 +1,74 @@
+import type { Decision } from '../../../infra/decide.ts'
+import { decided } from '../../../infra/decided.ts'
+import { ApiError } from '../../../infra/http/errors.ts'
+import { organizationFor } from '../../../projections/organizations/organization-for.ts'
+import type { OrganizationRow } from '../../../projections/organizations/rows.ts'
+import type { EndpointRow } from '../../../projections/webhooks/rows.ts'
+import type { GateServiceDefinition, GateServiceRegistered } from '../../../schemas/events.ts'
+import { refuseDeafEndpoint, type ServicePath } from './service-state.ts'
+import { systemServiceId } from './system-service.ts'
+
+const parameterSet = 'gate_service_create'
+/** How many services an organization has at most: in both environments, disabled ones too. */
+const maxServices = 5
+
+/** What the registration of a service is decided from. */
+export interface RegistrationState {
+  organization: OrganizationRow | undefined
+  /** This very command has registered the service before. */
+  isRepeated: boolean
+  /** Somebody has a service of this id. */
+  isTaken: boolean
+  /** The organization's services, in both environments, disabled ones too. */
+  count: number
+  /** The one that is to be told of approvals, as the key sees it. */
+  endpoint: EndpointRow | undefined
+}
+
+export interface RegisterService extends ServicePath {
+  definition: GateServiceDefinition
+  eventId: string
+  /** Epoch milliseconds. */
+  now: number
+}
+
+/**
+ * A new, active service; 404 without the organization, 403 when it is not active, 409 when the id is taken or the
+ * organization has as many services as it can, 422 for an endpoint that would not be told. No event when the command
+ * is repeated.
+ */
+export function registerService(state: RegistrationState, command: RegisterService): Decision[] {
+  organizationFor(state.organization, 'key')
+  if (state.isRepeated) return []
+  refuseTaken(state, command)
+  refuseMany(state)
+  refuseDeafEndpoint(state.endpoint, { parameterSet })
+  const { serviceId, organizationId, environment, definition, eventId, now } = command
+  const data: GateServiceRegistered = {
+    service_id: serviceId,
+    organization_id: organizationId,
+    environment,
+    definition,
+    registered_at: now,
+  }
+  return [decided({ type: 'GateServiceRegistered', data }, { organizationId, environment, eventId, now })]
+}
+
+function refuseTaken({ isTaken }: RegistrationState, { serviceId }: RegisterService): void {
+  if (!isTaken && serviceId !== systemServiceId) return
+  throw new ApiError('request.conflict', {
+    message: `The id ${serviceId} is taken.`,
+    details: {
+      fields: [{ name: 'id', issue: 'taken', received: serviceId }],
+      parameter_set: parameterSet,
+    },
+  })
+}
+
+function refuseMany({ count }: RegistrationState): void {
+  if (count < maxServices) return
+  throw new ApiError('request.conflict', {
+    message: `An organization can have ${maxServices} services in all, disabled ones included.`,
+    details: { next_action: 'contact_support', parameter_set: parameterSet },
+  })
+}

@@ -1,0 +1,125 @@
+import { type CommandDeps, newId } from '../../../infra/command-deps.ts'
+import { isId } from '../../../infra/ids.ts'
+import type { Tx } from '../../../infra/postgres/pool.ts'
+import { endpointsLock } from '../../../infra/webhooks/endpoint-lock.ts'
+import {
+  countServices,
+  findService,
+  isServiceEventApplied,
+  type ServiceScope,
+} from '../../../projections/gate/service-queries.ts'
+import { findOrganization } from '../../../projections/organizations/queries.ts'
+import { findEndpoint } from '../../../projections/webhooks/queries.ts'
+import { serviceStream } from '../streams.ts'
+import { changeService as decideChange } from './change-service.ts'
+import {
+  type CompleteFields,
+  checkedDefinition,
+  completeDefinition,
+  type ServiceFields,
+} from './definition.ts'
+import { disableService as decideDisabling } from './disable-service.ts'
+import { registerService as decideRegistration } from './register-service.ts'
+import { checkedServiceId } from './service-id.ts'
+import type { ServicePath } from './service-state.ts'
+import { verifyService as decideVerification } from './verify-service.ts'
+
+export type ServiceDeps = Omit<CommandDeps, 'keyring'>
+
+export type Registration = ServiceScope & CompleteFields & { id: string }
+
+/**
+ * Registers a service, active from the start. ApiError: 404 no such organization, 403 not active, 409 id taken or too
+ * many services, 422 what does not fit.
+ */
+export async function registerService(
+  { decide, clock, ...deps }: ServiceDeps,
+  { id, organizationId, environment, ...fields }: Registration,
+): Promise<void> {
+  const rules = { environment, parameterSet: 'gate_service_create' } as const
+  const serviceId = checkedServiceId(id, rules)
+  const definition = completeDefinition(fields, rules)
+  const now = clock()
+  const eventId = newId('evt', { ...deps, now })
+  const path = { organizationId, environment, serviceId }
+  await decide({
+    ...ownedStream(path),
+    // The organization's other services may be in any partition.
+    reads: 'topic',
+    load: async (tx) => ({
+      organization: await findOrganization(tx, organizationId),
+      isRepeated: await isServiceEventApplied(tx, eventId),
+      isTaken: (await findService(tx, serviceId)) !== undefined,
+      count: await countServices(tx, organizationId),
+      endpoint: await endpointOf(tx, path, fields.webhook_endpoint_id),
+    }),
+    decide: (state) => decideRegistration(state, { ...path, definition, eventId, now }),
+  })
+}
+
+/** ApiError: 404 no such service, 403 organization not active, 409 disabled, 422 what does not fit. */
+export async function changeService(
+  { decide, clock, ...deps }: ServiceDeps,
+  { organizationId, environment, serviceId, ...fields }: ServicePath & ServiceFields,
+): Promise<void> {
+  const changes = checkedDefinition(fields, { environment, parameterSet: 'gate_service_update' })
+  const now = clock()
+  const eventId = newId('evt', { ...deps, now })
+  const path = { organizationId, environment, serviceId }
+  await decide({
+    ...ownedStream(path),
+    load: async (tx) => ({
+      ...(await load(tx, path)),
+      endpoint: await endpointOf(tx, path, fields.webhook_endpoint_id),
+    }),
+    decide: (state) => decideChange(state, { ...path, changes, eventId, now }),
+  })
+}
+
+/** Disables a service for good; again, it does nothing. ApiError: 404 no such service, 403 organization not active. */
+export async function disableService(
+  { decide, clock }: Pick<ServiceDeps, 'decide' | 'clock'>,
+  path: ServicePath,
+): Promise<void> {
+  const now = clock()
+  await decide({
+    ...ownedStream(path),
+    load: (tx) => load(tx, path),
+    decide: (state) => decideDisabling(state, { ...path, now }),
+  })
+}
+
+/** For the operator; again, it does nothing. ApiError: 404 no organization has such a service. */
+export async function verifyService(
+  { decide, clock, ...deps }: ServiceDeps,
+  { serviceId, verified }: { serviceId: string; verified: boolean },
+): Promise<void> {
+  const now = clock()
+  const eventId = newId('evt', { ...deps, now })
+  await decide({
+    ...serviceStream(serviceId),
+    load: (tx) => findService(tx, serviceId),
+    decide: (service) => decideVerification(service, { verified, eventId, now }),
+  })
+}
+
+/**
+ * One command at a time about the service, and about the organization's endpoints, of which it names one. Each
+ * organization's registrations wait for each other there too: how many services there are is part of them.
+ */
+function ownedStream({ organizationId, serviceId }: ServicePath) {
+  const stream = serviceStream(serviceId)
+  return { ...stream, locks: [...stream.locks, endpointsLock(organizationId)] }
+}
+
+async function load(tx: Tx, { organizationId, serviceId }: ServicePath) {
+  return {
+    organization: await findOrganization(tx, organizationId),
+    service: await findService(tx, serviceId),
+  }
+}
+
+async function endpointOf(tx: Tx, scope: ServiceScope, endpointId: string | undefined) {
+  if (endpointId === undefined || !isId('we', endpointId)) return undefined
+  return findEndpoint(tx, { ...scope, endpointId })
+}

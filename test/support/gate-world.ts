@@ -1,0 +1,76 @@
+import { randomBytes } from 'node:crypto'
+import type { EndpointId, KeyId, OrganizationId } from '../../infra/ids.ts'
+import type { Environment } from '../../schemas/events.ts'
+import type { CompleteFields } from '../../services/gate/registry/definition.ts'
+import { registerService } from '../../services/gate/registry/service-commands.ts'
+import { issueApiKey } from '../../services/organizations/key-commands.ts'
+import { createOrganization } from '../../services/organizations/organization-commands.ts'
+import { createEndpoint, type EndpointDeps } from '../../services/webhooks/endpoints/endpoint-commands.ts'
+
+/** An organization that is told of approvals. */
+export interface GateTenant {
+  organizationId: OrganizationId
+  environment: Environment
+  /** Of the environment, with all scopes. */
+  secretKey: string
+  secretKeyId: KeyId
+  /** Subscribed to gate.session.approved. */
+  endpointId: EndpointId
+  signingSecret: string
+}
+
+/** One that agents can sign up for. */
+export interface GateOwner extends GateTenant {
+  serviceId: string
+}
+
+interface TenantOptions {
+  environment?: Environment
+  /** What receives approvals; deps.rules must allow it. Nothing is sent when it is made. */
+  webhookUrl?: string
+}
+
+interface OwnerOptions extends TenantOptions {
+  serviceId?: string
+  /** Other than those of a plain service. */
+  fields?: Partial<CompleteFields>
+}
+
+/** An organization with an endpoint for approvals, made by the commands; needs the read models organizations and webhooks. */
+export async function gateTenant(
+  deps: EndpointDeps,
+  { environment = 'live', webhookUrl: url = 'https://acme.example/hooks' }: TenantOptions = {},
+): Promise<GateTenant> {
+  const slug = `org-${randomBytes(6).toString('hex')}`
+  const { organizationId } = await createOrganization(deps, { name: 'Acme', slug })
+  const scopes = ['*']
+  const asked = { organizationId, environment, name: 'Key', type: 'secret', scopes } as const
+  const { keyId: secretKeyId, revealedKey: secretKey } = await issueApiKey(deps, asked)
+  const eventTypes = ['gate.session.approved']
+  const endpoint = { organizationId, environment, name: 'Approvals', url, eventTypes }
+  const { endpointId, signingSecret } = await createEndpoint(deps, endpoint)
+  return { organizationId, environment, secretKey, secretKeyId, endpointId, signingSecret }
+}
+
+/** The same with a discoverable service of its own; needs the read model gate, too. */
+export async function gateOwner(
+  deps: EndpointDeps,
+  { serviceId = `acme-${randomBytes(6).toString('hex')}`, fields = {}, ...options }: OwnerOptions = {},
+): Promise<GateOwner> {
+  const tenant = await gateTenant(deps, options)
+  await registerService(deps, { ...registration(tenant), ...fields, id: serviceId })
+  return { ...tenant, serviceId }
+}
+
+/** What registers a plain service of the tenant, but for its id. */
+export const registration = ({ organizationId, environment, endpointId }: GateTenant) => ({
+  organizationId,
+  environment,
+  name: 'Acme Mail',
+  description: 'Mail for agents.',
+  website: 'https://acme.example',
+  webhook_endpoint_id: endpointId,
+  discoverable: true,
+  dashboard_login_url: 'https://acme.example/auth/gate',
+  env_vars: [{ name: 'API key', key: 'ACME_API_KEY', secret: true }],
+})
