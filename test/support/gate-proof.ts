@@ -1,0 +1,64 @@
+import { createCollectClient, type FetchLike } from '../../infra/collect-protocol/client.ts'
+import { consentUrl } from '../../infra/gate/paths.ts'
+import { asId } from '../../infra/ids.ts'
+import { planSession, type SessionPlan } from '../../services/cli/simulate/generate/plan.ts'
+import { headersOf } from '../../services/cli/simulate/session.ts'
+
+export interface ProofOptions {
+  /** Where the server listens. */
+  baseUrl: string
+  /** What it calls itself; default: the same. Servers that share a database need one PUBLIC_URL. */
+  publicUrl?: string
+  gateSessionId: string
+  /** Of the consent page; default: the one that the page has. */
+  publishableKey?: string
+  /** The same seed is the same person. */
+  seed?: string
+}
+
+export interface ConsentProof {
+  sealedToken: string
+  /** sid_... of the consent page. */
+  sessionId: string
+}
+
+/**
+ * What the consent page gets from its own collect session, without a browser: the reference client reports a person's
+ * device and movements from the address of the page.
+ */
+export async function consentProof(options: ProofOptions): Promise<ConsentProof> {
+  const { baseUrl, publicUrl = baseUrl, gateSessionId, seed = gateSessionId } = options
+  const url = consentUrl(publicUrl, asId('gate', gateSessionId))
+  const plan: SessionPlan = { ...person(seed), page: { url, referrer: null } }
+  const client = createCollectClient({
+    endpoint: baseUrl,
+    publishableKey: options.publishableKey ?? (await pageKey(baseUrl, gateSessionId)),
+    fetch: fetchWith(headersOf(plan)),
+    sdk: plan.sdk,
+    page: plan.page,
+  })
+  const { challenge, timingNonce: timing_nonce } = await client.open()
+  const proofs = { challenge, timing_nonce, canvas_challenge_hash: null }
+  for (const batch of plan.batches) {
+    const { snapshot } = batch
+    await client.sendBatch(snapshot ? { ...batch, snapshot: { ...snapshot, proofs } } : batch)
+  }
+  return client.requestResult(plan.closing)
+}
+
+/** Sends what a browser of that page adds by itself. */
+function fetchWith(headers: Record<string, string>): FetchLike {
+  return (url, request) => fetch(url, { ...request, headers: { ...request.headers, ...headers } })
+}
+
+function person(seed: string): SessionPlan {
+  return planSession(seed, 0, { clients: { web: 1, ios: 0, android: 0 }, bots: 0, returning: 0 })
+}
+
+/** The publishable key in the consent page's HTML. */
+export async function pageKey(baseUrl: string, gateSessionId: string): Promise<string> {
+  const page = await fetch(`${baseUrl}/gate/consent/${gateSessionId}`)
+  const key = /\bpk_(?:live|test)_[0-9A-Za-z]+/.exec(await page.text())?.[0]
+  if (!key) throw new Error(`the consent page (${page.status}) has no publishable key`)
+  return key
+}
