@@ -16,6 +16,7 @@ export type ParameterSet =
   | 'webhook_endpoint_disable'
   | 'webhook_endpoint_rotate'
   | 'webhook_endpoint_test'
+  | 'gate_service_disable'
 
 /**
  * 422 that names one field of the set. Never with what was sent, which may be a key pasted into the wrong field.

@@ -7,14 +7,13 @@ import { type FieldIssue, filledError } from './errors.ts'
  * object. What is ignored the caller would expect to have an effect.
  */
 export function refuseBody(parameterSet: ParameterSet): preValidationHookHandler {
-  return ({ body }, _reply, done) => {
+  return ({ body, routeOptions }, _reply, done) => {
     const fields = membersOf(body)
     const [first] = fields
     if (!first) return done()
     const values = { field: first.name, issue: first.issue }
-    done(
-      filledError('request.validation_failed', values, { details: { fields, parameter_set: parameterSet } }),
-    )
+    const code = routeOptions.config.bodyCode ?? 'request.validation_failed'
+    done(filledError(code, values, { details: { fields, parameter_set: parameterSet } }))
   }
 }
 

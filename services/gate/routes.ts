@@ -3,6 +3,9 @@ import type { Auth } from '../../infra/http/auth.ts'
 import type { Idempotency } from '../../infra/http/idempotency.ts'
 import type { GateContext } from './context.ts'
 import type { Gate } from './gate.ts'
+import { oneServiceRoutes } from './registry/one-service-routes.ts'
+import { registryRoutes } from './registry/registry-routes.ts'
+import { serviceRoutes } from './registry/service-routes.ts'
 
 export interface GateRouteOptions {
   gate: Gate
@@ -12,7 +15,7 @@ export interface GateRouteOptions {
 
 type AddRoutes = (app: FastifyInstance, context: GateContext) => void | Promise<void>
 
-const all: AddRoutes[] = []
+const all: AddRoutes[] = [registryRoutes, serviceRoutes, oneServiceRoutes]
 
 /** `/v1/gate`, and the consent page below `/gate`. */
 export async function gateRoutes(app: FastifyInstance, options: GateRouteOptions): Promise<void> {

@@ -48,7 +48,10 @@ export function checkedSdks(sdks: readonly GateSdk[], list: Member): GateSdk[] {
     const member = below(list, i)
     return {
       label: checkedText(label, below(member, 'label'), { max: bounds.sdkLabel }),
-      install: checkedText(install, below(member, 'install'), { max: bounds.sdkInstall, lines: 50 }),
+      install: checkedText(install, below(member, 'install'), {
+        max: bounds.sdkInstall,
+        lines: bounds.sdkInstallLines,
+      }),
       url: checkedUrl(url, below(member, 'url')),
     }
   })

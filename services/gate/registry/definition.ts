@@ -57,7 +57,7 @@ export function checkedDefinition(fields: ServiceFields, rules: FieldRules): Def
 const memberOf = (rules: FieldRules, field: keyof ServiceFields): Member => ({ ...rules, field })
 
 function texts({ name, description }: ServiceFields, rules: FieldRules): DefinitionChanges {
-  const described = { max: bounds.description, lines: bounds.description }
+  const described = { max: bounds.description, lines: bounds.descriptionLines }
   return {
     ...(name !== undefined && { name: checkedText(name, memberOf(rules, 'name'), { max: bounds.name }) }),
     ...(description !== undefined && {

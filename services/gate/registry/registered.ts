@@ -2,6 +2,7 @@ import { ApiError } from '../../../infra/http/errors.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import type { GateServiceRow } from '../../../projections/gate/rows.ts'
 import { findService } from '../../../projections/gate/service-queries.ts'
+import { isServiceId } from './service-id.ts'
 import { systemService, systemServiceId } from './system-service.ts'
 
 /** A service that anyone can name: one of an organization, or the built-in one, which has no owner. */
@@ -17,7 +18,8 @@ export async function findRegistered(
   db: Db,
   { serviceId, publicUrl }: Named,
 ): Promise<RegisteredService | undefined> {
-  return serviceId === systemServiceId ? systemService(publicUrl) : findService(db, serviceId)
+  if (serviceId === systemServiceId) return systemService(publicUrl)
+  return isServiceId(serviceId) ? findService(db, serviceId) : undefined
 }
 
 /** The service if anyone may sign up for it: 404 unless it is active and discoverable. */

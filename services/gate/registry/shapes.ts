@@ -1,3 +1,4 @@
+import type { GateServiceRow } from '../../../projections/gate/rows.ts'
 import type { RegisteredService } from './registered.ts'
 
 /** A service as the public registry shows it. What is not set is left out; without documentation of its own, its website. */
@@ -16,6 +17,17 @@ export function registryEntryJson({ id, status, verified, definition }: Register
     sdks: definition.sdks,
     branding: { ...present(branding), verified },
     consent: present(consent),
+  }
+}
+
+/** The same as its owner sees it. */
+export function managedServiceJson(service: GateServiceRow) {
+  return {
+    object: 'gate_service',
+    ...registryEntryJson(service),
+    webhook_endpoint_id: service.definition.webhook_endpoint_id,
+    created_at: new Date(service.created_at).toISOString(),
+    updated_at: new Date(service.updated_at).toISOString(),
   }
 }
 

@@ -1,0 +1,132 @@
+import { z } from 'zod'
+import { atLeastOne, meta, timestamp } from '../../../infra/http/schemas.ts'
+import { bounds } from './bounds.ts'
+
+/** As clients name a service. What else is wrong with an id the deciders say; there is none of a malformed one. */
+export const serviceIdSchema = z
+  .string()
+  .meta({ minLength: 3, maxLength: 32, pattern: '^[a-z0-9][a-z0-9_-]{1,30}[a-z0-9]$' })
+  .describe('3-32 lower-case letters, digits, - and _, with a letter or digit at both ends.')
+
+export const serviceParams = z.object({ serviceId: z.string() })
+
+// Lengths and forms are for the description; the deciders check them.
+const text = (maxLength: number) => z.string().meta({ minLength: 1, maxLength })
+const url = z.string().meta({ format: 'uri', maxLength: bounds.url })
+const color = z.string().meta({ pattern: '^#(?:[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})$' })
+const webhookEndpointId = z
+  .string()
+  .meta({ pattern: '^we_[0-9a-f]{32}$' })
+  .describe(
+    'A webhook endpoint of the same organization and environment, active and subscribed to gate.session.approved.',
+  )
+
+const envVar = z
+  .strictObject({
+    name: text(bounds.envVarName).describe('For people.'),
+    key: z
+      .string()
+      .meta({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,127}$' })
+      .describe(
+        'Each once, in whatever case. Not a variable that decides what a process runs, nor one of Gate.',
+      ),
+    secret: z.boolean(),
+  })
+  .meta({ id: 'GateEnvVar' })
+
+const sdk = z
+  .strictObject({
+    label: text(bounds.sdkLabel),
+    install: text(bounds.sdkInstall).describe(`At most ${bounds.sdkInstallLines} lines.`),
+    url,
+  })
+  .meta({ id: 'GateSdkInstall' })
+
+const brandingFields = {
+  logo_url: url.optional(),
+  primary_color: color.optional(),
+  secondary_color: color.optional(),
+  ascii_art: text(bounds.asciiArt).optional().describe(`At most ${bounds.asciiArtLines} lines.`),
+}
+const consent = z
+  .strictObject({ terms_url: url.optional(), privacy_url: url.optional() })
+  .meta({ id: 'GateConsentConfig' })
+
+const docsUrl = 'Default: the website.'
+const loginUrl =
+  'Where the dashboard takes a login code. Without it there are neither logins nor agent tokens.'
+const writable = {
+  name: text(bounds.name),
+  description: text(bounds.description).describe(`At most ${bounds.descriptionLines} lines.`),
+  website: url.describe(
+    'URLs are absolute, https and without a user name; in the test environment http, too.',
+  ),
+  discoverable: z
+    .boolean()
+    .optional()
+    .describe('Whether agents can sign up for it and the registry lists it. Default: false.'),
+  webhook_endpoint_id: webhookEndpointId,
+  dashboard_login_url: url.optional().describe(loginUrl),
+  docs_url: url.optional().describe(docsUrl),
+  env_vars: z
+    .array(envVar)
+    .meta({ maxItems: bounds.envVars })
+    .optional()
+    .describe('The variables that whoever signs up gets.'),
+  sdks: z.array(sdk).meta({ maxItems: bounds.sdks }).optional(),
+  branding: z.strictObject(brandingFields).optional(),
+  consent: consent.optional(),
+}
+
+export const createServiceBody = z.strictObject({ id: serviceIdSchema, ...writable })
+
+/** Lists and objects replace what was there as a whole. */
+export const updateServiceBody = atLeastOne({
+  ...writable,
+  name: writable.name.optional(),
+  description: writable.description.optional(),
+  website: writable.website.optional(),
+  webhook_endpoint_id: webhookEndpointId.optional(),
+  dashboard_login_url: url.nullable().optional().describe(`${loginUrl} null takes it away.`),
+  docs_url: url.nullable().optional().describe(`${docsUrl} null takes it away.`),
+})
+
+const shown = {
+  status: z.enum(['active', 'disabled']),
+  discoverable: z.boolean(),
+  name: z.string(),
+  description: z.string(),
+  website: url,
+  dashboard_login_url: url.optional(),
+  env_vars: z.array(envVar),
+  docs_url: url,
+  sdks: z.array(sdk),
+  branding: z
+    .strictObject({
+      ...brandingFields,
+      verified: z
+        .boolean()
+        .describe('The operator vouches for its name, website and logo; a change of one of them ends that.'),
+    })
+    .meta({ id: 'GateBranding' }),
+  consent,
+}
+
+/** A service as the public registry shows it. */
+export const registryEntrySchema = z
+  .strictObject({ id: serviceIdSchema, ...shown })
+  .meta({ id: 'GateRegistryEntry' })
+
+export const managedServiceSchema = z
+  .strictObject({
+    object: z.literal('gate_service'),
+    id: serviceIdSchema,
+    ...shown,
+    webhook_endpoint_id: webhookEndpointId.nullable(),
+    created_at: timestamp,
+    updated_at: timestamp,
+  })
+  .meta({ id: 'GateManagedService' })
+
+/** `{ data: [], meta }`: all there are. */
+export const completeList = <T extends z.ZodType>(item: T) => z.strictObject({ data: z.array(item), meta })
