@@ -11,3 +11,12 @@ export async function findAgentToken(db: Db, hashes: string[]): Promise<AgentTok
   })
   return rows[0]
 }
+
+/** The agent token that the account's signup issued. */
+export async function findTokenOfAccount(db: Db, gateAccountId: string): Promise<AgentTokenRow | undefined> {
+  const { rows } = await db.query<AgentTokenRow>(
+    `select ${tokenFields('t')} from read.gate_agent_tokens t where t.gate_account_id = $1`,
+    [gateAccountId],
+  )
+  return rows[0]
+}

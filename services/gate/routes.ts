@@ -1,8 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 import type { Auth } from '../../infra/http/auth.ts'
 import type { Idempotency } from '../../infra/http/idempotency.ts'
+import { accountRoutes } from './accounts/routes.ts'
 import type { GateContext } from './context.ts'
 import type { Gate } from './gate.ts'
+import { loginRoutes } from './login/routes.ts'
 import { oneServiceRoutes } from './registry/one-service-routes.ts'
 import { registryRoutes } from './registry/registry-routes.ts'
 import { serviceRoutes } from './registry/service-routes.ts'
@@ -15,7 +17,7 @@ export interface GateRouteOptions {
 
 type AddRoutes = (app: FastifyInstance, context: GateContext) => void | Promise<void>
 
-const all: AddRoutes[] = [registryRoutes, serviceRoutes, oneServiceRoutes]
+const all: AddRoutes[] = [registryRoutes, serviceRoutes, oneServiceRoutes, accountRoutes, loginRoutes]
 
 /** `/v1/gate`, and the consent page below `/gate`. */
 export async function gateRoutes(app: FastifyInstance, options: GateRouteOptions): Promise<void> {

@@ -1,10 +1,9 @@
 import type { Decision } from '../../../infra/decide.ts'
-import { decided } from '../../../infra/decided.ts'
 import { ApiError } from '../../../infra/http/errors.ts'
-import { derivedId } from '../../../infra/ids.ts'
 import type { GateSessionRow } from '../../../projections/gate/rows.ts'
 import type { PageRow } from '../pages.ts'
 import { codeTtlMs, pendingSession } from '../session-state.ts'
+import { sessionDecision } from '../signup/session-decision.ts'
 
 export { loginCode, redirectUrl } from './code.ts'
 
@@ -47,10 +46,10 @@ function isRepetition(session: GateSessionRow, { approveTokenHashes, now }: Appr
   throw new ApiError('gate.session_expired')
 }
 
-function approved({ id, organization_id, environment }: GateSessionRow, command: ApproveLogin): Decision {
+function approved(session: GateSessionRow, command: ApproveLogin): Decision {
   const { approveTokenHash, proof, codeHash, now } = command
   const data = {
-    gate_session_id: id,
+    gate_session_id: session.id,
     code_hash: codeHash,
     code_expires_at: now + codeTtlMs,
     approve_token_hash: approveTokenHash,
@@ -60,9 +59,5 @@ function approved({ id, organization_id, environment }: GateSessionRow, command:
     proof_decision_id: proof.decisionId,
     approved_at: now,
   }
-  const eventId = derivedId('evt', id, 'login_approved')
-  return decided(
-    { type: 'LoginSessionApproved', data },
-    { organizationId: organization_id, environment, eventId, now },
-  )
+  return sessionDecision(session, { event: { type: 'LoginSessionApproved', data }, now })
 }

@@ -1,0 +1,110 @@
+import type { FastifyInstance } from 'fastify'
+import type { z } from 'zod'
+import { consentUrl } from '../../../infra/gate/paths.ts'
+import { errorResponses, single } from '../../../infra/http/schemas.ts'
+import type { GateSessionRow } from '../../../projections/gate/rows.ts'
+import { findToken, useToken } from '../accounts/use-token.ts'
+import { agentTokenOf, requireToken } from '../bearer.ts'
+import type { GateContext } from '../context.ts'
+import { noStore } from '../no-store.ts'
+import { requesterOf } from '../requester.ts'
+import { consumeLoginCode, createLogin, type LoggedIn } from './commands.ts'
+import { goodToken } from './open-login.ts'
+import { dashboardLoginSchema, loginCodeBody, loginSessionBody, loginSessionSchema } from './schemas.ts'
+
+const tags = ['Gate']
+const path = '/v1/gate/login-sessions'
+
+/** Logins to dashboards: who holds an agent token asks, a person approves, the service exchanges the code. */
+export function loginRoutes(app: FastifyInstance, context: GateContext): void {
+  createRoute(app, context)
+  consumeRoute(app, context)
+}
+
+function createRoute(app: FastifyInstance, context: GateContext): void {
+  const { idempotency, limits, clock, pool, publicUrl, depsOf } = context
+  const schema = {
+    operationId: 'createGateLoginSession',
+    summary: 'Create a Gate dashboard login session',
+    description:
+      'Requires an agent token, which this is a use of. The login waits 15 minutes for a person to approve it at `consent_url`. 404 unless the service is active and discoverable and has a `dashboard_login_url`.',
+    tags,
+    body: loginSessionBody,
+    response: {
+      201: single(loginSessionSchema),
+      ...errorResponses(400, 401, 404, 409, 413, 415, 422, 429),
+    },
+  }
+  const onRequest = [noStore, requireToken('agent')]
+  const config = { parameterSet: 'gate_login_session_create', bodyCode: 'gate.validation_failed' } as const
+  app.post<Create>(path, { schema, onRequest, config }, async (request, reply) => {
+    const text = agentTokenOf(request)
+    await limits.take('create_login', text)
+    const token = goodToken(await findToken(context, text), clock())
+    const requested = {
+      token,
+      serviceId: request.body.service_id,
+      requester: requesterOf(request),
+      publicUrl,
+    }
+    const scope = `gate:${token.gate_account_id}`
+    return idempotency.run({ request, reply, scope }, async (command) => {
+      const session = await createLogin({ ...depsOf(command), pool }, requested)
+      await useToken(context, { token, now: clock() })
+      const data = loginSessionJson(session, publicUrl)
+      return { status: 201, body: { data, meta: { request_id: request.id } } }
+    })
+  })
+}
+
+function consumeRoute(app: FastifyInstance, context: GateContext): void {
+  const { auth, idempotency, limits, pool, depsOf, scopeOf } = context
+  const schema = {
+    operationId: 'consumeGateLoginSessionCode',
+    summary: 'Consume a Gate dashboard login code',
+    description:
+      'Requires the `gate:login_sessions:consume` secret-key scope. A code works once, within 5 minutes, and not after the agent token of its account was revoked. 410 `gate.session_already_resolved` for one that was used, 410 `gate.session_expired` for any other that does not work. A repetition with the same Idempotency-Key gets the first answer.',
+    tags,
+    body: loginCodeBody,
+    response: {
+      200: single(dashboardLoginSchema),
+      ...errorResponses(400, 401, 403, 409, 410, 413, 415, 422, 429),
+    },
+  }
+  const onRequest = [noStore, auth.requireSecret('gate:login_sessions:consume')]
+  const config = { parameterSet: 'gate_login_session_consume', bodyCode: 'gate.validation_failed' } as const
+  app.post<Consume>(`${path}/consume`, { schema, onRequest, config }, async (request, reply) => {
+    const scope = scopeOf(request)
+    const { code } = request.body
+    await limits.take('consume', scope.organizationId, code)
+    return idempotency.run({ request, reply }, async (command) => {
+      const login = await consumeLoginCode({ ...depsOf(command), pool }, { code, ...scope })
+      return { status: 200, body: { data: dashboardLoginJson(login), meta: { request_id: request.id } } }
+    })
+  })
+}
+
+interface Create {
+  Body: z.output<typeof loginSessionBody>
+}
+
+interface Consume {
+  Body: z.output<typeof loginCodeBody>
+}
+
+function loginSessionJson(
+  { id, expires_at }: GateSessionRow,
+  publicUrl: string,
+): z.input<typeof loginSessionSchema> {
+  return {
+    object: 'gate_login_session',
+    id,
+    status: 'pending',
+    consent_url: consentUrl(publicUrl, id),
+    expires_at: new Date(expires_at).toISOString(),
+  }
+}
+
+function dashboardLoginJson({ gateAccountId, accountName }: LoggedIn): z.input<typeof dashboardLoginSchema> {
+  return { object: 'gate_dashboard_login', gate_account_id: gateAccountId, account_name: accountName }
+}
