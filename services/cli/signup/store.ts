@@ -1,0 +1,106 @@
+import { type Merge, mergeEnv, takenNames, type Values } from './env-file.ts'
+import { readText, replaceFile, requireWritable, targetOf, writeBeside } from './env-file-io.ts'
+
+export interface EnvFile {
+  /** As it was named. */
+  file: string
+  /** Replace variables that have another value. */
+  overwrite: boolean
+}
+
+/** Where variables ended up. */
+export interface Stored {
+  file: string
+  names: string[]
+  /** Why they are not in the file that was asked for. */
+  reason?: 'conflict' | 'unannounced' | 'unquotable'
+}
+
+export interface Storing extends EnvFile {
+  serviceId: string
+  gateSessionId: string
+  values: Values
+  /** The variables that the service's entry in the registry names. */
+  announced: ReadonlySet<string>
+}
+
+/** Before anything is created: rejects when the file cannot be written, or has a value for one of the names. */
+export async function requireRoom(names: Iterable<string>, { file, overwrite }: EnvFile): Promise<void> {
+  const target = await targetOf(file)
+  await requireWritable(target).catch((cause: unknown) => {
+    throw new Error(`${file} cannot be written: ${messageOf(cause)}`, { cause })
+  })
+  const taken = overwrite ? [] : takenNames(await readText(target), names)
+  if (taken.length === 0) return
+  throw new Error(
+    `${file} has a value for ${taken.join(', ')} already. Nothing was created. ` +
+      'Name another file with --env-file, or replace what is there with --overwrite.',
+  )
+}
+
+/**
+ * Writes the values to the file, and beside it what must not or cannot be there. On disk when it resolves; rejects when
+ * a file cannot be written, and may then be repeated.
+ */
+export async function storeValues(storing: Storing): Promise<Stored[]> {
+  const { file, values, announced } = storing
+  const [expected, unannounced] = partition(values, (name) => announced.has(name))
+  const main = await mergeInto(storing, expected)
+  const [conflicts] = partition(expected, (name) => main.conflicts.includes(name))
+  const besideIt = [
+    await storeBeside(storing, { reason: 'conflict', values: conflicts }),
+    await storeBeside(storing, { reason: 'unannounced', values: unannounced }),
+  ].flat()
+  const [unquotable] = partition(expected, (name) => main.unquotable.includes(name))
+  const all = [{ file, names: main.kept }, ...besideIt, ...(await storeRaw(storing, unquotable))]
+  return all.filter(({ names }) => names.length > 0)
+}
+
+async function mergeInto({ file, ...storing }: Storing, values: Values): Promise<Merge> {
+  const target = await targetOf(file)
+  for (;;) {
+    const before = await readText(target)
+    const merge = mergeEnv(before, values, { comment: commentOf(storing), overwrite: storing.overwrite })
+    // Somebody else may write it, too, as another signup does.
+    if ((await readText(target)) !== before) continue
+    // Its owner only, also where nothing is new.
+    if (before !== '' || merge.text !== '') await replaceFile(target, merge.text)
+    return merge
+  }
+}
+
+interface Beside {
+  reason: 'conflict' | 'unannounced'
+  values: Values
+}
+
+async function storeBeside(storing: Storing, { reason, values }: Beside): Promise<Stored[]> {
+  if (values.size === 0) return []
+  const { text, kept, unquotable } = mergeEnv('', values, { comment: commentOf(storing), overwrite: false })
+  const [raw] = partition(values, (name) => unquotable.includes(name))
+  const rest = await storeRaw(storing, raw)
+  if (kept.length === 0) return rest
+  const file = await writeBeside(`${storing.file}.${storing.serviceId}`, text)
+  return [{ file, names: kept, reason }, ...rest]
+}
+
+/** Values that no such file can hold, each in a file that has nothing else. */
+async function storeRaw({ file, serviceId }: Storing, values: Values): Promise<Stored[]> {
+  const stored: Stored[] = []
+  for (const [name, value] of values) {
+    const written = await writeBeside(`${file}.${serviceId}.${name}`, value)
+    stored.push({ file: written, names: [name], reason: 'unquotable' })
+  }
+  return stored
+}
+
+const commentOf = ({ serviceId, gateSessionId }: Pick<Storing, 'serviceId' | 'gateSessionId'>) =>
+  `Signed up for ${serviceId} (${gateSessionId})`
+
+function partition(values: Values, matches: (name: string) => boolean): [Values, Values] {
+  const [yes, no] = [new Map<string, string>(), new Map<string, string>()]
+  for (const [name, value] of values) (matches(name) ? yes : no).set(name, value)
+  return [yes, no]
+}
+
+const messageOf = (cause: unknown) => (cause instanceof Error ? cause.message : String(cause))
