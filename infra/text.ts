@@ -9,3 +9,13 @@ export function characterCount(text: string): number {
 export function isPlainText(text: string): boolean {
   return text.isWellFormed() && !/\p{Cc}/u.test(text)
 }
+
+/** Whether the text is one line that reads as it is written: no characters that end lines or turn others around. */
+export function isOneLine(text: string): boolean {
+  return isPlainText(text) && !/[\p{Zl}\p{Zp}\p{Bidi_Control}]/u.test(text)
+}
+
+/** Whether anything of the text can be seen. */
+export function isVisible(text: string): boolean {
+  return /[^\s\p{Default_Ignorable_Code_Point}]/u.test(text)
+}

@@ -8,11 +8,11 @@ export interface Requester {
   requested_user_agent: string | null
 }
 
-const userAgentCharacters = 500
+const userAgentCharacters = 200
 
-/** The address as people write it and the first 500 characters of the user agent; null for what there is none of. */
+/** The address as people write it and the first 200 characters of the user agent, which cannot turn what follows around; null for what there is none of. */
 export function requesterOf({ ip, headers }: Pick<FastifyRequest, 'ip' | 'headers'>): Requester {
-  const userAgent = (headers['user-agent'] ?? '').replace(/\p{Cc}+/gu, ' ').trim()
+  const userAgent = (headers['user-agent'] ?? '').replace(/[\p{Cc}\p{Bidi_Control}]+/gu, ' ').trim()
   return {
     requested_ip: ipaddr.isValid(ip) ? plainAddress(ip) : null,
     requested_user_agent: Array.from(userAgent).slice(0, userAgentCharacters).join('') || null,

@@ -8,6 +8,7 @@ import { loginRoutes } from './login/routes.ts'
 import { oneServiceRoutes } from './registry/one-service-routes.ts'
 import { registryRoutes } from './registry/registry-routes.ts'
 import { serviceRoutes } from './registry/service-routes.ts'
+import { signupRoutes } from './signup/routes.ts'
 
 export interface GateRouteOptions {
   gate: Gate
@@ -17,7 +18,14 @@ export interface GateRouteOptions {
 
 type AddRoutes = (app: FastifyInstance, context: GateContext) => void | Promise<void>
 
-const all: AddRoutes[] = [registryRoutes, serviceRoutes, oneServiceRoutes, accountRoutes, loginRoutes]
+const all: AddRoutes[] = [
+  signupRoutes,
+  registryRoutes,
+  serviceRoutes,
+  oneServiceRoutes,
+  accountRoutes,
+  loginRoutes,
+]
 
 /** `/v1/gate`, and the consent page below `/gate`. */
 export async function gateRoutes(app: FastifyInstance, options: GateRouteOptions): Promise<void> {

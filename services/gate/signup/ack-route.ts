@@ -1,0 +1,63 @@
+import type { FastifyInstance, preValidationHookHandler } from 'fastify'
+import type { z } from 'zod'
+import { ApiError } from '../../../infra/http/errors.ts'
+import { errorResponses, single } from '../../../infra/http/schemas.ts'
+import { findGateSession } from '../../../projections/gate/session-queries.ts'
+import { pollTokenOf, requireToken } from '../bearer.ts'
+import type { GateContext } from '../context.ts'
+import { noStore } from '../no-store.ts'
+import { type GateSessionPath, gateSessionIdOf, gateSessionParams } from '../session-path.ts'
+import { polledSession } from './polled-session.ts'
+import { ackBody, acknowledgementSchema } from './schemas.ts'
+import { acknowledgeDelivery } from './session-commands.ts'
+
+/** The end of a delivery by whoever has read it. */
+export function ackRoute(app: FastifyInstance, context: GateContext): void {
+  const { limits, pool, keyring, idempotency } = context
+  const schema = {
+    operationId: 'acknowledgeGateSessionDelivery',
+    summary: 'Acknowledge the credentials, which are then deleted',
+    description:
+      "Requires the session's poll token. Once it has answered 200 nobody can read the credentials any more; a second acknowledgement is refused. 20 requests a minute for each token.",
+    tags: ['Gate'],
+    params: gateSessionParams,
+    body: ackBody,
+    response: {
+      200: single(acknowledgementSchema),
+      ...errorResponses(400, 401, 403, 404, 409, 410, 413, 415, 422, 429),
+    },
+  }
+  const config = { bodyCode: 'gate.validation_failed', parameterSet: 'gate_session_ack' } as const
+  app.post<Ack>('/v1/gate/sessions/:gateSessionId/ack', {
+    schema,
+    config,
+    onRequest: [noStore, requireToken('poll'), (request) => limits.take('ack', pollTokenOf(request))],
+    preValidation: requireAckToken,
+    handler: async (request, reply) => {
+      const gateSessionId = gateSessionIdOf(request)
+      polledSession(await findGateSession(pool, gateSessionId), { keyring, token: pollTokenOf(request) })
+      return idempotency.run({ request, reply, scope: gateSessionId }, async () => {
+        await acknowledgeDelivery(context, { gateSessionId, ackToken: request.body.ack_token })
+        const data = {
+          object: 'gate_session_delivery',
+          gate_session_id: gateSessionId,
+          status: 'acknowledged',
+        }
+        return { status: 200, body: { data, meta: { request_id: request.id } } }
+      })
+    },
+  })
+}
+
+interface Ack extends GateSessionPath {
+  Body: z.output<typeof ackBody>
+}
+
+/** Without an ack token a request is refused as one with a wrong one is. */
+const requireAckToken: preValidationHookHandler = ({ body }, _reply, done) => {
+  const lacks = body === undefined || (isObject(body) && !('ack_token' in body))
+  done(lacks ? new ApiError('gate.delivery_ack_invalid') : undefined)
+}
+
+const isObject = (body: unknown): body is object =>
+  typeof body === 'object' && body !== null && !Array.isArray(body)

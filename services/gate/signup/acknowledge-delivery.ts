@@ -1,0 +1,32 @@
+import type { Decision } from '../../../infra/decide.ts'
+import { ApiError } from '../../../infra/http/errors.ts'
+import type { GateSessionRow } from '../../../projections/gate/rows.ts'
+import { foundSession } from '../session-state.ts'
+import { sessionDecision } from './session-decision.ts'
+
+export interface DeliveryState {
+  session: GateSessionRow | undefined
+  /** Whether the ack token that was sent is the delivery's. */
+  isAckToken: boolean
+}
+
+/**
+ * Ends the delivery of a signup: whoever polls has read it. ApiError: 404 no such session, 410 its time was over before
+ * anyone approved, 403 not its ack token, 410 the delivery has ended.
+ */
+export function acknowledgeDelivery(
+  { session, isAckToken }: DeliveryState,
+  { now }: { now: number },
+): Decision[] {
+  const found = foundSession(session)
+  if (found.status === 'expired') throw new ApiError('gate.session_expired')
+  if (!isAckToken) throw new ApiError('gate.delivery_ack_invalid')
+  if (!isWaiting(found, now)) throw new ApiError('gate.delivery_consumed')
+  const data = { gate_session_id: found.id, acknowledged_at: now }
+  return [sessionDecision(found, { event: { type: 'GateDeliveryAcknowledged', data }, now })]
+}
+
+/** Whether credentials can be picked up. */
+export function isWaiting({ delivery, delivery_expires_at }: GateSessionRow, now: number): boolean {
+  return delivery === 'waiting' && delivery_expires_at !== null && delivery_expires_at > now
+}

@@ -1,0 +1,74 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { z } from 'zod'
+import { errorResponses, single } from '../../../infra/http/schemas.ts'
+import type { GateSessionId } from '../../../infra/ids.ts'
+import { findGateSession } from '../../../projections/gate/session-queries.ts'
+import type { GateContext } from '../context.ts'
+import { ownOriginOnly } from '../own-origin.ts'
+import { type GateSessionPath, gateSessionIdOf, gateSessionParams } from '../session-path.ts'
+import { foundSession } from '../session-state.ts'
+import { checkDeclinable } from './reject-session.ts'
+import { cancelledSessionSchema, cancelQuery } from './schemas.ts'
+import { declineSession } from './session-commands.ts'
+import { cancelledJson } from './shapes.ts'
+
+const schema = {
+  operationId: 'cancelGateSession',
+  summary: 'Reject a signup or login that is pending',
+  description:
+    'Takes no body; one of any type is ignored, as pages that are being closed send one. Rejecting again does nothing. With `closing=1` the session is rejected only if its page is not opened again within 3 seconds, as by a reload.',
+  tags: ['Gate'],
+  params: gateSessionParams,
+  querystring: cancelQuery,
+  response: { 200: single(cancelledSessionSchema), ...errorResponses(403, 404, 409, 410, 413) },
+}
+
+/** The end of a session by the person who was to decide, or by whoever asked for it. */
+export function cancelRoute(app: FastifyInstance, context: GateContext): void {
+  app.register(async (scope) => {
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined))
+    scope.post<Cancel>('/v1/gate/sessions/:gateSessionId/cancel', {
+      schema,
+      onRequest: ownOriginOnly(context.publicUrl),
+      handler: (request, reply) => {
+        const gateSessionId = gateSessionIdOf(request)
+        const asked = { request, reply, gateSessionId }
+        return request.query.closing === '1' ? closePage(context, asked) : decline(context, asked)
+      },
+    })
+  })
+}
+
+interface Cancel extends GateSessionPath {
+  Querystring: z.output<typeof cancelQuery>
+}
+
+interface Asked {
+  request: FastifyRequest<Cancel>
+  reply: FastifyReply
+  gateSessionId: GateSessionId
+}
+
+/** Notes that the page is being closed. A beacon has no headers of its own, so none is looked at. */
+async function closePage({ pool, pages, clock }: GateContext, { request, gateSessionId }: Asked) {
+  const session = checkDeclinable(await findGateSession(pool, gateSessionId), { now: clock() })
+  const isPending = session.status === 'pending'
+  if (isPending) await pages.close(gateSessionId)
+  return {
+    data: cancelledJson(session, isPending ? 'pending' : 'rejected'),
+    meta: { request_id: request.id },
+  }
+}
+
+function decline(
+  { pool, decide, clock, idempotency }: GateContext,
+  { request, reply, gateSessionId }: Asked,
+) {
+  return idempotency.run({ request, reply, scope: gateSessionId }, async () => {
+    await declineSession({ decide, clock }, gateSessionId)
+    const session = foundSession(await findGateSession(pool, gateSessionId))
+    const data = cancelledJson(session, 'rejected')
+    return { status: 200, body: { data, meta: { request_id: request.id } } }
+  })
+}

@@ -1,0 +1,37 @@
+import type { FastifyInstance } from 'fastify'
+import { errorResponses, single } from '../../../infra/http/schemas.ts'
+import { sourceOf } from '../../../infra/http/source-budget.ts'
+import { findGateSession } from '../../../projections/gate/session-queries.ts'
+import type { GateContext } from '../context.ts'
+import { noStore } from '../no-store.ts'
+import { ownOriginOnly } from '../own-origin.ts'
+import { type GateSessionPath, gateSessionIdOf, gateSessionParams } from '../session-path.ts'
+import { pendingSession } from '../session-state.ts'
+import { serviceOf } from './poll-route.ts'
+import { consentSchema } from './schemas.ts'
+import { consentJson } from './shapes.ts'
+
+/** What a person decides about, with a new approve token; of signups and logins. */
+export function consentRoute(app: FastifyInstance, context: GateContext): void {
+  const { limits, pool, pages, clock, publicUrl } = context
+  const schema = {
+    operationId: 'getGateSessionConsent',
+    summary: 'Read what a person is asked to approve',
+    description:
+      'For the consent page; other pages cannot read it in a browser. Each answer has a new approve token, and those before it are void. 30 requests a minute for each IP address.',
+    tags: ['Gate'],
+    params: gateSessionParams,
+    response: { 200: single(consentSchema), ...errorResponses(403, 404, 409, 410, 429) },
+  }
+  app.get<GateSessionPath>('/v1/gate/sessions/:gateSessionId/consent', {
+    schema,
+    onRequest: [noStore, ownOriginOnly(publicUrl), ({ ip }) => limits.take('consent', sourceOf(ip))],
+    handler: async (request) => {
+      const found = await findGateSession(pool, gateSessionIdOf(request))
+      const session = pendingSession(found, clock())
+      const service = await serviceOf(context, session)
+      const data = consentJson(session, { service, approveToken: await pages.open(session.id) })
+      return { data, meta: { request_id: request.id } }
+    },
+  })
+}

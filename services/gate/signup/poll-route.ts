@@ -1,0 +1,68 @@
+import type { FastifyInstance } from 'fastify'
+import { ApiError, unavailable } from '../../../infra/http/errors.ts'
+import { errorResponses, single } from '../../../infra/http/schemas.ts'
+import type { GateSessionRow } from '../../../projections/gate/rows.ts'
+import { findGateSession } from '../../../projections/gate/session-queries.ts'
+import { pollTokenOf, requireToken } from '../bearer.ts'
+import { type DeliveryBundle, openBundle } from '../bundle.ts'
+import type { GateContext, GateParts } from '../context.ts'
+import { noStore } from '../no-store.ts'
+import { findRegistered, type RegisteredService } from '../registry/registered.ts'
+import { type GateSessionPath, gateSessionIdOf, gateSessionParams } from '../session-path.ts'
+import { pendingSession } from '../session-state.ts'
+import { isWaiting } from './acknowledge-delivery.ts'
+import { polledSession } from './polled-session.ts'
+import { polledSessionSchema } from './schemas.ts'
+import { approvedJson, unapprovedJson } from './shapes.ts'
+
+/** How a signup stands, and its credentials once there are any. */
+export function pollRoute(app: FastifyInstance, context: GateContext): void {
+  const { limits, pool, keyring } = context
+  const schema = {
+    operationId: 'pollGateSession',
+    summary: 'Poll a signup',
+    description:
+      "Requires the session's poll token. An approved signup has its credentials here until they are acknowledged, for at most 24 hours. 30 requests a minute for each token.",
+    tags: ['Gate'],
+    params: gateSessionParams,
+    response: { 200: single(polledSessionSchema), ...errorResponses(401, 404, 410, 429) },
+  }
+  app.get<GateSessionPath>('/v1/gate/sessions/:gateSessionId', {
+    schema,
+    onRequest: [noStore, requireToken('poll'), (request) => limits.take('poll', pollTokenOf(request))],
+    handler: async (request) => {
+      const session = await findGateSession(pool, gateSessionIdOf(request))
+      const data = await polledData(context, polledSession(session, { keyring, token: pollTokenOf(request) }))
+      return { data, meta: { request_id: request.id } }
+    },
+  })
+}
+
+async function polledData(parts: GateParts, session: GateSessionRow) {
+  if (session.status === 'rejected') return unapprovedJson(session)
+  if (session.status !== 'approved') return unapprovedJson(pendingSession(session, parts.clock()))
+  const bundle = await bundleOf(parts, session)
+  return approvedJson(session, { bundle, service: await serviceOf(parts, session) })
+}
+
+/** 410 once the delivery has ended, of which the deletion of its key is the last trace. */
+async function bundleOf(
+  { vault, clock }: Pick<GateParts, 'vault' | 'clock'>,
+  session: GateSessionRow,
+): Promise<DeliveryBundle> {
+  const { id: gateSessionId, delivery_sealed: sealed } = session
+  const dataKey = isWaiting(session, clock()) ? await vault.find(gateSessionId) : undefined
+  const bundle = sealed && dataKey && openBundle(sealed, { dataKey, gateSessionId })
+  if (!bundle) throw new ApiError('gate.delivery_consumed')
+  return bundle
+}
+
+/** The service that a session is for: it is found whatever became of it. */
+export async function serviceOf(
+  { pool, publicUrl }: Pick<GateParts, 'pool' | 'publicUrl'>,
+  { service_id: serviceId }: GateSessionRow,
+): Promise<RegisteredService> {
+  const service = await findRegistered(pool, { serviceId, publicUrl })
+  if (!service) throw unavailable(new Error(`the service ${serviceId} is not readable`))
+  return service
+}

@@ -1,0 +1,144 @@
+import type { CommandDeps } from '../../../infra/command-deps.ts'
+import { generateToken, isToken, isTokenOf, type Token, tokenHashes } from '../../../infra/crypto/tokens.ts'
+import type { Decision } from '../../../infra/decide.ts'
+import { unavailable } from '../../../infra/http/errors.ts'
+import { type GateSessionId, randomId } from '../../../infra/ids.ts'
+import type { Db, Tx } from '../../../infra/postgres/pool.ts'
+import type { GateSessionRow } from '../../../projections/gate/rows.ts'
+import { findGateSession } from '../../../projections/gate/session-queries.ts'
+import { findOrganization } from '../../../projections/organizations/queries.ts'
+import type { GateOptions } from '../context.ts'
+import { findPage } from '../pages.ts'
+import { findRegistered } from '../registry/registered.ts'
+import { sessionStream } from '../streams.ts'
+import type { Vault } from '../vault.ts'
+import { acknowledgeDelivery as decideAcknowledgement } from './acknowledge-delivery.ts'
+import { expireCode, expireDelivery, expireSession } from './expire.ts'
+import { openSession as decideOpening, type OpeningState, type SessionSpec } from './open-session.ts'
+import { declineSession as decideDecline, rejectClosed } from './reject-session.ts'
+
+export type OpenDeps = CommandDeps & { pool: Db; publicUrl: string }
+
+export interface OpenedSession {
+  session: GateSessionRow
+  /** This is the only time that anyone sees it. */
+  pollToken: Token<'gtpoll'>
+}
+
+/** A new signup that waits for consent. ApiError: 404 unless the service takes signups. */
+export async function openSession(
+  { decide, keyring, clock, random, pool, publicUrl }: OpenDeps,
+  { serviceId, spec }: { serviceId: string; spec: SessionSpec },
+): Promise<OpenedSession> {
+  const gateSessionId = randomId('gate', random)
+  const pollToken = generateToken('gtpoll', random)
+  const [pollTokenHash] = tokenHashes(keyring, pollToken)
+  const now = clock()
+  await decide({
+    ...sessionStream(gateSessionId),
+    load: (tx) => loadOpening(tx, { gateSessionId, serviceId, publicUrl }),
+    decide: (state) => decideOpening(state, { gateSessionId, spec, pollTokenHash, now }),
+  })
+  const session = await findGateSession(pool, gateSessionId)
+  // Not a refusal: the session is open, and the same command will show it.
+  if (!session) throw unavailable(new Error(`the opened session ${gateSessionId} is not readable`))
+  return { session, pollToken }
+}
+
+interface Opening {
+  gateSessionId: GateSessionId
+  serviceId: string
+  publicUrl: string
+}
+
+async function loadOpening(tx: Tx, { gateSessionId, ...named }: Opening): Promise<OpeningState> {
+  const service = await findRegistered(tx, named)
+  const owner = service?.organization_id
+  return {
+    service,
+    organization: owner ? await findOrganization(tx, owner) : undefined,
+    session: await findGateSession(tx, gateSessionId),
+  }
+}
+
+export type EndDeps = Pick<GateOptions, 'decide' | 'clock'>
+
+/** The person says no. ApiError as for the decision. */
+export async function declineSession(deps: EndDeps, gateSessionId: GateSessionId): Promise<void> {
+  await aboutSession(deps, { gateSessionId, decide: decideDecline })
+}
+
+export interface Acknowledge {
+  gateSessionId: GateSessionId
+  ackToken: string
+}
+
+/** Ends a delivery and deletes the only key to it. ApiError as for the decision. */
+export async function acknowledgeDelivery(
+  { decide, clock, keyring, vault }: EndDeps & Pick<GateOptions, 'keyring'> & { vault: Vault },
+  { gateSessionId, ackToken: token }: Acknowledge,
+): Promise<void> {
+  const now = clock()
+  await decide({
+    ...sessionStream(gateSessionId),
+    load: async (tx) => {
+      const session = await findGateSession(tx, gateSessionId)
+      const hash = session?.ack_token_hash ?? null
+      return { session, isAckToken: isToken('gtack', token) && isTokenOf(keyring, { token, hash }) }
+    },
+    decide: (state) => decideAcknowledgement(state, { now }),
+  })
+  await vault.remove([gateSessionId])
+}
+
+/** Whether the session ended now, for want of a decision. */
+export function endSession(deps: EndDeps, gateSessionId: GateSessionId): Promise<boolean> {
+  return aboutSession(deps, { gateSessionId, decide: expireSession })
+}
+
+/** Whether the delivery ended now, for want of an acknowledgement; the only key to it is then deleted. */
+export async function endDelivery(
+  { vault, ...deps }: EndDeps & { vault: Vault },
+  gateSessionId: GateSessionId,
+): Promise<boolean> {
+  const ended = await aboutSession(deps, { gateSessionId, decide: expireDelivery })
+  if (ended) await vault.remove([gateSessionId])
+  return ended
+}
+
+/** Whether the code ended now, for want of use. */
+export function endCode(deps: EndDeps, gateSessionId: GateSessionId): Promise<boolean> {
+  return aboutSession(deps, { gateSessionId, decide: expireCode })
+}
+
+/** Whether the session was rejected now, since its page was closed and not opened again. */
+export async function endClosed({ decide, clock }: EndDeps, gateSessionId: GateSessionId): Promise<boolean> {
+  const now = clock()
+  const events = await decide({
+    ...sessionStream(gateSessionId),
+    load: async (tx) => ({
+      session: await findGateSession(tx, gateSessionId),
+      page: await findPage(tx, gateSessionId),
+    }),
+    decide: (state) => rejectClosed(state, { now }),
+  })
+  return events.length > 0
+}
+
+interface AboutSession {
+  gateSessionId: GateSessionId
+  decide: (session: GateSessionRow | undefined, at: { now: number }) => Decision[]
+}
+
+async function aboutSession(
+  { decide, clock }: EndDeps,
+  { gateSessionId, decide: rule }: AboutSession,
+): Promise<boolean> {
+  const now = clock()
+  const events = await decide({
+    ...sessionStream(gateSessionId),
+    load: (tx) => findGateSession(tx, gateSessionId),
+    decide: (session) => rule(session, { now }),
+  })
+  return events.length > 0
+}
