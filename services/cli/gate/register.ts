@@ -1,6 +1,8 @@
 import type { Command } from 'commander'
+import { registerVerification } from '../operator/services.ts'
 
 /** `tidegate gate ...`: what operators and developers of services do about Gate. */
 export function registerGate(program: Command): void {
-  program.command('gate').description('Verify services that agents sign up for')
+  const gate = program.command('gate').description('Verify services that agents sign up for')
+  registerVerification(gate)
 }

@@ -1,4 +1,5 @@
 import Table from 'cli-table3'
+import type { GateServiceRow } from '../../../projections/gate/rows.ts'
 import type { ApiKeyRow, OrganizationRow } from '../../../projections/organizations/rows.ts'
 import type { KeyType } from '../../../schemas/events.ts'
 
@@ -65,6 +66,18 @@ function mayText({ type, scopes, client_target, allowed_origins }: ApiKeyRow): s
   if (type === 'secret') return scopes?.join('\n') || 'nothing'
   if (client_target !== 'browser') return client_target.replace('_', '-')
   return allowed_origins?.join('\n') || 'any origin'
+}
+
+/** What the operator vouches for stands in it. */
+export function serviceTable(services: GateServiceRow[]): string {
+  const head = ['id', 'organization', 'environment', 'status', 'verified', 'name', 'website', 'logo']
+  return table(
+    head,
+    services.map(({ id, organization_id, environment, status, verified, definition }) => [
+      ...[id, organization_id, environment, status, verified ? 'yes' : 'no'],
+      ...[definition.name, definition.website, definition.branding.logo_url],
+    ]),
+  )
 }
 
 export function time(at: number): string

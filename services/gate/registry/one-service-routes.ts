@@ -4,7 +4,7 @@ import { refuseBody } from '../../../infra/http/no-body.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { findService } from '../../../projections/gate/service-queries.ts'
-import type { GateContext } from '../context.ts'
+import type { RegistryContext } from './context.ts'
 import { managedServiceSchema, serviceParams, updateServiceBody } from './schemas.ts'
 import { changeService, disableService } from './service-commands.ts'
 import { isServiceId } from './service-id.ts'
@@ -16,13 +16,13 @@ const shared = { tags: ['Gate'], security: [{ secretKey: [] }], params: serviceP
 const manages = 'Requires the `gate:services:manage` secret-key scope.'
 
 /** What is about one service: show, change, disable it. */
-export function oneServiceRoutes(app: FastifyInstance, context: GateContext): void {
+export function oneServiceRoutes(app: FastifyInstance, context: RegistryContext): void {
   getRoute(app, context)
   updateRoute(app, context)
   disableRoute(app, context)
 }
 
-function getRoute(app: FastifyInstance, context: GateContext): void {
+function getRoute(app: FastifyInstance, context: RegistryContext): void {
   const { pool, auth } = context
   const schema = {
     ...shared,
@@ -37,7 +37,7 @@ function getRoute(app: FastifyInstance, context: GateContext): void {
   )
 }
 
-function updateRoute(app: FastifyInstance, context: GateContext): void {
+function updateRoute(app: FastifyInstance, context: RegistryContext): void {
   const { pool, auth, decide, clock, random } = context
   const schema = {
     ...shared,
@@ -64,7 +64,7 @@ function updateRoute(app: FastifyInstance, context: GateContext): void {
   })
 }
 
-function disableRoute(app: FastifyInstance, context: GateContext): void {
+function disableRoute(app: FastifyInstance, context: RegistryContext): void {
   const { pool, auth, decide, clock } = context
   const schema = {
     ...shared,
@@ -92,7 +92,7 @@ interface Update {
 }
 
 /** 404 for what cannot be the id of a service. */
-function servicePath({ scopeOf }: GateContext, request: FastifyRequest<Params>): ServicePath {
+function servicePath({ scopeOf }: RegistryContext, request: FastifyRequest<Params>): ServicePath {
   const { serviceId } = request.params
   if (!isServiceId(serviceId)) throw noSuchService()
   return { ...scopeOf(request), serviceId }

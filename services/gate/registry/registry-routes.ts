@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { z } from 'zod'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
 import { listRegistry } from '../../../projections/gate/service-queries.ts'
-import type { GateContext } from '../context.ts'
+import type { RegistryContext } from './context.ts'
 import { findRegistered, openService, type RegisteredService } from './registered.ts'
 import { completeList, registryEntrySchema, serviceParams } from './schemas.ts'
 import { registryEntryJson } from './shapes.ts'
@@ -12,12 +12,12 @@ const tags = ['Gate']
 const path = '/v1/gate/registry'
 
 /** What anyone may see: the services that agents can sign up for. */
-export function registryRoutes(app: FastifyInstance, context: GateContext): void {
+export function registryRoutes(app: FastifyInstance, context: RegistryContext): void {
   listRoute(app, context)
   getRoute(app, context)
 }
 
-function listRoute(app: FastifyInstance, { pool, publicUrl }: GateContext): void {
+function listRoute(app: FastifyInstance, { pool, publicUrl }: RegistryContext): void {
   const schema = {
     operationId: 'listGateRegistryServices',
     summary: 'List the services that agents can sign up for, by id',
@@ -35,7 +35,7 @@ function listRoute(app: FastifyInstance, { pool, publicUrl }: GateContext): void
 // As Postgres does it, which sorts by code points; ids are ASCII.
 const byId = (a: RegisteredService, b: RegisteredService): number => (a.id < b.id ? -1 : 1)
 
-function getRoute(app: FastifyInstance, { pool, publicUrl }: GateContext): void {
+function getRoute(app: FastifyInstance, { pool, publicUrl }: RegistryContext): void {
   const schema = {
     operationId: 'getGateRegistryService',
     summary: 'Get a service that agents can sign up for',

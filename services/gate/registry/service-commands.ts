@@ -20,7 +20,7 @@ import {
 } from './definition.ts'
 import { disableService as decideDisabling } from './disable-service.ts'
 import { registerService as decideRegistration } from './register-service.ts'
-import { checkedServiceId } from './service-id.ts'
+import { checkedServiceId, isServiceId } from './service-id.ts'
 import type { ServicePath } from './service-state.ts'
 import { verifyService as decideVerification } from './verify-service.ts'
 
@@ -98,7 +98,7 @@ export async function verifyService(
   const eventId = newId('evt', { ...deps, now })
   await decide({
     ...serviceStream(serviceId),
-    load: (tx) => findService(tx, serviceId),
+    load: async (tx) => (isServiceId(serviceId) ? findService(tx, serviceId) : undefined),
     decide: (service) => decideVerification(service, { verified, eventId, now }),
   })
 }

@@ -4,7 +4,7 @@ import { unavailable } from '../../../infra/http/errors.ts'
 import { refusingOffset } from '../../../infra/http/pagination.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
 import { findService, listServices } from '../../../projections/gate/service-queries.ts'
-import type { GateContext } from '../context.ts'
+import type { RegistryContext } from './context.ts'
 import { completeList, createServiceBody, managedServiceSchema } from './schemas.ts'
 import { registerService } from './service-commands.ts'
 import { managedServiceJson } from './shapes.ts'
@@ -14,12 +14,12 @@ const security = [{ secretKey: [] }]
 const path = '/v1/gate/services'
 
 /** What is not about one service: the list, and a new one. */
-export function serviceRoutes(app: FastifyInstance, context: GateContext): void {
+export function serviceRoutes(app: FastifyInstance, context: RegistryContext): void {
   listRoute(app, context)
   createRoute(app, context)
 }
 
-function listRoute(app: FastifyInstance, { pool, auth, scopeOf }: GateContext): void {
+function listRoute(app: FastifyInstance, { pool, auth, scopeOf }: RegistryContext): void {
   const schema = {
     operationId: 'listManagedGateServices',
     summary:
@@ -39,7 +39,7 @@ function listRoute(app: FastifyInstance, { pool, auth, scopeOf }: GateContext): 
   })
 }
 
-function createRoute(app: FastifyInstance, context: GateContext): void {
+function createRoute(app: FastifyInstance, context: RegistryContext): void {
   const { pool, auth, idempotency, depsOf, scopeOf } = context
   const schema = {
     operationId: 'createManagedGateService',

@@ -1,0 +1,30 @@
+import type { Command } from 'commander'
+import { findService } from '../../../projections/gate/service-queries.ts'
+import type { Core } from '../../core.ts'
+import { verifyService } from '../../gate/registry/service-commands.ts'
+import { managedServiceJson } from '../../gate/registry/shapes.ts'
+import { jsonFlag } from './arguments.ts'
+import { type OperatorOptions, type Outcome, operate } from './operate.ts'
+import { serviceTable } from './tables.ts'
+
+/** `tidegate gate verify`: the operator's word on who is behind a service. */
+export function registerVerification(gate: Command): void {
+  gate
+    .command('verify')
+    .description('Vouch for the name, website and logo of a service; a change of one of them ends that')
+    .argument('<service>', 'its id')
+    .option('--withdraw', 'vouch for it no more', false)
+    .option(...jsonFlag)
+    .action((serviceId: string, options: OperatorOptions & { withdraw: boolean }) =>
+      operate(options, async (core) => {
+        await verifyService(core, { serviceId, verified: !options.withdraw })
+        return outcome(core, serviceId)
+      }),
+    )
+}
+
+async function outcome({ pool }: Core, serviceId: string): Promise<Outcome> {
+  const service = await findService(pool, serviceId)
+  if (!service) throw new Error(`${serviceId} is not in the read model`)
+  return { data: managedServiceJson(service), text: serviceTable([service]) }
+}
