@@ -12,7 +12,14 @@ export interface DescribedWebhook {
   /** Must have an id, which is its name among the components. */
   body: z.ZodType
   /** What answers mean, by status (`200`, `2XX`, `default`). */
-  answers: Record<string, { description: string; headers?: Record<string, DescribedHeader> }>
+  answers: Record<string, DescribedAnswer>
+}
+
+export interface DescribedAnswer {
+  description: string
+  headers?: Record<string, DescribedHeader>
+  /** What has to be in it, as `body` of the request. */
+  body?: z.ZodType
 }
 
 export interface DescribedHeader {
@@ -38,10 +45,17 @@ function operationOf({ operationId, tag, summary, description, headers, body, an
       required: true,
       ...header,
     })),
-    requestBody: { required: true, content: { 'application/json': { schema: componentOf(body) } } },
-    responses: answers,
+    requestBody: { required: true, content: contentOf(body) },
+    responses: Object.fromEntries(
+      Object.entries(answers).map(([status, { body: answer, ...described }]) => [
+        status,
+        { ...described, ...(answer && { content: contentOf(answer) }) },
+      ]),
+    ),
   }
 }
+
+const contentOf = (body: z.ZodType) => ({ 'application/json': { schema: componentOf(body) } })
 
 function componentOf(body: z.ZodType): { $ref: string } {
   const id = body.meta()?.id

@@ -14,6 +14,8 @@ import { sendTest } from '../../services/webhooks/endpoints/send-test.ts'
 import { raise } from '../../services/webhooks/planner/raise.ts'
 import { createSigningSecrets } from '../../services/webhooks/signing-secrets.ts'
 import { startWorld, type World } from '../authorization/world.ts'
+import vector from '../fixtures/gate-delivery/vector.v1.json' with { type: 'json' }
+import signed from '../fixtures/gate-delivery/webhook-signature.json' with { type: 'json' }
 import { endpoint, endpointId, now, organization } from '../services/webhooks/endpoints/given.ts'
 import { sessionScored } from '../support/session-scored.ts'
 
@@ -29,7 +31,7 @@ const webhook = z.object({
   requestBody: z.object({
     content: z.object({ 'application/json': z.object({ schema: z.object({ $ref: z.string() }) }) }),
   }),
-  responses: z.record(z.string(), z.object({ description: z.string() })),
+  responses: z.record(z.string(), z.looseObject({ description: z.string() })),
 })
 const document = z.looseObject({ webhooks: z.record(z.string(), z.object({ post: webhook })) })
 
@@ -83,11 +85,26 @@ function events(): WebhookEventRow[] {
     event.type === 'WebhookEventRaised' ? [event.data] : [],
   )
   const raised = [...raise(sessionScored({ is_provisional: false }), now), ...tests]
-  return raised.map(({ event_id, type, ...event }) => ({
+  const stored = raised.map(({ event_id, type, ...event }) => ({
     ...event,
     id: event_id,
     type: z.enum(deliveryTypes).parse(type),
   }))
+  return [...stored, approval()]
+}
+
+/** With the data of the published example. */
+function approval(): WebhookEventRow {
+  return {
+    id: `evt_${'4'.repeat(26)}`,
+    organization_id: organization.id,
+    environment: 'live',
+    type: 'gate.session.approved',
+    subject_type: 'gate_session',
+    subject_id: 'gate_0123456789abcdefghjkmnpqrs',
+    data: JSON.stringify(JSON.parse(signed.raw_body).data),
+    created_at: now,
+  }
 }
 
 function problems(pointer: string, value: unknown): string[] {
@@ -104,11 +121,10 @@ const itemOf = (type: string) => {
 const bodySchema = (type: string) => itemOf(type).requestBody.content['application/json'].schema.$ref
 
 describe('the webhooks of /openapi.json', () => {
-  test('are all that is sent; approvals come with Gate', () => {
+  test('are all that is sent', () => {
     const sent = events().map(({ type }) => type)
     expect(Object.keys(described.webhooks).sort()).toEqual(sent.toSorted())
-    const later = deliveryTypes.filter((type) => !sent.includes(type))
-    expect(later).toEqual(['gate.session.approved'])
+    expect(sent.toSorted()).toEqual(deliveryTypes.toSorted())
   })
 
   test('describe the bodies that are sent', async () => {
@@ -145,8 +161,20 @@ describe('the webhooks of /openapi.json', () => {
   })
 
   test('say what each answer leads to', () => {
-    for (const { post } of Object.values(described.webhooks))
-      expect(Object.keys(post.responses)).toEqual(['410', '429', '2XX', 'default'])
+    for (const [type, { post }] of Object.entries(described.webhooks)) {
+      const answers =
+        type === 'gate.session.approved'
+          ? ['408', '409', '425', '429', '2XX', '3XX', '4XX']
+          : ['410', '429', '2XX']
+      expect([type, Object.keys(post.responses)]).toEqual([type, [...answers, 'default']])
+    }
+  })
+
+  test('say what an approval has to be answered with', () => {
+    const at = '#/webhooks/gate.session.approved/post/responses/2XX/content/application~1json/schema'
+    expect(problems(at, { encrypted_delivery: vector.envelope })).toEqual([])
+    expect(problems(at, { encrypted_delivery: { ...vector.envelope, salt: 'short' } })).not.toEqual([])
+    expect(problems(at, {})).not.toEqual([])
   })
 
   test('have operation ids of their own', () => {

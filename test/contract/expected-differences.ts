@@ -62,11 +62,11 @@ export const expectedDifferences: Expected[] = [
   },
   {
     reason:
-      'A repetition that comes too early, a limit on endpoints, secrets in use, or a disabled endpoint is a conflict; an Idempotency-Key may be invalid.',
+      'A repetition that comes too early, a limit on endpoints, secrets in use, an endpoint that is disabled or that services need is a conflict; an Idempotency-Key may be invalid.',
     lines: new RegExp(
-      `^(POST|PATCH) ${endpoints}(/${id}/(rotations|test) 422|/${id}/(rotations|test) 409|/${id} 409| 409) application/json: added$`,
+      `^(POST|PATCH|DELETE) ${endpoints}(/${id}/(rotations|test) 422|/${id}/(rotations|test) 409|/${id} 409| 409) application/json: added$`,
     ),
-    count: 6,
+    count: 7,
   },
   {
     reason: 'Disabling takes no body, and the list no offset: either is refused.',
@@ -81,9 +81,9 @@ export const expectedDifferences: Expected[] = [
     count: 3,
   },
   {
-    reason: 'Endpoints say why they are disabled, deliveries when they are tried again.',
-    lines: /^(WebhookEndpoint > disabled_reason|WebhookDelivery > next_attempt_at): added$/,
-    count: 2,
+    reason: 'Endpoints say why they are disabled or flagged, deliveries when they are tried again.',
+    lines: /^(WebhookEndpoint > (disabled|flagged)_reason|WebhookDelivery > next_attempt_at): added$/,
+    count: 3,
   },
   {
     reason: 'Events have ids of the form evt_, as the specification says.',

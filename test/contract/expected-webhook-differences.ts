@@ -2,15 +2,11 @@ import type { Expected } from './expected-differences.ts'
 
 const told = 'session\\.(fingerprint\\.calculated|result\\.persisted)'
 const ofSessions = `webhook POST ${told}`
+const ofApprovals = 'webhook POST gate\\.session\\.approved'
+const ofAll = `(${ofSessions}|${ofApprovals})`
 
 /** Those of deliveries: the section `webhooks`, and what is in their bodies. */
 export const expectedWebhookDifferences: Expected[] = [
-  {
-    reason: 'Gate is not offered yet, nor is its webhook gate.session.approved described.',
-    lines:
-      /^(webhook POST gate\.session\.approved|WebhookEventEnvelope > data\|GateApprovedWebhookPayload): not here$/,
-    count: 2,
-  },
   {
     reason: 'Tests are sent too.',
     lines: /^webhook POST webhook\.test: added$/,
@@ -18,13 +14,13 @@ export const expectedWebhookDifferences: Expected[] = [
   },
   {
     reason: 'Each delivery has an Idempotency-Key and the signature of Standard Webhooks too.',
-    lines: new RegExp(`^${ofSessions} header (Idempotency-Key|webhook-(id|timestamp|signature)): added$`),
-    count: 8,
+    lines: new RegExp(`^${ofAll} header (Idempotency-Key|webhook-(id|timestamp|signature)): added$`),
+    count: 12,
   },
   {
     reason: 'How the published headers are written is described.',
-    lines: new RegExp(`^${ofSessions} header X-Foil-(Signature|Timestamp) pattern: .* here, none published$`),
-    count: 4,
+    lines: new RegExp(`^${ofAll} header X-Foil-(Signature|Timestamp) pattern: .* here, none published$`),
+    count: 6,
   },
   {
     reason: 'Answers are told apart by what they lead to, not by why a receiver gives them.',
@@ -32,16 +28,41 @@ export const expectedWebhookDifferences: Expected[] = [
     count: 16,
   },
   {
+    reason: 'Answers to an approval are told apart by whether the signup goes on.',
+    lines: new RegExp(
+      `^${ofApprovals} ((200 application/json|400|401|500): not here|(2XX application/json|3XX|4XX|408|425|default): added)$`,
+    ),
+    count: 10,
+  },
+  {
+    reason: 'Ids in an approval have their form; a score is between 0 and 1.',
+    lines:
+      /^GateApprovedWebhookPayload > (gate_(session|account)_id pattern|foil\.score (minimum|maximum)): .* here, none published$/,
+    count: 4,
+  },
+  {
+    reason:
+      'Keys and envelopes have bounds; neither they nor an approval have other members in this version.',
+    lines:
+      /^Gate(Delivery(Request|Envelope)|ApprovedWebhookPayload)(( > foil)? other members: false here, true| > (?!gate_)\w+ (minLength|maxLength|pattern): .* here, none) published$/,
+    count: 21,
+  },
+  {
+    reason: 'A constant is a number.',
+    lines: /^GateDelivery(Request|Envelope) > version type: \["number"\] here, \["integer"\] published$/,
+    count: 2,
+  },
+  {
     reason: 'Events have ids of the form evt_, as the specification says, in deliveries too.',
     lines:
-      /^(WebhookEventEnvelope|Session(FingerprintCalculated|ResultPersisted)WebhookEvent) > id pattern: "\^evt_.*" here, "\^wevt_/,
-    count: 3,
+      /^(WebhookEventEnvelope|(Session(FingerprintCalculated|ResultPersisted)|GateSessionApproved)WebhookEvent) > id pattern: "\^evt_.*" here, "\^wevt_/,
+    count: 4,
   },
   {
     reason: 'The data of an event is one of the payloads.',
     lines:
-      /^Event > data( other members: none here, true published|\|(Session(FingerprintCalculated|ResultPersisted)Payload|WebhookTestEventPayload): added)$/,
-    count: 4,
+      /^Event > data( other members: none here, true published|\|(Session(FingerprintCalculated|ResultPersisted)Payload|GateApprovedWebhookPayload|WebhookTestEventPayload): added)$/,
+    count: 5,
   },
   {
     reason: 'What every delivery has is required.',

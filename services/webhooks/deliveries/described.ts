@@ -2,7 +2,13 @@ import type { FastifyInstance } from 'fastify'
 import type { DescribedHeader, DescribedWebhook } from '../../../infra/http/described-webhooks.ts'
 import { standardHeaders } from '../../../infra/webhooks/signature.ts'
 import { wire } from '../../../infra/wire.ts'
-import { fingerprintCalculatedEvent, resultPersistedEvent, testEvent } from './schemas.ts'
+import {
+  fingerprintCalculatedEvent,
+  gateApprovedEvent,
+  gateApprovedResponse,
+  resultPersistedEvent,
+  testEvent,
+} from './schemas.ts'
 
 const string = (pattern: string) => ({ type: 'string', pattern })
 const eventId = string('^evt_[0-9a-hjkmnp-tv-z]{26}$')
@@ -39,7 +45,10 @@ const retryAfter: DescribedHeader = {
 
 const answers: DescribedWebhook['answers'] = {
   '2XX': { description: 'Accepted, if it comes within 15 seconds. The body does not matter.' },
-  '410': { description: 'The delivery has failed and the endpoint is disabled: it is sent nothing more.' },
+  '410': {
+    description:
+      'The delivery has failed and the endpoint is disabled: it is sent nothing more. One that an active service is told of approvals at is only flagged.',
+  },
   '429': {
     description: 'Tried again after at least a minute.',
     headers: { 'Retry-After': retryAfter },
@@ -49,6 +58,24 @@ const answers: DescribedWebhook['answers'] = {
       'Not accepted, and tried again on schedule, ten attempts in all. Redirects are not followed and count here.',
     headers: { 'Retry-After': retryAfter },
   },
+}
+
+const failing = 'The signup has failed, and nothing was made for it as far as we know.'
+const again = 'Sent again within the 15 minutes that the signup has, after 1, 2, 4, 8, 15, 30, then 60 s.'
+
+/** To an approval, whose answer somebody is waiting for. */
+const approvalAnswers: DescribedWebhook['answers'] = {
+  '2XX': {
+    description: `The account is made, if this comes within 10 seconds with an envelope for the key of the event. ${again.replace('Sent', 'Anything else is sent')}`,
+    body: gateApprovedResponse,
+  },
+  '408': { description: again },
+  '409': { description: again },
+  '425': { description: again },
+  '429': { description: again },
+  '3XX': { description: failing },
+  '4XX': { description: failing },
+  default: { description: again },
 }
 
 const shared = {
@@ -73,6 +100,15 @@ const described: DescribedWebhook[] = [
     operationId: 'sessionResultPersistedWebhook',
     summary: "A session's result is final; sent once for a session",
     body: resultPersistedEvent,
+  },
+  {
+    ...shared,
+    type: 'gate.session.approved',
+    operationId: 'gateSessionApprovedWebhook',
+    summary: 'A person approved a signup; make the account and answer with its credentials, sealed',
+    description: `${shared.description} Make one account for each gate_session_id: the event may come again after you answered. It is sent only to the endpoint that the service names.`,
+    answers: approvalAnswers,
+    body: gateApprovedEvent,
   },
   {
     ...shared,

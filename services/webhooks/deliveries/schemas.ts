@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { deliveryEnvelopeSchema, deliveryRequestSchema } from '../../../infra/crypto/delivery-envelope.ts'
 import { timestamp } from '../../../infra/http/schemas.ts'
 import { deliveryTypes } from '../../../infra/webhooks/event-types.ts'
 import {
@@ -85,17 +86,54 @@ export const resultPersisted = z
   })
   .meta({ id: 'SessionResultPersistedPayload' })
 
+const idCharacters = '[0-9a-hjkmnp-tv-z]{26}'
+
+/** `data` of gate.session.approved. */
+export const gateApproved = z
+  .strictObject({
+    service_id: z
+      .string()
+      .min(3)
+      .max(32)
+      .regex(/^[a-z0-9](?:[a-z0-9_-]{1,30}[a-z0-9])$/)
+      .describe('The service that somebody signs up for.'),
+    gate_session_id: z
+      .string()
+      .regex(new RegExp(`^gate_${idCharacters}$`))
+      .describe('Of the signup: make one account for it, however often you are asked.'),
+    gate_account_id: z
+      .string()
+      .regex(new RegExp(`^gacct_${idCharacters}$`))
+      .describe('Keep it with the account: agent tokens and dashboard logins name it.'),
+    account_name: z.string().describe('1 to 100 characters, as the agent named the account.'),
+    metadata: z
+      .record(z.string(), z.unknown())
+      .nullable()
+      .describe('What the agent sent along; nobody has checked it.'),
+    foil: z
+      .strictObject({ verdict, score: z.number().min(0).max(1).nullable() })
+      .describe('How the person who approved was scored; `score` is a hundredth of risk_score.'),
+    delivery: deliveryRequestSchema.describe('The key to seal the credentials to.'),
+  })
+  .meta({ id: 'GateApprovedWebhookPayload' })
+
+/** What an endpoint has to answer to gate.session.approved. */
+export const gateApprovedResponse = z
+  .looseObject({ encrypted_delivery: deliveryEnvelopeSchema })
+  .meta({ id: 'GateApprovedWebhookResponse' })
+
 /** `data` of webhook.test. */
 export const testPayload = z
   .looseObject({ object: z.literal('webhook_test'), endpoint: z.strictObject({ id: endpointId }) })
   .meta({ id: 'WebhookTestEventPayload' })
 
 /** `data` of any event. */
-export const payload = z.union([fingerprintCalculated, resultPersisted, testPayload])
+export const payload = z.union([fingerprintCalculated, resultPersisted, gateApproved, testPayload])
 
 export type RequestSummary = z.output<typeof requestSummary>
 export type FingerprintCalculated = z.output<typeof fingerprintCalculated>
 export type ResultPersisted = z.output<typeof resultPersisted>
+export type GateApproved = z.output<typeof gateApproved>
 /** As it is sent: later versions may add members. */
 export type TestPayload = Pick<z.output<typeof testPayload>, 'object' | 'endpoint'>
 
@@ -119,6 +157,10 @@ export const fingerprintCalculatedEvent = ofType(
 
 export const resultPersistedEvent = ofType('session.result.persisted', resultPersisted).meta({
   id: 'SessionResultPersistedWebhookEvent',
+})
+
+export const gateApprovedEvent = ofType('gate.session.approved', gateApproved).meta({
+  id: 'GateSessionApprovedWebhookEvent',
 })
 
 export const testEvent = ofType('webhook.test', testPayload).meta({ id: 'WebhookTestWebhookEvent' })
