@@ -2,9 +2,11 @@ import type { FastifyInstance } from 'fastify'
 import type { Auth } from '../../infra/http/auth.ts'
 import type { Idempotency } from '../../infra/http/idempotency.ts'
 import { accountRoutes } from './accounts/routes.ts'
+import { approvalRoutes } from './approval/routes.ts'
 import type { GateContext } from './context.ts'
 import type { Gate } from './gate.ts'
 import { loginRoutes } from './login/routes.ts'
+import { consentPageRoutes } from './page/routes.ts'
 import { oneServiceRoutes } from './registry/one-service-routes.ts'
 import { registryRoutes } from './registry/registry-routes.ts'
 import { serviceRoutes } from './registry/service-routes.ts'
@@ -25,6 +27,8 @@ const all: AddRoutes[] = [
   oneServiceRoutes,
   accountRoutes,
   loginRoutes,
+  approvalRoutes,
+  consentPageRoutes,
 ]
 
 /** `/v1/gate`, and the consent page below `/gate`. */

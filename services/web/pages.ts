@@ -1,38 +1,18 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
+import { type FileType, fileRoute, pageHeaders } from '../../infra/http/pages.ts'
 
-const types = {
-  html: 'text/html; charset=utf-8',
-  css: 'text/css; charset=utf-8',
-  js: 'text/javascript; charset=utf-8',
-  svg: 'image/svg+xml',
-} as const
-
-/** Everything comes from this server; the SDK needs a worker from a blob and its own empty frame. */
-const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self'",
-  "connect-src 'self'",
-  'worker-src blob:',
-  "form-action 'self'",
-  "base-uri 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
-
-const pageHeaders = {
-  'content-security-policy': policy,
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'strict-origin-when-cross-origin',
-  'cache-control': 'no-cache',
-}
+const headers = pageHeaders({
+  forms: "'self'",
+  referrer: 'strict-origin-when-cross-origin',
+  caching: 'no-cache',
+})
 
 interface StaticFile {
   url: string
   file: string
-  type: keyof typeof types
+  type: FileType
 }
 
 const startPage: StaticFile[] = [
@@ -57,9 +37,7 @@ export async function pageRoutes(
   for (const { url, file, type } of publishableKey ? [...startPage, ...demoPage] : startPage) {
     const text = await readFile(path.join(import.meta.dirname, 'pages', file), 'utf8')
     const body = publishableKey ? text.replaceAll('{{publishableKey}}', publishableKey) : withoutDemo(text)
-    app.get(url, { schema: { hide: true } }, async (_request, reply) =>
-      reply.headers(pageHeaders).header('content-type', types[type]).send(body),
-    )
+    fileRoute(app, { url, type, body }, headers)
   }
 }
 

@@ -1,0 +1,59 @@
+import type { FastifyInstance } from 'fastify'
+
+/** Of the files that pages consist of. */
+export const contentTypes = {
+  html: 'text/html; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  svg: 'image/svg+xml',
+} as const
+export type FileType = keyof typeof contentTypes
+
+/** What a page may do beside loading scripts, styles and data from this server. */
+export interface PageNeeds {
+  /** Where images may come from; default: this server. */
+  images?: string[]
+  /** Where forms may be sent; default: nowhere. */
+  forms?: string
+  /** How much of its address the page tells others. */
+  referrer: 'no-referrer' | 'strict-origin-when-cross-origin'
+  caching: 'no-store' | 'no-cache'
+}
+
+/** Headers of a page and its files. Everything comes from this server; the SDK needs a worker from a blob. */
+export function pageHeaders({ images = ["'self'"], forms = "'none'", referrer, caching }: PageNeeds) {
+  const policy = [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    `img-src ${images.join(' ')}`,
+    "connect-src 'self'",
+    'worker-src blob:',
+    `form-action ${forms}`,
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ]
+  return {
+    'content-security-policy': policy.join('; '),
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': referrer,
+    'cache-control': caching,
+  }
+}
+
+export interface PageFile {
+  url: string
+  type: FileType
+  body: string
+}
+
+/** Adds a route for a file that is the same for everybody; it is no part of the API's description. */
+export function fileRoute(
+  app: FastifyInstance,
+  { url, type, body }: PageFile,
+  headers: Record<string, string>,
+): void {
+  app.get(url, { schema: { hide: true } }, async (_request, reply) =>
+    reply.headers(headers).header('content-type', contentTypes[type]).send(body),
+  )
+}

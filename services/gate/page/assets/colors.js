@@ -1,0 +1,80 @@
+/** @typedef {[number, number, number]} Color red, green and blue, 0 to 255 */
+
+/**
+ * @param {unknown} text `#RGB`, `#RGBA`, `#RRGGBB` or `#RRGGBBAA`; what shines through is not looked at
+ * @returns {Color | undefined}
+ */
+export function parseHex(text) {
+  if (typeof text !== 'string') return undefined
+  const short = /^#([\da-f])([\da-f])([\da-f])[\da-f]?$/i.exec(text)
+  const long = /^#([\da-f]{2})([\da-f]{2})([\da-f]{2})(?:[\da-f]{2})?$/i.exec(text)
+  const digits = short ? short.slice(1).map((digit) => digit + digit) : long?.slice(1)
+  if (!digits) return undefined
+  const [red = 0, green = 0, blue = 0] = digits.map((pair) => Number.parseInt(pair, 16))
+  return [red, green, blue]
+}
+
+/** @param {Color} color */
+function luminance(color) {
+  const [red = 0, green = 0, blue = 0] = color.map((value) => {
+    const part = value / 255
+    return part <= 0.040_45 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4
+  })
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+}
+
+/**
+ * Contrast ratio by WCAG, 1 to 21.
+ * @param {Color} one
+ * @param {Color} other
+ */
+export function contrast(one, other) {
+  const [low = 0, high = 0] = [luminance(one), luminance(other)].sort((a, b) => a - b)
+  return (high + 0.05) / (low + 0.05)
+}
+
+/** @type {Color} */
+const black = [0, 0, 0]
+/** @type {Color} */
+const white = [255, 255, 255]
+
+/**
+ * Black or white, whichever is read better on the colour: at least 4.5 to 1 on any.
+ * @param {Color} color
+ */
+export function readableOn(color) {
+  return contrast(color, black) > contrast(color, white) ? black : white
+}
+
+/**
+ * The colour, moved away from the ground until it stands out (3 to 1), so that nothing painted in it can hide.
+ * @param {Color} color
+ * @param {Color} ground
+ * @returns {Color}
+ */
+export function standsOut(color, ground) {
+  const away = readableOn(ground)
+  for (let share = 0; share < 1; share += 0.04) {
+    const mixed = mix(color, away, share)
+    if (contrast(mixed, ground) >= 3) return mixed
+  }
+  return away
+}
+
+/**
+ * @param {Color} color
+ * @param {Color} other
+ * @param {number} share
+ * @returns {Color}
+ */
+function mix(color, other, share) {
+  const [red = 0, green = 0, blue = 0] = color.map((value, i) =>
+    Math.round(value + ((other[i] ?? 0) - value) * share),
+  )
+  return [red, green, blue]
+}
+
+/** @param {Color} color */
+export function css([red, green, blue]) {
+  return `rgb(${red} ${green} ${blue})`
+}

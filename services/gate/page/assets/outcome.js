@@ -1,0 +1,162 @@
+import { spoken } from './countdown.js'
+import { button, el, icon } from './dom.js'
+import { icons } from './icons.js'
+import { line } from './text.js'
+
+/**
+ * @typedef {import('./state.js').State} State
+ * @typedef {{ name: string, account: string, kind: string, after: number }} Words
+ * @typedef {{ icon: keyof typeof icons, tone: 'good' | 'bad' | 'plain' | 'busy', title: (words: Words) => string,
+ *   text: (words: Words) => string[], again?: string }} Outcome
+ */
+
+/** @type {Record<Exclude<import('./state.js').View, 'review'>, Outcome>} */
+const outcomes = {
+  loading: {
+    icon: 'tide',
+    tone: 'busy',
+    title: () => 'Opening the request',
+    text: () => [],
+  },
+  working: {
+    icon: 'tide',
+    tone: 'busy',
+    title: ({ name }) => `${name} is setting up the account`,
+    text: () => [
+      'You approved. This usually takes a few seconds.',
+      'You can close this page; it goes on without it.',
+    ],
+  },
+  approved: {
+    icon: 'check',
+    tone: 'good',
+    title: ({ kind }) => (kind === 'login' ? 'You approved this login' : 'Approved'),
+    text: ({ kind, name, account }) =>
+      kind === 'login'
+        ? ['If the dashboard did not open, ask your agent for another login.']
+        : [
+            `${name} created the account ${account}.`,
+            'Your agent has what it needs. You can close this page.',
+          ],
+  },
+  leaving: {
+    icon: 'check',
+    tone: 'good',
+    title: ({ name }) => `Opening ${name}’s dashboard`,
+    text: () => ['You approved the login.'],
+  },
+  declined: {
+    icon: 'cross',
+    tone: 'plain',
+    title: () => 'Declined',
+    text: () => ['Nothing was created and nothing was handed out. You can close this page.'],
+  },
+  closed: {
+    icon: 'cross',
+    tone: 'plain',
+    title: () => 'This request was closed',
+    text: () => ['Its page was closed before a decision, so nothing happened. Start again where you began.'],
+  },
+  failed: {
+    icon: 'alert',
+    tone: 'bad',
+    title: ({ name }) => `${name} could not finish`,
+    text: () => [
+      'You approved, but the service did not complete the account. No credentials were delivered.',
+      'Start again where you began, or ask the service.',
+    ],
+  },
+  misdirected: {
+    icon: 'alert',
+    tone: 'bad',
+    title: () => 'The login leads somewhere else',
+    text: ({ name }) => [
+      `The address to continue at is not ${name}’s dashboard, so this page does not go there.`,
+      'Please tell the service.',
+    ],
+  },
+  expired: {
+    icon: 'clock',
+    tone: 'plain',
+    title: () => 'This request has expired',
+    text: () => [
+      'Nothing was approved here in time. Requests wait for 15 minutes; start again where you began.',
+    ],
+  },
+  resolved: {
+    icon: 'check',
+    tone: 'plain',
+    title: () => 'This request was already answered',
+    text: () => ['There is nothing left to decide here. You can close this page.'],
+  },
+  not_found: {
+    icon: 'alert',
+    tone: 'plain',
+    title: () => 'There is no such request',
+    text: () => ['The address may be incomplete. Open it again from where you began.'],
+  },
+  limited: {
+    icon: 'clock',
+    tone: 'plain',
+    title: () => 'One moment, please',
+    text: ({ after }) => [
+      `Too many pages were opened from your network. This one tries again in ${spoken(after)}.`,
+    ],
+    again: 'Try now',
+  },
+  trouble: {
+    icon: 'alert',
+    tone: 'bad',
+    title: () => 'Something went wrong on our side',
+    text: () => ['The request could not be opened. Nothing was decided.'],
+    again: 'Try again',
+  },
+  offline: {
+    icon: 'alert',
+    tone: 'plain',
+    title: () => 'No connection',
+    text: () => ['The server cannot be reached from here. Nothing was decided.'],
+    again: 'Try again',
+  },
+  elsewhere: {
+    icon: 'tabs',
+    tone: 'plain',
+    title: () => 'Open in another tab',
+    text: () => ['You opened this request again. Decide there, or go on here.'],
+    again: 'Go on here',
+  },
+}
+
+/**
+ * A state without a decision to make: what happened, and what comes next.
+ * @param {State} state
+ * @param {{ happen: (type: 'retry') => void }} options
+ */
+export function createOutcome(state, { happen }) {
+  const { view, consent, after } = state
+  const outcome = outcomes[view === 'review' ? 'loading' : view]
+  const words = {
+    name: line(consent?.service?.name, 60) || 'The service',
+    account: line(consent?.account_name, 100),
+    kind: consent?.kind ?? 'signup',
+    after: after ?? 0,
+  }
+  const element = el(
+    'div',
+    { class: 'outcome' },
+    el('span', { class: `seal ${outcome.tone}` }, icon(icons[outcome.icon], outcome.icon)),
+    el('h1', { tabindex: -1 }, outcome.title(words)),
+    ...outcome.text(words).map((text) => el('p', {}, text)),
+  )
+  const trouble = el('p', { class: 'aside', role: 'status' })
+  if (view === 'working') element.append(trouble)
+  if (outcome.again)
+    element.append(button(outcome.again, { id: 'again', kind: 'quiet', press: () => happen('retry') }))
+  return {
+    element,
+    /** @param {State} now */
+    show({ notice }) {
+      trouble.textContent = notice ? 'The connection is interrupted; still asking how it ended.' : ''
+    },
+  }
+}

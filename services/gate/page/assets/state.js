@@ -1,0 +1,250 @@
+import { loginAddress } from './text.js'
+
+/**
+ * @typedef {import('./problems.js').Problem} Problem
+ * @typedef {{
+ *   gate_session_id: string, kind: 'signup' | 'login', status: 'pending' | 'approved' | 'rejected' | 'expired',
+ *   account_name: string, service: any, approve_token: string, expires_at: string, confirmation_code: string,
+ *   requested_by: { ip_address: string | null, user_agent: string | null, at: string },
+ *   approval?: 'in_progress', reason?: 'declined' | 'closed' | 'integrator_failed'
+ * }} Consent
+ * @typedef {'loading' | 'review' | 'working' | 'approved' | 'leaving' | 'declined' | 'closed' | 'failed' | 'expired'
+ *   | 'resolved' | 'not_found' | 'limited' | 'trouble' | 'offline' | 'elsewhere' | 'misdirected'} View
+ * @typedef {{ kind: 'flagged' | 'proof' | 'limited' | 'trouble' | 'offline' | 'refreshed', after?: number }} Notice
+ * @typedef {{
+ *   view: View, consent: Consent | null, busy: 'approve' | 'decline' | null, notice: Notice | null,
+ *   proofsRefused: number, sealedToken: string | null, after: number | null
+ * }} State
+ * @typedef {{ type: 'opened' | 'retry' | 'returned' | 'approve' | 'decline' | 'declined' | 'no_proof' | 'ask_again'
+ *     | 'time_up' | 'superseded' }
+ *   | { type: 'loaded', consent: Consent } | { type: 'approved', data: any } | { type: 'proved', sealedToken: string }
+ *   | { type: 'not_loaded' | 'not_approved' | 'not_declined', problem: Problem }} Event
+ * @typedef {{ do: 'load' | 'prove' | 'decline' }
+ *   | { do: 'approve', body: { approve_token: string, sealed_token?: string } }
+ *   | { do: 'wait', seconds: number, then: Event } | { do: 'leave', url: string }} Effect
+ * @typedef {[State, ...Effect[]]} Step the next state, and what is to be done now
+ */
+
+/** @type {State} */
+export const initial = {
+  view: 'loading',
+  consent: null,
+  busy: null,
+  notice: null,
+  proofsRefused: 0,
+  sealedToken: null,
+  after: null,
+}
+
+/** Seconds between two questions about an approval when the server names none, or cannot be reached. */
+const askAgainAfter = 2
+
+/**
+ * What follows from an event. An event that does not fit the state changes nothing.
+ * @param {State} state
+ * @param {Event} event
+ * @returns {Step}
+ */
+export function next(state, event) {
+  switch (event.type) {
+    case 'opened':
+    case 'returned':
+      return reload(state)
+    case 'retry':
+      return ['limited', 'trouble', 'offline', 'elsewhere'].includes(state.view) ? reload(state) : [state]
+    case 'loaded':
+      return loaded(state, event.consent)
+    case 'not_loaded':
+      return notLoaded(state, event.problem)
+    case 'approve':
+      return undecided(state) ? begin(state, 'approve') : [state]
+    case 'decline':
+      return undecided(state) ? begin(state, 'decline') : [state]
+    case 'proved':
+      return approve({ ...state, sealedToken: event.sealedToken })
+    case 'no_proof':
+      return [stay(state, { kind: 'proof' })]
+    case 'ask_again':
+      return state.view === 'working' ? approve(state) : [state]
+    case 'approved':
+      return approved(state, event.data)
+    case 'not_approved':
+      return notApproved(state, event.problem)
+    case 'declined':
+      return [end(state, 'declined')]
+    case 'not_declined':
+      return notDeclined(state, event.problem)
+    case 'time_up':
+      return undecided(state) ? [end(state, 'expired')] : [state]
+    case 'superseded':
+      return undecided(state) ? [end(state, 'elsewhere')] : [state]
+  }
+}
+
+/**
+ * Whether the person has still to decide: then closing the page is an answer, too.
+ * @param {State} state
+ */
+export function undecided({ view, busy }) {
+  return view === 'review' && busy === null
+}
+
+/**
+ * @param {State} state
+ * @param {View} view
+ * @returns {State}
+ */
+function end(state, view) {
+  return { ...state, view, busy: null, notice: null, sealedToken: null, after: null }
+}
+
+/**
+ * The decision is still to be made; the notice says why.
+ * @param {State} state
+ * @param {Notice} notice
+ * @returns {State}
+ */
+function stay(state, notice) {
+  return { ...state, view: 'review', busy: null, sealedToken: null, notice }
+}
+
+/**
+ * @param {State} state
+ * @returns {Step}
+ */
+function reload(state) {
+  return [end(state, 'loading'), { do: 'load' }]
+}
+
+/**
+ * @param {State} state
+ * @param {'approve' | 'decline'} busy
+ * @returns {Step}
+ */
+function begin(state, busy) {
+  const begun = { ...state, busy, notice: null, proofsRefused: 0 }
+  return [begun, { do: busy === 'approve' ? 'prove' : 'decline' }]
+}
+
+/**
+ * @param {State} state
+ * @returns {Step}
+ */
+function approve(state) {
+  const { consent, sealedToken } = state
+  if (!consent) return [state]
+  const proof = sealedToken === null ? {} : { sealed_token: sealedToken }
+  return [state, { do: 'approve', body: { approve_token: consent.approve_token, ...proof } }]
+}
+
+/**
+ * @param {State} state
+ * @param {Consent} consent
+ * @returns {Step}
+ */
+function loaded(state, consent) {
+  const known = { ...end(state, 'loading'), consent }
+  if (consent.status === 'approved') return [{ ...known, view: 'approved' }]
+  if (consent.status === 'expired') return [{ ...known, view: 'expired' }]
+  if (consent.status === 'rejected') return [{ ...known, view: rejectedView(consent) }]
+  // The proof was accepted already: this asks only how it ended.
+  if (consent.approval === 'in_progress') return approve({ ...known, view: 'working' })
+  return [{ ...known, view: 'review', notice: state.notice?.kind === 'refreshed' ? state.notice : null }]
+}
+
+/** @param {Consent} consent */
+function rejectedView({ reason }) {
+  if (reason === 'integrator_failed') return 'failed'
+  return reason === 'closed' ? 'closed' : 'declined'
+}
+
+/**
+ * @param {State} state
+ * @param {Problem} problem
+ * @returns {Step}
+ */
+function notLoaded(state, { kind, after = 10 }) {
+  switch (kind) {
+    case 'limited':
+      return [
+        { ...end(state, 'limited'), after },
+        { do: 'wait', seconds: after, then: { type: 'retry' } },
+      ]
+    case 'not_found':
+    case 'expired':
+    case 'resolved':
+    case 'offline':
+      return [end(state, kind)]
+    default:
+      return [end(state, 'trouble')]
+  }
+}
+
+/**
+ * @param {State} state
+ * @param {any} data
+ * @returns {Step}
+ */
+function approved(state, data) {
+  if (state.consent?.kind !== 'login') return [end(state, 'approved')]
+  const url = loginAddress(data.redirect_url, state.consent.service?.dashboard_login_url)
+  return url ? [end(state, 'leaving'), { do: 'leave', url }] : [end(state, 'misdirected')]
+}
+
+/**
+ * @param {State} state
+ * @param {Problem} problem
+ * @returns {Step}
+ */
+function notApproved(state, problem) {
+  const { kind, after } = problem
+  const isWorking = state.view === 'working'
+  switch (kind) {
+    case 'in_progress':
+      return askLater({ ...state, view: 'working', busy: null, notice: null }, after)
+    case 'trouble':
+    case 'offline':
+      return isWorking ? askLater({ ...state, notice: { kind } }, after) : [stay(state, { kind })]
+    case 'limited':
+      return isWorking ? askLater(state, after) : [stay(state, after ? { kind, after } : { kind })]
+    case 'resolved':
+      // After it was under way there is only one way in which it did not succeed.
+      return isWorking ? [end(state, 'failed')] : reload(state)
+    case 'token':
+      return [{ ...end(state, 'loading'), notice: isWorking ? null : { kind: 'refreshed' } }, { do: 'load' }]
+    case 'proof':
+      if (state.proofsRefused > 0) return [stay(state, { kind })]
+      return [{ ...state, sealedToken: null, proofsRefused: 1 }, { do: 'prove' }]
+    case 'flagged':
+      return [stay(state, { kind })]
+    default:
+      return [end(state, kind)]
+  }
+}
+
+/**
+ * @param {State} state
+ * @param {number} [seconds]
+ * @returns {Step}
+ */
+function askLater(state, seconds = askAgainAfter) {
+  return [state, { do: 'wait', seconds, then: { type: 'ask_again' } }]
+}
+
+/**
+ * @param {State} state
+ * @param {Problem} problem
+ * @returns {Step}
+ */
+function notDeclined(state, { kind }) {
+  switch (kind) {
+    case 'expired':
+    case 'not_found':
+      return [end(state, kind)]
+    case 'resolved':
+    case 'in_progress':
+      return reload(state)
+    default:
+      return [stay(state, { kind: kind === 'offline' ? kind : 'trouble' })]
+  }
+}

@@ -1,0 +1,75 @@
+/**
+ * Characters that change how others are shown, or are not seen themselves: controls, marks of direction, spaces without
+ * width, fillers, tags. Line feeds and tabs are looked at on their own; joiners belong to words and pictures.
+ */
+const unseen =
+  /(?![\n\t]|\u200c|\u200d|\ufe0e|\ufe0f)[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]/gu
+const replacement = '\ufffd'
+
+/**
+ * Text of others as it may be shown on one line.
+ * @param {unknown} value
+ * @param {number} [max] characters at most
+ */
+export function line(value, max = 200) {
+  const text = typeof value === 'string' ? value : ''
+  return cut(
+    text
+      .replaceAll(/[\n\r\t]+/g, ' ')
+      .replaceAll(unseen, replacement)
+      .trim(),
+    max,
+  )
+}
+
+/**
+ * Text of others that may have several lines, each as it is.
+ * @param {unknown} value
+ * @param {{ lines: number, columns: number }} bounds
+ */
+export function block(value, { lines, columns }) {
+  const text = typeof value === 'string' ? value : ''
+  const all = text
+    .replaceAll(/\r\n?/g, '\n')
+    .replaceAll('\t', '    ')
+    .replaceAll(unseen, replacement)
+    .split('\n')
+  const shown = all.slice(0, lines).map((row) => cut(row.trimEnd(), columns))
+  return (all.length > lines ? [...shown, '…'] : shown).join('\n')
+}
+
+/**
+ * @param {string} text
+ * @param {number} max
+ */
+function cut(text, max) {
+  const characters = [...text]
+  return characters.length > max ? `${characters.slice(0, max - 1).join('')}…` : text
+}
+
+/**
+ * An address that a link may lead to; undefined for all others than http(s), and for those with a user name, which hides
+ * where they lead.
+ * @param {unknown} value
+ * @returns {URL | undefined}
+ */
+export function webAddress(value) {
+  if (typeof value !== 'string') return undefined
+  try {
+    const url = new URL(value)
+    return /^https?:$/.test(url.protocol) && url.host && !url.username && !url.password ? url : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Where a login may go: a page of the same origin as the service's dashboard.
+ * @param {unknown} destination
+ * @param {unknown} dashboard
+ * @returns {string | undefined}
+ */
+export function loginAddress(destination, dashboard) {
+  const url = webAddress(destination)
+  return url && url.origin === webAddress(dashboard)?.origin ? url.href : undefined
+}

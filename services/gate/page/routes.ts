@@ -1,0 +1,88 @@
+import { readdir, readFile } from 'node:fs/promises'
+import path from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import { contentTypes, type FileType, fileRoute, pageHeaders } from '../../../infra/http/pages.ts'
+import { isId } from '../../../infra/ids.ts'
+import { findGateSession } from '../../../projections/gate/session-queries.ts'
+import type { GateContext } from '../context.ts'
+import { findRegistered } from '../registry/registered.ts'
+import { logoOrigin } from './logo-origin.ts'
+
+const folder = path.join(import.meta.dirname, 'assets')
+/** Whoever knows the address of a consent page may decide about the request. */
+const referrer = 'no-referrer'
+
+/** What the page is not allowed: to be framed, to share a window, or to ask for devices. */
+const isolation = {
+  'x-frame-options': 'DENY',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'permissions-policy': [
+    'accelerometer',
+    'camera',
+    'clipboard-read',
+    'display-capture',
+    'geolocation',
+    'gyroscope',
+    'hid',
+    'microphone',
+    'midi',
+    'payment',
+    'publickey-credentials-get',
+    'serial',
+    'usb',
+  ]
+    .map((feature) => `${feature}=()`)
+    .join(', '),
+}
+
+interface PageRequest {
+  Params: { gateSessionId: string }
+}
+
+/** GET /gate/consent/{gateSessionId}, where a person decides about a signup or login, and what that page is made of. */
+export async function consentPageRoutes(app: FastifyInstance, context: GateContext): Promise<void> {
+  const html = await readFile(path.join(folder, 'consent.html'), 'utf8')
+  app.get<PageRequest>(
+    '/gate/consent/:gateSessionId',
+    { schema: { hide: true } },
+    async ({ params }, reply) => {
+      const [key, logo] = await Promise.all([
+        context.consentKeys.publishableKey(),
+        logoOriginOf(params.gateSessionId, context),
+      ])
+      const images = ["'self'", ...(logo ? [logo] : [])]
+      return reply
+        .headers({ ...pageHeaders({ images, referrer, caching: 'no-store' }), ...isolation })
+        .header('content-type', contentTypes.html)
+        .send(html.replace('{{publishableKey}}', key))
+    },
+  )
+  await assetRoutes(app)
+}
+
+/** The same page whether there is such a session or not: it asks for itself what it shows. */
+async function logoOriginOf(
+  gateSessionId: string,
+  { pool, publicUrl }: GateContext,
+): Promise<string | undefined> {
+  const session = isId('gate', gateSessionId) ? await findGateSession(pool, gateSessionId) : undefined
+  if (!session) return undefined
+  const service = await findRegistered(pool, { serviceId: session.service_id, publicUrl })
+  return logoOrigin(service?.definition.branding.logo_url)
+}
+
+const types: Record<string, FileType> = { '.css': 'css', '.js': 'js' }
+
+async function assetRoutes(app: FastifyInstance): Promise<void> {
+  const headers = {
+    ...pageHeaders({ referrer, caching: 'no-cache' }),
+    'cross-origin-resource-policy': 'same-origin',
+  }
+  for (const file of await readdir(folder)) {
+    const type = types[path.extname(file)]
+    if (!type) continue
+    const body = await readFile(path.join(folder, file), 'utf8')
+    fileRoute(app, { url: `/gate/assets/${file}`, type, body }, headers)
+  }
+}
