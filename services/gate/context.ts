@@ -10,6 +10,7 @@ import type { Logger } from '../../infra/telemetry.ts'
 import type { DirectCalls } from '../../infra/webhooks/direct-call.ts'
 import type { Applied } from '../../projections/applied.ts'
 import type { Environment } from '../../schemas/events.ts'
+import type { Approvals } from './approval/approvals.ts'
 import type { GateLimits } from './limits.ts'
 import type { Pages } from './pages.ts'
 import type { Vault } from './vault.ts'
@@ -58,6 +59,7 @@ export interface GateParts extends GateOptions {
   limits: GateLimits
   vault: Vault
   pages: Pages
+  approvals: Approvals
 }
 
 export interface GateContext extends GateParts {

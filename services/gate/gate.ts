@@ -1,3 +1,4 @@
+import { startApprovals } from './approval/approvals.ts'
 import type { GateOptions, GateParts } from './context.ts'
 import { createGateLimits } from './limits.ts'
 import { createPages } from './pages.ts'
@@ -13,13 +14,15 @@ export interface Gate {
 
 /** What Gate's routes work with, and its workers, which run until it is stopped. Needs the tables of `createGateTables`. */
 export function startGate(options: GateOptions): Gate {
-  const parts = {
+  const shared = {
     ...options,
     limits: createGateLimits(options.pool),
     vault: createVault(options),
     pages: createPages(options),
   }
-  const workers: { stop(): Promise<void> }[] = []
+  const approvals = startApprovals(shared)
+  const parts = { ...shared, approvals }
+  const workers: { stop(): Promise<void> }[] = [approvals]
   return {
     parts,
     async stop() {

@@ -1,0 +1,46 @@
+import { tokenHashes } from '../../../infra/crypto/tokens.ts'
+import { ApiError, unavailable } from '../../../infra/http/errors.ts'
+import type { GateSessionId } from '../../../infra/ids.ts'
+import { findGateSession } from '../../../projections/gate/session-queries.ts'
+import type { GateContext } from '../context.ts'
+import { approveLogin, loginCode, redirectUrl } from '../login/approve-login.ts'
+import { findPage } from '../pages.ts'
+import { findRegistered } from '../registry/registered.ts'
+import { foundSession } from '../session-state.ts'
+import { sessionStream } from '../streams.ts'
+import type { Approving } from './approving.ts'
+
+/** Approves the login. ApiError: see `approveLogin` of ../login. */
+export async function startLogin(
+  { decide, keyring, clock }: GateContext,
+  { session: { id }, token, proof }: Approving,
+): Promise<void> {
+  const hashes = tokenHashes(keyring, token)
+  const { hash: codeHash } = loginCode({ keyring, gateSessionId: id, approveToken: token })
+  const now = clock()
+  await decide({
+    ...sessionStream(id),
+    load: async (tx) => ({ session: await findGateSession(tx, id), page: await findPage(tx, id) }),
+    decide: (state) =>
+      approveLogin(state, { approveTokenHash: hashes[0], approveTokenHashes: hashes, proof, codeHash, now }),
+  })
+}
+
+/**
+ * The code of an approved login for whoever has the token that approved it. ApiError: 409 when another one has or the
+ * code was used, 410 when the code's time is over.
+ */
+export async function loginOutcome(context: GateContext, id: GateSessionId, token: string) {
+  const { pool, keyring, clock, publicUrl } = context
+  const session = foundSession(await findGateSession(pool, id))
+  const { code_hash: codeHash, code: state, code_expires_at: expiresAt, service_id: serviceId } = session
+  const { code, hash } = loginCode({ keyring, gateSessionId: id, approveToken: token, codeHash })
+  if (codeHash !== hash || state === 'consumed') throw new ApiError('gate.session_already_resolved')
+  if (state !== 'issued' || (expiresAt ?? 0) <= clock()) throw new ApiError('gate.session_expired')
+  const service = await findRegistered(pool, { serviceId, publicUrl })
+  if (!service) throw unavailable(new Error(`the service ${serviceId} is not readable`))
+  const { dashboard_login_url: url } = service.definition
+  // The service may have dropped its dashboard since; the code is good all the same.
+  const redirect_url = url && redirectUrl(url, code)
+  return { object: 'gate_login_session' as const, id, status: 'approved' as const, code, redirect_url }
+}

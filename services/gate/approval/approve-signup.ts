@@ -1,0 +1,62 @@
+import { tokenHashes } from '../../../infra/crypto/tokens.ts'
+import { ApiError } from '../../../infra/http/errors.ts'
+import { type GateSessionId, randomId } from '../../../infra/ids.ts'
+import type { GateSessionRow } from '../../../projections/gate/rows.ts'
+import { findGateSession } from '../../../projections/gate/session-queries.ts'
+import type { GateContext } from '../context.ts'
+import { findPage } from '../pages.ts'
+import { findRegistered } from '../registry/registered.ts'
+import { sessionStream } from '../streams.ts'
+import type { Approving } from './approving.ts'
+import { startApproval } from './start-approval.ts'
+
+/** How long a request waits for the service's answer, in milliseconds; then the page asks again. */
+const patienceMs = 4000
+
+/** Starts the approval. ApiError: see `startApproval`; 503 when the service cannot be read. */
+export async function startSignup(
+  context: GateContext,
+  { session, token, proof, command }: Approving,
+): Promise<void> {
+  const { vault, decide, keyring, clock, publicUrl } = context
+  const { id, service_id: serviceId } = session
+  // On disk before the approval is: all that is delivered will be sealed under it.
+  await vault.make(id)
+  const hashes = tokenHashes(keyring, token)
+  const gateAccountId = randomId('gacct', command.random)
+  const now = clock()
+  await decide({
+    ...sessionStream(id),
+    load: async (tx) => ({
+      session: await findGateSession(tx, id),
+      page: await findPage(tx, id),
+      endpointId:
+        (await findRegistered(tx, { serviceId, publicUrl }))?.definition.webhook_endpoint_id ?? null,
+    }),
+    decide: (state) =>
+      startApproval(state, {
+        approveTokenHash: hashes[0],
+        approveTokenHashes: hashes,
+        proof,
+        gateAccountId,
+        now,
+      }),
+  })
+}
+
+/** What came of the approval. ApiError: 409 while the service has not answered, or when the signup was rejected. */
+export async function signupOutcome({ approvals }: GateContext, id: GateSessionId) {
+  approvals.drive(id)
+  const session = await approvals.outcome(id, patienceMs)
+  if (session?.status === 'approved')
+    return { object: 'gate_session' as const, id, status: 'approved' as const }
+  throw refusalOf(session)
+}
+
+function refusalOf(session: GateSessionRow | undefined): ApiError {
+  if (session?.status !== 'rejected') {
+    return new ApiError('gate.approval_in_progress', { headers: { 'retry-after': '1' } })
+  }
+  const message = 'The service could not provide the account, so the signup was rejected.'
+  return new ApiError('gate.session_already_resolved', { message })
+}

@@ -1,0 +1,92 @@
+import type { DataKey } from '../../../infra/crypto/data-key.ts'
+import { sealEnvelope } from '../../../infra/crypto/delivery-envelope.ts'
+import type { Decision } from '../../../infra/decide.ts'
+import { ApiError } from '../../../infra/http/errors.ts'
+import type { GateSessionId } from '../../../infra/ids.ts'
+import type { GateSessionRow } from '../../../projections/gate/rows.ts'
+import { findGateSession } from '../../../projections/gate/session-queries.ts'
+import type { GateParts } from '../context.ts'
+import { findRegistered } from '../registry/registered.ts'
+import { sessionStream } from '../streams.ts'
+import { type Asked, askService, overdueAt, type Wait } from './ask-service.ts'
+import { deliveryOf, makeCredentials } from './credentials.ts'
+import { approveSignup, failSignup, isStarted, type StartedSession } from './finish-approval.ts'
+
+export type ConcludeDeps = Omit<GateParts, 'approvals'> & { wait: Wait }
+
+interface Of {
+  gateSessionId: GateSessionId
+  /** Ends it between two attempts. */
+  signal: AbortSignal
+}
+
+/**
+ * Brings a started approval to its end: gets the account's credentials from the service, or from this server for the
+ * built-in one, and approves or rejects the session. Each step can be repeated, and whoever repeats one after a crash
+ * makes the same tokens and keys. Rejects when a step could not be made now, and when it is interrupted.
+ */
+export async function concludeApproval(deps: ConcludeDeps, { gateSessionId, signal }: Of): Promise<void> {
+  const { pool, clock, vault, integratorTimeoutMs } = deps
+  const session = await findGateSession(pool, gateSessionId)
+  if (!isStarted(session)) return
+  if (clock() > overdueAt(session, integratorTimeoutMs)) {
+    return reject(deps, gateSessionId, 'The signup could not be finished in time.')
+  }
+  // Before anything is asked for: without it nothing could be delivered.
+  const dataKey = await vault.make(gateSessionId)
+  const asked = await (session.organization_id === null
+    ? signUpHere(deps, { session, dataKey })
+    : askService(deps, { session, signal }))
+  if (asked.kind === 'failed') return reject(deps, gateSessionId, asked.problem)
+  await approve(deps, { session, dataKey, integrator: asked.envelope })
+}
+
+interface Started {
+  session: StartedSession
+  dataKey: DataKey
+}
+
+/** For the built-in service: an organization of this server. */
+async function signUpHere(deps: ConcludeDeps, { session, dataKey }: Started): Promise<Asked> {
+  const { id: gateSessionId, account_name: accountName, approval_started_at: now } = session
+  try {
+    const random = dataKey.random('organization')
+    const outputs = await deps.signUpOrganization({ gateSessionId, accountName, random, now })
+    const delivery = deliveryOf(session)
+    return {
+      kind: 'answered',
+      envelope: sealEnvelope({ version: 1, outputs }, { delivery, random: deps.random }),
+    }
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status >= 500) throw error
+    return { kind: 'failed', problem: `The organization could not be made: ${error.message}` }
+  }
+}
+
+async function approve(
+  deps: ConcludeDeps,
+  { session, ...made }: Started & { integrator: Parameters<typeof makeCredentials>[0]['integrator'] },
+): Promise<void> {
+  const { pool, publicUrl, keyring, random, clock } = deps
+  const service = await findRegistered(pool, { serviceId: session.service_id, publicUrl })
+  if (!service) throw new Error(`the service ${session.service_id} is not readable`)
+  const credentials = makeCredentials({ session, service, ...made, keyring, random, now: clock() })
+  await decideAbout(deps, session.id, (current) => approveSignup(current, credentials))
+}
+
+function reject(deps: ConcludeDeps, gateSessionId: GateSessionId, problem: string): Promise<void> {
+  const now = deps.clock()
+  return decideAbout(deps, gateSessionId, (session) => failSignup(session, { problem, now }))
+}
+
+async function decideAbout(
+  { decide }: ConcludeDeps,
+  gateSessionId: GateSessionId,
+  about: (session: GateSessionRow | undefined) => Decision[],
+): Promise<void> {
+  await decide({
+    ...sessionStream(gateSessionId),
+    load: (tx) => findGateSession(tx, gateSessionId),
+    decide: about,
+  })
+}
