@@ -30,8 +30,8 @@ interface Due {
 }
 
 const dueBy = {
-  /** Pending past their time. */
-  sessions: { where: `status = 'pending'`, at: 'expires_at' },
+  /** Pending past their time, with no approval that would end them. */
+  sessions: { where: `status = 'pending' and approval_started_at is null`, at: 'expires_at' },
   /** Not acknowledged within theirs. */
   deliveries: { where: `delivery = 'waiting'`, at: 'delivery_expires_at' },
   /** Not used within theirs. */
@@ -58,16 +58,6 @@ export async function startedApprovals(db: Db): Promise<GateSessionId[]> {
   const { rows } = await db.query<{ id: string }>(
     `select gate_session_id as id from read.gate_sessions
      where status = 'pending' and approval_started_at is not null order by approval_started_at limit 1000`,
-  )
-  return rows.map(({ id }) => asId('gate', id))
-}
-
-/** Which of the sessions have nothing left to deliver: whatever they might have had has ended. */
-export async function endedGateSessions(db: Db, ids: string[]): Promise<GateSessionId[]> {
-  const { rows } = await db.query<{ id: string }>(
-    `select gate_session_id as id from read.gate_sessions where gate_session_id = any($1)
-       and (status in ('rejected', 'expired') or delivery in ('acknowledged', 'expired'))`,
-    [ids],
   )
   return rows.map(({ id }) => asId('gate', id))
 }

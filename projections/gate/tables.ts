@@ -66,7 +66,7 @@ export const indexes = `
   create index on gate_services (organization_id, environment, created_at, service_id);
   create index on gate_services (service_id) where status = 'active' and discoverable;
   create index on gate_services (webhook_endpoint_id) where status = 'active';
-  create index on gate_sessions (expires_at) where status = 'pending';
+  create index on gate_sessions (expires_at) where status = 'pending' and approval_started_at is null;
   create index on gate_sessions (approval_started_at) where status = 'pending' and approval_started_at is not null;
   create index on gate_sessions (delivery_expires_at) where delivery = 'waiting';
   create index on gate_sessions (code_expires_at) where code = 'issued';

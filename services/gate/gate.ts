@@ -2,6 +2,7 @@ import { startApprovals } from './approval/approvals.ts'
 import type { GateOptions, GateParts } from './context.ts'
 import { createGateLimits } from './limits.ts'
 import { createPages } from './pages.ts'
+import { runScheduler } from './signup/scheduler.ts'
 import { createVault } from './vault.ts'
 
 export { createGateTables } from './tables.ts'
@@ -22,7 +23,7 @@ export function startGate(options: GateOptions): Gate {
   }
   const approvals = startApprovals(shared)
   const parts = { ...shared, approvals }
-  const workers: { stop(): Promise<void> }[] = [approvals]
+  const workers: { stop(): Promise<void> }[] = [approvals, runScheduler(parts)]
   return {
     parts,
     async stop() {

@@ -20,6 +20,7 @@ create table if not exists tidegate.gate_pages (
   closed_at bigint
 );
 create index if not exists gate_pages_closed_at on tidegate.gate_pages (closed_at) where closed_at is not null;
+create index if not exists gate_pages_issued_at on tidegate.gate_pages (issued_at);
 create table if not exists tidegate.gate_leases (
   gate_session_id text collate "C" primary key,
   holder text not null,
@@ -30,6 +31,7 @@ create unlogged table if not exists tidegate.gate_limits (
   points integer not null default 0,
   expire bigint
 );
+create index if not exists gate_limits_expire on tidegate.gate_limits (expire);
 `
 
 /** Creates what is missing; safe to run from several processes at once. */

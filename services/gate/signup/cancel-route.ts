@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
+import { isToken, type Token } from '../../../infra/crypto/tokens.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
 import type { GateSessionId } from '../../../infra/ids.ts'
 import { findGateSession } from '../../../projections/gate/session-queries.ts'
@@ -27,7 +28,9 @@ const schema = {
 export function cancelRoute(app: FastifyInstance, context: GateContext): void {
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined))
+    scope.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) =>
+      done(null, closingPage(body)),
+    )
     scope.post<Cancel>('/v1/gate/sessions/:gateSessionId/cancel', {
       schema,
       onRequest: ownOriginOnly(context.publicUrl),
@@ -41,6 +44,7 @@ export function cancelRoute(app: FastifyInstance, context: GateContext): void {
 }
 
 interface Cancel extends GateSessionPath {
+  Body: Token<'gtapr'> | undefined
   Querystring: z.output<typeof cancelQuery>
 }
 
@@ -50,11 +54,24 @@ interface Asked {
   gateSessionId: GateSessionId
 }
 
-/** Notes that the page is being closed. A beacon has no headers of its own, so none is looked at. */
+/** Which page is being closed, by its approve token; undefined for all other bodies. */
+function closingPage(body: string | Buffer): Token<'gtapr'> | undefined {
+  try {
+    const token: unknown = JSON.parse(String(body)).approve_token
+    return typeof token === 'string' && isToken('gtapr', token) ? token : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Notes that the page is being closed. A beacon has no headers of its own, so none is looked at. One of a page that
+ * was opened again since, as by a reload, comes too late to mean anything.
+ */
 async function closePage({ pool, pages, clock }: GateContext, { request, gateSessionId }: Asked) {
   const session = checkDeclinable(await findGateSession(pool, gateSessionId), { now: clock() })
   const isPending = session.status === 'pending'
-  if (isPending) await pages.close(gateSessionId)
+  if (isPending) await pages.close(gateSessionId, request.body)
   return {
     data: cancelledJson(session, isPending ? 'pending' : 'rejected'),
     meta: { request_id: request.id },
