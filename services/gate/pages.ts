@@ -14,8 +14,11 @@ export interface PagesOptions {
 export interface Pages {
   /** A new approve token for the page; those before it are void, and the page is not closing any more. */
   open(gateSessionId: GateSessionId): Promise<Token<'gtapr'>>
-  /** The page says that it is being closed. It may be a reload: then `open` follows. */
-  close(gateSessionId: GateSessionId): Promise<void>
+  /**
+   * The page says that it is being closed. It may be a reload: then `open` follows, or came before, so that the token
+   * which the page says it has is not the newest one any more.
+   */
+  close(gateSessionId: GateSessionId, token?: Token<'gtapr'>): Promise<void>
 }
 
 export function createPages({ pool, keyring, clock, random }: PagesOptions): Pages {
@@ -30,10 +33,11 @@ export function createPages({ pool, keyring, clock, random }: PagesOptions): Pag
       )
       return token
     },
-    async close(gateSessionId) {
+    async close(gateSessionId, token) {
       await pool.query(
-        'update tidegate.gate_pages set closed_at = coalesce(closed_at, $2) where gate_session_id = $1',
-        [gateSessionId, clock()],
+        `update tidegate.gate_pages set closed_at = coalesce(closed_at, $2)
+         where gate_session_id = $1 and ($3::text[] is null or approve_token_hash = any($3))`,
+        [gateSessionId, clock(), token ? tokenHashes(keyring, token) : null],
       )
     },
   }

@@ -87,3 +87,13 @@ test('a page that is closed remembers since when, until it is opened again', asy
   await pages.open(session)
   expect((await findPage(database.pool, session))?.closed_at).toBeNull()
 })
+
+test('a page that was opened again before it says that it is closed stays open', async () => {
+  const pages = createPages(options())
+  const session = newSession()
+  const [before, newest] = [await pages.open(session), await pages.open(session)]
+  await pages.close(session, before)
+  expect((await findPage(database.pool, session))?.closed_at).toBeNull()
+  await pages.close(session, newest)
+  expect((await findPage(database.pool, session))?.closed_at).toBe(now)
+})

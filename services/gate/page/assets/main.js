@@ -44,7 +44,7 @@ function run(effect) {
     case 'decline':
       return tell(decline(), (problem) => ({ type: 'not_declined', problem }))
     case 'wait':
-      return tell(wait(effect), () => effect.then)
+      return tell(wait(effect), () => effect.event)
     case 'leave':
       // Replaced: going back must not lead to a request that has been answered.
       return location.replace(effect.url)
@@ -93,11 +93,11 @@ async function decline() {
 }
 
 /**
- * @param {{ seconds: number, then: Event }} effect
+ * @param {{ seconds: number, event: Event }} effect
  * @returns {Promise<Event>}
  */
-function wait({ seconds, then }) {
-  return new Promise((resolve) => setTimeout(() => resolve(then), seconds * 1000))
+function wait({ seconds, event }) {
+  return new Promise((resolve) => setTimeout(() => resolve(event), seconds * 1000))
 }
 
 addEventListener('pagehide', () => {

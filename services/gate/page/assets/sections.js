@@ -72,7 +72,7 @@ export function drawing({ branding }) {
   if (art.trim() === '') return null
   return el(
     'figure',
-    { class: 'drawing' },
+    { class: 'drawing joined' },
     el('figcaption', { class: 'hidden' }, 'A drawing by the service, made of characters.'),
     el('pre', { 'aria-hidden': 'true', class: 'foreign' }, art),
   )
@@ -82,7 +82,7 @@ export function drawing({ branding }) {
 export function code({ confirmation_code }) {
   return el(
     'section',
-    { class: 'code', 'aria-labelledby': 'code-title' },
+    { class: 'code joined', 'aria-labelledby': 'code-title' },
     el('h2', { id: 'code-title' }, 'Compare this code'),
     el('p', { class: 'digits' }, line(confirmation_code, 40)),
     el(

@@ -21,7 +21,7 @@ import { loginAddress } from './text.js'
  *   | { type: 'not_loaded' | 'not_approved' | 'not_declined', problem: Problem }} Event
  * @typedef {{ do: 'load' | 'prove' | 'decline' }
  *   | { do: 'approve', body: { approve_token: string, sealed_token?: string } }
- *   | { do: 'wait', seconds: number, then: Event } | { do: 'leave', url: string }} Effect
+ *   | { do: 'wait', seconds: number, event: Event } | { do: 'leave', url: string }} Effect
  * @typedef {[State, ...Effect[]]} Step the next state, and what is to be done now
  */
 
@@ -168,7 +168,7 @@ function notLoaded(state, { kind, after = 10 }) {
     case 'limited':
       return [
         { ...end(state, 'limited'), after },
-        { do: 'wait', seconds: after, then: { type: 'retry' } },
+        { do: 'wait', seconds: after, event: { type: 'retry' } },
       ]
     case 'not_found':
     case 'expired':
@@ -228,7 +228,7 @@ function notApproved(state, problem) {
  * @returns {Step}
  */
 function askLater(state, seconds = askAgainAfter) {
-  return [state, { do: 'wait', seconds, then: { type: 'ask_again' } }]
+  return [state, { do: 'wait', seconds, event: { type: 'ask_again' } }]
 }
 
 /**
