@@ -6,6 +6,7 @@ import { registerKeys } from './operator/keys.ts'
 import { registerOrganizations } from './operator/organizations.ts'
 import { registerRebuild } from './rebuild.ts'
 import { registerServe } from './serve.ts'
+import { registerSignup } from './signup/command.ts'
 import { registerSimulate } from './simulate/command.ts'
 import { tellFailure, tellUsage, wantsJson } from './usage.ts'
 import { registerWebhooks } from './webhooks/register.ts'
@@ -22,6 +23,7 @@ registerOrganizations(program)
 registerKeys(program)
 registerGate(program)
 registerSimulate(program)
+registerSignup(program)
 registerWebhooks(program)
 registerRebuild(program)
 registerEvents(program)

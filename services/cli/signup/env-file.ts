@@ -9,6 +9,11 @@ export function takenNames(text: string, names: Iterable<string>): string[] {
   return [...names].filter((name) => existing.get(name))
 }
 
+/** What a program that reads the file sees of the variable. */
+export function valueIn(text: string, name: string): string | undefined {
+  return read(text).get(name)
+}
+
 export interface Merge {
   /** The whole file as it is to be. */
   text: string

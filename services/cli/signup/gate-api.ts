@@ -1,0 +1,142 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { z } from 'zod'
+import { type DeliveryRequest, deliveryEnvelopeSchema } from '../../../infra/crypto/delivery-envelope.ts'
+import { ApiError } from '../../../infra/http/errors.ts'
+import { isId } from '../../../infra/ids.ts'
+import { askServer, NoAnswer, type ServerRequest } from '../server.ts'
+
+const entrySchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  description: z.string(),
+  website: z.string(),
+  dashboard_login_url: z.string().optional(),
+  env_vars: z.array(z.object({ name: z.string(), key: z.string(), secret: z.boolean() })),
+  docs_url: z.string(),
+  sdks: z.array(z.object({ label: z.string(), install: z.string() })),
+  branding: z.object({ ascii_art: z.string().optional(), verified: z.boolean() }),
+})
+/** What these commands read of a service in the registry. */
+export type RegistryEntry = z.output<typeof entrySchema>
+
+const httpUrl = z.url({ protocol: /^https?$/ })
+const gateSessionId = z.string().transform((text, context) => {
+  if (isId('gate', text)) return text
+  context.addIssue('not the id of a Gate session')
+  return z.NEVER
+})
+
+const createdSchema = z.object({
+  id: gateSessionId,
+  poll_token: z.string(),
+  consent_url: httpUrl,
+  expires_at: z.iso.datetime(),
+})
+export type CreatedSession = z.output<typeof createdSchema>
+
+const pollSchema = z.discriminatedUnion('status', [
+  z.object({ status: z.literal('pending'), approval: z.literal('in_progress').optional() }),
+  z.object({
+    status: z.literal('approved'),
+    gate_account_id: z.string(),
+    account_name: z.string(),
+    delivery_bundle: z.object({ integrator: deliveryEnvelopeSchema, gate: deliveryEnvelopeSchema }),
+    docs_url: z.string().optional(),
+  }),
+  z.object({
+    status: z.literal('rejected'),
+    reason: z.string().optional(),
+    problem: z.string().optional(),
+  }),
+  z.object({ status: z.literal('expired') }),
+])
+/** What a poll answers. */
+export type PolledSession = z.output<typeof pollSchema>
+export type ApprovedSession = Extract<PolledSession, { status: 'approved' }>
+
+const loginSchema = z.object({ id: gateSessionId, consent_url: httpUrl, expires_at: z.iso.datetime() })
+export type LoginSession = z.output<typeof loginSchema>
+
+export interface SignupRequest {
+  serviceId: string
+  accountName: string
+  metadata: Record<string, string>
+  delivery: DeliveryRequest
+  /** The same when a request is repeated of which nobody knows whether it arrived. */
+  idempotencyKey: string
+}
+
+/** Gate as who signs up sees it. All methods reject as askServer does. */
+export interface GateApi {
+  services(): Promise<RegistryEntry[]>
+  service(serviceId: string): Promise<RegistryEntry>
+  createSession(request: SignupRequest): Promise<CreatedSession>
+  poll(session: CreatedSession): Promise<PolledSession>
+  cancel(session: CreatedSession): Promise<void>
+  acknowledge(session: CreatedSession, ackToken: string): Promise<void>
+  createLogin(serviceId: string, agentToken: string): Promise<LoginSession>
+}
+
+export function createGateApi(baseUrl: string): GateApi {
+  const ask = <T>(request: Omit<ServerRequest<T>, 'baseUrl'>) =>
+    askServer({
+      ...request,
+      baseUrl,
+      path: `/v1/gate${request.path}`,
+      // The consent page shows it.
+      headers: { 'user-agent': 'tidegate-cli', ...request.headers },
+    })
+  const none = z.unknown()
+  return {
+    services: () => ask({ method: 'GET', path: '/registry', schema: z.array(entrySchema) }),
+    service: (id) => ask({ method: 'GET', path: `/registry/${encodeURIComponent(id)}`, schema: entrySchema }),
+    createSession: ({ serviceId, accountName, metadata, delivery, idempotencyKey }) =>
+      ask({
+        method: 'POST',
+        path: '/sessions',
+        headers: { 'idempotency-key': idempotencyKey },
+        body: { service_id: serviceId, account_name: accountName, metadata, delivery },
+        schema: createdSchema,
+      }),
+    poll: ({ id, poll_token: bearer }) =>
+      ask({ method: 'GET', path: `/sessions/${id}`, bearer, schema: pollSchema }),
+    async cancel({ id }) {
+      await ask({ method: 'POST', path: `/sessions/${id}/cancel`, schema: none })
+    },
+    async acknowledge({ id, poll_token: bearer }, ackToken) {
+      const body = { ack_token: ackToken }
+      await ask({ method: 'POST', path: `/sessions/${id}/ack`, bearer, body, schema: none })
+    },
+    createLogin: (serviceId, bearer) =>
+      ask({
+        method: 'POST',
+        path: '/login-sessions',
+        bearer,
+        body: { service_id: serviceId },
+        schema: loginSchema,
+      }),
+  }
+}
+
+/** How long to wait before what failed is tried again, in milliseconds; undefined when that is no use. */
+export function retryAfterMs(error: unknown, defaultMs: number): number | undefined {
+  if (error instanceof NoAnswer) return defaultMs
+  if (!(error instanceof ApiError) || !(error.retryable || error.status >= 500)) return undefined
+  const seconds = Number(error.headers['retry-after'])
+  return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : defaultMs
+}
+
+const pauseMs = 1000
+
+/** Makes a request that may be repeated, up to three times in all. */
+export async function persistently<T>(request: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await request()
+    } catch (error) {
+      const wait = retryAfterMs(error, pauseMs)
+      if (wait === undefined || wait > 10 * pauseMs || attempt === 3) throw error
+      await delay(wait)
+    }
+  }
+}

@@ -1,0 +1,132 @@
+import { printable } from '../operator/tables.ts'
+import type { CreatedSession, RegistryEntry } from './gate-api.ts'
+import type { Skipped } from './outputs.ts'
+import type { Stored } from './store.ts'
+import { clockText, createProgress, openPage, type PageFlags } from './terminal.ts'
+
+export interface ConsentRequest {
+  service: RegistryEntry
+  session: CreatedSession
+  accountName: string
+  confirmationCode: string
+}
+
+export interface Approval {
+  service: RegistryEntry
+  session: CreatedSession
+  gateAccountId: string
+  accountName: string
+  envFile: string
+  stored: Stored[]
+  skipped: Skipped[]
+  /** Otherwise the server keeps the sealed credentials for a day. */
+  acknowledged: boolean
+  /** Files that git would commit. */
+  committable: string[]
+}
+
+/** How a signup is told: to a person or to a program. Never with a value that was delivered. */
+export interface Report {
+  consentRequired(request: ConsentRequest): Promise<void>
+  waiting(state: { remainingMs: number; inProgress: boolean; problem?: string | undefined }): void
+  /** Something went otherwise than hoped, and the signup goes on. */
+  warning(message: string): void
+  approved(approval: Approval): void
+  /** Nothing follows but perhaps a failure. */
+  end(): void
+}
+
+/** One JSON document a line, on standard output. */
+export function jsonReport(): Report {
+  const print = (event: string, members: object) => console.log(JSON.stringify({ event, ...members }))
+  return {
+    consentRequired: async ({ service, session, accountName, confirmationCode }) =>
+      print('consent_required', {
+        service_id: service.id,
+        gate_session_id: session.id,
+        account_name: accountName,
+        consent_url: session.consent_url,
+        confirmation_code: confirmationCode,
+        expires_at: session.expires_at,
+      }),
+    waiting: () => {},
+    warning: (message) => print('warning', { message }),
+    approved: (approval) => print('approved', approvalJson(approval)),
+    end: () => {},
+  }
+}
+
+function approvalJson({ service, session, stored, envFile, ...approval }: Approval) {
+  return {
+    service_id: service.id,
+    gate_session_id: session.id,
+    gate_account_id: approval.gateAccountId,
+    account_name: approval.accountName,
+    env_file: envFile,
+    keys: stored.flatMap(({ names, reason }) => (reason ? [] : names)),
+    elsewhere: stored.flatMap(({ file, names, reason }) => (reason ? [{ file, keys: names, reason }] : [])),
+    skipped: approval.skipped,
+    acknowledged: approval.acknowledged,
+    committable: approval.committable,
+    docs_url: service.docs_url,
+  }
+}
+
+/** Words on standard output, and on a terminal the time that is left. */
+export function textReport(flags: PageFlags): Report {
+  const say = (text: string) => console.log(printable(text))
+  const progress = createProgress()
+  return {
+    async consentRequired(request) {
+      say(consentText(request))
+      const isOpen = await openPage(request.session.consent_url, flags)
+      say(isOpen ? 'It was opened in your browser.\n' : 'Open it in a browser.\n')
+    },
+    waiting({ remainingMs, inProgress, problem }) {
+      const left = inProgress ? 'Approved; the service makes the account' : 'Waiting for a decision'
+      progress.show(printable(`${problem ?? left}, ${clockText(remainingMs)} left`))
+    },
+    warning(message) {
+      progress.end()
+      console.error(printable(message))
+    },
+    approved: (approval) => say(approvalText(approval)),
+    end: progress.end,
+  }
+}
+
+function consentText({ service, session, accountName, confirmationCode }: ConsentRequest): string {
+  const { name, id, website, description, branding } = service
+  return [
+    ...(branding.ascii_art ? [branding.ascii_art, ''] : []),
+    `${name} (${id}), ${branding.verified ? 'verified' : 'not verified'}, ${website}`,
+    description,
+    '',
+    `An account named "${accountName}" has to be approved by a person on this page:`,
+    '',
+    `  ${session.consent_url}`,
+    '',
+    `The page must show the code ${confirmationCode}.`,
+  ].join('\n')
+}
+
+const reasons = {
+  conflict: 'which have other values in the file that was asked for',
+  unannounced: 'which the service had not announced',
+  unquotable: 'as no .env file can hold the value',
+} as const
+
+function approvalText({ service, stored, skipped, acknowledged, committable }: Approval): string {
+  return [
+    `Approved: ${service.name} (${service.id}).`,
+    ...stored.map(
+      ({ file, names, reason }) => `  ${file}: ${names.join(', ')}${reason ? `, ${reasons[reason]}` : ''}`,
+    ),
+    ...skipped.map(({ name, reason }) => `  not written: ${name} (${reason})`),
+    ...committable.map((file) => `  ${file} is not ignored by git: add it to .gitignore.`),
+    ...(acknowledged ? [] : ['  The server could not be told; it deletes its sealed copy within a day.']),
+    ...service.sdks.map(({ label, install }) => `  ${label}: ${install}`),
+    `  ${service.docs_url}`,
+    ...(service.dashboard_login_url ? [`"tidegate signup ${service.id} login" opens its dashboard.`] : []),
+  ].join('\n')
+}

@@ -1,0 +1,43 @@
+import { execFile } from 'node:child_process'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { InvalidArgumentError } from 'commander'
+import { characterCount } from '../../../infra/text.ts'
+import { readCredentials } from '../credentials.ts'
+
+const run = promisify(execFile)
+
+/** The server: what was given, TIDEGATE_URL, or a running `tidegate dev`; without a slash at its end. */
+export async function serverUrl(given: string | undefined): Promise<string> {
+  const url = given ?? (process.env.TIDEGATE_URL || (await readCredentials())?.base_url)
+  if (!url) {
+    throw new Error(
+      'No server: give --base-url or TIDEGATE_URL; there is no credentials.json in DATA_DIR either.',
+    )
+  }
+  if (!/^https?:\/\//i.test(url) || URL.parse(url) === null)
+    throw new Error('TIDEGATE_URL must be a URL that begins with http:// or https://.')
+  return url.replace(/\/+$/, '')
+}
+
+const longestName = 100
+
+/** What an account is named without other wishes: the user's name in git, or this folder's. */
+export async function defaultAccountName(): Promise<string> {
+  const { stdout } = await run('git', ['config', 'user.name']).catch(() => ({ stdout: '' }))
+  const name = [stdout, path.basename(process.cwd()), 'agent'].map((text) => text.trim()).find(Boolean) ?? ''
+  return characterCount(name) <= longestName ? name : [...name].slice(0, longestName).join('')
+}
+
+/** Collects `key=value` of an option that is given more than once. */
+export function metadata(text: string, before: Record<string, string> = {}): Record<string, string> {
+  const at = text.indexOf('=')
+  if (at < 1) throw new InvalidArgumentError('It must be key=value.')
+  return { ...before, [text.slice(0, at)]: text.slice(at + 1) }
+}
+
+/** A whole number of seconds. */
+export function seconds(text: string): number {
+  if (/^[1-9]\d{0,4}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('It must be a number of seconds.')
+}

@@ -1,0 +1,134 @@
+import { randomBytes } from 'node:crypto'
+import {
+  type DeliveryEnvelope,
+  generateDeliveryKeys,
+  openEnvelope,
+} from '../../../infra/crypto/delivery-envelope.ts'
+import { confirmationCode } from '../../../infra/gate/confirmation-code.ts'
+import { agentTokenEnvName } from '../../../infra/gate/env-names.ts'
+import { ApiError } from '../../../infra/http/errors.ts'
+import { awaitDecision, type Outcome } from './decision.ts'
+import { failureOf, SignupFailed } from './failure.ts'
+import { type CreatedSession, type GateApi, persistently, type RegistryEntry } from './gate-api.ts'
+import { committable } from './ignored.ts'
+import { acceptedOutputs } from './outputs.ts'
+import type { Report } from './report.ts'
+import { type EnvFile, requireRoom, type Stored, type Storing, storeValues } from './store.ts'
+
+export interface SignupOptions {
+  serviceId: string
+  accountName: string
+  metadata: Record<string, string>
+  envFile: EnvFile
+}
+
+export interface SignupParts {
+  api: GateApi
+  report: Report
+  /** Resolves after the time or when the signal is aborted; never rejects. */
+  sleep(ms: number, stop: AbortSignal | undefined): Promise<void>
+  /** Epoch milliseconds. */
+  now(): number
+  /** Aborted when nobody wants to wait any longer; with the reason 'timed_out' after a time that was set. */
+  stop: AbortSignal
+}
+
+/**
+ * Asks for an account, waits for a person's decision, and writes what the service gives out to the env file. Rejects
+ * with SignupFailed, as askServer does, or with what is wrong with the file.
+ */
+export async function signUp(options: SignupOptions, parts: SignupParts): Promise<void> {
+  const { api, report } = parts
+  const { serviceId, accountName, metadata, envFile } = options
+  const service = await findService(api, serviceId)
+  const announced = announcedNames(service)
+  await requireRoom(announced, envFile)
+  const { privateKey, delivery } = generateDeliveryKeys()
+  const idempotencyKey = randomBytes(16).toString('hex')
+  const session = await persistently(() =>
+    api.createSession({ serviceId, accountName, metadata, delivery, idempotencyKey }),
+  )
+  const code = confirmationCode(session.id)
+  await report.consentRequired({ service, session, accountName, confirmationCode: code })
+  const approved = await approval(session, parts)
+  report.end()
+  const open = (envelope: DeliveryEnvelope) => openEnvelope(envelope, privateKey)
+  const { integrator, gate } = approved.delivery_bundle
+  const [fromService, fromGate] = [open(integrator), open(gate)]
+  const { values, skipped } = acceptedOutputs({ serviceId, integrator: fromService, gate: fromGate })
+  const storing = { ...envFile, serviceId, gateSessionId: session.id, values, announced }
+  const stored = await storePatiently(storing, parts)
+  const acknowledged = await acknowledge(api, { session, ackToken: fromGate.ack_token })
+  report.approved({
+    ...{ service, session, stored, skipped, acknowledged },
+    gateAccountId: approved.gate_account_id,
+    accountName: approved.account_name,
+    envFile: envFile.file,
+    committable: await committable(stored.map(({ file }) => file)),
+  })
+}
+
+/** The service in the registry; says how to find others when there is none. */
+export function findService(api: GateApi, serviceId: string): Promise<RegistryEntry> {
+  return persistently(() => api.service(serviceId)).catch((error: unknown) => {
+    if (!(error instanceof ApiError && error.status === 404)) throw error
+    const message = `No service "${serviceId}" takes signups here; "tidegate signup list" shows those that do.`
+    throw new ApiError('request.not_found', { message, cause: error })
+  })
+}
+
+function announcedNames(service: RegistryEntry): Set<string> {
+  const own = service.env_vars.map(({ key }) => key)
+  return new Set(service.dashboard_login_url ? [...own, agentTokenEnvName(service.id)] : own)
+}
+
+async function approval(session: CreatedSession, { api, report, stop, sleep, now }: SignupParts) {
+  const endsAt = Date.parse(session.expires_at)
+  const outcome: Outcome = await awaitDecision(
+    {
+      poll: () => api.poll(session),
+      cancel: () => api.cancel(session),
+      onWaiting: ({ inProgress, problem }) =>
+        report.waiting({ remainingMs: endsAt - now(), inProgress, problem }),
+      onTooLate: () => report.warning('It was decided already and cannot be cancelled any more.'),
+      ...{ sleep, now },
+    },
+    stop,
+  )
+  if (outcome.kind === 'approved') return outcome.session
+  throw failureOf(outcome)
+}
+
+const retryFileMs = 3000
+const filePatienceMs = 2 * 60 * 1000
+
+/** Only this process can open the delivery: when the file cannot be written, there is time to mend that. */
+async function storePatiently(
+  storing: Storing,
+  { report, sleep, now, stop }: SignupParts,
+): Promise<Stored[]> {
+  const until = now() + filePatienceMs
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await storeValues(storing)
+    } catch (error) {
+      const why = `${storing.file} cannot be written: ${error instanceof Error ? error.message : String(error)}`
+      if (stop.aborted || now() > until)
+        throw new SignupFailed('not_written', `${why}. Nothing was acknowledged.`)
+      if (attempt === 1) report.warning(`${why}. It is tried again for two minutes.`)
+      await sleep(retryFileMs, stop)
+    }
+  }
+}
+
+/** Whether the server knows that the credentials have arrived; told before, and the answer lost, it says so. */
+async function acknowledge(
+  api: GateApi,
+  { session, ackToken }: { session: CreatedSession; ackToken: string | undefined },
+): Promise<boolean> {
+  if (ackToken === undefined) return false
+  return persistently(() => api.acknowledge(session, ackToken)).then(
+    () => true,
+    (error: unknown) => error instanceof ApiError && error.code === 'gate.delivery_consumed',
+  )
+}
