@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { Registry } from 'prom-client'
 import type { Config } from '../infra/config.ts'
 import { sealToken } from '../infra/crypto/sealed-token.ts'
+import { measureGate } from '../infra/gate/metrics.ts'
 import { drain } from '../infra/http/drain.ts'
 import { holdPort, listenOnHeld } from '../infra/http/hold-port.ts'
 import { type NetworkSource, noNetwork, openNetwork } from '../infra/ip/network.ts'
@@ -73,7 +74,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     const network = await networkFor(config, roles)
     const registry = new Registry()
     const running = await startWorkers(core, { starts: startsOf(roles), network, registry, undo })
-    const gate = roles.includes('gate') ? startGate(gateOptions(core, publicUrl)) : undefined
+    const gate = roles.includes('gate') ? startMeasuredGate(core, { publicUrl, registry }) : undefined
     undo.defer(() => gate?.stop())
     const demo = await prepare?.(core, publicUrl)
     const { app, counters } = await createHttp(core, {
@@ -98,6 +99,13 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     await letGo().catch((err) => logger.warn({ err }, 'the failed start was not undone in full'))
     throw error
   }
+}
+
+function startMeasuredGate(
+  core: Core,
+  { publicUrl, registry }: { publicUrl: string; registry: Registry },
+): Gate {
+  return startGate({ ...gateOptions(core, publicUrl), meter: measureGate(registry) })
 }
 
 const startsOf = (roles: readonly Role[]) => ({

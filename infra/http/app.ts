@@ -29,6 +29,8 @@ declare module 'fastify' {
     parameterSet?: string
     /** The code of a body that this route refuses. Default: request.validation_failed. */
     bodyCode?: ValidationCode
+    /** This POST takes an Idempotency-Key, though it may not look like one that creates. */
+    idempotent?: boolean
     /** Asked for every few seconds by a machine: logged at debug level only. */
     probe?: boolean
     /** Most requests are of this route: logged at debug level unless refused. /metrics counts them all. */

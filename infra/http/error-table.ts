@@ -13,6 +13,8 @@ export interface ErrorEntry {
   remedy: string
   /** What `details` carries, where it carries anything. */
   details?: string
+  /** The only operations that answer with it, by their id, and with which status. Default: any may. */
+  operations?: Readonly<Record<string, number>>
 }
 
 const requestFields = '`fields` names each refused member with `issue` and, where known, `expected`.'
@@ -202,6 +204,13 @@ export const errorTable = {
     message: 'No Gate session has this id.',
     meaning: 'The id is mistyped, or of no signup or login of this server.',
     remedy: 'Use the `id` that the creation of the session answered with, or create a new one.',
+    operations: {
+      pollGateSession: 404,
+      getGateSessionConsent: 404,
+      approveGateSession: 404,
+      cancelGateSession: 404,
+      acknowledgeGateSessionDelivery: 404,
+    },
   },
   'gate.session_expired': {
     status: 410,
@@ -210,6 +219,14 @@ export const errorTable = {
     meaning:
       'Nobody decided within the 15 minutes of the session. A login code answers so, too, when it is unknown or its 5 minutes are over.',
     remedy: 'Start the signup or login again.',
+    operations: {
+      pollGateSession: 410,
+      getGateSessionConsent: 410,
+      approveGateSession: 410,
+      cancelGateSession: 410,
+      acknowledgeGateSessionDelivery: 410,
+      consumeGateLoginSessionCode: 410,
+    },
   },
   'gate.session_already_resolved': {
     status: 409,
@@ -218,6 +235,12 @@ export const errorTable = {
     meaning:
       'A decision has been made, and there is no second one. A login code that was used before answers so with status 410.',
     remedy: 'Poll the session to learn how it ended; start again where that is what you want.',
+    operations: {
+      getGateSessionConsent: 409,
+      approveGateSession: 409,
+      cancelGateSession: 409,
+      consumeGateLoginSessionCode: 410,
+    },
   },
   'gate.approval_in_progress': {
     status: 409,
@@ -226,6 +249,7 @@ export const errorTable = {
     meaning: 'A person approved the signup, and the service has not answered with the credentials yet.',
     remedy:
       'Send the same request again after the seconds in `Retry-After`. It does not count as another attempt.',
+    operations: { approveGateSession: 409, cancelGateSession: 409 },
   },
   'gate.bot_detected': {
     status: 403,
@@ -233,6 +257,7 @@ export const errorTable = {
     message: 'The consent page was operated by automation.',
     meaning: 'The session of the consent page was scored as a bot. The Gate session stays pending.',
     remedy: 'A person has to approve, in a browser of their own. There are three attempts in all.',
+    operations: { approveGateSession: 403 },
   },
   'gate.approve_token_invalid': {
     status: 403,
@@ -241,6 +266,7 @@ export const errorTable = {
     meaning:
       'The request has no `approve_token`, another session has it, or the consent data was fetched again since: only the newest token counts.',
     remedy: 'Fetch the consent data again and send the token in it.',
+    operations: { approveGateSession: 403 },
   },
   'gate.svc_proof_required': {
     status: 422,
@@ -248,6 +274,7 @@ export const errorTable = {
     message: 'The sealed scoring proof is missing.',
     meaning: 'The request has no `sealed_token`.',
     remedy: 'Approve on the consent page, which makes the proof from its own session.',
+    operations: { approveGateSession: 422 },
   },
   'gate.svc_proof_invalid': {
     status: 403,
@@ -256,6 +283,7 @@ export const errorTable = {
     meaning:
       'The token was not sealed by this server for its consent page, is older than two minutes, or comes from the page of another Gate session.',
     remedy: 'Reload the consent page and approve there.',
+    operations: { approveGateSession: 403 },
   },
   'gate.delivery_consumed': {
     status: 410,
@@ -263,6 +291,7 @@ export const errorTable = {
     message: 'The credentials were delivered already.',
     meaning: 'The delivery was acknowledged, or nobody acknowledged it within 24 hours. It is gone for good.',
     remedy: 'Sign up again where the credentials are lost.',
+    operations: { pollGateSession: 410, acknowledgeGateSessionDelivery: 410 },
   },
   'gate.delivery_ack_invalid': {
     status: 403,
@@ -270,6 +299,7 @@ export const errorTable = {
     message: 'The ack token is missing or wrong.',
     meaning: 'The request has no `ack_token`, or it is not the one of this delivery.',
     remedy: 'Decrypt the envelope `gate` of the delivery and send the `ack_token` in it.',
+    operations: { acknowledgeGateSessionDelivery: 403 },
   },
   'gate.rate_limit': {
     status: 429,
@@ -278,6 +308,17 @@ export const errorTable = {
     meaning:
       'The limit of this Gate endpoint is used up, for the address or token that the request came with.',
     remedy: 'Wait as many seconds as `Retry-After` says.',
+    operations: {
+      createGateSession: 429,
+      pollGateSession: 429,
+      getGateSessionConsent: 429,
+      approveGateSession: 429,
+      acknowledgeGateSessionDelivery: 429,
+      createGateLoginSession: 429,
+      verifyGateAgentToken: 429,
+      revokeGateAgentToken: 429,
+      consumeGateLoginSessionCode: 429,
+    },
   },
   'gate.validation_failed': {
     status: 422,
@@ -286,6 +327,18 @@ export const errorTable = {
     meaning: 'The body of a request to Gate is not what the endpoint takes.',
     remedy: 'Correct the members that `details.fields` names.',
     details: requestFields,
+    operations: {
+      createManagedGateService: 422,
+      updateManagedGateService: 422,
+      disableManagedGateService: 422,
+      createGateSession: 422,
+      approveGateSession: 422,
+      acknowledgeGateSessionDelivery: 422,
+      createGateLoginSession: 422,
+      verifyGateAgentToken: 422,
+      revokeGateAgentToken: 422,
+      consumeGateLoginSessionCode: 422,
+    },
   },
   'rate_limit.exceeded': {
     status: 429,

@@ -3,11 +3,11 @@ import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { accessOf } from './access.ts'
+import { type Access, accessOf } from './access.ts'
 import { headerComponents } from './described-headers.ts'
 import { type DescribedWebhook, webhookItems } from './described-webhooks.ts'
 import { errorReferenceRoute } from './error-reference.ts'
-import { completePaths } from './operations.ts'
+import { completePaths, idempotentMark } from './operations.ts'
 
 /** The version of the interface, not of the program. */
 export const interfaceVersion = '2026-03-25'
@@ -28,6 +28,7 @@ const tags = [
   { name: 'Webhooks', description: 'Where events are sent.' },
   { name: 'Events', description: 'What happened, and what became of telling your endpoints.' },
   { name: 'Agents', description: 'For agents that browse through proxies.' },
+  { name: 'Gate', description: 'Agents sign up for services, and people approve.' },
   { name: 'Collect', description: 'What the SDKs speak; applications do not call it directly.' },
   { name: 'Operations', description: 'For those who run the server. None needs a key.' },
 ]
@@ -80,8 +81,12 @@ const documentSchema = {
 }
 
 /** What the description says about keys is what the route's hooks enforce, whatever its schema says. */
-function enforcedBy(route: Pick<RouteOptions, 'onRequest'>) {
-  const access = accessOf(route)
+function enforcedBy(route: Pick<RouteOptions, 'onRequest' | 'config'>) {
+  const mark = route.config?.idempotent && { [idempotentMark]: true }
+  return { ...mark, ...openedBy(accessOf(route)) }
+}
+
+function openedBy(access: Access | undefined) {
   if (!access) return { security: [] }
   if ('token' in access) return { security: [{ [`${access.token}Token`]: [] }] }
   return {

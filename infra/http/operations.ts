@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { KeyAccess } from './access.ts'
 import { rateLimit, reference, requestId, retryAfter } from './described-headers.ts'
-import { errorCodes, errorTable } from './error-table.ts'
+import { type ErrorCode, type ErrorEntry, errorCodes, errorTable } from './error-table.ts'
 import { errorEnvelopeSchema } from './schemas.ts'
 
 const parameter = z.looseObject({ in: z.string().optional(), name: z.string().optional() })
@@ -11,12 +11,16 @@ const response = z.looseObject({
   content: z.record(z.string(), z.unknown()).optional(),
 })
 const operation = z.looseObject({
+  operationId: z.string().optional(),
   security: z.array(z.record(z.string(), z.array(z.string()))).optional(),
   parameters: z.array(parameter).optional(),
   requestBody: z.unknown().optional(),
   responses: z.record(z.string(), response),
 })
 type Operation = z.output<typeof operation>
+
+/** On a POST that takes an Idempotency-Key; taken off before anyone sees the document. */
+export const idempotentMark = 'x-idempotent'
 
 /** The paths of an OpenAPI document. */
 export const pathsSchema = z.record(z.string(), z.record(z.string(), operation))
@@ -42,11 +46,12 @@ export function completePaths(paths: unknown): Paths {
   return Object.fromEntries(byPath)
 }
 
-function completeOperation(method: string, one: Operation): Operation {
-  const keyType = keyTypeOf(one)
+function completeOperation(method: string, { [idempotentMark]: mark, ...one }: Operation): Operation {
+  const opensWith = openerOf(one)
   const makes = '201' in one.responses || '202' in one.responses
-  const creates = keyType !== undefined && method === 'post' && makes
-  const traits = { keyType, creates, ownOrganization: one['x-own-organization'] === true }
+  const creates = mark === true || (isKey(opensWith) && method === 'post' && makes)
+  const ownOrganization = one['x-own-organization'] === true
+  const traits = { opensWith, creates, ownOrganization, operationId: one.operationId ?? '' }
   const parameters = [...(one.parameters ?? []), ...(creates ? [idempotencyKeyParameter] : [])]
   const responses = Object.entries({ ...errorsOf(one, traits), ...one.responses })
     .sort(([a], [b]) => a.localeCompare(b))
@@ -54,26 +59,40 @@ function completeOperation(method: string, one: Operation): Operation {
   return { ...one, ...(parameters.length > 0 && { parameters }), responses: Object.fromEntries(responses) }
 }
 
-function keyTypeOf({ security }: Operation): KeyAccess['keyType'] | undefined {
+const openers = {
+  secretKey: 'secret',
+  publishableKey: 'publishable',
+  pollToken: 'token',
+  agentToken: 'token',
+} as const
+
+function openerOf({ security }: Operation): Opener | undefined {
   const [scheme] = Object.keys(security?.[0] ?? {})
-  if (scheme === 'secretKey') return 'secret'
-  return scheme === 'publishableKey' ? 'publishable' : undefined
+  const known = Object.entries(openers).find(([name]) => name === scheme)
+  return known?.[1]
 }
 
+/** A key of an organization, or one of Gate's own tokens. */
+type Opener = KeyAccess['keyType'] | 'token'
+const isKey = (opener: Opener | undefined) => opener === 'secret' || opener === 'publishable'
+
 interface Traits {
-  keyType: KeyAccess['keyType'] | undefined
+  operationId: string
+  /** undefined = anyone may call it. */
+  opensWith: Opener | undefined
   ownOrganization: boolean
-  /** A POST that makes something takes an Idempotency-Key. */
+  /** A POST that does something once takes an Idempotency-Key. */
   creates: boolean
 }
 
 const envelope = { $ref: `#/components/schemas/${errorEnvelopeSchema.meta()?.id}` }
 
 /** Statuses that the edge answers with, whatever the route does. */
-function errorsOf({ requestBody }: Operation, { keyType, creates }: Traits): Operation['responses'] {
+function errorsOf({ requestBody }: Operation, { opensWith, creates }: Traits): Operation['responses'] {
   const statuses = [
     ...(requestBody ? [400, 413, 415] : []),
-    ...(keyType ? [401, 403, 429] : []),
+    ...(isKey(opensWith) ? [401, 403, 429] : []),
+    ...(opensWith === 'token' ? [401, 429] : []),
     ...(creates ? [409, 422] : []),
     500,
     503,
@@ -89,14 +108,14 @@ function describeResponse(given: Operation['responses'][string], traits: Traits 
   return { ...given, description, headers: { ...given.headers, ...headersOf(traits) } }
 }
 
-function headersOf({ status, keyType, creates }: Traits & { status: string }) {
+function headersOf({ status, opensWith, creates }: Traits & { status: string }) {
   const waits = status === '429' || status === '503' || (creates && status === '409')
   return {
     ...requestId,
-    ...(keyType && status !== '401' && rateLimit),
+    ...(isKey(opensWith) && status !== '401' && rateLimit),
     ...(waits && retryAfter),
     ...(status === '401' && { 'WWW-Authenticate': reference('Authenticate') }),
-    ...(creates && /^20[12]$/.test(status) && { 'Idempotent-Replayed': reference('IdempotentReplayed') }),
+    ...(creates && /^2/.test(status) && { 'Idempotent-Replayed': reference('IdempotentReplayed') }),
   }
 }
 
@@ -109,15 +128,27 @@ const successes: Record<string, string> = {
 }
 
 function describeStatus(status: string, traits: Traits): string {
-  const codes = errorCodes.filter((code) => String(errorTable[code].status) === status)
-  const possible = codes.filter((code) => !neverOn(traits).some((prefix) => code.startsWith(prefix)))
+  const possible = errorCodes.filter((code) => String(statusOn(code, traits)) === status)
   if (possible.length === 0) return successes[status] ?? status
   return possible.map((code) => `\`${code}\`: ${errorTable[code].meaning}`).join('\n\n')
 }
 
-/** Starts of codes that an endpoint for this type of key does not answer with. */
-function neverOn({ keyType, ownOrganization }: Traits): string[] {
-  if (keyType === 'publishable') return ['auth.secret_key_r', 'auth.insufficient', 'auth.organization_access']
-  const foreign = ['auth.secret_key_not', 'auth.origin', 'session.', 'transport.']
+/** The status of the code on an operation; undefined where the operation does not answer with it. */
+function statusOn(code: ErrorCode, traits: Traits): number | undefined {
+  const { status, operations }: ErrorEntry = errorTable[code]
+  if (operations) return operations[traits.operationId]
+  return neverOn(traits).some((prefix) => code.startsWith(prefix)) ? undefined : status
+}
+
+const ofCollect = ['session.', 'transport.']
+const ofKeys = ['auth.secret_key', 'auth.native', 'auth.insufficient', 'auth.organization', 'rate_limit.']
+
+/** Starts of codes that an operation for this type of key, or for none, does not answer with. */
+function neverOn({ opensWith, ownOrganization }: Traits): string[] {
+  if (opensWith === 'publishable')
+    return ['auth.secret_key_r', 'auth.insufficient', 'auth.organization_access']
+  if (opensWith === 'token') return [...ofKeys, ...ofCollect, 'auth.origin']
+  if (opensWith === undefined) return [...ofKeys, ...ofCollect]
+  const foreign = ['auth.secret_key_not', 'auth.origin', ...ofCollect]
   return ownOrganization ? foreign : [...foreign, 'auth.organization_access']
 }

@@ -3,6 +3,7 @@ import type pg from 'pg'
 import type { CommandDeps } from '../../infra/command-deps.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
 import type { Decide } from '../../infra/decide.ts'
+import type { GateMeter } from '../../infra/gate/metrics.ts'
 import type { Auth } from '../../infra/http/auth.ts'
 import type { Command, Idempotency } from '../../infra/http/idempotency.ts'
 import type { Clock, GateSessionId, Random } from '../../infra/ids.ts'
@@ -49,6 +50,8 @@ export interface GateOptions {
   /** How long an integrator may take for one answer, in milliseconds. */
   integratorTimeoutMs: number
   directCalls: DirectCalls
+  /** Without one approvals are not counted. */
+  meter?: GateMeter | undefined
   consentKeys: ConsentKeys
   /** Makes an organization with its keys; environment variables for the one who signed up, by name. */
   signUpOrganization: (signup: OrganizationSignup) => Promise<Record<string, string>>

@@ -1,4 +1,5 @@
 import { startApprovals } from './approval/approvals.ts'
+import { measuredCalls } from './approval/measured-calls.ts'
 import type { GateOptions, GateParts } from './context.ts'
 import { createGateLimits } from './limits.ts'
 import { createPages } from './pages.ts'
@@ -17,6 +18,7 @@ export interface Gate {
 export function startGate(options: GateOptions): Gate {
   const shared = {
     ...options,
+    directCalls: measuredCalls(options),
     limits: createGateLimits(options.pool),
     vault: createVault(options),
     pages: createPages(options),

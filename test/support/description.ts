@@ -4,6 +4,7 @@ import { z } from 'zod'
 
 const header = z.looseObject({ required: z.boolean().optional(), $ref: z.string().optional() })
 const response = z.looseObject({
+  description: z.string(),
   headers: z.record(z.string(), header).default({}),
   content: z.record(z.string(), z.unknown()).optional(),
 })
@@ -79,7 +80,12 @@ export function createDescription(given: unknown) {
         const described = responses[status]
         if (!described) return [`the status is not described (${code ?? 'no error code'})`]
         const pointer = ['paths', path, name, 'responses', String(status)]
-        return [...bodyProblems(seen, described, pointer), ...headerProblems(seen, described)]
+        const known = code === undefined || described.description.includes(`\`${code}\``)
+        return [
+          ...(known ? [] : [`${code} is not described`]),
+          ...bodyProblems(seen, described, pointer),
+          ...headerProblems(seen, described),
+        ]
       }
     },
   }

@@ -30,14 +30,14 @@ export async function concludeApproval(deps: ConcludeDeps, { gateSessionId, sign
   const session = await findGateSession(pool, gateSessionId)
   if (!isStarted(session)) return
   if (clock() > overdueAt(session, integratorTimeoutMs)) {
-    return reject(deps, gateSessionId, 'The signup could not be finished in time.')
+    return reject(deps, session, 'The signup could not be finished in time.')
   }
   // Before anything is asked for: without it nothing could be delivered.
   const dataKey = await vault.make(gateSessionId)
   const asked = await (session.organization_id === null
     ? signUpHere(deps, { session, dataKey })
     : askService(deps, { session, signal }))
-  if (asked.kind === 'failed') return reject(deps, gateSessionId, asked.problem)
+  if (asked.kind === 'failed') return reject(deps, session, asked.problem)
   await approve(deps, { session, dataKey, integrator: asked.envelope })
 }
 
@@ -71,22 +71,23 @@ async function approve(
   const service = await findRegistered(pool, { serviceId: session.service_id, publicUrl })
   if (!service) throw new Error(`the service ${session.service_id} is not readable`)
   const credentials = makeCredentials({ session, service, ...made, keyring, random, now: clock() })
-  await decideAbout(deps, session.id, (current) => approveSignup(current, credentials))
+  await decideAbout(deps, session, (current) => approveSignup(current, credentials))
 }
 
-function reject(deps: ConcludeDeps, gateSessionId: GateSessionId, problem: string): Promise<void> {
+function reject(deps: ConcludeDeps, session: StartedSession, problem: string): Promise<void> {
   const now = deps.clock()
-  return decideAbout(deps, gateSessionId, (session) => failSignup(session, { problem, now }))
+  return decideAbout(deps, session, (current) => failSignup(current, { problem, now }))
 }
 
 async function decideAbout(
-  { decide }: ConcludeDeps,
-  gateSessionId: GateSessionId,
+  { decide, clock, meter }: ConcludeDeps,
+  { id: gateSessionId, approval_started_at: since }: StartedSession,
   about: (session: GateSessionRow | undefined) => Decision[],
 ): Promise<void> {
-  await decide({
+  const [event] = await decide({
     ...sessionStream(gateSessionId),
     load: (tx) => findGateSession(tx, gateSessionId),
     decide: about,
   })
+  if (event) meter?.finished(event.type === 'GateSessionApproved' ? 'approved' : 'rejected', clock() - since)
 }

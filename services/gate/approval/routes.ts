@@ -33,7 +33,8 @@ export function approvalRoutes(app: FastifyInstance, context: GateContext): void
       ...errorResponses(400, 403, 404, 409, 410, 413, 415, 422, 429),
     },
   }
-  const config = { bodyCode: 'gate.validation_failed' as const, parameterSet: 'gate_session_approve' }
+  const parameterSet = 'gate_session_approve'
+  const config = { bodyCode: 'gate.validation_failed', parameterSet, idempotent: true } as const
   const onRequest = [noStore, ownOriginOnly(publicUrl)]
   app.post<Approve>(
     '/v1/gate/sessions/:gateSessionId/approve',
