@@ -17,13 +17,18 @@ interface Body {
   Body: z.output<typeof agentTokenBody>
 }
 
+type AccountContext = Pick<
+  GateContext,
+  'auth' | 'limits' | 'scopeOf' | 'pool' | 'keyring' | 'decide' | 'clock' | 'logger'
+>
+
 /** What a service does with the agent tokens of its accounts. */
-export function accountRoutes(app: FastifyInstance, context: GateContext): void {
+export function accountRoutes(app: FastifyInstance, context: AccountContext): void {
   verifyRoute(app, context)
   revokeRoute(app, context)
 }
 
-function verifyRoute(app: FastifyInstance, context: GateContext): void {
+function verifyRoute(app: FastifyInstance, context: AccountContext): void {
   const { auth, limits, scopeOf } = context
   const schema = {
     operationId: 'verifyGateAgentToken',
@@ -51,7 +56,7 @@ interface Named {
   scope: TokenScope
 }
 
-async function verified(context: GateContext, { text, scope }: Named): Promise<AgentTokenRow | undefined> {
+async function verified(context: AccountContext, { text, scope }: Named): Promise<AgentTokenRow | undefined> {
   if (!isToken('agt', text)) return undefined
   const now = context.clock()
   const token = usableToken(ownToken(await findToken(context, text), scope), now)
@@ -69,7 +74,7 @@ function verificationJson(token: AgentTokenRow | undefined): z.input<typeof veri
   }
 }
 
-function revokeRoute(app: FastifyInstance, context: GateContext): void {
+function revokeRoute(app: FastifyInstance, context: AccountContext): void {
   const { auth, limits, scopeOf } = context
   const schema = {
     operationId: 'revokeGateAgentToken',
@@ -94,7 +99,7 @@ function revokeRoute(app: FastifyInstance, context: GateContext): void {
   })
 }
 
-async function revoke(context: GateContext, { text, scope }: Named): Promise<void> {
+async function revoke(context: AccountContext, { text, scope }: Named): Promise<void> {
   const { pool, keyring, decide, clock } = context
   const hashes = isToken('agt', text) ? tokenHashes(keyring, text) : []
   // Which session issued a token never changes, so it may be read before the lock is held.

@@ -15,13 +15,28 @@ import { dashboardLoginSchema, loginCodeBody, loginSessionBody, loginSessionSche
 const tags = ['Gate']
 const path = '/v1/gate/login-sessions'
 
+type LoginContext = Pick<
+  GateContext,
+  | 'auth'
+  | 'limits'
+  | 'scopeOf'
+  | 'pool'
+  | 'keyring'
+  | 'decide'
+  | 'clock'
+  | 'logger'
+  | 'idempotency'
+  | 'publicUrl'
+  | 'depsOf'
+>
+
 /** Logins to dashboards: who holds an agent token asks, a person approves, the service exchanges the code. */
-export function loginRoutes(app: FastifyInstance, context: GateContext): void {
+export function loginRoutes(app: FastifyInstance, context: LoginContext): void {
   createRoute(app, context)
   consumeRoute(app, context)
 }
 
-function createRoute(app: FastifyInstance, context: GateContext): void {
+function createRoute(app: FastifyInstance, context: LoginContext): void {
   const { idempotency, limits, clock, pool, publicUrl, depsOf } = context
   const schema = {
     operationId: 'createGateLoginSession',
@@ -36,7 +51,8 @@ function createRoute(app: FastifyInstance, context: GateContext): void {
     },
   }
   const onRequest = [noStore, requireToken('agent')]
-  const config = { parameterSet: 'gate_login_session_create', bodyCode: 'gate.validation_failed' } as const
+  const parameterSet = 'gate_login_session_create'
+  const config = { parameterSet, bodyCode: 'gate.validation_failed', idempotent: true } as const
   app.post<Create>(path, { schema, onRequest, config }, async (request, reply) => {
     const text = agentTokenOf(request)
     await limits.take('create_login', text)
@@ -57,7 +73,7 @@ function createRoute(app: FastifyInstance, context: GateContext): void {
   })
 }
 
-function consumeRoute(app: FastifyInstance, context: GateContext): void {
+function consumeRoute(app: FastifyInstance, context: LoginContext): void {
   const { auth, idempotency, limits, pool, depsOf, scopeOf } = context
   const schema = {
     operationId: 'consumeGateLoginSessionCode',
@@ -72,7 +88,8 @@ function consumeRoute(app: FastifyInstance, context: GateContext): void {
     },
   }
   const onRequest = [noStore, auth.requireSecret('gate:login_sessions:consume')]
-  const config = { parameterSet: 'gate_login_session_consume', bodyCode: 'gate.validation_failed' } as const
+  const parameterSet = 'gate_login_session_consume'
+  const config = { parameterSet, bodyCode: 'gate.validation_failed', idempotent: true } as const
   app.post<Consume>(`${path}/consume`, { schema, onRequest, config }, async (request, reply) => {
     const scope = scopeOf(request)
     const { code } = request.body
