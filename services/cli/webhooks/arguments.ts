@@ -51,3 +51,10 @@ export function signingSecrets(option: Secretive): (text: string, before?: strin
 function refuse({ command, flag }: Secretive, problem: string): never {
   return command.error(`error: option '${flag}' argument is invalid. ${problem}`)
 }
+
+/** To listen on; 0 picks a free one. */
+export function port(text: string): number {
+  const value = Number(text)
+  if (/^\d{1,5}$/.test(text) && value <= 65_535) return value
+  throw new InvalidArgumentError('It must be a port, 0 to 65535.')
+}

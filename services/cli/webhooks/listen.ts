@@ -6,7 +6,7 @@ import { list } from '../operator/arguments.ts'
 import { errorText } from '../operator/failure.ts'
 import { printable } from '../operator/tables.ts'
 import { createApi } from './api.ts'
-import { httpUrl, signingSecrets } from './arguments.ts'
+import { httpUrl, port, signingSecrets } from './arguments.ts'
 import { forward } from './forward.ts'
 import { inspect, inspectionText, isGenuine } from './inspect.ts'
 import { type Answer, type Received, type Receiver, startReceiver } from './receiver.ts'
@@ -102,12 +102,6 @@ function answering(flags: Flags, secrets: string[]): (received: Received) => Pro
 
 async function answerOf(received: Received, flags: Flags): Promise<Answer> {
   return flags.forward ? forward(received, flags.forward) : { status: flags.status }
-}
-
-function port(text: string): number {
-  const value = Number(text)
-  if (/^\d{1,5}$/.test(text) && value <= 65_535) return value
-  throw new InvalidArgumentError('It must be a port, 0 to 65535.')
 }
 
 function status(text: string): number {

@@ -8,7 +8,7 @@ import { writePrivate } from '../development.ts'
 import { type Api, type Endpoint, endpointSchema } from './api.ts'
 import type { Target } from './target.ts'
 
-const fileName = 'webhook-listener.json'
+const defaultListener = { file: 'webhook-listener.json', name: 'tidegate webhooks listen' }
 
 /** By organization and environment. */
 const remembered = z.record(z.string(), z.object({ endpoint_id: z.string(), signing_secret: z.string() }))
@@ -22,6 +22,8 @@ export interface Registration {
 interface Wanted {
   url: string
   eventTypes: SubscribableType[]
+  /** Who listens: a file of DATA_DIR that remembers it, and the endpoint's name. Default: `tidegate webhooks listen`. */
+  listener?: { file: string; name: string }
 }
 
 /**
@@ -30,13 +32,14 @@ interface Wanted {
  */
 export async function register(api: Api, target: Target, wanted: Wanted): Promise<Registration> {
   const place = `${target.organizationId} ${target.environment}`
-  const all = await readRemembered()
+  const { file } = wanted.listener ?? defaultListener
+  const all = await readRemembered(file)
   const known = all[place]
   if (known && (await reuse(api, known.endpoint_id, wanted)))
     return { endpointId: known.endpoint_id, signingSecret: known.signing_secret }
   const { id, signing_secret } = await create(api, wanted)
   const next: Remembered = { ...all, [place]: { endpoint_id: id, signing_secret } }
-  await writePrivate({ dataDir: dataDirectory(), name: fileName, text: `${JSON.stringify(next, null, 2)}\n` })
+  await writePrivate({ dataDir: dataDirectory(), name: file, text: `${JSON.stringify(next, null, 2)}\n` })
   return { endpointId: id, signingSecret: signing_secret }
 }
 
@@ -58,8 +61,11 @@ async function reuse(api: Api, endpointId: string, { url, eventTypes }: Wanted):
   )
 }
 
-function create(api: Api, { url, eventTypes }: Wanted): Promise<Endpoint & { signing_secret: string }> {
-  const body = { name: 'tidegate webhooks listen', url, event_types: eventTypes }
+function create(
+  api: Api,
+  { url, eventTypes, listener = defaultListener }: Wanted,
+): Promise<Endpoint & { signing_secret: string }> {
+  const body = { name: listener.name, url, event_types: eventTypes }
   const schema = endpointSchema.extend({ signing_secret: z.string() })
   return api.request({ method: 'POST', path: '/webhooks/endpoints', body, schema })
 }
@@ -67,8 +73,8 @@ function create(api: Api, { url, eventTypes }: Wanted): Promise<Endpoint & { sig
 const pathOf = (endpointId: string) => `/webhooks/endpoints/${encodeURIComponent(endpointId)}`
 
 /** Nothing when there is no such file, or it is not ours. */
-async function readRemembered(): Promise<Remembered> {
-  const text = await readFile(path.join(dataDirectory(), fileName), 'utf8').catch(() => '{}')
+async function readRemembered(file: string): Promise<Remembered> {
+  const text = await readFile(path.join(dataDirectory(), file), 'utf8').catch(() => '{}')
   try {
     return remembered.safeParse(JSON.parse(text)).data ?? {}
   } catch {

@@ -1,0 +1,79 @@
+import type { Command } from 'commander'
+import { createRandom } from '../../../infra/random.ts'
+import { createLogger } from '../../../infra/telemetry.ts'
+import { runUntilSignal } from '../lifetime.ts'
+import { type Answer, type LoopbackRequest, serveLoopback } from '../loopback.ts'
+import { oneOf } from '../operator/arguments.ts'
+import { errorText } from '../operator/failure.ts'
+import { printable } from '../operator/tables.ts'
+import { port } from '../webhooks/arguments.ts'
+import { readTarget, type Target } from '../webhooks/target.ts'
+import { type Accounts, createAccounts } from './integrator/accounts.ts'
+import { answerApproval, type Failure, failures } from './integrator/approval.ts'
+import { answerLogin, page } from './integrator/dashboard.ts'
+import { hideService, registerService } from './integrator/registration.ts'
+
+interface Flags {
+  port: number
+  serviceId: string
+  name: string
+  fail: Failure
+}
+
+/** `tidegate gate dev-integrator`: a service that agents can sign up for, for development. */
+export function registerDevIntegrator(gate: Command): void {
+  gate
+    .command('dev-integrator')
+    .description('Run a sample service to sign up for, beside a running tidegate dev, until Ctrl-C')
+    .option('--port <n>', 'to listen on; 0 picks a free one', port, 0)
+    .option('--service-id <id>', 'what agents sign up for', 'demo-service')
+    .option('--name <name>', 'as people see it', 'Demo Service')
+    .option('--fail <how>', `instead of credentials: ${failures.join(', ')}`, oneOf(...failures), 'never')
+    .action(async (flags: Flags) => {
+      const start = (undo: AsyncDisposableStack) =>
+        startIntegrator(flags, undo).catch((error: unknown) => {
+          throw new Error(errorText(error), { cause: error })
+        })
+      await runUntilSignal({ start, stopWithinMs, logger: createLogger('warn', process.stderr) })
+    })
+}
+
+const stopWithinMs = 10_000
+
+async function startIntegrator(flags: Flags, undo: AsyncDisposableStack): Promise<void> {
+  const { serviceId, name } = flags
+  const target = await readTarget({ environment: 'test' })
+  const { promise: registered, resolve } = Promise.withResolvers<string>()
+  const accounts = createAccounts(createRandom())
+  const server = await serveLoopback({
+    port: flags.port,
+    answer: async (request) => answer(request, { flags, target, accounts, secret: await registered }),
+  })
+  undo.defer(server.close)
+  const service = { serviceId, name, url: server.url }
+  resolve(await registerService(target, service))
+  undo.defer(() => hideService(target, service).catch((error: unknown) => tell(errorText(error))))
+  tell(`${serviceId} listens on ${server.url}; Ctrl-C ends it.`)
+  tell(`"tidegate signup ${serviceId}" signs up for it.\n`)
+}
+
+interface Running {
+  flags: Flags
+  target: Target
+  accounts: Accounts
+  /** Of the webhook endpoint. */
+  secret: string
+}
+
+async function answer(request: LoopbackRequest, { flags, target, ...running }: Running): Promise<Answer> {
+  const { pathname, searchParams } = new URL(request.url, target.baseUrl)
+  const { serviceId, fail, name } = flags
+  const route = `${request.method} ${pathname}`
+  if (route === 'POST /webhook') return answerApproval(request, { ...running, serviceId, fail, tell })
+  if (route === 'GET /auth/gate') return answerLogin(searchParams.get('code') ?? '', { ...target, tell })
+  const known = ['GET /', 'GET /docs', 'GET /terms', 'GET /privacy'].includes(route)
+  const text = known ? 'A sample service for development.' : 'There is no such page.'
+  return page(known ? 200 : 404, { title: name, text })
+}
+
+const tell = (line: string) => console.log(printable(line))

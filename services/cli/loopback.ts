@@ -1,0 +1,83 @@
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+export interface LoopbackRequest {
+  method: string
+  /** Path and query. */
+  url: string
+  headers: IncomingHttpHeaders
+  /** As it came; a signature is over these bytes. */
+  body: string
+}
+
+export interface Answer {
+  status: number
+  headers?: Record<string, string>
+  body?: string
+}
+
+export interface LoopbackServer {
+  url: string
+  close(): Promise<void>
+}
+
+interface LoopbackOptions {
+  /** 0 = a free one. */
+  port: number
+  /** What becomes of a request; when it throws, the answer is 500. */
+  answer: (request: LoopbackRequest) => Promise<Answer>
+}
+
+const maxBytes = 1024 * 1024
+
+/** An HTTP server on this machine's loopback address that hands over each request whole. Rejects when the port is taken. */
+export async function serveLoopback({ port, answer }: LoopbackOptions): Promise<LoopbackServer> {
+  const server = createServer((request, response) => {
+    respond(request, response, answer).catch(() => end(response, { status: 500 }))
+  })
+  const { promise: listening, resolve, reject } = Promise.withResolvers<void>()
+  server.once('error', reject)
+  server.listen(port, '127.0.0.1', resolve)
+  await listening
+  return {
+    url: `http://127.0.0.1:${portOf(server.address())}/`,
+    async close() {
+      const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>()
+      server.close(() => onClosed())
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+function portOf(address: AddressInfo | string | null): number {
+  if (address === null || typeof address === 'string') throw new Error('the server has no port')
+  return address.port
+}
+
+async function respond(
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: LoopbackOptions['answer'],
+): Promise<void> {
+  const body = await readBody(request)
+  if (body === undefined) return end(response, { status: 413 })
+  const { method = '', url = '/', headers } = request
+  end(response, await answer({ method, url, headers, body }))
+}
+
+async function readBody(request: IncomingMessage): Promise<string | undefined> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of request) {
+    size += chunk.length
+    if (size > maxBytes) return undefined
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+function end(response: ServerResponse, { status, headers = {}, body }: Answer): void {
+  if (response.headersSent) return
+  response.writeHead(status, headers).end(body)
+}
