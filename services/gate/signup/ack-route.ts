@@ -4,15 +4,15 @@ import { ApiError } from '../../../infra/http/errors.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
 import { findGateSession } from '../../../projections/gate/session-queries.ts'
 import { pollTokenOf, requireToken } from '../bearer.ts'
-import type { GateContext } from '../context.ts'
 import { noStore } from '../no-store.ts'
 import { type GateSessionPath, gateSessionIdOf, gateSessionParams } from '../session-path.ts'
+import type { SignupContext } from './context.ts'
 import { polledSession } from './polled-session.ts'
 import { ackBody, acknowledgementSchema } from './schemas.ts'
 import { acknowledgeDelivery } from './session-commands.ts'
 
 /** The end of a delivery by whoever has read it. */
-export function ackRoute(app: FastifyInstance, context: GateContext): void {
+export function ackRoute(app: FastifyInstance, context: SignupContext): void {
   const { limits, pool, keyring, idempotency } = context
   const schema = {
     operationId: 'acknowledgeGateSessionDelivery',
@@ -27,7 +27,8 @@ export function ackRoute(app: FastifyInstance, context: GateContext): void {
       ...errorResponses(400, 401, 403, 404, 409, 410, 413, 415, 422, 429),
     },
   }
-  const config = { bodyCode: 'gate.validation_failed', parameterSet: 'gate_session_ack' } as const
+  const parameterSet = 'gate_session_ack'
+  const config = { bodyCode: 'gate.validation_failed', parameterSet, idempotent: true } as const
   app.post<Ack>('/v1/gate/sessions/:gateSessionId/ack', {
     schema,
     config,

@@ -4,10 +4,10 @@ import { isToken, type Token } from '../../../infra/crypto/tokens.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
 import type { GateSessionId } from '../../../infra/ids.ts'
 import { findGateSession } from '../../../projections/gate/session-queries.ts'
-import type { GateContext } from '../context.ts'
 import { ownOriginOnly } from '../own-origin.ts'
 import { type GateSessionPath, gateSessionIdOf, gateSessionParams } from '../session-path.ts'
 import { foundSession } from '../session-state.ts'
+import type { SignupContext } from './context.ts'
 import { checkDeclinable } from './reject-session.ts'
 import { cancelledSessionSchema, cancelQuery } from './schemas.ts'
 import { declineSession } from './session-commands.ts'
@@ -21,11 +21,11 @@ const schema = {
   tags: ['Gate'],
   params: gateSessionParams,
   querystring: cancelQuery,
-  response: { 200: single(cancelledSessionSchema), ...errorResponses(403, 404, 409, 410, 413) },
+  response: { 200: single(cancelledSessionSchema), ...errorResponses(403, 404, 409, 410, 413, 415) },
 }
 
 /** The end of a session by the person who was to decide, or by whoever asked for it. */
-export function cancelRoute(app: FastifyInstance, context: GateContext): void {
+export function cancelRoute(app: FastifyInstance, context: SignupContext): void {
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) =>
@@ -33,6 +33,7 @@ export function cancelRoute(app: FastifyInstance, context: GateContext): void {
     )
     scope.post<Cancel>('/v1/gate/sessions/:gateSessionId/cancel', {
       schema,
+      config: { idempotent: true },
       onRequest: ownOriginOnly(context.publicUrl),
       handler: (request, reply) => {
         const gateSessionId = gateSessionIdOf(request)
@@ -68,7 +69,7 @@ function closingPage(body: string | Buffer): Token<'gtapr'> | undefined {
  * Notes that the page is being closed. A beacon has no headers of its own, so none is looked at. One of a page that
  * was opened again since, as by a reload, comes too late to mean anything.
  */
-async function closePage({ pool, pages, clock }: GateContext, { request, gateSessionId }: Asked) {
+async function closePage({ pool, pages, clock }: SignupContext, { request, gateSessionId }: Asked) {
   const session = checkDeclinable(await findGateSession(pool, gateSessionId), { now: clock() })
   const isPending = session.status === 'pending'
   if (isPending) await pages.close(gateSessionId, request.body)
@@ -79,7 +80,7 @@ async function closePage({ pool, pages, clock }: GateContext, { request, gateSes
 }
 
 function decline(
-  { pool, decide, clock, idempotency }: GateContext,
+  { pool, decide, clock, idempotency }: SignupContext,
   { request, reply, gateSessionId }: Asked,
 ) {
   return idempotency.run({ request, reply, scope: gateSessionId }, async () => {

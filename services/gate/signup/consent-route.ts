@@ -2,17 +2,17 @@ import type { FastifyInstance } from 'fastify'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
 import { sourceOf } from '../../../infra/http/source-budget.ts'
 import { findGateSession } from '../../../projections/gate/session-queries.ts'
-import type { GateContext } from '../context.ts'
 import { noStore } from '../no-store.ts'
 import { ownOriginOnly } from '../own-origin.ts'
 import { type GateSessionPath, gateSessionIdOf, gateSessionParams } from '../session-path.ts'
 import { pendingSession } from '../session-state.ts'
+import type { SignupContext } from './context.ts'
 import { serviceOf } from './poll-route.ts'
 import { consentSchema } from './schemas.ts'
 import { consentJson } from './shapes.ts'
 
 /** What a person decides about, with a new approve token; of signups and logins. */
-export function consentRoute(app: FastifyInstance, context: GateContext): void {
+export function consentRoute(app: FastifyInstance, context: SignupContext): void {
   const { limits, pool, pages, clock, publicUrl } = context
   const schema = {
     operationId: 'getGateSessionConsent',

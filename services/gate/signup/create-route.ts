@@ -2,16 +2,16 @@ import type { FastifyInstance } from 'fastify'
 import type { z } from 'zod'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
 import { sourceOf } from '../../../infra/http/source-budget.ts'
-import type { GateContext } from '../context.ts'
 import { noStore } from '../no-store.ts'
 import { requesterOf } from '../requester.ts'
 import { checkedRequest, parameterSet } from './checked-request.ts'
+import type { SignupContext } from './context.ts'
 import { createdSessionSchema, createSessionBody } from './schemas.ts'
 import { openSession } from './session-commands.ts'
 import { createdJson } from './shapes.ts'
 
 /** A new signup, for anyone. */
-export function createRoute(app: FastifyInstance, context: GateContext): void {
+export function createRoute(app: FastifyInstance, context: SignupContext): void {
   const { limits, idempotency, depsOf, pool, publicUrl } = context
   const schema = {
     operationId: 'createGateSession',
@@ -22,7 +22,7 @@ export function createRoute(app: FastifyInstance, context: GateContext): void {
     body: createSessionBody,
     response: { 201: single(createdSessionSchema), ...errorResponses(400, 404, 409, 413, 415, 422, 429) },
   }
-  const config = { bodyCode: 'gate.validation_failed', parameterSet } as const
+  const config = { bodyCode: 'gate.validation_failed', parameterSet, idempotent: true } as const
   app.post<Create>('/v1/gate/sessions', {
     schema,
     config,

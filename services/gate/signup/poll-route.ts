@@ -5,18 +5,18 @@ import type { GateSessionRow } from '../../../projections/gate/rows.ts'
 import { findGateSession } from '../../../projections/gate/session-queries.ts'
 import { pollTokenOf, requireToken } from '../bearer.ts'
 import { type DeliveryBundle, openBundle } from '../bundle.ts'
-import type { GateContext, GateParts } from '../context.ts'
 import { noStore } from '../no-store.ts'
 import { findRegistered, type RegisteredService } from '../registry/registered.ts'
 import { type GateSessionPath, gateSessionIdOf, gateSessionParams } from '../session-path.ts'
 import { pendingSession } from '../session-state.ts'
 import { isWaiting } from './acknowledge-delivery.ts'
+import type { SignupContext } from './context.ts'
 import { polledSession } from './polled-session.ts'
 import { polledSessionSchema } from './schemas.ts'
 import { approvedJson, unapprovedJson } from './shapes.ts'
 
 /** How a signup stands, and its credentials once there are any. */
-export function pollRoute(app: FastifyInstance, context: GateContext): void {
+export function pollRoute(app: FastifyInstance, context: SignupContext): void {
   const { limits, pool, keyring } = context
   const schema = {
     operationId: 'pollGateSession',
@@ -38,7 +38,7 @@ export function pollRoute(app: FastifyInstance, context: GateContext): void {
   })
 }
 
-async function polledData(parts: GateParts, session: GateSessionRow) {
+async function polledData(parts: SignupContext, session: GateSessionRow) {
   if (session.status === 'rejected') return unapprovedJson(session)
   if (session.status !== 'approved') return unapprovedJson(pendingSession(session, parts.clock()))
   const bundle = await bundleOf(parts, session)
@@ -47,7 +47,7 @@ async function polledData(parts: GateParts, session: GateSessionRow) {
 
 /** 410 once the delivery has ended, of which the deletion of its key is the last trace. */
 async function bundleOf(
-  { vault, clock }: Pick<GateParts, 'vault' | 'clock'>,
+  { vault, clock }: Pick<SignupContext, 'vault' | 'clock'>,
   session: GateSessionRow,
 ): Promise<DeliveryBundle> {
   const { id: gateSessionId, delivery_sealed: sealed } = session
@@ -59,7 +59,7 @@ async function bundleOf(
 
 /** The service that a session is for: it is found whatever became of it. */
 export async function serviceOf(
-  { pool, publicUrl }: Pick<GateParts, 'pool' | 'publicUrl'>,
+  { pool, publicUrl }: Pick<SignupContext, 'pool' | 'publicUrl'>,
   { service_id: serviceId }: GateSessionRow,
 ): Promise<RegisteredService> {
   const service = await findRegistered(pool, { serviceId, publicUrl })

@@ -1,0 +1,16 @@
+import type { GateContext } from '../context.ts'
+
+/** What the routes of signups need of Gate. */
+export type SignupContext = Pick<
+  GateContext,
+  | 'publicUrl'
+  | 'pool'
+  | 'decide'
+  | 'keyring'
+  | 'clock'
+  | 'limits'
+  | 'vault'
+  | 'pages'
+  | 'idempotency'
+  | 'depsOf'
+>
