@@ -1,50 +1,8 @@
-import { afterAll, beforeAll, beforeEach } from 'vitest'
-import { transaction } from '../../../infra/postgres/pool.ts'
-import { liveBuild, useSchema } from '../../../projections/builds.ts'
-import { migrate } from '../../../projections/migrate.ts'
 import { webhooksProjection } from '../../../projections/webhooks/projection.ts'
-import type { DomainEvent, RecordedEvent } from '../../../schemas/codec.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { type ReadModel, useReadModel } from '../read-model.ts'
 import { recorded } from './events.ts'
 
-export interface WebhooksWorld {
-  readonly database: TestDatabase
-  /** Applies the events, recorded one after the other in partition 0, as one batch. */
-  given(...events: DomainEvent[]): Promise<void>
-  apply(events: RecordedEvent[]): Promise<void>
-  /** Every row of the table. */
-  rows(table: string): Promise<Record<string, unknown>[]>
-}
+export type WebhooksWorld = ReadModel
 
 /** The read model in a database of the test file's own, empty before each test. */
-export function useWebhooksWorld(): WebhooksWorld {
-  let database: TestDatabase
-  beforeAll(async () => {
-    database = await createTestDatabase()
-    await migrate(database.pool, [webhooksProjection])
-  })
-  afterAll(() => database?.drop())
-  beforeEach(async () => {
-    const build = await liveBuild(database.pool, 'webhooks')
-    const tables = webhooksProjection.tables.map((table) => `${build?.schema}.${table}`)
-    await database.pool.query(`truncate ${tables.join(', ')}`)
-  })
-
-  async function apply(events: RecordedEvent[]): Promise<void> {
-    await transaction(database.pool, async (tx) => {
-      const build = await liveBuild(tx, 'webhooks')
-      if (!build) throw new Error('no live build')
-      await tx.query(useSchema(build))
-      await webhooksProjection.apply(tx, events)
-    })
-  }
-
-  return {
-    get database() {
-      return database
-    },
-    apply,
-    given: (...events) => apply(events.map((event) => recorded(event))),
-    rows: async (table) => (await database.pool.query(`select * from read.${table}`)).rows,
-  }
-}
+export const useWebhooksWorld = (): WebhooksWorld => useReadModel(webhooksProjection, recorded)

@@ -1,0 +1,157 @@
+import { describe, expect, test } from 'vitest'
+import {
+  countServices,
+  findService,
+  isServiceEventApplied,
+  listRegistry,
+  listServices,
+  servicesToldAt,
+} from '../../../projections/gate/service-queries.ts'
+import type { DomainEvent } from '../../../schemas/codec.ts'
+import type { GateServiceDefinition, GateServiceRegistered } from '../../../schemas/events.ts'
+import { recorded, useGateWorld } from './world.ts'
+
+const world = useGateWorld()
+const org = (n: number) => `org_${String(n).padStart(26, '0')}`
+const about = { service_id: 'acme-mail', organization_id: org(1), environment: 'live' } as const
+const scope = { organizationId: org(1), environment: 'live' } as const
+
+const definition: GateServiceDefinition = {
+  name: 'Acme \0 Mail',
+  description: 'Mail for agents.',
+  website: 'https://acme.example',
+  discoverable: true,
+  webhook_endpoint_id: 'we_1',
+  dashboard_login_url: 'https://acme.example/auth/gate',
+  docs_url: null,
+  env_vars: [{ name: 'API key', key: 'ACME_API_KEY', secret: true }],
+  sdks: [{ label: 'npm', install: 'npm i acme', url: 'https://acme.example/sdk' }],
+  branding: {
+    logo_url: 'https://acme.example/a.svg',
+    primary_color: '#abc',
+    secondary_color: null,
+    ascii_art: null,
+  },
+  consent: { terms_url: 'https://acme.example/terms', privacy_url: null },
+}
+
+function registered(overrides: Partial<GateServiceRegistered> = {}): DomainEvent {
+  return { type: 'GateServiceRegistered', data: { ...about, definition, registered_at: 10, ...overrides } }
+}
+const changed = (changes: Partial<GateServiceDefinition>, of: object = {}): DomainEvent => ({
+  type: 'GateServiceChanged',
+  data: { ...about, ...of, definition: { ...definition, ...changes }, changed_at: 20 },
+})
+const disabled = (service_id = 'acme-mail'): DomainEvent => ({
+  type: 'GateServiceDisabled',
+  data: { ...about, service_id, disabled_at: 30 },
+})
+const verified: DomainEvent = { type: 'GateServiceVerified', data: { ...about, verified_at: 15 } }
+const withdrawn: DomainEvent = {
+  type: 'GateServiceVerificationWithdrawn',
+  data: { ...about, withdrawn_at: 16 },
+}
+const find = (id = 'acme-mail') => findService(world.database.pool, id)
+const ids = (rows: { id: string }[]) => rows.map(({ id }) => id)
+
+const row = {
+  id: 'acme-mail',
+  organization_id: org(1),
+  environment: 'live',
+  status: 'active',
+  verified: false,
+  definition,
+  created_at: 10,
+  updated_at: 10,
+}
+
+describe('a service', () => {
+  test('is registered, whatever characters it is described with', async () => {
+    await world.given(registered())
+    expect(await find()).toEqual(row)
+    expect(await find('other')).toBeUndefined()
+  })
+
+  test('is described anew as a whole, and disabled', async () => {
+    await world.given(registered())
+    await world.given(changed({ env_vars: [], discoverable: false }), disabled())
+    expect(await find()).toEqual({
+      ...row,
+      status: 'disabled',
+      definition: { ...definition, env_vars: [], discoverable: false },
+      updated_at: 30,
+    })
+  })
+
+  test('is registered once', async () => {
+    await world.given(registered(), changed({ name: 'Post' }), registered({ organization_id: org(2) }))
+    expect(await find()).toMatchObject({ organization_id: org(1), definition: { name: 'Post' } })
+  })
+
+  test('that was never registered does not come to be', async () => {
+    await world.given(changed({}), verified, withdrawn, disabled())
+    expect(await find()).toBeUndefined()
+  })
+
+  test('an event that is read again does not bring an old state back', async () => {
+    const first = recorded(changed({ name: 'First' }), { id: 'evt_first' })
+    await world.given(registered())
+    await world.apply([first, recorded(changed({ name: 'Second' }), { id: 'evt_second' })])
+    await world.apply([first])
+    expect(await find()).toMatchObject({ definition: { name: 'Second' } })
+    expect(await isServiceEventApplied(world.database.pool, 'evt_first')).toBe(true)
+    expect(await isServiceEventApplied(world.database.pool, 'evt_third')).toBe(false)
+  })
+})
+
+describe('verification', () => {
+  test('is given and withdrawn', async () => {
+    await world.given(registered(), verified)
+    expect(await find()).toEqual({ ...row, verified: true, updated_at: 15 })
+    await world.given(withdrawn)
+    expect(await find()).toEqual({ ...row, updated_at: 16 })
+  })
+
+  test.each([
+    [{ description: 'Other', docs_url: 'https://acme.example/docs', webhook_endpoint_id: 'we_2' }, true],
+    [{ branding: { ...definition.branding, primary_color: null } }, true],
+    [{ name: 'Other' }, false],
+    [{ website: 'https://other.example' }, false],
+    [{ branding: { ...definition.branding, logo_url: null } }, false],
+  ])('after a change of %j it is %s', async (changes, stays) => {
+    await world.given(registered(), verified)
+    await world.given(changed(changes))
+    expect(await find()).toMatchObject({ verified: stays })
+    await world.given(changed({}))
+    expect(await find()).toMatchObject({ verified: stays })
+  })
+
+  test('outlives the end of the service', async () => {
+    await world.given(registered(), verified, disabled())
+    expect(await find()).toMatchObject({ verified: true, status: 'disabled' })
+  })
+})
+
+test('lists: of a key, of the registry, and of an endpoint', async () => {
+  await world.given(
+    registered({ service_id: 'b-hidden', definition: { ...definition, discoverable: false } }),
+    registered({ service_id: 'a-second', registered_at: 20 }),
+    registered({ service_id: 'c-ended', registered_at: 30 }),
+    registered({ service_id: 'd-test', environment: 'test' }),
+    registered({
+      service_id: 'e-other',
+      organization_id: org(2),
+      definition: { ...definition, webhook_endpoint_id: 'we_2' },
+    }),
+    disabled('c-ended'),
+  )
+  const { pool } = world.database
+  expect(ids(await listServices(pool, scope))).toEqual(['c-ended', 'a-second', 'b-hidden'])
+  expect(ids(await listServices(pool, { ...scope, environment: 'test' }))).toEqual(['d-test'])
+  expect(await countServices(pool, org(1))).toBe(4)
+  expect(await countServices(pool, org(3))).toBe(0)
+  expect(ids(await listRegistry(pool))).toEqual(['a-second', 'd-test', 'e-other'])
+  expect(await servicesToldAt(pool, 'we_1')).toEqual(['a-second', 'b-hidden', 'd-test'])
+  await world.given(changed({ discoverable: true }, { service_id: 'b-hidden' }))
+  expect(ids(await listRegistry(pool))).toEqual(['a-second', 'b-hidden', 'd-test', 'e-other'])
+})
