@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
+import { freshAddress } from '../support/gate-flow.ts'
 import type { Example } from './examples.ts'
 
 const envelope = z.object({ error: z.object({ code: z.string(), message: z.string() }) })
@@ -13,6 +14,7 @@ export async function call(
   const response = await app.inject({
     method,
     url,
+    remoteAddress: freshAddress(),
     headers: { ...(isJson && { 'content-type': 'application/json' }), ...headers, ...given },
     ...(body !== undefined && { payload: isJson ? JSON.stringify(body) : body }),
   })

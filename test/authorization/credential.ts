@@ -10,7 +10,8 @@ export interface Credential {
   headers: Record<string, string>
   /** Why it is no credential at all. */
   flaw?: 'missing' | 'invalid' | 'inactive'
-  type: 'secret' | 'publishable'
+  /** A key, or one of Gate's tokens. */
+  type: 'secret' | 'publishable' | 'poll' | 'agent'
   target: ClientTarget
   scopes: readonly string[]
   organization: 'own' | 'other'

@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto'
+import type { ErrorCode } from '../../infra/http/errors.ts'
+import type { ApprovedSignup } from '../support/gate-flow.ts'
 import type { Platform } from './credential.ts'
+import { gateEndpoints, openGateEndpoints } from './gate-examples.ts'
 import type { CollectBodies } from './record-collect.ts'
 import { sessionId, visitorId, type World } from './world.ts'
 
@@ -12,11 +15,15 @@ export interface Example {
 
 /** A well-formed request to one endpoint, and the status that a key which may do it gets. */
 export interface Endpoint {
-  /** As the specification names it; none = a collect endpoint, which takes publishable keys. */
+  /** As the specification names it; none = a collect endpoint, which takes publishable keys, or one for a token. */
   scope?: string
+  /** The token of Gate's that it takes instead of a key. */
+  token?: 'poll' | 'agent'
   success: number
   /** What a key of another environment, or (where the path names no organization) of another organization gets. */
   elsewhere: number
+  /** The code of a 410, where that is not about a collect session. */
+  gone?: ErrorCode
   example: (context: Context) => Example | Promise<Example>
 }
 
@@ -31,6 +38,19 @@ export interface Context {
   keyId(options: { fresh: boolean }): Promise<string>
   /** Of the live environment; the event was raised for the endpoint. */
   webhook(options: { fresh: boolean }): Promise<{ endpointId: string; eventId: string }>
+  /** The organization's services and accounts. */
+  gate: GateContext
+}
+
+export interface GateContext {
+  /** Open to signups, with a dashboard. */
+  serviceId: string
+  /** Nothing else is done with it. */
+  doomedServiceId: string
+  /** Of the service; the poll token and the agent token among the credentials are its. */
+  signup: ApprovedSignup
+  /** An agent token that nobody else uses. */
+  doomedToken: string
 }
 
 const own = ({ organizationId }: Context, rest = '') => `/v1/organizations/${organizationId}${rest}`
@@ -212,6 +232,7 @@ export const endpoints: Record<string, Endpoint> = {
     elsewhere: 200,
     example: () => ({ method: 'POST', url: '/v1/agents/ip-rotation', body: { items: [rotation] } }),
   },
+  ...gateEndpoints,
   openCollectSession: {
     success: 200,
     elsewhere: 200,
@@ -229,16 +250,26 @@ export const endpoints: Record<string, Endpoint> = {
   },
 }
 
+export interface OpenEndpoint {
+  success: number
+  example: (context: Pick<Context, 'world' | 'gate'>) => Example | Promise<Example>
+}
+
+function get(url: string) {
+  return (): Example => ({ method: 'GET', url })
+}
+
 /** One for each operation that needs none, with what it answers. */
-export const openEndpoints: Record<string, { example: Example; success: number }> = {
-  getDescription: { example: { method: 'GET', url: '/openapi.json' }, success: 200 },
-  getLiveness: { example: { method: 'GET', url: '/livez' }, success: 200 },
-  getReadiness: { example: { method: 'GET', url: '/readyz' }, success: 200 },
-  getMetrics: { example: { method: 'GET', url: '/metrics' }, success: 200 },
-  getBrowserSdk: { example: { method: 'GET', url: '/t.js' }, success: 200 },
-  pingCollect: { example: { method: 'GET', url: '/v2/collect/pings/p1' }, success: 204 },
+export const openEndpoints: Record<string, OpenEndpoint> = {
+  getDescription: { example: get('/openapi.json'), success: 200 },
+  getLiveness: { example: get('/livez'), success: 200 },
+  getReadiness: { example: get('/readyz'), success: 200 },
+  getMetrics: { example: get('/metrics'), success: 200 },
+  getBrowserSdk: { example: get('/t.js'), success: 200 },
+  pingCollect: { example: get('/v2/collect/pings/p1'), success: 204 },
   reportNetworkCheck: {
-    example: { method: 'POST', url: '/v2/collect/network-checks', body: { ok: true } },
+    example: () => ({ method: 'POST', url: '/v2/collect/network-checks', body: { ok: true } }),
     success: 202,
   },
+  ...openGateEndpoints,
 }

@@ -4,7 +4,7 @@ import type { Endpoint } from './examples.ts'
 
 /** What the interface description says about an operation. */
 export interface Operation {
-  keyType: 'secret' | 'publishable'
+  keyType: Credential['type']
   scope: string | undefined
   ownOrganization: boolean
 }
@@ -19,6 +19,7 @@ export interface Cell {
 
 /** The rules of authentication, in their order: form of the key, organization, type, origin, scope, path, data. */
 export function expectedCell(operation: Operation, endpoint: Endpoint, credential: Credential): Cell {
+  if (isToken(operation.keyType)) return tokenCell(operation, endpoint, credential)
   const refusal = verificationRefusal(operation, credential)
   if (refusal) return refused(refusal, false)
   const { scope } = operation
@@ -29,7 +30,16 @@ export function expectedCell(operation: Operation, endpoint: Endpoint, credentia
   if (operation.ownOrganization && credential.organization === 'other') {
     return refused('auth.organization_access_denied', true)
   }
-  return answered(elsewhere ? endpoint.elsewhere : endpoint.success)
+  return answered(elsewhere ? endpoint.elsewhere : endpoint.success, endpoint)
+}
+
+const isToken = (type: Credential['type']) => type === 'poll' || type === 'agent'
+
+/** Tokens open what they were made for; nothing else does, and nobody is charged. */
+function tokenCell({ keyType }: Operation, endpoint: Endpoint, { flaw, type }: Credential): Cell {
+  if (flaw === 'missing') return refused(flaws.missing, false)
+  if (flaw || type !== keyType) return refused(flaws.invalid, false)
+  return { ...answered(endpoint.success, endpoint), charged: false }
 }
 
 const flaws = {
@@ -41,6 +51,7 @@ const flaws = {
 function verificationRefusal({ keyType }: Operation, credential: Credential): ErrorCode | undefined {
   const { flaw, type, target, origin, platform } = credential
   if (flaw) return flaws[flaw]
+  if (isToken(type)) return flaws.invalid
   const native = type === 'publishable' && target !== 'browser'
   if (keyType === 'secret') {
     if (type === 'secret') return undefined
@@ -52,10 +63,15 @@ function verificationRefusal({ keyType }: Operation, credential: Credential): Er
   return origin === 'right' ? undefined : 'auth.origin_not_allowed'
 }
 
-const codes: Record<number, ErrorCode> = { 404: 'request.not_found', 410: 'session.invalid_or_expired' }
+const codes: Record<number, ErrorCode> = {
+  404: 'request.not_found',
+  409: 'request.conflict',
+  410: 'session.invalid_or_expired',
+}
 
-function answered(status: number): Cell {
-  return { status, code: codes[status] ?? null, charged: true }
+function answered(status: number, { gone }: Endpoint): Cell {
+  const code = status === 410 && gone ? gone : codes[status]
+  return { status, code: code ?? null, charged: true }
 }
 
 function refused(code: ErrorCode, charged: boolean): Cell {

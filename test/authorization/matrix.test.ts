@@ -5,6 +5,7 @@ import type { Credential } from './credential.ts'
 import { createCredentials, createScopedKeys } from './credentials.ts'
 import { type Context, type Endpoint, type Example, endpoints, openEndpoints } from './examples.ts'
 import { type Cell, expectedCell, type Operation } from './expected.ts'
+import { createGateTokens } from './gate-tokens.ts'
 import { readOperations } from './operations.ts'
 import { recordCollect } from './record-collect.ts'
 import { startWorld, type World } from './world.ts'
@@ -31,9 +32,12 @@ beforeAll(async () => {
   }
   const { keyId: steady } = await world.issue({ organizationId: own })
   const webhook = await world.webhook(own)
+  const { gate, tokens } = await createGateTokens(world, { own, other })
+  credentials.push(...tokens)
   context = {
     world,
     organizationId: own,
+    gate,
     bodies: {
       web: await record('publishable key', 'web'),
       ios: await record('iOS key in its SDK', 'ios'),
@@ -96,10 +100,10 @@ test('the matrix has every operation of the interface description', () => {
 })
 
 test.each(keyed)('%s asks for the key and the scope that the specification names', async (id) => {
-  const { scope, example } = endpointOf(id)
+  const { scope, token, example } = endpointOf(id)
   const { url } = await example({ ...context, platform: 'web', succeeds: false })
   const ownOrganization = url.startsWith('/v1/organizations/')
-  const keyType = scope === undefined ? 'publishable' : 'secret'
+  const keyType = token ?? (scope === undefined ? 'publishable' : 'secret')
   expect(operationOf(id)).toEqual({ keyType, scope, ownOrganization })
 })
 
@@ -134,11 +138,14 @@ describe('an organization path that is not the key’s own', () => {
 })
 
 describe('an endpoint that needs no key', () => {
-  test.each(Object.entries(openEndpoints))('%s answers anyone alike', async (_id, { example, success }) => {
+  test.each(Object.entries(openEndpoints))('%s answers anyone alike', async (_id, endpoint) => {
     for (const authorization of [undefined, 'Basic x', 'Bearer nonsense', 'Bearer sk_live_x']) {
       const headers = authorization === undefined ? {} : { authorization }
-      const { message: _, ...cell } = await count(example, headers)
-      expect([authorization, cell]).toEqual([authorization, { status: success, code: null, charged: false }])
+      const { message: _, ...cell } = await count(await endpoint.example(context), headers)
+      expect([authorization, cell]).toEqual([
+        authorization,
+        { status: endpoint.success, code: null, charged: false },
+      ])
     }
   })
 })

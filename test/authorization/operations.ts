@@ -16,6 +16,13 @@ const document = z.object({
   ),
 })
 
+const openers: Record<string, Operation['keyType']> = {
+  secretKey: 'secret',
+  publishableKey: 'publishable',
+  pollToken: 'poll',
+  agentToken: 'agent',
+}
+
 /** What an OpenAPI document says about keys, by operation id; undefined = needs none. */
 export function readOperations(given: unknown): Map<string, Operation | undefined> {
   const all = Object.values(document.parse(given).paths).flatMap((methods) => Object.values(methods))
@@ -23,7 +30,8 @@ export function readOperations(given: unknown): Map<string, Operation | undefine
     all.map((one) => {
       const [scheme] = Object.keys(one.security[0] ?? {})
       if (scheme === undefined) return [one.operationId, undefined]
-      const keyType = scheme === 'secretKey' ? 'secret' : 'publishable'
+      const keyType = openers[scheme]
+      if (!keyType) throw new Error(`${one.operationId} has an unknown scheme ${scheme}`)
       const ownOrganization = one['x-own-organization'] === true
       return [one.operationId, { keyType, scope: one['x-required-scope'], ownOrganization }]
     }),

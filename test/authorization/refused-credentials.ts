@@ -5,7 +5,7 @@ import { updateOrganization } from '../../services/organizations/organization-co
 import { type Credential, credential, publishableKey, secretKey, type Tenants } from './credential.ts'
 import type { World } from './world.ts'
 
-type KeyType = Credential['type']
+type KeyType = 'secret' | 'publishable'
 
 /** What is refused wherever it is shown. */
 export async function refusedCredentials(

@@ -5,9 +5,11 @@ import { createAuth } from '../../infra/http/auth.ts'
 import { createIdempotency, createIdempotencyTables } from '../../infra/http/idempotency.ts'
 import { createKeyUsageTables } from '../../infra/http/key-usage.ts'
 import { metricsRoutes } from '../../infra/http/metrics.ts'
+import { asId } from '../../infra/ids.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
 import { createAddressRules } from '../../infra/webhooks/address-rules.ts'
+import { gateProjection } from '../../projections/gate/projection.ts'
 import { findKeyByLookupHash } from '../../projections/organizations/key-queries.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
@@ -15,17 +17,26 @@ import { webhooksProjection } from '../../projections/webhooks/projection.ts'
 import type { Environment, Network } from '../../schemas/events.ts'
 import { agentRoutes } from '../../services/agents/routes.ts'
 import { collectRoutes } from '../../services/collect/routes.ts'
+import { createGateTables, startGate } from '../../services/gate/gate.ts'
+import { registerService } from '../../services/gate/registry/service-commands.ts'
+import { gateRoutes } from '../../services/gate/routes.ts'
+import { createConsentKeys } from '../../services/organizations/consent-keys.ts'
 import { issueApiKey } from '../../services/organizations/key-commands.ts'
 import type { KeyRequest } from '../../services/organizations/key-request.ts'
 import { createOrganization, setCapability } from '../../services/organizations/organization-commands.ts'
 import { organizationRoutes } from '../../services/organizations/routes.ts'
+import { signUpOrganization } from '../../services/organizations/sign-up.ts'
 import { readbackRoutes } from '../../services/readback/routes.ts'
 import { webRoutes } from '../../services/web/routes.ts'
+import { createDirectCalls } from '../../services/webhooks/direct/direct-calls.ts'
 import { createLeaseTables } from '../../services/webhooks/dispatch/tables.ts'
 import { createEndpoint } from '../../services/webhooks/endpoints/endpoint-commands.ts'
 import { sendTest } from '../../services/webhooks/endpoints/test-command.ts'
 import { webhookRoutes } from '../../services/webhooks/routes.ts'
+import { createSigningSecrets } from '../../services/webhooks/signing-secrets.ts'
 import { validateResponses } from '../support/described.ts'
+import { answeringService, gateFlow } from '../support/gate-flow.ts'
+import { registration } from '../support/gate-world.ts'
 import { createMemoryLimiter } from '../support/memory-limiter.ts'
 import { ensureTopics, openProjectionWorld, silent } from '../support/projections.ts'
 import { metaOf, sessionScored, visitorLink } from '../support/session-scored.ts'
@@ -41,6 +52,7 @@ export async function startWorld() {
     await createIdempotencyTables(tx)
     await createKeyUsageTables(tx)
     await createLeaseTables(tx)
+    await createGateTables(tx)
   })
   const log = await openPostgresLog({ pool, url, logger: silent })
   await ensureTopics(log)
@@ -49,6 +61,7 @@ export async function startWorld() {
   await world.run(log, organizationsProjection, { applied })
   await world.run(log, sessionsProjection, { applied })
   await world.run(log, webhooksProjection, { applied })
+  await world.run(log, gateProjection, { applied })
   const now = { ms: 1_800_000_000_000 }
   const clock = () => now.ms
   const keyring = createKeyring(randomBytes(32).toString('base64'))
@@ -77,7 +90,8 @@ export async function startWorld() {
     checkRecipients: async () => {},
     sealResult: async ({ decisionId }: { decisionId: string }) => `sealed:${decisionId}`,
   }
-  const app = await createApp({ ...base, publicUrl: 'https://tidegate.example' })
+  const publicUrl = 'https://tidegate.example'
+  const app = await createApp({ ...base, publicUrl })
   const described = validateResponses(app)
   const routes: string[] = []
   app.addHook('onRoute', ({ method, url }) => {
@@ -90,6 +104,23 @@ export async function startWorld() {
   webhookRoutes(app, deps)
   collectRoutes(app, deps)
   await webRoutes(app, { random: randomBytes })
+  const consentKeys = createConsentKeys({ ...deps, publicUrl })
+  const gate = startGate({
+    ...deps,
+    applied,
+    publicUrl,
+    leaseMs: 10_000,
+    integratorTimeoutMs: 10_000,
+    consentKeys,
+    directCalls: createDirectCalls({
+      ...deps,
+      client: { post: (options) => (options.url === silentUrl ? silence : answeringService(options)) },
+      secrets: createSigningSecrets(keyring),
+    }),
+    signUpOrganization: ({ now: at, ...signup }) =>
+      signUpOrganization({ ...deps, clock: () => at, random: signup.random, idTime: at }, signup),
+  })
+  await gateRoutes(app, { ...deps, gate })
   await app.ready()
 
   return {
@@ -117,6 +148,17 @@ export async function startWorld() {
       const { endpointId } = await createEndpoint(deps, { ...asked, ...owner })
       return { endpointId, ...(await sendTest(deps, { ...owner, endpointId })) }
     },
+    /** The steps of signups and logins. */
+    gate: gateFlow({ app, publicUrl, clock, consentKeys }),
+    /** A service of the organization, with an endpoint of its own, and its id. */
+    async service(organizationId: string, { url = 'https://shop.example/' } = {}): Promise<string> {
+      const id = `service-${randomBytes(6).toString('hex')}`
+      const tenant = { organizationId: asId('org', organizationId), environment: 'live' } as const
+      const asked = { ...tenant, name: 'Approvals', url, eventTypes: ['gate.session.approved'] }
+      const { endpointId } = await createEndpoint(deps, asked)
+      await registerService(deps, { ...registration({ ...tenant, endpointId }), id })
+      return id
+    },
     /** Stores one session with its visitor. */
     async score(organizationId: string, environment: Environment): Promise<void> {
       const visitor = visitorLink({ id: visitorId })
@@ -131,12 +173,22 @@ export async function startWorld() {
     },
     async stop() {
       await app.close()
+      await gate.stop()
       await world.stopRunners()
       await log.close()
       await world.close()
     },
   }
 }
+
+/** Of a receiver that is not there. */
+export const silentUrl = 'https://silent.example/'
+const silence = Promise.resolve({
+  kind: 'failure',
+  reason: 'connect',
+  message: 'Nobody is there.',
+  durationMs: 1,
+} as const)
 
 export type World = Awaited<ReturnType<typeof startWorld>>
 

@@ -63,7 +63,11 @@ export async function gateOwner(
 }
 
 /** What registers a plain service of the tenant, but for its id. */
-export const registration = ({ organizationId, environment, endpointId }: GateTenant) => ({
+export const registration = ({
+  organizationId,
+  environment,
+  endpointId,
+}: Pick<GateTenant, 'organizationId' | 'environment' | 'endpointId'>) => ({
   organizationId,
   environment,
   name: 'Acme Mail',
