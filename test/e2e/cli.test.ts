@@ -196,6 +196,38 @@ describe('the operator commands', () => {
     expect((await turn('disable')).capabilities).toEqual([])
   })
 
+  it('vouch for a service, and take that back', async () => {
+    const { organizationId, secret } = cluster.owner
+    const post = async (path: string, body: object) => {
+      const headers = { authorization: `Bearer ${secret.key}`, 'content-type': 'application/json' }
+      const request = { method: 'POST', headers, body: JSON.stringify(body) }
+      const response = await cluster.fetch(0, path, request)
+      const { data }: { data: { id: string } } = JSON.parse(await response.text())
+      return data.id
+    }
+    const endpoint = {
+      name: 'Approvals',
+      url: 'https://acme.example/',
+      event_types: ['gate.session.approved'],
+    }
+    const webhook_endpoint_id = await post(`/v1/organizations/${organizationId}/webhooks/endpoints`, endpoint)
+    const described = { name: 'Acme Mail', description: 'Mail.', website: 'https://acme.example' }
+    await post('/v1/gate/services', {
+      id: 'acme-mail',
+      ...described,
+      webhook_endpoint_id,
+      discoverable: true,
+    })
+    const shown = () => api('/v1/gate/registry/acme-mail').then(({ data }) => data)
+    const given = await cluster.operate<object>('gate', 'verify', 'acme-mail')
+    expect(given).toMatchObject({ object: 'gate_service', branding: { verified: true } })
+    expect(await shown()).toMatchObject({ branding: { verified: true } })
+    const withdrawn = await cluster.cli(['gate', 'verify', 'acme-mail', '--withdraw'])
+    expect(withdrawn).toMatchObject({ code: 0, stderr: '' })
+    expect(withdrawn.stdout).toMatch(/│ acme-mail │ org_\w+ +│ live +│ active │ no +│ Acme Mail │ https:/)
+    expect(await shown()).toMatchObject({ branding: { verified: false } })
+  }, 30_000)
+
   it('say what is missing when no server keeps the read models', async () => {
     await cluster.kill(0)
     const { text, error } = await refused('org', 'suspend', slug)
