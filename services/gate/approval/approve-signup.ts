@@ -13,12 +13,13 @@ import { startApproval } from './start-approval.ts'
 /** How long a request waits for the service's answer, in milliseconds; then the page asks again. */
 const patienceMs = 4000
 
+type StartDeps = Pick<GateContext, 'vault' | 'decide' | 'keyring' | 'clock' | 'publicUrl'>
+
 /** Starts the approval. ApiError: see `startApproval`; 503 when the service cannot be read. */
 export async function startSignup(
-  context: GateContext,
+  { vault, decide, keyring, clock, publicUrl }: StartDeps,
   { session, token, proof, command }: Approving,
 ): Promise<void> {
-  const { vault, decide, keyring, clock, publicUrl } = context
   const { id, service_id: serviceId } = session
   // On disk before the approval is: all that is delivered will be sealed under it.
   await vault.make(id)

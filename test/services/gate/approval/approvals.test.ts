@@ -1,0 +1,188 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import {
+  type Approvals,
+  type ApprovalsOptions,
+  startApprovals,
+} from '../../../../services/gate/approval/approvals.ts'
+import { createLeases } from '../../../../services/gate/approval/leases.ts'
+import type { GateOwner } from '../../../support/gate-world.ts'
+import { type ApprovalWorld, account, openApprovalWorld, responding } from './world.ts'
+
+let world: ApprovalWorld
+let owner: GateOwner
+const processes: Approvals[] = []
+
+beforeAll(async () => {
+  world = await openApprovalWorld()
+  owner = await world.owner()
+})
+beforeEach(() => {
+  world.script.answer = account
+})
+afterEach(async () => {
+  await Promise.all(processes.splice(0).map((one) => one.stop()))
+})
+afterAll(() => world.close())
+
+/** As a process of its own; it looks for what others left once, at its start, unless it is told otherwise. */
+function startProcess(changes: Partial<ApprovalsOptions> = {}): Approvals {
+  const approvals = startApprovals({ ...world.parts, lookEveryMs: 1_000_000, ...changes })
+  processes.push(approvals)
+  return approvals
+}
+
+/** The service's answer is kept back until it is let go. */
+function holdAnswers() {
+  const { promise, resolve: letGo } = Promise.withResolvers<void>()
+  const { promise: asked, resolve } = Promise.withResolvers<void>()
+  world.script.answer = async (sent) => {
+    resolve()
+    await promise
+    return account(sent)
+  }
+  return { asked, letGo }
+}
+
+const patience = 20_000
+
+test('an approval that nobody works on is found and finished', async () => {
+  const signup = await world.started(owner)
+  const approvals = startProcess()
+  expect(await approvals.outcome(signup.id, patience)).toMatchObject({ status: 'approved' })
+})
+
+test('64 who drive the same approval in two processes have the service asked once', async () => {
+  const both = [startProcess(), startProcess()]
+  const { asked, letGo } = holdAnswers()
+  const signup = await world.started(owner)
+  const outcomes = Array.from({ length: 64 }, (_, i) => {
+    const approvals = both[i % 2] ?? startProcess()
+    approvals.drive(signup.id)
+    return approvals.outcome(signup.id, patience)
+  })
+  await asked
+  letGo()
+  const statuses = (await Promise.all(outcomes)).map((session) => session?.status)
+  expect(new Set(statuses)).toEqual(new Set(['approved']))
+  expect(world.sentTo(signup.id)).toHaveLength(1)
+  expect(await world.count('GateSessionApproved', signup.id)).toBe(1)
+})
+
+test('the outcome is pending while the service has not answered in the time of who asks', async () => {
+  const approvals = startProcess()
+  const { asked, letGo } = holdAnswers()
+  const signup = await world.started(owner)
+  approvals.drive(signup.id)
+  await asked
+  expect(await approvals.outcome(signup.id, 0)).toMatchObject({ status: 'pending' })
+  letGo()
+  expect(await approvals.outcome(signup.id, patience)).toMatchObject({ status: 'approved' })
+})
+
+test('a rejection is an outcome, too', async () => {
+  world.script.answer = responding(403)
+  const approvals = startProcess()
+  const signup = await world.started(owner)
+  approvals.drive(signup.id)
+  const outcome = await approvals.outcome(signup.id, patience)
+  expect(outcome).toMatchObject({ status: 'rejected', rejection: 'integrator_failed' })
+})
+
+test('what somebody works on is left to him until his lease has run out', async () => {
+  const signup = await world.started(owner)
+  const leases = createLeases({ pool: world.pool, holder: 'killed', leaseMs: 600 })
+  expect(await leases.take(signup.id)).toBe(true)
+  const approvals = startProcess({ lookEveryMs: 50 })
+  const leasedUntil = await until(signup.id)
+  expect(await approvals.outcome(signup.id, patience)).toMatchObject({ status: 'approved' })
+  expect(await databaseTime()).toBeGreaterThanOrEqual(leasedUntil)
+  expect(world.sentTo(signup.id)).toHaveLength(1)
+})
+
+test('a lease is renewed while the service takes longer than it lasts', async () => {
+  const { asked, letGo } = holdAnswers()
+  const signup = await world.started(owner)
+  const slow = startProcess({ leaseMs: 300 })
+  slow.drive(signup.id)
+  await asked
+  const first = await until(signup.id)
+  const other = startProcess({ lookEveryMs: 30 })
+  // Two leases later the other still has not taken it.
+  while ((await databaseTime()) < first + 600) await other.outcome(signup.id, 50)
+  letGo()
+  expect(await other.outcome(signup.id, patience)).toMatchObject({ status: 'approved' })
+  expect(world.sentTo(signup.id)).toHaveLength(1)
+})
+
+test('who has lost a lease stops waiting and leaves the rest to the new holder', async () => {
+  world.script.answer = responding(500)
+  const { promise: waiting, resolve: isWaiting } = Promise.withResolvers<AbortSignal>()
+  const signup = await world.started(owner)
+  const loser = startProcess({
+    leaseMs: 300,
+    async wait(ms, signal) {
+      if (ms <= 0) return
+      isWaiting(signal)
+      const { promise, reject } = Promise.withResolvers<void>()
+      signal.addEventListener('abort', () => reject(signal.reason))
+      await promise
+    },
+  })
+  loser.drive(signup.id)
+  const signal = await waiting
+  await world.pool.query(`update tidegate.gate_leases set holder = 'another' where gate_session_id = $1`, [
+    signup.id,
+  ])
+  await new Promise((resolve) => signal.addEventListener('abort', resolve))
+  await loser.stop()
+  expect(world.sentTo(signup.id)).toHaveLength(1)
+  const { rows } = await world.pool.query(
+    'select holder from tidegate.gate_leases where gate_session_id = $1',
+    [signup.id],
+  )
+  expect(rows).toEqual([{ holder: 'another' }])
+})
+
+test('a process that stops ends its waits, and another goes on at once', async () => {
+  const { promise: waiting, resolve: isWaiting } = Promise.withResolvers<void>()
+  world.script.answer = (sent) => {
+    isWaiting()
+    return responding(500)(sent)
+  }
+  const signup = await world.started(owner)
+  const first = startProcess({ leaseMs: 600_000 })
+  first.drive(signup.id)
+  await waiting
+  await first.stop()
+  world.script.answer = account
+  const second = startProcess()
+  expect(await second.outcome(signup.id, patience)).toMatchObject({ status: 'approved' })
+  expect(world.sentTo(signup.id)).toHaveLength(2)
+  first.drive(signup.id)
+  expect(world.sentTo(signup.id)).toHaveLength(2)
+})
+
+test('a step that fails is made again by the next look', async () => {
+  const signup = await world.started(owner)
+  let failures = 0
+  const approvals = startProcess({
+    lookEveryMs: 30,
+    decide: (request) => (++failures <= 2 ? Promise.reject(new Error('away')) : world.parts.decide(request)),
+  })
+  expect(await approvals.outcome(signup.id, patience)).toMatchObject({ status: 'approved' })
+})
+
+async function until(id: string): Promise<number> {
+  const { rows } = await world.pool.query<{ until: number }>(
+    'select leased_until::float8 as until from tidegate.gate_leases where gate_session_id = $1',
+    [id],
+  )
+  return rows[0]?.until ?? Number.NaN
+}
+
+async function databaseTime(): Promise<number> {
+  const { rows } = await world.pool.query<{ now: number }>(
+    'select extract(epoch from clock_timestamp())::float8 * 1000 as now',
+  )
+  return rows[0]?.now ?? Number.NaN
+}

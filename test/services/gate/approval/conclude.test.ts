@@ -1,0 +1,336 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { isTokenOf } from '../../../../infra/crypto/tokens.ts'
+import type { GateSessionId } from '../../../../infra/ids.ts'
+import type { DirectRefusal } from '../../../../infra/webhooks/direct-call.ts'
+import { findAgentToken } from '../../../../projections/gate/agent-token-queries.ts'
+import { type ConcludeDeps, concludeApproval } from '../../../../services/gate/approval/conclude.ts'
+import { agentTokenTtlMs, deliveryTtlMs, sessionTtlMs } from '../../../../services/gate/session-state.ts'
+import type { GateOwner } from '../../../support/gate-world.ts'
+import { Crash, type CrashPoint, dyingAt } from './crashes.ts'
+import {
+  type Answer,
+  type ApprovalWorld,
+  account,
+  openApprovalWorld,
+  responding,
+  type Signup,
+  sentBy,
+  timeOut,
+} from './world.ts'
+
+let world: ApprovalWorld
+let owner: GateOwner
+const waits: number[] = []
+const never = new AbortController().signal
+
+beforeAll(async () => {
+  world = await openApprovalWorld()
+  owner = await world.owner()
+})
+afterAll(() => world.close())
+beforeEach(() => {
+  world.script.answer = account
+  waits.length = 0
+})
+
+/** Waits pass at once, on the clock. */
+const deps = (changes: Partial<ConcludeDeps> = {}): ConcludeDeps => ({
+  ...world.parts,
+  wait: async (ms) => {
+    waits.push(ms)
+    world.now.ms += Math.max(0, ms)
+  },
+  ...changes,
+})
+
+const crash = async () => Promise.reject(new Crash())
+
+const conclude = ({ id: gateSessionId }: { id: GateSessionId }, given = deps()) =>
+  concludeApproval(given, { gateSessionId, signal: never })
+
+/** One answer after the other, the last one for ever. */
+function inTurn(...answers: [Answer, ...Answer[]]): void {
+  world.script.answer = (sent) => (answers.length > 1 ? answers.shift() : answers[0])?.(sent) ?? timeOut(sent)
+}
+
+/** A service takes its time to time out, also on the test's clock. */
+const slowly: Answer = (sent) => {
+  world.now.ms += 10_000
+  return timeOut(sent)
+}
+
+const rejected = (problem: unknown) => ({ status: 'rejected', rejection: 'integrator_failed', problem })
+
+async function expectApprovedOnce(signup: Signup) {
+  const session = await world.find(signup.id)
+  expect(session).toMatchObject({ status: 'approved', delivery: 'waiting' })
+  expect(await world.count('GateSessionApproved', signup.id)).toBe(1)
+  expect(await world.count('GateSessionRejected', signup.id)).toBe(0)
+  return { session, delivered: await world.delivered(signup) }
+}
+
+/** With its four keys, and no other for the same signup. */
+async function expectOneOrganization(outputs: Record<string, string>, { id }: Signup) {
+  const { rows } = await world.pool.query(
+    `select organization_id as id, count(*)::int as keys from read.organizations
+     join read.api_keys using (organization_id) where slug like $1 group by 1`,
+    [`%-${id.slice(-8)}`],
+  )
+  expect(rows).toEqual([{ id: outputs.TIDEGATE_ORGANIZATION_ID, keys: 4 }])
+}
+
+describe('a service that answers', () => {
+  test('its credentials and ours are delivered, each sealed to whoever signed up', async () => {
+    const signup = await world.started(owner)
+    await conclude(signup)
+    const { session, delivered } = await expectApprovedOnce(signup)
+    expect(delivered.integrator.outputs).toEqual({ ACME_API_KEY: `key of ${session.gate_account_id}` })
+    const [[name, agentToken = ''] = []] = Object.entries(delivered.gate.outputs)
+    expect(name).toBe(`${owner.serviceId.toUpperCase().replaceAll('-', '_')}_GATE_AGENT_TOKEN`)
+    const { ack_token: ackToken = '' } = delivered.gate
+    const { keyring } = world.parts
+    expect(isTokenOf(keyring, { token: ackToken, hash: session.ack_token_hash })).toBe(true)
+    expect(session.delivery_expires_at).toBe(world.now.ms + deliveryTtlMs)
+    const { rows } = await world.pool.query<{ hash: string }>(
+      'select token_hash as hash from read.gate_agent_tokens where gate_session_id = $1',
+      [signup.id],
+    )
+    expect(isTokenOf(keyring, { token: agentToken, hash: rows[0]?.hash ?? null })).toBe(true)
+    const issued = await findAgentToken(world.pool, [rows[0]?.hash ?? ''])
+    expect(issued).toMatchObject({ status: 'active', expires_at: world.now.ms + agentTokenTtlMs })
+  })
+
+  test('it is told who signed up, by a signed request', async () => {
+    const signup = await world.started(owner)
+    await conclude(signup)
+    const [request, ...others] = world.sentTo(signup.id)
+    expect(others).toEqual([])
+    expect(JSON.parse(request?.body ?? '')).toMatchObject({
+      object: 'webhook_event',
+      type: 'gate.session.approved',
+      data: {
+        service_id: owner.serviceId,
+        gate_session_id: signup.id,
+        gate_account_id: (await world.find(signup.id)).gate_account_id,
+        account_name: 'Robin',
+        metadata: { team: 'blue' },
+        foil: { verdict: 'human', score: 0.12 },
+        delivery: signup.keys.delivery,
+      },
+    })
+  })
+
+  test('there is no agent token without a dashboard', async () => {
+    const plain = await world.owner({ fields: { dashboard_login_url: null } })
+    const signup = await world.started(plain)
+    await conclude(signup)
+    const { delivered } = await expectApprovedOnce(signup)
+    expect(delivered.gate).toEqual({ version: 1, outputs: {}, ack_token: expect.stringMatching(/^gtack_/) })
+  })
+
+  test('it is asked again on its schedule, under the same id, until it answers as it must', async () => {
+    inTurn(timeOut, responding(500), responding(200, 'nonsense'), responding(409), account)
+    const signup = await world.started(owner)
+    await conclude(signup)
+    await expectApprovedOnce(signup)
+    expect(waits).toEqual([0, 1000, 2000, 4000, 8000])
+    const requests = world.sentTo(signup.id).map(sentBy)
+    expect(new Set(requests.map(({ id, data }) => `${id} ${data.gate_account_id}`)).size).toBe(1)
+    expect(requests).toHaveLength(5)
+  })
+
+  test('whoever approves at the last moment has it asked', async () => {
+    const signup = await world.signup(owner)
+    world.now.ms += sessionTtlMs - 1
+    await world.approve(signup)
+    await conclude(signup)
+    await expectApprovedOnce(signup)
+  })
+})
+
+describe('a service that does not', () => {
+  test('refuses: the signup is rejected at once, with what was wrong', async () => {
+    inTurn(responding(500), responding(400, 'no more accounts: secret'))
+    const signup = await world.started(owner)
+    await conclude(signup)
+    expect(await world.find(signup.id)).toMatchObject(rejected('The service answered with status 400.'))
+    expect(await world.count('GateSessionApproved', signup.id)).toBe(0)
+  })
+
+  test('is silent: the signup is rejected when its time is over, and not before', async () => {
+    inTurn(slowly)
+    const signup = await world.started(owner)
+    const { expires_at } = await world.find(signup.id)
+    await conclude(signup)
+    expect(await world.find(signup.id)).toMatchObject(rejected('The receiver took too long.'))
+    expect(world.now.ms).toBeLessThanOrEqual(expires_at)
+    expect(world.now.ms).toBeGreaterThan(expires_at - 71_000)
+    expect(world.sentTo(signup.id).length).toBeGreaterThan(12)
+  })
+
+  const refusals: [DirectRefusal, RegExp][] = [
+    ['organization_inactive', /organization is not active/],
+    ['endpoint_unknown', /no webhook endpoint/],
+    ['endpoint_disabled', /endpoint is disabled/],
+    ['endpoint_not_subscribed', /does not take approvals/],
+  ]
+  test.each(refusals)(
+    'cannot be asked, %s: the signup is rejected and the delivery given up',
+    async (reason, problem) => {
+      const signup = await world.started(owner)
+      const given: string[] = []
+      const { directCalls } = world.parts
+      await conclude(
+        signup,
+        deps({
+          directCalls: {
+            ...directCalls,
+            attempt: async () => ({ kind: 'not_sent', reason }),
+            async giveUp(which, why) {
+              given.push(why)
+              await directCalls.giveUp(which, why)
+            },
+          },
+        }),
+      )
+      expect(await world.find(signup.id)).toMatchObject(rejected(expect.stringMatching(problem)))
+      expect(given).toEqual([expect.stringMatching(problem)])
+    },
+  )
+
+  test('is read too late: the approval stays to be made', async () => {
+    const signup = await world.started(owner)
+    const { directCalls } = world.parts
+    const attempt = async () => ({ kind: 'not_sent', reason: 'not_raised' }) as const
+    await expect(conclude(signup, deps({ directCalls: { ...directCalls, attempt } }))).rejects.toThrow(
+      'not readable',
+    )
+    await conclude(signup)
+    await expectApprovedOnce(signup)
+  })
+})
+
+describe('after a crash', () => {
+  interface Case {
+    name: string
+    start: () => Promise<Signup>
+    answers: [Answer, ...Answer[]]
+    requests: number
+  }
+  const cases: Case[] = [
+    {
+      name: 'a service',
+      start: () => world.started(owner),
+      answers: [responding(503), account],
+      requests: 2,
+    },
+    { name: 'the built-in service', start: () => world.started(), answers: [account], requests: 0 },
+  ]
+
+  test.each(cases)(
+    'wherever it was, $name is finished once, with the same secrets',
+    async ({ start, answers, requests }) => {
+      const whole = dyingAt(deps(), undefined)
+      inTurn(...answers)
+      await conclude(await start(), whole.deps)
+      expect(whole.steps()).toBeGreaterThan(5)
+      for (let step = 1; step <= whole.steps(); step++) {
+        for (const effect of [false, true]) await crashAndGoOn({ step, effect })
+      }
+
+      async function crashAndGoOn(point: CrashPoint) {
+        inTurn(...answers)
+        const signup = await start()
+        await expect(conclude(signup, dyingAt(deps(), point).deps)).rejects.toThrow(Crash)
+        const before = await world.find(signup.id)
+        const first = before.status === 'approved' ? await world.delivered(signup) : undefined
+        await conclude(signup)
+        const { delivered } = await expectApprovedOnce(signup)
+        if (first) expect(delivered).toEqual(first)
+        // At least once, and once more at most: what was under way at the crash.
+        const sent = world.sentTo(signup.id).length
+        expect([requests, Math.min(requests + 1, requests * 2)]).toContain(sent)
+        if (requests === 0) await expectOneOrganization(delivered.integrator.outputs, signup)
+      }
+    },
+  )
+
+  test('a refusal that was recorded is final, whatever the service would say now', async () => {
+    inTurn(responding(422), account)
+    const signup = await world.started(owner)
+    await expect(conclude(signup, deps({ decide: crash }))).rejects.toThrow(Crash)
+    await conclude(signup)
+    expect(await world.find(signup.id)).toMatchObject(rejected('The service answered with status 422.'))
+    expect(world.sentTo(signup.id)).toHaveLength(1)
+  })
+
+  test('an answer that came in time and got lost is asked for again, also after the end of the session', async () => {
+    for (const [lateMs, status] of [
+      [sessionTtlMs + 60_000, 'approved'],
+      [2 * sessionTtlMs + 60_000, 'rejected'],
+    ] as const) {
+      const signup = await world.started(owner)
+      await expect(conclude(signup, deps({ decide: crash }))).rejects.toThrow(Crash)
+      world.now.ms += lateMs
+      await conclude(signup)
+      expect(await world.find(signup.id)).toMatchObject({ status })
+    }
+  })
+})
+
+test('an attempt that should have been made while nobody was there is made at once', async () => {
+  inTurn(responding(500), account)
+  const signup = await world.started(owner)
+  const away = deps({
+    wait: async (ms) => {
+      if (ms > 0) throw new Crash()
+    },
+  })
+  await expect(conclude(signup, away)).rejects.toThrow(Crash)
+  world.now.ms += 5 * 60_000
+  await conclude(signup)
+  await expectApprovedOnce(signup)
+  expect(waits).toEqual([0])
+})
+
+describe('the built-in service', () => {
+  test('makes an organization with its keys', async () => {
+    const signup = await world.started(undefined, 'Robin & Söhne')
+    await conclude(signup)
+    const { delivered } = await expectApprovedOnce(signup)
+    expect(Object.keys(delivered.integrator.outputs)).toEqual([
+      'TIDEGATE_ORGANIZATION_ID',
+      'TIDEGATE_PUBLISHABLE_KEY',
+      'TIDEGATE_SECRET_KEY',
+      'TIDEGATE_TEST_PUBLISHABLE_KEY',
+      'TIDEGATE_TEST_SECRET_KEY',
+    ])
+    const { TIDEGATE_ORGANIZATION_ID: id } = delivered.integrator.outputs
+    const { rows } = await world.pool.query(
+      'select name from read.organizations where organization_id = $1',
+      [id],
+    )
+    expect(rows).toEqual([{ name: 'Robin & Söhne' }])
+    expect(world.sentTo(signup.id)).toEqual([])
+  })
+
+  test('two processes at once make one organization and one set of keys', async () => {
+    const signup = await world.started()
+    await Promise.all([conclude(signup), conclude(signup)])
+    const { delivered } = await expectApprovedOnce(signup)
+    await expectOneOrganization(delivered.integrator.outputs, signup)
+  })
+
+  test('a name that no organization can have rejects the signup', async () => {
+    const signup = await world.started(undefined, 'a\u0007b')
+    await conclude(signup)
+    expect(await world.find(signup.id)).toMatchObject(rejected(expect.stringContaining('name')))
+  })
+})
+
+test('what nobody approved is left alone', async () => {
+  const signup = await world.signup(owner)
+  await conclude(signup)
+  expect(await world.find(signup.id)).toMatchObject({ status: 'pending', approval_started_at: null })
+  expect(world.sentTo(signup.id)).toEqual([])
+})

@@ -1,0 +1,151 @@
+import { describe, expect, test } from 'vitest'
+import type { GateSessionRow } from '../../../../projections/gate/rows.ts'
+import { approveSignup, failSignup, isStarted } from '../../../../services/gate/approval/finish-approval.ts'
+import { startApproval } from '../../../../services/gate/approval/start-approval.ts'
+import { opened, pageWith, pendingSignup, proof, startedSignup } from './rows.ts'
+
+const now = opened + 5 * 60_000
+const gateAccountId = `gacct_${'2'.repeat(26)}` as const
+const endpointId = `we_${'1'.repeat(32)}`
+const command = {
+  approveTokenHash: 'first',
+  approveTokenHashes: ['first', 'first-under-an-older-key'],
+  proof,
+  gateAccountId,
+  now,
+}
+const given = (session: GateSessionRow | undefined, page = 'first') => ({
+  session,
+  page: pageWith(page),
+  endpointId,
+})
+const code = (expected: string) => expect.objectContaining({ code: expected })
+
+describe('start of an approval', () => {
+  test('says who is asked, and what the person was taken for', () => {
+    const [decision, ...others] = startApproval(given(pendingSignup()), command)
+    expect(others).toEqual([])
+    expect(decision?.event).toEqual({
+      type: 'GateSessionApprovalStarted',
+      data: {
+        gate_session_id: pendingSignup().id,
+        gate_account_id: gateAccountId,
+        webhook_endpoint_id: endpointId,
+        approve_token_hash: 'first',
+        verdict: 'human',
+        risk_score: 12,
+        proof_session_id: proof.sessionId,
+        proof_decision_id: proof.decisionId,
+        started_at: now,
+      },
+    })
+    expect(decision?.meta).toMatchObject({
+      organizationId: pendingSignup().organization_id,
+      environment: 'live',
+      time: now,
+    })
+  })
+
+  test('of the built-in service asks nobody', () => {
+    const session = pendingSignup({ organization_id: null })
+    const [decision] = startApproval({ ...given(session), endpointId: null }, command)
+    expect(decision).toMatchObject({
+      event: { data: { webhook_endpoint_id: null } },
+      meta: { organizationId: null },
+    })
+  })
+
+  test('a token stored under an older master key is the same token', () => {
+    expect(startApproval(given(pendingSignup(), 'first-under-an-older-key'), command)).toHaveLength(1)
+  })
+
+  test.each([
+    ['has started', startedSignup()],
+    ['has started, and the time is over', startedSignup({ expires_at: now - 1 })],
+    ['was approved', startedSignup({ status: 'approved' })],
+    ['came to nothing', startedSignup({ status: 'rejected' })],
+  ])('nothing happens when it %s by this token', (_name, session) => {
+    expect(startApproval(given(session, 'newer'), command)).toEqual([])
+  })
+
+  test('nothing happens when another token started it and the page asks with its newest', () => {
+    const session = startedSignup({ approve_token_hash: 'other' })
+    expect(startApproval(given(session), command)).toEqual([])
+  })
+
+  test.each([
+    ['gate.session_not_found', undefined, 'first'],
+    ['gate.session_expired', pendingSignup({ expires_at: now }), 'first'],
+    ['gate.session_expired', pendingSignup({ status: 'expired' }), 'first'],
+    ['gate.session_already_resolved', pendingSignup({ status: 'rejected' }), 'first'],
+    [
+      'gate.session_already_resolved',
+      startedSignup({ status: 'approved', approve_token_hash: 'other' }),
+      'first',
+    ],
+    ['gate.approve_token_invalid', pendingSignup(), 'newer'],
+    ['gate.approve_token_invalid', startedSignup({ approve_token_hash: 'other' }), 'newer'],
+  ])('%s', (refusal, session, page) => {
+    expect(() => startApproval(given(session, page), command)).toThrow(code(refusal))
+  })
+
+  test('without a page that was ever opened there is no token', () => {
+    const state = { session: pendingSignup(), page: undefined, endpointId }
+    expect(() => startApproval(state, command)).toThrow(code('gate.approve_token_invalid'))
+  })
+})
+
+const credentials = {
+  delivery_sealed: Buffer.from('sealed'),
+  delivery_expires_at: now + 1,
+  ack_token_hash: 'ack',
+  agent_token_hash: 'agent',
+  agent_token_expires_at: now + 2,
+  approved_at: now,
+}
+const failure = { problem: 'The service answered with status 400.', now }
+
+describe('end of an approval', () => {
+  test('with credentials: all in one event', () => {
+    const [decision, ...others] = approveSignup(startedSignup(), credentials)
+    expect(others).toEqual([])
+    expect(decision?.event).toEqual({
+      type: 'GateSessionApproved',
+      data: {
+        gate_session_id: startedSignup().id,
+        gate_account_id: startedSignup().gate_account_id,
+        ...credentials,
+      },
+    })
+  })
+
+  test('without: the session is rejected, with what was wrong', () => {
+    const [decision, ...others] = failSignup(startedSignup(), failure)
+    expect(others).toEqual([])
+    expect(decision?.event).toEqual({
+      type: 'GateSessionRejected',
+      data: {
+        gate_session_id: startedSignup().id,
+        reason: 'integrator_failed',
+        problem: failure.problem,
+        rejected_at: now,
+      },
+    })
+  })
+
+  test('an answer that came after the time of the session counts', () => {
+    expect(approveSignup(startedSignup({ expires_at: now - 1 }), credentials)).toHaveLength(1)
+  })
+
+  test.each([
+    ['unknown', undefined],
+    ['not started', pendingSignup()],
+    ['approved', startedSignup({ status: 'approved' })],
+    ['rejected', startedSignup({ status: 'rejected' })],
+    ['a login', pendingSignup({ kind: 'login' })],
+  ])('nothing happens to a session that is %s', (_name, session) => {
+    expect(isStarted(session)).toBe(false)
+    expect(approveSignup(session, credentials)).toEqual([])
+    expect(failSignup(session, failure)).toEqual([])
+  })
+})

@@ -1,0 +1,223 @@
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import {
+  type DeliveryKeys,
+  deliveryRequestSchema,
+  generateDeliveryKeys,
+  openEnvelope,
+  sealEnvelope,
+} from '../../../../infra/crypto/delivery-envelope.ts'
+import { createKeyring } from '../../../../infra/crypto/keyring.ts'
+import { createDecide } from '../../../../infra/decide.ts'
+import { decided } from '../../../../infra/decided.ts'
+import { createIdempotencyTables } from '../../../../infra/http/idempotency.ts'
+import { type GateSessionId, randomId } from '../../../../infra/ids.ts'
+import { openPostgresLog } from '../../../../infra/log/postgres/log.ts'
+import { transaction } from '../../../../infra/postgres/pool.ts'
+import { createAddressRules } from '../../../../infra/webhooks/address-rules.ts'
+import type { PostOptions, PostOutcome } from '../../../../infra/webhooks/client.ts'
+import { gateProjection } from '../../../../projections/gate/projection.ts'
+import { findGateSession } from '../../../../projections/gate/session-queries.ts'
+import { organizationsProjection } from '../../../../projections/organizations/projection.ts'
+import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
+import type { DomainEvent } from '../../../../schemas/codec.ts'
+import { startSignup } from '../../../../services/gate/approval/approve-signup.ts'
+import { openBundle } from '../../../../services/gate/bundle.ts'
+import type { GateOptions } from '../../../../services/gate/context.ts'
+import { createGateLimits } from '../../../../services/gate/limits.ts'
+import { createPages } from '../../../../services/gate/pages.ts'
+import { foundSession, sessionTtlMs } from '../../../../services/gate/session-state.ts'
+import { sessionStream } from '../../../../services/gate/streams.ts'
+import { createGateTables } from '../../../../services/gate/tables.ts'
+import { createVault } from '../../../../services/gate/vault.ts'
+import { signUpOrganization } from '../../../../services/organizations/sign-up.ts'
+import { createDirectCalls } from '../../../../services/webhooks/direct/direct-calls.ts'
+import { createSigningSecrets } from '../../../../services/webhooks/signing-secrets.ts'
+import { gateOwner } from '../../../support/gate-world.ts'
+import { ensureTopics, openProjectionWorld, silent } from '../../../support/projections.ts'
+import { proof } from './rows.ts'
+
+export type Answer = (options: PostOptions) => Promise<PostOutcome> | PostOutcome
+
+export interface Signup {
+  id: GateSessionId
+  keys: DeliveryKeys
+}
+
+const sentSchema = z.object({
+  id: z.string(),
+  data: z.object({ gate_account_id: z.string(), delivery: deliveryRequestSchema }),
+})
+
+/** What was sent, as the service reads it. */
+export const sentBy = ({ body }: PostOptions) => sentSchema.parse(JSON.parse(body))
+
+/** A response of the service. */
+export function responding(status: number, content: unknown = ''): Answer {
+  const body = Buffer.from(typeof content === 'string' ? content : JSON.stringify(content))
+  return () => ({ kind: 'response', status, retryAfter: undefined, body, durationMs: 0 })
+}
+
+/** The service's good answer: an account by the id that it was sent. */
+export const account: Answer = (sent) => {
+  const { gate_account_id, delivery } = sentBy(sent).data
+  const outputs = { ACME_API_KEY: `key of ${gate_account_id}` }
+  const encrypted_delivery = sealEnvelope({ version: 1, outputs }, { delivery, random: randomBytes })
+  return responding(200, { encrypted_delivery })(sent)
+}
+
+export const timeOut: Answer = () => ({
+  kind: 'failure',
+  reason: 'timeout',
+  message: 'The receiver took too long.',
+  durationMs: 10_000,
+})
+
+/** Gate over a real log, database and webhook calls, whose receiver is the test's script; so is the clock. */
+export async function openApprovalWorld() {
+  const world = await openProjectionWorld()
+  const { pool, url } = world.database
+  for (const create of [createIdempotencyTables, createGateTables]) await transaction(pool, create)
+  const log = await openPostgresLog({ pool, url, logger: silent })
+  await ensureTopics(log)
+  const applied = await world.openApplied()
+  for (const projection of [organizationsProjection, webhooksProjection, gateProjection])
+    await world.run(log, projection, { applied })
+  const now = { ms: Date.UTC(2026, 10, 21) }
+  const clock = () => now.ms
+  const keyring = createKeyring(randomBytes(32).toString('base64'))
+  const base = { pool, keyring, clock, random: randomBytes, logger: silent, applied }
+  const decide = createDecide({ pool, log, codec: world.codec, applied, timeoutMs: 30_000 })
+  const sent: PostOptions[] = []
+  const script: { answer: Answer } = { answer: account }
+  const client = {
+    post: async (options: PostOptions) => {
+      sent.push(options)
+      return script.answer(options)
+    },
+  }
+  const secretHash = randomBytes(32).toString('hex')
+  const options: GateOptions = {
+    ...base,
+    decide,
+    publicUrl: 'https://tidegate.example',
+    leaseMs: 3000,
+    integratorTimeoutMs: 10_000,
+    directCalls: createDirectCalls({
+      ...base,
+      decide,
+      log,
+      codec: world.codec,
+      client,
+      secrets: createSigningSecrets(keyring),
+    }),
+    consentKeys: { publishableKey: async () => 'pk_live_x', secretHashes: async () => [secretHash] },
+    signUpOrganization: ({ random, now: at, ...signup }) =>
+      signUpOrganization({ decide, keyring, clock: () => at, random, idTime: at }, signup),
+  }
+  const vault = createVault(options)
+  const pages = createPages(options)
+  const parts = { ...options, vault, pages, limits: createGateLimits(pool) }
+
+  async function happen(event: DomainEvent, id: GateSessionId): Promise<void> {
+    const about = { organizationId: null, environment: null, now: now.ms }
+    const eventId = randomId('evt', randomBytes)
+    await decide({
+      ...sessionStream(id),
+      load: async () => undefined,
+      decide: () => [decided(event, { ...about, eventId })],
+    })
+  }
+
+  /** A signup that waits for consent; without an owner, for the built-in service. */
+  async function signup(
+    owner?: { serviceId: string; organizationId: string },
+    name = 'Robin',
+  ): Promise<Signup> {
+    const id = randomId('gate', randomBytes)
+    const keys = generateDeliveryKeys()
+    const data = {
+      gate_session_id: id,
+      service_id: owner?.serviceId ?? 'tidegate',
+      organization_id: owner?.organizationId ?? null,
+      environment: 'live' as const,
+      account_name: name,
+      metadata: JSON.stringify({ team: 'blue' }),
+      delivery_key_id: keys.delivery.key_id,
+      delivery_public_key: keys.delivery.public_key,
+      poll_token_hash: 'poll',
+      requested_ip: null,
+      requested_user_agent: null,
+      opened_at: now.ms,
+      expires_at: now.ms + sessionTtlMs,
+    }
+    await happen({ type: 'GateSessionOpened', data }, id)
+    return { id, keys }
+  }
+
+  const find = async (id: GateSessionId) => foundSession(await findGateSession(pool, id))
+
+  /** A person approves. */
+  async function approve({ id }: Signup): Promise<void> {
+    const token = await pages.open(id)
+    const command = { random: randomBytes, now: now.ms }
+    await startSignup(parts, { session: await find(id), token, proof, command })
+  }
+
+  /** A signup that a person has approved. */
+  async function started(...args: Parameters<typeof signup>): Promise<Signup> {
+    const made = await signup(...args)
+    await approve(made)
+    return made
+  }
+
+  /** What whoever signed up can read of an approved signup. */
+  async function delivered({ id, keys }: Signup) {
+    const { delivery_sealed: sealed } = await find(id)
+    const dataKey = await vault.find(id)
+    const bundle = sealed && dataKey && openBundle(sealed, { dataKey, gateSessionId: id })
+    if (!bundle) throw new Error(`nothing is delivered to ${id}`)
+    return {
+      integrator: openEnvelope(bundle.integrator, keys.privateKey),
+      gate: openEnvelope(bundle.gate, keys.privateKey),
+    }
+  }
+
+  /** How often an event about the signup is on the log. */
+  async function count(type: DomainEvent['type'], id: GateSessionId): Promise<number> {
+    const { rows } = await pool.query<{ count: number }>(
+      `select count(*)::int as count from tidegate_log.records where key = $1 and headers->>'event_type' = $2`,
+      [id, type],
+    )
+    return rows[0]?.count ?? 0
+  }
+
+  return {
+    pool,
+    log,
+    now,
+    secretHash,
+    options,
+    parts,
+    script,
+    /** Requests to services, in their order. */
+    sent,
+    sentTo: (id: GateSessionId) => sent.filter(({ body }) => body.includes(id)),
+    owner: (fields?: Parameters<typeof gateOwner>[1]) =>
+      gateOwner({ ...base, decide, rules: createAddressRules([]) }, fields),
+    signup,
+    approve,
+    started,
+    find,
+    delivered,
+    count,
+    happen,
+    async close() {
+      await world.stopRunners()
+      await log.close()
+      await world.close()
+    },
+  }
+}
+
+export type ApprovalWorld = Awaited<ReturnType<typeof openApprovalWorld>>
