@@ -1,0 +1,150 @@
+import { describe, expect, test } from 'vitest'
+import type { GateSessionRow } from '../../../../projections/gate/rows.ts'
+import { codeTtlMs, deliveryTtlMs, sessionTtlMs } from '../../../../services/gate/session-state.ts'
+import { acknowledgeDelivery } from '../../../../services/gate/signup/acknowledge-delivery.ts'
+import { expireCode, expireDelivery, expireSession } from '../../../../services/gate/signup/expire.ts'
+import { openSession } from '../../../../services/gate/signup/open-session.ts'
+import { declineSession, rejectClosed, reloadMs } from '../../../../services/gate/signup/reject-session.ts'
+import { organization } from '../accounts/given.ts'
+import {
+  after,
+  approved,
+  command,
+  gateSessionId,
+  now,
+  opening,
+  outcome,
+  page,
+  pending,
+  service,
+  started,
+} from './given.ts'
+
+const declined = after(pending, declineSession(pending, { now }))
+const expired = after(pending, expireSession(pending, { now: now + sessionTtlMs }))
+const acknowledged = after(approved, acknowledgeDelivery({ session: approved, isAckToken: true }, { now }))
+
+describe('opening a session', () => {
+  test('says all that the read model needs, with ids that follow from the session', () => {
+    const [decision] = openSession(opening, command)
+    expect(decision?.event).toEqual({
+      type: 'GateSessionOpened',
+      data: {
+        gate_session_id: gateSessionId,
+        service_id: 'tidegate',
+        organization_id: null,
+        environment: 'live',
+        ...command.spec,
+        poll_token_hash: 'poll',
+        opened_at: now,
+        expires_at: now + sessionTtlMs,
+      },
+    })
+    expect(decision).toEqual(openSession(opening, command)[0])
+  })
+
+  test('again does nothing, whatever became of the service', () => {
+    expect(openSession({ service: undefined, organization: undefined, session: declined }, command)).toEqual(
+      [],
+    )
+  })
+
+  const owned = { ...service, id: 'acme', organization_id: organization.id }
+  const open = { ...opening, service: owned, organization }
+  test.each([
+    ['an active service of an active organization', open, 'GateSessionOpened'],
+    ['no service', { ...open, service: undefined }, 'request.not_found'],
+    ['a disabled one', { ...open, service: { ...owned, status: 'disabled' as const } }, 'request.not_found'],
+    [
+      'a hidden one',
+      { ...open, service: { ...owned, definition: { ...owned.definition, discoverable: false } } },
+      'request.not_found',
+    ],
+    [
+      'a suspended organization',
+      { ...open, organization: { ...organization, status: 'suspended' as const } },
+      'request.not_found',
+    ],
+    ['no organization', { ...open, organization: undefined }, 'request.not_found'],
+  ])('for %s', (_what, state, expected) => {
+    expect(outcome(() => openSession(state, command))).toBe(expected)
+  })
+})
+
+type Row = GateSessionRow | undefined
+
+test.each<[string, Row, number, string]>([
+  ['a session that waits', pending, 0, 'GateSessionRejected'],
+  ['one whose time is over', pending, sessionTtlMs, 'gate.session_expired'],
+  ['an expired one', expired, sessionTtlMs, 'gate.session_expired'],
+  ['one that was declined', declined, sessionTtlMs, 'nothing'],
+  ['one that is being approved', started, sessionTtlMs, 'gate.approval_in_progress'],
+  ['an approved one', approved, 0, 'gate.session_already_resolved'],
+  ['none', undefined, 0, 'gate.session_not_found'],
+])('declining %s', (_what, session, ms, expected) => {
+  expect(outcome(() => declineSession(session, { now: now + ms }))).toBe(expected)
+})
+
+const closed = { ...page, closed_at: now }
+test.each<[string, Row, typeof page | typeof closed | undefined, number, string]>([
+  ['is rejected after a while', pending, closed, reloadMs, 'GateSessionRejected'],
+  ['is not before', pending, closed, reloadMs - 1, 'nothing'],
+  ['is not when it was opened again', pending, page, reloadMs, 'nothing'],
+  ['is not without a page', pending, undefined, reloadMs, 'nothing'],
+  ['is not once it is being approved', started, closed, reloadMs, 'nothing'],
+  ['is not once it is resolved', approved, closed, reloadMs, 'nothing'],
+  ['expires rather, when that is due, too', pending, closed, sessionTtlMs, 'nothing'],
+])('a session whose page was closed %s', (_what, session, given, ms, expected) => {
+  expect(outcome(() => rejectClosed({ session, page: given }, { now: now + ms }))).toBe(expected)
+})
+
+test('why a session was rejected is told apart', () => {
+  const byPage = after(pending, rejectClosed({ session: pending, page: closed }, { now: now + reloadMs }))
+  expect([declined.rejection, byPage.rejection]).toEqual(['declined', 'closed'])
+})
+
+test.each<[string, Row, boolean, number, string]>([
+  ['the right token', approved, true, 0, 'GateDeliveryAcknowledged'],
+  ['a wrong one', approved, false, 0, 'gate.delivery_ack_invalid'],
+  ['the right one a second time', acknowledged, true, 0, 'gate.delivery_consumed'],
+  ['the right one too late', approved, true, deliveryTtlMs, 'gate.delivery_consumed'],
+  ['a token before there is one', started, false, 0, 'gate.delivery_ack_invalid'],
+  ['a token of a rejected session', declined, false, 0, 'gate.delivery_ack_invalid'],
+  ['a token of an expired session', expired, false, sessionTtlMs, 'gate.session_expired'],
+])('acknowledging with %s', (_what, session, isAckToken, ms, expected) => {
+  expect(outcome(() => acknowledgeDelivery({ session, isAckToken }, { now: now + ms }))).toBe(expected)
+})
+
+const issued = {
+  ...pending,
+  kind: 'login',
+  status: 'approved',
+  code: 'issued',
+  code_expires_at: now + codeTtlMs,
+} as const
+test.each<
+  [string, (session: Row, at: { now: number }) => ReturnType<typeof expireCode>, Row, number, string]
+>([
+  ['a session', expireSession, pending, sessionTtlMs, 'GateSessionExpired'],
+  ['a session before its time', expireSession, pending, sessionTtlMs - 1, 'nothing'],
+  ['a session that is being approved', expireSession, started, sessionTtlMs, 'nothing'],
+  ['a resolved session', expireSession, declined, sessionTtlMs, 'nothing'],
+  ['no session', expireSession, undefined, sessionTtlMs, 'nothing'],
+  ['a delivery', expireDelivery, approved, deliveryTtlMs, 'GateDeliveryExpired'],
+  ['a delivery before its time', expireDelivery, approved, deliveryTtlMs - 1, 'nothing'],
+  ['an acknowledged delivery', expireDelivery, acknowledged, deliveryTtlMs, 'nothing'],
+  ['a code', expireCode, issued, codeTtlMs, 'LoginCodeExpired'],
+  ['a code before its time', expireCode, issued, codeTtlMs - 1, 'nothing'],
+  ['a used code', expireCode, { ...issued, code: 'consumed' }, codeTtlMs, 'nothing'],
+])('time passes for %s', (_what, decide, session, ms, expected) => {
+  expect(outcome(() => decide(session, { now: now + ms }))).toBe(expected)
+})
+
+test('what was to be delivered is gone from the read model once the delivery has ended', () => {
+  const late = after(approved, expireDelivery(approved, { now: now + deliveryTtlMs }))
+  expect([approved.delivery_sealed, acknowledged.delivery_sealed, late.delivery_sealed]).toEqual([
+    Buffer.from([1]),
+    null,
+    null,
+  ])
+})

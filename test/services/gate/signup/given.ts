@@ -1,0 +1,85 @@
+import type { Decision } from '../../../../infra/decide.ts'
+import { ApiError } from '../../../../infra/http/errors.ts'
+import { asId } from '../../../../infra/ids.ts'
+import { evolveSession, isSessionEvent } from '../../../../projections/gate/evolve-session.ts'
+import type { GateSessionRow } from '../../../../projections/gate/rows.ts'
+import { approveSignup, failSignup } from '../../../../services/gate/approval/finish-approval.ts'
+import { startApproval } from '../../../../services/gate/approval/start-approval.ts'
+import type { PageRow } from '../../../../services/gate/pages.ts'
+import { systemService } from '../../../../services/gate/registry/system-service.ts'
+import { deliveryTtlMs } from '../../../../services/gate/session-state.ts'
+import { openSession } from '../../../../services/gate/signup/open-session.ts'
+
+export const now = 1_800_000_000_000
+export const gateSessionId = asId('gate', `gate_${'1'.repeat(26)}`)
+export const service = systemService('https://tidegate.example')
+
+export const command = {
+  gateSessionId,
+  spec: {
+    account_name: 'Robin',
+    metadata: null,
+    delivery_key_id: 'key',
+    delivery_public_key: 'public',
+    requested_ip: '203.0.113.9',
+    requested_user_agent: 'agent',
+  },
+  pollTokenHash: 'poll',
+  now,
+}
+
+/** The session after the decisions. */
+export function after(session: GateSessionRow | undefined, decisions: Decision[]): GateSessionRow {
+  const state = decisions.reduce<GateSessionRow | undefined>((row, { event, meta }, offset) => {
+    const recorded = { ...event, meta, position: { topic: 't', partition: 0, offset } }
+    return isSessionEvent(recorded) ? evolveSession(row, recorded) : row
+  }, session)
+  if (!state) throw new Error('there is no session')
+  return state
+}
+
+export const opening = { service, organization: undefined, session: undefined }
+/** A signup that waits for consent since just now. */
+export const pending = after(undefined, openSession(opening, command))
+
+export const start = {
+  approveTokenHash: 'approve',
+  approveTokenHashes: ['approve'],
+  gateAccountId: asId('gacct', `gacct_${'2'.repeat(26)}`),
+}
+const proof = { verdict: 'human', riskScore: 12, sessionId: 'sid_1', decisionId: 'evt_1' } as const
+export const page: PageRow = { approve_token_hash: 'approve', issued_at: now, closed_at: null }
+
+export const startedAt = (
+  state: { session: GateSessionRow; page: PageRow | undefined },
+  at: number,
+  command = start,
+) => startApproval({ ...state, endpointId: null }, { ...command, proof, now: at })
+export const started = after(pending, startedAt({ session: pending, page }, now))
+
+export const approvedAt = (session: GateSessionRow, at: number) =>
+  approveSignup(session, {
+    delivery_sealed: Buffer.from([1]),
+    delivery_expires_at: at + deliveryTtlMs,
+    ack_token_hash: 'ack',
+    agent_token_hash: null,
+    agent_token_expires_at: null,
+    approved_at: at,
+  })
+export const approved = after(started, approvedAt(started, now))
+export const failedAt = (session: GateSessionRow, at: number) =>
+  failSignup(session, { problem: 'It timed out.', now: at })
+
+/** What the decider did: the types of its events, or the code that it refused with. */
+export function outcome(decide: () => Decision[]): string {
+  try {
+    return (
+      decide()
+        .map(({ event }) => event.type)
+        .join(' ') || 'nothing'
+    )
+  } catch (error) {
+    if (error instanceof ApiError) return error.code
+    throw error
+  }
+}
