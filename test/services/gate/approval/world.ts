@@ -27,7 +27,7 @@ import type { GateOptions } from '../../../../services/gate/context.ts'
 import { createGateLimits } from '../../../../services/gate/limits.ts'
 import { createPages } from '../../../../services/gate/pages.ts'
 import { foundSession, sessionTtlMs } from '../../../../services/gate/session-state.ts'
-import { sessionStream } from '../../../../services/gate/streams.ts'
+import { serviceStream, sessionStream } from '../../../../services/gate/streams.ts'
 import { createGateTables } from '../../../../services/gate/tables.ts'
 import { createVault } from '../../../../services/gate/vault.ts'
 import { signUpOrganization } from '../../../../services/organizations/sign-up.ts'
@@ -118,6 +118,17 @@ export async function openApprovalWorld() {
   const vault = createVault(options)
   const pages = createPages(options)
   const parts = { ...options, vault, pages, limits: createGateLimits(pool) }
+
+  /** Something happens to a service. */
+  async function happenTo(serviceId: string, event: DomainEvent): Promise<void> {
+    const eventId = randomId('evt', randomBytes)
+    const about = { organizationId: null, environment: null, now: now.ms }
+    await decide({
+      ...serviceStream(serviceId),
+      load: async () => undefined,
+      decide: () => [decided(event, { ...about, eventId })],
+    })
+  }
 
   async function happen(event: DomainEvent, id: GateSessionId): Promise<void> {
     const about = { organizationId: null, environment: null, now: now.ms }
@@ -212,6 +223,7 @@ export async function openApprovalWorld() {
     delivered,
     count,
     happen,
+    happenTo,
     async close() {
       await world.stopRunners()
       await log.close()

@@ -1,0 +1,322 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { sealToken } from '../../../../infra/crypto/sealed-token.ts'
+import { generateToken } from '../../../../infra/crypto/tokens.ts'
+import { createApp } from '../../../../infra/http/app.ts'
+import { createAuth } from '../../../../infra/http/auth.ts'
+import { createIdempotency } from '../../../../infra/http/idempotency.ts'
+import { type GateSessionId, randomId } from '../../../../infra/ids.ts'
+import { type Gate, startGate } from '../../../../services/gate/gate.ts'
+import { gateRoutes } from '../../../../services/gate/routes.ts'
+import { sessionTtlMs } from '../../../../services/gate/session-state.ts'
+import { validateResponses } from '../../../support/described.ts'
+import type { GateOwner } from '../../../support/gate-world.ts'
+import { createMemoryLimiter } from '../../../support/memory-limiter.ts'
+import { type ApprovalWorld, account, openApprovalWorld, responding } from './world.ts'
+
+let world: ApprovalWorld
+let gate: Gate
+let app: Awaited<ReturnType<typeof createApp>>
+let owner: GateOwner
+let lastIp = 0
+
+beforeAll(async () => {
+  world = await openApprovalWorld()
+  owner = await world.owner()
+  gate = startGate(world.options)
+  const { clock } = world.options
+  const auth = createAuth({
+    ...world.options,
+    findKey: async () => undefined,
+    limiter: createMemoryLimiter(clock),
+  })
+  app = await createApp({ ...world.options, trustedProxies: ['127.0.0.1'] })
+  validateResponses(app)
+  await gateRoutes(app, { gate, auth, idempotency: createIdempotency(world.options) })
+})
+afterAll(async () => {
+  await app.close()
+  await gate.stop()
+  await world.close()
+})
+beforeEach(() => {
+  world.script.answer = account
+})
+
+interface Sent {
+  body?: unknown
+  headers?: Record<string, string>
+  /** Default: one that has not asked yet. */
+  ip?: string
+}
+
+const freshIp = () => `10.1.${Math.floor(++lastIp / 250)}.${lastIp % 250}`
+
+async function post(id: string, { body, headers = {}, ip = freshIp() }: Sent = {}) {
+  const response = await app.inject({
+    method: 'POST',
+    url: `/v1/gate/sessions/${id}/approve`,
+    headers: { 'content-type': 'application/json', 'x-forwarded-for': ip, ...headers },
+    payload: typeof body === 'string' ? body : JSON.stringify(body ?? {}),
+  })
+  return { status: response.statusCode, headers: response.headers, body: response.json() }
+}
+
+interface ProofChanges {
+  verdict?: string
+  ageMs?: number
+  url?: string
+}
+
+const proofSessionId = `sid_${'0'.repeat(26)}`
+
+/** What the consent page's own session was handed. */
+function proofFor(id: string, { verdict = 'human', ageMs = 1000, url }: ProofChanges = {}): string {
+  const payload = {
+    session_id: proofSessionId,
+    decision: {
+      event_id: randomId('evt', randomBytes),
+      verdict,
+      risk_score: 12,
+      evaluated_at: new Date(world.now.ms - ageMs).toISOString(),
+    },
+    request: { url: url ?? `https://tidegate.example/gate/consent/${id}` },
+  }
+  return sealToken({ payload, secretHashes: [world.secretHash], random: randomBytes })
+}
+
+async function approving(id: GateSessionId, changes?: ProofChanges) {
+  return { approve_token: await gate.parts.pages.open(id), sealed_token: proofFor(id, changes) }
+}
+
+const refused = (status: number, code: string) => ({ status, body: { error: { code } } })
+
+describe('a signup', () => {
+  test('is approved once its service has answered', async () => {
+    const signup = await world.signup(owner)
+    const answer = await post(signup.id, {
+      body: { ...(await approving(signup.id)), session_id: proofSessionId },
+      headers: { origin: 'https://tidegate.example' },
+    })
+    expect(answer).toMatchObject({
+      status: 200,
+      headers: { 'cache-control': 'no-store' },
+      body: { data: { object: 'gate_session', id: signup.id, status: 'approved' } },
+    })
+    const { integrator } = await world.delivered(signup)
+    expect(Object.keys(integrator.outputs)).toEqual(['ACME_API_KEY'])
+    expect(await world.find(signup.id)).toMatchObject({ verdict: 'human', risk_score: 12 })
+  })
+
+  test('of the built-in service delivers the keys of a new organization', async () => {
+    const signup = await world.signup()
+    expect(await post(signup.id, { body: await approving(signup.id) })).toMatchObject({ status: 200 })
+    expect((await world.delivered(signup)).integrator.outputs.TIDEGATE_SECRET_KEY).toMatch(/^sk_live_/)
+  })
+
+  test('is in progress while its service is silent; the same request asks again, as often as it likes', async () => {
+    const { promise: held, resolve: letGo } = Promise.withResolvers<void>()
+    world.script.answer = async (sent) => {
+      await held
+      return account(sent)
+    }
+    const signup = await world.signup(owner)
+    const ip = freshIp()
+    const body = await approving(signup.id)
+    const first = await post(signup.id, { body, ip })
+    expect(first).toMatchObject(refused(409, 'gate.approval_in_progress'))
+    expect(first.headers['retry-after']).toBe('1')
+    const again = Array.from({ length: 8 }, () => post(signup.id, { body, ip }))
+    // The page was reloaded: its new token asks, too, without a proof.
+    const reloaded = await gate.parts.pages.open(signup.id)
+    again.push(post(signup.id, { body: { approve_token: reloaded }, ip }))
+    letGo()
+    expect(new Set((await Promise.all(again)).map(({ status }) => status))).toEqual(new Set([200]))
+    expect(world.sentTo(signup.id)).toHaveLength(1)
+    expect(await post(signup.id, { body, ip })).toMatchObject({ status: 200 })
+  })
+
+  test('is rejected when its service refuses, and whoever approved learns so again', async () => {
+    world.script.answer = responding(422)
+    const signup = await world.signup(owner)
+    const body = await approving(signup.id)
+    for (const _time of [1, 2]) {
+      const answer = await post(signup.id, { body })
+      expect(answer).toMatchObject(refused(409, 'gate.session_already_resolved'))
+      expect(answer.body.error.message).toMatch(/service could not provide/)
+    }
+  })
+
+  test('64 at once start one approval', async () => {
+    const signup = await world.signup(owner)
+    const body = await approving(signup.id)
+    const answers = await Promise.all(Array.from({ length: 64 }, () => post(signup.id, { body })))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    expect(world.sentTo(signup.id)).toHaveLength(1)
+    expect(await world.count('GateSessionApprovalStarted', signup.id)).toBe(1)
+    expect(await world.count('GateSessionApproved', signup.id)).toBe(1)
+  })
+
+  test('an Idempotency-Key repeats the answer', async () => {
+    const signup = await world.signup(owner)
+    const body = await approving(signup.id)
+    const headers = { 'idempotency-key': 'click-1' }
+    const first = await post(signup.id, { body, headers })
+    const second = await post(signup.id, { body, headers })
+    expect(second.headers['idempotent-replayed']).toBe('true')
+    expect(second.body).toEqual(first.body)
+  })
+
+  test('stays approvable when its service was disabled', async () => {
+    const other = await world.owner()
+    const signup = await world.signup(other)
+    const { serviceId: service_id, organizationId: organization_id } = other
+    const disabled = { service_id, organization_id, environment: 'live' as const, disabled_at: world.now.ms }
+    await world.happenTo(service_id, { type: 'GateServiceDisabled', data: disabled })
+    expect(await post(signup.id, { body: await approving(signup.id) })).toMatchObject({ status: 200 })
+  })
+})
+
+describe('a login', () => {
+  async function login(fields: Parameters<ApprovalWorld['owner']>[0] = {}) {
+    const service = await world.owner(fields)
+    const id = randomId('gate', randomBytes)
+    const { serviceId: service_id, organizationId: organization_id } = service
+    const data = {
+      gate_session_id: id,
+      service_id,
+      organization_id,
+      environment: 'live' as const,
+      gate_account_id: randomId('gacct', randomBytes),
+      account_name: 'Robin',
+      requested_ip: null,
+      requested_user_agent: null,
+      opened_at: world.now.ms,
+      expires_at: world.now.ms + sessionTtlMs,
+    }
+    await world.happen({ type: 'LoginSessionOpened', data }, id)
+    return id
+  }
+
+  test('is approved with a code, and the same request is told the same one', async () => {
+    const id = await login({ fields: { dashboard_login_url: 'https://acme.example/auth/gate?from=cli' } })
+    const ip = freshIp()
+    const body = await approving(id)
+    const first = await post(id, { body, ip })
+    const { code } = first.body.data
+    const redirect_url = `https://acme.example/auth/gate?from=cli&code=${code}`
+    expect(first).toMatchObject({
+      status: 200,
+      headers: { 'cache-control': 'no-store' },
+      body: { data: { object: 'gate_login_session', id, status: 'approved', redirect_url } },
+    })
+    for (let i = 0; i < 5; i++) expect((await post(id, { body, ip })).body.data).toEqual(first.body.data)
+    expect(await world.count('LoginSessionApproved', id)).toBe(1)
+    expect(world.sentTo(id)).toEqual([])
+  })
+
+  test('gives its code to nobody else, nor twice, nor late', async () => {
+    const [reloaded, used, late] = [await login(), await login(), await login()]
+    const bodies = new Map<string, object>()
+    for (const id of [reloaded, used, late]) {
+      const body = await approving(id)
+      bodies.set(id, body)
+      expect(await post(id, { body })).toMatchObject({ status: 200 })
+    }
+    const other = { body: await approving(reloaded) }
+    expect(await post(reloaded, other)).toMatchObject(refused(409, 'gate.session_already_resolved'))
+    const consumed = { gate_session_id: used, consumption_id: 'evt_1', consumed_at: world.now.ms }
+    await world.happen({ type: 'LoginCodeConsumed', data: consumed }, used)
+    expect(await post(used, { body: bodies.get(used) })).toMatchObject(
+      refused(409, 'gate.session_already_resolved'),
+    )
+    world.now.ms += 5 * 60_000
+    expect(await post(late, { body: bodies.get(late) })).toMatchObject(refused(410, 'gate.session_expired'))
+  })
+})
+
+describe('what is refused', () => {
+  test('no such session', async () => {
+    for (const id of ['gate_x', randomId('gate', randomBytes)])
+      expect(await post(id)).toMatchObject(refused(404, 'gate.session_not_found'))
+  })
+
+  test('no token, a wrong one, and one that was replaced', async () => {
+    const signup = await world.signup(owner)
+    const old = await approving(signup.id)
+    const { sealed_token } = await approving(signup.id)
+    const foreign = await gate.parts.pages.open((await world.signup(owner)).id)
+    const tokens = [undefined, '', 'x', generateToken('gtapr', randomBytes), old.approve_token, foreign]
+    for (const approve_token of tokens) {
+      const answer = await post(signup.id, { body: { approve_token, sealed_token } })
+      expect(answer).toMatchObject(refused(403, 'gate.approve_token_invalid'))
+    }
+  })
+
+  const proofs: [string, number, (id: string) => unknown][] = [
+    ['gate.svc_proof_required', 422, () => undefined],
+    ['gate.svc_proof_required', 422, () => ''],
+    ['gate.svc_proof_invalid', 403, () => 'x'],
+    ['gate.svc_proof_invalid', 403, (id) => proofFor(id, { ageMs: 121_000 })],
+    ['gate.svc_proof_invalid', 403, () => proofFor(randomId('gate', randomBytes))],
+    ['gate.bot_detected', 403, (id) => proofFor(id, { verdict: 'bot' })],
+  ]
+  test.each(proofs)('%s; the session stays pending and its token good', async (code, status, sealed) => {
+    const signup = await world.signup(owner)
+    const { approve_token } = await approving(signup.id)
+    const body = { approve_token, sealed_token: sealed(signup.id) }
+    expect(await post(signup.id, { body })).toMatchObject(refused(status, code))
+    const good = { approve_token, sealed_token: proofFor(signup.id) }
+    expect(await post(signup.id, { body: good })).toMatchObject({ status: 200 })
+  })
+
+  test('a proof of another session than the page says', async () => {
+    const signup = await world.signup(owner)
+    const body = { ...(await approving(signup.id)), session_id: `sid_${'1'.repeat(26)}` }
+    expect(await post(signup.id, { body })).toMatchObject(refused(403, 'gate.svc_proof_invalid'))
+  })
+
+  test('a fourth attempt from the same address, whatever the token', async () => {
+    const signup = await world.signup(owner)
+    const ip = freshIp()
+    for (let i = 0; i < 3; i++) expect((await post(signup.id, { ip })).status).toBe(403)
+    const body = await approving(signup.id)
+    const fourth = await post(signup.id, { body, ip })
+    expect(fourth).toMatchObject(refused(429, 'gate.rate_limit'))
+    expect(Number(fourth.headers['retry-after'])).toBeGreaterThan(0)
+    expect(await post(signup.id, { body })).toMatchObject({ status: 200 })
+  })
+
+  test('a session that is over', async () => {
+    const [declined, expired] = [await world.signup(owner), await world.signup(owner)]
+    const rejection = { gate_session_id: declined.id, reason: 'declined' as const, problem: null }
+    await world.happen(
+      { type: 'GateSessionRejected', data: { ...rejection, rejected_at: world.now.ms } },
+      declined.id,
+    )
+    world.now.ms += sessionTtlMs
+    const [late, later] = [await approving(declined.id), await approving(expired.id)]
+    expect(await post(declined.id, { body: late })).toMatchObject(
+      refused(409, 'gate.session_already_resolved'),
+    )
+    expect(await post(expired.id, { body: later })).toMatchObject(refused(410, 'gate.session_expired'))
+  })
+
+  test('another page, and anything that is no such request', async () => {
+    const signup = await world.signup(owner)
+    const body = await approving(signup.id)
+    for (const origin of ['https://evil.example', 'null', 'http://tidegate.example'])
+      expect(await post(signup.id, { body, headers: { origin } })).toMatchObject(
+        refused(403, 'auth.origin_not_allowed'),
+      )
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    expect(await post(signup.id, { body: 'approve_token=x', headers: form })).toMatchObject({ status: 415 })
+    expect(await post(signup.id, { body: '{' })).toMatchObject({ status: 400 })
+    for (const wrong of [[], { ...body, more: 1 }, { approve_token: 1 }]) {
+      const answer = await post(signup.id, { body: wrong })
+      expect(answer).toMatchObject(refused(422, 'gate.validation_failed'))
+      expect(answer.body.error.details.parameter_set).toBe('gate_session_approve')
+    }
+    expect(await world.find(signup.id)).toMatchObject({ status: 'pending', approval_started_at: null })
+  })
+})
