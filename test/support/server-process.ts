@@ -2,8 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
+import { freePort } from '../../infra/local/free-port.ts'
 
 export interface ServerProcess {
+  /** Where it listens. */
   baseUrl: string
   pid: number
   /** Everything it printed so far. */
@@ -17,18 +19,23 @@ const root = path.resolve(import.meta.dirname, '../..')
 /** Rate limits that no test meets by accident. */
 const unlimited = { RATE_LIMIT_SECRET: '1000000', RATE_LIMIT_PUBLISHABLE: '1000000' }
 
-/** Starts `tidegate ...args` as a process of its own on a free port and waits until it is ready. */
+/**
+ * Starts `tidegate ...args` as a process of its own on a free port and waits until it is ready. With PUBLIC_URL it
+ * calls itself that, and is reached at its port all the same.
+ */
 export async function startServerProcess(
   args: string[],
   env: Record<string, string>,
 ): Promise<ServerProcess> {
+  const port = env.PUBLIC_URL === undefined ? 0 : await freePort()
   const child = spawn(path.join(root, 'node_modules/.bin/node'), ['services/cli/main.ts', ...args], {
     cwd: root,
-    env: { ...process.env, ...unlimited, PORT: '0', LOG_LEVEL: 'warn', ...env },
+    env: { ...process.env, ...unlimited, PORT: String(port), LOG_LEVEL: 'warn', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const lines: string[] = []
-  const baseUrl = await ready(child, lines)
+  const printedUrl = await ready(child, lines)
+  const baseUrl = port === 0 ? printedUrl : `http://127.0.0.1:${port}`
   return {
     baseUrl,
     pid: child.pid ?? 0,

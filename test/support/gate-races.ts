@@ -1,0 +1,212 @@
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import { openSecretHash } from '../../infra/crypto/api-keys.ts'
+import {
+  type DeliveryKeys,
+  deliveryEnvelopeSchema,
+  generateDeliveryKeys,
+  openEnvelope,
+} from '../../infra/crypto/delivery-envelope.ts'
+import { createKeyring } from '../../infra/crypto/keyring.ts'
+import { openToken, sealToken } from '../../infra/crypto/sealed-token.ts'
+import { consentUrl } from '../../infra/gate/paths.ts'
+import { asId } from '../../infra/ids.ts'
+import { createPool } from '../../infra/postgres/pool.ts'
+import { recipientKeys } from '../../projections/organizations/key-queries.ts'
+import { type Cluster, type ClusterOptions, startCluster } from './cluster.ts'
+import { freshAddress } from './gate-flow.ts'
+import { type Integrator, startIntegrator } from './gate-integrator.ts'
+import { consentProof } from './gate-proof.ts'
+
+/** An answer as the races count it: `200`, or the status and the code of the refusal. */
+export interface Answer {
+  outcome: string
+  /** `data` of a 2xx. */
+  data: Record<string, unknown>
+}
+
+export interface Ask {
+  /** Which server; default: the first. */
+  server?: number
+  method?: 'GET' | 'POST'
+  token?: string
+  body?: object
+}
+
+export interface Signup {
+  id: string
+  pollToken: string
+  keys: DeliveryKeys
+}
+
+/** Two servers behind one address, and a service that agents sign up for. */
+export interface RaceWorld {
+  cluster: Cluster
+  integrator: Integrator
+  serviceId: string
+  /** A request to a path below /v1/gate, each from an address of its own. */
+  ask(path: string, request?: Ask): Promise<Answer>
+  /** The `data` of a request that must succeed. */
+  get(path: string, request?: Ask): Promise<Record<string, unknown>>
+  open(): Promise<Signup>
+  /** What a consent page posts when a person approves. */
+  approval(gateSessionId: string): Promise<object>
+  /** The tokens that an approved signup delivers. */
+  delivered(signup: Signup): Promise<{ ackToken: string; agentToken: string }>
+  /** How often each event about each session is on the log: `${type} ${gate session id}`. */
+  history(): Promise<Map<string, number>>
+  stop(): Promise<void>
+}
+
+const publicUrl = 'https://gate.example'
+
+export async function openRaceWorld({ log }: Pick<ClusterOptions, 'log'>): Promise<RaceWorld> {
+  const integrator = await startIntegrator()
+  const cluster = await startCluster({
+    log,
+    env: {
+      PUBLIC_URL: publicUrl,
+      TRUSTED_PROXIES: '127.0.0.1/32',
+      WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+    },
+  })
+
+  async function ask(path: string, { server = 0, method = 'POST', token, body }: Ask = {}): Promise<Answer> {
+    const response = await fetch(`${cluster.baseUrls[server]}/v1/gate/${path}`, {
+      method,
+      headers: {
+        'x-forwarded-for': freshAddress(),
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...(body && { 'content-type': 'application/json' }),
+      },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    const { data = {}, error } = answerSchema.parse(await response.json())
+    return { outcome: error ? `${response.status} ${error.code}` : String(response.status), data }
+  }
+
+  async function get(path: string, request?: Ask) {
+    const { outcome, data } = await ask(path, request)
+    if (!outcome.startsWith('2')) throw new Error(`${path} answered ${outcome}`)
+    return data
+  }
+
+  const serviceId = await registerService({ cluster, integrator })
+
+  async function open(): Promise<Signup> {
+    const keys = generateDeliveryKeys()
+    const body = { service_id: serviceId, account_name: 'Robin', delivery: keys.delivery }
+    const { id, poll_token } = await get('sessions', { body })
+    return { id: String(id), pollToken: String(poll_token), keys }
+  }
+
+  const first = await open()
+  const proofFor = await proofs(cluster, first.id)
+
+  return {
+    cluster,
+    integrator,
+    serviceId,
+    ask,
+    get,
+    open,
+    async approval(gateSessionId) {
+      const { approve_token } = await get(`sessions/${gateSessionId}/consent`, { method: 'GET' })
+      return { approve_token, sealed_token: proofFor(gateSessionId) }
+    },
+    async delivered({ id, pollToken, keys }) {
+      const polled = await get(`sessions/${id}`, { method: 'GET', token: pollToken })
+      const { gate } = bundleSchema.parse(polled.delivery_bundle)
+      const { ack_token: ackToken = '', outputs } = openEnvelope(gate, keys.privateKey)
+      const [agentToken = '', ...more] = Object.values(outputs)
+      if (more.length > 0) throw new Error('one agent token was expected')
+      return { ackToken, agentToken }
+    },
+    async history() {
+      const { code, stdout } = await cluster.cli(['events', '--topic', 'tidegate.gate.v1'])
+      if (code !== 0) throw new Error(`tidegate events ended with ${code}`)
+      const counts = new Map<string, number>()
+      for (const line of stdout.split('\n').filter(Boolean)) {
+        const { type, data } = eventSchema.parse(JSON.parse(line))
+        const name = `${type} ${data.gate_session_id}`
+        counts.set(name, (counts.get(name) ?? 0) + 1)
+      }
+      return counts
+    },
+    async stop() {
+      await cluster.stop()
+      await integrator.close()
+    },
+  }
+}
+
+const answerSchema = z.object({
+  data: z.record(z.string(), z.unknown()).optional(),
+  error: z.looseObject({ code: z.string() }).optional(),
+})
+const bundleSchema = z.object({ integrator: deliveryEnvelopeSchema, gate: deliveryEnvelopeSchema })
+const eventSchema = z.object({
+  type: z.string(),
+  data: z.looseObject({ gate_session_id: z.string().optional() }),
+})
+const made = z.object({ data: z.looseObject({ id: z.string() }) })
+
+async function registerService({ cluster, integrator }: Pick<RaceWorld, 'cluster' | 'integrator'>) {
+  const { organizationId, secret } = cluster.owner
+  const post = async (path: string, body: object) => {
+    const response = await cluster.fetch(0, path, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${secret.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    if (response.status !== 201) throw new Error(`${path}: ${response.status} ${await response.text()}`)
+    return made.parse(await response.json()).data.id
+  }
+  const endpoint = { name: 'Signups', url: integrator.url('/'), event_types: ['gate.session.approved'] }
+  const endpoints = `/v1/organizations/${organizationId}/webhooks/endpoints`
+  return post('/v1/gate/services', {
+    id: `acme-${randomBytes(4).toString('hex')}`,
+    name: 'Acme',
+    description: 'Mail for agents.',
+    website: 'https://acme.example',
+    webhook_endpoint_id: await post(endpoints, endpoint),
+    discoverable: true,
+    dashboard_login_url: 'https://acme.example/auth/gate',
+    env_vars: [{ name: 'API key', key: 'ACME_API_KEY', secret: true }],
+  })
+}
+
+const claimsSchema = z.looseObject({ decision: z.looseObject({}), request: z.looseObject({}) })
+
+/**
+ * Proofs of consent pages without a collect session for each: the first is real, the others are the same decision
+ * about another page, sealed to the keys that the first was sealed to.
+ */
+async function proofs({ settings, baseUrls }: Cluster, gateSessionId: string) {
+  const { sealedToken } = await consentProof({ baseUrl: baseUrls[0] ?? '', publicUrl, gateSessionId })
+  const secretHashes = await consentSecrets(settings)
+  const secretHash = secretHashes[0] ?? ''
+  const claims = claimsSchema.parse(openToken(sealedToken, { secretHash }))
+  return (of: string): string => {
+    const decision = { ...claims.decision, evaluated_at: new Date().toISOString() }
+    const request = { ...claims.request, url: consentUrl(publicUrl, asId('gate', of)) }
+    return sealToken({ payload: { ...claims, decision, request }, secretHashes, random: randomBytes })
+  }
+}
+
+/** Of the server's own organization, whose keys open the proofs. */
+async function consentSecrets(settings: Cluster['settings']): Promise<string[]> {
+  const keyring = createKeyring(settings.TIDEGATE_MASTER_KEYS ?? '')
+  const pool = createPool({ url: settings.DATABASE_URL ?? '', max: 1 })
+  try {
+    const { rows } = await pool.query<{ id: string }>(
+      `select organization_id as id from read.organizations where slug like 'tidegate-consent%'`,
+    )
+    const keys = await recipientKeys(pool, rows[0]?.id ?? '', 'live', Date.now())
+    return keys.flatMap(
+      ({ keyId, secretHashSealed }) => openSecretHash(secretHashSealed, { keyring, keyId }) ?? [],
+    )
+  } finally {
+    await pool.end()
+  }
+}
