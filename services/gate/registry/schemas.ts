@@ -5,7 +5,7 @@ import { bounds } from './bounds.ts'
 /** As clients name a service. What else is wrong with an id the deciders say; there is none of a malformed one. */
 export const serviceIdSchema = z
   .string()
-  .meta({ minLength: 3, maxLength: 32, pattern: '^[a-z0-9][a-z0-9_-]{1,30}[a-z0-9]$' })
+  .meta({ minLength: 3, maxLength: 32, pattern: '^[a-z0-9](?:[a-z0-9_-]{1,30}[a-z0-9])$' })
   .describe('3-32 lower-case letters, digits, - and _, with a letter or digit at both ends.')
 
 export const serviceParams = z.object({ serviceId: z.string() })
@@ -13,7 +13,9 @@ export const serviceParams = z.object({ serviceId: z.string() })
 // Lengths and forms are for the description; the deciders check them.
 const text = (maxLength: number) => z.string().meta({ minLength: 1, maxLength })
 const url = z.string().meta({ format: 'uri', maxLength: bounds.url })
-const color = z.string().meta({ pattern: '^#(?:[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})$' })
+const color = z
+  .string()
+  .meta({ pattern: '^#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})$' })
 const webhookEndpointId = z
   .string()
   .meta({ pattern: '^we_[0-9a-f]{32}$' })
@@ -74,6 +76,7 @@ const writable = {
     .optional()
     .describe('The variables that whoever signs up gets.'),
   sdks: z.array(sdk).meta({ maxItems: bounds.sdks }).optional(),
+  // Not `verified`, which is the operator's to say: only what is writable is taken.
   branding: z.strictObject(brandingFields).optional(),
   consent: consent.optional(),
 }
