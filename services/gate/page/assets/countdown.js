@@ -1,30 +1,36 @@
-/** Minutes and seconds that are left when it is worth saying so. */
+/** Seconds that are left when it is worth saying so. */
 const marks = [300, 60, 20]
 
 /**
- * Counts down where it is shown, and says aloud only what matters. Stops by itself when the element is gone.
+ * Counts down where it is shown, and says aloud only what matters. Returns how to stop.
  * @param {HTMLElement} element
  * @param {{ endsAt: number, clock: () => number, say: (text: string) => void, end: () => void }} options
  *   times in epoch milliseconds
  */
 export function countDown(element, { endsAt, clock, say, end }) {
-  let before = Infinity
+  const secondsLeft = () => Math.max(0, Math.ceil((endsAt - clock()) / 1000))
+  let before = secondsLeft()
+  show(before)
   const timer = setInterval(tick, 250)
-  tick()
+  return () => clearInterval(timer)
+
+  /** @param {number} left */
+  function show(left) {
+    element.textContent = ` · ${clockFace(left)} left`
+    element.dataset.soon = String(left <= 60)
+  }
 
   function tick() {
-    const left = Math.max(0, Math.ceil((endsAt - clock()) / 1000))
-    if (left === before) return
-    element.textContent = clockFace(left)
-    element.dataset.soon = String(left <= 60)
-    const passed = marks.find((mark) => left <= mark && before > mark)
-    if (passed && before !== Infinity) say(`${spoken(left)} left to decide.`)
-    before = left
-    if (left > 0 && (element.isConnected || before === Infinity)) return
-    clearInterval(timer)
-    if (left === 0) end()
+    const left = secondsLeft()
+    if (left === 0) {
+      clearInterval(timer)
+      end()
+    } else if (left !== before) {
+      show(left)
+      if (marks.some((mark) => left <= mark && before > mark)) say(`${spoken(left)} left to decide.`)
+      before = left
+    }
   }
-  return () => clearInterval(timer)
 }
 
 /**

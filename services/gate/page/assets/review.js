@@ -68,7 +68,7 @@ function layout(consent, { approve, decline, notice, left }) {
       { class: 'decide', 'aria-label': 'Your decision' },
       notice,
       el('div', { class: 'actions' }, decline, approve),
-      el('p', { class: 'time' }, 'Open until ', ends, ' ', left),
+      el('p', { class: 'time' }, `Open until ${ends}`, left),
     ),
   )
 }
