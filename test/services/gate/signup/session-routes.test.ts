@@ -60,6 +60,11 @@ describe('polling', () => {
     const { id, expires_at } = opened
     const rejected = { object: 'gate_session', id, status: 'rejected', expires_at, reason: 'declined' }
     expect((await poll(opened)).body.data).toEqual(rejected)
+    const failed = await gate.open()
+    await gate.start(failed.id)
+    await gate.fail(failed.id)
+    const problem = 'It did not answer.'
+    expect((await poll(failed)).body.data).toMatchObject({ reason: 'integrator_failed', problem })
   })
 
   test('is over when nobody decided in time, also before that is an event', async () => {

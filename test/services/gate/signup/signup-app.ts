@@ -18,7 +18,7 @@ import { findGateSession } from '../../../../projections/gate/session-queries.ts
 import { organizationsProjection } from '../../../../projections/organizations/projection.ts'
 import type { OrganizationStatus } from '../../../../projections/organizations/rows.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
-import { approveSignup } from '../../../../services/gate/approval/finish-approval.ts'
+import { approveSignup, failSignup } from '../../../../services/gate/approval/finish-approval.ts'
 import { startApproval } from '../../../../services/gate/approval/start-approval.ts'
 import { sealBundle } from '../../../../services/gate/bundle.ts'
 import { createGateLimits } from '../../../../services/gate/limits.ts'
@@ -167,6 +167,15 @@ export async function startSignups() {
     return ackToken
   }
 
+  /** Ends a started approval as when the service never answers. */
+  async function fail(id: GateSessionId): Promise<void> {
+    await decide({
+      ...sessionStream(id),
+      load: (tx) => findGateSession(tx, id),
+      decide: (session) => failSignup(session, { problem: 'It did not answer.', now: now.ms }),
+    })
+  }
+
   return {
     app,
     pool,
@@ -178,6 +187,7 @@ export async function startSignups() {
     open,
     start,
     approve,
+    fail,
     setStatus: (organizationId: string, status: OrganizationStatus) =>
       updateOrganization({ ...base, decide }, { organizationId, status, by: 'operator' }),
     session: (id: string) => findGateSession(pool, asId('gate', id)),

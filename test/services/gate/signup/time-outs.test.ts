@@ -1,0 +1,231 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type GateSessionId, randomId } from '../../../../infra/ids.ts'
+import { tryLock } from '../../../../infra/postgres/advisory-lock.ts'
+import { transaction } from '../../../../infra/postgres/pool.ts'
+import { findGateSession, startedApprovals } from '../../../../projections/gate/session-queries.ts'
+import { approveLogin } from '../../../../services/gate/login/approve-login.ts'
+import { codeTtlMs, deliveryTtlMs, sessionTtlMs } from '../../../../services/gate/session-state.ts'
+import { purgeGate } from '../../../../services/gate/signup/purge.ts'
+import { reloadMs } from '../../../../services/gate/signup/reject-session.ts'
+import { runScheduler } from '../../../../services/gate/signup/scheduler.ts'
+import { endOverdue } from '../../../../services/gate/signup/time-outs.ts'
+import { sessionStream } from '../../../../services/gate/streams.ts'
+import { eventually } from '../../../support/eventually.ts'
+import { type Signups, startSignups } from './signup-app.ts'
+
+let gate: Signups
+beforeAll(async () => {
+  gate = await startSignups()
+})
+afterAll(() => gate?.stop())
+
+const hour = 60 * 60 * 1000
+
+/** All that is left of earlier tests has ended. */
+beforeEach(async () => {
+  for (const id of await startedApprovals(gate.pool)) await gate.fail(id)
+  gate.now.ms += 3 * deliveryTtlMs
+  while ((await endOverdue(gate.parts)) > 0);
+  while ((await purgeGate(gate.parts)) > 0);
+})
+
+/** A login that waits, whose account is nobody's. */
+async function openLogin(): Promise<GateSessionId> {
+  const id = randomId('gate', gate.deps.random)
+  const { ms: opened_at } = gate.now
+  const data = {
+    gate_session_id: id,
+    service_id: 'tidegate',
+    organization_id: null,
+    environment: 'live',
+    gate_account_id: randomId('gacct', gate.deps.random),
+    account_name: 'Robin',
+    requested_ip: null,
+    requested_user_agent: null,
+    opened_at,
+    expires_at: opened_at + sessionTtlMs,
+  } as const
+  const meta = {
+    eventId: randomId('evt', gate.deps.random),
+    time: opened_at,
+    organizationId: null,
+    environment: null,
+  }
+  await gate.deps.decide({
+    ...sessionStream(id),
+    load: async () => undefined,
+    decide: () => [{ event: { type: 'LoginSessionOpened', data }, meta }],
+  })
+  return id
+}
+
+async function approveIt(id: GateSessionId): Promise<void> {
+  const page = { approve_token_hash: 'x', issued_at: gate.now.ms, closed_at: null }
+  const proof = { verdict: 'human', riskScore: 1, sessionId: 'sid_1', decisionId: 'evt_1' }
+  const hashes = { approveTokenHash: 'x', approveTokenHashes: ['x'], codeHash: id }
+  await gate.deps.decide({
+    ...sessionStream(id),
+    load: (tx) => findGateSession(tx, id),
+    decide: (session) => approveLogin({ session, page }, { ...hashes, proof, now: gate.now.ms }),
+  })
+}
+
+describe('what is past its time ends', () => {
+  test('sessions, but for those that are being approved', async () => {
+    const [waiting, started, login] = [await gate.open(), await gate.open(), await openLogin()]
+    await gate.start(started.id)
+    gate.now.ms += sessionTtlMs - 1
+    expect(await endOverdue(gate.parts)).toBe(0)
+    gate.now.ms += 1
+    expect(await endOverdue(gate.parts)).toBe(2)
+    expect(await gate.session(waiting.id)).toMatchObject({ status: 'expired', resolved_at: gate.now.ms })
+    expect((await gate.session(login))?.status).toBe('expired')
+    expect((await gate.session(started.id))?.status).toBe('pending')
+    expect(await endOverdue(gate.parts)).toBe(0)
+  })
+
+  test('deliveries, with the only key to them', async () => {
+    const { id } = await gate.open()
+    await gate.approve(id)
+    gate.now.ms += deliveryTtlMs
+    expect(await endOverdue(gate.parts)).toBe(1)
+    expect(await gate.session(id)).toMatchObject({
+      status: 'approved',
+      delivery: 'expired',
+      delivery_sealed: null,
+    })
+    expect(await gate.parts.vault.find(id)).toBeUndefined()
+  })
+
+  test('login codes', async () => {
+    const id = await openLogin()
+    await approveIt(id)
+    gate.now.ms += codeTtlMs
+    expect(await endOverdue(gate.parts)).toBe(1)
+    expect(await gate.session(id)).toMatchObject({ status: 'approved', code: 'expired' })
+  })
+
+  test('sessions whose page was closed and not opened again', async () => {
+    const [closed, reloaded, started] = [await gate.open(), await gate.open(), await gate.open()]
+    await gate.start(started.id)
+    for (const { id } of [closed, reloaded, started]) {
+      await gate.parts.pages.open(id)
+      await gate.parts.pages.close(id)
+    }
+    gate.now.ms += reloadMs - 1
+    expect(await endOverdue(gate.parts)).toBe(0)
+    await gate.parts.pages.open(reloaded.id)
+    gate.now.ms += 1
+    expect(await endOverdue(gate.parts)).toBe(1)
+    expect(await gate.session(closed.id)).toMatchObject({ status: 'rejected', rejection: 'closed' })
+    expect((await gate.session(reloaded.id))?.status).toBe('pending')
+    expect((await gate.session(started.id))?.status).toBe('pending')
+  })
+
+  test('not twice where two look at once, and what fails keeps nothing else from it', async () => {
+    const [broken, fine] = [await gate.open(), await gate.open()]
+    gate.now.ms += sessionTtlMs
+    const decide: typeof gate.parts.decide = async (request) => {
+      if (request.key === broken.id) throw new Error('the log is away')
+      return gate.parts.decide(request)
+    }
+    await expect(endOverdue({ ...gate.parts, decide })).rejects.toThrow('the log is away')
+    expect((await gate.session(fine.id))?.status).toBe('expired')
+    await transaction(gate.pool, async (tx) => {
+      await tryLock(tx, 'gate-time-outs')
+      expect(await endOverdue(gate.parts)).toBe(0)
+    })
+    expect(await endOverdue(gate.parts)).toBe(1)
+  })
+
+  test('by the scheduler, which looks again and again', async () => {
+    const scheduler = runScheduler({ ...gate.parts, logger: gate.deps.logger, timeOutsMs: 20, purgeMs: 20 })
+    try {
+      const { id } = await gate.open()
+      await gate.approve(id)
+      gate.now.ms += deliveryTtlMs
+      await eventually(async () => expect((await gate.session(id))?.delivery).toBe('expired'))
+      gate.now.ms += 2 * hour
+      await eventually(async () => expect(await rows()).toMatchObject({ gate_pages: [] }))
+    } finally {
+      await scheduler.stop()
+    }
+  })
+})
+
+/** Of which sessions there are rows. */
+async function rows(): Promise<Record<string, string[]>> {
+  const tables = ['gate_vault', 'gate_pages', 'gate_leases']
+  const found = tables.map(async (table) => {
+    const { rows } = await gate.pool.query<{ id: string }>(
+      `select gate_session_id as id from tidegate.${table} order by 1`,
+    )
+    return [table, rows.map(({ id }) => id)] as const
+  })
+  return Object.fromEntries(await Promise.all(found))
+}
+
+describe('what is of no use any more is deleted', () => {
+  test('keys of what has ended or never came to anything, and no other', async () => {
+    const [acknowledged, delivering, started, waiting] = [
+      await gate.open(),
+      await gate.open(),
+      await gate.open(),
+      await gate.open(),
+    ]
+    const ack_token = await gate.approve(acknowledged.id)
+    await gate.approve(delivering.id)
+    await gate.start(started.id)
+    await gate.parts.vault.make(waiting.id)
+    const { id, poll_token: token } = acknowledged
+    const ack = { method: 'POST', url: `/${id}/ack`, token, body: { ack_token } } as const
+    // As when the process dies between the event and the deletion.
+    const { rows: kept } = await gate.pool.query(
+      'select * from tidegate.gate_vault where gate_session_id = $1',
+      [id],
+    )
+    expect((await gate.send(ack)).status).toBe(200)
+    await gate.pool.query('insert into tidegate.gate_vault values ($1, $2, $3)', Object.values(kept[0]))
+    const rest = [delivering.id, started.id, waiting.id].toSorted()
+    await purgeGate(gate.parts)
+    expect((await rows()).gate_vault).toEqual(rest)
+    gate.now.ms += 36 * hour + 1
+    await purgeGate(gate.parts)
+    // Nobody looked whether these have ended, and only then their keys may go.
+    expect((await rows()).gate_vault).toEqual([delivering.id, started.id].toSorted())
+    await endOverdue(gate.parts)
+    expect((await rows()).gate_vault).toEqual([started.id])
+  })
+
+  test('pages of sessions that are resolved, an hour later', async () => {
+    const [declined, waiting] = [await gate.open(), await gate.open()]
+    for (const { id } of [declined, waiting]) await gate.parts.pages.open(id)
+    await gate.send({ method: 'POST', url: `/${declined.id}/cancel` })
+    await purgeGate(gate.parts)
+    expect((await rows()).gate_pages).toEqual([declined.id, waiting.id].toSorted())
+    gate.now.ms += hour + 1
+    await purgeGate(gate.parts)
+    expect((await rows()).gate_pages).toEqual([waiting.id])
+  })
+
+  test('leases that ran out and limits whose time is over', async () => {
+    const now = Date.now()
+    const [old, held] = [randomId('gate', gate.deps.random), randomId('gate', gate.deps.random)]
+    await gate.pool.query(`insert into tidegate.gate_leases values ($1, 'x', $3), ($2, 'x', $4)`, [
+      old,
+      held,
+      now - 2 * hour,
+      now + hour,
+    ])
+    await gate.pool.query(`insert into tidegate.gate_limits values ('old', 1, $1), ('new', 1, $2)`, [
+      now - 1,
+      now + hour,
+    ])
+    await purgeGate(gate.parts)
+    expect((await rows()).gate_leases).toEqual([held])
+    const { rows: limits } = await gate.pool.query(
+      `select key from tidegate.gate_limits where key in ('old', 'new')`,
+    )
+    expect(limits).toEqual([{ key: 'new' }])
+  })
+})
