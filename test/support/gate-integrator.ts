@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { deliveryRequestSchema, sealEnvelope } from '../../infra/crypto/delivery-envelope.ts'
 import type { Behaviour } from './webhook-behaviours.ts'
-import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts'
+import { type Incoming, startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts'
 
 export interface Integrator extends WebhookReceiver {
   /** Accounts that it made, by Gate session: one each, however often it was asked. */
@@ -17,8 +17,17 @@ const approvalSchema = z.object({
   }),
 })
 
+/** How a request about a Gate session is answered; `signUp` is how it should be. */
+export type Choose = (gateSessionId: string, signUp: Behaviour) => Behaviour
+
+interface IntegratorOptions {
+  choose?: Choose
+}
+
 /** A service that makes an account for each approval it is told of, and seals its credentials. */
-export async function startIntegrator(): Promise<Integrator> {
+export async function startIntegrator({
+  choose = (_id, signUp) => signUp,
+}: IntegratorOptions = {}): Promise<Integrator> {
   const accounts = new Map<string, { gateAccountId: string; asked: number }>()
   const answers = new Map<string, string>()
 
@@ -39,6 +48,11 @@ export async function startIntegrator(): Promise<Integrator> {
     answer: (_request, response) =>
       void response.writeHead(200, { 'content-type': 'application/json' }).end(signUp(body)),
   })
-  const receiver = await startWebhookReceiver({ choose: ({ body }) => answering(body) })
+  const chosen = ({ body }: Incoming) => choose(sessionIdOf(body), answering(body))
+  const receiver = await startWebhookReceiver({ choose: chosen })
   return { ...receiver, accounts }
 }
+
+/** Which Gate session the approval in the body is about. */
+export const sessionIdOf = (body: string): string =>
+  approvalSchema.parse(JSON.parse(body)).data.gate_session_id

@@ -15,7 +15,7 @@ import { createPool } from '../../infra/postgres/pool.ts'
 import { recipientKeys } from '../../projections/organizations/key-queries.ts'
 import { type Cluster, type ClusterOptions, startCluster } from './cluster.ts'
 import { freshAddress } from './gate-flow.ts'
-import { type Integrator, startIntegrator } from './gate-integrator.ts'
+import { type Choose, type Integrator, startIntegrator } from './gate-integrator.ts'
 import { consentProof } from './gate-proof.ts'
 
 /** An answer as the races count it: `200`, or the status and the code of the refusal. */
@@ -60,14 +60,20 @@ export interface RaceWorld {
 
 const publicUrl = 'https://gate.example'
 
-export async function openRaceWorld({ log }: Pick<ClusterOptions, 'log'>): Promise<RaceWorld> {
-  const integrator = await startIntegrator()
+interface RaceOptions extends Pick<ClusterOptions, 'log' | 'env'> {
+  /** Default: the service does as it should. */
+  choose?: Choose
+}
+
+export async function openRaceWorld({ log, env, choose }: RaceOptions): Promise<RaceWorld> {
+  const integrator = await startIntegrator(choose ? { choose } : {})
   const cluster = await startCluster({
     log,
     env: {
       PUBLIC_URL: publicUrl,
       TRUSTED_PROXIES: '127.0.0.1/32',
       WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+      ...env,
     },
   })
 
