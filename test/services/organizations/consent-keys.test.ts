@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { timeOrderedId } from '../../../infra/ids.ts'
+import { listKeys } from '../../../projections/organizations/key-queries.ts'
+import { findOrganization } from '../../../projections/organizations/queries.ts'
+import { createConsentKeys } from '../../../services/organizations/consent-keys.ts'
+import { revokeApiKey } from '../../../services/organizations/key-commands.ts'
+import { createOrganization } from '../../../services/organizations/organization-commands.ts'
+import { startOrganizations } from './support.ts'
+
+type World = Awaited<ReturnType<typeof startOrganizations>>
+const organizationId = timeOrderedId('org', 0, (size) => Buffer.alloc(size))
+
+let world: World
+beforeAll(async () => {
+  world = await startOrganizations()
+})
+afterAll(() => world.stop())
+beforeEach(() => {
+  // What was remembered before is asked for again.
+  world.now.ms += 60_000
+})
+
+/** As a process has it that is reached at the URL. */
+const keysAt = (publicUrl: string) => createConsentKeys({ ...world.deps, pool: world.pool, publicUrl })
+
+async function issued() {
+  const { rows } = await listKeys(world.pool, organizationId, { limit: 200 })
+  return rows
+}
+const active = async () => (await issued()).filter(({ status }) => status === 'active')
+const revoke = (keyId: string) => revokeApiKey(world.deps, { organizationId, keyId, by: 'operator' })
+
+test('the first who asks makes an organization with one key of each type, for this origin only', async () => {
+  const keys = keysAt('https://gate.example/below')
+  const publishable = await keys.publishableKey()
+  expect(publishable).toMatch(/^pk_live_/)
+  expect(await keys.secretHashes()).toEqual([expect.stringMatching(/^[0-9a-f]{64}$/)])
+  expect(await findOrganization(world.pool, organizationId)).toMatchObject({ slug: 'tidegate-consent' })
+  const rows = await active()
+  expect(rows.map(({ type }) => type).toSorted()).toEqual(['publishable', 'secret'])
+  expect(rows.find(({ type }) => type === 'publishable')).toMatchObject({
+    display_key: publishable,
+    allowed_origins: ['https://gate.example'],
+    environment: 'live',
+  })
+})
+
+test('whoever asks later, in whichever process, gets the same', async () => {
+  const [one, two] = [keysAt('https://gate.example'), keysAt('https://gate.example')]
+  expect(await two.publishableKey()).toBe(await one.publishableKey())
+  expect(await two.secretHashes()).toEqual(await one.secretHashes())
+  expect(await active()).toHaveLength(2)
+})
+
+test('a server that moved takes its key along: the origin before may not use it', async () => {
+  const before = await keysAt('https://gate.example').publishableKey()
+  expect(await keysAt('https://moved.example').publishableKey()).toBe(before)
+  const [key] = (await active()).filter(({ type }) => type === 'publishable')
+  expect(key?.allowed_origins).toEqual(['https://moved.example'])
+})
+
+test('a server on plain http has keys of the test environment', async () => {
+  const keys = keysAt('http://127.0.0.1:7700')
+  expect(await keys.publishableKey()).toMatch(/^pk_test_/)
+  const [hash] = await keys.secretHashes()
+  expect(await keysAt('https://gate.example').secretHashes()).not.toContain(hash)
+})
+
+test('keys that were revoked are replaced, at the latest once they are believed nowhere', async () => {
+  const keys = keysAt('https://gate.example')
+  const [publishable, hashes] = [await keys.publishableKey(), await keys.secretHashes()]
+  for (const { id, environment } of await active()) if (environment === 'live') await revoke(id)
+  expect(await keys.publishableKey()).toBe(publishable)
+  world.now.ms += 15_000
+  const next = await keys.publishableKey()
+  expect(next).not.toBe(publishable)
+  const nextHashes = await keys.secretHashes()
+  expect(nextHashes).toHaveLength(1)
+  expect(nextHashes).not.toEqual(hashes)
+  expect(await keysAt('https://gate.example').publishableKey()).toBe(next)
+})
+
+test('a failure is not remembered', async () => {
+  const { decide } = world.deps
+  let isAway = true
+  const options = { ...world.deps, pool: world.pool, publicUrl: 'https://gate.example' }
+  const keys = createConsentKeys({
+    ...options,
+    decide: (request) => (isAway ? Promise.reject(new Error('away')) : decide(request)),
+  })
+  for (const { id, type } of await active()) if (type === 'publishable') await revoke(id)
+  await expect(keys.publishableKey()).rejects.toThrow('away')
+  isAway = false
+  expect(await keys.publishableKey()).toMatch(/^pk_live_/)
+})
+
+test('64 who ask two processes of a new installation at once all get keys that work', async () => {
+  const fresh = await startOrganizations()
+  try {
+    // The slug is taken: by a customer from before this version.
+    await createOrganization(fresh.deps, { name: 'Customer', slug: 'tidegate-consent' })
+    const options = { ...fresh.deps, pool: fresh.pool, publicUrl: 'https://gate.example' }
+    const processes = [createConsentKeys(options), createConsentKeys(options)]
+    const answers = await Promise.all(
+      Array.from({ length: 64 }, async (_, i) => {
+        const keys = processes[i % 2] ?? createConsentKeys(options)
+        return { key: await keys.publishableKey(), hashes: await keys.secretHashes() }
+      }),
+    )
+    fresh.now.ms += 15_000
+    const opening = await createConsentKeys(options).secretHashes()
+    const { rows } = await listKeys(fresh.pool, organizationId, { limit: 200 })
+    for (const { key, hashes } of answers) {
+      expect(rows).toContainEqual(expect.objectContaining({ display_key: key, status: 'active' }))
+      for (const hash of hashes) expect(opening).toContain(hash)
+    }
+    const { rows: organizations } = await fresh.pool.query('select slug from read.organizations')
+    expect(organizations).toHaveLength(2)
+  } finally {
+    await fresh.stop()
+  }
+})
