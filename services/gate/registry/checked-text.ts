@@ -1,4 +1,4 @@
-import { characterCount, isPlainText } from '../../../infra/text.ts'
+import { characterCount, isOneLine, isVisible } from '../../../infra/text.ts'
 import { type Member, refused } from './refused.ts'
 
 interface TextRule {
@@ -22,11 +22,6 @@ export function checkedText(text: string, member: Member, { max, lines = 1, untr
   if (fits && isVisible(kept) && split.every(isOneLine)) return kept
   throw refused(member, { issue: 'invalid', expected: expectedOf({ max, lines }) })
 }
-
-const isOneLine = (line: string): boolean =>
-  isPlainText(line) && !/[\p{Zl}\p{Zp}\p{Bidi_Control}]/u.test(line)
-
-const isVisible = (text: string): boolean => /[^\s\p{Default_Ignorable_Code_Point}]/u.test(text)
 
 function expectedOf({ max, lines }: { max: number; lines: number }): string {
   const size = lines > 1 ? `1-${max} characters in at most ${lines} lines` : `1-${max} characters in one line`

@@ -17,7 +17,7 @@ const schema = {
   operationId: 'cancelGateSession',
   summary: 'Reject a signup or login that is pending',
   description:
-    'Takes no body; one of any type is ignored, as pages that are being closed send one. Rejecting again does nothing. With `closing=1` the session is rejected only if its page is not opened again within 3 seconds, as by a reload.',
+    'Takes no body; one of any type is ignored. Rejecting again does nothing. With `closing=1`, as the consent page sends it when it is being closed, the session is rejected only if the page is not opened again within 3 seconds, as by a reload. The page sends its `approve_token` along, as JSON: one that was opened again is not closed by what it was before.',
   tags: ['Gate'],
   params: gateSessionParams,
   querystring: cancelQuery,

@@ -223,6 +223,17 @@ describe('cancel', () => {
     expect((await cancel(id, '?closing=1')).body.data.status).toBe('rejected')
   })
 
+  test('of a page that was opened elsewhere since closes nothing', async () => {
+    const { id } = await gate.open()
+    const closing = (approve_token: string) =>
+      gate.send({ method: 'POST', url: `/${id}/cancel?closing=1`, body: { approve_token } })
+    const [first, second] = [await consent(id), await consent(id)]
+    expect((await closing(first.body.data.approve_token)).body.data.status).toBe('pending')
+    expect((await findPage(gate.pool, id))?.closed_at).toBeNull()
+    await closing(second.body.data.approve_token)
+    expect((await findPage(gate.pool, id))?.closed_at).toBe(gate.now.ms)
+  })
+
   test('from another page does nothing', async () => {
     const opened = await gate.open()
     const headers = { origin: 'https://evil.example', 'content-type': 'text/plain' }
