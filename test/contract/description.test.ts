@@ -1,7 +1,10 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { type ErrorEntry, errorTable } from '../../infra/http/error-table.ts'
+import { type ErrorCode, errorCodes } from '../../infra/http/errors.ts'
 import { startWorld, type World } from '../authorization/world.ts'
+import { requestsOf } from './idempotent-requests.ts'
 
 const reference = z.object({ $ref: z.string() })
 const operation = z.object({
@@ -34,11 +37,19 @@ beforeAll(async () => {
 })
 afterAll(() => world.stop())
 
-const keyed = () => all.filter(({ one }) => one.security.length > 0)
+const entryOf = (code: ErrorCode): ErrorEntry => errorTable[code]
+const opens = (one: Operation) => Object.keys(one.security[0] ?? {})[0]
+const keyed = () => all.filter(({ one }) => /Key$/.test(opens(one) ?? ''))
+const tokened = () => all.filter(({ one }) => /Token$/.test(opens(one) ?? ''))
 const names = (some: typeof all) => some.map(({ one }) => one.operationId)
 
 /** For people, with what their pages load. */
-const undescribed = ['GET /', 'GET /assets/mark.svg', 'GET /assets/site.css']
+const undescribed = [
+  'GET /',
+  'GET /assets/mark.svg',
+  'GET /assets/site.css',
+  'GET /gate/consent/{gateSessionId}',
+]
 
 test('it is valid OpenAPI 3.1', async () => {
   const result = await new Validator().validate({ ...world.app.swagger() })
@@ -50,17 +61,24 @@ test('every route that the services add is in it, but for pages and preflights',
   const described = new Set(all.map(({ method, path }) => `${method.toUpperCase()} ${path}`))
   const added = world.routes.filter((route) => !/^(HEAD|OPTIONS) /.test(route))
   expect(added.length).toBeGreaterThan(20)
-  expect(added.filter((route) => !described.has(route)).sort()).toEqual(undescribed)
+  const missing = added.filter((route) => !described.has(route) && !route.startsWith('GET /gate/assets/'))
+  expect(missing.sort()).toEqual(undescribed)
 })
 
 test('operation ids are unique, and an endpoint without a key says so', () => {
   expect(new Set(names(all)).size).toBe(all.length)
   expect(names(all.filter(({ one }) => one.security.length === 0)).sort()).toEqual([
+    'approveGateSession',
+    'cancelGateSession',
+    'createGateSession',
     'getBrowserSdk',
     'getDescription',
+    'getGateRegistryService',
+    'getGateSessionConsent',
     'getLiveness',
     'getMetrics',
     'getReadiness',
+    'listGateRegistryServices',
     'pingCollect',
     'reportNetworkCheck',
   ])
@@ -98,6 +116,32 @@ describe('responses', () => {
     }
   })
 
+  test('of endpoints with a token have 401 and 429, and no rate limit of keys', () => {
+    expect(names(tokened()).sort()).toEqual([
+      'acknowledgeGateSessionDelivery',
+      'createGateLoginSession',
+      'pollGateSession',
+    ])
+    for (const { one } of tokened()) {
+      expect(Object.keys(one.responses)).toEqual(expect.arrayContaining(['401', '429', '500', '503']))
+      expect(JSON.stringify(one.responses)).not.toContain('X-RateLimit')
+    }
+  })
+
+  test('have the codes of Gate where Gate answers with them, and nowhere else', () => {
+    const operations = new Set(names(all))
+    for (const code of errorCodes.filter((one) => one.startsWith('gate.'))) {
+      const expected = Object.entries(entryOf(code).operations ?? {})
+      const found = all.flatMap(({ one }) =>
+        Object.entries(one.responses)
+          .filter(([, { description }]) => description.includes(`\`${code}\`:`))
+          .map(([status]) => [one.operationId, Number(status)] as const),
+      )
+      expect([code, new Map(found)]).toEqual([code, new Map(expected)])
+      for (const [operation] of expected) expect(operations).toContain(operation)
+    }
+  })
+
   test('to a body may be 400, 413 and 415', () => {
     for (const { one } of all.filter(({ one }) => one.requestBody !== undefined))
       expect(Object.keys(one.responses)).toEqual(expect.arrayContaining(['400', '413', '415']))
@@ -109,6 +153,13 @@ describe('Idempotency-Key', () => {
 
   test('is described where something is made', () => {
     expect(names(taking()).sort()).toEqual([
+      'acknowledgeGateSessionDelivery',
+      'approveGateSession',
+      'cancelGateSession',
+      'consumeGateLoginSessionCode',
+      'createGateLoginSession',
+      'createGateSession',
+      'createManagedGateService',
       'createOrganization',
       'createOrganizationApiKey',
       'createWebhookEndpoint',
@@ -119,25 +170,12 @@ describe('Idempotency-Key', () => {
   })
 
   test('works where it is described', async () => {
-    const organizationId = await world.organization('idempotent')
-    const { keyId } = await world.issue({ organizationId })
-    const { revealedKey } = await world.issue({ organizationId, type: 'secret', scopes: ['*'] })
-    const { endpointId } = await world.webhook(organizationId)
-    const bodies: Record<string, object> = {
-      createOrganization: { name: 'Twice', slug: 'twice' },
-      createOrganizationApiKey: { name: 'Twice' },
-      createWebhookEndpoint: {
-        name: 'Twice',
-        url: 'https://shop.example/',
-        event_types: ['session.result.persisted'],
-      },
-    }
-    const ids: Record<string, string> = { organizationId, keyId, endpointId }
+    const asked = await requestsOf(world)
     for (const { path, one } of taking()) {
+      const { ids, token, body } = asked(one.operationId)
       const url = path.replace(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? '')
       const success = Object.keys(one.responses).find((status) => status.startsWith('2'))
-      const headers = { authorization: `Bearer ${revealedKey}`, 'idempotency-key': one.operationId }
-      const body = bodies[one.operationId]
+      const headers = { authorization: `Bearer ${token}`, 'idempotency-key': one.operationId }
       const send = () => world.app.inject({ method: 'POST', url, headers, ...(body && { payload: body }) })
       const [first, second] = [await send(), await send()]
       expect([one.operationId, first.statusCode, first.headers['idempotent-replayed']]).toEqual([

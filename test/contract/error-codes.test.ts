@@ -3,7 +3,17 @@ import { type ErrorCode, errorCodes, errorTable } from '../../infra/http/errors.
 import { errorEnvelopeSchema } from '../../infra/http/schemas.ts'
 import type { Example } from '../authorization/examples.ts'
 import { brokenAddress, sessionId, startWorld, unknownAddress } from '../authorization/world.ts'
-import { type Answer, call, mostExpensive, type Provoking, prepare, rotationOf, sendRaw } from './provoke.ts'
+import {
+  type Answer,
+  call,
+  mostExpensive,
+  type Provoke,
+  type Provoking,
+  prepare,
+  rotationOf,
+  sendRaw,
+} from './provoke.ts'
+import { gateRequests } from './provoke-gate.ts'
 
 let provoking: Provoking
 let page: string
@@ -15,8 +25,6 @@ beforeAll(async () => {
   await world.app.listen({ port: 0, host: '127.0.0.1' })
 })
 afterAll(() => provoking.world.stop())
-
-type Provoke = (given: Provoking) => Example | Promise<Answer>
 
 const sessions = { method: 'GET', url: '/v1/sessions' } as const
 const session = { method: 'PATCH', url: `/v1/sessions/${sessionId}` } as const
@@ -66,6 +74,7 @@ const requests: Record<ErrorCode, Provoke> = {
   }),
   'request.headers_too_large': ({ world }) =>
     sendRaw(world.app, `GET / HTTP/1.1\r\nHost: a\r\nX-Long: ${'x'.repeat(40_000)}\r\n\r\n`),
+  ...gateRequests,
   'session.sequence_mismatch': ({ keys, collect }) =>
     withKey(collect.batch, keys.publishable, { 'x-batch-seq': '9' }),
   'session.invalid_or_expired': ({ keys, collect }) => withKey(collect.batch, keys.foreign),

@@ -7,6 +7,7 @@ import { bearer, publishableKey, secretKey } from '../authorization/credential.t
 import type { Example } from '../authorization/examples.ts'
 import { type CollectBodies, recordCollect } from '../authorization/record-collect.ts'
 import { unknownAddress, type World } from '../authorization/world.ts'
+import { freshAddress } from '../support/gate-flow.ts'
 
 /** An answer as its receiver sees it. */
 export interface Answer {
@@ -33,6 +34,8 @@ export interface Provoking {
   keys: Keys
   collect: CollectBodies
 }
+
+export type Provoke = (given: Provoking) => Example | Promise<Example | Answer>
 
 /** Keys of each kind that a code is about. */
 export async function prepare(world: World): Promise<Provoking> {
@@ -62,11 +65,15 @@ export async function prepare(world: World): Promise<Provoking> {
 }
 
 /** Sends a request into the app without a socket. */
-export async function call(app: FastifyInstance, { method, url, body, headers }: Example): Promise<Answer> {
+export async function call(
+  app: FastifyInstance,
+  { method, url, body, headers, from = freshAddress() }: Example & { from?: string },
+): Promise<Answer> {
   const isJson = typeof body === 'object' && !Buffer.isBuffer(body)
   const response = await app.inject({
     method,
     url,
+    remoteAddress: from,
     headers: { ...(isJson && { 'content-type': 'application/json' }), ...headers },
     ...(body !== undefined && { payload: isJson ? JSON.stringify(body) : body }),
   })

@@ -1,0 +1,78 @@
+import type { Expected } from './expected-differences.ts'
+
+const gate = '[A-Z]+ /v1/gate/\\S+'
+
+/** Those of Gate. */
+export const expectedGateDifferences: Expected[] = [
+  {
+    reason: 'What the consent page asks is not in the published description.',
+    lines: /^(GET|POST) \/v1\/gate\/sessions\/\{gateSessionId\}\/(consent|approve|cancel): added$/,
+    count: 3,
+  },
+  {
+    reason:
+      'Bodies and answers of Gate have the members that are listed, and approvals too; others are refused.',
+    lines: new RegExp(`^(${gate} (body|\\d+)|Gate\\w+)( .*)? other members: false here, true published$`),
+    count: 46,
+  },
+  {
+    reason:
+      'A service id in a path or of a login that cannot be one is one that does not exist: 404, never 422.',
+    lines: new RegExp(
+      `^${gate} (path serviceId|body application/json > service_id) (minLength|maxLength|pattern): none here, .* published$`,
+    ),
+    count: 15,
+  },
+  {
+    reason: 'What a service can say about itself has bounds.',
+    lines:
+      /^((POST|PATCH) \/v1\/gate\/services\S* body application\/json(?! > name )|GateManagedService|GateRegistryEntry|GateEnvVar|GateSdkInstall|GateBranding|GateConsentConfig) > \S+ (minLength|maxLength|maxItems|pattern): \S+ here, none published$/,
+    count: 59,
+  },
+  {
+    reason: 'An update names something, and null takes a URL away; a service cannot say that it is verified.',
+    lines:
+      /^(POST|PATCH) \/v1\/gate\/services\S* body application\/json (minProperties: 1 here, none published|> docs_url null: true here, false published|> branding\.verified: not here)$/,
+    count: 4,
+  },
+  {
+    reason: 'Lists are whole and take no offset; deletions no body.',
+    lines: /^(GET|DELETE) \/v1\/gate\/(registry|services)\S* 422 application\/json: added$/,
+    count: 5,
+  },
+  {
+    reason:
+      'A repetition that comes too early or a disabled service is a conflict; an Idempotency-Key may be invalid.',
+    lines:
+      /^(POST|PATCH) \/v1\/gate\/(services\/\S+|login-sessions|login-sessions\/consume|sessions|sessions\/\S+\/ack) (409|422) application\/json: added$/,
+    count: 6,
+  },
+  {
+    reason: 'A token that is not the right one is 401; nothing else is forbidden.',
+    lines:
+      /^(GET \/v1\/gate\/sessions\/\{gateSessionId\}|POST \/v1\/gate\/login-sessions) 403 application\/json: not here$/,
+    count: 2,
+  },
+  {
+    reason: 'Ids of sessions have their form, and delivery keys bounds where they are sent.',
+    lines:
+      /^(GateSession\w+ > (id|gate_session_id) pattern|POST \/v1\/gate\/sessions body application\/json > delivery\.(key_id|public_key) (minLength|maxLength)): .* here, none published$/,
+    count: 7,
+  },
+  {
+    reason: 'A constant in a body is a number.',
+    lines: /^POST \/v1\/gate\/sessions body application\/json > delivery\.version type: \["number"\] here/,
+    count: 1,
+  },
+  {
+    reason: 'A poll says more of how a signup stands.',
+    lines: /^GateSessionPollData > (approval|problem|reason): added$/,
+    count: 3,
+  },
+  {
+    reason: 'A token that is not valid is told by `valid` alone; a valid one always has all members.',
+    lines:
+      /^AgentTokenVerification (> (created_at|expires_at|gate_account_id|status|valid): not here|> \|[01]: added|other members: none here, true published)$/,
+    count: 8,
+  },
+]

@@ -1,0 +1,58 @@
+import { generateDeliveryKeys } from '../../infra/crypto/delivery-envelope.ts'
+import { systemServiceId } from '../../services/gate/registry/system-service.ts'
+import { createEndpoint } from '../../services/webhooks/endpoints/endpoint-commands.ts'
+import type { World } from '../authorization/world.ts'
+
+interface Asked {
+  /** Of the path. */
+  ids: Record<string, string>
+  /** A key or a token. */
+  token: string
+  body?: object
+}
+
+/** What each operation is asked that takes an Idempotency-Key, by its id. */
+export async function requestsOf(world: World): Promise<(operationId: string) => Asked> {
+  const organizationId = await world.organization('idempotent')
+  const { keyId } = await world.issue({ organizationId })
+  const { revealedKey: token } = await world.issue({ organizationId, type: 'secret', scopes: ['*'] })
+  const { endpointId } = await world.webhook(organizationId)
+  const ids = { organizationId, keyId, endpointId }
+  const requests = { ...(await gateRequests(world, { organizationId, token })), ...keyedBodies() }
+  return (operationId) => ({ ids, token, ...requests[operationId] })
+}
+
+function keyedBodies(): Record<string, Partial<Asked>> {
+  const types = ['session.result.persisted']
+  return {
+    createOrganization: { body: { name: 'Twice', slug: 'twice' } },
+    createOrganizationApiKey: { body: { name: 'Twice' } },
+    createWebhookEndpoint: { body: { name: 'Twice', url: 'https://shop.example/', event_types: types } },
+  }
+}
+
+async function gateRequests(
+  { gate, deps, service }: World,
+  { organizationId, token }: { organizationId: string; token: string },
+): Promise<Record<string, Partial<Asked>>> {
+  const serviceId = await service(organizationId)
+  const { id, pollToken, ackToken, agentToken = '' } = await gate.signUp(serviceId)
+  const [approved, cancelled] = [await gate.open(systemServiceId), await gate.open(systemServiceId)]
+  const { delivery } = generateDeliveryKeys()
+  const about = { name: 'Approvals', url: 'https://shop.example/', eventTypes: ['gate.session.approved'] }
+  const { endpointId } = await createEndpoint(deps, { organizationId, environment: 'live', ...about })
+  const definition = { name: 'Twice', description: 'Mail.', website: 'https://acme.example' }
+  return {
+    createManagedGateService: { body: { id: 'twice', ...definition, webhook_endpoint_id: endpointId } },
+    createGateSession: { body: { service_id: serviceId, account_name: 'Twice', delivery } },
+    approveGateSession: { ids: { gateSessionId: approved.id }, body: await gate.approval(approved.id) },
+    cancelGateSession: { ids: { gateSessionId: cancelled.id } },
+    acknowledgeGateSessionDelivery: {
+      ids: { gateSessionId: id },
+      token: pollToken,
+      body: { ack_token: ackToken },
+    },
+    createGateLoginSession: { token: agentToken, body: { service_id: serviceId } },
+    consumeGateLoginSessionCode: { token, body: { code: await gate.loginCode(serviceId, agentToken) } },
+  }
+}
