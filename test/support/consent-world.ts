@@ -3,6 +3,7 @@ import { derivedId, type GateSessionId, randomId } from '../../infra/ids.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
 import type { GateSessionRow } from '../../projections/gate/rows.ts'
+import { findService } from '../../projections/gate/service-queries.ts'
 import { findGateSession } from '../../projections/gate/session-queries.ts'
 import { createCodec, type DomainEvent } from '../../schemas/codec.ts'
 import type { GateServiceDefinition } from '../../schemas/events.ts'
@@ -47,15 +48,13 @@ export async function openConsentWorld(): Promise<ConsentWorld> {
     async service(definition = {}) {
       const data = { ...registered(organizationId), definition: { ...acme, ...definition } }
       await append({ type: 'GateServiceRegistered', data })
+      await readable(() => findService(pool, data.service_id))
       return data.service_id
     },
     async signup(serviceId = systemServiceId) {
       const data = opened(serviceId, serviceId === systemServiceId ? null : organizationId)
       await append({ type: 'GateSessionOpened', data })
-      const find = () => findGateSession(pool, data.gate_session_id)
-      await eventually(async () => {
-        if (!(await find())) throw new Error('the signup is not readable')
-      })
+      await readable(() => findGateSession(pool, data.gate_session_id))
       return data.gate_session_id
     },
     session: (id) => findGateSession(pool, id),
@@ -67,6 +66,12 @@ export async function openConsentWorld(): Promise<ConsentWorld> {
       await cluster.stop()
     },
   }
+}
+
+function readable(find: () => Promise<unknown>): Promise<void> {
+  return eventually(async () => {
+    if (!(await find())) throw new Error('the read model does not have it yet')
+  })
 }
 
 /** A service that says all that one can say. */

@@ -70,11 +70,16 @@ function outside(url, ...children) {
 export function drawing({ branding }) {
   const art = block(branding?.ascii_art, { lines: 60, columns: 160 })
   if (art.trim() === '') return null
+  const label = 'A drawing by the service, made of characters'
   return el(
-    'figure',
-    { class: 'drawing joined' },
-    el('figcaption', { class: 'hidden' }, 'A drawing by the service, made of characters.'),
-    el('pre', { 'aria-hidden': 'true', class: 'foreign' }, art),
+    'div',
+    { class: 'joined' },
+    // Scrolls in its own box, which the keyboard must reach.
+    el(
+      'div',
+      { class: 'drawing', role: 'img', 'aria-label': label, tabindex: 0 },
+      el('pre', { 'aria-hidden': 'true', class: 'foreign' }, art),
+    ),
   )
 }
 

@@ -1,0 +1,127 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { contrast, parseHex, readableOn, standsOut } from '../../../../services/gate/page/assets/colors.js'
+import { clockFace, spoken } from '../../../../services/gate/page/assets/countdown.js'
+import { problemOf } from '../../../../services/gate/page/assets/problems.js'
+import { block, line, loginAddress, webAddress } from '../../../../services/gate/page/assets/text.js'
+import { logoOrigin } from '../../../../services/gate/page/logo-origin.ts'
+
+const color = fc.tuple(fc.nat(255), fc.nat(255), fc.nat(255))
+const grounds: [number, number, number][] = [
+  [255, 255, 255],
+  [18, 33, 38],
+]
+
+describe('colours', () => {
+  test('text is readable on any of them', () => {
+    fc.assert(fc.property(color, (any) => contrast(any, readableOn(any)) >= 4.5))
+  })
+
+  test('what is painted in any of them stands out', () => {
+    fc.assert(
+      fc.property(
+        color,
+        fc.constantFrom(...grounds),
+        (any, ground) => contrast(standsOut(any, ground), ground) >= 3,
+      ),
+    )
+  })
+
+  test('one that stands out is left as it is', () => {
+    expect(standsOut([91, 61, 245], [255, 255, 255])).toEqual([91, 61, 245])
+  })
+
+  test('only hexadecimal ones are taken', () => {
+    expect(parseHex('#0aF')).toEqual([0, 170, 255])
+    expect(parseHex('#0aF8')).toEqual([0, 170, 255])
+    expect(parseHex('#0102ff')).toEqual([1, 2, 255])
+    expect(parseHex('#0102ff00')).toEqual([1, 2, 255])
+    for (const other of ['red', '#12', '#12345', ' #123', '#123;', 'url(x)', '', null, 7, {}])
+      expect(parseHex(other)).toBeUndefined()
+  })
+})
+
+describe('text of others', () => {
+  test('shows no character that is not seen or turns others around', () => {
+    const any = fc.string({ unit: 'binary' })
+    fc.assert(
+      fc.property(any, (text) => {
+        expect(line(text)).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u)
+        expect(block(text, { lines: 5, columns: 9 })).not.toMatch(/(?!\n)[\p{Cc}\p{Bidi_Control}]/u)
+      }),
+    )
+  })
+
+  test('is cut to what it may take', () => {
+    expect(line('x'.repeat(500), 10)).toBe('xxxxxxxxx…')
+    expect(block(`${'y'.repeat(500)}\nb\nc\nd`, { lines: 2, columns: 3 })).toBe('yy…\nb\n…')
+    expect(line(undefined)).toBe('')
+  })
+
+  test('words and pictures stay as they are', () => {
+    for (const text of ['می‌خواهم', '👩‍💻', '❤️', 'Acme Mail', '日本語']) expect(line(text)).toBe(text)
+  })
+})
+
+describe('addresses', () => {
+  test('only those of the web are linked, and none that hides where it leads', () => {
+    expect(webAddress('https://xn--pypal-4ve.com/a')?.host).toBe('xn--pypal-4ve.com')
+    expect(webAddress('https://pаypal.com')?.host).toBe('xn--pypal-4ve.com')
+    for (const other of ['javascript:x', 'data:text/html,x', 'ftp://a', '/a', 'https://a@b.c', '', null, 7])
+      expect(webAddress(other)).toBeUndefined()
+  })
+
+  test('a login goes to the origin of the dashboard', () => {
+    const dashboard = 'https://app.acme.example/auth'
+    expect(loginAddress('https://app.acme.example/?code=1', dashboard)).toBe(
+      'https://app.acme.example/?code=1',
+    )
+    for (const other of [
+      'https://app.acme.example:444/',
+      'http://app.acme.example/',
+      'https://acme.example/',
+      7,
+    ])
+      expect(loginAddress(other, dashboard)).toBeUndefined()
+    expect(loginAddress('https://app.acme.example/', undefined)).toBeUndefined()
+  })
+
+  test('a policy can name the origin of a logo', () => {
+    expect(logoOrigin('https://Cdn.Acme.example:8443/a.png?b')).toBe('https://cdn.acme.example:8443')
+    expect(logoOrigin('http://127.0.0.1:3000/a.png')).toBe('http://127.0.0.1:3000')
+    const others = [
+      'https://*/',
+      'https://*.example/',
+      'https://a;b/',
+      "https://a,'x'/",
+      'data:image/png,x',
+      'x',
+      '',
+      null,
+    ]
+    for (const other of others) expect(logoOrigin(other), String(other)).toBeUndefined()
+  })
+})
+
+test('what an answer means', () => {
+  expect(problemOf({ status: 403, code: 'gate.bot_detected' })).toEqual({ kind: 'flagged' })
+  expect(problemOf({ status: 429, retryAfter: '12' })).toEqual({ kind: 'limited', after: 12 })
+  expect(problemOf({ status: 409, code: 'gate.approval_in_progress', retryAfter: '1' })).toEqual({
+    kind: 'in_progress',
+    after: 1,
+  })
+  expect(problemOf({ status: 502, retryAfter: 'soon' })).toEqual({ kind: 'trouble' })
+})
+
+test('times are told in words and never too short', () => {
+  expect([0, 59, 60, 874].map(clockFace)).toEqual(['0:00', '0:59', '1:00', '14:34'])
+  expect([0.2, 1, 40, 90, 119, 5400, 80_000].map(spoken)).toEqual([
+    '1 second',
+    '1 second',
+    '40 seconds',
+    '2 minutes',
+    '2 minutes',
+    '2 hours',
+    '23 hours',
+  ])
+})

@@ -1,0 +1,148 @@
+import { describe, expect, test } from 'vitest'
+import type { ProblemKind } from '../../../../services/gate/page/assets/problems.js'
+import { initial, next, undecided } from '../../../../services/gate/page/assets/state.js'
+
+type State = typeof initial
+type Event = Parameters<typeof next>[1]
+
+const consent = {
+  gate_session_id: 'gate_1',
+  kind: 'signup' as 'signup' | 'login',
+  status: 'pending' as const,
+  account_name: 'Harbour Notes',
+  service: { dashboard_login_url: 'https://app.acme.example/auth' },
+  approve_token: 'gtapr_1',
+  expires_at: '2026-01-01T00:15:00.000Z',
+  confirmation_code: 'K7QF',
+  requested_by: { ip_address: null, user_agent: null, at: '2026-01-01T00:00:00.000Z' },
+}
+const loaded: Event = { type: 'loaded', consent }
+const refused = (kind: ProblemKind, seconds?: number): Event => ({
+  type: 'not_approved',
+  problem: seconds === undefined ? { kind } : { kind, after: seconds },
+})
+
+/** The state after these events, and what the last of them asks for. */
+function upon(...events: Event[]): { state: State; effects: unknown[] } {
+  let state = initial
+  let effects: unknown[] = []
+  for (const event of events) [state, ...effects] = next(state, event)
+  return { state, effects }
+}
+
+const opened: Event = { type: 'opened' }
+const review = [opened, loaded]
+const approving: Event[] = [...review, { type: 'approve' }, { type: 'proved', sealedToken: 'sealed' }]
+const working: Event[] = [...approving, refused('in_progress', 1)]
+
+test('a page asks for the request, shows it, proves, and approves with the proof', () => {
+  expect(upon(opened).effects).toEqual([{ do: 'load' }])
+  expect(upon(...review).state.view).toBe('review')
+  expect(upon(...review, { type: 'approve' }).effects).toEqual([{ do: 'prove' }])
+  const body = { approve_token: 'gtapr_1', sealed_token: 'sealed' }
+  expect(upon(...approving).effects).toEqual([{ do: 'approve', body }])
+  expect(upon(...approving, { type: 'approved', data: {} }).state.view).toBe('approved')
+})
+
+test('the same proof asks how it ends', () => {
+  const { state, effects } = upon(...working)
+  expect(state.view).toBe('working')
+  expect(effects).toEqual([{ do: 'wait', seconds: 1, event: { type: 'ask_again' } }])
+  const body = { approve_token: 'gtapr_1', sealed_token: 'sealed' }
+  expect(upon(...working, { type: 'ask_again' }).effects).toEqual([{ do: 'approve', body }])
+})
+
+describe('while it is under way', () => {
+  test.each<ProblemKind>(['trouble', 'offline', 'limited'])('%s is waited out', (kind) => {
+    const { state, effects } = upon(...working, refused(kind))
+    expect(state.view).toBe('working')
+    expect(effects).toEqual([{ do: 'wait', seconds: 2, event: { type: 'ask_again' } }])
+  })
+
+  test('an end that is no success is that of the service', () => {
+    expect(upon(...working, refused('resolved')).state.view).toBe('failed')
+  })
+
+  test.each<Event>([{ type: 'approve' }, { type: 'decline' }, { type: 'time_up' }, { type: 'superseded' }])(
+    'nobody can decide any more: $type',
+    (event) => {
+      const before = upon(...working).state
+      expect(next(before, event)).toEqual([before])
+    },
+  )
+})
+
+describe('a refusal', () => {
+  test('of the proof is answered by one more, in silence', () => {
+    const once = upon(...approving, refused('proof'))
+    expect(once.effects).toEqual([{ do: 'prove' }])
+    expect(once.state.notice).toBeNull()
+    const twice = upon(
+      ...approving,
+      refused('proof'),
+      { type: 'proved', sealedToken: 'other' },
+      refused('proof'),
+    )
+    expect(twice.effects).toEqual([])
+    expect(twice.state).toMatchObject({ view: 'review', busy: null, notice: { kind: 'proof' } })
+  })
+
+  test.each<ProblemKind>(['flagged', 'limited', 'trouble', 'offline'])(
+    '%s leaves the decision open',
+    (kind) => {
+      const { state } = upon(...approving, refused(kind, 5))
+      expect(state).toMatchObject({ view: 'review', notice: { kind }, sealedToken: null })
+      expect(undecided(state)).toBe(true)
+    },
+  )
+
+  test('of the token shows the request once more', () => {
+    const { state, effects } = upon(...approving, refused('token'))
+    expect(effects).toEqual([{ do: 'load' }])
+    expect(next(state, loaded)[0]).toMatchObject({ view: 'review', notice: { kind: 'refreshed' } })
+  })
+
+  test.each<ProblemKind>(['expired', 'not_found'])('%s is the end', (kind) => {
+    expect(upon(...approving, refused(kind)).state.view).toBe(kind)
+  })
+
+  test('of an answered request asks what became of it', () => {
+    expect(upon(...approving, refused('resolved')).effects).toEqual([{ do: 'load' }])
+  })
+})
+
+describe('a login', () => {
+  const login: Event = { type: 'loaded', consent: { ...consent, kind: 'login' } }
+  const approved = (redirect_url: string): Event => ({ type: 'approved', data: { redirect_url } })
+  const start: Event[] = [opened, login, { type: 'approve' }, { type: 'proved', sealedToken: 'x' }]
+
+  test('goes on to its dashboard and nowhere else', () => {
+    const url = 'https://app.acme.example/auth?code=1'
+    expect(upon(...start, approved(url)).effects).toEqual([{ do: 'leave', url }])
+    for (const other of ['https://acme.example/?code=1', 'javascript:alert(1)', '', '//app.acme.example/'])
+      expect(upon(...start, approved(other))).toMatchObject({ state: { view: 'misdirected' }, effects: [] })
+  })
+})
+
+test('closing the page is an answer only while the person has not given one', () => {
+  expect(undecided(initial)).toBe(false)
+  expect(undecided(upon(...review).state)).toBe(true)
+  expect(undecided(upon(...review, { type: 'approve' }).state)).toBe(false)
+  expect(undecided(upon(...review, { type: 'decline' }).state)).toBe(false)
+  expect(undecided(upon(...review, { type: 'decline' }, { type: 'declined' }).state)).toBe(false)
+  expect(undecided(upon(...working).state)).toBe(false)
+})
+
+test('a page that was opened too often asks again when it may', () => {
+  const limited = upon(opened, { type: 'not_loaded', problem: { kind: 'limited', after: 7 } })
+  expect(limited.effects).toEqual([{ do: 'wait', seconds: 7, event: { type: 'retry' } }])
+  expect(next(limited.state, { type: 'retry' })[1]).toEqual({ do: 'load' })
+})
+
+test('declining what is being approved elsewhere shows how that ends', () => {
+  const event: Event = { type: 'not_declined', problem: { kind: 'in_progress' } }
+  expect(upon(...review, { type: 'decline' }, event).effects).toEqual([{ do: 'load' }])
+  const opening = upon(opened, { type: 'loaded', consent: { ...consent, approval: 'in_progress' } })
+  expect(opening.state.view).toBe('working')
+  expect(opening.effects).toEqual([{ do: 'approve', body: { approve_token: 'gtapr_1' } }])
+})
