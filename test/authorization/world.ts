@@ -45,7 +45,7 @@ export const sessionId = 'sid_00000000000000000000000001'
 export const visitorId = 'vid_00000000000000000000000001'
 
 /** Every route of a server on one database and one log, with a clock of the test's. */
-export async function startWorld() {
+export async function startWorld({ trustedProxies = [] }: { trustedProxies?: string[] } = {}) {
   const world = await openProjectionWorld()
   const { pool, url } = world.database
   await transaction(pool, async (tx) => {
@@ -91,7 +91,7 @@ export async function startWorld() {
     sealResult: async ({ decisionId }: { decisionId: string }) => `sealed:${decisionId}`,
   }
   const publicUrl = 'https://tidegate.example'
-  const app = await createApp({ ...base, publicUrl })
+  const app = await createApp({ ...base, publicUrl, trustedProxies })
   const described = validateResponses(app)
   const routes: string[] = []
   app.addHook('onRoute', ({ method, url }) => {
