@@ -299,3 +299,12 @@ describe('ack', () => {
     expect(await of(ack(approved, { ack_token }))).toBe('410 gate.delivery_consumed')
   })
 })
+
+test('a login is shown for consent and cancelled as a signup is, and has nothing to poll', async () => {
+  const id = await gate.openLogin()
+  const stranger = await gate.open()
+  expect((await consent(id)).body.data).toMatchObject({ kind: 'login', gate_session_id: id })
+  expect(await of(poll({ ...stranger, id }))).toBe('404 gate.session_not_found')
+  expect(await of(ack({ ...stranger, id }, { ack_token: 'x' }))).toBe('404 gate.session_not_found')
+  expect((await cancel(id)).body.data).toEqual({ object: 'gate_login_session', id, status: 'rejected' })
+})

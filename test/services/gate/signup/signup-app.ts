@@ -23,7 +23,7 @@ import { startApproval } from '../../../../services/gate/approval/start-approval
 import { sealBundle } from '../../../../services/gate/bundle.ts'
 import { createGateLimits } from '../../../../services/gate/limits.ts'
 import { createPages, findPage } from '../../../../services/gate/pages.ts'
-import { deliveryTtlMs } from '../../../../services/gate/session-state.ts'
+import { deliveryTtlMs, sessionTtlMs } from '../../../../services/gate/session-state.ts'
 import { signupRoutes } from '../../../../services/gate/signup/routes.ts'
 import { sessionStream } from '../../../../services/gate/streams.ts'
 import { createGateTables } from '../../../../services/gate/tables.ts'
@@ -167,6 +167,36 @@ export async function startSignups() {
     return ackToken
   }
 
+  /** A login that waits, whose account is nobody's. */
+  async function openLogin(): Promise<GateSessionId> {
+    const id = randomId('gate', randomBytes)
+    const { ms: opened_at } = now
+    const data = {
+      gate_session_id: id,
+      service_id: 'tidegate',
+      organization_id: null,
+      environment: 'live',
+      gate_account_id: randomId('gacct', randomBytes),
+      account_name: 'Robin',
+      requested_ip: null,
+      requested_user_agent: null,
+      opened_at,
+      expires_at: opened_at + sessionTtlMs,
+    } as const
+    const meta = {
+      eventId: randomId('evt', randomBytes),
+      time: opened_at,
+      organizationId: null,
+      environment: null,
+    }
+    await decide({
+      ...sessionStream(id),
+      load: async () => undefined,
+      decide: () => [{ event: { type: 'LoginSessionOpened', data }, meta }],
+    })
+    return id
+  }
+
   /** Ends a started approval as when the service never answers. */
   async function fail(id: GateSessionId): Promise<void> {
     await decide({
@@ -185,6 +215,7 @@ export async function startSignups() {
     deps: { ...base, decide, rules: createAddressRules([]) },
     send,
     open,
+    openLogin,
     start,
     approve,
     fail,

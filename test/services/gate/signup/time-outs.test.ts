@@ -29,36 +29,6 @@ beforeEach(async () => {
   while ((await purgeGate(gate.parts)) > 0);
 })
 
-/** A login that waits, whose account is nobody's. */
-async function openLogin(): Promise<GateSessionId> {
-  const id = randomId('gate', gate.deps.random)
-  const { ms: opened_at } = gate.now
-  const data = {
-    gate_session_id: id,
-    service_id: 'tidegate',
-    organization_id: null,
-    environment: 'live',
-    gate_account_id: randomId('gacct', gate.deps.random),
-    account_name: 'Robin',
-    requested_ip: null,
-    requested_user_agent: null,
-    opened_at,
-    expires_at: opened_at + sessionTtlMs,
-  } as const
-  const meta = {
-    eventId: randomId('evt', gate.deps.random),
-    time: opened_at,
-    organizationId: null,
-    environment: null,
-  }
-  await gate.deps.decide({
-    ...sessionStream(id),
-    load: async () => undefined,
-    decide: () => [{ event: { type: 'LoginSessionOpened', data }, meta }],
-  })
-  return id
-}
-
 async function approveIt(id: GateSessionId): Promise<void> {
   const page = { approve_token_hash: 'x', issued_at: gate.now.ms, closed_at: null }
   const proof = { verdict: 'human', riskScore: 1, sessionId: 'sid_1', decisionId: 'evt_1' }
@@ -72,7 +42,7 @@ async function approveIt(id: GateSessionId): Promise<void> {
 
 describe('what is past its time ends', () => {
   test('sessions, but for those that are being approved', async () => {
-    const [waiting, started, login] = [await gate.open(), await gate.open(), await openLogin()]
+    const [waiting, started, login] = [await gate.open(), await gate.open(), await gate.openLogin()]
     await gate.start(started.id)
     gate.now.ms += sessionTtlMs - 1
     expect(await endOverdue(gate.parts)).toBe(0)
@@ -98,7 +68,7 @@ describe('what is past its time ends', () => {
   })
 
   test('login codes', async () => {
-    const id = await openLogin()
+    const id = await gate.openLogin()
     await approveIt(id)
     gate.now.ms += codeTtlMs
     expect(await endOverdue(gate.parts)).toBe(1)
