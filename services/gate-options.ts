@@ -24,6 +24,7 @@ export function gateOptions(core: Core, publicUrl: string): GateOptions {
     leaseMs: config.WEBHOOK_LEASE_MS,
     integratorTimeoutMs: Math.min(integratorTimeoutMs, timeoutMs),
     directCalls: createDirectCalls({ ...core, client, secrets: createSigningSecrets(keyring) }),
+    endCalls: client.close,
     consentKeys: createConsentKeys({ ...core, publicUrl }),
     signUpOrganization: ({ random, now, ...signup }) =>
       signUpOrganization({ decide, keyring, clock: () => now, random, idTime: now }, signup),

@@ -50,6 +50,8 @@ export interface GateOptions {
   /** How long an integrator may take for one answer, in milliseconds. */
   integratorTimeoutMs: number
   directCalls: DirectCalls
+  /** Ends calls that are under way when everything else has stopped, and their connections. */
+  endCalls?: () => Promise<void>
   /** Without one approvals are not counted. */
   meter?: GateMeter | undefined
   consentKeys: ConsentKeys

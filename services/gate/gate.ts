@@ -30,6 +30,7 @@ export function startGate(options: GateOptions): Gate {
     parts,
     async stop() {
       await Promise.all(workers.map((worker) => worker.stop()))
+      await options.endCalls?.()
     },
   }
 }

@@ -28,7 +28,7 @@ export interface Approvals {
 
 const noWait: Wait = async (ms, signal) => delay(Math.max(0, ms), undefined, { signal })
 /** For an answer that is on its way when the process stops. */
-const stopWithinMs = 2000
+const stopWithinMs = 1500
 
 export function startApprovals(options: ApprovalsOptions): Approvals {
   const { pool, applied, random, leaseMs, logger, wait = noWait, lookEveryMs = 2000 } = options
