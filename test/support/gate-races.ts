@@ -46,6 +46,8 @@ export interface RaceWorld {
   serviceId: string
   /** A request to a path below /v1/gate, each from an address of its own. */
   ask(path: string, request?: Ask): Promise<Answer>
+  /** As long as a server takes for next to nothing. */
+  roundTrip(server: number): Promise<void>
   /** The `data` of a request that must succeed. */
   get(path: string, request?: Ask): Promise<Record<string, unknown>>
   open(): Promise<Signup>
@@ -114,6 +116,9 @@ export async function openRaceWorld({ log, env, choose }: RaceOptions): Promise<
     integrator,
     serviceId,
     ask,
+    async roundTrip(server) {
+      await (await fetch(`${cluster.baseUrls[server]}/livez`)).text()
+    },
     get,
     open,
     async approval(gateSessionId) {
