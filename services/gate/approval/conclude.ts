@@ -80,8 +80,8 @@ function reject(deps: ConcludeDeps, session: StartedSession, problem: string): P
 }
 
 async function decideAbout(
-  { decide, clock, meter }: ConcludeDeps,
-  { id: gateSessionId, approval_started_at: since }: StartedSession,
+  { decide, clock, meter, logger }: ConcludeDeps,
+  { id: gateSessionId, service_id: serviceId, approval_started_at: since }: StartedSession,
   about: (session: GateSessionRow | undefined) => Decision[],
 ): Promise<void> {
   const [event] = await decide({
@@ -89,5 +89,8 @@ async function decideAbout(
     load: (tx) => findGateSession(tx, gateSessionId),
     decide: about,
   })
-  if (event) meter?.finished(event.type === 'GateSessionApproved' ? 'approved' : 'rejected', clock() - since)
+  if (!event) return
+  const outcome = event.type === 'GateSessionApproved' ? 'approved' : 'rejected'
+  meter?.finished(outcome, clock() - since)
+  logger.info({ gateSessionId, serviceId, outcome }, 'the approval of a signup has ended')
 }

@@ -60,7 +60,7 @@ const maxAheadMs = 30 * 1000
 export function checkProof(claims: ProofClaims, { url, sessionId, now }: ProofRules): Proof {
   const { session_id, request, decision } = claims
   const age = now - Date.parse(decision.evaluated_at)
-  if (request.url !== url) throw invalid('The proof is of another page.')
+  if (pageOf(request.url) !== pageOf(url)) throw invalid('The proof is of another page.')
   if (sessionId !== undefined && sessionId !== session_id) throw invalid('The proof is of another session.')
   if (age > maxAgeMs) throw invalid('The proof is older than two minutes.')
   if (age < -maxAheadMs) throw invalid('The proof is from the future.')
@@ -70,3 +70,9 @@ export function checkProof(claims: ProofClaims, { url, sessionId, now }: ProofRu
 }
 
 const invalid = (message: string) => new ApiError('gate.svc_proof_invalid', { message })
+
+/** Without query and fragment, which whatever opened the page may have added. */
+function pageOf(address: string): string | undefined {
+  const url = URL.parse(address)
+  return url ? url.origin + url.pathname : undefined
+}

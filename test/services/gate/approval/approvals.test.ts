@@ -162,6 +162,24 @@ test('a process that stops ends its waits, and another goes on at once', async (
   expect(world.sentTo(signup.id)).toHaveLength(2)
 })
 
+test('an answer that comes after its process has stopped changes nothing that another decided', async () => {
+  const { asked, letGo } = holdAnswers()
+  const signup = await world.started(owner)
+  const first = startProcess({ leaseMs: 600_000 })
+  first.drive(signup.id)
+  await asked
+  await first.stop()
+  world.script.answer = account
+  const second = startProcess()
+  expect(await second.outcome(signup.id, patience)).toMatchObject({ status: 'approved' })
+  const before = await world.delivered(signup)
+  letGo()
+  await second.stop()
+  expect(await world.delivered(signup)).toEqual(before)
+  expect(await world.count('GateSessionApproved', signup.id)).toBe(1)
+  expect(world.sentTo(signup.id)).toHaveLength(2)
+})
+
 test('a step that fails is made again by the next look', async () => {
   const signup = await world.started(owner)
   let failures = 0

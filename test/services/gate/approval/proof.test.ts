@@ -72,7 +72,9 @@ describe('what is no proof', () => {
   })
   const claims: [string, Changes, object][] = [
     ['of the page of another signup', { request: { url: `${url.slice(0, -1)}1` } }, {}],
-    ['of the page with something after it', { request: { url: `${url}?x=1` } }, {}],
+    ['of a page below it', { request: { url: `${url}/x` } }, {}],
+    ['of no page', { request: { url: 'about:blank' } }, {}],
+    ['of an address that is none', { request: { url: '' } }, {}],
     ['of another origin', { request: { url: url.replace('gate.example', 'evil.example') } }, {}],
     ['of another session than the request says', {}, { sessionId: `sid_${'1'.repeat(26)}` }],
     ['older than two minutes', evaluated(now - 120_001), {}],
@@ -81,6 +83,12 @@ describe('what is no proof', () => {
   test.each(claims)('one %s', (_name, changes, rules) => {
     expect(() => check(changes, rules)).toThrow(invalid)
   })
+})
+
+test('what was added to the address of the page does not matter', () => {
+  for (const added of ['?utm_source=mail', '#top', '?'])
+    expect(check({ request: { url: url + added } })).toMatchObject({ sessionId })
+  expect(check({}, { url: url.replace('gate.example', 'Gate.Example:443') })).toMatchObject({ sessionId })
 })
 
 test('times are good up to their limits', () => {
