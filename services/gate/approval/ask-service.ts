@@ -1,18 +1,17 @@
 import type { DeliveryEnvelope } from '../../../infra/crypto/delivery-envelope.ts'
 import { type Clock, derivedHexId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
-import {
-  type DirectAnswer,
-  type DirectCalls,
-  type DirectDelivery,
-  type DirectRefusal,
-  type DirectSchedule,
-  nextDirectAttempt,
+import type {
+  DirectAnswer,
+  DirectCalls,
+  DirectDelivery,
+  DirectRefusal,
 } from '../../../infra/webhooks/direct-call.ts'
 import { findDelivery } from '../../../projections/webhooks/queries.ts'
 import type { DeliveryRow } from '../../../projections/webhooks/rows.ts'
 import type { StartedSession } from './finish-approval.ts'
 import { type Answered, judgeAnswer } from './judge.ts'
+import { nextFrom, progressOf } from './progress.ts'
 import { approvalEvent } from './webhook-event.ts'
 
 /** Rejects when the signal ends it. */
@@ -85,47 +84,6 @@ async function attemptAll(deps: AskDeps, { session, signal, delivery }: Ask & { 
     const { problem } = answer
     progress = { ...progress, number: number + 1, attempts: attempts + 1, since: clock(), problem }
   }
-}
-
-interface Progress extends DirectSchedule {
-  /** Of the next attempt. */
-  number: number
-  /** Of the last one. */
-  problem: string | null
-}
-
-/** An answer that came in time and got lost in a crash may be asked for so long after the session's end. */
-const lostAnswerMs = 15 * 60 * 1000
-/** Who approves at the last moment has the service asked once, at least. */
-const slackMs = 2000
-
-function progressOf(
-  { status, attempts, updated_at: since, error: problem }: DeliveryRow,
-  { session, timeoutMs }: { session: StartedSession; timeoutMs: number },
-): Progress {
-  const deadline = deadlineOf(session, timeoutMs)
-  if (status === 'succeeded') {
-    // The same attempt once more, and now: the schedule begins anew.
-    return { number: attempts, attempts: 0, since, timeoutMs, deadline: deadline + lostAnswerMs, problem }
-  }
-  return { number: attempts + 1, attempts, since, timeoutMs, deadline, problem }
-}
-
-function deadlineOf({ expires_at, approval_started_at }: StartedSession, timeoutMs: number): number {
-  return Math.max(expires_at, approval_started_at + timeoutMs + slackMs)
-}
-
-/** When nothing but the end is left of an approval that could not be finished, whatever the reason. */
-export function overdueAt(session: StartedSession, timeoutMs: number): number {
-  return deadlineOf(session, timeoutMs) + lostAnswerMs + slackMs
-}
-
-/** As nextDirectAttempt, for an attempt that should have begun while nobody was there to make it. */
-function nextFrom(schedule: DirectSchedule, now: number) {
-  const next = nextDirectAttempt(schedule)
-  if (!next || next.at >= now) return next
-  const waited = next.at - schedule.since
-  return nextDirectAttempt({ ...schedule, since: now - waited })
 }
 
 interface Attempt extends DirectDelivery {

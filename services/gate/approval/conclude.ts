@@ -8,9 +8,10 @@ import { findGateSession } from '../../../projections/gate/session-queries.ts'
 import type { GateParts } from '../context.ts'
 import { findRegistered } from '../registry/registered.ts'
 import { sessionStream } from '../streams.ts'
-import { type Asked, askService, overdueAt, type Wait } from './ask-service.ts'
+import { type Asked, askService, type Wait } from './ask-service.ts'
 import { deliveryOf, makeCredentials } from './credentials.ts'
 import { approveSignup, failSignup, isStarted, type StartedSession } from './finish-approval.ts'
+import { overdueAt } from './progress.ts'
 
 export type ConcludeDeps = Omit<GateParts, 'approvals'> & { wait: Wait }
 
