@@ -16,7 +16,8 @@ export function startCli(
   args: string[],
   env: Record<string, string>,
 ): ChildProcess & { result: Promise<CliResult> } {
-  const child = spawn(path.join(root, 'node_modules/.bin/node'), ['services/cli/main.ts', ...args], {
+  // As `npm run tidegate` does: without the dashes node takes a --env-file of ours for one of its own.
+  const child = spawn(path.join(root, 'node_modules/.bin/node'), ['--', 'services/cli/main.ts', ...args], {
     cwd: root,
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -12,7 +12,7 @@ import type { Place } from './secret-scan.ts'
 const asText = { getTypeParser: () => (value: string) => value }
 const byteaOid = 17
 
-/** Every column of every table of every schema, as text; bytea as its bytes, and what they hold deflated. */
+/** Every column of every table of every schema, as text; of bytea each value as its bytes, and what it holds deflated. */
 export async function dumpDatabase(url: string): Promise<Place[]> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -38,10 +38,7 @@ async function dumpTable(client: pg.Client, table: string): Promise<Place[]> {
     const values = rows.map((row) => row[i] ?? null).filter((value) => value !== null)
     if (dataTypeID !== byteaOid) return [{ name: place, bytes: Buffer.from(values.join('\n')) }]
     const bytes = values.map((value) => Buffer.from(value.slice(2), 'hex'))
-    return [
-      { name: place, bytes: Buffer.concat(bytes) },
-      ...bytes.flatMap((value) => inside({ name: place, bytes: value })),
-    ]
+    return bytes.flatMap((value) => [{ name: place, bytes: value }, ...inside({ name: place, bytes: value })])
   })
 }
 
@@ -67,7 +64,8 @@ function inside({ name, bytes }: Place): Place[] {
   )
 }
 
-function bytesOfEvent(value: Buffer): Buffer[] {
+/** The binary fields of an event in the log; none of anything else. */
+export function bytesOfEvent(value: Buffer): Buffer[] {
   try {
     return Object.values(codec.decode(value).data).filter((field) => Buffer.isBuffer(field))
   } catch {

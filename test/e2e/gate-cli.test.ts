@@ -1,0 +1,274 @@
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
+import { parseEnv } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createKeyring } from '../../infra/crypto/keyring.ts'
+import { freePort } from '../../infra/local/free-port.ts'
+import { createProfile, type Profile } from '../support/chromium.ts'
+import { type CliResult, startCli } from '../support/cli.ts'
+import { dumpDatabase } from '../support/dump.ts'
+import { eventually } from '../support/eventually.ts'
+import { openDump } from '../support/gate-dump-scan.ts'
+import { createNumbers, movePointer, pause, pressKey } from '../support/hand.ts'
+import { createScanner, type Secret } from '../support/secret-scan.ts'
+import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
+import { type Desktop, openDesktop } from '../support/window.ts'
+
+const seed = Date.now()
+console.log(`seed ${seed}`)
+const next = createNumbers(seed)
+
+const accountName = `Ada's <b>agents</b> & co`
+
+/** A process whose lines can be waited for. */
+function follow(args: string[], env: Record<string, string>) {
+  const child = startCli(args, env)
+  const lines: string[] = []
+  if (child.stdout) createInterface(child.stdout).on('line', (line) => lines.push(line))
+  const line = (pattern: RegExp) =>
+    eventually(
+      async () => {
+        const found = lines.find((one) => pattern.test(one))
+        if (found !== undefined) return found
+        if (child.exitCode !== null) throw Object.assign(new Error('ended'), await child.result)
+        throw new Error(`no line ${pattern} in ${lines.join('\n')}`)
+      },
+      { timeoutMs: 30_000 },
+    )
+  return { lines, line, result: child.result, end: () => void child.kill('SIGINT') }
+}
+
+interface Exchange {
+  method: string
+  path: string
+  authorization: string
+  sent: string
+  answered: string
+}
+
+/** What stands between the agent and the server: notes everything, and holds the acknowledgement back. */
+async function startProxy(target: string) {
+  const exchanges: Exchange[] = []
+  const { promise: acknowledging, resolve: onAcknowledgement } = Promise.withResolvers<void>()
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const server = createServer(async (request, response) => {
+    const { method = '', url = '', headers } = request
+    const sent = await text(request)
+    if (url.endsWith('/ack')) {
+      onAcknowledgement()
+      await released
+    }
+    const kept = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
+      typeof value === 'string' && /^(authorization|content-type|idempotency-key)$/.test(name)
+        ? [[name, value]]
+        : [],
+    )
+    const answer = await fetch(target + url, { method, headers: kept, ...(sent && { body: sent }) })
+    const answered = await answer.text()
+    exchanges.push({ method, path: url, authorization: headers.authorization ?? '', sent, answered })
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(answered)
+  })
+  const port = await freePort()
+  server.listen(port, '127.0.0.1')
+  await once(server, 'listening')
+  return { url: `http://127.0.0.1:${port}`, exchanges, acknowledging, release, close: () => server.close() }
+}
+
+const jsonIn = (line: string) => JSON.parse(line)
+
+describe('the whole flow: an agent signs up, a person approves in a browser, credentials arrive', () => {
+  let folder = ''
+  let tidegate: RunningTidegate
+  let desktop: Desktop
+  let profile: Profile
+  let proxy: Awaited<ReturnType<typeof startProxy>>
+  let integrator: ReturnType<typeof follow>
+  const outputs: CliResult[] = []
+
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-gate-'))
+    tidegate = await startTidegate()
+    desktop = await openDesktop()
+    profile = await createProfile()
+    proxy = await startProxy(tidegate.baseUrl)
+    integrator = follow(['gate', 'dev-integrator'], { DATA_DIR: tidegate.dataDir })
+    await integrator.line(/listens on/)
+  }, 60_000)
+  afterAll(async () => {
+    integrator?.end()
+    proxy?.close()
+    await integrator?.result
+    await desktop?.close()
+    await profile?.remove()
+    await tidegate?.stop()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  const envFile = () => path.join(folder, '.env')
+  const variables = async () => parseEnv(await readFile(envFile(), 'utf8'))
+  const signup = (...args: string[]) =>
+    follow(['signup', 'demo-service', ...args, '--env-file', envFile(), '--json'], {
+      TIDEGATE_URL: proxy.url,
+      DATA_DIR: folder,
+    })
+  const dump = async () => {
+    const [url, masterKeys] = await Promise.all(
+      ['database-url', 'master-keys'].map((file) => readFile(path.join(tidegate.dataDir, file), 'utf8')),
+    )
+    const places = await dumpDatabase((url ?? '').trim())
+    const opened = await openDump(places, createKeyring((masterKeys ?? '').trim()))
+    return { places, opened }
+  }
+  const findingsOf = async (secrets: Secret[]) => {
+    const { places, opened } = await dump()
+    const scanner = createScanner(secrets)
+    const found = [...places, ...opened].flatMap((place) => scanner.scan(place))
+    return { found: found.map(({ secret, place }) => `${secret}: ${place}`), opened }
+  }
+
+  it('signs up', async () => {
+    const agent = signup('--account-name', accountName, '--metadata', 'plan=free', '--timeout', '60')
+    const asked = jsonIn(await agent.line(/consent_required/))
+    expect(asked).toMatchObject({
+      service_id: 'demo-service',
+      account_name: accountName,
+      confirmation_code: expect.stringMatching(/^\w\w-\w{3}$/),
+    })
+    await approve(asked.consent_url)
+
+    const ended = agent.result.then(({ stdout }) => Promise.reject(new Error(stdout)))
+    await Promise.race([proxy.acknowledging, ended])
+    // Durable before anything is acknowledged.
+    const values = await variables()
+    const names = ['DEMO_SERVICE_ACCOUNT_ID', 'DEMO_SERVICE_API_KEY', 'DEMO_SERVICE_GATE_AGENT_TOKEN']
+    expect(Object.keys(values).toSorted()).toEqual(names)
+    expect((await stat(envFile())).mode & 0o777).toBe(0o600)
+    const secrets = carried(proxy.exchanges, values)
+    const before = await findingsOf(secrets)
+    // Only with the signup's own key, which the server has as long as it has to deliver.
+    expect(before.opened.map(({ purpose }) => purpose)).toContain('data key')
+    for (const envelope of ['the envelope integrator', 'the envelope gate'])
+      expect(before.found).toContainEqual(expect.stringMatching(`^${envelope}: .* under a data key`))
+    expect(before.found.filter((finding) => !finding.includes('under a data key'))).toEqual([])
+
+    proxy.release()
+    const result = await agent.result
+    outputs.push(result)
+    expect(result.code, result.stderr).toBe(0)
+    const approved = jsonIn(await agent.line(/"approved"/))
+    expect(approved).toMatchObject({
+      service_id: 'demo-service',
+      gate_account_id: values.DEMO_SERVICE_ACCOUNT_ID,
+      account_name: accountName,
+      env_file: envFile(),
+      elsewhere: [],
+      skipped: [],
+      acknowledged: true,
+    })
+    expect(approved.keys.toSorted()).toEqual(names)
+
+    const poll = proxy.exchanges.find(({ path: place }) => place.endsWith(asked.gate_session_id))
+    const again = await fetch(proxy.url + poll?.path, {
+      headers: { authorization: poll?.authorization ?? '' },
+    })
+    expect([again.status, JSON.parse(await again.text()).error.code]).toEqual([410, 'gate.delivery_consumed'])
+    const after = await findingsOf([...secrets, ackToken(proxy.exchanges)])
+    expect(after.found).toEqual([])
+    expect(after.opened.map(({ purpose }) => purpose)).not.toContain('data key')
+    // What the scan can open has not gone: the endpoint's signing secret, for one.
+    expect(after.opened.map(({ purpose }) => purpose)).toContain('webhook-signing-secret')
+  }, 120_000)
+
+  it('is refused for what is in the file already, before anything is created', async () => {
+    const result = await signup().result
+    outputs.push(result)
+    expect(result).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/has a value for DEMO_SERVICE_API_KEY/),
+    })
+    const created = proxy.exchanges.filter(
+      ({ method, path: place }) => method === 'POST' && place.endsWith('/sessions'),
+    )
+    expect(created).toHaveLength(1)
+  })
+
+  it('logs in to the dashboard', async () => {
+    const agent = signup('login')
+    const asked = jsonIn(await agent.line(/consent_required/))
+    const result = await agent.result
+    outputs.push(result)
+    expect(result).toMatchObject({ code: 0, stderr: '' })
+    await approve(asked.consent_url)
+    const told = await integrator.line(/has logged in/)
+    expect(told).toContain(accountName)
+    await eventually(() => desktop.input(['search', '--name', 'Logged in as Ada']), { timeoutMs: 10_000 })
+  }, 60_000)
+
+  it('shows no value that was delivered, to anyone', async () => {
+    const values = Object.entries(await variables()).filter(([name]) => !name.endsWith('_ACCOUNT_ID'))
+    const secrets = values.map(([name, value]): Secret => ({ name, value: value ?? '' }))
+    const scanner = createScanner([...secrets, ackToken(proxy.exchanges)])
+    const printed = [
+      ...outputs.flatMap(({ stdout, stderr }) => [stdout, stderr]),
+      integrator.lines.join('\n'),
+      tidegate.output(),
+    ]
+    const findings = printed.flatMap((one) => scanner.scan({ name: 'output', bytes: Buffer.from(one) }))
+    expect([secrets.length, findings]).toEqual([2, []])
+  })
+
+  /** Text that nothing happens at, above everything that can be reached with Tab. */
+  const heading = { x: 480, y: 236 }
+  /** The service's link and its drawing, terms, privacy notice, Decline, Approve. */
+  const tabs = 6
+
+  /** As a person does who reads, and then uses the keyboard. */
+  async function approve(url: string): Promise<void> {
+    await openPage(url)
+    await desktop.input([
+      ...movePointer({ x: 1100, y: 320 }, { x: 700, y: 520 }, next),
+      ...pause(500),
+      ...movePointer({ x: 700, y: 520 }, heading, next),
+      ...['mousedown', '1', ...pause(70), 'mouseup', '1'],
+      ...pause(700),
+      ...Array.from({ length: tabs }, () => [...pressKey('Tab', next), ...pause(100 + next() * 200)]).flat(),
+      ...pressKey('Return', next),
+    ])
+  }
+
+  async function openPage(url: string): Promise<void> {
+    await desktop.openWindow(url, profile)
+    const id = url.split('/').at(-1) ?? ''
+    const open = async () => {
+      const { places } = await dump()
+      const pages = places.find(({ name }) => name === 'table tidegate.gate_pages.gate_session_id')
+      if (!pages?.bytes.includes(id)) throw new Error('the page was not opened')
+    }
+    await eventually(open, { timeoutMs: 40_000, intervalMs: 300 })
+    await desktop.input(pause(1500))
+  }
+})
+
+/** What must not be left: the envelopes as they were delivered, and what they held. */
+function carried(exchanges: Exchange[], values: Record<string, string | undefined>): Secret[] {
+  const polled = exchanges.map(({ answered }) => jsonIn(answered).data).find((data) => data?.delivery_bundle)
+  const envelopes = Object.entries<{ ciphertext: string }>(polled.delivery_bundle)
+  return [
+    ...envelopes.map(([name, { ciphertext }]) => ({
+      name: `the envelope ${name}`,
+      value: Buffer.from(ciphertext, 'base64url'),
+    })),
+    { name: 'the API key', value: values.DEMO_SERVICE_API_KEY ?? '' },
+    { name: 'the agent token', value: values.DEMO_SERVICE_GATE_AGENT_TOKEN ?? '' },
+  ]
+}
+
+function ackToken(exchanges: Exchange[]): Secret {
+  const sent = exchanges.find(({ path: place }) => place.endsWith('/ack'))?.sent ?? '{}'
+  return { name: 'the ack token', value: jsonIn(sent).ack_token }
+}

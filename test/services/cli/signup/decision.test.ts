@@ -1,0 +1,125 @@
+import { describe, expect, test } from 'vitest'
+import { ApiError } from '../../../../infra/http/errors.ts'
+import { NoAnswer } from '../../../../services/cli/server.ts'
+import {
+  type Awaiting,
+  afterAnswer,
+  afterFailure,
+  awaitDecision,
+} from '../../../../services/cli/signup/decision.ts'
+import { failureOf } from '../../../../services/cli/signup/failure.ts'
+import type { PolledSession } from '../../../../services/cli/signup/gate-api.ts'
+
+const pending: PolledSession = { status: 'pending' }
+
+/** Answers in turn, the last one for ever, on a clock that only sleeping moves. */
+function world(...answers: (PolledSession | Error)[]) {
+  let [time, polls] = [0, 0]
+  const slept: number[] = []
+  const told: string[] = []
+  const awaiting: Awaiting = {
+    async poll() {
+      const answer = answers[Math.min(polls++, answers.length - 1)] ?? pending
+      if (answer instanceof Error) throw answer
+      return answer
+    },
+    cancel: async () => void told.push('cancel'),
+    async sleep(ms) {
+      slept.push(ms)
+      time += ms
+    },
+    now: () => time,
+    onWaiting: ({ inProgress, problem }) => told.push(problem ?? (inProgress ? 'in progress' : 'pending')),
+    onTooLate: () => void told.push('too late'),
+  }
+  return { awaiting, slept, told, polls: () => polls }
+}
+
+const never = new AbortController().signal
+
+describe('polling', () => {
+  test('goes on every three seconds until somebody decides', async () => {
+    const { awaiting, slept, told } = world(
+      pending,
+      { status: 'pending', approval: 'in_progress' },
+      { status: 'rejected', reason: 'closed' },
+    )
+    expect(await awaitDecision(awaiting, never)).toEqual({ kind: 'rejected', reason: 'closed' })
+    expect([slept, told]).toEqual([
+      [3000, 3000],
+      ['pending', 'in progress'],
+    ])
+  })
+
+  test('never asks more often than thirty times a minute, and waits as long as it is told to', async () => {
+    const limited = (seconds: string) =>
+      new ApiError('gate.rate_limit', { headers: { 'retry-after': seconds } })
+    const { awaiting, slept } = world(limited('17'), limited('1'), limited('soon'), { status: 'expired' })
+    expect(await awaitDecision(awaiting, never)).toEqual({ kind: 'expired' })
+    expect(slept).toEqual([17_000, 3000, 3000])
+  })
+
+  test('outlives a server that does not answer for a while, but not for ever', async () => {
+    const short = world(new NoAnswer('gone'), new ApiError('service.unavailable'), { status: 'expired' })
+    expect(await awaitDecision(short.awaiting, never)).toEqual({ kind: 'expired' })
+    expect(short.told[0]).toBe('gone')
+    const long = world(new NoAnswer('gone'))
+    expect(await awaitDecision(long.awaiting, never)).toEqual({ kind: 'unknown' })
+    expect(long.polls()).toBeLessThan(20 * 20 + 5)
+  })
+
+  test.each([
+    ['gate.session_expired', { kind: 'expired' }],
+    ['gate.delivery_consumed', { kind: 'consumed' }],
+  ] as const)('ends with %s', (code, outcome) => {
+    expect(afterFailure(new ApiError(code))).toEqual(outcome)
+  })
+
+  test('ends with what no other poll would mend', async () => {
+    const { awaiting } = world(new ApiError('auth.invalid_api_key'))
+    await expect(awaitDecision(awaiting, never)).rejects.toThrow('key')
+  })
+})
+
+describe('whoever does not want to wait any longer', () => {
+  test('cancels a signup that nobody has decided', async () => {
+    const stop = new AbortController()
+    const { awaiting, told } = world(pending)
+    const sleep = async () => stop.abort('interrupted')
+    expect(await awaitDecision({ ...awaiting, sleep }, stop.signal)).toEqual({
+      kind: 'stopped',
+      why: 'interrupted',
+    })
+    expect(told).toEqual(['pending', 'cancel'])
+  })
+
+  test('waits on where a person has approved: the credentials would be lost', async () => {
+    const cancel = async () => Promise.reject(new ApiError('gate.approval_in_progress'))
+    const { awaiting, told } = world({ status: 'pending', approval: 'in_progress' }, { status: 'rejected' })
+    const outcome = await awaitDecision({ ...awaiting, cancel }, AbortSignal.abort('interrupted'))
+    expect(outcome).toEqual({ kind: 'rejected', reason: 'declined' })
+    expect(told).toEqual(['too late', 'in progress'])
+  })
+
+  test('does not wait for a server that is gone', async () => {
+    const cancel = async () => Promise.reject(new NoAnswer('gone'))
+    const { awaiting } = world(pending)
+    const outcome = await awaitDecision({ ...awaiting, cancel }, AbortSignal.abort('timed_out'))
+    expect(outcome).toEqual({ kind: 'stopped', why: 'timed_out' })
+  })
+})
+
+test('every end without credentials has a reason and words of its own', () => {
+  const rejected = ['declined', 'closed', 'integrator_failed'].map((reason) => ({
+    kind: 'rejected' as const,
+    reason,
+  }))
+  const stopped = ['interrupted', 'timed_out'].map((why) => ({ kind: 'stopped' as const, why }))
+  const others = (['expired', 'consumed', 'unknown'] as const).map((kind) => ({ kind }))
+  const failures = [...rejected, ...stopped, ...others].map(failureOf)
+  expect(new Set(failures.map(({ message }) => message)).size).toBe(8)
+  expect(new Set(failures.map(({ reason }) => reason)).size).toBe(8)
+  const told = failureOf({ kind: 'rejected', reason: 'integrator_failed', problem: 'Status 500.' })
+  expect(told.message).toContain('Status 500.')
+  expect(afterAnswer({ status: 'rejected' })).toEqual({ kind: 'rejected', reason: 'declined' })
+})

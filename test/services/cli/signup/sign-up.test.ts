@@ -1,0 +1,250 @@
+import { randomBytes } from 'node:crypto'
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { parseEnv } from 'node:util'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type DeliveryRequest, sealEnvelope } from '../../../../infra/crypto/delivery-envelope.ts'
+import { ApiError } from '../../../../infra/http/errors.ts'
+import { randomId } from '../../../../infra/ids.ts'
+import type { GateApi, PolledSession, SignupRequest } from '../../../../services/cli/signup/gate-api.ts'
+import type { Approval, Report } from '../../../../services/cli/signup/report.ts'
+import { signUp } from '../../../../services/cli/signup/sign-up.ts'
+
+let folder = ''
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'tidegate-signup-'))
+})
+afterEach(() => rm(folder, { recursive: true, force: true }))
+
+const env = (name = '.env') => path.join(folder, name)
+const modeOf = async (file: string) => (await stat(file)).mode & 0o777
+
+interface World {
+  /** What the service gives out. */
+  integrator?: Record<string, string>
+  /** What Gate adds to its ack token. */
+  gate?: Record<string, string>
+  announced?: string[]
+  overwrite?: boolean
+  file?: string
+  onPoll?: () => Promise<void>
+  onSleep?: (ms: number) => Promise<void>
+  acknowledge?: () => Promise<void>
+}
+
+/** A signup for a service whose server approves at the first poll. */
+async function run(world: World = {}) {
+  const calls: string[] = []
+  const warnings: string[] = []
+  let approval: Approval | undefined
+  let time = 0
+  let delivery: DeliveryRequest | undefined
+  const seal = (outputs: Record<string, string>, more = {}) => {
+    if (!delivery) throw new Error('nothing was created')
+    return sealEnvelope({ version: 1, outputs, ...more }, { delivery, random: randomBytes })
+  }
+  const keys = world.announced ?? ['ACME_KEY']
+  const api: GateApi = {
+    services: async () => [],
+    service: async (id) => {
+      if (id !== 'acme') throw new ApiError('request.not_found')
+      return {
+        ...{
+          id,
+          name: 'Acme',
+          description: '',
+          website: 'https://acme.example',
+          docs_url: 'https://a.example',
+        },
+        dashboard_login_url: 'https://acme.example/auth/gate',
+        env_vars: keys.map((key) => ({ name: key, key, secret: true })),
+        ...{ sdks: [], branding: { verified: false } },
+      }
+    },
+    async createSession(request: SignupRequest) {
+      calls.push('create')
+      delivery = request.delivery
+      const expires_at = new Date(15 * 60 * 1000).toISOString()
+      return { id: randomId('gate', randomBytes), poll_token: 'token', consent_url: 'http://a/', expires_at }
+    },
+    async poll(): Promise<PolledSession> {
+      await world.onPoll?.()
+      const delivery_bundle = {
+        integrator: seal(world.integrator ?? { ACME_KEY: 'value' }),
+        gate: seal(world.gate ?? {}, { ack_token: 'gtack' }),
+      }
+      return { status: 'approved', gate_account_id: 'gacct', account_name: 'Ada', delivery_bundle }
+    },
+    cancel: async () => void calls.push('cancel'),
+    async acknowledge() {
+      await world.acknowledge?.()
+      calls.push('acknowledge')
+    },
+    createLogin: () => Promise.reject(new Error('no login')),
+  }
+  const report: Report = {
+    consentRequired: async () => {},
+    waiting: () => {},
+    warning: (message) => void warnings.push(message),
+    approved: (told) => {
+      approval = told
+    },
+    end: () => {},
+  }
+  const parts = {
+    ...{ api, report, now: () => time, stop: new AbortController().signal },
+    async sleep(ms: number) {
+      time += ms
+      await world.onSleep?.(ms)
+    },
+  }
+  const envFile = { file: world.file ?? env(), overwrite: world.overwrite ?? false }
+  const failure = await signUp({ serviceId: 'acme', accountName: 'Ada', metadata: {}, envFile }, parts).then(
+    () => undefined,
+    (error: Error) => error.message,
+  )
+  return { failure, calls, warnings, approval }
+}
+
+describe('what was delivered is written', () => {
+  test('to a new file that only its owner can read, and acknowledged after that', async () => {
+    const written: string[] = []
+    const acknowledge = async () => void written.push(await readFile(env(), 'utf8'))
+    const { failure, approval } = await run({ gate: { ACME_GATE_AGENT_TOKEN: 'agt_1' }, acknowledge })
+    expect(failure).toBeUndefined()
+    expect(parseEnv(written[0] ?? '')).toEqual({ ACME_KEY: 'value', ACME_GATE_AGENT_TOKEN: 'agt_1' })
+    expect(await modeOf(env())).toBe(0o600)
+    expect(approval).toMatchObject({ acknowledged: true, skipped: [] })
+    expect(approval?.stored).toEqual([{ file: env(), names: ['ACME_KEY', 'ACME_GATE_AGENT_TOKEN'] }])
+    expect(await readdir(folder)).toEqual(['.env'])
+  })
+
+  test('through a symbolic link, to a file that then only its owner can read', async () => {
+    await mkdir(path.join(folder, 'real'))
+    await writeFile(env('real/shared'), 'A=1', { mode: 0o644 })
+    await symlink('real/shared', env())
+    await run()
+    expect(parseEnv(await readFile(env('real/shared'), 'utf8'))).toEqual({ A: '1', ACME_KEY: 'value' })
+    expect(await modeOf(env('real/shared'))).toBe(0o600)
+    expect((await readdir(folder)).toSorted()).toEqual(['.env', 'real'])
+  })
+
+  test('beside a file that got another value meanwhile', async () => {
+    const onPoll = () => writeFile(env(), 'ACME_KEY=mine\n')
+    await writeFile(env('.env.acme'), 'not ours')
+    const { failure, approval } = await run({ onPoll, gate: { ACME_GATE_AGENT_TOKEN: 'agt_1' } })
+    expect(failure).toBeUndefined()
+    expect(approval?.stored).toEqual([
+      { file: env(), names: ['ACME_GATE_AGENT_TOKEN'] },
+      { file: `${env('.env.acme')}.2`, names: ['ACME_KEY'], reason: 'conflict' },
+    ])
+    expect(parseEnv(await readFile(env(), 'utf8')).ACME_KEY).toBe('mine')
+    expect(parseEnv(await readFile(env('.env.acme.2'), 'utf8'))).toEqual({ ACME_KEY: 'value' })
+    expect(await modeOf(env('.env.acme.2'))).toBe(0o600)
+    expect(await readFile(env('.env.acme'), 'utf8')).toBe('not ours')
+  })
+
+  test('beside the file where the service had not announced it, or no such file can hold it', async () => {
+    const raw = `it's "$(id)"\r\n`
+    const { approval } = await run({ integrator: { ACME_KEY: raw, HTTPS_PROXY: 'http://evil.example' } })
+    expect(approval?.stored).toEqual([
+      { file: env('.env.acme'), names: ['HTTPS_PROXY'], reason: 'unannounced' },
+      { file: env('.env.acme.ACME_KEY'), names: ['ACME_KEY'], reason: 'unquotable' },
+    ])
+    expect(await readFile(env('.env.acme.ACME_KEY'), 'utf8')).toBe(raw)
+  })
+
+  test('over what is there, where that is asked for', async () => {
+    await writeFile(env(), 'ACME_KEY=old\nB=2\n')
+    await run({ overwrite: true })
+    expect(parseEnv(await readFile(env(), 'utf8'))).toEqual({ ACME_KEY: 'value', B: '2' })
+  })
+})
+
+describe('what was delivered is not written', () => {
+  test.each([
+    ['NODE_OPTIONS', 'process_critical'],
+    ['npm_config_registry', 'process_critical'],
+    ['OTHER_GATE_AGENT_TOKEN', 'gate_managed'],
+    ['ACME_GATE_AGENT_TOKEN', 'gate_managed'],
+    ['A B', 'not_a_variable_name'],
+    ['A\nB=1', 'not_a_variable_name'],
+  ])('%j of a service', async (name, reason) => {
+    const { approval } = await run({
+      integrator: { ACME_KEY: 'value', [name]: 'evil' },
+      announced: ['ACME_KEY', name],
+    })
+    expect(approval?.skipped).toEqual([{ name, reason }])
+    expect(await readFile(env(), 'utf8')).not.toContain('evil')
+  })
+
+  test('anything of Gate but the agent token of this service', async () => {
+    const { approval } = await run({ gate: { ACME_KEY: 'evil', OTHER_GATE_AGENT_TOKEN: 'evil' } })
+    expect(approval?.skipped.map(({ name }) => name)).toEqual(['ACME_KEY', 'OTHER_GATE_AGENT_TOKEN'])
+    expect(parseEnv(await readFile(env(), 'utf8'))).toEqual({ ACME_KEY: 'value' })
+  })
+})
+
+describe('nothing is created', () => {
+  test('when a name has a value already', async () => {
+    await writeFile(env(), 'ACME_GATE_AGENT_TOKEN=agt_0\nACME_KEY=\n')
+    const { failure, calls } = await run()
+    expect(failure).toMatch(/has a value for ACME_GATE_AGENT_TOKEN already/)
+    expect(calls).toEqual([])
+  })
+
+  test('when there is no such folder, or no file can be there', async () => {
+    for (const file of [env('none/.env'), folder]) {
+      const { failure, calls } = await run({ file })
+      expect([failure, calls]).toEqual([expect.stringMatching(/cannot be written/), []])
+    }
+  })
+
+  test.skipIf(process.getuid?.() === 0)('when the folder is read-only', async () => {
+    await chmod(folder, 0o500)
+    const { failure, calls } = await run()
+    expect([failure, calls]).toEqual([expect.stringMatching(/cannot be written/), []])
+  })
+})
+
+describe('a folder that went away meanwhile', () => {
+  const away = async () => {
+    await mkdir(path.join(folder, 'away'), { recursive: true })
+    await rename(path.join(folder, 'place'), path.join(folder, 'away', 'place'))
+  }
+
+  test('is waited for: only this process can open the delivery', async () => {
+    await mkdir(path.join(folder, 'place'))
+    const onSleep = () => rename(path.join(folder, 'away', 'place'), path.join(folder, 'place'))
+    const { failure, warnings, calls } = await run({ file: env('place/.env'), onPoll: away, onSleep })
+    expect(failure).toBeUndefined()
+    expect(warnings).toEqual([expect.stringMatching(/cannot be written.*tried again/)])
+    expect(calls).toEqual(['create', 'acknowledge'])
+  })
+
+  test('is given up after two minutes, and nothing is acknowledged', async () => {
+    await mkdir(path.join(folder, 'place'))
+    const { failure, calls } = await run({ file: env('place/.env'), onPoll: away })
+    expect(failure).toMatch(/cannot be written.*Nothing was acknowledged/)
+    expect(calls).toEqual(['create'])
+  })
+})
+
+test('an acknowledgement that was received, though nobody heard the answer, counts', async () => {
+  const acknowledge = () => Promise.reject(new ApiError('gate.delivery_consumed'))
+  expect((await run({ acknowledge })).approval).toMatchObject({ acknowledged: true })
+  const refused = () => Promise.reject(new ApiError('gate.delivery_ack_invalid'))
+  expect((await run({ acknowledge: refused })).approval).toMatchObject({ acknowledged: false })
+})
