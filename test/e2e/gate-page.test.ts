@@ -271,6 +271,13 @@ describe('what cannot be decided', () => {
     await shows(page, /Create an account/)
   })
 
+  test('a page that the browser had kept asks anew', async () => {
+    const { page } = await open({ consent: [ok(consent()), refused(409, 'gate.session_already_resolved')] })
+    await heading(page, /Create an account/).waitFor()
+    await page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
+    await shows(page, 'This request was already answered')
+  })
+
   test('an unknown or malformed session has the same page', async () => {
     for (const id of [unknownId, 'gate_x', '%00']) {
       const page = await context.newPage()

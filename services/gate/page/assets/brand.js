@@ -5,7 +5,7 @@ const dark = matchMedia('(prefers-color-scheme: dark)')
 let branding
 
 /**
- * Paints accents in the service's colours, wherever they stand out; without any, in ours.
+ * Paints accents in the service's colours, and Approve where it stands out in them; the rest is in ours.
  * @param {any} given
  */
 export function paintBrand(given) {
@@ -16,13 +16,23 @@ export function paintBrand(given) {
 dark.addEventListener('change', paint)
 
 function paint() {
-  const style = document.documentElement.style
   const ground = parseHex(getComputedStyle(document.documentElement).getPropertyValue('--panel').trim())
-  const first = parseHex(branding?.primary_color)
-  if (!first || !ground) return
-  const brand = standsOut(first, ground)
-  const second = standsOut(parseHex(branding?.secondary_color) ?? first, ground)
-  style.setProperty('--brand', css(brand))
-  style.setProperty('--on-brand', css(readableOn(brand)))
-  style.setProperty('--brand-second', css(second))
+  const brand = parseHex(branding?.primary_color)
+  if (!brand || !ground) return
+  set('--brand', brand)
+  set('--on-brand', readableOn(brand))
+  set('--brand-second', parseHex(branding.secondary_color) ?? brand)
+  const action = standsOut(brand, ground) ? brand : undefined
+  set('--action', action)
+  set('--on-action', action && readableOn(action))
+}
+
+/**
+ * @param {string} property
+ * @param {import('./colors.js').Color} [color] without one the style sheet decides
+ */
+function set(property, color) {
+  const { style } = document.documentElement
+  if (color) style.setProperty(property, css(color))
+  else style.removeProperty(property)
 }

@@ -47,31 +47,12 @@ export function readableOn(color) {
 }
 
 /**
- * The colour, moved away from the ground until it stands out (3 to 1), so that nothing painted in it can hide.
+ * Whether what is painted in the colour can be told from the ground (3 to 1).
  * @param {Color} color
  * @param {Color} ground
- * @returns {Color}
  */
 export function standsOut(color, ground) {
-  const away = readableOn(ground)
-  for (let share = 0; share < 1; share += 0.04) {
-    const mixed = mix(color, away, share)
-    if (contrast(mixed, ground) >= 3) return mixed
-  }
-  return away
-}
-
-/**
- * @param {Color} color
- * @param {Color} other
- * @param {number} share
- * @returns {Color}
- */
-function mix(color, other, share) {
-  const [red = 0, green = 0, blue = 0] = color.map((value, i) =>
-    Math.round(value + ((other[i] ?? 0) - value) * share),
-  )
-  return [red, green, blue]
+  return contrast(color, ground) >= 3
 }
 
 /** @param {Color} color */

@@ -119,7 +119,7 @@ function loginGrants(service, accountName) {
   return [
     el(
       'ul',
-      { class: 'plain' },
+      { class: 'points' },
       el('li', {}, 'This browser goes to ', el('strong', {}, host), '.'),
       el('li', {}, 'It is logged in there as ', el('strong', {}, foreign(accountName, 100)), ', once.'),
     ),
