@@ -51,7 +51,6 @@ describe.each(clusterLogs())('two servers on %s', (log) => {
   const approved: (Signup & { ackToken: string; agentToken: string })[] = []
 
   test('of 64 approvals one makes the account, and all are told', async () => {
-    const integrators = world.integrator.accounts
     await each(sessions, async () => {
       const signup = await world.open()
       const body = await world.approval(signup.id)
@@ -60,7 +59,7 @@ describe.each(clusterLogs())('two servers on %s', (log) => {
       expect(await ended(signup)).toBe('approved')
       // Whoever was told to wait asks again.
       expect((await world.ask(`sessions/${signup.id}/approve`, { body })).outcome).toBe('200')
-      expect(integrators.get(signup.id)?.asked).toBe(1)
+      expect(world.integrator.accounts.get(signup.id)?.asked).toBe(1)
       approved.push({ ...signup, ...(await world.delivered(signup)) })
     })
     expect(new Set(approved.map(({ agentToken }) => agentToken)).size).toBe(sessions)

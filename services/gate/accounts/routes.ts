@@ -8,13 +8,13 @@ import type { GateContext } from '../context.ts'
 import { noStore } from '../no-store.ts'
 import { sessionStream } from '../streams.ts'
 import { noSuchToken, ownToken, revokeAgentToken, type TokenScope, usableToken } from './agent-token.ts'
-import { agentTokenBody, verificationSchema } from './schemas.ts'
+import { revokeBody, verificationSchema, verifyBody } from './schemas.ts'
 import { findToken, useToken } from './use-token.ts'
 
 const tags = ['Gate']
 
 interface Body {
-  Body: z.output<typeof agentTokenBody>
+  Body: z.output<typeof verifyBody>
 }
 
 type AccountContext = Pick<
@@ -36,7 +36,7 @@ function verifyRoute(app: FastifyInstance, context: AccountContext): void {
     description:
       "Requires the `gate:agent_tokens:verify` secret-key scope. Only `valid: false` for anything but a token of the key's organization and environment that is good now. A token is good for 90 days after its last use, and this is one. The answer is always the present one: an Idempotency-Key changes nothing.",
     tags,
-    body: agentTokenBody,
+    body: verifyBody,
     response: { 200: single(verificationSchema), ...errorResponses(400, 401, 403, 413, 415, 422, 429) },
   }
   const onRequest = [noStore, auth.requireSecret('gate:agent_tokens:verify')]
@@ -82,7 +82,7 @@ function revokeRoute(app: FastifyInstance, context: AccountContext): void {
     description:
       "Requires the `gate:agent_tokens:revoke` secret-key scope. Effective at once, for login codes that were not used yet, too. 404 unless the token is of the key's organization and environment; to revoke one again does nothing.",
     tags,
-    body: agentTokenBody,
+    body: revokeBody,
     response: {
       204: z.null().describe('It works no more.'),
       ...errorResponses(400, 401, 403, 404, 413, 415, 422, 429),

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { timestamp } from '../../../infra/http/schemas.ts'
 
-export const agentTokenBody = z
-  .strictObject({ agent_token: z.string().describe('agt_...') })
-  .meta({ id: 'AgentTokenRequest' })
+const agentTokenBody = z.strictObject({ agent_token: z.string().describe('agt_...') })
+export const verifyBody = agentTokenBody.meta({ id: 'VerifyAgentTokenRequest' })
+export const revokeBody = agentTokenBody.meta({ id: 'RevokeAgentTokenRequest' })
 
 export const verificationSchema = z
   .union([

@@ -55,8 +55,9 @@ function createRoute(app: FastifyInstance, context: LoginContext): void {
   const config = { parameterSet, bodyCode: 'gate.validation_failed', idempotent: true } as const
   app.post<Create>(path, { schema, onRequest, config }, async (request, reply) => {
     const text = agentTokenOf(request)
-    await limits.take('create_login', text)
     const token = goodToken(await findToken(context, text), clock())
+    // Nothing is kept of the requests of those who only guess tokens.
+    await limits.take('create_login', text)
     const requested = {
       token,
       serviceId: request.body.service_id,
