@@ -1,11 +1,7 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { createInterface } from 'node:readline'
-import { promisify } from 'node:util'
 import { hmac } from '@noble/hashes/hmac.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
@@ -14,7 +10,6 @@ import formats from 'ajv-formats'
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../../infra/config.ts'
-import { freePort } from '../../infra/local/free-port.ts'
 import { createRandom } from '../../infra/random.ts'
 import { webhookBody } from '../../infra/webhooks/body.ts'
 import { deliveryTypes } from '../../infra/webhooks/event-types.ts'
@@ -23,30 +18,17 @@ import { generateSigningSecret } from '../../infra/webhooks/secret.ts'
 import { signatureHeaders } from '../../infra/webhooks/signature.ts'
 import published from '../fixtures/contract/openapi.json' with { type: 'json' }
 import vector from '../fixtures/gate-delivery/webhook-signature.json' with { type: 'json' }
+import {
+  codeBlock as blockOf,
+  docs,
+  type Receiver,
+  receiverLanguages,
+  type Sent,
+  startReceiver,
+} from '../support/docs-receivers.ts'
 import { eventually } from '../support/eventually.ts'
 
-const run = promisify(execFile)
-
-const docs = path.resolve(import.meta.dirname, '../../docs')
-
-/** The code block of docs/webhooks.md that follows `<!-- label -->`. */
-async function codeBlock(label: string): Promise<string> {
-  const page = await readFile(path.join(docs, 'webhooks.md'), 'utf8')
-  const block = new RegExp(`<!-- ${label.replaceAll('.', '\\.')} -->\n\`\`\`\\w+\n([\\s\\S]*?)\`\`\``).exec(
-    page,
-  )
-  if (!block?.[1]) throw new Error(`docs/webhooks.md has no block ${label}`)
-  return block[1]
-}
-
-async function isInstalled(command: string, ...args: string[]): Promise<boolean> {
-  const found = await run(command, args).then(
-    () => true,
-    () => false,
-  )
-  if (!found && process.env.CI) console.warn(`${command} is not installed: its receiver is not tried`)
-  return found
-}
+const codeBlock = (label: string) => blockOf('webhooks.md', label)
 
 const random = createRandom()
 const newSecret = generateSigningSecret(random)
@@ -62,90 +44,24 @@ function delivery({ secrets = [newSecret], age = 0 }: { secrets?: string[]; age?
   return { eventId, body, headers: signatureHeaders({ eventId, body, timestamp, secrets }) }
 }
 
-interface Receiver {
-  post(sent: { body: string; headers: Record<string, string> }): Promise<number>
-  output(): string
-  stop(): Promise<void>
+/** Deliveries are answered by a status. */
+function statusOnly({ post, ...receiver }: Receiver) {
+  return { ...receiver, post: async (sent: Sent) => (await post(sent)).status }
 }
 
-/** Starts a receiver of the page with the secrets and waits until it listens. */
-async function startReceiver([command = '', ...args]: string[], secrets: string[]): Promise<Receiver> {
-  const port = await freePort()
-  const env = { ...process.env, PORT: String(port), WEBHOOK_SECRETS: secrets.join(',') }
-  const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
-  const lines: string[] = []
-  for (const stream of [child.stdout, child.stderr])
-    createInterface(stream).on('line', (line) => lines.push(line))
-  const url = `http://127.0.0.1:${port}/hooks`
-  const post = async ({ body, headers }: { body: string; headers: Record<string, string> }) => {
-    const all = { ...headers, 'content-type': 'application/json' }
-    return (await fetch(url, { method: 'POST', headers: all, body })).status
-  }
-  const output = () => lines.join('\n')
-  await eventually(() => listening(child, { post, output }), { timeoutMs: 20_000, intervalMs: 50 })
-  return { post, output, stop: () => end(child) }
-}
-
-async function listening(child: ChildProcess, { post, output }: Pick<Receiver, 'post' | 'output'>) {
-  if (child.exitCode !== null) throw new Error(`the receiver ended: ${output()}`)
-  expect(await post({ body: '{}', headers: {} })).toBe(401)
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const exited = once(child, 'exit')
-  child.kill()
-  await exited
-}
-
-interface Language {
-  name: string
-  label: string
-  file: string
-  installed: boolean
-  /** The command that runs the file; compiles it first where that is needed. */
-  prepare(file: string): Promise<string[]>
-}
-
-const languages: Language[] = [
-  {
-    name: 'Node.js',
-    label: 'receiver: node',
-    file: 'receiver.mjs',
-    installed: true,
-    prepare: async (file) => [process.execPath, file],
-  },
-  {
-    name: 'Python',
-    label: 'receiver: python',
-    file: 'receiver.py',
-    installed: await isInstalled('python3', '--version'),
-    prepare: async (file) => ['python3', '-u', file],
-  },
-  {
-    name: 'Go',
-    label: 'receiver: go',
-    file: 'receiver.go',
-    installed: await isInstalled('go', 'version'),
-    async prepare(file) {
-      const program = file.replace(/\.go$/, '')
-      await run('go', ['build', '-o', program, file])
-      return [program]
-    },
-  },
-]
+const languages = await receiverLanguages()
 
 for (const { name, label, file, installed, prepare } of languages) {
   describe.skipIf(!installed)(`the receiver of the page in ${name}`, () => {
     let folder = ''
     let command: string[] = []
-    let receiver: Receiver
+    let receiver: ReturnType<typeof statusOnly>
 
     beforeAll(async () => {
       folder = await mkdtemp(path.join(tmpdir(), 'tidegate-receiver-'))
       await writeFile(path.join(folder, file), await codeBlock(label))
       command = await prepare(path.join(folder, file))
-      receiver = await startReceiver(command, [newSecret])
+      receiver = statusOnly(await startReceiver(command, [newSecret]))
     }, 180_000)
     afterAll(async () => {
       await receiver?.stop()
@@ -197,7 +113,7 @@ for (const { name, label, file, installed, prepare } of languages) {
     it('verifies every delivery during a rotation, before and after it is told of the new secret', async () => {
       const during = [newSecret, oldSecret]
       for (const known of [[oldSecret], during]) {
-        const rotating = await startReceiver(command, known)
+        const rotating = statusOnly(await startReceiver(command, known))
         try {
           for (const secrets of [[oldSecret], during])
             expect(await rotating.post(delivery({ secrets }))).toBe(204)

@@ -1,0 +1,183 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { Registry } from 'prom-client'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import {
+  type DeliveryRequest,
+  deliveryEnvelopeSchema,
+  generateDeliveryKeys,
+  openEnvelope,
+  readPrivateKey,
+  sealEnvelope,
+} from '../../infra/crypto/delivery-envelope.ts'
+import { measureGate } from '../../infra/gate/metrics.ts'
+import { randomId } from '../../infra/ids.ts'
+import { webhookBody } from '../../infra/webhooks/body.ts'
+import { generateSigningSecret } from '../../infra/webhooks/secret.ts'
+import { signatureHeaders } from '../../infra/webhooks/signature.ts'
+import { judgeAnswer } from '../../services/gate/approval/judge.ts'
+import vector from '../fixtures/gate-delivery/vector.v1.json' with { type: 'json' }
+import {
+  codeBlock,
+  docs,
+  type Receiver,
+  receiverLanguages,
+  startReceiver,
+} from '../support/docs-receivers.ts'
+
+const run = promisify(execFile)
+const secret = generateSigningSecret(randomBytes)
+const newSession = () => randomId('gate', randomBytes)
+
+interface Approval {
+  delivery: DeliveryRequest
+  gateSessionId?: string
+  type?: 'gate.session.approved' | 'webhook.test'
+  secrets?: string[]
+}
+
+/** An approval as it is sent. */
+function approval({
+  delivery,
+  gateSessionId = newSession(),
+  type = 'gate.session.approved',
+  secrets = [secret],
+}: Approval) {
+  const eventId = randomId('evt', randomBytes)
+  const data = {
+    service_id: 'acme-mail',
+    gate_session_id: gateSessionId,
+    gate_account_id: randomId('gacct', randomBytes),
+    account_name: 'Grüße \u{1F98A}',
+    metadata: { plan: 'pro' },
+    foil: { verdict: 'human', score: 0.12 },
+    delivery,
+  }
+  const body = webhookBody({ id: eventId, type, created_at: Date.now(), data: JSON.stringify(data) })
+  const timestamp = Math.floor(Date.now() / 1000)
+  return { body, headers: signatureHeaders({ eventId, body, timestamp, secrets }) }
+}
+
+const answerSchema = z.strictObject({ encrypted_delivery: deliveryEnvelopeSchema })
+
+for (const language of await receiverLanguages({ pythonModule: 'cryptography' })) {
+  const { name, label, file, installed, prepare } = language
+  describe.skipIf(!installed)(`the receiver of the page in ${name}`, () => {
+    let folder = ''
+    let receiver: Receiver
+    const { delivery, privateKey } = generateDeliveryKeys()
+
+    beforeAll(async () => {
+      folder = await mkdtemp(path.join(tmpdir(), 'tidegate-gate-receiver-'))
+      await writeFile(path.join(folder, file), await codeBlock('gate.md', label))
+      receiver = await startReceiver(await prepare(path.join(folder, file)), [secret])
+    }, 180_000)
+    afterAll(async () => {
+      await receiver?.stop()
+      await rm(folder, { recursive: true, force: true })
+    })
+
+    it('answers with an envelope that Gate accepts and that its key alone opens', async () => {
+      const { status, body } = await receiver.post(approval({ delivery }))
+      expect(status).toBe(200)
+      expect(judgeAnswer({ status, body: Buffer.from(body) }, delivery.key_id)).toMatchObject({
+        kind: 'accepted',
+      })
+      const { encrypted_delivery } = answerSchema.parse(JSON.parse(body))
+      const opened = openEnvelope(encrypted_delivery, privateKey)
+      expect(opened).toEqual({
+        version: 1,
+        outputs: { ACME_API_KEY: expect.stringMatching(/^acme_[0-9a-f]{48}$/) },
+      })
+      expect(body).not.toContain('acme_')
+      expect(() => openEnvelope(encrypted_delivery, generateDeliveryKeys().privateKey)).toThrow()
+    })
+
+    it('seals to the key of the published example, too', async () => {
+      const published = {
+        ...vector.delivery,
+        version: 1,
+        algorithm: 'x25519-hkdf-sha256/aes-256-gcm',
+      } as const
+      const { body } = await receiver.post(approval({ delivery: published }))
+      const { encrypted_delivery } = answerSchema.parse(JSON.parse(body))
+      const key = readPrivateKey(vector.private_key_pkcs8)
+      expect(openEnvelope(encrypted_delivery, key).outputs).toHaveProperty('ACME_API_KEY')
+    })
+
+    it('makes one account for a signup, however often and at once it is asked, and seals anew', async () => {
+      const gateSessionId = newSession()
+      const asked = () => receiver.post(approval({ delivery, gateSessionId }))
+      const answers = [...(await Promise.all([asked(), asked(), asked()])), await asked()]
+      const envelopes = answers.map(({ body }) => answerSchema.parse(JSON.parse(body)).encrypted_delivery)
+      const keys = envelopes.map((envelope) => openEnvelope(envelope, privateKey).outputs.ACME_API_KEY)
+      expect(new Set(keys).size).toBe(1)
+      for (const member of ['ephemeral_public_key', 'salt', 'iv'] as const)
+        expect(new Set(envelopes.map((envelope) => envelope[member])).size).toBe(4)
+      expect(receiver.output().split(gateSessionId)).toHaveLength(2)
+    })
+
+    it('refuses what Gate did not sign, and has nothing to say to other events', async () => {
+      const foreign = approval({ delivery, secrets: [generateSigningSecret(randomBytes)] })
+      expect(await receiver.post(foreign)).toEqual({ status: 401, body: '' })
+      const { body, headers } = approval({ delivery })
+      expect((await receiver.post({ body: `${body} `, headers })).status).toBe(401)
+      expect(await receiver.post(approval({ delivery, type: 'webhook.test' }))).toEqual({
+        status: 204,
+        body: '',
+      })
+    })
+  })
+}
+
+describe('what the page says of envelopes', () => {
+  let file = ''
+  beforeAll(async () => {
+    file = path.join(await mkdtemp(path.join(tmpdir(), 'tidegate-gate-open-')), 'open.mjs')
+    await writeFile(file, await codeBlock('gate.md', 'open: node'))
+  })
+  afterAll(() => rm(path.dirname(file), { recursive: true, force: true }))
+
+  const open = async (pkcs8: string, envelope: object): Promise<unknown> =>
+    JSON.parse((await run(process.execPath, [file, pkcs8, JSON.stringify(envelope)])).stdout)
+
+  it('opens the published example', async () => {
+    expect(await open(vector.private_key_pkcs8, vector.envelope)).toEqual(vector.payload)
+  })
+
+  it('opens what Gate seals, and nothing that was changed', async () => {
+    const { privateKey, delivery } = generateDeliveryKeys()
+    const pkcs8 = privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64')
+    const payload = {
+      version: 1,
+      outputs: { ACME_MAIL_GATE_AGENT_TOKEN: 'agt_x' },
+      ack_token: 'gtack_x',
+    } as const
+    const envelope = sealEnvelope(payload, { delivery, random: randomBytes })
+    expect(await open(pkcs8, envelope)).toEqual(payload)
+    await expect(open(pkcs8, { ...envelope, tag: 'A'.repeat(22) })).rejects.toThrow()
+  })
+})
+
+describe('what the pages say of numbers and names', () => {
+  it('the metrics are those that are measured', async () => {
+    const registry = new Registry()
+    measureGate(registry)
+    const page = await readFile(path.join(docs, 'operations.md'), 'utf8')
+    const named = page.matchAll(/^\| `(tidegate_gate_\w+)/gm)
+    expect(Array.from(named, ([, name]) => name)).toEqual(
+      registry.getMetricsAsArray().map(({ name }) => name),
+    )
+  })
+
+  it('every table of the vault and beside it is named', async () => {
+    const page = await readFile(path.join(docs, 'gate.md'), 'utf8')
+    for (const table of ['gate_vault', 'gate_pages', 'gate_leases', 'gate_limits'])
+      expect(page).toContain(`tidegate.${table}`)
+  })
+})

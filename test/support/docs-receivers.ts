@@ -1,0 +1,116 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
+import { freePort } from '../../infra/local/free-port.ts'
+import { eventually } from './eventually.ts'
+
+const run = promisify(execFile)
+
+export const docs = path.resolve(import.meta.dirname, '../../docs')
+
+/** The code block of a page of docs/ that follows `<!-- label -->`. */
+export async function codeBlock(name: string, label: string): Promise<string> {
+  const page = await readFile(path.join(docs, name), 'utf8')
+  const block = new RegExp(`<!-- ${label.replaceAll('.', '\\.')} -->\n\`\`\`\\w+\n([\\s\\S]*?)\`\`\``).exec(
+    page,
+  )
+  if (!block?.[1]) throw new Error(`docs/${name} has no block ${label}`)
+  return block[1]
+}
+
+/** Whether the command runs; where it must not be missing, it is said that its receiver is not tried. */
+async function isInstalled(command: string, ...args: string[]): Promise<boolean> {
+  const found = await run(command, args).then(
+    () => true,
+    () => false,
+  )
+  if (!found && process.env.CI)
+    console.warn(`${command} ${args.join(' ')} does not run: its receiver is not tried`)
+  return found
+}
+
+export interface Language {
+  name: string
+  label: string
+  file: string
+  installed: boolean
+  /** The command that runs the file; compiles it first where that is needed. */
+  prepare(file: string): Promise<string[]>
+}
+
+/** The languages of the receivers on the pages; `pythonModule` is what the Python one imports beside its own library. */
+export async function receiverLanguages({ pythonModule = 'json' } = {}): Promise<Language[]> {
+  return [
+    {
+      name: 'Node.js',
+      label: 'receiver: node',
+      file: 'receiver.mjs',
+      installed: true,
+      prepare: async (file) => [process.execPath, file],
+    },
+    {
+      name: 'Python',
+      label: 'receiver: python',
+      file: 'receiver.py',
+      installed: await isInstalled('python3', '-c', `import ${pythonModule}`),
+      prepare: async (file) => ['python3', '-u', file],
+    },
+    {
+      name: 'Go',
+      label: 'receiver: go',
+      file: 'receiver.go',
+      installed: await isInstalled('go', 'version'),
+      async prepare(file) {
+        const program = file.replace(/\.go$/, '')
+        await run('go', ['build', '-o', program, file])
+        return [program]
+      },
+    },
+  ]
+}
+
+export interface Sent {
+  body: string
+  headers: Record<string, string>
+}
+
+export interface Receiver {
+  post(sent: Sent): Promise<{ status: number; body: string }>
+  output(): string
+  stop(): Promise<void>
+}
+
+/** Starts a receiver of a page with the secrets and waits until it listens. */
+export async function startReceiver([command = '', ...args]: string[], secrets: string[]): Promise<Receiver> {
+  const port = await freePort()
+  const env = { ...process.env, PORT: String(port), WEBHOOK_SECRETS: secrets.join(',') }
+  const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const lines: string[] = []
+  for (const stream of [child.stdout, child.stderr])
+    createInterface(stream).on('line', (line) => lines.push(line))
+  const url = `http://127.0.0.1:${port}/hooks`
+  const post = async ({ body, headers }: Sent) => {
+    const all = { ...headers, 'content-type': 'application/json' }
+    const response = await fetch(url, { method: 'POST', headers: all, body })
+    return { status: response.status, body: await response.text() }
+  }
+  const output = () => lines.join('\n')
+  await eventually(() => listening(child, { post, output }), { timeoutMs: 20_000, intervalMs: 50 })
+  return { post, output, stop: () => end(child) }
+}
+
+async function listening(child: ChildProcess, { post, output }: Pick<Receiver, 'post' | 'output'>) {
+  if (child.exitCode !== null) throw new Error(`the receiver ended: ${output()}`)
+  const { status } = await post({ body: '{}', headers: {} })
+  if (status !== 401) throw new Error(`the receiver answered ${status}`)
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exited = once(child, 'exit')
+  child.kill()
+  await exited
+}
