@@ -36,7 +36,7 @@ const outcomes = {
         ? ['If the dashboard did not open, ask your agent for another login.']
         : [
             `${name} created the account ${account}.`,
-            'Your agent has what it needs. You can close this page.',
+            'Your agent can pick up its credentials now. You can close this page.',
           ],
   },
   leaving: {
