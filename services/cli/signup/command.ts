@@ -71,11 +71,16 @@ async function run({ service, action, flags }: Asked): Promise<void> {
   }
 }
 
-/** Aborted by Ctrl-C or when the time is over. A second Ctrl-C ends the process at once. */
+const echoMs = 1000
+
+/** Aborted by Ctrl-C or when the time is over. A later Ctrl-C ends the process at once. */
 function stopSignal({ timeout }: Flags): AbortSignal {
   const controller = new AbortController()
+  let since: number | undefined
   const onSignal = () => {
-    if (controller.signal.aborted) process.exit(130)
+    // One Ctrl-C in a terminal arrives twice: from the terminal, and passed on by npm.
+    if (since !== undefined && performance.now() - since > echoMs) process.exit(130)
+    since ??= performance.now()
     controller.abort('interrupted')
   }
   process.on('SIGINT', onSignal)

@@ -1,16 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import {
-  chmod,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-  symlink,
-  writeFile,
-} from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { parseEnv } from 'node:util'
@@ -211,12 +200,6 @@ describe('nothing is created', () => {
       expect([failure, calls]).toEqual([expect.stringMatching(/cannot be written/), []])
     }
   })
-
-  test.skipIf(process.getuid?.() === 0)('when the folder is read-only', async () => {
-    await chmod(folder, 0o500)
-    const { failure, calls } = await run()
-    expect([failure, calls]).toEqual([expect.stringMatching(/cannot be written/), []])
-  })
 })
 
 describe('a folder that went away meanwhile', () => {
@@ -246,5 +229,7 @@ test('an acknowledgement that was received, though nobody heard the answer, coun
   const acknowledge = () => Promise.reject(new ApiError('gate.delivery_consumed'))
   expect((await run({ acknowledge })).approval).toMatchObject({ acknowledged: true })
   const refused = () => Promise.reject(new ApiError('gate.delivery_ack_invalid'))
-  expect((await run({ acknowledge: refused })).approval).toMatchObject({ acknowledged: false })
+  expect((await run({ acknowledge: refused, overwrite: true })).approval).toMatchObject({
+    acknowledged: false,
+  })
 })
