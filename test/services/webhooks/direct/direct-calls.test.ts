@@ -11,9 +11,11 @@ import type {
   DirectResponse,
 } from '../../../../infra/webhooks/direct-call.ts'
 import { generateSigningSecret } from '../../../../infra/webhooks/secret.ts'
-import { deliveriesOf, findEvents } from '../../../../projections/webhooks/queries.ts'
+import { deliveriesOf, findEndpoint, findEvents } from '../../../../projections/webhooks/queries.ts'
 import { createDirectCalls } from '../../../../services/webhooks/direct/direct-calls.ts'
 import { createSigningSecrets } from '../../../../services/webhooks/signing-secrets.ts'
+import { eventually } from '../../../support/eventually.ts'
+import { serviceRegistered } from '../../../support/gate-service.ts'
 import { openTestLogs } from '../../../support/logs.ts'
 import { silent } from '../../../support/projections.ts'
 import { type Behaviour, silence, status } from '../../../support/webhook-behaviours.ts'
@@ -109,6 +111,21 @@ describe.each(openTestLogs())('$name', (testLog) => {
   }
 
   const requestsTo = ({ path }: { path: string }) => receiver.requests.filter((one) => one.path === path)
+
+  test('an endpoint that a service is told at is flagged when it says 410, until it answers', async () => {
+    const endpoint = await endpointFor()
+    const { id: endpointId, organizationId } = endpoint
+    const serviceId = `told-${hex()}`
+    await world.happen(serviceRegistered({ serviceId, organizationId, endpointId }), organizationId)
+    const flagOf = async () =>
+      (await findEndpoint(world.pool, { organizationId, environment: 'live', endpointId }))?.flagged_reason
+    behaviour = answering(410, '')
+    await attempt(await raised(endpoint))
+    await eventually(async () => expect(await flagOf()).toBe('gone'))
+    behaviour = answering(200, 'envelope')
+    await attempt(await raised(endpoint))
+    await eventually(async () => expect(await flagOf()).toBeNull())
+  })
 
   test('an accepted answer is returned whole and recorded without its body', async () => {
     const endpoint = await endpointFor()

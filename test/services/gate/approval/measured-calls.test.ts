@@ -1,0 +1,40 @@
+import { Registry } from 'prom-client'
+import { expect, test } from 'vitest'
+import { measureGate } from '../../../../infra/gate/metrics.ts'
+import type { DirectAnswer, DirectCalls } from '../../../../infra/webhooks/direct-call.ts'
+import { measuredCalls } from '../../../../services/gate/approval/measured-calls.ts'
+
+const answers: DirectAnswer[] = [
+  { kind: 'retry', problem: 'Later.' },
+  { kind: 'retry', problem: 'Later.' },
+  { kind: 'failed', problem: 'No.' },
+  { kind: 'not_sent', reason: 'endpoint_disabled' },
+  { kind: 'accepted', response: { status: 200, body: Buffer.alloc(0) } },
+]
+
+const asked = {
+  eventId: 'evt_1',
+  endpointId: 'we_1',
+  attempt: 1,
+  timeoutMs: 1,
+  isLast: false,
+  judge: () => ({ kind: 'accepted' }) as const,
+}
+
+test('each attempt is counted by what it came to, and its answer is as it was', async () => {
+  const registry = new Registry()
+  const queue = [...answers]
+  const directCalls: DirectCalls = {
+    raise: () => Promise.reject(new Error('nobody asked')),
+    giveUp: () => Promise.reject(new Error('nobody asked')),
+    attempt: async () => queue.shift() ?? { kind: 'not_sent', reason: 'ended' },
+  }
+  const meter = measureGate(registry)
+  const calls = measuredCalls({ directCalls, meter })
+  for (const answer of answers) expect(await calls.attempt(asked)).toEqual(answer)
+  meter.finished('approved', 1500)
+  const text = await registry.metrics()
+  for (const line of ['retrying"} 2', 'failed"} 1', 'not_sent"} 1', 'accepted"} 1'])
+    expect(text).toContain(`tidegate_gate_approval_attempts_total{outcome="${line}`)
+  expect(text).toContain('tidegate_gate_approval_duration_seconds_sum{outcome="approved"} 1.5')
+})
