@@ -1,5 +1,6 @@
 import { ApiError, unavailable } from '../../infra/http/errors.ts'
 import type { Position } from '../../infra/log/port.ts'
+import { createRowWaiter } from '../../projections/row-waiter.ts'
 import type { HandOffRequest } from './deps.ts'
 import type { Tenant } from './sealed-ids.ts'
 import { type HandOffDecision, tokenPayload } from './token-payload.ts'
@@ -61,60 +62,21 @@ function noRecipient(): ApiError {
   })
 }
 
-interface Waiting {
-  resolve: (decision: HandOffDecision) => void
-  reject: (error: unknown) => void
-}
-
 /** Waits for decisions with one query at a time for all of them, however many hand-offs are under way. */
-function createDecisionWaiter({ findDecisions, onAdvance, timeoutMs = 5000, pollMs = 250 }: HandOffDeps) {
-  const waiting = new Map<string, Set<Waiting>>()
-  let looking = false
-  let lookAgain = false
-
-  async function look(): Promise<void> {
-    lookAgain = true
-    if (looking) return
-    looking = true
-    while (lookAgain && waiting.size > 0) {
-      lookAgain = false
-      // A failed look is not the end: the next one, or the time-out, decides.
-      const found = await findDecisions([...waiting.keys()]).catch(() => [])
-      for (const decision of found) settle(decision)
-    }
-    looking = false
+function createDecisionWaiter({ findDecisions, onAdvance, timeoutMs: ms = 5000, pollMs }: HandOffDeps) {
+  const late = async (decisionId: string): Promise<never> => {
+    throw unavailable(new Error(`no decision ${decisionId} within ${ms} ms`))
   }
-
-  function settle(decision: HandOffDecision): void {
-    for (const { resolve } of waiting.get(decision.event_id) ?? []) resolve(decision)
-    waiting.delete(decision.event_id)
-  }
-
-  const stop = onAdvance(() => void look())
-  const timer = setInterval(() => void look(), pollMs)
-  timer.unref()
-
+  const decisions = createRowWaiter<string, HandOffDecision>({
+    onAdvance,
+    pollMs,
+    look: (ids, found) =>
+      findDecisions(ids).then((rows) => {
+        for (const decision of rows) found(decision.event_id, decision)
+      }),
+  })
   return {
-    waitFor(decisionId: string): Promise<HandOffDecision> {
-      return new Promise((resolve, reject) => {
-        const mine: Waiting = { resolve: (decision) => done(() => resolve(decision)), reject }
-        const all = waiting.get(decisionId) ?? new Set()
-        const expired = setTimeout(() => {
-          all.delete(mine)
-          if (all.size === 0) waiting.delete(decisionId)
-          reject(unavailable(new Error(`no decision ${decisionId} within ${timeoutMs} ms`)))
-        }, timeoutMs)
-        const done = (finish: () => void) => {
-          clearTimeout(expired)
-          finish()
-        }
-        waiting.set(decisionId, all.add(mine))
-        void look()
-      })
-    },
-    close() {
-      stop()
-      clearInterval(timer)
-    },
+    waitFor: (decisionId: string) => decisions.waitFor(decisionId, { ms, late: () => late(decisionId) }),
+    close: decisions.close,
   }
 }

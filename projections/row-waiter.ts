@@ -1,0 +1,78 @@
+export interface RowWaiterOptions<Id, Row> {
+  /** Calls `found` with those of the rows that are as they are waited for. */
+  look: (ids: Id[], found: (id: Id, row: Row) => void) => Promise<unknown>
+  /** Calls back whenever the read model has moved on; returns how to stop that. */
+  onAdvance: (listener: () => void) => () => void
+  /** Milliseconds between looks when nothing is heard of the read model (default 250). */
+  pollMs?: number | undefined
+}
+
+export interface RowWait<T> {
+  ms: number
+  /** What it resolves to, or rejects with, when the row was not found in time. */
+  late: () => Promise<T>
+}
+
+export interface RowWaiter<Id, Row> {
+  waitFor<T>(id: Id, wait: RowWait<T>): Promise<Row | T>
+  /** Looks no more; those who wait still hear when they are late. */
+  close(): void
+}
+
+/** Waits for rows of a read model with one look at a time for all of them, however many wait. */
+export function createRowWaiter<Id, Row>(options: RowWaiterOptions<Id, Row>): RowWaiter<Id, Row> {
+  const waiting = new Map<Id, Set<(row: Row) => void>>()
+  let looking = false
+  let lookAgain = false
+
+  async function look(): Promise<void> {
+    lookAgain = true
+    if (looking) return
+    looking = true
+    while (lookAgain && waiting.size > 0) {
+      lookAgain = false
+      try {
+        await options.look([...waiting.keys()], settle)
+      } catch {
+        // A failed look is not the end: the next one, or the time-out, decides.
+      }
+    }
+    looking = false
+  }
+
+  function settle(id: Id, row: Row): void {
+    for (const resolve of waiting.get(id) ?? []) resolve(row)
+    waiting.delete(id)
+  }
+
+  function forget(id: Id, listener: (row: Row) => void): void {
+    const listeners = waiting.get(id)
+    listeners?.delete(listener)
+    if (listeners?.size === 0) waiting.delete(id)
+  }
+
+  const stop = options.onAdvance(() => void look())
+  const timer = setInterval(() => void look(), options.pollMs ?? 250)
+  timer.unref()
+
+  return {
+    waitFor(id, { ms, late }) {
+      return new Promise((resolve) => {
+        const found = (row: Row) => {
+          clearTimeout(timeUp)
+          resolve(row)
+        }
+        const timeUp = setTimeout(() => {
+          forget(id, found)
+          resolve(late())
+        }, ms)
+        waiting.set(id, (waiting.get(id) ?? new Set()).add(found))
+        void look()
+      })
+    },
+    close() {
+      stop()
+      clearInterval(timer)
+    },
+  }
+}
