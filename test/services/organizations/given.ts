@@ -1,21 +1,9 @@
 import { ApiError } from '../../../infra/http/errors.ts'
 import { asId } from '../../../infra/ids.ts'
-import type { ApiKeyRow, OrganizationRow } from '../../../projections/organizations/rows.ts'
+import type { ApiKeyRow } from '../../../projections/organizations/rows.ts'
+import { organizationId } from '../../support/organization-rows.ts'
 
-export const organizationId = asId('org', `org_${'1'.repeat(26)}`)
-
-/** An active organization. */
-export const organization: OrganizationRow = {
-  id: organizationId,
-  name: 'Acme',
-  slug: 'acme',
-  status: 'active',
-  secret_limit: null,
-  publishable_limit: null,
-  capabilities: [],
-  created_at: 1,
-  updated_at: 1,
-}
+export { organization, organizationId } from '../../support/organization-rows.ts'
 
 /** A secret key in use. */
 export const secretKey: ApiKeyRow = {

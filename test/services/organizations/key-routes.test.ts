@@ -2,8 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parseApiKey } from '../../../infra/crypto/api-keys.ts'
 import { list, single } from '../../../infra/http/schemas.ts'
 import { apiKeySchema, issuedApiKeySchema } from '../../../services/organizations/schemas.ts'
+import type { Send } from '../../support/service-app.ts'
 import { publishedSchema } from '../readback/contract.ts'
-import { type Organizations, type Send, startOrganizations } from './support.ts'
+import { type Organizations, startOrganizations } from './support.ts'
 
 let world: Organizations
 let own: Awaited<ReturnType<Organizations['organization']>>

@@ -9,7 +9,8 @@ import {
   revokeAgentToken,
   usableToken,
 } from '../../../../services/gate/accounts/agent-token.ts'
-import { day, eventsOf, now, refusalOf, scope, strangers, token } from './given.ts'
+import { day, now, token } from '../../../support/gate-rows.ts'
+import { eventsOf, refusalOf, scope, strangers } from './given.ts'
 
 const subject = { gate_session_id: token.gate_session_id, gate_account_id: token.gate_account_id }
 const revoked: AgentTokenRow = { ...token, status: 'revoked' }

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { generateToken } from '../../../../infra/crypto/tokens.ts'
 import { issueApiKey } from '../../../../services/organizations/key-commands.ts'
 import { updateOrganization } from '../../../../services/organizations/organization-commands.ts'
+import { day } from '../../../support/gate-rows.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
 import { type Account, type Accounts, startAccounts } from './accounts-app.ts'
-import { day } from './given.ts'
 
 let gate: Accounts
 let owner: GateOwner

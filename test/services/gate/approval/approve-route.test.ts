@@ -1,22 +1,19 @@
 import { randomBytes } from 'node:crypto'
+import type { FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { sealToken } from '../../../../infra/crypto/sealed-token.ts'
 import { generateToken } from '../../../../infra/crypto/tokens.ts'
-import { createApp } from '../../../../infra/http/app.ts'
-import { createAuth } from '../../../../infra/http/auth.ts'
-import { createIdempotency } from '../../../../infra/http/idempotency.ts'
 import { type GateSessionId, randomId } from '../../../../infra/ids.ts'
 import { type Gate, startGate } from '../../../../services/gate/gate.ts'
 import { gateRoutes } from '../../../../services/gate/routes.ts'
 import { sessionTtlMs } from '../../../../services/gate/session-state.ts'
-import { validateResponses } from '../../../support/described.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
-import { createMemoryLimiter } from '../../../support/memory-limiter.ts'
+import { createServiceApp } from '../../../support/service-app.ts'
 import { type ApprovalWorld, account, openApprovalWorld, responding } from './world.ts'
 
 let world: ApprovalWorld
 let gate: Gate
-let app: Awaited<ReturnType<typeof createApp>>
+let app: FastifyInstance
 let owner: GateOwner
 let lastIp = 0
 
@@ -24,15 +21,9 @@ beforeAll(async () => {
   world = await openApprovalWorld()
   owner = await world.owner()
   gate = startGate(world.options)
-  const { clock } = world.options
-  const auth = createAuth({
-    ...world.options,
-    findKey: async () => undefined,
-    limiter: createMemoryLimiter(clock),
-  })
-  app = await createApp({ ...world.options, trustedProxies: ['127.0.0.1'] })
-  validateResponses(app)
-  await gateRoutes(app, { gate, auth, idempotency: createIdempotency(world.options) })
+  const { app: made, context } = await createServiceApp(world, { trustedProxies: ['127.0.0.1'] })
+  app = made
+  await gateRoutes(app, { ...context, gate })
 })
 afterAll(async () => {
   await app.close()

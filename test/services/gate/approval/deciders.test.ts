@@ -2,19 +2,26 @@ import { describe, expect, test } from 'vitest'
 import type { GateSessionRow } from '../../../../projections/gate/rows.ts'
 import { approveSignup, failSignup, isStarted } from '../../../../services/gate/approval/finish-approval.ts'
 import { startApproval } from '../../../../services/gate/approval/start-approval.ts'
-import { opened, pageWith, pendingSignup, proof, startedSignup } from './rows.ts'
+import {
+  minute,
+  now as opened,
+  pageWith,
+  pendingSignup,
+  proof,
+  startedSignup,
+} from '../../../support/gate-rows.ts'
 
-const now = opened + 5 * 60_000
+const now = opened + 5 * minute
 const gateAccountId = `gacct_${'2'.repeat(26)}` as const
 const endpointId = `we_${'1'.repeat(32)}`
 const command = {
-  approveTokenHash: 'first',
-  approveTokenHashes: ['first', 'first-under-an-older-key'],
+  approveTokenHash: 'approve',
+  approveTokenHashes: ['approve', 'approve-under-an-older-key'],
   proof,
   gateAccountId,
   now,
 }
-const given = (session: GateSessionRow | undefined, page = 'first') => ({
+const given = (session: GateSessionRow | undefined, page = 'approve') => ({
   session,
   page: pageWith(page),
   endpointId,
@@ -31,7 +38,7 @@ describe('start of an approval', () => {
         gate_session_id: pendingSignup().id,
         gate_account_id: gateAccountId,
         webhook_endpoint_id: endpointId,
-        approve_token_hash: 'first',
+        approve_token_hash: 'approve',
         verdict: 'human',
         risk_score: 12,
         proof_session_id: proof.sessionId,
@@ -56,7 +63,7 @@ describe('start of an approval', () => {
   })
 
   test('a token stored under an older master key is the same token', () => {
-    expect(startApproval(given(pendingSignup(), 'first-under-an-older-key'), command)).toHaveLength(1)
+    expect(startApproval(given(pendingSignup(), 'approve-under-an-older-key'), command)).toHaveLength(1)
   })
 
   test.each([
@@ -74,14 +81,14 @@ describe('start of an approval', () => {
   })
 
   test.each([
-    ['gate.session_not_found', undefined, 'first'],
-    ['gate.session_expired', pendingSignup({ expires_at: now }), 'first'],
-    ['gate.session_expired', pendingSignup({ status: 'expired' }), 'first'],
-    ['gate.session_already_resolved', pendingSignup({ status: 'rejected' }), 'first'],
+    ['gate.session_not_found', undefined, 'approve'],
+    ['gate.session_expired', pendingSignup({ expires_at: now }), 'approve'],
+    ['gate.session_expired', pendingSignup({ status: 'expired' }), 'approve'],
+    ['gate.session_already_resolved', pendingSignup({ status: 'rejected' }), 'approve'],
     [
       'gate.session_already_resolved',
       startedSignup({ status: 'approved', approve_token_hash: 'other' }),
-      'first',
+      'approve',
     ],
     ['gate.approve_token_invalid', pendingSignup(), 'newer'],
     ['gate.approve_token_invalid', startedSignup({ approve_token_hash: 'other' }), 'newer'],

@@ -7,35 +7,27 @@ import {
   openEnvelope,
   sealEnvelope,
 } from '../../../../infra/crypto/delivery-envelope.ts'
-import { createKeyring } from '../../../../infra/crypto/keyring.ts'
-import { createDecide } from '../../../../infra/decide.ts'
 import { decided } from '../../../../infra/decided.ts'
-import { createIdempotencyTables } from '../../../../infra/http/idempotency.ts'
 import { type GateSessionId, randomId } from '../../../../infra/ids.ts'
-import { openPostgresLog } from '../../../../infra/log/postgres/log.ts'
-import { transaction } from '../../../../infra/postgres/pool.ts'
-import { createAddressRules } from '../../../../infra/webhooks/address-rules.ts'
 import type { PostOptions, PostOutcome } from '../../../../infra/webhooks/client.ts'
-import { gateProjection } from '../../../../projections/gate/projection.ts'
 import { findGateSession } from '../../../../projections/gate/session-queries.ts'
-import { organizationsProjection } from '../../../../projections/organizations/projection.ts'
-import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
 import type { DomainEvent } from '../../../../schemas/codec.ts'
 import { startSignup } from '../../../../services/gate/approval/approve-signup.ts'
 import { openBundle } from '../../../../services/gate/bundle.ts'
 import type { GateOptions } from '../../../../services/gate/context.ts'
 import { createGateLimits } from '../../../../services/gate/limits.ts'
 import { createPages } from '../../../../services/gate/pages.ts'
-import { foundSession, sessionTtlMs } from '../../../../services/gate/session-state.ts'
+import { foundSession } from '../../../../services/gate/session-state.ts'
 import { serviceStream, sessionStream } from '../../../../services/gate/streams.ts'
 import { createGateTables } from '../../../../services/gate/tables.ts'
 import { createVault } from '../../../../services/gate/vault.ts'
 import { signUpOrganization } from '../../../../services/organizations/sign-up.ts'
 import { createDirectCalls } from '../../../../services/webhooks/direct/direct-calls.ts'
 import { createSigningSecrets } from '../../../../services/webhooks/signing-secrets.ts'
+import { proof, signupOpened } from '../../../support/gate-rows.ts'
 import { gateOwner } from '../../../support/gate-world.ts'
-import { ensureTopics, openProjectionWorld, silent } from '../../../support/projections.ts'
-import { proof } from './rows.ts'
+import { publicUrl } from '../../../support/service-app.ts'
+import { openServiceWorld } from '../../../support/service-world.ts'
 
 export type Answer = (options: PostOptions) => Promise<PostOutcome> | PostOutcome
 
@@ -75,19 +67,10 @@ export const timeOut: Answer = () => ({
 
 /** Gate over a real log, database and webhook calls, whose receiver is the test's script; so is the clock. */
 export async function openApprovalWorld() {
-  const world = await openProjectionWorld()
-  const { pool, url } = world.database
-  for (const create of [createIdempotencyTables, createGateTables]) await transaction(pool, create)
-  const log = await openPostgresLog({ pool, url, logger: silent })
-  await ensureTopics(log)
-  const applied = await world.openApplied()
-  for (const projection of [organizationsProjection, webhooksProjection, gateProjection])
-    await world.run(log, projection, { applied })
-  const now = { ms: Date.UTC(2026, 10, 21) }
-  const clock = () => now.ms
-  const keyring = createKeyring(randomBytes(32).toString('base64'))
-  const base = { pool, keyring, clock, random: randomBytes, logger: silent, applied }
-  const decide = createDecide({ pool, log, codec: world.codec, applied, timeoutMs: 30_000 })
+  const world = await openServiceWorld({ tables: [createGateTables] })
+  const { pool, log, codec, applied, now, base, deps } = world
+  const { keyring } = base
+  const { decide } = deps
   const sent: PostOptions[] = []
   const script: { answer: Answer } = { answer: account }
   const client = {
@@ -98,16 +81,15 @@ export async function openApprovalWorld() {
   }
   const secretHash = randomBytes(32).toString('hex')
   const options: GateOptions = {
-    ...base,
-    decide,
-    publicUrl: 'https://tidegate.example',
+    ...deps,
+    applied,
+    publicUrl,
     leaseMs: 3000,
     integratorTimeoutMs: 10_000,
     directCalls: createDirectCalls({
-      ...base,
-      decide,
+      ...deps,
       log,
-      codec: world.codec,
+      codec,
       client,
       secrets: createSigningSecrets(keyring),
     }),
@@ -147,22 +129,17 @@ export async function openApprovalWorld() {
   ): Promise<Signup> {
     const id = randomId('gate', randomBytes)
     const keys = generateDeliveryKeys()
-    const data = {
+    const opened = signupOpened({
       gate_session_id: id,
       service_id: owner?.serviceId ?? 'tidegate',
       organization_id: owner?.organizationId ?? null,
-      environment: 'live' as const,
       account_name: name,
       metadata: JSON.stringify({ team: 'blue' }),
       delivery_key_id: keys.delivery.key_id,
       delivery_public_key: keys.delivery.public_key,
-      poll_token_hash: 'poll',
-      requested_ip: null,
-      requested_user_agent: null,
       opened_at: now.ms,
-      expires_at: now.ms + sessionTtlMs,
-    }
-    await happen({ type: 'GateSessionOpened', data }, id)
+    })
+    await happen(opened, id)
     return { id, keys }
   }
 
@@ -194,19 +171,8 @@ export async function openApprovalWorld() {
     }
   }
 
-  /** How often an event about the signup is on the log. */
-  async function count(type: DomainEvent['type'], id: GateSessionId): Promise<number> {
-    const { rows } = await pool.query<{ count: number }>(
-      `select count(*)::int as count from tidegate_log.records where key = $1 and headers->>'event_type' = $2`,
-      [id, type],
-    )
-    return rows[0]?.count ?? 0
-  }
-
   return {
-    pool,
-    log,
-    now,
+    ...world,
     secretHash,
     options,
     parts,
@@ -214,21 +180,14 @@ export async function openApprovalWorld() {
     /** Requests to services, in their order. */
     sent,
     sentTo: (id: GateSessionId) => sent.filter(({ body }) => body.includes(id)),
-    owner: (fields?: Parameters<typeof gateOwner>[1]) =>
-      gateOwner({ ...base, decide, rules: createAddressRules([]) }, fields),
+    owner: (fields?: Parameters<typeof gateOwner>[1]) => gateOwner(deps, fields),
     signup,
     approve,
     started,
     find,
     delivered,
-    count,
     happen,
     happenTo,
-    async close() {
-      await world.stopRunners()
-      await log.close()
-      await world.close()
-    },
   }
 }
 

@@ -5,7 +5,8 @@ import { createKeyring } from '../../../../infra/crypto/keyring.ts'
 import { isToken, isTokenOf } from '../../../../infra/crypto/tokens.ts'
 import { approveLogin, loginCode, redirectUrl } from '../../../../services/gate/login/approve-login.ts'
 import { codeTtlMs, sessionTtlMs } from '../../../../services/gate/session-state.ts'
-import { approvedLogin, eventsOf, keyring, login, now, refusalOf } from '../accounts/given.ts'
+import { approvedLogin, login, now } from '../../../support/gate-rows.ts'
+import { eventsOf, keyring, refusalOf } from '../accounts/given.ts'
 
 const page = { approve_token_hash: 'approve', issued_at: now, closed_at: null }
 const command = {

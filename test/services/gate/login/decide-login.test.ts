@@ -4,18 +4,9 @@ import { type LoginOpeningState, openLogin } from '../../../../services/gate/log
 import type { RegisteredService as Service } from '../../../../services/gate/registry/registered.ts'
 import { systemService } from '../../../../services/gate/registry/system-service.ts'
 import { codeTtlMs, sessionTtlMs } from '../../../../services/gate/session-state.ts'
-import {
-  approvedLogin,
-  eventsOf,
-  login,
-  now,
-  organization,
-  organizationId,
-  refusalOf,
-  scope,
-  strangers,
-  token,
-} from '../accounts/given.ts'
+import { approvedLogin, login, now, token } from '../../../support/gate-rows.ts'
+import { organization, organizationId } from '../../../support/organization-rows.ts'
+import { eventsOf, refusalOf, scope, strangers } from '../accounts/given.ts'
 
 const builtIn = systemService('https://tidegate.example')
 const service: Service = {

@@ -5,9 +5,9 @@ import { changeService, disableService } from '../../../../services/gate/registr
 import { codeTtlMs } from '../../../../services/gate/session-state.ts'
 import { issueApiKey } from '../../../../services/organizations/key-commands.ts'
 import { updateOrganization } from '../../../../services/organizations/organization-commands.ts'
+import { day } from '../../../support/gate-rows.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
 import { type Accounts, startAccounts } from '../accounts/accounts-app.ts'
-import { day } from '../accounts/given.ts'
 
 let gate: Accounts
 let owner: GateOwner

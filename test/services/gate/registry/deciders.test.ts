@@ -7,8 +7,9 @@ import {
   registerService,
 } from '../../../../services/gate/registry/register-service.ts'
 import { verifyService } from '../../../../services/gate/registry/verify-service.ts'
+import { now } from '../../../support/gate-rows.ts'
 import { organization, refusal } from '../../organizations/given.ts'
-import { about, definition, endpoint, eventId, meta, now, path, service } from './given.ts'
+import { about, definition, endpoint, eventId, meta, path, service } from './given.ts'
 
 const suspended = { ...organization, status: 'suspended' } as const
 const deaf: RegistrationState['endpoint'][] = [

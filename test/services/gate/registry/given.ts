@@ -1,28 +1,19 @@
-import { asId } from '../../../../infra/ids.ts'
 import type { GateServiceRow } from '../../../../projections/gate/rows.ts'
 import type { EndpointRow } from '../../../../projections/webhooks/rows.ts'
 import type { GateServiceDefinition } from '../../../../schemas/events.ts'
-import { organizationId } from '../../organizations/given.ts'
+import { now } from '../../../support/gate-rows.ts'
+import { organizationId } from '../../../support/organization-rows.ts'
+import { endpointId, endpoint as resultsEndpoint } from '../../webhooks/endpoints/given.ts'
 
-export const now = 1_800_000_000_000
 export const eventId = `evt_${'4'.repeat(26)}`
-const endpointId = asId('we', `we_${'2'.repeat(32)}`)
 
 /** An active endpoint of the live environment that is told of approvals. */
 export const endpoint: EndpointRow = {
-  id: endpointId,
-  organization_id: organizationId,
-  environment: 'live',
+  ...resultsEndpoint,
   name: 'Approvals',
   url: 'https://acme.example/hooks',
   event_types: ['gate.session.approved'],
-  status: 'active',
-  disabled_reason: null,
-  flagged_reason: null,
   secrets: [],
-  created_at: 1,
-  updated_at: 1,
-  target_since: 1,
 }
 
 export const definition: GateServiceDefinition = {

@@ -5,8 +5,9 @@ import { disableService, verifyService } from '../../../../services/gate/registr
 import { issueApiKey } from '../../../../services/organizations/key-commands.ts'
 import { updateOrganization } from '../../../../services/organizations/organization-commands.ts'
 import { type GateTenant, gateOwner, gateTenant, registration } from '../../../support/gate-world.ts'
+import { publicUrl, type Send } from '../../../support/service-app.ts'
 import { publishedSchema } from '../../readback/contract.ts'
-import { publicUrl, type Send, type Services, startServices } from './services-app.ts'
+import { type Services, startServices } from './services-app.ts'
 
 const managed = publishedSchema('GateManagedServiceResponse')
 const managedList = publishedSchema('GateManagedServiceListResponse')

@@ -5,7 +5,8 @@ import { confirmationCode } from '../../../../infra/gate/confirmation-code.ts'
 import { disableService } from '../../../../services/gate/registry/service-commands.ts'
 import { sessionTtlMs } from '../../../../services/gate/session-state.ts'
 import { gateOwner } from '../../../support/gate-world.ts'
-import { publicUrl, type Signups, startSignups } from './signup-app.ts'
+import { publicUrl } from '../../../support/service-app.ts'
+import { type Signups, startSignups } from './signup-app.ts'
 
 let gate: Signups
 beforeAll(async () => {

@@ -5,13 +5,13 @@ import { acknowledgeDelivery } from '../../../../services/gate/signup/acknowledg
 import { expireCode, expireDelivery, expireSession } from '../../../../services/gate/signup/expire.ts'
 import { openSession } from '../../../../services/gate/signup/open-session.ts'
 import { declineSession, rejectClosed, reloadMs } from '../../../../services/gate/signup/reject-session.ts'
-import { organization } from '../accounts/given.ts'
+import { now } from '../../../support/gate-rows.ts'
+import { organization } from '../../../support/organization-rows.ts'
 import {
   after,
   approved,
   command,
   gateSessionId,
-  now,
   opening,
   outcome,
   page,

@@ -1,7 +1,6 @@
 import type { Decision } from '../../../../infra/decide.ts'
 import { ApiError } from '../../../../infra/http/errors.ts'
 import { asId } from '../../../../infra/ids.ts'
-import { evolveSession, isSessionEvent } from '../../../../projections/gate/evolve-session.ts'
 import type { GateSessionRow } from '../../../../projections/gate/rows.ts'
 import { approveSignup, failSignup } from '../../../../services/gate/approval/finish-approval.ts'
 import { startApproval } from '../../../../services/gate/approval/start-approval.ts'
@@ -9,8 +8,8 @@ import type { PageRow } from '../../../../services/gate/pages.ts'
 import { systemService } from '../../../../services/gate/registry/system-service.ts'
 import { deliveryTtlMs } from '../../../../services/gate/session-state.ts'
 import { openSession } from '../../../../services/gate/signup/open-session.ts'
+import { now, pageWith, proof, sessionAfter } from '../../../support/gate-rows.ts'
 
-export const now = 1_800_000_000_000
 export const gateSessionId = asId('gate', `gate_${'1'.repeat(26)}`)
 export const service = systemService('https://tidegate.example')
 
@@ -29,14 +28,11 @@ export const command = {
 }
 
 /** The session after the decisions. */
-export function after(session: GateSessionRow | undefined, decisions: Decision[]): GateSessionRow {
-  const state = decisions.reduce<GateSessionRow | undefined>((row, { event, meta }, offset) => {
-    const recorded = { ...event, meta, position: { topic: 't', partition: 0, offset } }
-    return isSessionEvent(recorded) ? evolveSession(row, recorded) : row
-  }, session)
-  if (!state) throw new Error('there is no session')
-  return state
-}
+export const after = (session: GateSessionRow | undefined, decisions: Decision[]): GateSessionRow =>
+  sessionAfter(
+    session,
+    decisions.map(({ event }) => event),
+  )
 
 export const opening = { service, organization: undefined, session: undefined }
 /** A signup that waits for consent since just now. */
@@ -47,8 +43,7 @@ export const start = {
   approveTokenHashes: ['approve'],
   gateAccountId: asId('gacct', `gacct_${'2'.repeat(26)}`),
 }
-const proof = { verdict: 'human', riskScore: 12, sessionId: 'sid_1', decisionId: 'evt_1' } as const
-export const page: PageRow = { approve_token_hash: 'approve', issued_at: now, closed_at: null }
+export const page = pageWith('approve')
 
 export const startedAt = (
   state: { session: GateSessionRow; page: PageRow | undefined },

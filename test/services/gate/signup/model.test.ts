@@ -12,17 +12,8 @@ import {
   declineSession,
   rejectClosed,
 } from '../../../../services/gate/signup/reject-session.ts'
-import {
-  after,
-  approvedAt,
-  now as begin,
-  command,
-  failedAt,
-  opening,
-  outcome,
-  start,
-  startedAt,
-} from './given.ts'
+import { now as begin } from '../../../support/gate-rows.ts'
+import { after, approvedAt, command, failedAt, opening, outcome, start, startedAt } from './given.ts'
 
 const minute = 60_000
 const hour = 60 * minute

@@ -148,7 +148,7 @@ describe('what is of no use any more is deleted', () => {
     await gate.start(started.id)
     await gate.parts.vault.make(waiting.id)
     const { id, poll_token: token } = acknowledged
-    const ack = { method: 'POST', url: `/${id}/ack`, token, body: { ack_token } } as const
+    const ack = { method: 'POST', url: `/${id}/ack`, key: token, body: { ack_token } } as const
     // As when the process dies between the event and the deletion.
     const { rows: kept } = await gate.pool.query(
       'select * from tidegate.gate_vault where gate_session_id = $1',

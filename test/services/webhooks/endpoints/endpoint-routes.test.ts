@@ -3,8 +3,9 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { dumpDatabase } from '../../../support/dump.ts'
 import { createKnownSecrets } from '../../../support/known-secrets.ts'
 import { createScanner } from '../../../support/secret-scan.ts'
+import type { Send } from '../../../support/service-app.ts'
 import { publishedSchema } from '../../readback/contract.ts'
-import { type Send, startWebhooks, type Webhooks } from './webhooks-app.ts'
+import { startWebhooks, type Webhooks } from './webhooks-app.ts'
 
 let world: Webhooks
 let own: Awaited<ReturnType<Webhooks['organization']>>

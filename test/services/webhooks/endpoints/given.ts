@@ -4,25 +4,15 @@ import { asId } from '../../../../infra/ids.ts'
 import { createAddressRules } from '../../../../infra/webhooks/address-rules.ts'
 import type { OrganizationRow } from '../../../../projections/organizations/rows.ts'
 import type { EndpointRow } from '../../../../projections/webhooks/rows.ts'
+import { organization, organizationId } from '../../../support/organization-rows.ts'
 
 export const now = 1_800_000_000_000
 export const publicOnly = createAddressRules([])
 export const keyring = createKeyring(randomBytes(32).toString('base64'))
-export const organizationId = asId('org', `org_${'1'.repeat(26)}`)
 export const endpointId = asId('we', `we_${'2'.repeat(32)}`)
 
-/** An active organization. */
-export const organization: OrganizationRow = {
-  id: organizationId,
-  name: 'Acme',
-  slug: 'acme',
-  status: 'active',
-  secret_limit: null,
-  publishable_limit: null,
-  capabilities: [],
-  created_at: 1,
-  updated_at: 1,
-}
+export { organization, organizationId } from '../../../support/organization-rows.ts'
+
 export const suspended: OrganizationRow = { ...organization, status: 'suspended' }
 
 /** An active endpoint of the live environment. */

@@ -4,7 +4,8 @@ import { findEndpoint } from '../../../../projections/webhooks/queries.ts'
 import { overlapMs } from '../../../../services/webhooks/endpoints/rotate-secret.ts'
 import { endpointsOf } from '../../../../services/webhooks/endpoints/stream.ts'
 import { serviceDisabled, serviceRegistered } from '../../../support/gate-service.ts'
-import { type Send, startWebhooks, type Webhooks } from './webhooks-app.ts'
+import type { Send } from '../../../support/service-app.ts'
+import { startWebhooks, type Webhooks } from './webhooks-app.ts'
 
 let world: Webhooks
 let own: Awaited<ReturnType<Webhooks['organization']>>

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { ApiError } from '../../../../infra/http/errors.ts'
-import type { OrganizationRow } from '../../../../projections/organizations/rows.ts'
 import type { DeliveryRow, EndpointRow, WebhookEventRow } from '../../../../projections/webhooks/rows.ts'
 import { type RedeliveryState, redeliver } from '../../../../services/webhooks/redeliver/redeliver.ts'
+import { organization } from '../../../support/organization-rows.ts'
 
 const about = { organization_id: `org_${'1'.repeat(26)}`, environment: 'test' } as const
 const eventId = `evt_${'2'.repeat(26)}`
@@ -16,18 +16,6 @@ const event: WebhookEventRow = {
   subject_id: `sid_${'3'.repeat(26)}`,
   data: '{}',
   created_at: 1000,
-}
-
-const organization: OrganizationRow = {
-  id: about.organization_id,
-  name: 'Acme',
-  slug: 'acme',
-  status: 'active',
-  secret_limit: null,
-  publishable_limit: null,
-  capabilities: [],
-  created_at: 1,
-  updated_at: 1,
 }
 
 function endpoint(digit: string, status: EndpointRow['status'] = 'active'): EndpointRow {

@@ -1,0 +1,17 @@
+import { asId } from '../../infra/ids.ts'
+import type { OrganizationRow } from '../../projections/organizations/rows.ts'
+
+export const organizationId = asId('org', `org_${'1'.repeat(26)}`)
+
+/** An active organization. */
+export const organization: OrganizationRow = {
+  id: organizationId,
+  name: 'Acme',
+  slug: 'acme',
+  status: 'active',
+  secret_limit: null,
+  publishable_limit: null,
+  capabilities: [],
+  created_at: 1,
+  updated_at: 1,
+}

@@ -1,0 +1,80 @@
+import { randomBytes } from 'node:crypto'
+import { createKeyring } from '../../infra/crypto/keyring.ts'
+import { createDecide } from '../../infra/decide.ts'
+import { createIdempotencyTables } from '../../infra/http/idempotency.ts'
+import { randomId } from '../../infra/ids.ts'
+import { openPostgresLog } from '../../infra/log/postgres/log.ts'
+import { type Tx, transaction } from '../../infra/postgres/pool.ts'
+import { createAddressRules } from '../../infra/webhooks/address-rules.ts'
+import { gateProjection } from '../../projections/gate/projection.ts'
+import { organizationsProjection } from '../../projections/organizations/projection.ts'
+import type { Projection } from '../../projections/projection.ts'
+import { webhooksProjection } from '../../projections/webhooks/projection.ts'
+import type { DomainEvent } from '../../schemas/codec.ts'
+import type { Environment } from '../../schemas/events.ts'
+import { ensureTopics, openProjectionWorld, silent } from './projections.ts'
+
+export interface ServiceWorldOptions {
+  /** Those of the service, beside the tables of idempotency. */
+  tables?: ((tx: Tx) => Promise<void>)[]
+  /** The read models that run (default: all but that of sessions). */
+  projections?: Projection[]
+}
+
+const most = [organizationsProjection, webhooksProjection, gateProjection]
+
+/** What services decide with: a log in Postgres, read models, master keys of its own and a clock that the test sets. */
+export async function openServiceWorld({ tables = [], projections = most }: ServiceWorldOptions = {}) {
+  const world = await openProjectionWorld()
+  const { codec } = world
+  const { pool, url } = world.database
+  for (const create of [createIdempotencyTables, ...tables]) await transaction(pool, create)
+  const log = await openPostgresLog({ pool, url, logger: silent })
+  await ensureTopics(log)
+  const applied = await world.openApplied()
+  for (const projection of projections) await world.run(log, projection, { applied })
+  const now = { ms: 1_760_000_000_000 }
+  const keyring = createKeyring(randomBytes(32).toString('base64'))
+  const base = { pool, keyring, clock: () => now.ms, random: randomBytes, logger: silent }
+  const decide = createDecide({ pool, log, codec, applied, timeoutMs: 30_000 })
+
+  return {
+    pool,
+    url,
+    log,
+    codec,
+    applied,
+    now,
+    /** What needs no log. */
+    base,
+    /** What commands need. */
+    deps: { ...base, decide, rules: createAddressRules([]) },
+    /** Events of one organization; resolves once the read model shows them. */
+    async append(
+      projection: Projection,
+      of: { organizationId: string; environment: Environment },
+      ...events: DomainEvent[]
+    ): Promise<void> {
+      const meta = () => ({ eventId: randomId('evt', randomBytes), time: now.ms, ...of })
+      const positions = await log.append(events.map((event) => codec.toRecord(event, meta())))
+      await applied.waitFor(projection.name, positions, { timeoutMs: 20_000 })
+    },
+    /** How often an event with that key is on the log. */
+    async count(type: DomainEvent['type'], key: string): Promise<number> {
+      const { rows } = await pool.query<{ count: number }>(
+        `select count(*)::int as count from tidegate_log.records where key = $1 and headers->>'event_type' = $2`,
+        [key, type],
+      )
+      return rows[0]?.count ?? 0
+    },
+    /** As when the process died before it stored its answers. */
+    loseAnswers: () => pool.query('update tidegate.idempotency_keys set answer = null, locked_until = 0'),
+    async close(): Promise<void> {
+      await world.stopRunners()
+      await log.close()
+      await world.close()
+    },
+  }
+}
+
+export type ServiceWorld = Awaited<ReturnType<typeof openServiceWorld>>
