@@ -1,11 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createKeyring } from '../../../infra/crypto/keyring.ts'
-import { createDecide } from '../../../infra/decide.ts'
-import { ApiError } from '../../../infra/http/errors.ts'
 import { timeOrderedId } from '../../../infra/ids.ts'
-import { createPool } from '../../../infra/postgres/pool.ts'
-import { createApplied } from '../../../projections/applied.ts'
 import { findKey, listKeys } from '../../../projections/organizations/key-queries.ts'
 import { organizationsProjection } from '../../../projections/organizations/projection.ts'
 import { endGraces, runGraceScheduler } from '../../../services/organizations/grace-scheduler.ts'
@@ -14,47 +9,21 @@ import { createOrganization } from '../../../services/organizations/organization
 import { graceMs } from '../../../services/organizations/rotate-api-key.ts'
 import { eventually } from '../../support/eventually.ts'
 import { openTestLogs } from '../../support/logs.ts'
-import { ensureTopics, openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
+import { openProcesses, type Processes, race } from '../../support/racing.ts'
 
-const keyring = createKeyring(randomBytes(32).toString('base64'))
 const now = { ms: Date.now() }
 
 for (const testLog of openTestLogs()) {
-  let world: ProjectionWorld
-  let processes: Awaited<ReturnType<typeof openProcess>>[]
-  const closing: (() => Promise<void>)[] = []
-
-  /** Everything that a process has of its own: a small pool, its log, its ear for projections. */
-  async function openProcess() {
-    const pool = createPool({ url: world.database.url, max: 6 })
-    const applied = await createApplied({ url: world.database.url, pool, logger: silent })
-    const decide = createDecide({
-      pool,
-      log: await testLog.open(),
-      codec: world.codec,
-      applied,
-      timeoutMs: 30_000,
-    })
-    closing.push(async () => {
-      await applied.close()
-      await pool.end()
-    })
-    return { decide, keyring, clock: () => now.ms, random: randomBytes, pool, logger: silent }
-  }
-
-  const processOf = (racer: number) => processes[racer % processes.length] ?? never()
+  let world: Processes
+  const processOf = (racer: number) => world.processOf(racer)
   const newOrganization = () =>
     createOrganization(processOf(0), { name: 'Racing', slug: `r-${randomBytes(6).toString('hex')}` })
 
   beforeAll(async () => {
-    world = await openProjectionWorld()
-    const log = await testLog.open()
-    await ensureTopics(log)
-    await world.run(log, organizationsProjection)
-    processes = [await openProcess(), await openProcess(), await openProcess()]
+    const projections = [organizationsProjection]
+    world = await openProcesses({ testLog, projections, clock: () => now.ms })
   })
   afterAll(async () => {
-    for (const close of closing) await close()
     await world?.close()
     await testLog.cleanup()
   })
@@ -64,7 +33,7 @@ for (const testLog of openTestLogs()) {
     const { keyId } = await issueApiKey(processOf(0), { organizationId, name: 'A', environment: 'live' })
     const codes = await race(64, (racer) => rotateApiKey(processOf(racer), { organizationId, keyId }))
     expect(codes.toSorted()).toEqual(['done', ...Array(63).fill('request.conflict')])
-    const { rows } = await listKeys(world.database.pool, organizationId, { limit: 10 })
+    const { rows } = await listKeys(world.pool, organizationId, { limit: 10 })
     expect(rows.map((key) => [key.status, key.replaces_key_id]).toSorted()).toEqual([
       ['active', keyId],
       ['rotating', null],
@@ -80,7 +49,7 @@ for (const testLog of openTestLogs()) {
       return rotateApiKey({ ...processOf(racer), random }, { organizationId, keyId })
     }
     expect(await race(8, repeated)).toEqual(Array(8).fill('done'))
-    const { rows } = await listKeys(world.database.pool, organizationId, { limit: 10 })
+    const { rows } = await listKeys(world.pool, organizationId, { limit: 10 })
     expect(rows).toHaveLength(2)
   })
 
@@ -94,7 +63,7 @@ for (const testLog of openTestLogs()) {
     const codes = await race(112, issue)
     expect(codes.filter((code) => code === 'done')).toHaveLength(100)
     expect(codes.filter((code) => code === 'request.conflict')).toHaveLength(12)
-    const { rows } = await listKeys(world.database.pool, organizationId, { limit: 200 })
+    const { rows } = await listKeys(world.pool, organizationId, { limit: 200 })
     expect(rows).toHaveLength(100)
   })
 
@@ -107,10 +76,10 @@ for (const testLog of openTestLogs()) {
         : rotateApiKey(processOf(racer), { organizationId, keyId }),
     )
     const replaced = codes.filter((code, racer) => racer % 2 === 0 && code === 'done').length
-    const { rows } = await listKeys(world.database.pool, organizationId, { limit: 10 })
+    const { rows } = await listKeys(world.pool, organizationId, { limit: 10 })
     expect(rows.filter((key) => key.replaces_key_id === keyId)).toHaveLength(replaced)
     expect(replaced).toBeLessThanOrEqual(1)
-    expect(await findKey(world.database.pool, organizationId, keyId)).toMatchObject({ status: 'revoked' })
+    expect(await findKey(world.pool, organizationId, keyId)).toMatchObject({ status: 'revoked' })
   })
 
   test(`${testLog.name}: schedulers in several processes end a grace once, when it is over`, async () => {
@@ -120,10 +89,10 @@ for (const testLog of openTestLogs()) {
     const graceEnd = now.ms + graceMs
     now.ms = graceEnd - 1
     expect(await endGraces(processOf(0))).toBe(0)
-    const running = processes.map((process) => runGraceScheduler({ ...process, intervalMs: 5 }))
+    const running = world.processes.map((process) => runGraceScheduler({ ...process, intervalMs: 5 }))
     now.ms = graceEnd + 7000
     const revoked = await eventually(async () => {
-      const key = await findKey(world.database.pool, organizationId, keyId)
+      const key = await findKey(world.pool, organizationId, keyId)
       expect(key?.status).toBe('revoked')
       return key
     })
@@ -137,7 +106,7 @@ for (const testLog of openTestLogs()) {
     const { keyId } = await issueApiKey(processOf(0), { organizationId, name: 'A', environment: 'live' })
     await rotateApiKey(processOf(0), { organizationId, keyId })
     now.ms += graceMs
-    const ended = await Promise.all([...processes, ...processes].map(endGraces))
+    const ended = await Promise.all([...world.processes, ...world.processes].map(endGraces))
     expect(ended.reduce((sum, count) => sum + count)).toBe(1)
   })
 
@@ -170,19 +139,9 @@ for (const testLog of openTestLogs()) {
     const create = (racer: number) =>
       createOrganization({ ...processOf(racer), random }, { name: 'Same', slug: 'same' })
     expect(await race(8, create)).toEqual(Array(8).fill('done'))
-    const { rows } = await world.database.pool.query(
+    const { rows } = await world.pool.query(
       "select organization_id from read.organizations where slug = 'same'",
     )
     expect(rows).toEqual([{ organization_id: timeOrderedId('org', now.ms, random) }])
   })
-}
-
-/** What became of each racer: 'done' or the code of its refusal. */
-function race(racers: number, run: (racer: number) => Promise<unknown>): Promise<string[]> {
-  const codeOf = (error: unknown) => (error instanceof ApiError ? error.code : String(error))
-  return Promise.all(Array.from({ length: racers }, (_, racer) => run(racer).then(() => 'done', codeOf)))
-}
-
-function never(): never {
-  throw new Error('no process')
 }

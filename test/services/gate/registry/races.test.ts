@@ -1,11 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createKeyring } from '../../../../infra/crypto/keyring.ts'
-import { createDecide } from '../../../../infra/decide.ts'
-import { ApiError } from '../../../../infra/http/errors.ts'
-import { createPool } from '../../../../infra/postgres/pool.ts'
-import { createAddressRules } from '../../../../infra/webhooks/address-rules.ts'
-import { createApplied } from '../../../../projections/applied.ts'
 import { gateProjection } from '../../../../projections/gate/projection.ts'
 import { countServices, findService } from '../../../../projections/gate/service-queries.ts'
 import { organizationsProjection } from '../../../../projections/organizations/projection.ts'
@@ -22,57 +16,23 @@ import {
 } from '../../../../services/webhooks/endpoints/endpoint-commands.ts'
 import { gateOwner, gateTenant, registration } from '../../../support/gate-world.ts'
 import { openTestLogs } from '../../../support/logs.ts'
-import {
-  ensureTopics,
-  openProjectionWorld,
-  type ProjectionWorld,
-  silent,
-} from '../../../support/projections.ts'
+import { openProcesses, type Processes, race } from '../../../support/racing.ts'
 
-const keyring = createKeyring(randomBytes(32).toString('base64'))
-const rules = createAddressRules([])
 const at = Date.now()
 const newId = () => `race-${randomBytes(6).toString('hex')}`
 const environment = 'live'
 
 describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
-  let world: ProjectionWorld
-  let processes: EndpointDeps[]
-  const closing: (() => Promise<void>)[] = []
-
-  /** Everything that a process has of its own: a small pool, its log, its ear for projections. */
-  async function openProcess(): Promise<EndpointDeps> {
-    const { url } = world.database
-    const pool = createPool({ url, max: 6 })
-    const applied = await createApplied({ url, pool, logger: silent })
-    const parts = { pool, log: await testLog.open(), codec: world.codec, applied }
-    closing.push(async () => {
-      await applied.close()
-      await pool.end()
-    })
-    const decide = createDecide({ ...parts, timeoutMs: 30_000 })
-    return { decide, keyring, rules, clock: () => at, random: randomBytes }
-  }
-
+  let world: Processes
   beforeAll(async () => {
-    world = await openProjectionWorld()
-    const log = await testLog.open()
-    await ensureTopics(log)
-    for (const projection of [organizationsProjection, webhooksProjection, gateProjection])
-      await world.run(log, projection)
-    processes = [await openProcess(), await openProcess(), await openProcess()]
+    const projections = [organizationsProjection, webhooksProjection, gateProjection]
+    world = await openProcesses({ testLog, projections, clock: () => at })
   })
   afterAll(async () => {
-    for (const close of closing) await close()
     await world?.close()
     await testLog.cleanup()
   })
-
-  function processOf(racer: number): EndpointDeps {
-    const process = processes[racer % processes.length]
-    if (!process) throw new Error('no process')
-    return process
-  }
+  const processOf = (racer: number): EndpointDeps => world.processOf(racer)
 
   test('of 64 services that one organization registers at once, five are', async () => {
     const tenant = await gateTenant(processOf(0))
@@ -80,7 +40,7 @@ describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
       registerService(processOf(racer), { ...registration(tenant), id: newId() }),
     )
     expect(codes.toSorted()).toEqual([...Array(5).fill('done'), ...Array(59).fill('request.conflict')])
-    expect(await countServices(world.database.pool, tenant.organizationId)).toBe(5)
+    expect(await countServices(world.pool, tenant.organizationId)).toBe(5)
   })
 
   test('of 64 registrations of one id by two organizations at once, one is', async () => {
@@ -90,7 +50,7 @@ describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
       registerService(processOf(racer), { ...registration(tenants[racer % 2 === 0 ? 0 : 1]), id }),
     )
     expect(codes.toSorted()).toEqual(['done', ...Array(63).fill('request.conflict')])
-    const counts = tenants.map(({ organizationId }) => countServices(world.database.pool, organizationId))
+    const counts = tenants.map(({ organizationId }) => countServices(world.pool, organizationId))
     expect((await Promise.all(counts)).toSorted()).toEqual([0, 1])
   })
 
@@ -104,7 +64,7 @@ describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
     })
     const codes = await race(16, (racer) => registerService(same(racer), { ...registration(tenant), id }))
     expect(codes).toEqual(Array(16).fill('done'))
-    expect(await countServices(world.database.pool, tenant.organizationId)).toBe(1)
+    expect(await countServices(world.pool, tenant.organizationId)).toBe(1)
   })
 
   test('changing and disabling at once leaves one disabled service that nobody changed since', async () => {
@@ -116,7 +76,7 @@ describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
         : changeService(processOf(racer), { ...path, name: `Name ${racer}` }),
     )
     expect(new Set(codes)).toEqual(new Set(['done', ...codes.filter((code) => code === 'request.conflict')]))
-    expect(await findService(world.database.pool, serviceId)).toMatchObject({ status: 'disabled' })
+    expect(await findService(world.pool, serviceId)).toMatchObject({ status: 'disabled' })
   })
 
   test('no active service is left with an endpoint that was disabled at the same time', async () => {
@@ -129,8 +89,8 @@ describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
           () => disableEndpoint(processOf(i + 1), tenant),
         ]
         await race(2, (racer) => (work[i % 2 === 0 ? racer : 1 - racer] ?? never)())
-        const service = await findService(world.database.pool, id)
-        const endpoint = await findEndpoint(world.database.pool, tenant)
+        const service = await findService(world.pool, id)
+        const endpoint = await findEndpoint(world.pool, tenant)
         return `${service?.status ?? 'no'} service, ${endpoint?.status} endpoint`
       }),
     )
@@ -141,10 +101,4 @@ describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
 
 function never(): never {
   throw new Error('unreachable')
-}
-
-/** What became of each racer: 'done' or the code of its refusal. */
-function race(racers: number, run: (racer: number) => Promise<unknown>): Promise<string[]> {
-  const codeOf = (error: unknown) => (error instanceof ApiError ? error.code : String(error))
-  return Promise.all(Array.from({ length: racers }, (_, racer) => run(racer).then(() => 'done', codeOf)))
 }

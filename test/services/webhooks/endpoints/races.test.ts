@@ -1,12 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createKeyring } from '../../../../infra/crypto/keyring.ts'
-import { createDecide } from '../../../../infra/decide.ts'
-import { ApiError } from '../../../../infra/http/errors.ts'
-import { createPool } from '../../../../infra/postgres/pool.ts'
-import { createAddressRules } from '../../../../infra/webhooks/address-rules.ts'
 import { liveSecrets } from '../../../../infra/webhooks/secret.ts'
-import { createApplied } from '../../../../projections/applied.ts'
 import { organizationsProjection } from '../../../../projections/organizations/projection.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
 import { listEndpoints, listEvents } from '../../../../projections/webhooks/queries.ts'
@@ -21,15 +15,8 @@ import {
 } from '../../../../services/webhooks/endpoints/endpoint-commands.ts'
 import { sendTest } from '../../../../services/webhooks/endpoints/test-command.ts'
 import { openTestLogs } from '../../../support/logs.ts'
-import {
-  ensureTopics,
-  openProjectionWorld,
-  type ProjectionWorld,
-  silent,
-} from '../../../support/projections.ts'
+import { openProcesses, type Processes, race } from '../../../support/racing.ts'
 
-const keyring = createKeyring(randomBytes(32).toString('base64'))
-const rules = createAddressRules([])
 const now = { ms: Date.now() }
 const environment = 'live'
 const request = {
@@ -40,43 +27,16 @@ const request = {
 } as const
 
 describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
-  let world: ProjectionWorld
-  let processes: EndpointDeps[]
-  const closing: (() => Promise<void>)[] = []
-
-  /** Everything that a process has of its own: a small pool, its log, its ear for projections. */
-  async function openProcess(): Promise<EndpointDeps> {
-    const { url } = world.database
-    const pool = createPool({ url, max: 6 })
-    const applied = await createApplied({ url, pool, logger: silent })
-    const parts = { pool, log: await testLog.open(), codec: world.codec, applied }
-    closing.push(async () => {
-      await applied.close()
-      await pool.end()
-    })
-    const decide = createDecide({ ...parts, timeoutMs: 30_000 })
-    return { decide, keyring, rules, clock: () => now.ms, random: randomBytes }
-  }
-
+  let world: Processes
   beforeAll(async () => {
-    world = await openProjectionWorld()
-    const log = await testLog.open()
-    await ensureTopics(log)
-    await world.run(log, organizationsProjection)
-    await world.run(log, webhooksProjection)
-    processes = [await openProcess(), await openProcess(), await openProcess()]
+    const projections = [organizationsProjection, webhooksProjection]
+    world = await openProcesses({ testLog, projections, clock: () => now.ms })
   })
   afterAll(async () => {
-    for (const close of closing) await close()
     await world?.close()
     await testLog.cleanup()
   })
-
-  function processOf(racer: number): EndpointDeps {
-    const process = processes[racer % processes.length]
-    if (!process) throw new Error('no process')
-    return process
-  }
+  const processOf = (racer: number): EndpointDeps => world.processOf(racer)
 
   async function newOrganization(): Promise<string> {
     const slug = `r-${randomBytes(6).toString('hex')}`
@@ -89,7 +49,7 @@ describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
   }
 
   async function endpointsOf(organizationId: string) {
-    const { pool } = world.database
+    const { pool } = world
     const live = await listEndpoints(pool, { organizationId, environment: 'live' })
     return [...live, ...(await listEndpoints(pool, { organizationId, environment: 'test' }))]
   }
@@ -150,7 +110,7 @@ describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
     const endpoints = await endpointsOf(organizationId)
     expect(endpoints.map(({ secrets }) => secrets.length)).toEqual([2])
     const scope = { organizationId, environment, since: 0, limit: 10 } as const
-    expect(await listEvents(world.database.pool, scope)).toHaveLength(1)
+    expect(await listEvents(world.pool, scope)).toHaveLength(1)
   })
 
   test('of 64 tests of one endpoint at once, ten are sent', async () => {
@@ -160,9 +120,3 @@ describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
     expect(codes.filter((code) => code === 'rate_limit.exceeded')).toHaveLength(54)
   })
 })
-
-/** What became of each racer: 'done' or the code of its refusal. */
-function race(racers: number, run: (racer: number) => Promise<unknown>): Promise<string[]> {
-  const codeOf = (error: unknown) => (error instanceof ApiError ? error.code : String(error))
-  return Promise.all(Array.from({ length: racers }, (_, racer) => run(racer).then(() => 'done', codeOf)))
-}
