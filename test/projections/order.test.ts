@@ -3,7 +3,7 @@ import { afterAll, beforeAll, test } from 'vitest'
 import { migrate } from '../../projections/migrate.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import type { DomainEvent, RecordedEvent } from '../../schemas/codec.ts'
-import { badDeliveries, scratchBuilds } from '../support/bad-delivery.ts'
+import { expectOrderIsNothing } from '../support/bad-delivery.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { metaOf, visitorLink } from '../support/session-scored.ts'
 import { decision, id } from './world-events.ts'
@@ -12,7 +12,6 @@ const topic = 'tidegate.sessions.v1'
 const partitions = 3
 // Room in the offsets between two events for repeats of earlier ones, as a producer's retry would leave them.
 const spacing = 10
-const runs = 20
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -20,13 +19,6 @@ beforeAll(async () => {
   await migrate(database.pool, [sessionsProjection])
 })
 afterAll(() => database?.drop())
-
-const { deliver, deliverBadly, expectEqual, withBuild } = scratchBuilds({
-  pool: () => database.pool,
-  projection: sessionsProjection,
-  topic,
-  partitions,
-})
 
 interface Step {
   session: number
@@ -72,25 +64,14 @@ function recorded(event: DomainEvent, position: RecordedEvent['position']): Reco
 }
 
 test('events repeated, redelivered and reordered across partitions change nothing', async () => {
-  const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
-  console.log(`fast-check seed ${seed}`)
-  const property = fc.asyncProperty(
-    fc.array(step, { minLength: 1, maxLength: 40 }),
-    badDeliveries({ partitions, maxSize: 6 }),
-    (steps, deliveries) =>
-      withBuild((plain) =>
-        withBuild(async (troubled) => {
-          const log = partitionsOf(steps)
-          for (const events of log) await deliver(plain, events)
-          await deliverBadly(troubled, log, deliveries)
-          await expectEqual(plain, troubled)
-        }),
-      ),
-  )
-  await fc.assert(property, {
-    seed,
-    numRuns: runs,
-    endOnFailure: true,
-    ...(process.env.SEED_PATH ? { path: process.env.SEED_PATH } : {}),
+  await expectOrderIsNothing({
+    pool: () => database.pool,
+    projection: sessionsProjection,
+    topic,
+    partitions,
+    logs: fc.array(step, { minLength: 1, maxLength: 40 }),
+    partitionsOf,
+    maxSize: 6,
+    runs: 20,
   })
 }, 60_000)

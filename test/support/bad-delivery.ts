@@ -88,3 +88,41 @@ function repeated(delivered: RecordedEvent[], which: number | null): RecordedEve
   if (!event || !last) return []
   return [{ ...event, position: { ...last.position, offset: last.position.offset + 1 } }]
 }
+
+/** How often fast-check runs, and with which seed, which it prints; SEED and SEED_PATH repeat what failed. */
+export function fastCheckSettings(runs: number): fc.Parameters<unknown> {
+  const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
+  console.log(`fast-check seed ${seed}`)
+  return {
+    seed,
+    numRuns: runs,
+    endOnFailure: true,
+    ...(process.env.SEED_PATH ? { path: process.env.SEED_PATH } : {}),
+  }
+}
+
+export interface OrderOptions<Log> extends ScratchOptions {
+  logs: fc.Arbitrary<Log>
+  /** The log's partitions, each in offset order. */
+  partitionsOf: (log: Log) => RecordedEvent[][]
+  /** Most new events in a batch. */
+  maxSize: number
+  runs: number
+}
+
+/** Throws when a read model depends on how often, in which batches, and in which order of partitions it is told. */
+export async function expectOrderIsNothing<Log>(options: OrderOptions<Log>): Promise<void> {
+  const { logs, partitionsOf, maxSize, runs, partitions } = options
+  const { deliver, deliverBadly, expectEqual, withBuild } = scratchBuilds(options)
+  const property = fc.asyncProperty(logs, badDeliveries({ partitions, maxSize }), (log, deliveries) =>
+    withBuild((plain) =>
+      withBuild(async (troubled) => {
+        const partitioned = partitionsOf(log)
+        for (const events of partitioned) await deliver(plain, events)
+        await deliverBadly(troubled, partitioned, deliveries)
+        await expectEqual(plain, troubled)
+      }),
+    ),
+  )
+  await fc.assert(property, fastCheckSettings(runs))
+}

@@ -3,14 +3,13 @@ import { afterAll, beforeAll, test } from 'vitest'
 import { gateProjection } from '../../../projections/gate/projection.ts'
 import { migrate } from '../../../projections/migrate.ts'
 import type { RecordedEvent } from '../../../schemas/codec.ts'
-import { badDeliveries, scratchBuilds } from '../../support/bad-delivery.ts'
+import { expectOrderIsNothing } from '../../support/bad-delivery.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 import { events, start, topic } from './events.ts'
 
 const partitions = 3
 // Room in the offsets between two events for repeats of earlier ones, as a producer's retry would leave them.
 const spacing = 10
-const runs = 20
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -18,13 +17,6 @@ beforeAll(async () => {
   await migrate(database.pool, [gateProjection])
 })
 afterAll(() => database?.drop())
-
-const { deliver, deliverBadly, expectEqual, withBuild } = scratchBuilds({
-  pool: () => database.pool,
-  projection: gateProjection,
-  topic,
-  partitions,
-})
 
 interface Step {
   kind: keyof typeof events
@@ -52,25 +44,14 @@ function partitionsOf(steps: Step[]): RecordedEvent[][] {
 }
 
 test('events repeated, redelivered and reordered across partitions change nothing', async () => {
-  const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
-  console.log(`fast-check seed ${seed}`)
-  const property = fc.asyncProperty(
-    fc.array(step, { minLength: 1, maxLength: 60 }),
-    badDeliveries({ partitions, maxSize: 6 }),
-    (steps, deliveries) =>
-      withBuild((plain) =>
-        withBuild(async (troubled) => {
-          const log = partitionsOf(steps)
-          for (const recorded of log) await deliver(plain, recorded)
-          await deliverBadly(troubled, log, deliveries)
-          await expectEqual(plain, troubled)
-        }),
-      ),
-  )
-  await fc.assert(property, {
-    seed,
-    numRuns: runs,
-    endOnFailure: true,
-    ...(process.env.SEED_PATH ? { path: process.env.SEED_PATH } : {}),
+  await expectOrderIsNothing({
+    pool: () => database.pool,
+    projection: gateProjection,
+    topic,
+    partitions,
+    logs: fc.array(step, { minLength: 1, maxLength: 60 }),
+    partitionsOf,
+    maxSize: 6,
+    runs: 20,
   })
 }, 60_000)

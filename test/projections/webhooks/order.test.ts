@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { migrate } from '../../../projections/migrate.ts'
 import { webhooksProjection } from '../../../projections/webhooks/projection.ts'
 import type { DomainEvent, RecordedEvent } from '../../../schemas/codec.ts'
-import { badDeliveries, scratchBuilds } from '../../support/bad-delivery.ts'
+import { expectOrderIsNothing, fastCheckSettings, scratchBuilds } from '../../support/bad-delivery.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 import {
   attempted,
@@ -33,12 +33,8 @@ beforeAll(async () => {
 })
 afterAll(() => database?.drop())
 
-const { deliver, deliverBadly, expectEqual, withBuild } = scratchBuilds({
-  pool: () => database.pool,
-  projection: webhooksProjection,
-  topic,
-  partitions,
-})
+const scratch = { pool: () => database.pool, projection: webhooksProjection, topic, partitions }
+const { deliver, expectEqual, withBuild } = scratchBuilds(scratch)
 
 /** Few events, endpoints, attempts and days, so that much of it is about the same and much of it is too old. */
 interface Step {
@@ -113,13 +109,6 @@ function partitionsOf(steps: Step[]): RecordedEvent[][] {
   return log
 }
 
-const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
-const settings = {
-  seed,
-  numRuns: runs,
-  endOnFailure: true,
-  ...(process.env.SEED_PATH ? { path: process.env.SEED_PATH } : {}),
-}
 const steps = fc.array(step, { minLength: 20, maxLength: 60, size: 'max' })
 
 /** As senders that keep to the rules write it: an event's times and endpoints follow from its id, and it comes first. */
@@ -137,25 +126,10 @@ function lawful(log: Step[]): Step[] {
 const unrelated = { created: 1, renamed: 1, rotated: 1, disabled: 1, enabled: 1 }
 
 test('events repeated, redelivered and reordered across partitions change nothing', async () => {
-  console.log(`fast-check seed ${seed}`)
-  const property = fc.asyncProperty(
-    steps.map(lawful),
-    badDeliveries({ partitions, maxSize: 8 }),
-    (log, deliveries) =>
-      withBuild((plain) =>
-        withBuild(async (troubled) => {
-          const partitioned = partitionsOf(log)
-          for (const events of partitioned) await deliver(plain, events)
-          await deliverBadly(troubled, partitioned, deliveries)
-          await expectEqual(plain, troubled)
-        }),
-      ),
-  )
-  await fc.assert(property, settings)
+  await expectOrderIsNothing({ ...scratch, logs: steps.map(lawful), partitionsOf, maxSize: 8, runs })
 }, 120_000)
 
 test('whatever the log holds, where it is cut into batches changes nothing', async () => {
-  console.log(`fast-check seed ${seed}`)
   const cuts = fc.array(fc.integer({ min: 1, max: 8 }), { minLength: 60, maxLength: 60 })
   const property = fc.asyncProperty(steps, cuts, (log, sizes) =>
     withBuild((whole) =>
@@ -172,7 +146,7 @@ test('whatever the log holds, where it is cut into batches changes nothing', asy
       }),
     ),
   )
-  await fc.assert(property, settings)
+  await fc.assert(property, fastCheckSettings(runs))
 }, 120_000)
 
 test('the steps above make all that can become of a delivery, and events that go', async () => {
