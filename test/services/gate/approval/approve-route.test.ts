@@ -7,6 +7,7 @@ import { type GateSessionId, randomId } from '../../../../infra/ids.ts'
 import { type Gate, startGate } from '../../../../services/gate/gate.ts'
 import { gateRoutes } from '../../../../services/gate/routes.ts'
 import { sessionTtlMs } from '../../../../services/gate/session-state.ts'
+import { freshAddress } from '../../../support/gate-flow.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
 import { createServiceApp } from '../../../support/service-app.ts'
 import { type ApprovalWorld, account, openApprovalWorld, responding } from './world.ts'
@@ -15,7 +16,6 @@ let world: ApprovalWorld
 let gate: Gate
 let app: FastifyInstance
 let owner: GateOwner
-let lastIp = 0
 
 beforeAll(async () => {
   world = await openApprovalWorld()
@@ -41,9 +41,7 @@ interface Sent {
   ip?: string
 }
 
-const freshIp = () => `10.1.${Math.floor(++lastIp / 250)}.${lastIp % 250}`
-
-async function post(id: string, { body, headers = {}, ip = freshIp() }: Sent = {}) {
+async function post(id: string, { body, headers = {}, ip = freshAddress() }: Sent = {}) {
   const response = await app.inject({
     method: 'POST',
     url: `/v1/gate/sessions/${id}/approve`,
@@ -112,7 +110,7 @@ describe('a signup', () => {
       return account(sent)
     }
     const signup = await world.signup(owner)
-    const ip = freshIp()
+    const ip = freshAddress()
     const body = await approving(signup.id)
     const first = await post(signup.id, { body, ip })
     expect(first).toMatchObject(refused(409, 'gate.approval_in_progress'))
@@ -191,7 +189,7 @@ describe('a login', () => {
 
   test('is approved with a code, and the same request is told the same one', async () => {
     const id = await login({ fields: { dashboard_login_url: 'https://acme.example/auth/gate?from=cli' } })
-    const ip = freshIp()
+    const ip = freshAddress()
     const body = await approving(id)
     const first = await post(id, { body, ip })
     const { code } = first.body.data
@@ -269,7 +267,7 @@ describe('what is refused', () => {
 
   test('a fourth attempt from the same address, whatever the token', async () => {
     const signup = await world.signup(owner)
-    const ip = freshIp()
+    const ip = freshAddress()
     for (let i = 0; i < 3; i++) expect((await post(signup.id, { ip })).status).toBe(403)
     const body = await approving(signup.id)
     const fourth = await post(signup.id, { body, ip })
