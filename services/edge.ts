@@ -2,11 +2,13 @@ import { type Auth, createAuth } from '../infra/http/auth.ts'
 import { createIdempotency, type Idempotency } from '../infra/http/idempotency.ts'
 import { createKeyUsage } from '../infra/http/key-usage.ts'
 import type { AuthCounters } from '../infra/http/metrics.ts'
+import { createSourceBudget } from '../infra/http/source-budget.ts'
 import { createPool } from '../infra/postgres/pool.ts'
 import { createRateLimiter } from '../infra/rate-limit/limiter.ts'
 import { createPostgresStore, rateLimitPoolOptions } from '../infra/rate-limit/postgres-store.ts'
 import { findKeyByLookupHash } from '../projections/organizations/key-queries.ts'
 import type { Core } from './core.ts'
+import { isConsentPageKey } from './organizations/consent-keys.ts'
 
 /** What keyed routes of all services share. */
 export interface Edge {
@@ -20,16 +22,21 @@ export interface EdgeOptions {
   undo: AsyncDisposableStack
 }
 
+/** For consent pages: one needs a few requests at first and one every other second; an office opens several at once. */
+const consentPages = { perSecond: 10, burst: 300 }
+
 /** Keys verified, units taken, uses noted, commands repeated safely: each once for the whole process. */
 export function createEdge(core: Core, { counters, undo }: EdgeOptions): Edge {
   const { pool, config, applied } = core
   const usage = createKeyUsage(core)
   undo.defer(() => usage.close())
+  const ofConsentPages = createSourceBudget({ clock: core.clock, ...consentPages })
   const auth = createAuth({
     ...core,
     findKey: (hashes) => findKeyByLookupHash(pool, hashes),
     limiter: createLimiter(core, undo),
     defaultLimits: { secret: config.RATE_LIMIT_SECRET, publishable: config.RATE_LIMIT_PUBLISHABLE },
+    perSource: (principal) => (isConsentPageKey(principal) ? ofConsentPages : undefined),
     onKeyUsed: usage.note,
     ...counters,
   })

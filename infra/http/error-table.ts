@@ -345,7 +345,7 @@ export const errorTable = {
     retryable: true,
     message: 'Too many requests; wait for Retry-After.',
     meaning:
-      'The bucket that all keys of one type share in an organization is empty, a webhook endpoint was tested ten times within a minute, or one source presents unknown keys too fast; the latter has no `X-RateLimit-*` headers.',
+      'The bucket that all keys of one type share in an organization is empty, a webhook endpoint was tested ten times within a minute, or one source presents unknown keys, or uses the key of the consent page, too fast; these two have no `X-RateLimit-*` headers.',
     remedy:
       'Wait as many seconds as `Retry-After` says. A refused request costs as much as an admitted one, so trying earlier lengthens the wait.',
   },

@@ -51,7 +51,7 @@ export function metricsRoutes(app: FastifyInstance, options: MetricsOptions): Au
 function countAuth(registry: Registry): AuthCounters {
   const limited = new Counter({
     name: 'tidegate_rate_limited_total',
-    help: 'Requests refused because the bucket of their organization and key type was empty.',
+    help: 'Requests refused because the bucket of their organization and key type, or of their source, was empty.',
     labelNames: ['key_type'],
     registers: [registry],
   })

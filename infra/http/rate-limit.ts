@@ -3,12 +3,18 @@ import type { KeyType } from '../../schemas/events.ts'
 import type { RateLimiter, Taken, TakeRequest } from '../rate-limit/limiter.ts'
 import { ApiError } from './errors.ts'
 import type { Principal } from './principal.ts'
+import type { SourceBudget } from './source-budget.ts'
 
 export interface UnitOptions {
   /** Without one there are neither limits nor headers. */
   limiter?: RateLimiter | undefined
   /** Units in 60 seconds for organizations without limits of their own (default 600 and 3000). */
   defaultLimits?: Record<KeyType, number> | undefined
+  /**
+   * What each source has of its own with this key, instead of a share of the organization's bucket: for keys that
+   * anybody may read. Such a request costs one, and its answer has no X-RateLimit-* headers.
+   */
+  perSource?: ((principal: Principal) => SourceBudget | undefined) | undefined
   /** Called for each request that is refused. */
   onRateLimited?: ((keyType: KeyType) => void) | undefined
 }
@@ -20,12 +26,16 @@ export interface Charge {
 }
 
 const standardLimits: Record<KeyType, number> = { secret: 600, publishable: 3000 }
+/** A source has the next unit within this time, as what is refused costs it nothing. */
+const sourceRetrySeconds = 1
 const limitHeader = 'x-ratelimit-limit'
 const remainingHeader = 'x-ratelimit-remaining'
 const costHeader = 'x-ratelimit-cost'
 
 /** Takes units for requests and says so in their answers. */
-export function createUnits({ limiter, defaultLimits = standardLimits, onRateLimited }: UnitOptions) {
+export function createUnits(options: UnitOptions) {
+  const { limiter, defaultLimits = standardLimits, perSource, onRateLimited } = options
+
   const requestOf = ({ organizationId, type, rateLimit }: Principal, cost: number): TakeRequest => ({
     organizationId,
     keyType: type,
@@ -39,9 +49,12 @@ export function createUnits({ limiter, defaultLimits = standardLimits, onRateLim
       .header(limitHeader, taken.limit)
       .header(remainingHeader, taken.remaining)
       .header(costHeader, taken.cost)
-    if (taken.admitted) return
+    if (!taken.admitted) refuse(keyType, taken.retryAfterSeconds)
+  }
+
+  function refuse(keyType: KeyType, retryAfterSeconds: number): never {
     onRateLimited?.(keyType)
-    throw new ApiError('rate_limit.exceeded', { headers: { 'retry-after': String(taken.retryAfterSeconds) } })
+    throw new ApiError('rate_limit.exceeded', { headers: { 'retry-after': String(retryAfterSeconds) } })
   }
 
   return {
@@ -51,6 +64,11 @@ export function createUnits({ limiter, defaultLimits = standardLimits, onRateLim
      */
     take(principal: Principal, { reply, cost }: Charge): Promise<void> | undefined {
       if (!limiter) return undefined
+      const ofSource = perSource?.(principal)
+      if (ofSource) {
+        if (!ofSource.spend(reply.request.ip)) refuse(principal.type, sourceRetrySeconds)
+        return undefined
+      }
       const told = { reply, keyType: principal.type }
       const taken = limiter.take(requestOf(principal, cost))
       if (taken instanceof Promise) return taken.then((later) => tell(later, told))

@@ -4,23 +4,23 @@ import type { Clock } from '../ids.ts'
 
 export interface SourceBudgetOptions {
   clock: Clock
-  /** Look-ups a second that a source gets back (default 10). */
+  /** Requests a second that a source gets back, at least 1 (default 10). */
   perSecond?: number
-  /** Look-ups that a source can have at once (default 50). */
+  /** Requests that a source can have at once (default 50). */
   burst?: number
   /** Sources remembered at most; one that is forgotten starts with a full budget (default 20,000). */
   maxSources?: number
 }
 
 export interface SourceBudget {
-  /** Whether the source of this address may have one more look-up, which is then spent. */
+  /** Whether the source of this address may have one more request, which is then spent. */
   spend(ip: string): boolean
-  /** The look-up was no guess, or did not happen. */
+  /** The request was not one of those that the budget is for. */
   giveBack(ip: string): void
 }
 
 /**
- * How fast one source may present keys that need the database; for each process on its own. The generic cell rate
+ * How fast one source may do something; for each process on its own. The generic cell rate
  * algorithm (ITU-T I.371, as a virtual schedule): a source is one number, the time at which its budget is full again.
  */
 export function createSourceBudget(options: SourceBudgetOptions): SourceBudget {

@@ -4,6 +4,7 @@ import { openSecretHash } from '../../infra/crypto/api-keys.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
 import type { Decide } from '../../infra/decide.ts'
 import { ApiError } from '../../infra/http/errors.ts'
+import type { Principal } from '../../infra/http/principal.ts'
 import { asId, type Clock, type Random, timeOrderedId } from '../../infra/ids.ts'
 import { listKeys, recipientKeys } from '../../projections/organizations/key-queries.ts'
 import { findOrganization } from '../../projections/organizations/queries.ts'
@@ -25,6 +26,11 @@ const zeros: Random = (size) => Buffer.alloc(size)
 /** The organization of the server itself; the same in every installation, and nobody else can have it. */
 const organizationId = timeOrderedId('org', 0, zeros)
 const slug = 'tidegate-consent'
+/** Whether it is a key in consent pages: everybody can read it there, and whoever is no browser can name its origin. */
+export function isConsentPageKey({ organizationId: owner, type }: Principal): boolean {
+  return owner === organizationId && type === 'publishable'
+}
+
 /** As long as a verified key is believed everywhere. */
 const rememberMs = 15_000
 

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
+import { createSourceBudget } from '../../../infra/http/source-budget.ts'
 import { createMemoryLimiter, type MemoryLimiter } from '../../support/memory-limiter.ts'
 import { type AuthApp, organizationId, otherOrganization, type Send, startAuthApp } from './auth-app.ts'
 
@@ -112,6 +113,51 @@ describe('buckets', () => {
     const key = app.publishable({ rateLimit: 90 })
     expect((await app.send({ url: '/collect', key })).limits).toEqual(['90', '89', '1'])
     expect(limiter.taken).toEqual([{ organizationId, keyType: 'publishable', limit: 90, cost: 1 }])
+  })
+})
+
+describe('a key that each source has units of its own with', () => {
+  beforeEach(async () => {
+    limited = []
+    app = await startAuthApp((now) => {
+      limiter = createMemoryLimiter(() => now.ms)
+      const budget = createSourceBudget({ clock: () => now.ms, perSecond: 2, burst: 3 })
+      return {
+        limiter,
+        perSource: ({ organizationId: owner }) => (owner === otherOrganization ? budget : undefined),
+        onRateLimited: (keyType) => limited.push(keyType),
+      }
+    })
+  })
+
+  const from = (remoteAddress: string, key: string) => app.send({ url: '/collect', key, remoteAddress })
+
+  test('is refused to a source that has none left, and to no other', async () => {
+    const key = app.publishable({ organizationId: otherOrganization })
+    for (let i = 0; i < 3; i++) expect((await from('192.0.2.1', key)).status).toBe(200)
+    for (let i = 0; i < 20; i++) {
+      const refused = await from('192.0.2.1', key)
+      expect(refused).toMatchObject({ status: 429, code: 'rate_limit.exceeded' })
+      expect(refused.headers['retry-after']).toBe('1')
+    }
+    expect((await from('192.0.2.2', key)).status).toBe(200)
+    expect(limited).toEqual(Array(20).fill('publishable'))
+    // What was refused has cost nothing, so that the second is enough.
+    app.now.ms += 1000
+    expect((await from('192.0.2.1', key)).status).toBe(200)
+  })
+
+  test("says nothing of the organization's bucket, and takes nothing from it", async () => {
+    const key = app.publishable({ organizationId: otherOrganization })
+    for (let i = 0; i < 4; i++)
+      expect((await from('192.0.2.1', key)).limits).toEqual(Array(3).fill(undefined))
+    expect(limiter.taken).toEqual([])
+  })
+
+  test('leaves the keys of other organizations to their bucket', async () => {
+    const key = app.publishable()
+    for (const left of ['2999', '2998', '2997', '2996'])
+      expect((await from('192.0.2.1', key)).limits).toEqual(['3000', left, '1'])
   })
 })
 
