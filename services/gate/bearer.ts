@@ -5,6 +5,7 @@ import { ApiError } from '../../infra/http/errors.ts'
 import { bearerOf } from '../../infra/http/key-checks.ts'
 
 const kinds = { poll: 'gtpoll', agent: 'agt' } as const
+const names = { gtpoll: 'a poll token', agt: 'an agent token' } as const
 
 /** For routes that one of Gate's own tokens opens: 401 without a well-formed one. Whether it is good the route decides. */
 export function requireToken(token: keyof typeof kinds): onRequestHookHandler {
@@ -19,6 +20,7 @@ export const agentTokenOf = (request: FastifyRequest): Token<'agt'> => readToken
 
 function readToken<K extends 'gtpoll' | 'agt'>({ headers }: FastifyRequest, kind: K): Token<K> {
   const token = bearerOf(headers.authorization)
-  if (!isToken(kind, token)) throw new ApiError('auth.invalid_api_key')
-  return token
+  if (isToken(kind, token)) return token
+  const message = `This endpoint needs ${names[kind]}, ${kind}_..., and the one sent is none or has a typo.`
+  throw new ApiError('auth.invalid_api_key', { message })
 }

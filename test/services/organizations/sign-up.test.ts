@@ -42,7 +42,7 @@ test('an organization with a key of each type in each environment, which work', 
   })
   expect(await findOrganization(world.pool, id)).toMatchObject({
     name: 'Robin & Söhne GmbH!',
-    slug: `robin-so-hne-gmbh-${signup.gateSessionId.slice(-8)}`,
+    slug: `robin-sohne-gmbh-${signup.gateSessionId.slice(-8)}`,
   })
   expect(await world.send({ url: `/v1/organizations/${id}`, key })).toMatchObject({ status: 200 })
 })
