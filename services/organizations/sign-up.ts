@@ -46,6 +46,7 @@ async function keyPair(deps: CommandDeps, { organizationId, environment }: Owner
 function slugOf(accountName: string, gateSessionId: string): string {
   const readable = accountName
     .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
     .toLowerCase()
     .match(/[a-z0-9]+/g)
   const stem = (readable ?? ['account']).join('-').slice(0, 40).replace(/-+$/, '')
