@@ -13,12 +13,21 @@ const list = z
 
 const optionalText = z.string().min(1).optional()
 
+/** An origin: pages, links and assets are at its root. Written as browsers do, whatever case or default port it has. */
+const publicUrl = z
+  .string()
+  .refine(isOrigin, {
+    error:
+      'expected an address such as https://tidegate.example, without path, query, fragment or credentials',
+  })
+  .transform((text) => new URL(text).origin)
+
 /** Every setting, by environment variable; the table in docs/configuration.md follows this order. */
 const settings = z.object({
   PORT: z.coerce.number().int().min(0).max(65535).default(8787),
   HOST: z.string().default('127.0.0.1'),
   /** Where clients reach this server; links in answers start with it. */
-  PUBLIC_URL: z.url().optional(),
+  PUBLIC_URL: publicUrl.optional(),
   DATA_DIR: z.string().min(1).default('.tidegate'),
   /** Not set = an embedded Postgres in DATA_DIR. */
   DATABASE_URL: optionalText,
@@ -76,4 +85,10 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   if (result.success) return result.data
   const problems = result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`)
   throw new Error(`Settings are not valid:\n  ${problems.join('\n  ')}`)
+}
+
+function isOrigin(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const { protocol, origin, href } = new URL(text)
+  return ['http:', 'https:'].includes(protocol) && href === `${origin}/`
 }

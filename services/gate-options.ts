@@ -10,7 +10,7 @@ import { createSigningSecrets } from './webhooks/signing-secrets.ts'
 /** How long a person who has approved waits for one answer of the service, at most (open-points.md 37). */
 const integratorTimeoutMs = 10_000
 
-/** What Gate is given of the other services. */
+/** What Gate is given of the other services. `publicUrl` has no path, and no slash at its end. */
 export function gateOptions(core: Core, publicUrl: string): GateOptions {
   const { config, keyring, decide } = core
   const { WEBHOOK_TIMEOUT_MS: timeoutMs } = config
@@ -20,7 +20,7 @@ export function gateOptions(core: Core, publicUrl: string): GateOptions {
   })
   return {
     ...core,
-    publicUrl: publicUrl.replace(/\/+$/, ''),
+    publicUrl,
     leaseMs: config.WEBHOOK_LEASE_MS,
     integratorTimeoutMs: Math.min(integratorTimeoutMs, timeoutMs),
     directCalls: createDirectCalls({ ...core, client, secrets: createSigningSecrets(keyring) }),

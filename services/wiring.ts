@@ -20,6 +20,7 @@ import { gateRoutes } from './gate/routes.ts'
 import { gateOptions } from './gate-options.ts'
 import { createHttp } from './http.ts'
 import { organizationRoutes } from './organizations/routes.ts'
+import { publicUrlOf } from './public-url.ts'
 import { readbackRoutes } from './readback/routes.ts'
 import { type Demo, webRoutes } from './web/routes.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
@@ -68,7 +69,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
   try {
     const held = await holdPort({ port: config.PORT, host: config.HOST })
     undo.defer(held.release)
-    const publicUrl = config.PUBLIC_URL ?? `http://${config.HOST}:${held.port}`
+    const publicUrl = publicUrlOf(config, held.port)
     const core = await openCore(options)
     undo.defer(core.close)
     const network = await networkFor(config, roles)

@@ -23,6 +23,33 @@ describe('settings', () => {
     expect(() => readConfig({ RATE_LIMIT_PUBLISHABLE: '0' })).toThrow(/RATE_LIMIT_PUBLISHABLE/)
   })
 
+  it.each([
+    ['https://tidegate.example', 'https://tidegate.example'],
+    ['https://tidegate.example/', 'https://tidegate.example'],
+    ['HTTPS://Tidegate.Example:443', 'https://tidegate.example'],
+    ['http://127.0.0.1:8787', 'http://127.0.0.1:8787'],
+    ['http://[0:0:0:0:0:0:0:1]:8787/', 'http://[::1]:8787'],
+  ])('take %s as the address that browsers send: %s', (given, origin) => {
+    expect(readConfig({ PUBLIC_URL: given }).PUBLIC_URL).toBe(origin)
+  })
+
+  it.each([
+    'https://tidegate.example/below',
+    'https://tidegate.example//',
+    'https://tidegate.example/?a=b',
+    'https://tidegate.example?',
+    'https://tidegate.example/#a',
+    'https://user@tidegate.example',
+    'https://:secret@tidegate.example',
+    'wss://tidegate.example',
+    'tidegate.example',
+    'localhost:8787',
+  ])('refuse to be at %s', (address) => {
+    expect(() => readConfig({ PUBLIC_URL: address })).toThrow(
+      /^Settings are not valid:\n {2}PUBLIC_URL: expected an address/,
+    )
+  })
+
   it('treat an empty value as not set', () => {
     const config = readConfig({ PORT: '', DATABASE_URL: '' })
     expect([config.PORT, config.DATABASE_URL]).toEqual([8787, undefined])

@@ -1,0 +1,31 @@
+import ipaddr from 'ipaddr.js'
+import type { Config } from '../infra/config.ts'
+
+type Address = Pick<Config, 'HOST' | 'PUBLIC_URL'>
+
+/**
+ * Where clients reach a server that listens on the port, as browsers write it: PUBLIC_URL, else the address listened
+ * on; where that is every address, this machine's own. Throws for a HOST that no URL can name.
+ */
+export function publicUrlOf({ HOST, PUBLIC_URL }: Address, port: number): string {
+  if (PUBLIC_URL !== undefined) return PUBLIC_URL
+  const host = listensEverywhere(HOST) ? '127.0.0.1' : HOST
+  const url = `http://${ipaddr.IPv6.isValid(host) ? `[${host}]` : host}:${port}`
+  if (URL.canParse(url)) return new URL(url).origin
+  throw new Error(`PUBLIC_URL is not set, and HOST ${HOST} cannot be part of an address that browsers use.`)
+}
+
+/**
+ * Throws when nobody but this machine could know the address of Gate's consent pages: they work at one only, which
+ * links to them, their key and their proofs name.
+ */
+export function requireConsentAddress({ HOST, PUBLIC_URL }: Address): void {
+  if (PUBLIC_URL !== undefined || !listensEverywhere(HOST)) return
+  throw new Error(
+    `PUBLIC_URL is not set: with HOST ${HOST} Gate's consent pages have no address. Set it, or leave out the role gate.`,
+  )
+}
+
+function listensEverywhere(host: string): boolean {
+  return ipaddr.isValid(host) && ipaddr.process(host).range() === 'unspecified'
+}
