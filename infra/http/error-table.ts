@@ -313,6 +313,7 @@ export const errorTable = {
       pollGateSession: 429,
       getGateSessionConsent: 429,
       approveGateSession: 429,
+      cancelGateSession: 429,
       acknowledgeGateSessionDelivery: 429,
       createGateLoginSession: 429,
       verifyGateAgentToken: 429,

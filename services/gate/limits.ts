@@ -8,7 +8,7 @@ const minute = 60
 /** As long as any session lives, in seconds: after that there is nothing left to wait for. */
 const sessionTtl = sessionTtlMs / 1000
 
-/** service.md 8.2: so many requests in so many seconds from the first on, for each key. */
+/** service.md 8.2, and one of our own: so many requests in so many seconds from the first on, for each key. */
 const rules = {
   /** By IP address. */
   create_session: { points: 5, seconds: minute },
@@ -18,6 +18,11 @@ const rules = {
   consent: { points: 30, seconds: minute },
   /** By IP address and session. In all: the first attempt comes after the session began, and clocks may differ. */
   approve: { points: 3, seconds: sessionTtl + minute },
+  /**
+   * By IP address, of sessions that are pending. Not in service.md, and more than people behind one address need: the
+   * page says so, too, when it is being closed.
+   */
+  cancel: { points: 60, seconds: minute },
   /** By poll token. */
   ack: { points: 20, seconds: minute },
   /** By agent token. */
@@ -76,6 +81,7 @@ function createLimiters(pool: pg.Pool): Record<GateLimit, RateLimiterPostgres> {
     poll: limiter('poll'),
     consent: limiter('consent'),
     approve: limiter('approve'),
+    cancel: limiter('cancel'),
     ack: limiter('ack'),
     create_login: limiter('create_login'),
     verify: limiter('verify'),

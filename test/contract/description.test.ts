@@ -155,7 +155,6 @@ describe('Idempotency-Key', () => {
     expect(names(taking()).sort()).toEqual([
       'acknowledgeGateSessionDelivery',
       'approveGateSession',
-      'cancelGateSession',
       'consumeGateLoginSessionCode',
       'createGateLoginSession',
       'createGateSession',

@@ -37,7 +37,7 @@ async function gateRequests(
 ): Promise<Record<string, Partial<Asked>>> {
   const serviceId = await service(organizationId)
   const { id, pollToken, ackToken, agentToken = '' } = await gate.signUp(serviceId)
-  const [approved, cancelled] = [await gate.open(systemServiceId), await gate.open(systemServiceId)]
+  const approved = await gate.open(systemServiceId)
   const { delivery } = generateDeliveryKeys()
   const about = { name: 'Approvals', url: 'https://shop.example/', eventTypes: ['gate.session.approved'] }
   const { endpointId } = await createEndpoint(deps, { organizationId, environment: 'live', ...about })
@@ -46,7 +46,6 @@ async function gateRequests(
     createManagedGateService: { body: { id: 'twice', ...definition, webhook_endpoint_id: endpointId } },
     createGateSession: { body: { service_id: serviceId, account_name: 'Twice', delivery } },
     approveGateSession: { ids: { gateSessionId: approved.id }, body: await gate.approval(approved.id) },
-    cancelGateSession: { ids: { gateSessionId: cancelled.id } },
     acknowledgeGateSessionDelivery: {
       ids: { gateSessionId: id },
       token: pollToken,

@@ -123,6 +123,16 @@ const limits: Limited[] = [
     ],
   },
   {
+    operation: 'cancelGateSession',
+    most: 60,
+    same: async () => ({
+      method: 'POST',
+      path: `sessions/${(await open()).id}/cancel?closing=1`,
+      from: freshAddress(),
+    }),
+    others: async (request) => [{ ...request, from: freshAddress() }],
+  },
+  {
     operation: 'acknowledgeGateSessionDelivery',
     most: 20,
     async same() {

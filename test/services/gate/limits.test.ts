@@ -17,12 +17,13 @@ interface Specified {
   key: string[]
 }
 
-/** As the specification has them. */
+/** As the specification has them; that of cancels is our own. */
 const limits: Specified[] = [
   { name: 'create_session', most: 5, wait: 60, key: ['address'] },
   { name: 'poll', most: 30, wait: 60, key: ['token'] },
   { name: 'consent', most: 30, wait: 60, key: ['address'] },
   { name: 'approve', most: 3, wait: 900, key: ['address', 'session'] },
+  { name: 'cancel', most: 60, wait: 60, key: ['address'] },
   { name: 'ack', most: 20, wait: 60, key: ['token'] },
   { name: 'create_login', most: 10, wait: 60, key: ['token'] },
   { name: 'verify', most: 60, wait: 60, key: ['organization', 'token'] },

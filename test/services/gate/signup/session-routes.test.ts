@@ -5,6 +5,7 @@ import { confirmationCode } from '../../../../infra/gate/confirmation-code.ts'
 import { randomId } from '../../../../infra/ids.ts'
 import { findPage } from '../../../../services/gate/pages.ts'
 import { deliveryTtlMs, sessionTtlMs } from '../../../../services/gate/session-state.ts'
+import { freshAddress } from '../../../support/gate-flow.ts'
 import { gateOwner } from '../../../support/gate-world.ts'
 import { publicUrl } from '../../../support/service-app.ts'
 import { type Opened, type Signups, startSignups } from './signup-app.ts'
@@ -26,6 +27,16 @@ const ack = ({ id, poll_token: token }: Opened, body: unknown = {}) =>
 async function of(answer: Promise<{ status: number; body: { error?: { code: string } } }>) {
   const { status, body } = await answer
   return body.error ? `${status} ${body.error.code}` : `${status}`
+}
+
+async function rowsKept(): Promise<{ limits: number; keys: number }> {
+  const { rows } = await gate.pool.query<{ limits: number; keys: number }>(
+    `select (select count(*)::int from tidegate.gate_limits) as limits,
+       (select count(*)::int from tidegate.idempotency_keys) as keys`,
+  )
+  const [counted] = rows
+  if (!counted) throw new Error('nothing was counted')
+  return counted
 }
 
 describe('polling', () => {
@@ -179,6 +190,27 @@ describe('cancel', () => {
     gate.now.ms += 1000
     expect((await cancel(id)).body.data).toEqual(body.data)
     expect((await gate.session(id))?.resolved_at).toBe(since)
+  })
+
+  test('decides about nothing but a session that is pending, and nothing else counts or is kept', async () => {
+    const [waiting, approved, late] = [await gate.open(), await gate.open(), await gate.open()]
+    await gate.approve(approved.id)
+    const ip = freshAddress()
+    const from = (id: string, n = 0) =>
+      of(gate.send({ method: 'POST', url: `/${id}/cancel`, ip, headers: { 'idempotency-key': `key ${n}` } }))
+    const kept = await rowsKept()
+    gate.decidedAbout.length = 0
+    const unknown = randomId('gate', gate.deps.random)
+    for (let n = 0; n < 70; n++) expect(await from(unknown, n)).toBe('404 gate.session_not_found')
+    expect(await from(approved.id)).toBe('409 gate.session_already_resolved')
+    expect(gate.decidedAbout).toEqual([])
+    expect(await rowsKept()).toEqual(kept)
+    for (let n = 0; n < 70; n++) expect(await from(waiting.id, n)).toBe('200')
+    expect(gate.decidedAbout).toEqual([waiting.id])
+    expect(await rowsKept()).toEqual({ ...kept, limits: kept.limits + 1 })
+    gate.now.ms += sessionTtlMs
+    expect(await from(late.id)).toBe('410 gate.session_expired')
+    expect(gate.decidedAbout).toEqual([waiting.id])
   })
 
   test.each(['text/plain;charset=UTF-8', 'application/json', 'application/octet-stream', undefined])(

@@ -34,9 +34,14 @@ export async function startSignups() {
   const world = await openServiceWorld({ tables: [createGateTables] })
   const { pool, now, base, deps } = world
   const { keyring } = base
-  const { decide } = deps
+  const decidedAbout: string[] = []
+  const decide: typeof deps.decide = (request) => {
+    decidedAbout.push(request.key)
+    return deps.decide(request)
+  }
   const parts = {
     ...deps,
+    decide,
     publicUrl,
     limits: createGateLimits(pool),
     vault: createVault(base),
@@ -146,6 +151,8 @@ export async function startSignups() {
     ...world,
     app,
     parts,
+    /** What was decided about, in order. */
+    decidedAbout,
     keys,
     send,
     open,
