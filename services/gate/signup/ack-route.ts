@@ -2,8 +2,7 @@ import type { FastifyInstance, preValidationHookHandler } from 'fastify'
 import type { z } from 'zod'
 import { ApiError } from '../../../infra/http/errors.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
-import { findGateSession } from '../../../projections/gate/session-queries.ts'
-import { pollTokenOf, requireToken } from '../bearer.ts'
+import { requireToken } from '../bearer.ts'
 import { noStore } from '../no-store.ts'
 import { type GateSessionPath, gateSessionIdOf, gateSessionParams } from '../session-path.ts'
 import type { SignupContext } from './context.ts'
@@ -13,7 +12,7 @@ import { acknowledgeDelivery } from './session-commands.ts'
 
 /** The end of a delivery by whoever has read it. */
 export function ackRoute(app: FastifyInstance, context: SignupContext): void {
-  const { limits, pool, keyring, idempotency } = context
+  const { idempotency } = context
   const schema = {
     operationId: 'acknowledgeGateSessionDelivery',
     summary: 'Acknowledge the credentials, which are then deleted',
@@ -32,11 +31,16 @@ export function ackRoute(app: FastifyInstance, context: SignupContext): void {
   app.post<Ack>('/v1/gate/sessions/:gateSessionId/ack', {
     schema,
     config,
-    onRequest: [noStore, requireToken('poll'), (request) => limits.take('ack', pollTokenOf(request))],
+    onRequest: [
+      noStore,
+      requireToken('poll'),
+      async (request) => {
+        await polledSession(context, { request, limit: 'ack' })
+      },
+    ],
     preValidation: requireAckToken,
-    handler: async (request, reply) => {
+    handler: (request, reply) => {
       const gateSessionId = gateSessionIdOf(request)
-      polledSession(await findGateSession(pool, gateSessionId), { keyring, token: pollTokenOf(request) })
       return idempotency.run({ request, reply, scope: gateSessionId }, async () => {
         await acknowledgeDelivery(context, { gateSessionId, ackToken: request.body.ack_token })
         const data = {

@@ -2,12 +2,11 @@ import type { FastifyInstance } from 'fastify'
 import { ApiError, unavailable } from '../../../infra/http/errors.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
 import type { GateSessionRow } from '../../../projections/gate/rows.ts'
-import { findGateSession } from '../../../projections/gate/session-queries.ts'
-import { pollTokenOf, requireToken } from '../bearer.ts'
+import { requireToken } from '../bearer.ts'
 import { type DeliveryBundle, openBundle } from '../bundle.ts'
 import { noStore } from '../no-store.ts'
 import { findRegistered, type RegisteredService } from '../registry/registered.ts'
-import { type GateSessionPath, gateSessionIdOf, gateSessionParams } from '../session-path.ts'
+import { type GateSessionPath, gateSessionParams } from '../session-path.ts'
 import { pendingSession } from '../session-state.ts'
 import { isWaiting } from './acknowledge-delivery.ts'
 import type { SignupContext } from './context.ts'
@@ -17,7 +16,6 @@ import { approvedJson, unapprovedJson } from './shapes.ts'
 
 /** How a signup stands, and its credentials once there are any. */
 export function pollRoute(app: FastifyInstance, context: SignupContext): void {
-  const { limits, pool, keyring } = context
   const schema = {
     operationId: 'pollGateSession',
     summary: 'Poll a signup',
@@ -29,10 +27,9 @@ export function pollRoute(app: FastifyInstance, context: SignupContext): void {
   }
   app.get<GateSessionPath>('/v1/gate/sessions/:gateSessionId', {
     schema,
-    onRequest: [noStore, requireToken('poll'), (request) => limits.take('poll', pollTokenOf(request))],
+    onRequest: [noStore, requireToken('poll')],
     handler: async (request) => {
-      const session = await findGateSession(pool, gateSessionIdOf(request))
-      const data = await polledData(context, polledSession(session, { keyring, token: pollTokenOf(request) }))
+      const data = await polledData(context, await polledSession(context, { request, limit: 'poll' }))
       return { data, meta: { request_id: request.id } }
     },
   })

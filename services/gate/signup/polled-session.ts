@@ -1,15 +1,26 @@
-import type { Keyring } from '../../../infra/crypto/keyring.ts'
-import { isTokenOf, type Token } from '../../../infra/crypto/tokens.ts'
+import type { FastifyRequest } from 'fastify'
+import { isTokenOf } from '../../../infra/crypto/tokens.ts'
 import { ApiError } from '../../../infra/http/errors.ts'
 import type { GateSessionRow } from '../../../projections/gate/rows.ts'
+import { findGateSession } from '../../../projections/gate/session-queries.ts'
+import { pollTokenOf } from '../bearer.ts'
+import type { GateLimit } from '../limits.ts'
+import { type GateSessionPath, gateSessionIdOf } from '../session-path.ts'
 import { foundSession } from '../session-state.ts'
+import type { SignupContext } from './context.ts'
 
-/** The signup for the holder of its poll token: 404 without it, also for logins, and 401 for another's token. */
-export function polledSession(
-  session: GateSessionRow | undefined,
-  { keyring, token }: { keyring: Keyring; token: Token<'gtpoll'> },
-): GateSessionRow {
+/**
+ * The signup that the request names, for the holder of its poll token, whose limit it counts towards. ApiError: 404
+ * without it, also for logins; 401 for another's token; 429. Nothing is kept of the requests of those who only guess.
+ */
+export async function polledSession(
+  { pool, keyring, limits }: Pick<SignupContext, 'pool' | 'keyring' | 'limits'>,
+  { request, limit }: { request: FastifyRequest<GateSessionPath>; limit: Extract<GateLimit, 'poll' | 'ack'> },
+): Promise<GateSessionRow> {
+  const session = await findGateSession(pool, gateSessionIdOf(request))
   const found = foundSession(session?.kind === 'signup' ? session : undefined)
-  if (isTokenOf(keyring, { token, hash: found.poll_token_hash })) return found
-  throw new ApiError('auth.invalid_api_key')
+  const token = pollTokenOf(request)
+  if (!isTokenOf(keyring, { token, hash: found.poll_token_hash })) throw new ApiError('auth.invalid_api_key')
+  await limits.take(limit, token)
+  return found
 }

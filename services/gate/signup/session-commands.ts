@@ -36,6 +36,8 @@ export async function openSession(
   const now = clock()
   await decide({
     ...sessionStream(gateSessionId),
+    // The service is where its id is.
+    reads: 'topic',
     load: (tx) => loadOpening(tx, { gateSessionId, serviceId, publicUrl }),
     decide: (state) => decideOpening(state, { gateSessionId, spec, pollTokenHash, now }),
   })

@@ -333,6 +333,23 @@ describe('ack', () => {
   })
 })
 
+test('of tokens that are invented or of another session nothing is counted or kept', async () => {
+  const [one, two] = [await gate.open(), await gate.open()]
+  const unknown = { ...one, id: randomId('gate', gate.deps.random) }
+  const kept = await rowsKept()
+  for (let n = 0; n < 40; n++) {
+    const poll_token = generateToken('gtpoll', gate.deps.random)
+    for (const ask of [poll, ack]) {
+      expect(await of(ask({ ...one, poll_token }))).toBe('401 auth.invalid_api_key')
+      expect(await of(ask({ ...two, poll_token: one.poll_token }))).toBe('401 auth.invalid_api_key')
+      expect(await of(ask(unknown))).toBe('404 gate.session_not_found')
+    }
+  }
+  expect(await rowsKept()).toEqual(kept)
+  expect(await of(poll(one))).toBe('200')
+  expect(await of(ack(one))).toBe('403 gate.delivery_ack_invalid')
+})
+
 test('a login is shown for consent and cancelled as a signup is, and has nothing to poll', async () => {
   const id = await gate.openLogin()
   const stranger = await gate.open()
