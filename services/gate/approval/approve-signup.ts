@@ -7,6 +7,7 @@ import type { GateContext } from '../context.ts'
 import { findPage } from '../pages.ts'
 import { findRegistered } from '../registry/registered.ts'
 import { sessionStream } from '../streams.ts'
+import type { Approvals } from './approvals.ts'
 import type { Approving } from './approving.ts'
 import { startApproval } from './start-approval.ts'
 
@@ -45,13 +46,19 @@ export async function startSignup(
   })
 }
 
-/** What came of the approval. ApiError: 409 while the service has not answered, or when the signup was rejected. */
-export async function signupOutcome({ approvals }: GateContext, id: GateSessionId) {
-  approvals.drive(id)
-  const session = await approvals.outcome(id, patienceMs)
+/** What came of the approval, which has started; `asked` may be from before. ApiError: 409 while the service has not answered, or when the signup was rejected. */
+export async function signupOutcome({ approvals }: GateContext, asked: GateSessionRow) {
+  const { id } = asked
+  const session = asked.status === 'pending' ? await outcomeSoon(approvals, id) : asked
   if (session?.status === 'approved')
     return { object: 'gate_session' as const, id, status: 'approved' as const }
   throw refusalOf(session)
+}
+
+/** Has the approval worked on, wherever its process may have gone. */
+function outcomeSoon(approvals: Approvals, id: GateSessionId): Promise<GateSessionRow | undefined> {
+  approvals.drive(id)
+  return approvals.outcome(id, patienceMs)
 }
 
 function refusalOf(session: GateSessionRow | undefined): ApiError {

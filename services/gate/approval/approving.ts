@@ -18,7 +18,6 @@ export interface ApproveRequest {
   sealedToken: string | undefined
   proofSessionId: string | undefined
   ip: string
-  command: Command
 }
 
 /** A request that is fit to be decided about. */
@@ -51,19 +50,26 @@ function isApproveToken(token: string | undefined): token is Token<'gtapr'> {
   return token !== undefined && isToken('gtapr', token)
 }
 
+/** Counts the request as an attempt. ApiError: 429 the source's fourth at the session. */
+export async function countAttempt({ limits }: GateContext, { session, ip }: ApproveRequest): Promise<void> {
+  await limits.take('approve', sourceOf(ip), session.id)
+}
+
 /**
- * Counts the request as an attempt and checks all of it before anything is decided. ApiError: 429 the source's fourth
- * attempt at the session, 410 or 409 it is not pending, 403 not the newest token of its page, 422 no proof, 403 a proof
- * that is invalid or of a bot. A refusal leaves session and token as they are.
+ * Checks all of the request before anything is decided. ApiError: 410 or 409 the session is not pending, 403 not the
+ * newest token of its page, 422 no proof, 403 a proof that is invalid or of a bot. A refusal leaves session and token
+ * as they are.
  */
-export async function checkedApproval(context: GateContext, request: ApproveRequest): Promise<Approving> {
-  const { pool, keyring, clock, limits } = context
-  const { session, approveToken: token, command } = request
-  await limits.take('approve', sourceOf(request.ip), session.id)
+export async function checkedApproval(
+  context: GateContext,
+  request: ApproveRequest,
+): Promise<Omit<Approving, 'command'>> {
+  const { pool, keyring, clock } = context
+  const { session, approveToken: token } = request
   pendingSession(session, clock())
   if (!isApproveToken(token)) throw new ApiError('gate.approve_token_invalid')
   checkToken(await findPage(pool, session.id), tokenHashes(keyring, token))
-  return { session, token, proof: await checkedProof(context, request), command }
+  return { session, token, proof: await checkedProof(context, request) }
 }
 
 async function checkedProof(

@@ -78,6 +78,20 @@ async function approving(id: GateSessionId, changes?: ProofChanges) {
   return { approve_token: await gate.parts.pages.open(id), sealed_token: proofFor(id, changes) }
 }
 
+/** How many rows were ever inserted, by a trigger that the first call makes. */
+async function rowsWritten(table: 'idempotency_keys' | 'gate_leases'): Promise<number> {
+  await world.pool.query(`
+    create sequence if not exists written_${table};
+    create or replace function count_${table}() returns trigger language plpgsql as
+      $$ begin perform nextval('written_${table}'); return new; end $$;
+    create or replace trigger counted before insert on tidegate.${table}
+      for each row execute function count_${table}()`)
+  const { rows } = await world.pool.query<{ written: number }>(
+    `select (case when is_called then last_value else 0 end)::int as written from written_${table}`,
+  )
+  return rows[0]?.written ?? Number.NaN
+}
+
 const refused = (status: number, code: string) => ({ status, body: { error: { code } } })
 
 describe('a signup', () => {
@@ -154,6 +168,55 @@ describe('a signup', () => {
     const second = await post(signup.id, { body, headers })
     expect(second.headers['idempotent-replayed']).toBe('true')
     expect(second.body).toEqual(first.body)
+  })
+
+  test('an Idempotency-Key stays with its body, and what it repeats is not another attempt', async () => {
+    const signup = await world.signup(owner)
+    const body = await approving(signup.id)
+    const headers = { 'idempotency-key': 'click-2' }
+    const ip = freshAddress()
+    const first = await post(signup.id, { body, headers, ip })
+    for (let i = 0; i < 4; i++)
+      expect((await post(signup.id, { body, headers, ip })).body).toEqual(first.body)
+    for (const changed of [{ ...body, session_id: proofSessionId }, {}]) {
+      const answer = await post(signup.id, { body: changed, headers, ip })
+      expect(answer).toMatchObject({
+        status: 422,
+        body: { error: { details: { header_name: 'Idempotency-Key' } } },
+      })
+    }
+    const bad = { 'idempotency-key': 'x'.repeat(256) }
+    expect(await post(signup.id, { body, headers: bad, ip })).toMatchObject({ status: 422 })
+  })
+
+  test('nothing is stored for questions about the outcome, nor for attempts that are one too many', async () => {
+    const [approved, refusedOnes] = [await world.signup(owner), await world.signup(owner)]
+    const body = await approving(approved.id)
+    expect(await post(approved.id, { body })).toMatchObject({ status: 200 })
+    const ip = freshAddress()
+    for (let i = 0; i < 3; i++) await post(refusedOnes.id, { ip })
+    const before = await rowsWritten('idempotency_keys')
+    const keyed = (n: number) => ({ 'idempotency-key': `fresh-${n}` })
+    for (let n = 0; n < 3; n++) {
+      expect(await post(approved.id, { body, headers: keyed(n) })).toMatchObject({ status: 200 })
+      expect(await post(refusedOnes.id, { ip, headers: keyed(n) })).toMatchObject({ status: 429 })
+    }
+    expect(await rowsWritten('idempotency_keys')).toBe(before)
+  })
+
+  test('that has ended is not worked on when somebody asks', async () => {
+    const signups = [await world.signup(owner), await world.signup(owner)] as const
+    const bodies: object[] = []
+    for (const [n, { id }] of signups.entries()) {
+      world.script.answer = n === 0 ? account : responding(422)
+      const body = await approving(id)
+      bodies.push(body)
+      await post(id, { body })
+    }
+    const before = await rowsWritten('gate_leases')
+    expect(await post(signups[0].id, { body: bodies[0] })).toMatchObject({ status: 200 })
+    expect(await post(signups[1].id, { body: bodies[1] })).toMatchObject({ status: 409 })
+    expect(await rowsWritten('gate_leases')).toBe(before)
   })
 
   test('stays approvable when its service was disabled', async () => {

@@ -1,0 +1,57 @@
+import type { FastifyReply } from 'fastify'
+import type pg from 'pg'
+import type { Keyring } from '../../../infra/crypto/keyring.ts'
+import { createAnswerBox } from '../../../infra/http/idempotency/answer.ts'
+import { idempotencyKeyOf, keyReused, mac, requestText } from '../../../infra/http/idempotency/identity.ts'
+import type { RunOptions } from '../../../infra/http/idempotency.ts'
+import type { Clock, Random } from '../../../infra/ids.ts'
+
+interface StoredAnswersOptions {
+  pool: pg.Pool
+  keyring: Keyring
+  clock: Clock
+  random: Random
+}
+
+interface Stored {
+  id: Buffer
+  requestMac: Buffer
+  answer: Buffer | null
+}
+
+/**
+ * The answers that `Idempotency.run` has stored, without a command that would begin: a look at one row, which makes
+ * none, so that it may come before a request is counted.
+ */
+export function createStoredAnswers({ pool, keyring, clock, random }: StoredAnswersOptions) {
+  const box = createAnswerBox({ keyring, random })
+
+  async function find(ids: Buffer[]): Promise<Stored | undefined> {
+    const { rows } = await pool.query<Stored>(
+      `select id, request_mac as "requestMac", answer from tidegate.idempotency_keys
+       where id = any($1::bytea[]) and expires_at > $2 order by created_at desc limit 1`,
+      [ids, clock()],
+    )
+    return rows[0]
+  }
+
+  return {
+    /**
+     * Sends the answer that the request's Idempotency-Key has got before; undefined when it has none, or there is no
+     * key. ApiError: 422 for a bad key or one that came with another request.
+     */
+    async replay({ request, reply, scope }: Required<RunOptions>): Promise<FastifyReply | undefined> {
+      const key = idempotencyKeyOf(request)
+      if (key === undefined) return undefined
+      const masters = keyring.all.map((master) => ({ master, id: mac(master, 'key', scope, key) }))
+      const row = await find(masters.map(({ id }) => id))
+      const made = masters.find(({ id }) => row?.id.equals(id))
+      if (!row || !made) return undefined
+      if (!row.requestMac.equals(mac(made.master, 'request', requestText(request)))) throw keyReused()
+      if (!row.answer) return undefined
+      const { status, text } = box.open(row.answer, row.id)
+      reply.header('idempotent-replayed', 'true')
+      return reply.code(status).type('application/json; charset=utf-8').send(text)
+    },
+  }
+}
