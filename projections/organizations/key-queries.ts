@@ -72,6 +72,21 @@ export async function recipientKeys(
   return rows.map(({ id, sealed }) => ({ keyId: asId('key', id), secretHashSealed: sealed }))
 }
 
+/** The organization's active publishable keys of the environment, newest first. */
+export async function activePublishableKeys(
+  db: Db,
+  organizationId: string,
+  environment: Environment,
+): Promise<ApiKeyRow[]> {
+  const { rows } = await db.query<ApiKeyRecord>(
+    `select ${keyFields('k')} from read.api_keys k
+     where k.organization_id = $1 and k.environment = $2 and k.type = 'publishable' and k.status = 'active'
+     order by k.created_at desc, k.key_id desc`,
+    [organizationId, environment],
+  )
+  return rows.map(keyRow)
+}
+
 export interface KeyCounts {
   /** Active keys of the organization, of both types and environments. */
   active: number

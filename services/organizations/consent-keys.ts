@@ -5,11 +5,11 @@ import type { Keyring } from '../../infra/crypto/keyring.ts'
 import type { Decide } from '../../infra/decide.ts'
 import { ApiError } from '../../infra/http/errors.ts'
 import type { Principal } from '../../infra/http/principal.ts'
-import { asId, type Clock, type Random, timeOrderedId } from '../../infra/ids.ts'
-import { listKeys, recipientKeys } from '../../projections/organizations/key-queries.ts'
+import { type Clock, type Random, timeOrderedId } from '../../infra/ids.ts'
+import { activePublishableKeys, recipientKeys } from '../../projections/organizations/key-queries.ts'
 import { findOrganization } from '../../projections/organizations/queries.ts'
 import type { Environment } from '../../schemas/events.ts'
-import { issueApiKey, updateApiKey } from './key-commands.ts'
+import { issueApiKey, revokeApiKey } from './key-commands.ts'
 import { createOrganization } from './organization-commands.ts'
 
 export interface ConsentKeysOptions {
@@ -33,11 +33,18 @@ export function isConsentPageKey({ organizationId: owner, type }: Principal): bo
 
 /** As long as a verified key is believed everywhere. */
 const rememberMs = 15_000
+/** Servers of one installation that are reached at different addresses, at most; also those that no longer run. */
+const maxOrigins = 10
+
+interface Page {
+  origin: string
+  environment: Environment
+}
 
 /**
  * The keys that consent pages are scored with: of an organization of the server's own, made when they are first asked
  * for and replaced once they are revoked. Browsers elsewhere cannot use the publishable key, so a page that lures people
- * cannot make proofs for other people's signups.
+ * cannot make proofs for other people's signups. Both reject with 503 while the organization is not active.
  */
 export function createConsentKeys(options: ConsentKeysOptions) {
   const { origin, protocol } = new URL(options.publicUrl)
@@ -51,46 +58,44 @@ export function createConsentKeys(options: ConsentKeysOptions) {
   }
 }
 
-async function publishableKey(
-  options: ConsentKeysOptions,
-  { origin, environment }: { origin: string; environment: Environment },
-): Promise<string> {
-  await ensureOrganization(options)
+/** That of this origin alone: another server on the same database may be reached elsewhere, and has its own. */
+async function publishableKey(options: ConsentKeysOptions, page: Page): Promise<string> {
   // The page's sealed tokens need somebody who can open them.
-  await secretHashes(options, environment)
-  const { rows } = await listKeys(options.pool, organizationId, { limit: 200 })
-  const known = rows.find(
-    (key) => key.type === 'publishable' && key.status === 'active' && key.environment === environment,
-  )
-  const allowedOrigins = [origin]
-  if (!known?.display_key) {
-    const spec = { organizationId, environment, name: 'Consent page', allowedOrigins }
-    return (await issueApiKey(options, { ...spec, type: 'publishable' })).revealedKey
-  }
-  if (!isDeepStrictEqual(known.allowed_origins, allowedOrigins)) {
-    const keyId = asId('key', known.id)
-    await updateApiKey(options, { organizationId, keyId, allowedOrigins, by: 'operator' })
-  }
-  return known.display_key
+  await secretHashes(options, page.environment)
+  const allowedOrigins = [page.origin]
+  const keys = await activePublishableKeys(options.pool, organizationId, page.environment)
+  const known = keys.find((key) => isDeepStrictEqual(key.allowed_origins, allowedOrigins))
+  if (known?.display_key) return known.display_key
+  const { environment } = page
+  const spec = { organizationId, environment, name: 'Consent page', allowedOrigins }
+  const { revealedKey } = await issueApiKey(options, { ...spec, type: 'publishable' })
+  // Those of addresses that are used no more; a server that still runs has a new one as soon as it asks again.
+  for (const { id: keyId } of keys.slice(maxOrigins - 1))
+    await revokeApiKey(options, { organizationId, keyId, by: 'operator' })
+  return revealedKey
 }
 
 /** Those of the keys in use; a new one, which nobody ever sees, where there is none. */
 async function secretHashes(options: ConsentKeysOptions, environment: Environment): Promise<string[]> {
   const { pool, keyring, clock } = options
+  await ensureOrganization(options)
   const find = async () =>
     (await recipientKeys(pool, organizationId, environment, clock())).flatMap(
       ({ keyId, secretHashSealed }) => openSecretHash(secretHashSealed, { keyring, keyId }) ?? [],
     )
   const known = await find()
   if (known.length > 0) return known
-  await ensureOrganization(options)
   const spec = { organizationId, environment, name: 'Consent proofs', scopes: ['sessions:read'] }
   await issueApiKey(options, { ...spec, type: 'secret' })
   return find()
 }
 
+/** 503 when it is not active: by that an operator switches consent pages off, and approvals with them. */
 async function ensureOrganization(options: ConsentKeysOptions): Promise<void> {
-  if (await findOrganization(options.pool, organizationId)) return
+  const organization = await findOrganization(options.pool, organizationId)
+  if (organization?.status === 'active') return
+  if (organization)
+    throw new ApiError('service.unavailable', { message: 'Gate is switched off on this server.' })
   const name = 'Tidegate consent pages'
   const own = { ...options, random: zeros, idTime: 0 }
   try {

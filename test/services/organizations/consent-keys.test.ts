@@ -4,7 +4,10 @@ import { listKeys } from '../../../projections/organizations/key-queries.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
 import { createConsentKeys } from '../../../services/organizations/consent-keys.ts'
 import { revokeApiKey } from '../../../services/organizations/key-commands.ts'
-import { createOrganization } from '../../../services/organizations/organization-commands.ts'
+import {
+  createOrganization,
+  updateOrganization,
+} from '../../../services/organizations/organization-commands.ts'
 import { startOrganizations } from './support.ts'
 
 type World = Awaited<ReturnType<typeof startOrganizations>>
@@ -28,10 +31,15 @@ async function issued() {
   return rows
 }
 const active = async () => (await issued()).filter(({ status }) => status === 'active')
+/** Of the active publishable keys, newest first. */
+const origins = async () =>
+  (await active())
+    .filter(({ type, environment }) => type === 'publishable' && environment === 'live')
+    .map(({ allowed_origins }) => allowed_origins)
 const revoke = (keyId: string) => revokeApiKey(world.deps, { organizationId, keyId, by: 'operator' })
 
 test('the first who asks makes an organization with one key of each type, for this origin only', async () => {
-  const keys = keysAt('https://gate.example/below')
+  const keys = keysAt('https://gate.example')
   const publishable = await keys.publishableKey()
   expect(publishable).toMatch(/^pk_live_/)
   expect(await keys.secretHashes()).toEqual([expect.stringMatching(/^[0-9a-f]{64}$/)])
@@ -52,12 +60,46 @@ test('whoever asks later, in whichever process, gets the same', async () => {
   expect(await active()).toHaveLength(2)
 })
 
-test('a server that moved takes its key along: the origin before may not use it', async () => {
-  const before = await keysAt('https://gate.example').publishableKey()
-  expect(await keysAt('https://moved.example').publishableKey()).toBe(before)
-  const [key] = (await active()).filter(({ type }) => type === 'publishable')
-  expect(key?.allowed_origins).toEqual(['https://moved.example'])
+test('servers that are reached at different addresses have a key each, for their own', async () => {
+  const one = await keysAt('https://gate.example').publishableKey()
+  const two = await keysAt('https://other.example').publishableKey()
+  world.now.ms += 60_000
+  expect(await keysAt('https://gate.example').publishableKey()).toBe(one)
+  expect(await keysAt('https://other.example').publishableKey()).toBe(two)
+  expect(await origins()).toEqual([['https://other.example'], ['https://gate.example']])
 })
+
+test('ten addresses have a key; the oldest goes, and comes back when it is asked for', async () => {
+  for (let i = 0; i < 12; i++) {
+    world.now.ms += 1000
+    await keysAt(`https://server-${i}.example`).publishableKey()
+  }
+  const newest = Array.from({ length: 10 }, (_, i) => [`https://server-${11 - i}.example`])
+  expect(await origins()).toEqual(newest)
+  world.now.ms += 1000
+  expect(await keysAt('https://gate.example').publishableKey()).toMatch(/^pk_live_/)
+  expect(await origins()).toEqual([['https://gate.example'], ...newest.slice(0, 9)])
+})
+
+test.each(['suspended', 'deleted'] as const)(
+  'while the organization is %s it is 503, also where a key is missing',
+  async (status) => {
+    const by = 'operator'
+    await keysAt('https://gate.example').publishableKey()
+    await updateOrganization(world.deps, { organizationId, by, status })
+    try {
+      for (const url of ['https://gate.example', 'https://new.example', 'http://127.0.0.1:7701']) {
+        const keys = keysAt(url)
+        const unavailable = { code: 'service.unavailable', status: 503 }
+        await expect(keys.publishableKey()).rejects.toMatchObject(unavailable)
+        await expect(keys.secretHashes()).rejects.toMatchObject(unavailable)
+      }
+    } finally {
+      await updateOrganization(world.deps, { organizationId, by, status: 'active' })
+    }
+    expect(await keysAt('https://gate.example').publishableKey()).toMatch(/^pk_live_/)
+  },
+)
 
 test('a server on plain http has keys of the test environment', async () => {
   const keys = keysAt('http://127.0.0.1:7700')
