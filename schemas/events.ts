@@ -850,6 +850,8 @@ export interface AgentTokenRevoked {
 /** The credentials have arrived; they are not delivered again. */
 export interface GateDeliveryAcknowledged {
   gate_session_id: string
+  /** Of the request that acknowledged it; a repetition of that request has the same. */
+  acknowledgement_id: string
   acknowledged_at: number
 }
 

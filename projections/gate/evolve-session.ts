@@ -48,8 +48,10 @@ export function evolveSession(
     }
     case 'GateSessionExpired':
       return { ...state, status: 'expired', resolved_at: event.data.expired_at }
-    case 'GateDeliveryAcknowledged':
-      return { ...state, delivery: 'acknowledged', delivery_sealed: null }
+    case 'GateDeliveryAcknowledged': {
+      const { acknowledgement_id: delivery_acknowledgement_id } = event.data
+      return { ...state, delivery: 'acknowledged', delivery_sealed: null, delivery_acknowledgement_id }
+    }
     case 'GateDeliveryExpired':
       return { ...state, delivery: 'expired', delivery_sealed: null }
     case 'LoginSessionApproved': {
@@ -81,6 +83,7 @@ const unresolved = {
   delivery_sealed: null,
   delivery_expires_at: null,
   ack_token_hash: null,
+  delivery_acknowledgement_id: null,
   code: null,
   code_hash: null,
   code_expires_at: null,

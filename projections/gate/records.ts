@@ -24,8 +24,8 @@ export const sessionFields = (alias: string) => `${alias}.gate_session_id as id,
   ${alias}.resolved_at::float8, ${alias}.rejection, ${alias}.problem, ${alias}.gate_account_id,
   ${alias}.webhook_endpoint_id, ${alias}.approval_started_at::float8, ${alias}.approve_token_hash,
   ${alias}.verdict, ${alias}.risk_score, ${alias}.delivery, ${alias}.delivery_sealed,
-  ${alias}.delivery_expires_at::float8, ${alias}.ack_token_hash, ${alias}.code, ${alias}.code_hash,
-  ${alias}.code_expires_at::float8, ${alias}.code_consumption_id`
+  ${alias}.delivery_expires_at::float8, ${alias}.ack_token_hash, ${alias}.delivery_acknowledgement_id,
+  ${alias}.code, ${alias}.code_hash, ${alias}.code_expires_at::float8, ${alias}.code_consumption_id`
 
 /** The columns of an agent token in the table named `alias`: an `AgentTokenRow`. */
 export const tokenFields = (alias: string) => `${alias}.gate_account_id, ${alias}.gate_session_id,
@@ -76,6 +76,7 @@ const sessionColumns: Column<GateSessionRow>[] = [
   { name: 'delivery_sealed', type: 'bytea', of: (row) => row.delivery_sealed },
   { name: 'delivery_expires_at', type: 'bigint', of: (row) => row.delivery_expires_at },
   { name: 'ack_token_hash', type: 'text', of: (row) => row.ack_token_hash },
+  { name: 'delivery_acknowledgement_id', type: 'text', of: (row) => row.delivery_acknowledgement_id },
   { name: 'code', type: 'text', of: (row) => row.code },
   { name: 'code_hash', type: 'text', of: (row) => row.code_hash },
   { name: 'code_expires_at', type: 'bigint', of: (row) => row.code_expires_at },

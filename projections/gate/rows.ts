@@ -55,6 +55,8 @@ export interface GateSessionRow {
   delivery_sealed: Buffer | null
   delivery_expires_at: number | null
   ack_token_hash: string | null
+  /** Of the request that acknowledged the delivery. */
+  delivery_acknowledgement_id: string | null
   /** Of an approved login. */
   code: 'issued' | 'consumed' | 'expired' | null
   code_hash: string | null

@@ -41,6 +41,7 @@ export const ddl = `
     delivery_sealed bytea,
     delivery_expires_at bigint,
     ack_token_hash text,
+    delivery_acknowledgement_id text,
     code text,
     code_hash text,
     code_expires_at bigint,

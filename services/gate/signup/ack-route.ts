@@ -17,7 +17,7 @@ export function ackRoute(app: FastifyInstance, context: SignupContext): void {
     operationId: 'acknowledgeGateSessionDelivery',
     summary: 'Acknowledge the credentials, which are then deleted',
     description:
-      "Requires the session's poll token. Once it has answered 200 nobody can read the credentials any more; a second acknowledgement is refused. 20 requests a minute for each token.",
+      "Requires the session's poll token. Once it has answered 200 nobody can read the credentials any more; a second acknowledgement is refused; a repetition with the same Idempotency-Key gets the first answer. 20 requests a minute for each token.",
     tags: ['Gate'],
     params: gateSessionParams,
     body: ackBody,
@@ -41,8 +41,8 @@ export function ackRoute(app: FastifyInstance, context: SignupContext): void {
     preValidation: requireAckToken,
     handler: (request, reply) => {
       const gateSessionId = gateSessionIdOf(request)
-      return idempotency.run({ request, reply, scope: gateSessionId }, async () => {
-        await acknowledgeDelivery(context, { gateSessionId, ackToken: request.body.ack_token })
+      return idempotency.run({ request, reply, scope: gateSessionId }, async ({ random }) => {
+        await acknowledgeDelivery({ ...context, random }, { gateSessionId, ackToken: request.body.ack_token })
         const data = {
           object: 'gate_session_delivery',
           gate_session_id: gateSessionId,

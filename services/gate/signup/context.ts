@@ -8,6 +8,7 @@ export type SignupContext = Pick<
   | 'decide'
   | 'keyring'
   | 'clock'
+  | 'logger'
   | 'limits'
   | 'vault'
   | 'pages'

@@ -1,10 +1,8 @@
 import { runPeriodically } from '../../../infra/periodic.ts'
-import type { Logger } from '../../../infra/telemetry.ts'
 import { type PurgeParts, purgeGate } from './purge.ts'
 import { endOverdue, type TimeOutParts } from './time-outs.ts'
 
 export interface SchedulerOptions extends TimeOutParts, PurgeParts {
-  logger: Logger
   /** Milliseconds between looks for what is past its time (default 1000). */
   timeOutsMs?: number
   /** Milliseconds between looks for what is of no use any more (default 10,000). */

@@ -65,6 +65,8 @@ async function loadOpening(tx: Tx, { gateSessionId, ...named }: Opening): Promis
 
 export type EndDeps = Pick<GateOptions, 'decide' | 'clock'>
 
+type DeliveryDeps = EndDeps & Pick<GateOptions, 'logger'> & { vault: Vault }
+
 /** The person says no. ApiError as for the decision. */
 export async function declineSession(deps: EndDeps, gateSessionId: GateSessionId): Promise<void> {
   await aboutSession(deps, { gateSessionId, decide: decideDecline })
@@ -77,9 +79,10 @@ export interface Acknowledge {
 
 /** Ends a delivery and deletes the only key to it. ApiError as for the decision. */
 export async function acknowledgeDelivery(
-  { decide, clock, keyring, vault }: EndDeps & Pick<GateOptions, 'keyring'> & { vault: Vault },
+  { decide, clock, keyring, random, ...deps }: DeliveryDeps & Pick<CommandDeps, 'keyring' | 'random'>,
   { gateSessionId, ackToken: token }: Acknowledge,
 ): Promise<void> {
+  const acknowledgementId = random(16).toString('hex')
   const now = clock()
   await decide({
     ...sessionStream(gateSessionId),
@@ -88,9 +91,9 @@ export async function acknowledgeDelivery(
       const hash = session?.ack_token_hash ?? null
       return { session, isAckToken: isToken('gtack', token) && isTokenOf(keyring, { token, hash }) }
     },
-    decide: (state) => decideAcknowledgement(state, { now }),
+    decide: (state) => decideAcknowledgement(state, { acknowledgementId, now }),
   })
-  await vault.remove([gateSessionId])
+  await forget(deps, gateSessionId)
 }
 
 /** Whether the session ended now, for want of a decision. */
@@ -99,13 +102,17 @@ export function endSession(deps: EndDeps, gateSessionId: GateSessionId): Promise
 }
 
 /** Whether the delivery ended now, for want of an acknowledgement; the only key to it is then deleted. */
-export async function endDelivery(
-  { vault, ...deps }: EndDeps & { vault: Vault },
-  gateSessionId: GateSessionId,
-): Promise<boolean> {
+export async function endDelivery(deps: DeliveryDeps, gateSessionId: GateSessionId): Promise<boolean> {
   const ended = await aboutSession(deps, { gateSessionId, decide: expireDelivery })
-  if (ended) await vault.remove([gateSessionId])
+  if (ended) await forget(deps, gateSessionId)
   return ended
+}
+
+/** Deletes the key of a delivery that has ended; the purge does where that fails. */
+async function forget({ vault, logger }: Omit<DeliveryDeps, keyof EndDeps>, gateSessionId: GateSessionId) {
+  await vault.remove([gateSessionId]).catch((err) => {
+    logger.warn({ err, gate_session_id: gateSessionId }, 'the key of an ended delivery is deleted later')
+  })
 }
 
 /** Whether the code ended now, for want of use. */

@@ -6,7 +6,7 @@ import type { GateParts } from '../context.ts'
 import { reloadMs } from './reject-session.ts'
 import { endClosed, endCode, endDelivery, endSession } from './session-commands.ts'
 
-export type TimeOutParts = Pick<GateParts, 'pool' | 'decide' | 'clock' | 'vault'>
+export type TimeOutParts = Pick<GateParts, 'pool' | 'decide' | 'clock' | 'vault' | 'logger'>
 
 const maxOfAKind = 100
 /** The transaction of a look is idle meanwhile; the server's connections may be so for 15 seconds. */

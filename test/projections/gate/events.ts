@@ -100,7 +100,7 @@ export const events = {
   }),
   acknowledged: (n: number, at: number): DomainEvent => ({
     type: 'GateDeliveryAcknowledged',
-    data: { gate_session_id: gate(n), acknowledged_at: at },
+    data: { gate_session_id: gate(n), acknowledgement_id: `ack ${at}`, acknowledged_at: at },
   }),
   deliveryExpired: (n: number, at: number): DomainEvent => ({
     type: 'GateDeliveryExpired',

@@ -22,7 +22,8 @@ import {
 
 const declined = after(pending, declineSession(pending, { now }))
 const expired = after(pending, expireSession(pending, { now: now + sessionTtlMs }))
-const acknowledged = after(approved, acknowledgeDelivery({ session: approved, isAckToken: true }, { now }))
+const ack = { acknowledgementId: 'this', now }
+const acknowledged = after(approved, acknowledgeDelivery({ session: approved, isAckToken: true }, ack))
 
 describe('opening a session', () => {
   test('says all that the read model needs, with ids that follow from the session', () => {
@@ -112,7 +113,21 @@ test.each<[string, Row, boolean, number, string]>([
   ['a token of a rejected session', declined, false, 0, 'gate.delivery_ack_invalid'],
   ['a token of an expired session', expired, false, sessionTtlMs, 'gate.session_expired'],
 ])('acknowledging with %s', (_what, session, isAckToken, ms, expected) => {
-  expect(outcome(() => acknowledgeDelivery({ session, isAckToken }, { now: now + ms }))).toBe(expected)
+  expect(outcome(() => acknowledgeDelivery({ session, isAckToken }, other(ms)))).toBe(expected)
+})
+
+const other = (ms: number) => ({ acknowledgementId: 'other', now: now + ms })
+
+test('acknowledging again by the same request does nothing, at any time, unless the token is wrong', () => {
+  const again = (isAckToken: boolean) =>
+    outcome(() =>
+      acknowledgeDelivery({ session: acknowledged, isAckToken }, { ...ack, now: now + deliveryTtlMs }),
+    )
+  expect([again(true), again(false)]).toEqual(['nothing', 'gate.delivery_ack_invalid'])
+  const late = after(approved, expireDelivery(approved, { now: now + deliveryTtlMs }))
+  expect(outcome(() => acknowledgeDelivery({ session: late, isAckToken: true }, ack))).toBe(
+    'gate.delivery_consumed',
+  )
 })
 
 const issued = {

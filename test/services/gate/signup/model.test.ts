@@ -154,17 +154,17 @@ const commands: Record<string, Command> = {
     },
   },
   ack: {
-    real(world) {
-      const { session, now } = world
-      const isAckToken = session.ack_token_hash !== null
-      return apply(world, () => acknowledgeDelivery({ session, isAckToken }, { now }))
-    },
-    model({ model, now }) {
-      if (model.stage === 'expired') return 'gate.session_expired'
-      if (!['delivering', 'acknowledged', 'gone'].includes(model.stage)) return 'gate.delivery_ack_invalid'
-      if (model.stage !== 'delivering' || now >= model.until) return 'gate.delivery_consumed'
-      model.stage = 'acknowledged'
-      return 'done'
+    real: (world) => apply(world, () => acknowledgeAs('another', world)),
+    model: acknowledge,
+  },
+  ackOfOneClient: {
+    real: (world) => apply(world, () => acknowledgeAs('one', world)),
+    model(world) {
+      const { model } = world
+      if (acknowledgedByOne.has(model)) return 'nothing'
+      const answer = acknowledge(world)
+      if (answer === 'done') acknowledgedByOne.add(model)
+      return answer
     },
   },
   scheduler: {
@@ -187,6 +187,25 @@ const commands: Record<string, Command> = {
       return 'done'
     },
   },
+}
+
+/** Where it was the client that repeats itself. */
+const acknowledgedByOne = new WeakSet<Model>()
+let requests = 0
+
+/** Another is so each time. */
+function acknowledgeAs(who: 'one' | 'another', { session, now }: World): Decision[] {
+  const acknowledgementId = who === 'one' ? who : `${who} ${requests++}`
+  const isAckToken = session.ack_token_hash !== null
+  return acknowledgeDelivery({ session, isAckToken }, { acknowledgementId, now })
+}
+
+function acknowledge({ model, now }: World): string {
+  if (model.stage === 'expired') return 'gate.session_expired'
+  if (!['delivering', 'acknowledged', 'gone'].includes(model.stage)) return 'gate.delivery_ack_invalid'
+  if (model.stage !== 'delivering' || now >= model.until) return 'gate.delivery_consumed'
+  model.stage = 'acknowledged'
+  return 'done'
 }
 
 /** Which page's token started the approval. */

@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { openEnvelope } from '../../../../infra/crypto/delivery-envelope.ts'
 import { generateToken } from '../../../../infra/crypto/tokens.ts'
 import { confirmationCode } from '../../../../infra/gate/confirmation-code.ts'
 import { randomId } from '../../../../infra/ids.ts'
 import { findPage } from '../../../../services/gate/pages.ts'
 import { deliveryTtlMs, sessionTtlMs } from '../../../../services/gate/session-state.ts'
+import { purgeGate } from '../../../../services/gate/signup/purge.ts'
 import { freshAddress } from '../../../support/gate-flow.ts'
 import { gateOwner } from '../../../support/gate-world.ts'
 import { publicUrl } from '../../../support/service-app.ts'
@@ -311,7 +312,28 @@ describe('ack', () => {
         body: { ack_token },
         headers: { 'idempotency-key': 'once' },
       })
-    expect((await again()).body).toEqual((await again()).body)
+    const first = await again()
+    expect(first.status).toBe(200)
+    expect((await again()).body).toEqual(first.body)
+    await gate.loseAnswers()
+    expect((await again()).body.data).toEqual(first.body.data)
+    expect(await of(ack(opened, { ack_token }))).toBe('410 gate.delivery_consumed')
+    expect(await gate.count('GateDeliveryAcknowledged', id)).toBe(1)
+  })
+
+  test('succeeds where the key cannot be deleted now: the purge deletes it', async () => {
+    const opened = await gate.open()
+    const ack_token = await gate.approve(opened.id)
+    const remove = vi.spyOn(gate.parts.vault, 'remove').mockRejectedValueOnce(new Error('away'))
+    try {
+      expect(await of(ack(opened, { ack_token }))).toBe('200')
+    } finally {
+      remove.mockRestore()
+    }
+    expect(await of(poll(opened))).toBe('410 gate.delivery_consumed')
+    expect(await gate.parts.vault.find(opened.id)).toBeDefined()
+    await purgeGate(gate.parts)
+    expect(await gate.parts.vault.find(opened.id)).toBeUndefined()
   })
 
   test('needs the ack token of the delivery', async () => {
