@@ -1,12 +1,14 @@
 import type { DeliveryEnvelope } from '../../../infra/crypto/delivery-envelope.ts'
 import { type Clock, derivedHexId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
-import type {
-  DirectAnswer,
-  DirectCalls,
-  DirectDelivery,
-  DirectRefusal,
+import {
+  type DirectAnswer,
+  type DirectCalls,
+  type DirectDelivery,
+  type DirectRefusal,
+  directType,
 } from '../../../infra/webhooks/direct-call.ts'
+import { webhookEventId } from '../../../infra/webhooks/event-id.ts'
 import { findDelivery } from '../../../projections/webhooks/queries.ts'
 import type { DeliveryRow } from '../../../projections/webhooks/rows.ts'
 import type { StartedSession } from './finish-approval.ts'
@@ -58,10 +60,25 @@ export async function askService(deps: AskDeps, { session, signal }: Ask): Promi
   return attemptAll(deps, { session, signal, delivery })
 }
 
+/** No attempt follows: gives the delivery up, if the event was raised and nothing has ended it. */
+export async function stopAsking(
+  { directCalls, pool }: Pick<AskDeps, 'directCalls' | 'pool'>,
+  { id, webhook_endpoint_id: endpointId }: StartedSession,
+  problem: string,
+): Promise<void> {
+  if (endpointId === null) return
+  const which = { eventId: webhookEventId(directType, id), endpointId }
+  const delivery = await findDelivery(pool, deliveryId(which))
+  if (delivery?.status === 'pending') await directCalls.giveUp(which, problem)
+}
+
 const failed = (problem: string): Asked => ({ kind: 'failed', problem })
 
-async function deliveryOf(pool: Db, { eventId, endpointId }: DirectDelivery): Promise<DeliveryRow> {
-  const delivery = await findDelivery(pool, derivedHexId('wdlv', eventId, endpointId))
+const deliveryId = ({ eventId, endpointId }: DirectDelivery) => derivedHexId('wdlv', eventId, endpointId)
+
+async function deliveryOf(pool: Db, which: DirectDelivery): Promise<DeliveryRow> {
+  const { eventId, endpointId } = which
+  const delivery = await findDelivery(pool, deliveryId(which))
   if (!delivery) throw new Error(`the delivery of ${eventId} to ${endpointId} is not readable`)
   return delivery
 }

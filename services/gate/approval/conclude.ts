@@ -8,7 +8,7 @@ import { findGateSession } from '../../../projections/gate/session-queries.ts'
 import type { GateParts } from '../context.ts'
 import { findRegistered } from '../registry/registered.ts'
 import { sessionStream } from '../streams.ts'
-import { type Asked, askService, type Wait } from './ask-service.ts'
+import { type Asked, askService, stopAsking, type Wait } from './ask-service.ts'
 import { deliveryOf, makeCredentials } from './credentials.ts'
 import { approveSignup, failSignup, isStarted, type StartedSession } from './finish-approval.ts'
 import { overdueAt } from './progress.ts'
@@ -31,7 +31,9 @@ export async function concludeApproval(deps: ConcludeDeps, { gateSessionId, sign
   const session = await findGateSession(pool, gateSessionId)
   if (!isStarted(session)) return
   if (clock() > overdueAt(session, integratorTimeoutMs)) {
-    return reject(deps, session, 'The signup could not be finished in time.')
+    // First: once the session has ended nobody comes back for its delivery.
+    await stopAsking(deps, session, overdue)
+    return reject(deps, session, overdue)
   }
   // Before anything is asked for: without it nothing could be delivered.
   const dataKey = await vault.make(gateSessionId)
@@ -41,6 +43,8 @@ export async function concludeApproval(deps: ConcludeDeps, { gateSessionId, sign
   if (asked.kind === 'failed') return reject(deps, session, asked.problem)
   await approve(deps, { session, dataKey, integrator: asked.envelope })
 }
+
+const overdue = 'The signup could not be finished in time.'
 
 interface Started {
   session: StartedSession

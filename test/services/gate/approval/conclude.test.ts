@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { isTokenOf } from '../../../../infra/crypto/tokens.ts'
-import type { GateSessionId } from '../../../../infra/ids.ts'
-import type { DirectRefusal } from '../../../../infra/webhooks/direct-call.ts'
+import { derivedHexId, type GateSessionId } from '../../../../infra/ids.ts'
+import { type DirectRefusal, directType } from '../../../../infra/webhooks/direct-call.ts'
+import { webhookEventId } from '../../../../infra/webhooks/event-id.ts'
 import { findAgentToken } from '../../../../projections/gate/agent-token-queries.ts'
+import { findDelivery } from '../../../../projections/webhooks/queries.ts'
 import { type ConcludeDeps, concludeApproval } from '../../../../services/gate/approval/conclude.ts'
 import { agentTokenTtlMs, deliveryTtlMs, sessionTtlMs } from '../../../../services/gate/session-state.ts'
+import { eventually } from '../../../support/eventually.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
 import { Crash, type CrashPoint, dyingAt } from './crashes.ts'
 import {
@@ -67,6 +70,15 @@ async function expectApprovedOnce(signup: Signup) {
   expect(await world.count('GateSessionApproved', signup.id)).toBe(1)
   expect(await world.count('GateSessionRejected', signup.id)).toBe(0)
   return { session, delivered: await world.delivered(signup) }
+}
+
+async function deliveryOf({ id }: Signup) {
+  const delivery = await findDelivery(
+    world.pool,
+    derivedHexId('wdlv', webhookEventId(directType, id), owner.endpointId),
+  )
+  if (!delivery) throw new Error(`nothing was raised for ${id}`)
+  return delivery
 }
 
 /** With its four keys, and no other for the same signup. */
@@ -262,6 +274,27 @@ describe('after a crash', () => {
     await conclude(signup)
     expect(await world.find(signup.id)).toMatchObject(rejected('The service answered with status 422.'))
     expect(world.sentTo(signup.id)).toHaveLength(1)
+  })
+
+  test.each([
+    ['before the service was asked', (): Partial<ConcludeDeps> => ({ wait: crash })],
+    [
+      'after an attempt',
+      (): Partial<ConcludeDeps> => ({ wait: async (ms) => (ms > 0 ? crash() : undefined) }),
+    ],
+  ])('%s nobody went on in time: the delivery is given up with the signup', async (_name, dying) => {
+    inTurn(responding(500))
+    const signup = await world.started(owner)
+    await expect(conclude(signup, deps(dying()))).rejects.toThrow(Crash)
+    expect((await deliveryOf(signup)).status).toBe('pending')
+    world.now.ms += 2 * sessionTtlMs + 60_000
+    await expect(conclude(signup, deps({ decide: crash }))).rejects.toThrow(Crash)
+    await conclude(signup)
+    const problem = 'The signup could not be finished in time.'
+    expect(await world.find(signup.id)).toMatchObject(rejected(problem))
+    await eventually(async () =>
+      expect(await deliveryOf(signup)).toMatchObject({ status: 'skipped', error: problem }),
+    )
   })
 
   test('an answer that came in time and got lost is asked for again, also after the end of the session', async () => {
