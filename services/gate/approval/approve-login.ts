@@ -2,6 +2,8 @@ import { tokenHashes } from '../../../infra/crypto/tokens.ts'
 import { ApiError, unavailable } from '../../../infra/http/errors.ts'
 import type { GateSessionId } from '../../../infra/ids.ts'
 import { findGateSession } from '../../../projections/gate/session-queries.ts'
+import { findOrganization } from '../../../projections/organizations/queries.ts'
+import type { OrganizationRow } from '../../../projections/organizations/rows.ts'
 import type { GateContext } from '../context.ts'
 import { approveLogin, loginCode, redirectUrl } from '../login/approve-login.ts'
 import { findPage } from '../pages.ts'
@@ -10,20 +12,37 @@ import { foundSession } from '../session-state.ts'
 import { sessionStream } from '../streams.ts'
 import type { Approving } from './approving.ts'
 
-/** Approves the login. ApiError: see `approveLogin` of ../login. */
+/**
+ * Approves the login. ApiError: see `approveLogin` of ../login; 404 request.not_found while the organization of the
+ * service is not active, as when a login is created: nobody could use the code, and whoever asks is told no more of the
+ * organization than the registry says. The session stays pending.
+ */
 export async function startLogin(
   { decide, keyring, clock }: GateContext,
-  { session: { id }, token, proof }: Approving,
+  { session: { id, organization_id: organizationId }, token, proof }: Approving,
 ): Promise<void> {
   const hashes = tokenHashes(keyring, token)
   const { hash: codeHash } = loginCode({ keyring, gateSessionId: id, approveToken: token })
   const now = clock()
   await decide({
     ...sessionStream(id),
-    load: async (tx) => ({ session: await findGateSession(tx, id), page: await findPage(tx, id) }),
-    decide: (state) =>
-      approveLogin(state, { approveTokenHash: hashes[0], approveTokenHashes: hashes, proof, codeHash, now }),
+    load: async (tx) => ({
+      session: await findGateSession(tx, id),
+      page: await findPage(tx, id),
+      owner: await findOrganization(tx, organizationId ?? ''),
+    }),
+    decide({ owner, ...state }) {
+      const command = { approveTokenHash: hashes[0], approveTokenHashes: hashes, proof, codeHash, now }
+      const decisions = approveLogin(state, command)
+      if (decisions.length > 0) checkOwner(owner)
+      return decisions
+    },
   })
+}
+
+function checkOwner(owner: OrganizationRow | undefined): void {
+  if (owner?.status === 'active') return
+  throw new ApiError('request.not_found', { message: 'The service takes no logins now.' })
 }
 
 /**

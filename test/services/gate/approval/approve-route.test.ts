@@ -7,6 +7,7 @@ import { type GateSessionId, randomId } from '../../../../infra/ids.ts'
 import { type Gate, startGate } from '../../../../services/gate/gate.ts'
 import { gateRoutes } from '../../../../services/gate/routes.ts'
 import { sessionTtlMs } from '../../../../services/gate/session-state.ts'
+import { updateOrganization } from '../../../../services/organizations/organization-commands.ts'
 import { freshAddress } from '../../../support/gate-flow.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
 import { createServiceApp } from '../../../support/service-app.ts'
@@ -219,6 +220,13 @@ describe('a signup', () => {
     expect(await rowsWritten('gate_leases')).toBe(before)
   })
 
+  test('of a service that cannot be read stays as it was', async () => {
+    const signup = await world.signup({ ...owner, serviceId: 'not-yet-readable' })
+    const body = await approving(signup.id)
+    expect(await post(signup.id, { body })).toMatchObject(refused(503, 'service.unavailable'))
+    expect(await world.find(signup.id)).toMatchObject({ status: 'pending', approval_started_at: null })
+  })
+
   test('stays approvable when its service was disabled', async () => {
     const other = await world.owner()
     const signup = await world.signup(other)
@@ -231,7 +239,10 @@ describe('a signup', () => {
 
 describe('a login', () => {
   async function login(fields: Parameters<ApprovalWorld['owner']>[0] = {}) {
-    const service = await world.owner(fields)
+    return loginTo(await world.owner(fields))
+  }
+
+  async function loginTo(service: GateOwner) {
     const id = randomId('gate', randomBytes)
     const { serviceId: service_id, organizationId: organization_id } = service
     const data = {
@@ -265,6 +276,18 @@ describe('a login', () => {
     for (let i = 0; i < 5; i++) expect((await post(id, { body, ip })).body.data).toEqual(first.body.data)
     expect(await world.count('LoginSessionApproved', id)).toBe(1)
     expect(world.sentTo(id)).toEqual([])
+  })
+
+  test('to the service of an organization that is not active is refused, and stays to be approved', async () => {
+    const service = await world.owner()
+    const id = await loginTo(service)
+    const { organizationId } = service
+    const body = await approving(id)
+    await updateOrganization(world.options, { organizationId, by: 'operator', status: 'suspended' })
+    expect(await post(id, { body })).toMatchObject(refused(404, 'request.not_found'))
+    expect(await world.find(id)).toMatchObject({ status: 'pending', code_hash: null })
+    await updateOrganization(world.options, { organizationId, by: 'operator', status: 'active' })
+    expect(await post(id, { body })).toMatchObject({ status: 200 })
   })
 
   test('gives its code to nobody else, nor twice, nor late', async () => {
