@@ -14,6 +14,12 @@ export interface Decision {
   meta: EventMeta
 }
 
+interface Seen {
+  projection: string
+  topic: Topic
+  key?: string
+}
+
 export interface DecideRequest<S> {
   /** What must not be decided about twice at once, for example `organization:org_...` or `slug:acme`. */
   locks: string[]
@@ -27,6 +33,8 @@ export interface DecideRequest<S> {
    * that must be unique, so every partition has to be caught up.
    */
   reads?: 'key' | 'topic'
+  /** Other read models that `load` reads, each with the topic they follow from; with `key` only what is about that. */
+  alsoReads?: readonly Seen[]
   /** Reads the state as of everything decided before. */
   load: (tx: Tx) => Promise<S>
   /** Pure. Returns what happened, nothing if nothing did; throws ApiError to refuse. */
@@ -59,11 +67,17 @@ export function createDecide({ pool, log, codec, applied, timeoutMs = 5000 }: De
   // Each decision holds a connection while the log, the projection and `load` may need others of the same pool.
   const slots = createSlots({ max: Math.max(1, Math.floor((pool.options.max ?? 10) / 2)), timeoutMs })
 
-  async function seeAllBefore<S>(tx: Tx, { topic, key, projection, reads = 'key' }: DecideRequest<S>) {
+  async function see(tx: Tx, { projection, topic, key }: Seen) {
     const ends = await log.endPositions(topic)
-    const partition = reads === 'key' ? await log.partitionOf(topic, key) : undefined
+    const partition = key === undefined ? undefined : await log.partitionOf(topic, key)
     const read = ends.filter((end) => partition === undefined || end.partition === partition)
     await catchUp(tx, { applied, projection, records: lastBefore(read), timeoutMs })
+  }
+
+  async function seeAllBefore<S>(tx: Tx, request: DecideRequest<S>) {
+    const { projection, topic, key, reads = 'key', alsoReads = [] } = request
+    await see(tx, { projection, topic, ...(reads === 'key' && { key }) })
+    for (const other of alsoReads) await see(tx, other)
   }
 
   async function decideLocked<S>(tx: Tx, { request, giveUp }: Attempt<S>): Promise<DomainEvent[]> {

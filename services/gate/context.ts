@@ -7,10 +7,12 @@ import type { GateMeter } from '../../infra/gate/metrics.ts'
 import type { Auth } from '../../infra/http/auth.ts'
 import type { Command, Idempotency } from '../../infra/http/idempotency.ts'
 import type { Clock, GateSessionId, Random } from '../../infra/ids.ts'
+import type { EventLog } from '../../infra/log/port.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import type { DirectCalls } from '../../infra/webhooks/direct-call.ts'
 import type { Applied } from '../../projections/applied.ts'
 import type { Environment } from '../../schemas/events.ts'
+import type { Believed } from './accounts/believed.ts'
 import type { Approvals } from './approval/approvals.ts'
 import type { GateLimits } from './limits.ts'
 import type { Pages } from './pages.ts'
@@ -40,6 +42,7 @@ export interface GateOptions {
   /** The one that decisions use: what is answered once must not wait behind slow searches. */
   pool: pg.Pool
   applied: Applied
+  log: Pick<EventLog, 'endPositions'>
   decide: Decide
   keyring: Keyring
   clock: Clock
@@ -70,6 +73,7 @@ export interface GateParts extends GateOptions {
 export interface GateContext extends GateParts {
   auth: Auth
   idempotency: Idempotency
+  believed: Believed
   /** What makes a command the same whenever it is repeated, but for when it happens. */
   depsOf(command: Command): CommandDeps
   /** Whose services, tokens and codes the key sees. */

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Auth } from '../../infra/http/auth.ts'
 import type { Idempotency } from '../../infra/http/idempotency.ts'
+import { createBelieved } from './accounts/believed.ts'
 import { accountRoutes } from './accounts/routes.ts'
 import { approvalRoutes } from './approval/routes.ts'
 import type { GateContext } from './context.ts'
@@ -38,11 +39,12 @@ export async function gateRoutes(app: FastifyInstance, options: GateRouteOptions
 }
 
 function contextOf({ gate, auth, idempotency }: GateRouteOptions): GateContext {
-  const { decide, keyring, clock } = gate.parts
+  const { decide, keyring, clock, pool: db } = gate.parts
   return {
     ...gate.parts,
     auth,
     idempotency,
+    believed: createBelieved({ ...gate.parts, db }),
     depsOf: ({ random, now }) => ({ decide, keyring, clock, random, idTime: now }),
     scopeOf(request) {
       const { organizationId, environment } = auth.secret(request)

@@ -9,6 +9,7 @@ import { createAddressRules } from '../../infra/webhooks/address-rules.ts'
 import { gateProjection } from '../../projections/gate/projection.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
 import type { Projection } from '../../projections/projection.ts'
+import type { RunningProjection } from '../../projections/runner.ts'
 import { webhooksProjection } from '../../projections/webhooks/projection.ts'
 import type { DomainEvent } from '../../schemas/codec.ts'
 import type { Environment } from '../../schemas/events.ts'
@@ -32,11 +33,21 @@ export async function openServiceWorld({ tables = [], projections = most }: Serv
   const log = await openPostgresLog({ pool, url, logger: silent })
   await ensureTopics(log)
   const applied = await world.openApplied()
-  for (const projection of projections) await world.run(log, projection, { applied })
+  const running = new Map<Projection, RunningProjection>()
+  const run = async (projection: Projection) => {
+    running.set(projection, await world.run(log, projection, { applied }))
+  }
+  for (const projection of projections) await run(projection)
   const now = { ms: 1_760_000_000_000 }
   const keyring = createKeyring(randomBytes(32).toString('base64'))
   const base = { pool, keyring, clock: () => now.ms, random: randomBytes, logger: silent }
   const decide = createDecide({ pool, log, codec, applied, timeoutMs: 30_000 })
+
+  /** Events of one organization, whether or not anyone can read them. */
+  function write(of: { organizationId: string; environment: Environment }, ...events: DomainEvent[]) {
+    const meta = () => ({ eventId: randomId('evt', randomBytes), time: now.ms, ...of })
+    return log.append(events.map((event) => codec.toRecord(event, meta())))
+  }
 
   return {
     pool,
@@ -49,15 +60,24 @@ export async function openServiceWorld({ tables = [], projections = most }: Serv
     base,
     /** What commands need. */
     deps: { ...base, decide, rules: createAddressRules([]) },
+    write,
     /** Events of one organization; resolves once the read model shows them. */
     async append(
       projection: Projection,
       of: { organizationId: string; environment: Environment },
       ...events: DomainEvent[]
     ): Promise<void> {
-      const meta = () => ({ eventId: randomId('evt', randomBytes), time: now.ms, ...of })
-      const positions = await log.append(events.map((event) => codec.toRecord(event, meta())))
+      const positions = await write(of, ...events)
       await applied.waitFor(projection.name, positions, { timeoutMs: 20_000 })
+    },
+    /** While `act` runs, the read model shows nothing new. */
+    async without(projection: Projection, act: () => Promise<void>): Promise<void> {
+      await running.get(projection)?.stop()
+      try {
+        await act()
+      } finally {
+        await run(projection)
+      }
     },
     /** How often an event with that key is on the log. */
     async count(type: DomainEvent['type'], key: string): Promise<number> {

@@ -19,7 +19,7 @@ interface Body {
 
 type AccountContext = Pick<
   GateContext,
-  'auth' | 'limits' | 'scopeOf' | 'pool' | 'keyring' | 'decide' | 'clock' | 'logger'
+  'auth' | 'limits' | 'scopeOf' | 'pool' | 'keyring' | 'decide' | 'clock' | 'logger' | 'believed'
 >
 
 /** What a service does with the agent tokens of its accounts. */
@@ -45,7 +45,7 @@ function verifyRoute(app: FastifyInstance, context: AccountContext): void {
     const scope = scopeOf(request)
     const { agent_token } = request.body
     await limits.take('verify', scope.organizationId, agent_token)
-    const token = await verified(context, { text: agent_token, scope })
+    const token = await context.believed(() => verified(context, { text: agent_token, scope }))
     return { data: verificationJson(token), meta: { request_id: request.id } }
   })
 }
@@ -100,10 +100,10 @@ function revokeRoute(app: FastifyInstance, context: AccountContext): void {
 }
 
 async function revoke(context: AccountContext, { text, scope }: Named): Promise<void> {
-  const { pool, keyring, decide, clock } = context
+  const { pool, keyring, decide, clock, believed } = context
   const hashes = isToken('agt', text) ? tokenHashes(keyring, text) : []
   // Which session issued a token never changes, so it may be read before the lock is held.
-  const token = ownToken(await findAgentToken(pool, hashes), scope)
+  const token = ownToken(await believed(() => findAgentToken(pool, hashes)), scope)
   if (!token) throw noSuchToken()
   const now = clock()
   await decide({

@@ -7,6 +7,7 @@ import { findAgentToken, findTokenOfAccount } from '../../../projections/gate/ag
 import type { AgentTokenRow, GateSessionRow } from '../../../projections/gate/rows.ts'
 import { findGateSession, findLoginByCode } from '../../../projections/gate/session-queries.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
+import type { Believed } from '../accounts/believed.ts'
 import { findRegistered } from '../registry/registered.ts'
 import { isServiceId } from '../registry/service-id.ts'
 import type { Requester } from '../requester.ts'
@@ -30,6 +31,8 @@ export async function createLogin(
   const now = clock()
   await decide({
     ...sessionStream(gateSessionId),
+    // The token is where its signup is, the service where its id is.
+    reads: 'topic',
     load: async (tx) => {
       // No other text can be the id of one, and some the database would refuse.
       const service = isServiceId(serviceId) ? await findRegistered(tx, { serviceId, publicUrl }) : undefined
@@ -55,16 +58,19 @@ export interface LoggedIn {
 
 /** Uses up a login code; who is logged in. ApiError as of `consumeCode`. */
 export async function consumeLoginCode(
-  { pool, keyring, decide, random, clock }: CommandDeps & { pool: Db },
+  { pool, keyring, decide, random, clock, believed }: CommandDeps & { pool: Db; believed: Believed },
   { code, ...scope }: Pick<ConsumeCode, 'organizationId' | 'environment'> & { code: string },
 ): Promise<LoggedIn> {
   const consumptionId = random(16).toString('hex')
   const now = clock()
-  const login = isToken('gtcode', code) && (await findLoginByCode(pool, tokenHashes(keyring, code)))
+  const find = () => findLoginByCode(pool, tokenHashes(keyring, code))
+  const login = isToken('gtcode', code) && (await believed(find))
   if (!login || login.gate_account_id === null) throw expiredCode()
   const { gate_account_id: gateAccountId, account_name: accountName } = login
   await decide({
     ...sessionStream(login.id),
+    // The token is where its signup is.
+    reads: 'topic',
     load: async (tx) => ({
       session: await findGateSession(tx, login.id),
       token: await findTokenOfAccount(tx, gateAccountId),

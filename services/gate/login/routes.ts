@@ -28,6 +28,7 @@ type LoginContext = Pick<
   | 'idempotency'
   | 'publicUrl'
   | 'depsOf'
+  | 'believed'
 >
 
 /** Logins to dashboards: who holds an agent token asks, a person approves, the service exchanges the code. */
@@ -37,7 +38,7 @@ export function loginRoutes(app: FastifyInstance, context: LoginContext): void {
 }
 
 function createRoute(app: FastifyInstance, context: LoginContext): void {
-  const { idempotency, limits, clock, pool, publicUrl, depsOf } = context
+  const { idempotency, limits, clock, pool, publicUrl, depsOf, believed } = context
   const schema = {
     operationId: 'createGateLoginSession',
     summary: 'Create a Gate dashboard login session',
@@ -55,7 +56,7 @@ function createRoute(app: FastifyInstance, context: LoginContext): void {
   const config = { parameterSet, bodyCode: 'gate.validation_failed', idempotent: true } as const
   app.post<Create>(path, { schema, onRequest, config }, async (request, reply) => {
     const text = agentTokenOf(request)
-    const token = goodToken(await findToken(context, text), clock())
+    const token = goodToken(await believed(() => findToken(context, text)), clock())
     // Nothing is kept of the requests of those who only guess tokens.
     await limits.take('create_login', text)
     const requested = {
@@ -75,7 +76,7 @@ function createRoute(app: FastifyInstance, context: LoginContext): void {
 }
 
 function consumeRoute(app: FastifyInstance, context: LoginContext): void {
-  const { auth, idempotency, limits, pool, depsOf, scopeOf } = context
+  const { auth, idempotency, limits, pool, depsOf, scopeOf, believed } = context
   const schema = {
     operationId: 'consumeGateLoginSessionCode',
     summary: 'Consume a Gate dashboard login code',
@@ -96,7 +97,7 @@ function consumeRoute(app: FastifyInstance, context: LoginContext): void {
     const { code } = request.body
     await limits.take('consume', scope.organizationId, code)
     return idempotency.run({ request, reply }, async (command) => {
-      const login = await consumeLoginCode({ ...depsOf(command), pool }, { code, ...scope })
+      const login = await consumeLoginCode({ ...depsOf(command), pool, believed }, { code, ...scope })
       return { status: 200, body: { data: dashboardLoginJson(login), meta: { request_id: request.id } } }
     })
   })

@@ -8,7 +8,7 @@ import type { GateSessionRow } from '../../../projections/gate/rows.ts'
 import { findGateSession } from '../../../projections/gate/session-queries.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
 import type { GateOptions } from '../context.ts'
-import { findPage } from '../pages.ts'
+import { closingFor } from '../pages.ts'
 import { findRegistered } from '../registry/registered.ts'
 import { sessionStream } from '../streams.ts'
 import type { Vault } from '../vault.ts'
@@ -127,7 +127,7 @@ export async function endClosed({ decide, clock }: EndDeps, gateSessionId: GateS
     ...sessionStream(gateSessionId),
     load: async (tx) => ({
       session: await findGateSession(tx, gateSessionId),
-      page: await findPage(tx, gateSessionId),
+      closingForMs: await closingFor(tx, gateSessionId),
     }),
     decide: (state) => rejectClosed(state, { now }),
   })

@@ -8,6 +8,7 @@ import { findAgentToken } from '../../../../projections/gate/agent-token-queries
 import { gateProjection } from '../../../../projections/gate/projection.ts'
 import { findGateSession } from '../../../../projections/gate/session-queries.ts'
 import type { DomainEvent } from '../../../../schemas/codec.ts'
+import { createBelieved } from '../../../../services/gate/accounts/believed.ts'
 import { accountRoutes } from '../../../../services/gate/accounts/routes.ts'
 import { createGateLimits } from '../../../../services/gate/limits.ts'
 import { approveLogin, loginCode } from '../../../../services/gate/login/approve-login.ts'
@@ -39,7 +40,9 @@ export async function startAccounts() {
   const deps = { ...world.deps, decide }
   const { app, context, send } = await createServiceApp({ ...world, deps })
   const limits = createGateLimits(pool)
-  for (const add of [accountRoutes, loginRoutes]) add(app, { ...context, limits })
+  const database = { identity: 'first' }
+  const believed = createBelieved({ ...world, db: pool, identify: async () => database.identity })
+  for (const add of [accountRoutes, loginRoutes]) add(app, { ...context, limits, believed })
   const pages = createPages(base)
 
   /** POST to a path below /v1/gate. */
@@ -82,6 +85,7 @@ export async function startAccounts() {
     ...world,
     deps,
     outage,
+    database,
     post,
     account,
     approve,

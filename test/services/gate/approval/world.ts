@@ -83,6 +83,7 @@ export async function openApprovalWorld() {
   const options: GateOptions = {
     ...deps,
     applied,
+    log,
     publicUrl,
     leaseMs: 3000,
     integratorTimeoutMs: 10_000,

@@ -1,0 +1,131 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { generateDeliveryKeys } from '../../../../infra/crypto/delivery-envelope.ts'
+import { gateProjection } from '../../../../projections/gate/projection.ts'
+import { openSession } from '../../../../services/gate/signup/session-commands.ts'
+import type { GateOwner } from '../../../support/gate-world.ts'
+import { publicUrl } from '../../../support/service-app.ts'
+import { type Account, type Accounts, startAccounts } from './accounts-app.ts'
+
+// The log has what the read model does not show: it was lost, or its last commits were.
+
+let gate: Accounts
+let owner: GateOwner
+let account: Account
+beforeAll(async () => {
+  gate = await startAccounts()
+})
+beforeEach(async () => {
+  owner = await gate.owner()
+  account = await gate.account(owner)
+})
+afterAll(() => gate?.stop())
+
+const post = (path: string, body: object) => gate.post(path, { key: owner.secretKey, body })
+const createLogin = () =>
+  gate.post('login-sessions', { key: account.token, body: { service_id: owner.serviceId } })
+
+const revoke = () =>
+  gate.write(owner, {
+    type: 'AgentTokenRevoked',
+    data: {
+      gate_session_id: account.gateSessionId,
+      gate_account_id: account.gateAccountId,
+      revoked_at: gate.now.ms,
+    },
+  })
+
+/** Resolves when the log was asked so many times how far it is. */
+function askedForEnds(times: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const ends = gate.log.endPositions
+  let asked = 0
+  const spy = vi.spyOn(gate.log, 'endPositions').mockImplementation((topic) => {
+    if (++asked === times) resolve()
+    return ends(topic)
+  })
+  return promise.finally(() => spy.mockRestore())
+}
+
+/** Not one, which may be in the partition of what is missing; not more than decide at once. */
+const severalTimes = <T>(ask: (n: number) => Promise<T>) =>
+  Promise.all(Array.from({ length: 4 }, (_, n) => ask(n)))
+
+test('no revoked token opens a login', async () => {
+  // So that the log is asked by the decisions alone.
+  expect((await createLogin()).status).toBe(201)
+  let answers: Promise<{ status: number }[]> | undefined
+  await gate.without(gateProjection, async () => {
+    await revoke()
+    const asked = askedForEnds(4)
+    answers = severalTimes(createLogin)
+    await asked
+  })
+  expect((await answers)?.map(({ status }) => status)).toEqual(Array(4).fill(401))
+})
+
+test('no code of a revoked token logs anyone in', async () => {
+  const codes = await severalTimes(async () => gate.approve((await createLogin()).body.data.id))
+  expect((await post('login-sessions/consume', { code: 'gtcode_' })).status).toBe(410)
+  let answers: Promise<{ status: number }[]> | undefined
+  await gate.without(gateProjection, async () => {
+    await revoke()
+    const asked = askedForEnds(4)
+    answers = Promise.all(codes.map((code) => post('login-sessions/consume', { code })))
+    await asked
+  })
+  expect((await answers)?.map(({ status }) => status)).toEqual(Array(4).fill(410))
+})
+
+test('nobody signs up for a service that was disabled', async () => {
+  const { serviceId, organizationId, environment } = owner
+  const { key_id, public_key } = generateDeliveryKeys().delivery
+  const spec = {
+    account_name: 'Robin',
+    metadata: null,
+    delivery_key_id: key_id,
+    delivery_public_key: public_key,
+    requested_ip: null,
+    requested_user_agent: null,
+  }
+  const open = () =>
+    openSession({ ...gate.deps, pool: gate.pool, publicUrl }, { serviceId, spec }).then(
+      () => 'open',
+      (error) => error.code,
+    )
+  let answers: Promise<string[]> | undefined
+  await gate.without(gateProjection, async () => {
+    const data = { service_id: serviceId, organization_id: organizationId, environment }
+    await gate.write(owner, { type: 'GateServiceDisabled', data: { ...data, disabled_at: gate.now.ms } })
+    const asked = askedForEnds(4)
+    answers = severalTimes(open)
+    await asked
+  })
+  expect(await answers).toEqual(Array(4).fill('request.not_found'))
+})
+
+test('nothing is said of tokens and codes until the read model shows what it once showed', async () => {
+  const code = await gate.approve((await createLogin()).body.data.id)
+  const other = await gate.account(owner)
+  const questions = [
+    () => post('agent-tokens/verify', { agent_token: account.token }),
+    () => post('agent-tokens/revoke', { agent_token: other.token }),
+    () => createLogin(),
+    () => post('login-sessions/consume', { code }),
+  ]
+  const ask = async () => {
+    const answers = await Promise.all(questions.map((question) => question()))
+    return answers.map(({ status, body }) => `${status} ${body?.error?.code ?? JSON.stringify(body?.data)}`)
+  }
+  await gate.without(gateProjection, async () => {
+    await revoke()
+    gate.database.identity = randomBytes(4).toString('hex')
+    expect(await ask()).toEqual(Array(4).fill('503 service.unavailable'))
+  })
+  expect(await ask()).toEqual([
+    '200 {"valid":false}',
+    '204 undefined',
+    '401 auth.invalid_api_key',
+    '410 gate.session_expired',
+  ])
+})
