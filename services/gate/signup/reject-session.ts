@@ -1,7 +1,6 @@
 import type { Decision } from '../../../infra/decide.ts'
 import { ApiError } from '../../../infra/http/errors.ts'
 import type { GateSessionRow } from '../../../projections/gate/rows.ts'
-import type { PageRow } from '../pages.ts'
 import { foundSession, pendingSession } from '../session-state.ts'
 import { sessionDecision } from './session-decision.ts'
 
@@ -26,15 +25,15 @@ export function checkDeclinable(
 
 export interface PageState {
   session: GateSessionRow | undefined
-  page: PageRow | undefined
+  /** For how many milliseconds its page has been closing; null while it is open. */
+  closingForMs: number | null
 }
 
 /** Rejects a session whose page was closed and not opened again. No event when nothing of that is so any more. */
-export function rejectClosed({ session, page }: PageState, { now }: { now: number }): Decision[] {
+export function rejectClosed({ session, closingForMs }: PageState, { now }: { now: number }): Decision[] {
   if (session?.status !== 'pending' || session.approval_started_at !== null) return []
-  const closedAt = page?.closed_at ?? null
   // What has expired meanwhile ends as that.
-  if (closedAt === null || closedAt + reloadMs > now || session.expires_at <= now) return []
+  if (closingForMs === null || closingForMs < reloadMs || session.expires_at <= now) return []
   return [rejected(session, { reason: 'closed', now })]
 }
 

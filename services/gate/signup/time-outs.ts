@@ -1,8 +1,8 @@
-import { asId, type GateSessionId } from '../../../infra/ids.ts'
 import { tryLock } from '../../../infra/postgres/advisory-lock.ts'
 import { type Db, transaction } from '../../../infra/postgres/pool.ts'
 import { dueGateSessions } from '../../../projections/gate/session-queries.ts'
 import type { GateParts } from '../context.ts'
+import { longClosing } from '../pages.ts'
 import { reloadMs } from './reject-session.ts'
 import { endClosed, endCode, endDelivery, endSession } from './session-commands.ts'
 
@@ -37,7 +37,7 @@ export async function endOverdue(parts: TimeOutParts): Promise<number> {
 async function overdue(db: Db, parts: TimeOutParts): Promise<(() => Promise<boolean>)[]> {
   const due = { now: parts.clock(), limit: maxOfAKind }
   const [pages, deliveries, codes, sessions] = [
-    await closedPages(db, due),
+    await longClosing(db, { ...due, forMs: reloadMs, except: [] }),
     await dueGateSessions(db, 'deliveries', due),
     await dueGateSessions(db, 'codes', due),
     await dueGateSessions(db, 'sessions', due),
@@ -48,16 +48,4 @@ async function overdue(db: Db, parts: TimeOutParts): Promise<(() => Promise<bool
     ...codes.map((id) => () => endCode(parts, id)),
     ...sessions.map((id) => () => endSession(parts, id)),
   ]
-}
-
-/** The sessions that nobody has decided about and whose page has been closed for too long, longest ago first. */
-async function closedPages(db: Db, { now, limit }: { now: number; limit: number }): Promise<GateSessionId[]> {
-  const { rows } = await db.query<{ id: string }>(
-    `select p.gate_session_id as id
-     from tidegate.gate_pages p join read.gate_sessions s using (gate_session_id)
-     where p.closed_at <= $1 and s.status = 'pending' and s.approval_started_at is null and s.expires_at > $2
-     order by p.closed_at, p.gate_session_id limit $3`,
-    [now - reloadMs, now, limit],
-  )
-  return rows.map(({ id }) => asId('gate', id))
 }

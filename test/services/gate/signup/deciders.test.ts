@@ -14,7 +14,6 @@ import {
   gateSessionId,
   opening,
   outcome,
-  page,
   pending,
   service,
   started,
@@ -86,21 +85,23 @@ test.each<[string, Row, number, string]>([
   expect(outcome(() => declineSession(session, { now: now + ms }))).toBe(expected)
 })
 
-const closed = { ...page, closed_at: now }
-test.each<[string, Row, typeof page | typeof closed | undefined, number, string]>([
-  ['is rejected after a while', pending, closed, reloadMs, 'GateSessionRejected'],
-  ['is not before', pending, closed, reloadMs - 1, 'nothing'],
-  ['is not when it was opened again', pending, page, reloadMs, 'nothing'],
-  ['is not without a page', pending, undefined, reloadMs, 'nothing'],
-  ['is not once it is being approved', started, closed, reloadMs, 'nothing'],
-  ['is not once it is resolved', approved, closed, reloadMs, 'nothing'],
-  ['expires rather, when that is due, too', pending, closed, sessionTtlMs, 'nothing'],
-])('a session whose page was closed %s', (_what, session, given, ms, expected) => {
-  expect(outcome(() => rejectClosed({ session, page: given }, { now: now + ms }))).toBe(expected)
+test.each<[string, Row, number | null, number, string]>([
+  ['is rejected after a while', pending, reloadMs, reloadMs, 'GateSessionRejected'],
+  ['is not before, whatever the clock of this process says', pending, reloadMs - 1, 10 * reloadMs, 'nothing'],
+  ['is rejected even where that clock is behind', pending, reloadMs, -10 * reloadMs, 'GateSessionRejected'],
+  ['is not when it was opened again', pending, null, reloadMs, 'nothing'],
+  ['is not once it is being approved', started, reloadMs, reloadMs, 'nothing'],
+  ['is not once it is resolved', approved, reloadMs, reloadMs, 'nothing'],
+  ['expires rather, when that is due, too', pending, sessionTtlMs, sessionTtlMs, 'nothing'],
+])('a session whose page was closed %s', (_what, session, closingForMs, ms, expected) => {
+  expect(outcome(() => rejectClosed({ session, closingForMs }, { now: now + ms }))).toBe(expected)
 })
 
 test('why a session was rejected is told apart', () => {
-  const byPage = after(pending, rejectClosed({ session: pending, page: closed }, { now: now + reloadMs }))
+  const byPage = after(
+    pending,
+    rejectClosed({ session: pending, closingForMs: reloadMs }, { now: now + reloadMs }),
+  )
   expect([declined.rejection, byPage.rejection]).toEqual(['declined', 'closed'])
 })
 

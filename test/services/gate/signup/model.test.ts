@@ -170,9 +170,11 @@ const commands: Record<string, Command> = {
   scheduler: {
     real(world) {
       const at = { now: world.now }
-      const { session, page } = world
+      const { session, page, now } = world
+      const closedAt = page?.closed_at ?? null
+      const closingForMs = closedAt === null ? null : now - closedAt
       const results = [
-        apply(world, () => rejectClosed({ session, page }, at)),
+        apply(world, () => rejectClosed({ session, closingForMs }, at)),
         apply(world, () => expireDelivery(world.session, at)),
         apply(world, () => expireSession(world.session, at)),
       ]

@@ -3,7 +3,7 @@ import { openEnvelope } from '../../../../infra/crypto/delivery-envelope.ts'
 import { generateToken } from '../../../../infra/crypto/tokens.ts'
 import { confirmationCode } from '../../../../infra/gate/confirmation-code.ts'
 import { randomId } from '../../../../infra/ids.ts'
-import { findPage } from '../../../../services/gate/pages.ts'
+import { closingFor } from '../../../../services/gate/pages.ts'
 import { deliveryTtlMs, sessionTtlMs } from '../../../../services/gate/session-state.ts'
 import { purgeGate } from '../../../../services/gate/signup/purge.ts'
 import { freshAddress } from '../../../support/gate-flow.ts'
@@ -250,9 +250,9 @@ describe('cancel', () => {
     await consent(id)
     const { status, body } = await cancel(id, '?closing=1')
     expect([status, body.data]).toEqual([200, { object: 'gate_session', id, status: 'pending' }])
-    expect((await findPage(gate.pool, id))?.closed_at).toBe(gate.now.ms)
+    expect(await closingFor(gate.pool, id)).not.toBeNull()
     await consent(id)
-    expect((await findPage(gate.pool, id))?.closed_at).toBeNull()
+    expect(await closingFor(gate.pool, id)).toBeNull()
     expect((await cancel(id)).body.data.status).toBe('rejected')
     expect((await cancel(id, '?closing=1')).body.data.status).toBe('rejected')
   })
@@ -263,9 +263,9 @@ describe('cancel', () => {
       gate.send({ method: 'POST', url: `/${id}/cancel?closing=1`, body: { approve_token } })
     const [first, second] = [await consent(id), await consent(id)]
     expect((await closing(first.body.data.approve_token)).body.data.status).toBe('pending')
-    expect((await findPage(gate.pool, id))?.closed_at).toBeNull()
+    expect(await closingFor(gate.pool, id)).toBeNull()
     await closing(second.body.data.approve_token)
-    expect((await findPage(gate.pool, id))?.closed_at).toBe(gate.now.ms)
+    expect(await closingFor(gate.pool, id)).not.toBeNull()
   })
 
   test('from another page does nothing', async () => {
