@@ -10,6 +10,7 @@ import {
 } from '../../../projections/gate/service-queries.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
 import { findEndpoint } from '../../../projections/webhooks/queries.ts'
+import { eventTopics } from '../../../schemas/events.ts'
 import { serviceStream } from '../streams.ts'
 import { changeService as decideChange } from './change-service.ts'
 import {
@@ -46,6 +47,7 @@ export async function registerService(
     ...ownedStream(path),
     // The organization's other services may be in any partition.
     reads: 'topic',
+    ...seesEndpoint(path),
     load: async (tx) => ({
       organization: await findOrganization(tx, organizationId),
       isRepeated: await isServiceEventApplied(tx, eventId),
@@ -68,6 +70,7 @@ export async function changeService(
   const path = { organizationId, environment, serviceId }
   await decide({
     ...ownedStream(path),
+    ...(fields.webhook_endpoint_id !== undefined && seesEndpoint(path)),
     load: async (tx) => ({
       ...(await load(tx, path)),
       endpoint: await endpointOf(tx, path, fields.webhook_endpoint_id),
@@ -110,6 +113,11 @@ export async function verifyService(
 function ownedStream({ organizationId, serviceId }: ServicePath) {
   const stream = serviceStream(serviceId)
   return { ...stream, locks: [...stream.locks, endpointsLock(organizationId)] }
+}
+
+/** What a decision that names an endpoint reads too: the organization's endpoints. */
+function seesEndpoint({ organizationId: key }: ServicePath) {
+  return { alsoReads: [{ projection: 'webhooks', topic: eventTopics.WebhookEndpointCreated, key }] }
 }
 
 async function load(tx: Tx, { organizationId, serviceId }: ServicePath) {

@@ -8,7 +8,7 @@ import { failingSince, findEndpoint } from '../../../projections/webhooks/querie
 import type { EndpointRow, FlaggedReason } from '../../../projections/webhooks/rows.ts'
 import type { Answer } from '../attempt.ts'
 import { giveUpEndpoint, recoverEndpoint } from '../endpoints/disable-endpoint.ts'
-import { endpointsOf } from '../endpoints/stream.ts'
+import { endpointsOf, seesServices } from '../endpoints/stream.ts'
 import { goneStatus } from './retry.ts'
 
 export interface GiveUpOptions {
@@ -61,6 +61,7 @@ export function createGiveUp({ decide, db, clock, logger }: GiveUpOptions): Give
     const eventId = derivedId('evt', endpointId, reason, String(seenAt))
     const events = await decide({
       ...endpointsOf(organizationId),
+      ...seesServices,
       load: async (tx) => ({
         endpoint: await findEndpoint(tx, { organizationId, environment, endpointId }),
         services: await servicesToldAt(tx, endpointId),

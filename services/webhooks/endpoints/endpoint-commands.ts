@@ -15,11 +15,12 @@ import { disableEndpoint as decideDisabling } from './disable-endpoint.ts'
 import type { EndpointName, EndpointsState } from './endpoint-state.ts'
 import { generateSecret, hasSecret } from './new-secret.ts'
 import { rotateSecret as decideRotation } from './rotate-secret.ts'
-import { endpointsOf } from './stream.ts'
+import { endpointsOf, seesServices } from './stream.ts'
 import {
   completeEndpointChanges,
   updateEndpoint as decideUpdate,
   type EndpointChanges,
+  mayEndApprovals,
 } from './update-endpoint.ts'
 
 /** What commands that take a URL need too. */
@@ -71,6 +72,7 @@ export async function updateEndpoint(
   const changeId = newId('evt', { ...deps, now })
   await decide({
     ...endpointsOf(organizationId),
+    ...(mayEndApprovals(changes) && seesServices),
     load: (tx) => load(tx, { organizationId, environment, endpointId }),
     decide: (state) => decideUpdate(state, { changes, changeId, now }),
   })
@@ -88,6 +90,7 @@ export async function disableEndpoint(
   const eventId = newId('evt', { ...deps, now })
   await decide({
     ...endpointsOf(path.organizationId),
+    ...seesServices,
     load: (tx) => load(tx, path),
     decide: (state) => decideDisabling(state, { eventId, now }),
   })
@@ -113,12 +116,7 @@ export async function rotateSecret(
   return { signingSecret }
 }
 
-/**
- * Services are of another read model than the one that was caught up. Whoever has a service name an endpoint holds the
- * lock of `endpointsOf` until the service can be read there, so they are all seen here. The exception is a process that
- * is killed between the log and the read model: then a service may be left with a disabled endpoint, and its approvals
- * fail and say so until the endpoint is enabled.
- */
+/** The services are all there are only where the decision has `seesServices`. */
 async function load(tx: Tx, path: EndpointPath): Promise<EndpointsState> {
   return {
     organization: await findOrganization(tx, path.organizationId),

@@ -13,3 +13,8 @@ export function endpointsOf(organizationId: string) {
     locks: [endpointsLock(organizationId)],
   }
 }
+
+/** What a decision that ends the approvals of an endpoint reads too: the services that name it, in any partition. */
+export const seesServices = {
+  alsoReads: [{ projection: 'gate', topic: eventTopics.GateServiceRegistered }],
+}

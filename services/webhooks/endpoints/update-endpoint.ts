@@ -63,6 +63,11 @@ export function updateEndpoint(state: EndpointsState, command: UpdateEndpoint): 
   })
 }
 
+/** Whether the endpoint may be told of no approvals afterwards, whatever it is told of now. */
+export function mayEndApprovals({ status, event_types }: EndpointUpdate): boolean {
+  return status === 'disabled' || event_types?.includes(directType) === false
+}
+
 function endsApprovals(endpoint: EndpointRow, { status, event_types }: EndpointUpdate): boolean {
   if (status === 'disabled' && endpoint.status === 'active') return true
   return event_types?.includes(directType) === false && endpoint.event_types.includes(directType)

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { generateDeliveryKeys } from '../../../../infra/crypto/delivery-envelope.ts'
 import { gateProjection } from '../../../../projections/gate/projection.ts'
+import { eventTopics } from '../../../../schemas/events.ts'
 import { openSession } from '../../../../services/gate/signup/session-commands.ts'
+import { endsAsked } from '../../../support/ends-asked.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
 import { publicUrl } from '../../../support/service-app.ts'
 import { type Account, type Accounts, startAccounts } from './accounts-app.ts'
@@ -35,17 +37,7 @@ const revoke = () =>
     },
   })
 
-/** Resolves when the log was asked so many times how far it is. */
-function askedForEnds(times: number): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const ends = gate.log.endPositions
-  let asked = 0
-  const spy = vi.spyOn(gate.log, 'endPositions').mockImplementation((topic) => {
-    if (++asked === times) resolve()
-    return ends(topic)
-  })
-  return promise.finally(() => spy.mockRestore())
-}
+const asked = () => endsAsked(gate.log, { topic: eventTopics.AgentTokenRevoked, times: 4 })
 
 /** Not one, which may be in the partition of what is missing; not more than decide at once. */
 const severalTimes = <T>(ask: (n: number) => Promise<T>) =>
@@ -57,9 +49,9 @@ test('no revoked token opens a login', async () => {
   let answers: Promise<{ status: number }[]> | undefined
   await gate.without(gateProjection, async () => {
     await revoke()
-    const asked = askedForEnds(4)
+    const waiting = asked()
     answers = severalTimes(createLogin)
-    await asked
+    await waiting
   })
   expect((await answers)?.map(({ status }) => status)).toEqual(Array(4).fill(401))
 })
@@ -70,9 +62,9 @@ test('no code of a revoked token logs anyone in', async () => {
   let answers: Promise<{ status: number }[]> | undefined
   await gate.without(gateProjection, async () => {
     await revoke()
-    const asked = askedForEnds(4)
+    const waiting = asked()
     answers = Promise.all(codes.map((code) => post('login-sessions/consume', { code })))
-    await asked
+    await waiting
   })
   expect((await answers)?.map(({ status }) => status)).toEqual(Array(4).fill(410))
 })
@@ -97,9 +89,9 @@ test('nobody signs up for a service that was disabled', async () => {
   await gate.without(gateProjection, async () => {
     const data = { service_id: serviceId, organization_id: organizationId, environment }
     await gate.write(owner, { type: 'GateServiceDisabled', data: { ...data, disabled_at: gate.now.ms } })
-    const asked = askedForEnds(4)
+    const waiting = asked()
     answers = severalTimes(open)
-    await asked
+    await waiting
   })
   expect(await answers).toEqual(Array(4).fill('request.not_found'))
 })
