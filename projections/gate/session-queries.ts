@@ -27,6 +27,8 @@ interface Due {
   now: number
   /** Ids at most. */
   limit: number
+  /** Ids to leave out. */
+  except?: string[]
 }
 
 const dueBy = {
@@ -42,13 +44,13 @@ const dueBy = {
 export async function dueGateSessions(
   db: Db,
   what: keyof typeof dueBy,
-  { now, limit }: Due,
+  { now, limit, except = [] }: Due,
 ): Promise<GateSessionId[]> {
   const { where, at } = dueBy[what]
   const { rows } = await db.query<{ id: string }>(
-    `select gate_session_id as id from read.gate_sessions where ${where} and ${at} <= $1
+    `select gate_session_id as id from read.gate_sessions where ${where} and ${at} <= $1 and gate_session_id <> all($3)
      order by ${at}, gate_session_id limit $2`,
-    [now, limit],
+    [now, limit, except],
   )
   return rows.map(({ id }) => asId('gate', id))
 }

@@ -1,4 +1,5 @@
 import { runPeriodically } from '../../../infra/periodic.ts'
+import { createFailedEnds } from './failed-ends.ts'
 import { type PurgeParts, purgeGate } from './purge.ts'
 import { endOverdue, type TimeOutParts } from './time-outs.ts'
 
@@ -12,10 +13,11 @@ export interface SchedulerOptions extends TimeOutParts, PurgeParts {
 /** Ends what is past its time and deletes what is left of it. Several may run; one works at a time. */
 export function runScheduler(options: SchedulerOptions): { stop(): Promise<void> } {
   const { logger, timeOutsMs = 1000, purgeMs = 10_000 } = options
+  const failed = createFailedEnds()
   const workers = [
     runPeriodically({
       intervalMs: timeOutsMs,
-      look: async () => (await endOverdue(options)) > 0,
+      look: async () => (await endOverdue(options, { failed })) > 0,
       onError: (err) => logger.error({ err }, 'what is past its time did not end; the next look tries again'),
     }),
     runPeriodically({

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type GateSessionId, randomId } from '../../../../infra/ids.ts'
+import { asId, type GateSessionId, randomId } from '../../../../infra/ids.ts'
 import { tryLock } from '../../../../infra/postgres/advisory-lock.ts'
 import { transaction } from '../../../../infra/postgres/pool.ts'
-import { findGateSession, startedApprovals } from '../../../../projections/gate/session-queries.ts'
+import { findGateSession } from '../../../../projections/gate/session-queries.ts'
 import { approveLogin } from '../../../../services/gate/login/approve-login.ts'
 import { codeTtlMs, deliveryTtlMs, sessionTtlMs } from '../../../../services/gate/session-state.ts'
+import { createFailedEnds } from '../../../../services/gate/signup/failed-ends.ts'
 import { purgeGate } from '../../../../services/gate/signup/purge.ts'
 import { reloadMs } from '../../../../services/gate/signup/reject-session.ts'
 import { runScheduler } from '../../../../services/gate/signup/scheduler.ts'
@@ -23,15 +24,30 @@ const hour = 60 * 60 * 1000
 
 /** All that is left of earlier tests has ended. */
 beforeEach(async () => {
-  for (const id of await startedApprovals(gate.pool)) await gate.fail(id)
+  for (const id of await startedApprovals()) await gate.fail(id)
   gate.now.ms += 3 * deliveryTtlMs
   while ((await endOverdue(gate.parts)) > 0);
   while ((await purgeGate(gate.parts)) > 0);
 })
 
+async function startedApprovals(): Promise<GateSessionId[]> {
+  const { rows } = await gate.pool.query<{ id: string }>(
+    `select gate_session_id as id from read.gate_sessions
+     where status = 'pending' and approval_started_at is not null`,
+  )
+  return rows.map(({ id }) => asId('gate', id))
+}
+
 /** As if all pages had been closed so much earlier. */
 const agePages = (ms: number) =>
   gate.pool.query('update tidegate.gate_pages set closed_at = closed_at - $1', [ms])
+
+async function oneOfEach() {
+  const [delivery, code, session] = [await gate.open(), await gate.openLogin(), await gate.open()]
+  await gate.approve(delivery.id)
+  await approveIt(code)
+  return { delivery: delivery.id, code, session: session.id }
+}
 
 async function approveIt(id: GateSessionId): Promise<void> {
   const page = { approve_token_hash: 'x', issued_at: gate.now.ms, closed_at: null }
@@ -112,6 +128,34 @@ describe('what is past its time ends', () => {
       expect(await endOverdue(gate.parts)).toBe(0)
     })
     expect(await endOverdue(gate.parts)).toBe(1)
+  })
+
+  test('even where one of each kind cannot be, and uses up the time of its kind', async () => {
+    const broken = await oneOfEach()
+    gate.now.ms += codeTtlMs
+    const fine = await oneOfEach()
+    gate.now.ms += deliveryTtlMs
+    const tried: string[] = []
+    const decide: typeof gate.parts.decide = async (request) => {
+      tried.push(request.key)
+      if (Object.values<string>(broken).includes(request.key)) throw new Error('its partition stands still')
+      return gate.parts.decide(request)
+    }
+    const parts = { ...gate.parts, decide }
+    const options = { failed: createFailedEnds(), budgetMs: 0 }
+    const look = () => endOverdue(parts, options)
+    await expect(look()).rejects.toThrow('its partition stands still')
+    expect(tried.splice(0)).toEqual([broken.delivery, broken.code, broken.session])
+    await expect(look()).rejects.toThrow('its partition stands still')
+    expect(tried.splice(0)).toEqual([fine.delivery, fine.code, fine.session, broken.delivery])
+    expect(await gate.parts.vault.find(fine.delivery)).toBeUndefined()
+    // From now on one after the other, which cost a look no more than one of them.
+    for (const next of [broken.code, broken.session, broken.delivery]) {
+      await expect(look()).rejects.toThrow('its partition stands still')
+      expect(tried.splice(0)).toEqual([next])
+    }
+    expect(await endOverdue(gate.parts, { failed: options.failed })).toBe(3)
+    expect(options.failed.all()).toEqual([])
   })
 
   test('by the scheduler, which looks again and again', async () => {
