@@ -55,11 +55,32 @@ export async function dueGateSessions(
   return rows.map(({ id }) => asId('gate', id))
 }
 
-/** The signups that a person approved and whose service has not answered yet, longest waiting first. */
-export async function startedApprovals(db: Db): Promise<GateSessionId[]> {
-  const { rows } = await db.query<{ id: string }>(
-    `select gate_session_id as id from read.gate_sessions
-     where status = 'pending' and approval_started_at is not null order by approval_started_at limit 1000`,
+interface Free {
+  /** Approvals of one organization at most. */
+  each: number
+  /** In all. */
+  limit: number
+}
+
+/**
+ * The signups that a person approved, whose service has not answered yet and that no process works on. Organizations
+ * take turns, so that one with many does not keep others out; of each the longest waiting first.
+ */
+export async function startedApprovals(
+  db: Db,
+  { each, limit }: Free,
+): Promise<Pick<GateSessionRow, 'id' | 'organization_id'>[]> {
+  const { rows } = await db.query<Pick<GateSessionRow, 'id' | 'organization_id'>>(
+    `select id, organization_id from (
+       select s.gate_session_id as id, s.organization_id, s.approval_started_at,
+         row_number() over (
+           partition by s.organization_id order by s.approval_started_at, s.gate_session_id) as turn
+       from read.gate_sessions s
+       where s.status = 'pending' and s.approval_started_at is not null and not exists (
+         select from tidegate.gate_leases l where l.gate_session_id = s.gate_session_id
+           and l.leased_until > extract(epoch from clock_timestamp()) * 1000)) as free
+     where turn <= $1 order by turn, approval_started_at, id limit $2`,
+    [each, limit],
   )
-  return rows.map(({ id }) => asId('gate', id))
+  return rows
 }

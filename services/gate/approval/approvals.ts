@@ -9,11 +9,17 @@ import type { Wait } from './ask-service.ts'
 import { concludeApproval } from './conclude.ts'
 import { createLeases } from './leases.ts'
 import { createOutcomes } from './outcomes.ts'
+import { createShares, type SharesOptions } from './shares.ts'
 
 export interface ApprovalsOptions extends Omit<GateParts, 'approvals'> {
   wait?: Wait
   /** Milliseconds between looks for approvals that nobody works on (default 2000). */
   lookEveryMs?: number
+  /**
+   * How many approvals that no request asks for this process works on at once, in all and for each organization: one
+   * whose services do not answer holds up its own alone (default 64 and 16).
+   */
+  background?: SharesOptions
 }
 
 /** The approvals of signups that have started and not ended, in whichever process they started. */
@@ -32,11 +38,13 @@ const stopWithinMs = 1500
 
 export function startApprovals(options: ApprovalsOptions): Approvals {
   const { pool, applied, random, leaseMs, logger, wait = noWait, lookEveryMs = 2000 } = options
+  const { background = { max: 64, each: 16 } } = options
   const leases = createLeases({ pool, leaseMs, holder: random(12).toString('hex') })
   const outcomes = createOutcomes({
     find: (id) => findGateSession(pool, id),
     onAdvance: (listener) => applied.onAdvance('gate', listener),
   })
+  const shares = createShares(background)
   const running = new Map<GateSessionId, Promise<void>>()
   const stopping = new AbortController()
 
@@ -62,25 +70,38 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
     if (!isOurs) lost.abort()
   }
 
-  function drive(gateSessionId: GateSessionId): void {
-    if (stopping.signal.aborted || running.has(gateSessionId)) return
+  async function start(gateSessionId: GateSessionId): Promise<void> {
     const done = work(gateSessionId)
       .catch((err) => logger.warn({ err, gateSessionId }, 'an approval did not go on, trying again'))
       .finally(() => running.delete(gateSessionId))
     running.set(gateSessionId, done)
+    await done
+  }
+
+  const isLeftAlone = (id: GateSessionId) => !stopping.signal.aborted && !running.has(id)
+
+  /** What another process has left, if there is a place for it; the rest is for others, or for later. */
+  function driveInBackground({ id, organization_id }: Pick<GateSessionRow, 'id' | 'organization_id'>): void {
+    const name = organization_id ?? 'this server'
+    if (isLeftAlone(id) && shares.take(name)) void start(id).finally(() => shares.giveBack(name))
   }
 
   const looking = runPeriodically({
     intervalMs: lookEveryMs,
     async look() {
-      for (const id of await leases.free(await startedApprovals(pool))) drive(id)
+      const { max, each } = background
+      // Twice as many: those of organizations that have no place left here are among them.
+      const free = await startedApprovals(pool, { each, limit: 2 * max })
+      for (const session of free) driveInBackground(session)
       return false
     },
     onError: (err) => logger.warn({ err }, 'no look for started approvals, trying again'),
   })
 
   return {
-    drive,
+    drive(gateSessionId) {
+      if (isLeftAlone(gateSessionId)) void start(gateSessionId)
+    },
     outcome: outcomes.waitFor,
     async stop() {
       stopping.abort()

@@ -13,8 +13,6 @@ export interface LeasesOptions {
  * session's end is decided once. Times are of the database's clock, which is one for all.
  */
 export interface Leases {
-  /** Those of the sessions that nobody works on. */
-  free(gateSessionIds: GateSessionId[]): Promise<GateSessionId[]>
   /** Whether nobody worked on it; then it is this holder's from now on. */
   take(gateSessionId: GateSessionId): Promise<boolean>
   /** Whether it still is this holder's. */
@@ -27,15 +25,6 @@ const now = '(extract(epoch from clock_timestamp()) * 1000)::bigint'
 
 export function createLeases({ pool, holder, leaseMs }: LeasesOptions): Leases {
   return {
-    async free(gateSessionIds) {
-      if (gateSessionIds.length === 0) return []
-      const { rows } = await pool.query<{ id: GateSessionId }>(
-        `select id from unnest($1::text[]) as id where not exists (
-           select from tidegate.gate_leases where gate_session_id = id and leased_until > ${now})`,
-        [gateSessionIds],
-      )
-      return rows.map(({ id }) => id)
-    },
     async take(gateSessionId) {
       const { rowCount } = await pool.query(
         `insert into tidegate.gate_leases as l values ($1, $2, ${now} + $3)

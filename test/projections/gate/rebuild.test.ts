@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { EventLog, Position } from '../../../infra/log/port.ts'
+import { transaction } from '../../../infra/postgres/pool.ts'
 import type { Applied } from '../../../projections/applied.ts'
 import { findAgentToken } from '../../../projections/gate/agent-token-queries.ts'
 import { gateProjection } from '../../../projections/gate/projection.ts'
@@ -11,6 +12,7 @@ import {
 } from '../../../projections/gate/session-queries.ts'
 import { rebuild } from '../../../projections/rebuild.ts'
 import type { DomainEvent } from '../../../schemas/codec.ts'
+import { createGateTables } from '../../../services/gate/tables.ts'
 import { openTestLogs } from '../../support/logs.ts'
 import { openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
 import { day, events, gacct, gate, minute, start, topic } from './events.ts'
@@ -112,7 +114,24 @@ describe.each(openTestLogs())('gate on $name', (testLog) => {
     expect(await due('sessions', start + 15 * minute - 1)).toEqual([])
     expect(await due('codes', start + 1 + 5 * minute)).toEqual(are(10))
     expect(await due('deliveries', start + 2 + day)).toEqual(are(1).slice(1))
-    expect((await startedApprovals(pool)).toSorted()).toEqual(are(4))
+  })
+
+  test('approvals that nobody works on are found, organizations in turn', async () => {
+    const { pool } = world.database
+    await transaction(pool, createGateTables)
+    const started = Array.from({ length: 5 }, (_, i) => gate(4 + i * stories.length))
+    const free = async (each = 100, limit = 100) =>
+      (await startedApprovals(pool, { each, limit })).map(({ id }) => id)
+    expect((await free()).toSorted()).toEqual(started)
+    expect(await free(2)).toEqual((await free()).slice(0, 2))
+    expect(await free(100, 3)).toEqual((await free()).slice(0, 3))
+    const [held, old] = started
+    await pool.query(
+      `insert into tidegate.gate_leases values ($1, 'one', extract(epoch from clock_timestamp()) * 1000 + 60000),
+       ($2, 'killed', extract(epoch from clock_timestamp()) * 1000 - 1)`,
+      [held, old],
+    )
+    expect((await free()).toSorted()).toEqual(started.slice(1))
   })
 
   test('what clients bring along is found by its hash', async () => {

@@ -5,8 +5,9 @@ import {
   startApprovals,
 } from '../../../../services/gate/approval/approvals.ts'
 import { createLeases } from '../../../../services/gate/approval/leases.ts'
+import { eventually } from '../../../support/eventually.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
-import { type ApprovalWorld, account, openApprovalWorld, responding } from './world.ts'
+import { type ApprovalWorld, account, openApprovalWorld, responding, type Signup } from './world.ts'
 
 let world: ApprovalWorld
 let owner: GateOwner
@@ -178,6 +179,31 @@ test('an answer that comes after its process has stopped changes nothing that an
   expect(await world.delivered(signup)).toEqual(before)
   expect(await world.count('GateSessionApproved', signup.id)).toBe(1)
   expect(world.sentTo(signup.id)).toHaveLength(2)
+})
+
+test('an organization whose service is silent holds up nobody else, nor who asks for its approvals', async () => {
+  const { promise: held, resolve: letGo } = Promise.withResolvers<void>()
+  const silent = await world.owner()
+  world.script.answer = async (sent) => {
+    if (sent.body.includes(silent.serviceId)) await held
+    return account(sent)
+  }
+  const stuck: Signup[] = []
+  for (let n = 0; n < 4; n++) stuck.push(await world.started(silent))
+  const others = [await world.started(owner), await world.started(owner), await world.started()]
+  const approvals = startProcess({ lookEveryMs: 30, background: { max: 3, each: 2 } })
+  const outcomes = (signups: Signup[]) =>
+    Promise.all(signups.map(async ({ id }) => (await approvals.outcome(id, patience))?.status))
+  expect(await outcomes(others)).toEqual(others.map(() => 'approved'))
+  const asked = () => stuck.filter(({ id }) => world.sentTo(id).length > 0)
+  await eventually(() => expect(asked()).toHaveLength(2))
+  const another = stuck.find((signup) => !asked().includes(signup))
+  if (another) approvals.drive(another.id)
+  await eventually(() => expect(asked()).toHaveLength(3))
+  expect(asked()).toContain(another)
+  letGo()
+  expect(await outcomes(stuck)).toEqual(stuck.map(() => 'approved'))
+  expect(new Set(stuck.map(({ id }) => world.sentTo(id).length))).toEqual(new Set([1]))
 })
 
 test('a step that fails is made again by the next look', async () => {
