@@ -16,14 +16,11 @@ export function publicUrlOf({ HOST, PUBLIC_URL }: Address, port: number): string
 }
 
 /**
- * Throws when nobody but this machine could know the address of Gate's consent pages: they work at one only, which
- * links to them, their key and their proofs name.
+ * Whether anybody but this machine can open Gate's consent pages: they work at one address only, which links to them,
+ * their key and their proofs name.
  */
-export function requireConsentAddress({ HOST, PUBLIC_URL }: Address): void {
-  if (PUBLIC_URL !== undefined || !listensEverywhere(HOST)) return
-  throw new Error(
-    `PUBLIC_URL is not set: with HOST ${HOST} Gate's consent pages have no address. Set it, or leave out the role gate.`,
-  )
+export function hasConsentAddress({ HOST, PUBLIC_URL }: Address): boolean {
+  return PUBLIC_URL !== undefined || !listensEverywhere(HOST)
 }
 
 function listensEverywhere(host: string): boolean {

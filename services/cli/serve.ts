@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { readConfig } from '../../infra/config.ts'
 import { createRandom } from '../../infra/random.ts'
 import { createLogger } from '../../infra/telemetry.ts'
-import { requireConsentAddress } from '../public-url.ts'
+import { hasConsentAddress } from '../public-url.ts'
 import { allRoles, parseRoles, startServer, stopWithinMs } from '../wiring.ts'
 import { runUntilSignal } from './lifetime.ts'
 
@@ -18,9 +18,10 @@ export function registerServe(program: Command): void {
         throw new Error('DATABASE_URL is not set (tidegate dev brings its own database)')
       if (!config.TIDEGATE_MASTER_KEYS) throw new Error('TIDEGATE_MASTER_KEYS is not set')
       const chosen = parseRoles(roles)
-      if (chosen.includes('gate')) requireConsentAddress(config)
       const { DATABASE_URL: databaseUrl, TIDEGATE_MASTER_KEYS: masterKeys } = config
       const logger = createLogger(config.LOG_LEVEL)
+      if (chosen.includes('gate') && !hasConsentAddress(config))
+        logger.warn('PUBLIC_URL is not set: consent pages of Gate can be opened on this machine only')
       const parts = { config, databaseUrl, masterKeys, logger, clock: Date.now, random: createRandom() }
       const start = async (undo: AsyncDisposableStack) => {
         const server = await startServer({ ...parts, roles: chosen })
