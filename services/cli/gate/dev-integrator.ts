@@ -1,17 +1,21 @@
 import type { Command } from 'commander'
 import { createRandom } from '../../../infra/random.ts'
 import { createLogger } from '../../../infra/telemetry.ts'
+import { dataDirectory, readCredentials } from '../credentials.ts'
 import { runUntilSignal } from '../lifetime.ts'
-import { type Answer, type LoopbackRequest, serveLoopback } from '../loopback.ts'
+import { type Answer, type LoopbackRequest, type LoopbackServer, serveLoopback } from '../loopback.ts'
 import { oneOf } from '../operator/arguments.ts'
 import { errorText } from '../operator/failure.ts'
 import { printable } from '../operator/tables.ts'
+import { failureText } from '../signup/failure.ts'
+import { typed } from '../signup/hint.ts'
+import { serviceId } from '../signup/settings.ts'
 import { port } from '../webhooks/arguments.ts'
 import { readTarget, type Target } from '../webhooks/target.ts'
 import { type Accounts, createAccounts } from './integrator/accounts.ts'
 import { answerApproval, type Failure, failures } from './integrator/approval.ts'
 import { answerLogin, page } from './integrator/dashboard.ts'
-import { hideService, registerService } from './integrator/registration.ts'
+import { frontPage, hideService, registerService } from './integrator/registration.ts'
 
 interface Flags {
   port: number
@@ -22,30 +26,33 @@ interface Flags {
 
 /** `tidegate gate dev-integrator`: a service that agents can sign up for, for development. */
 export function registerDevIntegrator(gate: Command): void {
-  gate
-    .command('dev-integrator')
+  const command = gate.command('dev-integrator')
+  const id = serviceId({ command, of: "option '--service-id <id>'" })
+  command
     .description('Run a sample service to sign up for, beside a running tidegate dev, until Ctrl-C')
     .option('--port <n>', 'to listen on; 0 picks a free one', port, 0)
-    .option('--service-id <id>', 'what agents sign up for', 'demo-service')
+    .option('--service-id <id>', 'what agents sign up for', id, 'demo-service')
     .option('--name <name>', 'as people see it', 'Demo Service')
     .option('--fail <how>', `instead of credentials: ${failures.join(', ')}`, oneOf(...failures), 'never')
     .action(async (flags: Flags) => {
       const start = (undo: AsyncDisposableStack) =>
         startIntegrator(flags, undo).catch((error: unknown) => {
-          throw new Error(errorText(error), { cause: error })
+          throw new Error(failureText(error, memberOptions), { cause: error })
         })
       await runUntilSignal({ start, stopWithinMs, logger: createLogger('warn', process.stderr) })
     })
 }
 
 const stopWithinMs = 10_000
+/** The options that members of the service come from. */
+const memberOptions = { id: '--service-id', name: '--name' }
 
 async function startIntegrator(flags: Flags, undo: AsyncDisposableStack): Promise<void> {
   const { serviceId, name } = flags
-  const target = await readTarget({ environment: 'test' })
+  const target = await developmentTarget()
   const { promise: registered, resolve } = Promise.withResolvers<string>()
   const accounts = createAccounts(createRandom())
-  const server = await serveLoopback({
+  const server = await listen({
     port: flags.port,
     answer: async (request) => answer(request, { flags, target, accounts, secret: await registered }),
   })
@@ -54,7 +61,23 @@ async function startIntegrator(flags: Flags, undo: AsyncDisposableStack): Promis
   resolve(await registerService(target, service))
   undo.defer(() => hideService(target, service).catch((error: unknown) => tell(errorText(error))))
   tell(`${serviceId} listens on ${server.url}; Ctrl-C ends it.`)
-  tell(`"tidegate signup ${serviceId}" signs up for it.\n`)
+  tell(`To sign up for it: ${typed('signup', serviceId)}\n`)
+}
+
+/** The test environment of a running `tidegate dev`. */
+async function developmentTarget(): Promise<Target> {
+  if (await readCredentials()) return readTarget({ environment: 'test' })
+  throw new Error(
+    `There is no credentials.json in ${dataDirectory()}. Start ${typed('dev')} first, or set DATA_DIR to where a running one keeps its files.`,
+  )
+}
+
+function listen(options: Parameters<typeof serveLoopback>[0]): Promise<LoopbackServer> {
+  return serveLoopback(options).catch((error: unknown) => {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error
+    const message = `Port ${options.port} is in use: name another with --port, or leave it out for a free one.`
+    throw new Error(message, { cause: error })
+  })
 }
 
 interface Running {
@@ -72,7 +95,7 @@ async function answer(request: LoopbackRequest, { flags, target, ...running }: R
   if (route === 'POST /webhook') return answerApproval(request, { ...running, serviceId, fail, tell })
   if (route === 'GET /auth/gate') return answerLogin(searchParams.get('code') ?? '', { ...target, tell })
   const known = ['GET /', 'GET /docs', 'GET /terms', 'GET /privacy'].includes(route)
-  const text = known ? 'A sample service for development.' : 'There is no such page.'
+  const text = known ? frontPage : 'There is no such page.'
   return page(known ? 200 : 404, { title: name, text })
 }
 

@@ -1,5 +1,7 @@
+import { toApiError } from '../../../infra/http/error-response.ts'
 import { errorJson, errorText } from '../operator/failure.ts'
 import { printable } from '../operator/tables.ts'
+import { NoAnswer } from '../server.ts'
 import type { Outcome } from './decision.ts'
 
 /** A signup that ended without credentials. */
@@ -23,6 +25,12 @@ export function failureOf(outcome: Exclude<Outcome, { kind: 'approved' }>): Sign
       return outcome.why === 'timed_out'
         ? new SignupFailed('timed_out', 'Nobody decided in time. The signup was cancelled.')
         : new SignupFailed('cancelled', 'The signup was cancelled.')
+    case 'abandoned':
+      return new SignupFailed(
+        'timed_out',
+        'A person has approved it, but the service gave out no credentials in time. The account may still be made; ' +
+          'its credentials are lost then. Sign up again with more time for another.',
+      )
     case 'expired':
       return new SignupFailed('expired', 'Nobody decided within 15 minutes. Start again to ask again.')
     case 'consumed':
@@ -39,11 +47,30 @@ function rejection({ reason, problem }: { reason: string; problem?: string }): S
   return new SignupFailed(reason, `It was approved, but the service gave out no credentials${why}`)
 }
 
+/** The options that members of a request for an account come from. */
+const signupOptions = { account_name: '--account-name', metadata: '--metadata' }
+
+/** A failure as a person reads it: one line for each member that does not fit, by the option that it comes from. */
+export function failureText(error: unknown, options: Record<string, string> = signupOptions): string {
+  const { fields = [] } = toApiError(error).details ?? {}
+  const lines = fields.flatMap(({ name, issue, expected }) => {
+    const option = options[name.split('.')[0] ?? '']
+    return option ? [`${option}: ${issue}${expected ? `; expected ${expected}` : ''}`] : []
+  })
+  // What no option says needs the message that names it.
+  return fields.length > 0 && lines.length === fields.length ? lines.join('\n') : errorText(error)
+}
+
 /** Ends the process with code 1: a message on standard error, or one line of JSON on standard output. */
 export function tellSignupFailure(error: unknown, { json }: { json: boolean }): void {
   process.exitCode = 1
-  const reason = error instanceof SignupFailed ? { reason: error.reason } : {}
-  if (json) console.log(JSON.stringify({ event: 'failed', ...reason, error: errorJson(error) }))
+  if (json) console.log(JSON.stringify(failureJson(error)))
   // Servers have a say in it.
-  else console.error(printable(errorText(error)))
+  else console.error(printable(failureText(error)))
+}
+
+function failureJson(error: unknown) {
+  const reason = error instanceof SignupFailed ? { reason: error.reason } : {}
+  const isLater = error instanceof NoAnswer && { retryable: true }
+  return { event: 'failed', ...reason, error: { ...errorJson(error), ...isLater } }
 }

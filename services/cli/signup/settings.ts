@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
 import { characterCount } from '../../../infra/text.ts'
 import { readCredentials } from '../credentials.ts'
 
@@ -36,8 +36,19 @@ export function metadata(text: string, before: Record<string, string> = {}): Rec
   return { ...before, [text.slice(0, at)]: text.slice(at + 1) }
 }
 
+/** A parser of ids of services; `of` says where it was given. */
+export function serviceId({ command, of }: { command: Command; of: string }): (text: string) => string {
+  return (text) => {
+    if (/^[a-z0-9][a-z0-9_-]{1,30}[a-z0-9]$/.test(text)) return text
+    return command.error(
+      `error: ${of}: '${text}' cannot be the id of a service. An id has 3 to 32 lower-case letters, digits, - and _, ` +
+        'with a letter or digit at both ends, as demo-service.',
+    )
+  }
+}
+
 /** A whole number of seconds. */
 export function seconds(text: string): number {
   if (/^[1-9]\d{0,4}$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('It must be a number of seconds.')
+  throw new InvalidArgumentError('It must be a whole number of seconds, 1 to 99999.')
 }

@@ -3,7 +3,7 @@ import { ApiError } from '../../../../infra/http/errors.ts'
 import { directType } from '../../../../infra/webhooks/direct-call.ts'
 import { askServer } from '../../server.ts'
 import { createApi } from '../../webhooks/api.ts'
-import { register } from '../../webhooks/registration.ts'
+import { disable, register } from '../../webhooks/registration.ts'
 import type { Target } from '../../webhooks/target.ts'
 import { variableNames } from './accounts.ts'
 
@@ -14,25 +14,44 @@ export interface SampleService {
   url: string
 }
 
-const listener = { file: 'gate-dev-integrator.json', name: 'tidegate gate dev-integrator' }
-const serviceSchema = z.object({ status: z.enum(['active', 'disabled']) })
+const serviceSchema = z.object({
+  status: z.enum(['active', 'disabled']),
+  discoverable: z.boolean(),
+  website: z.string(),
+})
 
-/** Registers the service and its webhook endpoint, or leads those of the last time here. Returns the signing secret. */
+/** What the front page of a sample service says. */
+export const frontPage = 'A sample service for development.'
+
+/**
+ * Registers the service and its webhook endpoint, or leads those of the last time here. Each service has an endpoint of
+ * its own, which nothing is done to unless the service can be led here. Returns the signing secret.
+ */
 export async function registerService(target: Target, service: SampleService): Promise<string> {
-  const url = `${service.url}webhook`
-  const { endpointId, signingSecret } = await register(createApi(target), target, {
-    url,
+  const { serviceId } = service
+  const known = await find(target, serviceId)
+  if (known?.status === 'disabled')
+    throw new Error(`The service ${serviceId} was disabled for good: name another with --service-id.`)
+  if (known?.discoverable && known.website !== service.url && (await isRunning(known.website)))
+    throw new Error(`${serviceId} runs already, on ${known.website}: name another with --service-id.`)
+  const api = createApi(target)
+  const { endpointId, signingSecret } = await register(api, target, {
+    url: `${service.url}webhook`,
     eventTypes: [directType],
-    listener,
+    listener: {
+      file: `gate-dev-integrator.${serviceId}.json`,
+      name: `tidegate gate dev-integrator ${serviceId}`,
+    },
   })
   const changes = { ...definition(service), webhook_endpoint_id: endpointId }
-  const { status } = await change(target, { ...service, changes }).catch((error: unknown) => {
-    if (!(error instanceof ApiError && error.status === 404)) throw error
-    const body = { id: service.serviceId, ...changes }
-    return ask(target, { method: 'POST', path: '', body })
-  })
-  if (status === 'active') return signingSecret
-  throw new Error(`The service ${service.serviceId} was disabled for good: name another with --service-id.`)
+  if (known) await change(target, { serviceId, changes })
+  else await create(target, { id: serviceId, ...changes }).catch(withoutEndpoint)
+  return signingSecret
+
+  async function withoutEndpoint(error: unknown): Promise<never> {
+    await disable(api, endpointId).catch(() => {})
+    throw error
+  }
 }
 
 /** Nobody can begin a signup for it any more. */
@@ -40,14 +59,34 @@ export async function hideService(target: Target, { serviceId }: SampleService):
   await change(target, { serviceId, changes: { discoverable: false } })
 }
 
+/** The organization's own, if it has one of that id. */
+function find(target: Target, serviceId: string) {
+  return ask(target, { method: 'GET', path: `/${serviceId}` }).catch((error: unknown) => {
+    if (error instanceof ApiError && error.status === 404) return undefined
+    throw error
+  })
+}
+
+/** Whether another of these commands listens there; one that was killed has left its address behind. */
+async function isRunning(website: string): Promise<boolean> {
+  if (!website.startsWith('http://127.0.0.1:')) return false
+  const page = await fetch(website, { signal: AbortSignal.timeout(2000) }).then(
+    (response) => response.text(),
+    () => '',
+  )
+  return page.includes(frontPage)
+}
+
+const create = (target: Target, body: object) => ask(target, { method: 'POST', path: '', body })
+
 function change(target: Target, { serviceId, changes }: { serviceId: string; changes: object }) {
   return ask(target, { method: 'PATCH', path: `/${serviceId}`, body: changes })
 }
 
 interface Asked {
-  method: 'POST' | 'PATCH'
+  method: 'GET' | 'POST' | 'PATCH'
   path: string
-  body: object
+  body?: object
 }
 
 function ask({ baseUrl, secretKey: bearer }: Target, { path, ...request }: Asked) {
