@@ -31,5 +31,5 @@ registerEvents(program)
 try {
   await program.parseAsync()
 } catch (error) {
-  tellFailure(error, { json })
+  tellFailure(error, { json, events: process.argv[2] === 'signup' })
 }

@@ -19,11 +19,18 @@ export function tellUsage(program: Command, { json }: { json: boolean }): Comman
     .configureOutput({ outputError: (text, write) => write(withoutKeys(text)) })
 }
 
+interface Telling {
+  json: boolean
+  /** As a line `{ "event": "failed", "error": ... }`, where the command prints events. */
+  events: boolean
+}
+
 /** Ends the process with code 1 and says why: a message on standard error, or `{ "error": ... }` on standard output. */
-export function tellFailure(error: unknown, { json }: { json: boolean }): void {
+export function tellFailure(error: unknown, { json, events }: Telling): void {
   if (isHelp(error)) return
   process.exitCode = 1
-  if (json) console.log(withoutKeys(JSON.stringify({ error: errorJson(error) }, null, 2)))
+  if (json && events) console.log(withoutKeys(JSON.stringify({ event: 'failed', error: errorJson(error) })))
+  else if (json) console.log(withoutKeys(JSON.stringify({ error: errorJson(error) }, null, 2)))
   else console.error(error instanceof Error ? error.message : error)
 }
 

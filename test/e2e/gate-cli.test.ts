@@ -3,14 +3,14 @@ import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { parseEnv } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createKeyring } from '../../infra/crypto/keyring.ts'
 import { freePort } from '../../infra/local/free-port.ts'
 import { createProfile, type Profile } from '../support/chromium.ts'
-import { type CliResult, startCli } from '../support/cli.ts'
+import type { CliResult } from '../support/cli.ts'
+import { followCli } from '../support/cli-lines.ts'
 import { dumpDatabase } from '../support/dump.ts'
 import { eventually } from '../support/eventually.ts'
 import { openDump } from '../support/gate-dump-scan.ts'
@@ -24,24 +24,6 @@ console.log(`seed ${seed}`)
 const next = createNumbers(seed)
 
 const accountName = `Ada's <b>agents</b> & co`
-
-/** A process whose lines can be waited for. */
-function follow(args: string[], env: Record<string, string>) {
-  const child = startCli(args, env)
-  const lines: string[] = []
-  if (child.stdout) createInterface(child.stdout).on('line', (line) => lines.push(line))
-  const line = (pattern: RegExp) =>
-    eventually(
-      async () => {
-        const found = lines.find((one) => pattern.test(one))
-        if (found !== undefined) return found
-        if (child.exitCode !== null) throw Object.assign(new Error('ended'), await child.result)
-        throw new Error(`no line ${pattern} in ${lines.join('\n')}`)
-      },
-      { timeoutMs: 30_000 },
-    )
-  return { lines, line, result: child.result, end: () => void child.kill('SIGINT') }
-}
 
 interface Exchange {
   method: string
@@ -87,7 +69,7 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
   let desktop: Desktop
   let profile: Profile
   let proxy: Awaited<ReturnType<typeof startProxy>>
-  let integrator: ReturnType<typeof follow>
+  let integrator: ReturnType<typeof followCli>
   const outputs: CliResult[] = []
 
   beforeAll(async () => {
@@ -96,7 +78,7 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
     desktop = await openDesktop()
     profile = await createProfile()
     proxy = await startProxy(tidegate.baseUrl)
-    integrator = follow(['gate', 'dev-integrator'], { DATA_DIR: tidegate.dataDir })
+    integrator = followCli(['gate', 'dev-integrator'], { DATA_DIR: tidegate.dataDir })
     await integrator.line(/listens on/)
   }, 60_000)
   afterAll(async () => {
@@ -112,7 +94,7 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
   const envFile = () => path.join(folder, '.env')
   const variables = async () => parseEnv(await readFile(envFile(), 'utf8'))
   const signup = (...args: string[]) =>
-    follow(['signup', 'demo-service', ...args, '--env-file', envFile(), '--json'], {
+    followCli(['signup', 'demo-service', ...args, '--env-file', envFile(), '--json'], {
       TIDEGATE_URL: proxy.url,
       DATA_DIR: folder,
     })

@@ -3,6 +3,7 @@ import { findService } from '../../../projections/gate/service-queries.ts'
 import type { Core } from '../../core.ts'
 import { verifyService } from '../../gate/registry/service-commands.ts'
 import { managedServiceJson } from '../../gate/registry/shapes.ts'
+import { systemServiceId } from '../../gate/registry/system-service.ts'
 import { jsonFlag } from './arguments.ts'
 import { type OperatorOptions, type Outcome, operate } from './operate.ts'
 import { serviceTable } from './tables.ts'
@@ -17,6 +18,7 @@ export function registerVerification(gate: Command): void {
     .option(...jsonFlag)
     .action((serviceId: string, options: OperatorOptions & { withdraw: boolean }) =>
       operate(options, async (core) => {
+        if (serviceId === systemServiceId) throw new Error(`${serviceId} is built in, and always verified.`)
         await verifyService(core, { serviceId, verified: !options.withdraw })
         return outcome(core, serviceId)
       }),

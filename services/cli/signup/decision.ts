@@ -12,7 +12,8 @@ export type Outcome =
   | { kind: 'rejected'; reason: string; problem?: string }
   /** By the one who asked for it: `why` is the reason of the signal. */
   | { kind: 'stopped'; why: unknown }
-  | { kind: 'expired' | 'consumed' | 'unknown' }
+  /** `abandoned`: decided by a person, and given up by the one who asked for it, before the service answered. */
+  | { kind: 'expired' | 'consumed' | 'unknown' | 'abandoned' }
 
 interface Waiting {
   kind: 'wait'
@@ -52,25 +53,36 @@ export interface Awaiting {
   /** Epoch milliseconds. */
   now(): number
   onWaiting(waiting: Waiting): void
-  /** Nobody wants to wait any longer, but the signup was decided and goes on. */
+  /** Nobody wants to wait any longer, but the signup was decided and goes on. Told where that is waited for. */
   onTooLate(): void
 }
 
-/** Polls until the signup is decided. When the signal is aborted before, it is cancelled. */
-export async function awaitDecision(awaiting: Awaiting, signal: AbortSignal): Promise<Outcome> {
+export interface Patience {
+  /** Aborted when nobody wants to wait any longer; with the reason 'timed_out' when `timeUp` is. */
+  stop: AbortSignal
+  /** Aborted after a time that was set. */
+  timeUp: AbortSignal
+}
+
+/**
+ * Polls until the signup is decided. When it is to stop before, the signup is cancelled; one that a person has approved
+ * already is waited for until the time is up.
+ */
+export async function awaitDecision(awaiting: Awaiting, { stop, timeUp }: Patience): Promise<Outcome> {
   const until = awaiting.now() + patienceMs
-  let stop: AbortSignal | undefined = signal
+  let tooLate = false
   for (;;) {
-    if (stop?.aborted) {
+    if (stop.aborted && !tooLate) {
       if (await isCancelled(awaiting)) return { kind: 'stopped', why: stop.reason }
-      awaiting.onTooLate()
-      stop = undefined
+      tooLate = true
+      if (!timeUp.aborted) awaiting.onTooLate()
     }
     const next = await awaiting.poll().then(afterAnswer, afterFailure)
     if (next.kind !== 'wait') return next
+    if (tooLate && timeUp.aborted) return { kind: 'abandoned' }
     if (awaiting.now() > until) return { kind: 'unknown' }
     awaiting.onWaiting(next)
-    await awaiting.sleep(next.ms, stop)
+    await awaiting.sleep(next.ms, tooLate ? timeUp : stop)
   }
 }
 

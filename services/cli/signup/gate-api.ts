@@ -68,6 +68,8 @@ export interface SignupRequest {
 
 /** Gate as who signs up sees it. All methods reject as askServer does. */
 export interface GateApi {
+  /** Of the server. */
+  baseUrl: string
   services(): Promise<RegistryEntry[]>
   service(serviceId: string): Promise<RegistryEntry>
   createSession(request: SignupRequest): Promise<CreatedSession>
@@ -88,6 +90,7 @@ export function createGateApi(baseUrl: string): GateApi {
     })
   const none = z.unknown()
   return {
+    baseUrl,
     services: () => ask({ method: 'GET', path: '/registry', schema: z.array(entrySchema) }),
     service: (id) => ask({ method: 'GET', path: `/registry/${encodeURIComponent(id)}`, schema: entrySchema }),
     createSession: ({ serviceId, accountName, metadata, delivery, idempotencyKey }) =>

@@ -1,15 +1,15 @@
-import { printOutcome } from '../operator/operate.ts'
+import { ApiError } from '../../../infra/http/errors.ts'
 import { table } from '../operator/tables.ts'
-import { createGateApi, persistently, type RegistryEntry } from './gate-api.ts'
-import { serverUrl } from './settings.ts'
+import { type GateApi, persistently, type RegistryEntry } from './gate-api.ts'
 
-/** `tidegate signup list`: what there is to sign up for. */
-export function listServices({ baseUrl, json }: { baseUrl?: string; json: boolean }): Promise<void> {
-  return printOutcome({ json }, async () => {
-    const api = createGateApi(await serverUrl(baseUrl))
-    const services = await persistently(api.services)
-    return { data: services, text: registryTable(services) }
+/** `tidegate signup list`: what there is to sign up for, as text or as one line `{ "data": [...] }`. */
+export async function listServices(api: GateApi, { json }: { json: boolean }): Promise<void> {
+  const services = await persistently(api.services).catch((cause: unknown) => {
+    if (!(cause instanceof ApiError && cause.status === 404)) throw cause
+    const message = `${api.baseUrl} has no list of services: give the address of the server, without the path of a page.`
+    throw new ApiError('request.not_found', { message, cause })
   })
+  console.log(json ? JSON.stringify({ data: services }) : registryTable(services))
 }
 
 function registryTable(services: RegistryEntry[]): string {

@@ -27,14 +27,26 @@ export interface Delivered {
   gate: DeliveryPayload
 }
 
+/**
+ * The variable that this command writes the agent token to: the name that it is delivered under, after an underscore
+ * where that begins with a digit, since no shell takes such a name, and would print the line with the token instead.
+ */
+export const agentTokenVariable = (serviceId: string): string =>
+  agentTokenEnvName(serviceId).replace(/^(?=\d)/, '_')
+
 /** What of a delivery may become environment variables: nothing that could hand the machine or Gate's token over. */
 export function acceptedOutputs({ serviceId, integrator, gate }: Delivered): Outputs {
+  const delivered = agentTokenEnvName(serviceId)
+  const written = agentTokenVariable(serviceId)
   const judged = [
     ...judge(integrator, integratorProblem),
-    ...judge(gate, (name) => (name === agentTokenEnvName(serviceId) ? undefined : 'not_of_gate')),
+    ...judge(gate, (name) => (name === delivered ? undefined : 'not_of_gate')),
   ]
+  const accepted = judged.flatMap(({ name, value, reason }): [string, string][] =>
+    reason ? [] : [[name === delivered ? written : name, value]],
+  )
   return {
-    values: new Map(judged.flatMap(({ name, value, reason }) => (reason ? [] : [[name, value]]))),
+    values: new Map(accepted),
     skipped: judged.flatMap(({ name, reason }) => (reason ? [{ name, reason }] : [])),
   }
 }

@@ -1,6 +1,7 @@
+import { agentTokenEnvName } from '../../../infra/gate/env-names.ts'
 import { printable } from '../operator/tables.ts'
 import type { CreatedSession, RegistryEntry } from './gate-api.ts'
-import type { Skipped } from './outputs.ts'
+import { agentTokenVariable, type Skipped } from './outputs.ts'
 import type { Stored } from './store.ts'
 import { clockText, createProgress, openPage, type PageFlags } from './terminal.ts'
 
@@ -19,6 +20,8 @@ export interface Approval {
   envFile: string
   stored: Stored[]
   skipped: Skipped[]
+  /** Announced, and not delivered. */
+  missing: string[]
   /** Otherwise the server keeps the sealed credentials for a day. */
   acknowledged: boolean
   /** Files that git would commit. */
@@ -38,6 +41,7 @@ export interface Report {
 
 /** One JSON document a line, on standard output. */
 export function jsonReport(): Report {
+  let isInProgress = false
   const print = (event: string, members: object) => console.log(JSON.stringify({ event, ...members }))
   return {
     consentRequired: async ({ service, session, accountName, confirmationCode }) =>
@@ -49,7 +53,10 @@ export function jsonReport(): Report {
         confirmation_code: confirmationCode,
         expires_at: session.expires_at,
       }),
-    waiting: () => {},
+    waiting({ inProgress }) {
+      if (inProgress && !isInProgress) print('in_progress', {})
+      isInProgress ||= inProgress
+    },
     warning: (message) => print('warning', { message }),
     approved: (approval) => print('approved', approvalJson(approval)),
     end: () => {},
@@ -66,14 +73,20 @@ function approvalJson({ service, session, stored, envFile, ...approval }: Approv
     keys: stored.flatMap(({ names, reason }) => (reason ? [] : names)),
     elsewhere: stored.flatMap(({ file, names, reason }) => (reason ? [{ file, keys: names, reason }] : [])),
     skipped: approval.skipped,
+    missing: approval.missing,
     acknowledged: approval.acknowledged,
     committable: approval.committable,
     docs_url: service.docs_url,
   }
 }
 
+export interface TextReportOptions extends PageFlags {
+  /** Opens the dashboard, as it can be typed. */
+  loginCommand: string
+}
+
 /** Words on standard output, and on a terminal the time that is left. */
-export function textReport(flags: PageFlags): Report {
+export function textReport({ loginCommand, ...flags }: TextReportOptions): Report {
   const say = (text: string) => console.log(printable(text))
   const progress = createProgress()
   return {
@@ -84,13 +97,14 @@ export function textReport(flags: PageFlags): Report {
     },
     waiting({ remainingMs, inProgress, problem }) {
       const left = inProgress ? 'Approved; the service makes the account' : 'Waiting for a decision'
-      progress.show(printable(`${problem ?? left}, ${clockText(remainingMs)} left`))
+      const until = performance.now() + remainingMs
+      progress.show(() => printable(`${problem ?? left}, ${clockText(until - performance.now())} left`))
     },
     warning(message) {
       progress.end()
       console.error(printable(message))
     },
-    approved: (approval) => say(approvalText(approval)),
+    approved: (approval) => say(approvalText(approval, loginCommand)),
     end: progress.end,
   }
 }
@@ -116,17 +130,24 @@ const reasons = {
   unquotable: 'as no .env file can hold the value',
 } as const
 
-function approvalText({ service, stored, skipped, acknowledged, committable }: Approval): string {
+function approvalText(
+  { service, stored, skipped, acknowledged, committable }: Approval,
+  loginCommand: string,
+): string {
+  const token = agentTokenVariable(service.id)
+  const delivered = agentTokenEnvName(service.id)
+  const isRenamed = token !== delivered && stored.some(({ names }) => names.includes(token))
   return [
     `Approved: ${service.name} (${service.id}).`,
     ...stored.map(
       ({ file, names, reason }) => `  ${file}: ${names.join(', ')}${reason ? `, ${reasons[reason]}` : ''}`,
     ),
+    ...(isRenamed ? [`  ${token} is ${delivered}; no shell takes a name that begins with a digit.`] : []),
     ...skipped.map(({ name, reason }) => `  not written: ${name} (${reason})`),
     ...committable.map((file) => `  ${file} is not ignored by git: add it to .gitignore.`),
     ...(acknowledged ? [] : ['  The server could not be told; it deletes its sealed copy within a day.']),
     ...service.sdks.map(({ label, install }) => `  ${label}: ${install}`),
     `  ${service.docs_url}`,
-    ...(service.dashboard_login_url ? [`"tidegate signup ${service.id} login" opens its dashboard.`] : []),
+    ...(service.dashboard_login_url ? [`To open its dashboard: ${loginCommand}`] : []),
   ].join('\n')
 }

@@ -5,13 +5,13 @@ import {
   openEnvelope,
 } from '../../../infra/crypto/delivery-envelope.ts'
 import { confirmationCode } from '../../../infra/gate/confirmation-code.ts'
-import { agentTokenEnvName } from '../../../infra/gate/env-names.ts'
 import { ApiError } from '../../../infra/http/errors.ts'
-import { awaitDecision, type Outcome } from './decision.ts'
+import { awaitDecision, type Outcome, type Patience } from './decision.ts'
 import { failureOf, SignupFailed } from './failure.ts'
 import { type CreatedSession, type GateApi, persistently, type RegistryEntry } from './gate-api.ts'
+import { typed } from './hint.ts'
 import { committable } from './ignored.ts'
-import { acceptedOutputs } from './outputs.ts'
+import { acceptedOutputs, agentTokenVariable, type Outputs } from './outputs.ts'
 import type { Report } from './report.ts'
 import { type EnvFile, requireRoom, type Stored, type Storing, storeValues } from './store.ts'
 
@@ -22,15 +22,13 @@ export interface SignupOptions {
   envFile: EnvFile
 }
 
-export interface SignupParts {
+export interface SignupParts extends Patience {
   api: GateApi
   report: Report
   /** Resolves after the time or when the signal is aborted; never rejects. */
   sleep(ms: number, stop: AbortSignal | undefined): Promise<void>
   /** Epoch milliseconds. */
   now(): number
-  /** Aborted when nobody wants to wait any longer; with the reason 'timed_out' after a time that was set. */
-  stop: AbortSignal
 }
 
 /**
@@ -55,12 +53,16 @@ export async function signUp(options: SignupOptions, parts: SignupParts): Promis
   const open = (envelope: DeliveryEnvelope) => openEnvelope(envelope, privateKey)
   const { integrator, gate } = approved.delivery_bundle
   const [fromService, fromGate] = [open(integrator), open(gate)]
-  const { values, skipped } = acceptedOutputs({ serviceId, integrator: fromService, gate: fromGate })
+  const outputs = acceptedOutputs({ serviceId, integrator: fromService, gate: fromGate })
+  const { values, skipped } = outputs
   const storing = { ...envFile, serviceId, gateSessionId: session.id, values, announced }
   const stored = await storePatiently(storing, parts)
+  const missing = missingNames(announced, outputs)
+  if (missing.length > 0)
+    report.warning(`${serviceId} announced ${missing.join(', ')}, which it did not deliver.`)
   const acknowledged = await acknowledge(api, { session, ackToken: fromGate.ack_token })
   report.approved({
-    ...{ service, session, stored, skipped, acknowledged },
+    ...{ service, session, stored, skipped, missing, acknowledged },
     gateAccountId: approved.gate_account_id,
     accountName: approved.account_name,
     envFile: envFile.file,
@@ -72,17 +74,22 @@ export async function signUp(options: SignupOptions, parts: SignupParts): Promis
 export function findService(api: GateApi, serviceId: string): Promise<RegistryEntry> {
   return persistently(() => api.service(serviceId)).catch((error: unknown) => {
     if (!(error instanceof ApiError && error.status === 404)) throw error
-    const message = `No service "${serviceId}" takes signups here; "tidegate signup list" shows those that do.`
+    const message = `No service "${serviceId}" takes signups on ${api.baseUrl}. To see those that do: ${typed('signup', 'list')}`
     throw new ApiError('request.not_found', { message, cause: error })
   })
 }
 
 function announcedNames(service: RegistryEntry): Set<string> {
   const own = service.env_vars.map(({ key }) => key)
-  return new Set(service.dashboard_login_url ? [...own, agentTokenEnvName(service.id)] : own)
+  return new Set(service.dashboard_login_url ? [...own, agentTokenVariable(service.id)] : own)
 }
 
-async function approval(session: CreatedSession, { api, report, stop, sleep, now }: SignupParts) {
+function missingNames(announced: ReadonlySet<string>, { values, skipped }: Outputs): string[] {
+  const refused = new Set(skipped.map(({ name }) => name))
+  return [...announced].filter((name) => !values.has(name) && !refused.has(name))
+}
+
+async function approval(session: CreatedSession, { api, report, sleep, now, ...patience }: SignupParts) {
   const endsAt = Date.parse(session.expires_at)
   const outcome: Outcome = await awaitDecision(
     {
@@ -90,14 +97,18 @@ async function approval(session: CreatedSession, { api, report, stop, sleep, now
       cancel: () => api.cancel(session),
       onWaiting: ({ inProgress, problem }) =>
         report.waiting({ remainingMs: endsAt - now(), inProgress, problem }),
-      onTooLate: () => report.warning('It was decided already and cannot be cancelled any more.'),
+      onTooLate: () => report.warning(tooLate),
       ...{ sleep, now },
     },
-    stop,
+    patience,
   )
   if (outcome.kind === 'approved') return outcome.session
   throw failureOf(outcome)
 }
+
+const tooLate =
+  'It was decided already and cannot be cancelled. The credentials can be opened by this process alone, which waits ' +
+  'for them; Ctrl-C once more gives them up.'
 
 const retryFileMs = 3000
 const filePatienceMs = 2 * 60 * 1000

@@ -25,7 +25,8 @@ export async function openPage(url: string, flags: PageFlags): Promise<boolean> 
 }
 
 export interface Progress {
-  show(text: string): void
+  /** `text` is asked for again each second. */
+  show(text: () => string): void
   end(): void
 }
 
@@ -34,12 +35,23 @@ export function createProgress(): Progress {
   if (!process.stderr.isTTY) return { show: () => {}, end: () => {} }
   // Ctrl-C is this command's own: it cancels the signup.
   const spinner = yoctoSpinner({ handleSignals: false })
+  let current = () => ''
+  let ticking: NodeJS.Timeout | undefined
+  const draw = () => {
+    spinner.text = current()
+  }
   return {
     show(text) {
-      spinner.text = text
+      current = text
+      draw()
+      ticking ??= setInterval(draw, 1000).unref()
       if (!spinner.isSpinning) spinner.start()
     },
-    end: () => void spinner.stop(),
+    end() {
+      clearInterval(ticking)
+      ticking = undefined
+      spinner.stop()
+    },
   }
 }
 

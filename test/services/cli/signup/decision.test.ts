@@ -36,6 +36,9 @@ function world(...answers: (PolledSession | Error)[]) {
 }
 
 const never = new AbortController().signal
+const patient = { stop: never, timeUp: never }
+const impatient = (why: string) => ({ stop: AbortSignal.abort(why), timeUp: never })
+const outOfTime = { stop: AbortSignal.abort('timed_out'), timeUp: AbortSignal.abort('timed_out') }
 
 describe('polling', () => {
   test('goes on every three seconds until somebody decides', async () => {
@@ -44,7 +47,7 @@ describe('polling', () => {
       { status: 'pending', approval: 'in_progress' },
       { status: 'rejected', reason: 'closed' },
     )
-    expect(await awaitDecision(awaiting, never)).toEqual({ kind: 'rejected', reason: 'closed' })
+    expect(await awaitDecision(awaiting, patient)).toEqual({ kind: 'rejected', reason: 'closed' })
     expect([slept, told]).toEqual([
       [3000, 3000],
       ['pending', 'in progress'],
@@ -55,16 +58,16 @@ describe('polling', () => {
     const limited = (seconds: string) =>
       new ApiError('gate.rate_limit', { headers: { 'retry-after': seconds } })
     const { awaiting, slept } = world(limited('17'), limited('1'), limited('soon'), { status: 'expired' })
-    expect(await awaitDecision(awaiting, never)).toEqual({ kind: 'expired' })
+    expect(await awaitDecision(awaiting, patient)).toEqual({ kind: 'expired' })
     expect(slept).toEqual([17_000, 3000, 3000])
   })
 
   test('outlives a server that does not answer for a while, but not for ever', async () => {
     const short = world(new NoAnswer('gone'), new ApiError('service.unavailable'), { status: 'expired' })
-    expect(await awaitDecision(short.awaiting, never)).toEqual({ kind: 'expired' })
+    expect(await awaitDecision(short.awaiting, patient)).toEqual({ kind: 'expired' })
     expect(short.told[0]).toBe('gone')
     const long = world(new NoAnswer('gone'))
-    expect(await awaitDecision(long.awaiting, never)).toEqual({ kind: 'unknown' })
+    expect(await awaitDecision(long.awaiting, patient)).toEqual({ kind: 'unknown' })
     expect(long.polls()).toBeLessThan(20 * 20 + 5)
   })
 
@@ -77,7 +80,7 @@ describe('polling', () => {
 
   test('ends with what no other poll would mend', async () => {
     const { awaiting } = world(new ApiError('auth.invalid_api_key'))
-    await expect(awaitDecision(awaiting, never)).rejects.toThrow('key')
+    await expect(awaitDecision(awaiting, patient)).rejects.toThrow('key')
   })
 })
 
@@ -86,7 +89,7 @@ describe('whoever does not want to wait any longer', () => {
     const stop = new AbortController()
     const { awaiting, told } = world(pending)
     const sleep = async () => stop.abort('interrupted')
-    expect(await awaitDecision({ ...awaiting, sleep }, stop.signal)).toEqual({
+    expect(await awaitDecision({ ...awaiting, sleep }, { stop: stop.signal, timeUp: never })).toEqual({
       kind: 'stopped',
       why: 'interrupted',
     })
@@ -96,15 +99,44 @@ describe('whoever does not want to wait any longer', () => {
   test('waits on where a person has approved: the credentials would be lost', async () => {
     const cancel = async () => Promise.reject(new ApiError('gate.approval_in_progress'))
     const { awaiting, told } = world({ status: 'pending', approval: 'in_progress' }, { status: 'rejected' })
-    const outcome = await awaitDecision({ ...awaiting, cancel }, AbortSignal.abort('interrupted'))
+    const outcome = await awaitDecision({ ...awaiting, cancel }, impatient('interrupted'))
     expect(outcome).toEqual({ kind: 'rejected', reason: 'declined' })
     expect(told).toEqual(['too late', 'in progress'])
+  })
+
+  describe('does not wait longer than was set where a person has approved', () => {
+    const cancel = async () => Promise.reject(new ApiError('gate.approval_in_progress'))
+    const inProgress: PolledSession = { status: 'pending', approval: 'in_progress' }
+
+    test('with nothing to wait for', async () => {
+      const { awaiting, told } = world(inProgress)
+      expect(await awaitDecision({ ...awaiting, cancel }, outOfTime)).toEqual({ kind: 'abandoned' })
+      expect(told).toEqual([])
+    })
+
+    test('after Ctrl-C, too', async () => {
+      const { awaiting, told, slept } = world(inProgress)
+      const timeUp = new AbortController()
+      const sleep = async (ms: number, stop: AbortSignal | undefined) => {
+        await awaiting.sleep(ms, stop)
+        if (slept.length === 2) timeUp.abort()
+      }
+      const patience = { stop: AbortSignal.abort('interrupted'), timeUp: timeUp.signal }
+      expect(await awaitDecision({ ...awaiting, cancel, sleep }, patience)).toEqual({ kind: 'abandoned' })
+      expect(told).toEqual(['too late', 'in progress', 'in progress'])
+    })
+
+    test('but takes what is there by then', async () => {
+      const { awaiting } = world({ status: 'rejected', reason: 'integrator_failed' })
+      const outcome = await awaitDecision({ ...awaiting, cancel }, outOfTime)
+      expect(outcome).toEqual({ kind: 'rejected', reason: 'integrator_failed' })
+    })
   })
 
   test('does not wait for a server that is gone', async () => {
     const cancel = async () => Promise.reject(new NoAnswer('gone'))
     const { awaiting } = world(pending)
-    const outcome = await awaitDecision({ ...awaiting, cancel }, AbortSignal.abort('timed_out'))
+    const outcome = await awaitDecision({ ...awaiting, cancel }, outOfTime)
     expect(outcome).toEqual({ kind: 'stopped', why: 'timed_out' })
   })
 })
@@ -115,9 +147,10 @@ test('every end without credentials has a reason and words of its own', () => {
     reason,
   }))
   const stopped = ['interrupted', 'timed_out'].map((why) => ({ kind: 'stopped' as const, why }))
-  const others = (['expired', 'consumed', 'unknown'] as const).map((kind) => ({ kind }))
+  const others = (['expired', 'consumed', 'unknown', 'abandoned'] as const).map((kind) => ({ kind }))
   const failures = [...rejected, ...stopped, ...others].map(failureOf)
-  expect(new Set(failures.map(({ message }) => message)).size).toBe(8)
+  expect(new Set(failures.map(({ message }) => message)).size).toBe(9)
+  // Before and after somebody has approved, the time is over all the same.
   expect(new Set(failures.map(({ reason }) => reason)).size).toBe(8)
   const told = failureOf({ kind: 'rejected', reason: 'integrator_failed', problem: 'Status 500.' })
   expect(told.message).toContain('Status 500.')

@@ -20,7 +20,11 @@ afterEach(() => rm(folder, { recursive: true, force: true }))
 const env = (name = '.env') => path.join(folder, name)
 const modeOf = async (file: string) => (await stat(file)).mode & 0o777
 
+const never = new AbortController().signal
+const patient = { stop: never, timeUp: never }
+
 interface World {
+  serviceId?: string
   /** What the service gives out. */
   integrator?: Record<string, string>
   /** What Gate adds to its ack token. */
@@ -44,11 +48,13 @@ async function run(world: World = {}) {
     if (!delivery) throw new Error('nothing was created')
     return sealEnvelope({ version: 1, outputs, ...more }, { delivery, random: randomBytes })
   }
+  const serviceId = world.serviceId ?? 'acme'
   const keys = world.announced ?? ['ACME_KEY']
   const api: GateApi = {
+    baseUrl: 'http://server',
     services: async () => [],
     service: async (id) => {
-      if (id !== 'acme') throw new ApiError('request.not_found')
+      if (id !== serviceId) throw new ApiError('request.not_found')
       return {
         ...{
           id,
@@ -93,14 +99,14 @@ async function run(world: World = {}) {
     end: () => {},
   }
   const parts = {
-    ...{ api, report, now: () => time, stop: new AbortController().signal },
+    ...{ api, report, now: () => time, ...patient },
     async sleep(ms: number) {
       time += ms
       await world.onSleep?.(ms)
     },
   }
   const envFile = { file: world.file ?? env(), overwrite: world.overwrite ?? false }
-  const failure = await signUp({ serviceId: 'acme', accountName: 'Ada', metadata: {}, envFile }, parts).then(
+  const failure = await signUp({ serviceId, accountName: 'Ada', metadata: {}, envFile }, parts).then(
     () => undefined,
     (error: Error) => error.message,
   )
@@ -162,6 +168,25 @@ describe('what was delivered is written', () => {
   })
 })
 
+test('an agent token gets a name that a shell takes: others are printed with the value', async () => {
+  const world = { serviceId: '1demo', announced: [], integrator: {} }
+  const { approval, warnings } = await run({ ...world, gate: { '1DEMO_GATE_AGENT_TOKEN': 'agt_1' } })
+  expect(parseEnv(await readFile(env(), 'utf8'))).toEqual({ _1DEMO_GATE_AGENT_TOKEN: 'agt_1' })
+  expect(approval).toMatchObject({ skipped: [], missing: [] })
+  expect(warnings).toEqual([])
+  const again = await run(world)
+  expect(again.failure).toMatch(/has a value for _1DEMO_GATE_AGENT_TOKEN already/)
+})
+
+test('what was announced and not delivered is told', async () => {
+  const { approval, warnings } = await run({
+    announced: ['ACME_KEY', 'ACME_ID', 'NODE_OPTIONS'],
+    integrator: { ACME_KEY: 'value', NODE_OPTIONS: 'evil' },
+  })
+  expect(approval?.missing).toEqual(['ACME_ID', 'ACME_GATE_AGENT_TOKEN'])
+  expect(warnings).toEqual(['acme announced ACME_ID, ACME_GATE_AGENT_TOKEN, which it did not deliver.'])
+})
+
 describe('what was delivered is not written', () => {
   test.each([
     ['NODE_OPTIONS', 'process_critical'],
@@ -211,7 +236,12 @@ describe('a folder that went away meanwhile', () => {
   test('is waited for: only this process can open the delivery', async () => {
     await mkdir(path.join(folder, 'place'))
     const onSleep = () => rename(path.join(folder, 'away', 'place'), path.join(folder, 'place'))
-    const { failure, warnings, calls } = await run({ file: env('place/.env'), onPoll: away, onSleep })
+    const { failure, warnings, calls } = await run({
+      file: env('place/.env'),
+      gate: { ACME_GATE_AGENT_TOKEN: 'agt_1' },
+      onPoll: away,
+      onSleep,
+    })
     expect(failure).toBeUndefined()
     expect(warnings).toEqual([expect.stringMatching(/cannot be written.*tried again/)])
     expect(calls).toEqual(['create', 'acknowledge'])

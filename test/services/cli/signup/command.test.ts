@@ -1,0 +1,208 @@
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { parseEnv } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { cli } from '../../../support/cli.ts'
+import { followCli } from '../../../support/cli-lines.ts'
+import { approveAsPerson } from '../../../support/gate-approve.ts'
+import { type RunningTidegate, startTidegate } from '../../../support/tidegate.ts'
+
+let folder = ''
+let tidegate: RunningTidegate
+const running: ReturnType<typeof followCli>[] = []
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'tidegate-signup-'))
+  tidegate = await startTidegate()
+}, 60_000)
+afterAll(async () => {
+  for (const { end } of running) end()
+  await Promise.all(running.map(({ result }) => result))
+  await tidegate?.stop()
+  await rm(folder, { recursive: true, force: true })
+}, 60_000)
+
+const settings = () => ({ DATA_DIR: tidegate.dataDir })
+const file = (name: string) => path.join(folder, name)
+const variables = async (name: string) => parseEnv(await readFile(file(name), 'utf8'))
+
+async function integrator(...args: string[]) {
+  const started = followCli(['gate', 'dev-integrator', ...args], settings())
+  running.push(started)
+  await started.line(/listens on/)
+  return started
+}
+
+function signUp(serviceId: string, ...args: string[]) {
+  return followCli(['signup', serviceId, '--json', ...args], settings())
+}
+
+async function approve(agent: ReturnType<typeof followCli>): Promise<number> {
+  const { gate_session_id } = JSON.parse(await agent.line(/consent_required/))
+  return approveAsPerson(tidegate.baseUrl, gate_session_id)
+}
+
+test('signs up for the built-in service: keys of an organization that can be used at once', async () => {
+  const agent = signUp('tidegate', '--account-name', 'Robin', '--env-file', file('built-in.env'))
+  expect(await approve(agent)).toBe(200)
+  expect((await agent.result).code).toBe(0)
+  const approved = JSON.parse(agent.lines.at(-1) ?? '')
+  expect(approved).toMatchObject({ event: 'approved', elsewhere: [], skipped: [], missing: [] })
+  const values = await variables('built-in.env')
+  expect(Object.keys(values).toSorted()).toEqual(approved.keys.toSorted())
+  const [, secretKey] = Object.entries(values).find(([, value]) => value?.startsWith('sk_')) ?? []
+  const answer = await fetch(`${tidegate.baseUrl}/v1/sessions`, {
+    headers: { authorization: `Bearer ${secretKey}` },
+  })
+  expect([answer.status, await answer.json()]).toEqual([200, expect.objectContaining({ data: [] })])
+
+  const login = ['signup', 'tidegate', 'login', '--env-file', file('built-in.env')]
+  expect((await cli(login, settings())).stderr).toMatch(/\(tidegate\) has no dashboard login/)
+}, 60_000)
+
+describe('two sample services', () => {
+  test("do not take each other's approvals, also when the start of another is refused", async () => {
+    const one = await integrator('--service-id', '1demo')
+    await integrator('--service-id', 'demo-two')
+    const refusals = await Promise.all([
+      cli(['gate', 'dev-integrator', '--service-id', '1demo'], settings()),
+      cli(['gate', 'dev-integrator', '--service-id', 'tidegate'], settings()),
+      cli(['gate', 'dev-integrator', '--service-id', 'registry'], settings()),
+    ])
+    expect(refusals.map(({ code }) => code)).toEqual([1, 1, 1])
+    expect(refusals[0]?.stderr).toMatch(/1demo runs already, on http.*--service-id/)
+    expect(refusals[1]?.stderr).not.toBe('')
+    expect(refusals[2]?.stderr).toMatch(/^--service-id: reserved; expected none of/)
+
+    const agent = signUp('1demo', '--env-file', file('one.env'))
+    expect(await approve(agent)).toBe(200)
+    await one.line(/a new account/)
+    expect((await agent.result).code).toBe(0)
+    expect(Object.keys(await variables('one.env')).toSorted()).toEqual([
+      '_1DEMO_ACCOUNT_ID',
+      '_1DEMO_API_KEY',
+      '_1DEMO_GATE_AGENT_TOKEN',
+    ])
+  }, 60_000)
+
+  test('log in with an agent token under either of its names', async () => {
+    const token = (await variables('one.env'))._1DEMO_GATE_AGENT_TOKEN
+    await writeFile(file('other.env'), `1DEMO_GATE_AGENT_TOKEN=${token}\n`)
+    const logins = ['one.env', 'other.env'].map((name) =>
+      cli(['signup', '1demo', 'login', '--env-file', file(name)], settings()),
+    )
+    for (const { code, stdout } of await Promise.all(logins)) {
+      expect(code).toBe(0)
+      expect(stdout).toMatch(
+        /^To log in to Demo Service \(1demo\), to the account of _?1DEMO_GATE_AGENT_TOKEN in/,
+      )
+      expect(stdout).not.toContain(token)
+    }
+    const { stderr } = await cli(['signup', '1demo', 'login', '--env-file', file('none.env')], settings())
+    expect(stderr).toMatch(
+      /no _1DEMO_GATE_AGENT_TOKEN in .*: npm run -s tidegate -- signup 1demo --env-file \S+none.env$/m,
+    )
+  })
+})
+
+describe('a service that fails after a person has approved', () => {
+  beforeAll(async () => void (await integrator('--service-id', 'demo-broken', '--fail', '500')), 30_000)
+
+  test('is told, and waited for until the time is up', async () => {
+    const agent = signUp('demo-broken', '--env-file', file('broken.env'), '--timeout', '10')
+    const approving = approve(agent)
+    await agent.line(/in_progress/)
+    expect((await agent.result).code).toBe(1)
+    expect(agent.lines.slice(1).map((line) => JSON.parse(line))).toEqual([
+      { event: 'in_progress' },
+      {
+        event: 'failed',
+        reason: 'timed_out',
+        error: expect.objectContaining({ message: expect.stringMatching(/account may still be made/) }),
+      },
+    ])
+    expect(await approving).toBe(409)
+  }, 60_000)
+
+  test('is waited for after Ctrl-C, which says so', async () => {
+    const agent = signUp('demo-broken', '--env-file', file('broken.env'), '--timeout', '20')
+    const approving = approve(agent)
+    await agent.line(/in_progress/)
+    agent.end()
+    await agent.line(/"warning".*cannot be cancelled/)
+    expect((await agent.result).code).toBe(1)
+    expect(agent.lines.at(-1)).toMatch(/"failed","reason":"timed_out"/)
+    expect(await approving).toBe(409)
+  }, 60_000)
+})
+
+describe('what is refused', () => {
+  const nowhere = { TIDEGATE_URL: 'http://127.0.0.1:9', DATA_DIR: '/nowhere' }
+
+  test.each([
+    ['an id that none can be', ['signup', 'NO!'], /'NO!' cannot be the id of a service. An id has 3/],
+    ['no time', ['signup', 'acme', '--timeout', '0'], /whole number of seconds, 1 to 99999/],
+    [
+      'a time for a login',
+      ['signup', 'acme', 'login', '--timeout', '5'],
+      /--timeout <seconds>' is not one of login/,
+    ],
+    ['a server that is not there', ['signup', 'acme'], /does not answer/],
+    ['a list of it', ['signup', 'list'], /does not answer/],
+  ])(
+    '%s is one line of JSON, or text',
+    async (_, args, message) => {
+      const [text, json] = await Promise.all([cli(args, nowhere), cli([...args, '--json'], nowhere)])
+      expect(text).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(message) })
+      expect(json).toMatchObject({ code: 1, stderr: '' })
+      expect(json.stdout.trim().split('\n')).toHaveLength(1)
+      const { event, error } = JSON.parse(json.stdout)
+      const isAway = /answer/.test(message.source)
+      expect([event, error]).toEqual([
+        'failed',
+        expect.objectContaining({ message: expect.stringMatching(message), retryable: isAway }),
+      ])
+    },
+    30_000,
+  )
+
+  test('a name that no account can have, once and by its option', async () => {
+    const { stderr } = await cli(
+      ['signup', '1demo', '--account-name', 'x'.repeat(101), '--env-file', file('n.env')],
+      settings(),
+    )
+    expect(stderr).toMatch(/^--account-name: .*\n$/)
+  })
+
+  test('the address of a page', async () => {
+    const { stderr } = await cli(['signup', 'list', '--base-url', `${tidegate.baseUrl}/docs`], settings())
+    expect(stderr).toMatch(/docs has no list of services: give the address of the server/)
+  })
+
+  test('to verify the built-in service, which is verified', async () => {
+    const { stderr } = await cli(['gate', 'verify', 'tidegate'], settings())
+    expect(stderr).toBe('tidegate is built in, and always verified.\n')
+  })
+
+  test('a sample service without a running server, or on a port that is in use', async () => {
+    const { stderr } = await cli(['gate', 'dev-integrator'], nowhere)
+    expect(stderr).toMatch(/no credentials.json in \/nowhere. Start npm run -s tidegate -- dev first/)
+    const taken = createServer().listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    const address = taken.address()
+    const port = address !== null && typeof address === 'object' ? String(address.port) : ''
+    const busy = await cli(['gate', 'dev-integrator', '--port', port], settings())
+    taken.close()
+    expect(busy.stderr).toMatch(`Port ${port} is in use: name another with --port`)
+  })
+})
+
+test('a list is one line of JSON', async () => {
+  const { stdout } = await cli(['signup', 'list', '--json'], settings())
+  expect(stdout.trim().split('\n')).toHaveLength(1)
+  const ids = JSON.parse(stdout).data.map(({ id }: { id: string }) => id)
+  expect(ids).toEqual(expect.arrayContaining(['tidegate', '1demo', 'demo-two']))
+})
