@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Db } from '../../infra/postgres/pool.ts'
 import type { Environment } from '../../schemas/events.ts'
 import { type ServiceRecord, serviceFields, serviceRow } from './records.ts'
@@ -46,13 +47,43 @@ export async function isServiceEventApplied(db: Db, eventId: string): Promise<bo
   return rowCount === 1
 }
 
-/** The services that anyone may sign up for: active and discoverable, by id. */
-export async function listRegistry(db: Db): Promise<GateServiceRow[]> {
-  const { rows } = await db.query<ServiceRecord>(
-    `select ${serviceFields('s')} from read.gate_services s
-     where s.status = 'active' and s.discoverable order by s.service_id`,
+/** Those that anyone may sign up for. */
+const open = `read.gate_services s join read.organizations o on o.organization_id = s.organization_id
+  where s.status = 'active' and s.discoverable and o.status = 'active'`
+/** Another when the service is shown in another way. */
+const mark = `s.service_id || ' ' || s.verified || ' ' || s.definition_md5`
+
+/** The services that anyone may sign up for, by id: active, discoverable, and of an active organization. */
+export async function listRegistry(db: Db): Promise<{ version: string; services: GateServiceRow[] }> {
+  const { rows } = await db.query<ServiceRecord & { mark: string }>(
+    `select ${serviceFields('s')}, ${mark} as mark from ${open} order by s.service_id`,
   )
-  return rows.map(serviceRow)
+  const marks = rows.map(({ mark }) => mark)
+  return {
+    version: createHash('md5').update(marks.join()).digest('hex'),
+    services: rows.map(({ mark: _, ...record }) => serviceRow(record)),
+  }
+}
+
+/** The `version` that `listRegistry` would have: the same as long as the list is. */
+export async function registryVersion(db: Db): Promise<string> {
+  const { rows } = await db.query<{ version: string }>({
+    name: 'gate-registry-version',
+    text: `select md5(coalesce(string_agg(${mark}, ',' order by s.service_id), '')) as version from ${open}`,
+  })
+  const [row] = rows
+  if (!row) throw new Error('the registry has no version')
+  return row.version
+}
+
+/** The ids that somebody has and that differ from this one in `-` and `_` at most, disabled services too. */
+export async function findIdsAlike(db: Db, serviceId: string): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>(
+    `select service_id as id from read.gate_services
+     where replace(service_id, '-', '_') = replace($1, '-', '_') order by service_id`,
+    [serviceId],
+  )
+  return rows.map(({ id }) => id)
 }
 
 /** The ids of the active services whose approvals this webhook endpoint is told of. */

@@ -9,6 +9,7 @@ export const ddl = `
     discoverable boolean not null,
     webhook_endpoint_id text collate "C",
     definition text not null,
+    definition_md5 text not null generated always as (md5(definition)) stored,
     created_at bigint not null,
     updated_at bigint not null
   );
@@ -66,6 +67,7 @@ export const ddl = `
 export const indexes = `
   create index on gate_services (organization_id, environment, created_at, service_id);
   create index on gate_services (service_id) where status = 'active' and discoverable;
+  create index on gate_services (replace(service_id, '-', '_'));
   create index on gate_services (webhook_endpoint_id) where status = 'active';
   create index on gate_sessions (expires_at) where status = 'pending' and approval_started_at is null;
   create index on gate_sessions (approval_started_at) where status = 'pending' and approval_started_at is not null;

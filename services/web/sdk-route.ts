@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
+import { matchesEtag } from '../../infra/etag.ts'
 import type { SdkBundle } from './bundle.ts'
 
 const schema = {
@@ -22,14 +23,10 @@ export function sdkRoute(app: FastifyInstance, { source, gzipped, etag }: SdkBun
   }
   app.get('/t.js', { schema }, async (request, reply) => {
     reply.headers(headers)
-    if (matches(request.headers['if-none-match'], etag)) return reply.code(304).send()
+    if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send()
     if (!acceptsGzip(request.headers['accept-encoding'])) return reply.send(source)
     return reply.header('content-encoding', 'gzip').send(gzipped)
   })
-}
-
-function matches(header: string | undefined, etag: string): boolean {
-  return header?.split(',').some((tag) => tag.trim() === etag || tag.trim() === '*') ?? false
 }
 
 function acceptsGzip(header: string | string[] | undefined): boolean {

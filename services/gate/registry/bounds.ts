@@ -1,5 +1,6 @@
-/** How much a service can say about itself. Texts in characters (code points). */
+/** How much a service can say about itself. Texts in characters (code points); all of it in bytes of JSON. */
 export const bounds = {
+  definitionBytes: 16 * 1024,
   name: 100,
   description: 1000,
   descriptionLines: 50,

@@ -7,7 +7,10 @@ import { organizationFor } from '../../../projections/organizations/organization
 import type { EndpointRow } from '../../../projections/webhooks/rows.ts'
 import type { GateServiceChanged } from '../../../schemas/events.ts'
 import type { DefinitionChanges } from './definition.ts'
+import { refuseLarge } from './definition-size.ts'
 import { refuseDeafEndpoint, type ServicePath, type ServiceState, serviceFor } from './service-state.ts'
+
+const parameterSet = 'gate_service_update'
 
 export interface ChangeState extends ServiceState {
   /** The one that the change names, as the key sees it. */
@@ -24,7 +27,8 @@ export interface ChangeService extends ServicePath {
 
 /**
  * Describes the service anew; no event when it is so described already. 404 without it, 403 when its organization is
- * not active, 409 when it is disabled, 422 for an endpoint that would not be told of approvals. An endpoint that the
+ * not active, 409 when it is disabled, 422 for an endpoint that would not be told of approvals
+ * and for a description that is too large. An endpoint that the
  * change does not name is left as it is, told or not.
  */
 export function changeService(state: ChangeState, command: ChangeService): Decision[] {
@@ -32,9 +36,10 @@ export function changeService(state: ChangeState, command: ChangeService): Decis
   const service = changeable(serviceFor(state.service, command))
   const { changes } = command
   if (changes.webhook_endpoint_id !== undefined) {
-    refuseDeafEndpoint(state.endpoint, { parameterSet: 'gate_service_update' })
+    refuseDeafEndpoint(state.endpoint, { parameterSet })
   }
   const definition = { ...service.definition, ...changes }
+  refuseLarge(definition, { parameterSet })
   return isDeepStrictEqual(definition, service.definition) ? [] : [changed(command, definition)]
 }
 

@@ -10,6 +10,7 @@ import { checkedEnvVars, checkedSdks } from './checked-lists.ts'
 import { checkedBranding, checkedConsent, type Given, optional } from './checked-looks.ts'
 import { checkedText } from './checked-text.ts'
 import { checkedUrl } from './checked-url.ts'
+import { refuseLarge } from './definition-size.ts'
 import type { FieldRules, Member } from './refused.ts'
 
 /** What an organization says about a service; undefined = not said, null = to be cleared. */
@@ -34,7 +35,7 @@ export type CompleteFields = ServiceFields & { [Name in Required]: string }
 /** Checked fields, normalised: as much of a definition as was said. */
 export type DefinitionChanges = Partial<GateServiceDefinition>
 
-/** The definition of a new service. 422 naming the member that does not fit. */
+/** The definition of a new service. 422 naming the member that does not fit, or the largest of too much. */
 export function completeDefinition(fields: CompleteFields, rules: FieldRules): GateServiceDefinition {
   const { name, description, website, webhook_endpoint_id } = fields
   const unset = {
@@ -46,7 +47,10 @@ export function completeDefinition(fields: CompleteFields, rules: FieldRules): G
     branding: checkedBranding({}, { ...rules, field: 'branding' }),
     consent: checkedConsent({}, { ...rules, field: 'consent' }),
   }
-  return { name, description, website, webhook_endpoint_id, ...unset, ...checkedDefinition(fields, rules) }
+  const said = checkedDefinition(fields, rules)
+  const definition = { name, description, website, webhook_endpoint_id, ...unset, ...said }
+  refuseLarge(definition, rules)
+  return definition
 }
 
 /** As much of a definition as is said; lists and objects as a whole. 422 naming the member that does not fit. */

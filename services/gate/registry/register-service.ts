@@ -1,5 +1,6 @@
 import type { Decision } from '../../../infra/decide.ts'
 import { decided } from '../../../infra/decided.ts'
+import { agentTokenEnvName } from '../../../infra/gate/env-names.ts'
 import { ApiError } from '../../../infra/http/errors.ts'
 import { organizationFor } from '../../../projections/organizations/organization-for.ts'
 import type { OrganizationRow } from '../../../projections/organizations/rows.ts'
@@ -17,8 +18,8 @@ export interface RegistrationState {
   organization: OrganizationRow | undefined
   /** This very command has registered the service before. */
   isRepeated: boolean
-  /** Somebody has a service of this id. */
-  isTaken: boolean
+  /** Ids that somebody has and that differ from this one in - and _ at most. */
+  alike: readonly string[]
   /** The organization's services, in both environments, disabled ones too. */
   count: number
   /** The one that is to be told of approvals, as the key sees it. */
@@ -33,7 +34,7 @@ export interface RegisterService extends ServicePath {
 }
 
 /**
- * A new, active service; 404 without the organization, 403 when it is not active, 409 when the id is taken or the
+ * A new, active service; 404 without the organization, 403 when it is not active, 409 when the id or its variable is taken or the
  * organization has as many services as it can, 422 for an endpoint that would not be told. No event when the command
  * is repeated.
  */
@@ -54,10 +55,18 @@ export function registerService(state: RegistrationState, command: RegisterServi
   return [decided({ type: 'GateServiceRegistered', data }, { organizationId, environment, eventId, now })]
 }
 
-function refuseTaken({ isTaken }: RegistrationState, { serviceId }: RegisterService): void {
-  if (!isTaken && serviceId !== systemServiceId) return
-  throw new ApiError('request.conflict', {
-    message: `The id ${serviceId} is taken.`,
+function refuseTaken({ alike }: RegistrationState, { serviceId }: RegisterService): void {
+  if (alike.includes(serviceId) || serviceId === systemServiceId) {
+    throw taken(serviceId, `The id ${serviceId} is taken.`)
+  }
+  if (alike.length === 0) return
+  const variable = agentTokenEnvName(serviceId)
+  throw taken(serviceId, `The id ${serviceId} is taken: ${variable} is the variable of another service.`)
+}
+
+function taken(serviceId: string, message: string): ApiError {
+  return new ApiError('request.conflict', {
+    message,
     details: {
       fields: [{ name: 'id', issue: 'taken', received: serviceId }],
       parameter_set: parameterSet,

@@ -2,6 +2,7 @@ import { ApiError } from '../../../infra/http/errors.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import type { GateServiceRow } from '../../../projections/gate/rows.ts'
 import { findService } from '../../../projections/gate/service-queries.ts'
+import { findOrganization } from '../../../projections/organizations/queries.ts'
 import { isServiceId } from './service-id.ts'
 import { systemService, systemServiceId } from './system-service.ts'
 
@@ -26,4 +27,12 @@ export async function findRegistered(
 export function openService(service: RegisteredService | undefined): RegisteredService {
   if (service?.status === 'active' && service.definition.discoverable) return service
   throw new ApiError('request.not_found', { message: 'No such service takes signups.' })
+}
+
+/** What the public registry shows of an id. 404 unless anyone may sign up for it and its organization is active. */
+export async function findOpen(db: Db, named: Named): Promise<RegisteredService> {
+  const service = await findRegistered(db, named)
+  const owner = service?.organization_id ?? null
+  const isServed = owner === null || (await findOrganization(db, owner))?.status === 'active'
+  return openService(isServed ? service : undefined)
 }

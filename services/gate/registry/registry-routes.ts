@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify'
-import type { z } from 'zod'
+import { z } from 'zod'
+import { matchesEtag } from '../../../infra/etag.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
-import { listRegistry } from '../../../projections/gate/service-queries.ts'
 import type { RegistryContext } from './context.ts'
-import { findRegistered, openService, type RegisteredService } from './registered.ts'
+import { findOpen } from './registered.ts'
+import { createRegistryList } from './registry-list.ts'
 import { completeList, registryEntrySchema, serviceParams } from './schemas.ts'
 import { registryEntryJson } from './shapes.ts'
-import { systemService } from './system-service.ts'
 
 const tags = ['Gate']
 const path = '/v1/gate/registry'
@@ -21,19 +21,24 @@ function listRoute(app: FastifyInstance, { pool, publicUrl }: RegistryContext): 
   const schema = {
     operationId: 'listGateRegistryServices',
     summary: 'List the services that agents can sign up for, by id',
-    description: 'All that are active and discoverable, the built-in one of this server among them.',
+    description:
+      'All that are active and discoverable and of active organizations, the built-in one of this server among them. The ETag is another when one of them is; with it in If-None-Match an unchanged list is not sent again.',
     tags,
-    response: { 200: completeList(registryEntrySchema), ...errorResponses(422) },
+    response: {
+      200: completeList(registryEntrySchema),
+      304: z.null().describe('As it was.'),
+      ...errorResponses(422),
+    },
   }
-  app.get(path, { schema }, async (request) => {
-    const services: RegisteredService[] = [systemService(publicUrl), ...(await listRegistry(pool))]
-    const data = services.toSorted(byId).map(registryEntryJson)
-    return { data, meta: { request_id: request.id } }
+  const list = createRegistryList(pool, { publicUrl })
+  app.get(path, { schema }, async (request, reply) => {
+    const { data, etag } = await list()
+    reply.headers({ etag, 'cache-control': 'no-cache' })
+    if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send()
+    const meta = JSON.stringify({ request_id: request.id })
+    return reply.type('application/json; charset=utf-8').send(`{"data":${data},"meta":${meta}}`)
   })
 }
-
-// As Postgres does it, which sorts by code points; ids are ASCII.
-const byId = (a: RegisteredService, b: RegisteredService): number => (a.id < b.id ? -1 : 1)
 
 function getRoute(app: FastifyInstance, { pool, publicUrl }: RegistryContext): void {
   const schema = {
@@ -45,7 +50,7 @@ function getRoute(app: FastifyInstance, { pool, publicUrl }: RegistryContext): v
   }
   app.get<{ Params: z.output<typeof serviceParams> }>(`${path}/:serviceId`, { schema }, async (request) => {
     const { serviceId } = request.params
-    const service = openService(await findRegistered(pool, { serviceId, publicUrl }))
+    const service = await findOpen(pool, { serviceId, publicUrl })
     return { data: registryEntryJson(service), meta: { request_id: request.id } }
   })
 }

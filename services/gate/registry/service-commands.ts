@@ -1,9 +1,11 @@
 import { type CommandDeps, newId } from '../../../infra/command-deps.ts'
+import { agentTokenEnvName } from '../../../infra/gate/env-names.ts'
 import { isId } from '../../../infra/ids.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
 import { endpointsLock } from '../../../infra/webhooks/endpoint-lock.ts'
 import {
   countServices,
+  findIdsAlike,
   findService,
   isServiceEventApplied,
   type ServiceScope,
@@ -43,15 +45,18 @@ export async function registerService(
   const now = clock()
   const eventId = newId('evt', { ...deps, now })
   const path = { organizationId, environment, serviceId }
+  const stream = ownedStream(path)
   await decide({
-    ...ownedStream(path),
+    ...stream,
+    // Ids that differ may have one variable.
+    locks: [...stream.locks, `gate-variable:${agentTokenEnvName(serviceId)}`],
     // The organization's other services may be in any partition.
     reads: 'topic',
     ...seesEndpoint(path),
     load: async (tx) => ({
       organization: await findOrganization(tx, organizationId),
       isRepeated: await isServiceEventApplied(tx, eventId),
-      isTaken: (await findService(tx, serviceId)) !== undefined,
+      alike: await findIdsAlike(tx, serviceId),
       count: await countServices(tx, organizationId),
       endpoint: await endpointOf(tx, path, fields.webhook_endpoint_id),
     }),

@@ -45,7 +45,7 @@ function createRoute(app: FastifyInstance, context: RegistryContext): void {
     operationId: 'createManagedGateService',
     summary: 'Register a Gate service, active from the start',
     description:
-      "Requires the `gate:services:manage` secret-key scope. The service is of the calling key's environment. An organization has at most five, in both environments together and disabled ones included; an id is given once in the whole installation.",
+      "Requires the `gate:services:manage` secret-key scope. The service is of the calling key's environment. An organization has at most five, in both environments together and disabled ones included; an id is given once in the whole installation, and so is the variable of its agent tokens: acme-mail and acme_mail share one. What it says of itself is at most 16 KiB of JSON.",
     tags,
     security,
     body: createServiceBody,

@@ -3,7 +3,6 @@ import {
   countServices,
   findService,
   isServiceEventApplied,
-  listRegistry,
   listServices,
   servicesToldAt,
 } from '../../../projections/gate/service-queries.ts'
@@ -132,7 +131,7 @@ describe('verification', () => {
   })
 })
 
-test('lists: of a key, of the registry, and of an endpoint', async () => {
+test('lists: of a key, and of an endpoint', async () => {
   await world.given(
     registered({ service_id: 'b-hidden', definition: { ...definition, discoverable: false } }),
     registered({ service_id: 'a-second', registered_at: 20 }),
@@ -150,8 +149,5 @@ test('lists: of a key, of the registry, and of an endpoint', async () => {
   expect(ids(await listServices(pool, { ...scope, environment: 'test' }))).toEqual(['d-test'])
   expect(await countServices(pool, org(1))).toBe(4)
   expect(await countServices(pool, org(3))).toBe(0)
-  expect(ids(await listRegistry(pool))).toEqual(['a-second', 'd-test', 'e-other'])
   expect(await servicesToldAt(pool, 'we_1')).toEqual(['a-second', 'b-hidden', 'd-test'])
-  await world.given(changed({ discoverable: true }, { service_id: 'b-hidden' }))
-  expect(ids(await listRegistry(pool))).toEqual(['a-second', 'b-hidden', 'd-test', 'e-other'])
 })

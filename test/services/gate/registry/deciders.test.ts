@@ -20,7 +20,7 @@ const deaf: RegistrationState['endpoint'][] = [
 
 describe('registering', () => {
   const command = { ...path, definition, eventId, now }
-  const state: RegistrationState = { organization, isRepeated: false, isTaken: false, count: 0, endpoint }
+  const state: RegistrationState = { organization, isRepeated: false, alike: [], count: 0, endpoint }
 
   test('makes an active service in the environment of the key', () => {
     const data = { ...about, definition, registered_at: now }
@@ -30,19 +30,29 @@ describe('registering', () => {
   })
 
   test('again does nothing, whatever has become of the rest since', () => {
-    const later = { organization, isRepeated: true, isTaken: true, count: 5, endpoint: undefined }
+    const later = { organization, isRepeated: true, alike: ['acme-mail'], count: 5, endpoint: undefined }
     expect(registerService(later, command)).toEqual([])
   })
 
   test('is refused for an id that somebody has, the built-in service too', () => {
     const refusals = [
-      refusal(() => registerService({ ...state, isTaken: true }, command)),
+      refusal(() => registerService({ ...state, alike: ['acme-mail'] }, command)),
       refusal(() => registerService(state, { ...command, serviceId: 'tidegate' })),
     ]
     for (const { code, details } of refusals) {
       expect(code).toBe('request.conflict')
       expect(details).toMatchObject({ fields: [{ name: 'id', issue: 'taken' }] })
     }
+  })
+
+  test('is refused where the agent tokens of another service have its variable, and says so', () => {
+    const { code, message, details } = refusal(() =>
+      registerService({ ...state, alike: ['acme_mail'] }, command),
+    )
+    expect(code).toBe('request.conflict')
+    expect(details).toMatchObject({ fields: [{ name: 'id', issue: 'taken', received: 'acme-mail' }] })
+    expect(message).toContain('ACME_MAIL_GATE_AGENT_TOKEN')
+    expect(message).not.toContain('acme_mail')
   })
 
   test('is refused for a sixth service', () => {

@@ -57,6 +57,22 @@ test('a change is as much as is said; objects are replaced as a whole, null clea
   expect(checked({})).toEqual({})
 })
 
+test('all of it together is bounded; what takes the most is named', () => {
+  const sdk = { label: 'npm', install: 'x'.repeat(1000), url: 'https://acme.example' }
+  const ofSize = (sdks: number) => () =>
+    completeDefinition({ ...minimal, sdks: Array(sdks).fill(sdk) }, rules)
+  expect(ofSize(15)).not.toThrow()
+  const { code, details } = refusal(ofSize(16))
+  expect(code).toBe('gate.validation_failed')
+  expect(details?.fields).toMatchObject([{ name: 'sdks', issue: 'too_large' }])
+  // Bytes, not characters.
+  const drawing = { branding: { ascii_art: '\u2588'.repeat(4000) } }
+  const { details: drawn } = refusal(() =>
+    completeDefinition({ ...minimal, ...drawing, sdks: Array(5).fill(sdk) }, rules),
+  )
+  expect(drawn?.fields).toMatchObject([{ name: 'branding', issue: 'too_large' }])
+})
+
 describe('ids', () => {
   const issueOf = (id: string) =>
     refusal(() => checkedServiceId(id, rules)).details?.fields?.map(({ name, issue }) => `${name} ${issue}`)

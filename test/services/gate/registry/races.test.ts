@@ -54,6 +54,17 @@ describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
     expect((await Promise.all(counts)).toSorted()).toEqual([0, 1])
   })
 
+  test('of 64 registrations of ids that share a variable, by two organizations at once, one is', async () => {
+    const tenants = [await gateTenant(processOf(0)), await gateTenant(processOf(1))] as const
+    const id = newId()
+    const codes = await race(64, (racer) => {
+      const other = racer % 2 === 0
+      const tenant = registration(tenants[other ? 0 : 1])
+      return registerService(processOf(racer), { ...tenant, id: other ? id : id.replace('-', '_') })
+    })
+    expect(codes.toSorted()).toEqual(['done', ...Array(63).fill('request.conflict')])
+  })
+
   test('one registration, repeated at once by many, happens once and is refused to none', async () => {
     const tenant = await gateTenant(processOf(0))
     const id = newId()

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Environment } from '../../../../schemas/events.ts'
+import { createRegistryList } from '../../../../services/gate/registry/registry-list.ts'
 import { disableService, verifyService } from '../../../../services/gate/registry/service-commands.ts'
 import { issueApiKey } from '../../../../services/organizations/key-commands.ts'
 import { updateOrganization } from '../../../../services/organizations/organization-commands.ts'
@@ -185,6 +186,13 @@ describe('creating', () => {
     expect([system.status, errorOf(system)]).toEqual([409, 'request.conflict id'])
   })
 
+  test('an id that shares the variable of its agent tokens with another is taken, too', async () => {
+    const id = await created()
+    const { status, body } = await create(bodyFor(own, { id: id.replace('-', '_') }))
+    expect([status, errorOf({ body })]).toEqual([409, 'request.conflict id'])
+    expect(body.error.message).toContain('_GATE_AGENT_TOKEN')
+  })
+
   test('five are all an organization has, whatever their environment and status', async () => {
     const testOwner = { ...own, environment: 'test', secretKey: await keyOf('test') } as const
     for (let i = 0; i < 4; i++) await one(await created(), { method: 'DELETE' })
@@ -243,6 +251,15 @@ describe('changing', () => {
       ],
     ]
     for (const [body, expected] of codes) expect(errorOf(await patch(id, body))).toBe(expected)
+  })
+
+  test('refuses what makes the whole too large, and names the largest', async () => {
+    const sdk = { label: 'npm', install: 'x'.repeat(900), url: 'https://acme.example/sdk' }
+    const id = await created({ sdks: Array(15).fill(sdk) })
+    const variable = (i: number) => ({ name: 'x'.repeat(90), key: `K${i}`, secret: true })
+    const env_vars = Array.from({ length: 30 }, (_, i) => variable(i))
+    expect(errorOf(await patch(id, { env_vars }))).toBe('gate.validation_failed sdks')
+    expect((await patch(id, { env_vars, sdks: [] })).status).toBe(200)
   })
 
   test('a disabled service stays as it is', async () => {
@@ -335,6 +352,16 @@ test('an organization that is suspended is refused', async () => {
   await expect(disableService(world.deps, path)).rejects.toMatchObject({ code: 'auth.organization_inactive' })
 })
 
+/** The list as another process has it, and how often it read definitions. */
+function startRegistry({ pool }: Services) {
+  let reads = 0
+  const query: typeof pool.query = (...args: unknown[]) => {
+    if (String(args[0]).includes('s.definition,')) reads++
+    return Reflect.apply(pool.query, pool, args)
+  }
+  return { list: createRegistryList({ query }, { publicUrl }), reads: () => reads }
+}
+
 describe('the registry', () => {
   const registry = '/v1/gate/registry'
   const listed = async () =>
@@ -358,6 +385,59 @@ describe('the registry', () => {
     }
     await patch(hidden, { discoverable: true })
     expect(await listed()).toContain(hidden)
+  })
+
+  test('shows nothing of an organization that is not active, and takes no signups for it', async () => {
+    const id = await created()
+    const { organizationId } = own
+    const found = async () => [
+      (await listed()).includes(id),
+      (await world.send({ url: `${registry}/${id}` })).status,
+    ]
+    const set = (status: 'active' | 'suspended' | 'deleted') =>
+      updateOrganization(world.deps, { organizationId, status, by: 'operator' })
+    expect(await found()).toEqual([true, 200])
+    await set('suspended')
+    expect(await found()).toEqual([false, 404])
+    await set('active')
+    expect(await found()).toEqual([true, 200])
+    await set('deleted')
+    expect(await found()).toEqual([false, 404])
+  })
+
+  test('is read again only when it is another, whichever process changed it', async () => {
+    const first = startRegistry(world)
+    const second = startRegistry(world)
+    const id = await created()
+    const named = async ({ list }: typeof first) => {
+      const entries: { id: string; name: string; branding: object }[] = JSON.parse((await list()).data)
+      return entries.find((entry) => entry.id === id)
+    }
+    const both = async () => [await named(first), await named(second)]
+    for (const entry of await both()) expect(entry).toMatchObject({ name: 'Acme Mail' })
+    const reads = [first.reads(), second.reads()]
+    await Promise.all(Array.from({ length: 8 }, both))
+    // Of this database others change nothing that is shown.
+    await created({ discoverable: false })
+    await both()
+    expect([first.reads(), second.reads()]).toEqual(reads)
+    // The clock stands still.
+    for (const name of ['Acme Post', 'Acme Letters', 'Acme Mail']) {
+      await patch(id, { name })
+      for (const entry of await both()) expect(entry).toMatchObject({ name })
+    }
+    await verifyService(world.deps, { serviceId: id, verified: true })
+    for (const entry of await both()) expect(entry).toMatchObject({ branding: { verified: true } })
+    await one(id, { method: 'DELETE' })
+    expect(await both()).toEqual([undefined, undefined])
+  })
+
+  test('is not sent again to who has it', async () => {
+    const { headers } = await world.send({ url: registry })
+    const again = () => world.send({ url: registry, headers: { 'if-none-match': String(headers.etag) } })
+    expect(await again()).toMatchObject({ status: 304, body: undefined, headers: { etag: headers.etag } })
+    await created()
+    expect((await again()).status).toBe(200)
   })
 
   test('an entry says nothing of its owner', async () => {
