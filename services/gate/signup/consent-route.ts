@@ -5,8 +5,8 @@ import { findGateSession } from '../../../projections/gate/session-queries.ts'
 import { noStore } from '../no-store.ts'
 import { ownOriginOnly } from '../own-origin.ts'
 import { type GateSessionPath, gateSessionIdOf, gateSessionParams } from '../session-path.ts'
-import { pendingSession } from '../session-state.ts'
 import type { SignupContext } from './context.ts'
+import { decidableSession } from './decidable.ts'
 import { serviceOf } from './poll-route.ts'
 import { consentSchema } from './schemas.ts'
 import { consentJson } from './shapes.ts'
@@ -18,7 +18,7 @@ export function consentRoute(app: FastifyInstance, context: SignupContext): void
     operationId: 'getGateSessionConsent',
     summary: 'Read what a person is asked to approve',
     description:
-      'For the consent page; other pages cannot read it in a browser. Each answer has a new approve token, and those before it are void. 30 requests a minute for each IP address.',
+      'For the consent page; other pages cannot read it in a browser. Each answer has a new approve token, and those before it are void. Once it is resolved, the field `status` of the error says how: approved, declined, closed (its page was) or integrator_failed. 30 requests a minute for each IP address.',
     tags: ['Gate'],
     params: gateSessionParams,
     response: { 200: single(consentSchema), ...errorResponses(403, 404, 409, 410, 429) },
@@ -28,7 +28,7 @@ export function consentRoute(app: FastifyInstance, context: SignupContext): void
     onRequest: [noStore, ownOriginOnly(publicUrl), ({ ip }) => limits.take('consent', sourceOf(ip))],
     handler: async (request) => {
       const found = await findGateSession(pool, gateSessionIdOf(request))
-      const session = pendingSession(found, clock())
+      const session = decidableSession(found, clock())
       const service = await serviceOf(context, session)
       const data = consentJson(session, { service, approveToken: await pages.open(session.id) })
       return { data, meta: { request_id: request.id } }

@@ -76,6 +76,10 @@ export const consentSchema = z
       .optional()
       .describe('A person approved already; the service has not answered yet.'),
     account_name: z.string(),
+    metadata: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .describe('What the service gets along with it, as the agent wrote it; absent when there is none.'),
     service: registryEntrySchema,
     approve_token: z.string().describe('Void as soon as anyone asks for another.'),
     confirmation_code: z.string().describe('Whoever asked for the signup or login is shown the same.'),

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { confirmationCode } from '../../../infra/gate/confirmation-code.ts'
 import { consentUrl } from '../../../infra/gate/paths.ts'
 import type { GateSessionRow } from '../../../projections/gate/rows.ts'
@@ -5,6 +6,7 @@ import type { DeliveryBundle } from '../bundle.ts'
 import type { RegisteredService } from '../registry/registered.ts'
 import { registryEntryJson } from '../registry/shapes.ts'
 
+const jsonObject = z.record(z.string(), z.unknown())
 const isoTime = (ms: number) => new Date(ms).toISOString()
 
 interface Revealed {
@@ -66,6 +68,7 @@ export function consentJson(
     status: 'pending',
     ...inProgress(session),
     account_name: session.account_name,
+    ...(session.metadata !== null && { metadata: jsonObject.parse(JSON.parse(session.metadata)) }),
     service: registryEntryJson(service),
     approve_token: approveToken,
     confirmation_code: confirmationCode(session.id),

@@ -49,7 +49,12 @@ async function ask(url, init) {
   const { response, body } = await answerOf(url, init)
   if (response.ok && body?.data) return { data: body.data, skewMs: skewOf(response) }
   const { status, headers } = response
-  throw problemOf({ status, code: body?.error?.code, retryAfter: headers.get('retry-after') })
+  throw problemOf({
+    status,
+    code: body?.error?.code,
+    retryAfter: headers.get('retry-after'),
+    details: body?.error?.details,
+  })
 }
 
 /**

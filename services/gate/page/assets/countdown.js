@@ -34,6 +34,14 @@ export function countDown(element, { endsAt, clock, say, end }) {
 }
 
 /**
+ * `11:47 AM`, as the reader's language has it.
+ * @param {number} at epoch milliseconds
+ */
+export function clockTime(at) {
+  return new Date(at).toLocaleTimeString(undefined, { timeStyle: 'short' })
+}
+
+/**
  * `14:07`
  * @param {number} seconds
  */

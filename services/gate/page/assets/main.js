@@ -12,7 +12,11 @@ const gateSessionId = decodeURIComponent(location.pathname.split('/').at(-1) ?? 
 const key = document.querySelector('meta[name="tidegate-key"]')?.getAttribute('content') ?? ''
 const api = createApi(gateSessionId)
 const prover = createProver(key)
-const tabs = followTabs(gateSessionId, () => happen({ type: 'superseded' }))
+const tabs = followTabs(gateSessionId, {
+  opened: () => happen({ type: 'superseded' }),
+  left: () => happen({ type: 'alone' }),
+  decides: () => state.view !== 'elsewhere',
+})
 const view = createView({
   happen: (type) => happen({ type }),
   clock: () => Date.now() + skewMs,
@@ -22,6 +26,9 @@ let state = initial
 let skewMs = 0
 /** Counts loads and what they led to: answers to what an earlier one asked are of no interest any more. */
 let round = 0
+let loadedAt = 0
+/** Milliseconds from one look at what became of the request to the next: pages may be fetched so and so often. */
+const lookAgainAfter = 5000
 
 /** @param {Event} event */
 function happen(event) {
@@ -36,6 +43,7 @@ function run(effect) {
   switch (effect.do) {
     case 'load':
       round++
+      loadedAt = performance.now()
       return tell(load(), (problem) => ({ type: 'not_loaded', problem }))
     case 'prove':
       return tell(prove(), () => ({ type: 'no_proof' }))
@@ -106,4 +114,12 @@ addEventListener('pagehide', () => {
 addEventListener('pageshow', ({ persisted }) => {
   if (persisted) happen({ type: 'returned' })
 })
+addEventListener('focus', cameToFront)
+document.addEventListener('visibilitychange', cameToFront)
 happen({ type: 'opened' })
+
+/** Another browser may have opened or closed the request meanwhile; whoever looks at this page decides in this one. */
+function cameToFront() {
+  const isDue = state.view === 'elsewhere' || performance.now() - loadedAt >= lookAgainAfter
+  if (document.visibilityState === 'visible' && isDue) happen({ type: 'front' })
+}

@@ -1,11 +1,12 @@
-import { spoken } from './countdown.js'
+import { clockTime, spoken } from './countdown.js'
 import { button, el, icon } from './dom.js'
 import { icons } from './icons.js'
+import { thingOf } from './sections.js'
 import { line } from './text.js'
 
 /**
  * @typedef {import('./state.js').State} State
- * @typedef {{ name: string, account: string, kind: string, after: number }} Words
+ * @typedef {{ name: string, account: string, thing: string, kind: string, after: number }} Words
  * @typedef {{ icon: keyof typeof icons, tone: 'good' | 'bad' | 'plain' | 'busy', title: (words: Words) => string,
  *   text: (words: Words) => string[], again?: string }} Outcome
  */
@@ -30,14 +31,17 @@ const outcomes = {
   approved: {
     icon: 'check',
     tone: 'good',
-    title: ({ kind }) => (kind === 'login' ? 'You approved this login' : 'Approved'),
-    text: ({ kind, name, account }) =>
-      kind === 'login'
-        ? ['If the dashboard did not open, ask your agent for another login.']
-        : [
-            `${name} created the account ${account}.`,
-            'Your agent can pick up its credentials now. You can close this page.',
-          ],
+    title: ({ kind, account }) =>
+      kind === 'login' ? 'This login was approved' : account ? 'Approved' : 'This sign-up was approved',
+    text: ({ kind, name, account, thing }) => {
+      if (kind === 'login') return ['If the dashboard did not open, ask your agent for another login.']
+      if (!account)
+        return ['Your agent has its credentials, or can pick them up now. You can close this page.']
+      return [
+        `${name} created the ${thing} ${account}.`,
+        'Your agent can pick up its credentials now. You can close this page.',
+      ]
+    },
   },
   leaving: {
     icon: 'check',
@@ -52,10 +56,12 @@ const outcomes = {
     text: () => ['Nothing was created and nothing was handed out. You can close this page.'],
   },
   closed: {
-    icon: 'cross',
+    icon: 'closed',
     tone: 'plain',
     title: () => 'This request was closed',
-    text: () => ['Its page was closed before a decision, so nothing happened. Start again where you began.'],
+    text: () => [
+      'Its page was closed before a decision, so nothing was created. Start again where you began.',
+    ],
   },
   failed: {
     icon: 'alert',
@@ -84,7 +90,7 @@ const outcomes = {
     ],
   },
   resolved: {
-    icon: 'check',
+    icon: 'ended',
     tone: 'plain',
     title: () => 'This request was already answered',
     text: () => ['There is nothing left to decide here. You can close this page.'],
@@ -127,18 +133,35 @@ const outcomes = {
   },
 }
 
+/** Milliseconds until a service counts as slow. */
+const slowAfter = 20_000
+
+/**
+ * @param {string} name
+ * @param {State['consent']} consent
+ * @param {() => number} clock
+ */
+function lateText(name, consent, clock) {
+  const endsAt = Date.parse(consent?.expires_at ?? '')
+  const slow = `${name} is slow to answer.`
+  if (endsAt > clock())
+    return `${slow} It is asked again and again until ${clockTime(endsAt)}; this page tells how it ends.`
+  return `${slow} This page tells how it ends.`
+}
+
 /**
  * A state without a decision to make: what happened, and what comes next.
  * @param {State} state
- * @param {{ happen: (type: 'retry') => void }} options
+ * @param {{ happen: (type: 'retry') => void, clock: () => number }} options
  */
-export function createOutcome(state, { happen }) {
+export function createOutcome(state, { happen, clock }) {
   const { view, consent, after } = state
   const outcome = outcomes[view === 'review' ? 'loading' : view]
   const words = {
     name: line(consent?.service?.name, 60) || 'The service',
     account: line(consent?.account_name, 100),
-    kind: consent?.kind ?? 'signup',
+    thing: thingOf(consent?.service),
+    kind: consent?.kind ?? state.kind ?? 'signup',
     after: after ?? 0,
   }
   const element = el(
@@ -149,11 +172,15 @@ export function createOutcome(state, { happen }) {
     ...outcome.text(words).map((text) => el('p', {}, text)),
   )
   const trouble = el('p', { class: 'aside', role: 'status' })
-  if (view === 'working') element.append(trouble)
+  const late = el('p', { class: 'aside', role: 'status' })
+  if (view === 'working') element.append(late, trouble)
+  const timer =
+    view === 'working' ? setTimeout(() => late.append(lateText(words.name, consent, clock)), slowAfter) : 0
   if (outcome.again)
     element.append(button(outcome.again, { id: 'again', kind: 'quiet', press: () => happen('retry') }))
   return {
     element,
+    stop: () => clearTimeout(timer),
     /** @param {State} now */
     show({ notice }) {
       trouble.textContent = notice ? 'The connection is interrupted; still asking how it ended.' : ''

@@ -1,7 +1,7 @@
-import { countDown } from './countdown.js'
+import { clockTime, countDown } from './countdown.js'
 import { button, el } from './dom.js'
 import { noticeOf, pressAgain } from './notices.js'
-import { asking, code, drawing, grants, legal, serviceHead } from './sections.js'
+import { asking, code, drawing, grants, legal, serviceHead, told } from './sections.js'
 
 /**
  * @typedef {import('./state.js').State} State
@@ -32,17 +32,29 @@ export function createReview(consent, { happen, clock, say }) {
     'abort',
     countDown(left, { endsAt, clock, say, end: () => happen('time_up') }),
   )
+  /** @type {State['notice']} */
+  let noticed = null
+  // Approve is of no use any more: the wait is longer than the request is open.
+  let lasting = false
+
+  /** @param {State['notice']} given */
+  function warn(given) {
+    noticed = given
+    lasting = given?.after !== undefined && clock() + given.after * 1000 >= endsAt
+    notice.replaceChildren(...noticeOf(given, { lasting }))
+  }
+
   return {
     element: layout(consent, { approve, decline, notice, left }),
     stop: () => closing.abort(),
     /** @param {State} state */
     show(state) {
-      const lasting = clock() + (state.notice?.after ?? 0) * 1000 >= endsAt
-      notice.replaceChildren(...noticeOf(state.notice, { lasting }))
+      if (state.notice !== noticed) warn(state.notice)
       setBusy(approve, state.busy === 'approve', approveText(consent))
       setBusy(decline, state.busy === 'decline', 'Decline')
       const blocked = state.busy !== null
-      for (const element of [approve, decline]) element.setAttribute('aria-disabled', String(blocked))
+      decline.setAttribute('aria-disabled', String(blocked))
+      approve.setAttribute('aria-disabled', String(blocked || lasting))
       if (state.busy) say(state.busy === 'approve' ? 'Approving.' : 'Declining.')
     },
   }
@@ -53,7 +65,7 @@ export function createReview(consent, { happen, clock, say }) {
  * @param {Record<'approve' | 'decline' | 'notice' | 'left', HTMLElement>} parts
  */
 function layout(consent, { approve, decline, notice, left }) {
-  const ends = new Date(consent.expires_at).toLocaleTimeString(undefined, { timeStyle: 'short' })
+  const ends = clockTime(Date.parse(consent.expires_at))
   return el(
     'div',
     { class: 'review' },
@@ -61,6 +73,7 @@ function layout(consent, { approve, decline, notice, left }) {
     drawing(consent.service),
     code(consent),
     grants(consent),
+    told(consent),
     asking(consent),
     legal(consent.service),
     el(

@@ -5,6 +5,17 @@ import { block, line, webAddress } from './text.js'
 /** @typedef {import('./state.js').Consent} Consent */
 
 /**
+ * What the service makes for whoever signs up. Of this server itself it is an organization.
+ * @param {any} service
+ */
+export function thingOf(service) {
+  return service?.id === builtIn ? 'organization' : 'account'
+}
+
+/** The service that each server has: itself. No other can have this id. */
+const builtIn = 'tidegate'
+
+/**
  * Who the service is and what is asked.
  * @param {Consent} consent
  */
@@ -14,7 +25,7 @@ export function serviceHead({ kind, service, account_name }) {
   const question =
     kind === 'login'
       ? el('h1', { tabindex: -1 }, 'Log in to ', name, '’s dashboard as ', account, '?')
-      : el('h1', { tabindex: -1 }, 'Create an account at ', name, '?')
+      : el('h1', { tabindex: -1 }, `Create an ${thingOf(service)} at `, name, '?')
   return el(
     'header',
     { class: 'head' },
@@ -71,16 +82,23 @@ export function drawing({ branding }) {
   const art = block(branding?.ascii_art, { lines: 60, columns: 160 })
   if (art.trim() === '') return null
   const label = 'A drawing by the service, made of characters'
-  return el(
+  const box = el(
     'div',
-    { class: 'joined' },
-    // Scrolls in its own box, which the keyboard must reach.
-    el(
-      'div',
-      { class: 'drawing', role: 'img', 'aria-label': label, tabindex: 0 },
-      el('pre', { 'aria-hidden': 'true', class: 'foreign' }, art),
-    ),
+    { class: 'drawing', role: 'img', 'aria-label': label },
+    el('pre', { 'aria-hidden': 'true', class: 'foreign' }, art),
   )
+  new ResizeObserver(() => reachable(box)).observe(box)
+  return el('div', { class: 'joined' }, box)
+}
+
+/**
+ * A box that scrolls must be reached by the keyboard, and one that does not would be a stop for nothing.
+ * @param {HTMLElement} box
+ */
+function reachable(box) {
+  const scrolls = box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight
+  if (scrolls) box.tabIndex = 0
+  else box.removeAttribute('tabindex')
 }
 
 /** @param {Consent} consent */
@@ -121,7 +139,8 @@ function loginGrants(service, accountName) {
       'ul',
       { class: 'points' },
       el('li', {}, 'This browser goes to ', el('strong', {}, host), '.'),
-      el('li', {}, 'It is logged in there as ', el('strong', {}, foreign(accountName, 100)), ', once.'),
+      el('li', {}, 'The dashboard opens for ', el('strong', {}, foreign(accountName, 100)), '.'),
+      el('li', {}, 'That is for this one login; the next one needs your approval again.'),
     ),
   ]
 }
@@ -137,14 +156,22 @@ function signupGrants(service, accountName) {
       'p',
       {},
       foreign(service.name, 80),
-      ' creates an account called ',
+      ` creates an ${thingOf(service)} called `,
       el('strong', {}, foreign(accountName, 100)),
-      values.length > 0
-        ? '. Your agent receives, encrypted and once:'
-        : '. Your agent receives no credentials.',
+      `. ${receives(service, values)}`,
     ),
     values.length > 0 ? el('ul', { class: 'values' }, ...values.map(valueItem)) : null,
   ]
+}
+
+/**
+ * @param {any} service
+ * @param {Value[]} values
+ */
+function receives(service, values) {
+  if (values.length === 0) return 'Your agent receives no credentials.'
+  if (service.id !== builtIn) return 'Your agent receives, encrypted and once:'
+  return 'With the secret keys your agent may do everything in it. It receives, encrypted and once:'
 }
 
 /**
@@ -156,7 +183,7 @@ function valuesOf({ id, env_vars, dashboard_login_url }) {
   const own = Array.isArray(env_vars) ? env_vars.slice(0, 60) : []
   if (!dashboard_login_url) return own
   const key = `${line(id, 32).toUpperCase().replaceAll('-', '_')}_GATE_AGENT_TOKEN`
-  const name = 'Agent token: lets the agent ask for logins to the dashboard. You approve each of them.'
+  const name = 'Agent token: asks for dashboard logins. You approve each.'
   return [...own, { key, name, secret: true }]
 }
 
@@ -166,8 +193,27 @@ function valueItem({ key, name, secret }) {
     'li',
     {},
     el('code', { class: 'foreign' }, line(key, 128)),
-    el('span', { class: secret === true ? 'secret' : 'open' }, secret === true ? 'Secret' : 'Not secret'),
     el('span', { class: 'meaning foreign', dir: 'auto' }, line(name, 200)),
+    el('span', { class: secret === true ? 'secret' : 'open' }, secret === true ? 'Secret' : 'Not secret'),
+  )
+}
+
+/**
+ * What the agent tells the service along with it, as plain text; null for nothing.
+ * @param {Consent} consent
+ */
+export function told({ metadata, service }) {
+  const members = Object.entries(metadata ?? {}).slice(0, 20)
+  if (members.length === 0) return null
+  const rows = members.flatMap(([name, value]) => [
+    el('dt', {}, foreign(name, 60)),
+    el('dd', {}, foreign(typeof value === 'string' ? value : JSON.stringify(value), 160)),
+  ])
+  return el(
+    'section',
+    { class: 'told joined', 'aria-labelledby': 'told-title' },
+    el('h2', { id: 'told-title' }, 'Your agent tells ', foreign(service.name, 80)),
+    el('dl', {}, ...rows),
   )
 }
 
@@ -187,14 +233,14 @@ export function asking({ requested_by: { ip_address, user_agent, at } }) {
     'section',
     { class: 'asking', 'aria-labelledby': 'asking-title' },
     el('h2', { id: 'asking-title' }, 'Who is asking'),
-    el('dl', {}, ...rows.flatMap(([term = '', value]) => [el('dt', {}, term), el('dd', {}, value)])),
+    el('dl', {}, ...rows.map(([term = '', value]) => el('div', {}, el('dt', {}, term), el('dd', {}, value)))),
   )
 }
 
 /** @param {any} service */
 export function legal({ consent }) {
   const links = [legalLink('Terms', consent?.terms_url), legalLink('Privacy', consent?.privacy_url)]
-  return links.some(Boolean) ? el('p', { class: 'legal' }, ...links) : null
+  return links.some(Boolean) ? el('p', { class: 'legal joined' }, ...links) : null
 }
 
 /**

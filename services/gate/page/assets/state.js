@@ -3,20 +3,20 @@ import { loginAddress } from './text.js'
 /**
  * @typedef {import('./problems.js').Problem} Problem
  * @typedef {{
- *   gate_session_id: string, kind: 'signup' | 'login', status: 'pending' | 'approved' | 'rejected' | 'expired',
+ *   gate_session_id: string, kind: 'signup' | 'login', status: 'pending',
  *   account_name: string, service: any, approve_token: string, expires_at: string, confirmation_code: string,
  *   requested_by: { ip_address: string | null, user_agent: string | null, at: string },
- *   approval?: 'in_progress', reason?: 'declined' | 'closed' | 'integrator_failed'
+ *   approval?: 'in_progress', metadata?: Record<string, unknown>
  * }} Consent
  * @typedef {'loading' | 'review' | 'working' | 'approved' | 'leaving' | 'declined' | 'closed' | 'failed' | 'expired'
  *   | 'resolved' | 'not_found' | 'limited' | 'trouble' | 'offline' | 'elsewhere' | 'misdirected'} View
  * @typedef {{ kind: 'flagged' | 'proof' | 'limited' | 'trouble' | 'offline' | 'refreshed', after?: number }} Notice
  * @typedef {{
  *   view: View, consent: Consent | null, busy: 'approve' | 'decline' | null, notice: Notice | null,
- *   proofsRefused: number, sealedToken: string | null, after: number | null
+ *   proofsRefused: number, sealedToken: string | null, after: number | null, kind: 'signup' | 'login' | null
  * }} State
  * @typedef {{ type: 'opened' | 'retry' | 'returned' | 'approve' | 'decline' | 'declined' | 'no_proof' | 'ask_again'
- *     | 'time_up' | 'superseded' }
+ *     | 'time_up' | 'superseded' | 'alone' | 'front' }
  *   | { type: 'loaded', consent: Consent } | { type: 'approved', data: any } | { type: 'proved', sealedToken: string }
  *   | { type: 'not_loaded' | 'not_approved' | 'not_declined', problem: Problem }} Event
  * @typedef {{ do: 'load' | 'prove' | 'decline' }
@@ -34,7 +34,11 @@ export const initial = {
   proofsRefused: 0,
   sealedToken: null,
   after: null,
+  kind: null,
 }
+
+/** @type {Set<import('./problems.js').ProblemKind>} */
+const endings = new Set(['not_found', 'expired', 'resolved'])
 
 /** Seconds between two questions about an approval when the server names none, or cannot be reached. */
 const askAgainAfter = 2
@@ -53,9 +57,9 @@ export function next(state, event) {
     case 'retry':
       return ['limited', 'trouble', 'offline', 'elsewhere'].includes(state.view) ? reload(state) : [state]
     case 'loaded':
-      return loaded(state, event.consent)
+      return asks(state) ? loaded(state, event.consent) : [state]
     case 'not_loaded':
-      return notLoaded(state, event.problem)
+      return asks(state) ? notLoaded(state, event.problem) : [state]
     case 'approve':
       return undecided(state) ? begin(state, 'approve') : [state]
     case 'decline':
@@ -78,6 +82,10 @@ export function next(state, event) {
       return undecided(state) ? [end(state, 'expired')] : [state]
     case 'superseded':
       return undecided(state) ? [end(state, 'elsewhere')] : [state]
+    case 'alone':
+      return state.view === 'elsewhere' ? reload(state) : [state]
+    case 'front':
+      return cameToFront(state)
   }
 }
 
@@ -87,6 +95,14 @@ export function next(state, event) {
  */
 export function undecided({ view, busy }) {
   return view === 'review' && busy === null
+}
+
+/**
+ * Whether what the server says of the request still matters: not once it has ended here.
+ * @param {State} state
+ */
+function asks({ view }) {
+  return view === 'loading' || view === 'review' || view === 'elsewhere'
 }
 
 /**
@@ -117,6 +133,16 @@ function reload(state) {
 }
 
 /**
+ * The page that is looked at decides. One that shows the request already is not disturbed while it asks.
+ * @param {State} state
+ * @returns {Step}
+ */
+function cameToFront(state) {
+  if (state.view === 'elsewhere') return reload(state)
+  return undecided(state) ? [state, { do: 'load' }] : [state]
+}
+
+/**
  * @param {State} state
  * @param {'approve' | 'decline'} busy
  * @returns {Step}
@@ -143,19 +169,22 @@ function approve(state) {
  * @returns {Step}
  */
 function loaded(state, consent) {
+  if (state.view !== 'review') return shown(state, consent)
+  if (consent.approval === undefined) return [{ ...state, consent }]
+  // It was approved elsewhere; whoever has pressed a button here hears so by the answer to that.
+  return undecided(state) ? shown(state, consent) : [state]
+}
+
+/**
+ * @param {State} state
+ * @param {Consent} consent
+ * @returns {Step}
+ */
+function shown(state, consent) {
   const known = { ...end(state, 'loading'), consent }
-  if (consent.status === 'approved') return [{ ...known, view: 'approved' }]
-  if (consent.status === 'expired') return [{ ...known, view: 'expired' }]
-  if (consent.status === 'rejected') return [{ ...known, view: rejectedView(consent) }]
   // The proof was accepted already: this asks only how it ended.
   if (consent.approval === 'in_progress') return approve({ ...known, view: 'working' })
   return [{ ...known, view: 'review', notice: state.notice?.kind === 'refreshed' ? state.notice : null }]
-}
-
-/** @param {Consent} consent */
-function rejectedView({ reason }) {
-  if (reason === 'integrator_failed') return 'failed'
-  return reason === 'closed' ? 'closed' : 'declined'
 }
 
 /**
@@ -163,16 +192,19 @@ function rejectedView({ reason }) {
  * @param {Problem} problem
  * @returns {Step}
  */
-function notLoaded(state, { kind, after = 10 }) {
+function notLoaded(state, { kind, after = 10, ended }) {
+  const isShown = state.view === 'review'
+  if (isShown && !(undecided(state) && endings.has(kind))) return [state]
   switch (kind) {
     case 'limited':
       return [
         { ...end(state, 'limited'), after },
         { do: 'wait', seconds: after, event: { type: 'retry' } },
       ]
+    case 'resolved':
+      return [{ ...end(state, ended?.view ?? kind), kind: ended?.kind ?? null }]
     case 'not_found':
     case 'expired':
-    case 'resolved':
     case 'offline':
       return [end(state, kind)]
     default:

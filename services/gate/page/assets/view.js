@@ -57,5 +57,13 @@ export function createView(options) {
  * @param {State} state
  */
 function isSame(shown, state) {
-  return shown?.view === state.view && shown.consent === state.consent && shown.after === state.after
+  return shown?.view === state.view && shown.after === state.after && asked(shown) === asked(state)
+}
+
+/**
+ * What the person sees of the request: not the token, which is another each time.
+ * @param {State} state
+ */
+function asked({ consent }) {
+  return consent && JSON.stringify({ ...consent, approve_token: '' })
 }

@@ -104,6 +104,21 @@ test('what an answer means', () => {
     after: 1,
   })
   expect(problemOf({ status: 502, retryAfter: 'soon' })).toEqual({ kind: 'trouble' })
+  const resolved = (status: string, kind: string) =>
+    problemOf({
+      status: 409,
+      code: 'gate.session_already_resolved',
+      details: {
+        fields: [
+          { name: 'status', issue: status },
+          { name: 'kind', issue: kind },
+        ],
+      },
+    })
+  expect(resolved('integrator_failed', 'signup').ended).toEqual({ view: 'failed', kind: 'signup' })
+  expect(resolved('approved', 'login').ended).toEqual({ view: 'approved', kind: 'login' })
+  expect(resolved('other', 'signup').ended).toBeUndefined()
+  expect(problemOf({ status: 409, code: 'gate.session_already_resolved' })).toEqual({ kind: 'resolved' })
 })
 
 test('times are told in words and never too short', () => {

@@ -139,6 +139,61 @@ test('a page that was opened too often asks again when it may', () => {
   expect(next(limited.state, { type: 'retry' })[1]).toEqual({ do: 'load' })
 })
 
+describe('a tab among others', () => {
+  const superseded: Event = { type: 'superseded' }
+  const alone: Event = { type: 'alone' }
+  const front: Event = { type: 'front' }
+  const elsewhere = [...review, superseded]
+  const renewed: Event = { type: 'loaded', consent: { ...consent, approve_token: 'gtapr_2' } }
+  const ended: Event = {
+    type: 'not_loaded',
+    problem: { kind: 'resolved', ended: { view: 'declined', kind: 'signup' } },
+  }
+
+  test('gives way to a newer one, and takes over when that is closed or this one is looked at', () => {
+    expect(upon(...elsewhere)).toMatchObject({ state: { view: 'elsewhere' }, effects: [] })
+    for (const event of [alone, front]) {
+      expect(upon(...elsewhere, event).effects).toEqual([{ do: 'load' }])
+      expect(upon(...elsewhere, event, renewed).state.view).toBe('review')
+      expect(upon(...elsewhere, event, ended).state.view).toBe('declined')
+    }
+    expect(upon(...review, alone).effects).toEqual([])
+  })
+
+  test('asks again when it is looked at, without disturbing whoever reads', () => {
+    const noticed = [...approving, refused('flagged')]
+    const asked = upon(...noticed, front)
+    expect(asked).toMatchObject({ state: { view: 'review' }, effects: [{ do: 'load' }] })
+    expect(upon(...noticed, front, renewed).state).toEqual({
+      ...asked.state,
+      consent: { ...consent, approve_token: 'gtapr_2' },
+    })
+    for (const kind of ['offline', 'trouble', 'limited'] as const) {
+      const failed: Event = { type: 'not_loaded', problem: { kind } }
+      expect(upon(...noticed, front, failed)).toEqual({ state: asked.state, effects: [] })
+    }
+    expect(upon(...noticed, front, ended).state.view).toBe('declined')
+    expect(upon(...working, front).effects).toEqual([])
+  })
+
+  test('an answer to that does not undo what was decided meanwhile', () => {
+    const declining: Event[] = [...review, front, { type: 'decline' }]
+    expect(upon(...declining, renewed).state).toMatchObject({ view: 'review', busy: 'decline' })
+    expect(upon(...declining, ended).state).toMatchObject({ view: 'review', busy: 'decline' })
+    expect(upon(...declining, { type: 'declined' }, renewed).state.view).toBe('declined')
+    expect(upon(...working, renewed).state.view).toBe('working')
+  })
+})
+
+test.each(['approved', 'declined', 'closed', 'failed'] as const)(
+  'a request that was %s is told so',
+  (view) => {
+    const problem = { kind: 'resolved' as const, ended: { view, kind: 'login' as const } }
+    expect(upon(opened, { type: 'not_loaded', problem }).state).toMatchObject({ view, kind: 'login' })
+    expect(upon(opened, { type: 'not_loaded', problem: { kind: 'resolved' } }).state.view).toBe('resolved')
+  },
+)
+
 test('declining what is being approved elsewhere shows how that ends', () => {
   const event: Event = { type: 'not_declined', problem: { kind: 'in_progress' } }
   expect(upon(...review, { type: 'decline' }, event).effects).toEqual([{ do: 'load' }])

@@ -154,8 +154,18 @@ describe('consent', () => {
     const [approved, rejected, late] = [await gate.open(), await gate.open(), await gate.open()]
     await gate.approve(approved.id)
     await cancel(rejected.id)
-    expect(await of(consent(approved.id))).toBe('409 gate.session_already_resolved')
-    expect(await of(consent(rejected.id))).toBe('409 gate.session_already_resolved')
+    const resolvedAs = (status: string) => ({
+      code: 'gate.session_already_resolved',
+      status: 409,
+      details: {
+        fields: [
+          { name: 'status', issue: status },
+          { name: 'kind', issue: 'signup' },
+        ],
+      },
+    })
+    expect((await consent(approved.id)).body.error).toMatchObject(resolvedAs('approved'))
+    expect((await consent(rejected.id)).body.error).toMatchObject(resolvedAs('declined'))
     gate.now.ms += sessionTtlMs
     expect(await of(consent(late.id))).toBe('410 gate.session_expired')
     expect(await of(consent('gate_x'))).toBe('404 gate.session_not_found')
