@@ -267,7 +267,9 @@ describe('what is asked', () => {
   test('of a login: to what, as whom, and where this browser goes', async () => {
     const { page } = await open({ consent: [ok(consent({ kind: 'login' }))] })
     await shows(page, 'Log in to Acme Mail’s dashboard as Harbour Notes?')
-    expect(await page.getByRole('main').textContent()).toContain('This browser goes to app.acme.example.')
+    expect(await page.getByRole('main').textContent()).toContain(
+      'This browser goes to app.acme.example, logged in as Harbour Notes.',
+    )
     expect(await page.getByRole('main').textContent()).not.toContain('ACME_API_KEY')
     await screenshot(page, 'login')
     await fitsIn(page, 320)
@@ -478,7 +480,11 @@ describe('approving', () => {
     await shows(page, 'Acme Mail is setting up the account')
     expect(await page.getByRole('main').textContent()).not.toContain('slow')
     await page.clock.fastForward(20_000)
-    await page.getByText(/^Acme Mail is slow to answer\. .+ until \d+:\d\d/).waitFor()
+    await page
+      .getByRole('main')
+      .getByText(/Acme Mail is slow to answer; .+ until \d+:\d\d/)
+      .waitFor()
+    expect(await page.getByRole('main').textContent()).not.toContain('a few seconds')
     await screenshot(page, 'slow')
   })
 

@@ -141,20 +141,18 @@ const slowAfter = 20_000
  * @param {State['consent']} consent
  * @param {() => number} clock
  */
-function lateText(name, consent, clock) {
+function slowText(name, consent, clock) {
   const endsAt = Date.parse(consent?.expires_at ?? '')
-  const slow = `${name} is slow to answer.`
-  if (endsAt > clock())
-    return `${slow} It is asked again and again until ${clockTime(endsAt)}; this page tells how it ends.`
-  return `${slow} This page tells how it ends.`
+  const slow = `You approved. ${name} is slow to answer`
+  return endsAt > clock() ? `${slow}; it is asked again and again until ${clockTime(endsAt)}.` : `${slow}.`
 }
 
 /**
  * A state without a decision to make: what happened, and what comes next.
  * @param {State} state
- * @param {{ happen: (type: 'retry') => void, clock: () => number }} options
+ * @param {{ happen: (type: 'retry') => void, clock: () => number, say: (text: string) => void }} options
  */
-export function createOutcome(state, { happen, clock }) {
+export function createOutcome(state, { happen, clock, say }) {
   const { view, consent, after } = state
   const outcome = outcomes[view === 'review' ? 'loading' : view]
   const words = {
@@ -172,12 +170,17 @@ export function createOutcome(state, { happen, clock }) {
     ...outcome.text(words).map((text) => el('p', {}, text)),
   )
   const trouble = el('p', { class: 'aside', role: 'status' })
-  const late = el('p', { class: 'aside', role: 'status' })
-  if (view === 'working') element.append(late, trouble)
-  const timer =
-    view === 'working' ? setTimeout(() => late.append(lateText(words.name, consent, clock)), slowAfter) : 0
+  if (view === 'working') element.append(trouble)
+  const timer = view === 'working' ? setTimeout(slow, slowAfter) : 0
   if (outcome.again)
     element.append(button(outcome.again, { id: 'again', kind: 'quiet', press: () => happen('retry') }))
+
+  function slow() {
+    const first = element.querySelector('p')
+    if (first) first.textContent = slowText(words.name, consent, clock)
+    say(first?.textContent ?? '')
+  }
+
   return {
     element,
     stop: () => clearTimeout(timer),

@@ -138,8 +138,15 @@ function loginGrants(service, accountName) {
     el(
       'ul',
       { class: 'points' },
-      el('li', {}, 'This browser goes to ', el('strong', {}, host), '.'),
-      el('li', {}, 'The dashboard opens for ', el('strong', {}, foreign(accountName, 100)), '.'),
+      el(
+        'li',
+        {},
+        'This browser goes to ',
+        el('strong', {}, host),
+        ', logged in as ',
+        el('strong', {}, foreign(accountName, 100)),
+        '.',
+      ),
       el('li', {}, 'That is for this one login; the next one needs your approval again.'),
     ),
   ]

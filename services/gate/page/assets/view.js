@@ -40,7 +40,7 @@ export function createView(options) {
     part =
       state.view === 'review' && state.consent
         ? createReview(state.consent, { ...options, say })
-        : createOutcome(state, options)
+        : createOutcome(state, { ...options, say })
     main.replaceChildren(part.element)
     main.dataset.view = state.view
     main.setAttribute('aria-busy', String(state.view === 'loading'))
