@@ -171,6 +171,14 @@ describe('consent', () => {
     expect(await of(consent('gate_x'))).toBe('404 gate.session_not_found')
   })
 
+  test('shows what the agent tells the service, if anything', async () => {
+    const metadata = { plan: 'free', team: { size: 3 } }
+    const body = { service_id: 'tidegate', account_name: 'Robin', metadata, delivery: gate.keys.delivery }
+    const opened = await gate.send({ method: 'POST', url: '', body })
+    expect((await consent(opened.body.data.id)).body.data.metadata).toEqual(metadata)
+    expect((await consent((await gate.open()).id)).body.data).not.toHaveProperty('metadata')
+  })
+
   test('says that an approval is under way', async () => {
     const { id } = await gate.open()
     await gate.start(id)
