@@ -6,7 +6,8 @@ import type { DomainEvent } from '../../schemas/codec.ts'
 import type { GateSessionOpened, LoginSessionOpened } from '../../schemas/events.ts'
 import type { Proof } from '../../services/gate/approval/proof.ts'
 import type { PageRow } from '../../services/gate/pages.ts'
-import { agentTokenTtlMs, codeTtlMs, sessionTtlMs } from '../../services/gate/session-state.ts'
+import { agentTokenTtlMs, codeTtlMs, deliveryTtlMs, sessionTtlMs } from '../../services/gate/session-state.ts'
+import type { GateOwner } from './gate-world.ts'
 import { organizationId } from './organization-rows.ts'
 
 export const now = 1_800_000_000_000
@@ -39,6 +40,32 @@ export function signupOpened(changes: Changes<GateSessionOpened>) {
 export function loginOpened(changes: Changes<LoginSessionOpened>) {
   const data = { ...request(changes.opened_at), gate_account_id: gateAccountId, ...changes }
   return { type: 'LoginSessionOpened', data } as const satisfies DomainEvent
+}
+
+interface SignedUp {
+  gate_session_id: string
+  gate_account_id: string
+  agent_token_hash: string
+  at: number
+}
+
+/** Somebody signed up for the service just then, and got an agent token. */
+export function signedUp(
+  { serviceId, organizationId: organization_id, environment }: GateOwner,
+  { gate_session_id, gate_account_id, agent_token_hash, at }: SignedUp,
+) {
+  const opened = { gate_session_id, service_id: serviceId, organization_id, environment, opened_at: at }
+  const data = {
+    gate_session_id,
+    gate_account_id,
+    delivery_sealed: Buffer.from('sealed'),
+    delivery_expires_at: at + deliveryTtlMs,
+    ack_token_hash: 'ack',
+    agent_token_hash,
+    agent_token_expires_at: at + agentTokenTtlMs,
+    approved_at: at,
+  }
+  return [signupOpened(opened), { type: 'GateSessionApproved', data }] as const satisfies DomainEvent[]
 }
 
 /** The session after the events; throws when there is none. */

@@ -1,48 +1,44 @@
 import { tokenHashes } from '../../../infra/crypto/tokens.ts'
 import { ApiError, unavailable } from '../../../infra/http/errors.ts'
 import type { GateSessionId } from '../../../infra/ids.ts'
+import { findTokenOfAccount } from '../../../projections/gate/agent-token-queries.ts'
 import { findGateSession } from '../../../projections/gate/session-queries.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
-import type { OrganizationRow } from '../../../projections/organizations/rows.ts'
 import type { GateContext } from '../context.ts'
 import { approveLogin, loginCode, redirectUrl } from '../login/approve-login.ts'
+import { checkAccount } from '../login/check-account.ts'
 import { findPage } from '../pages.ts'
 import { findRegistered } from '../registry/registered.ts'
 import { foundSession } from '../session-state.ts'
 import { sessionStream } from '../streams.ts'
 import type { Approving } from './approving.ts'
 
-/**
- * Approves the login. ApiError: see `approveLogin` of ../login; 404 request.not_found while the organization of the
- * service is not active, as when a login is created: nobody could use the code, and whoever asks is told no more of the
- * organization than the registry says. The session stays pending.
- */
+/** Approves the login. ApiError: see `approveLogin` and `checkAccount` of ../login; then the session stays pending. */
 export async function startLogin(
   { decide, keyring, clock }: GateContext,
-  { session: { id, organization_id: organizationId }, token, proof }: Approving,
+  { session, token, proof }: Approving,
 ): Promise<void> {
+  const { id, organization_id: organizationId, gate_account_id: gateAccountId } = session
   const hashes = tokenHashes(keyring, token)
   const { hash: codeHash } = loginCode({ keyring, gateSessionId: id, approveToken: token })
   const now = clock()
   await decide({
     ...sessionStream(id),
+    // The agent token is where its signup is.
+    reads: 'topic',
     load: async (tx) => ({
       session: await findGateSession(tx, id),
       page: await findPage(tx, id),
       owner: await findOrganization(tx, organizationId ?? ''),
+      token: await findTokenOfAccount(tx, gateAccountId ?? ''),
     }),
-    decide({ owner, ...state }) {
+    decide({ owner, token: agentToken, ...state }) {
       const command = { approveTokenHash: hashes[0], approveTokenHashes: hashes, proof, codeHash, now }
       const decisions = approveLogin(state, command)
-      if (decisions.length > 0) checkOwner(owner)
+      if (decisions.length > 0) checkAccount({ owner, token: agentToken }, now)
       return decisions
     },
   })
-}
-
-function checkOwner(owner: OrganizationRow | undefined): void {
-  if (owner?.status === 'active') return
-  throw new ApiError('request.not_found', { message: 'The service takes no logins now.' })
 }
 
 /**

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import type { Keyring } from '../../../../infra/crypto/keyring.ts'
 import { generateToken, isTokenOf, type Token, tokenHashes } from '../../../../infra/crypto/tokens.ts'
 import type { Decide } from '../../../../infra/decide.ts'
 import { unavailable } from '../../../../infra/http/errors.ts'
@@ -7,17 +6,15 @@ import { type GateAccountId, type GateSessionId, randomId } from '../../../../in
 import { findAgentToken } from '../../../../projections/gate/agent-token-queries.ts'
 import { gateProjection } from '../../../../projections/gate/projection.ts'
 import { findGateSession } from '../../../../projections/gate/session-queries.ts'
-import type { DomainEvent } from '../../../../schemas/codec.ts'
 import { createBelieved } from '../../../../services/gate/accounts/believed.ts'
 import { accountRoutes } from '../../../../services/gate/accounts/routes.ts'
 import { createGateLimits } from '../../../../services/gate/limits.ts'
 import { approveLogin, loginCode } from '../../../../services/gate/login/approve-login.ts'
 import { loginRoutes } from '../../../../services/gate/login/routes.ts'
 import { createPages, findPage } from '../../../../services/gate/pages.ts'
-import { agentTokenTtlMs, deliveryTtlMs } from '../../../../services/gate/session-state.ts'
 import { sessionStream } from '../../../../services/gate/streams.ts'
 import { createGateTables } from '../../../../services/gate/tables.ts'
-import { proof, signupOpened } from '../../../support/gate-rows.ts'
+import { proof, signedUp } from '../../../support/gate-rows.ts'
 import { type GateOwner, gateOwner } from '../../../support/gate-world.ts'
 import { createServiceApp, type Send } from '../../../support/service-app.ts'
 import { openServiceWorld } from '../../../support/service-world.ts'
@@ -54,7 +51,9 @@ export async function startAccounts() {
     const token = generateToken('agt', randomBytes)
     const gateAccountId = randomId('gacct', randomBytes)
     const gateSessionId = randomId('gate', randomBytes)
-    const events = signupEvents(owner, { token, gateAccountId, gateSessionId, keyring, now: now.ms })
+    const about = { gate_session_id: gateSessionId, gate_account_id: gateAccountId }
+    const [agent_token_hash] = tokenHashes(keyring, token)
+    const events = signedUp(owner, { ...about, agent_token_hash, at: now.ms })
     await world.append(gateProjection, owner, ...events)
     return { token, gateAccountId, gateSessionId }
   }
@@ -99,40 +98,6 @@ export async function startAccounts() {
       await world.close()
     },
   }
-}
-
-interface Signup extends Account {
-  keyring: Keyring
-  now: number
-}
-
-function signupEvents(
-  owner: GateOwner,
-  { token, gateAccountId, gateSessionId, keyring, now }: Signup,
-): DomainEvent[] {
-  const { serviceId, organizationId, environment } = owner
-  const about = { gate_session_id: gateSessionId, gate_account_id: gateAccountId }
-  return [
-    signupOpened({
-      gate_session_id: gateSessionId,
-      service_id: serviceId,
-      organization_id: organizationId,
-      environment,
-      opened_at: now,
-    }),
-    {
-      type: 'GateSessionApproved',
-      data: {
-        ...about,
-        delivery_sealed: Buffer.from('sealed'),
-        delivery_expires_at: now + deliveryTtlMs,
-        ack_token_hash: 'ack',
-        agent_token_hash: tokenHashes(keyring, token)[0],
-        agent_token_expires_at: now + agentTokenTtlMs,
-        approved_at: now,
-      },
-    },
-  ] satisfies DomainEvent[]
 }
 
 export type Accounts = Awaited<ReturnType<typeof startAccounts>>

@@ -9,6 +9,7 @@ import { gateRoutes } from '../../../../services/gate/routes.ts'
 import { sessionTtlMs } from '../../../../services/gate/session-state.ts'
 import { updateOrganization } from '../../../../services/organizations/organization-commands.ts'
 import { freshAddress } from '../../../support/gate-flow.ts'
+import { loginOpened, signedUp } from '../../../support/gate-rows.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
 import { createServiceApp } from '../../../support/service-app.ts'
 import { type ApprovalWorld, account, openApprovalWorld, responding } from './world.ts'
@@ -239,26 +240,23 @@ describe('a signup', () => {
 
 describe('a login', () => {
   async function login(fields: Parameters<ApprovalWorld['owner']>[0] = {}) {
-    return loginTo(await world.owner(fields))
+    return (await loginTo(await world.owner(fields))).id
   }
 
   async function loginTo(service: GateOwner) {
-    const id = randomId('gate', randomBytes)
+    const [signup, id] = [randomId('gate', randomBytes), randomId('gate', randomBytes)]
+    const gate_account_id = randomId('gacct', randomBytes)
+    const at = world.now.ms
+    const account = { gate_session_id: signup, gate_account_id, agent_token_hash: signup, at }
+    for (const event of signedUp(service, account)) await world.happen(event, signup)
     const { serviceId: service_id, organizationId: organization_id } = service
-    const data = {
-      gate_session_id: id,
-      service_id,
-      organization_id,
-      environment: 'live' as const,
-      gate_account_id: randomId('gacct', randomBytes),
-      account_name: 'Robin',
-      requested_ip: null,
-      requested_user_agent: null,
-      opened_at: world.now.ms,
-      expires_at: world.now.ms + sessionTtlMs,
+    const opened = { gate_session_id: id, service_id, organization_id, gate_account_id, opened_at: at }
+    await world.happen(loginOpened(opened), id)
+    const revoke = () => {
+      const data = { gate_session_id: signup, gate_account_id, revoked_at: world.now.ms }
+      return world.happen({ type: 'AgentTokenRevoked', data }, signup)
     }
-    await world.happen({ type: 'LoginSessionOpened', data }, id)
-    return id
+    return { id, revoke }
   }
 
   test('is approved with a code, and the same request is told the same one', async () => {
@@ -280,7 +278,7 @@ describe('a login', () => {
 
   test('to the service of an organization that is not active is refused, and stays to be approved', async () => {
     const service = await world.owner()
-    const id = await loginTo(service)
+    const { id } = await loginTo(service)
     const { organizationId } = service
     const body = await approving(id)
     await updateOrganization(world.options, { organizationId, by: 'operator', status: 'suspended' })
@@ -288,6 +286,14 @@ describe('a login', () => {
     expect(await world.find(id)).toMatchObject({ status: 'pending', code_hash: null })
     await updateOrganization(world.options, { organizationId, by: 'operator', status: 'active' })
     expect(await post(id, { body })).toMatchObject({ status: 200 })
+  })
+
+  test('whose agent token was revoked since is refused, so that nobody is sent to a dashboard in vain', async () => {
+    const { id, revoke } = await loginTo(await world.owner())
+    const body = await approving(id)
+    await revoke()
+    expect(await post(id, { body })).toMatchObject(refused(410, 'gate.session_expired'))
+    expect(await world.count('LoginSessionApproved', id)).toBe(0)
   })
 
   test('gives its code to nobody else, nor twice, nor late', async () => {
