@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { z } from 'zod'
 import { base32Alphabet, type GateSessionId } from '../ids.ts'
 
 /**
@@ -10,3 +11,10 @@ export function confirmationCode(gateSessionId: GateSessionId): string {
   const text = Array.from(digest.subarray(0, 5), (byte) => base32Alphabet[byte & 31]).join('')
   return `${text.slice(0, 2)}-${text.slice(2)}`.toUpperCase()
 }
+
+/** As answers that have a consent URL show it. */
+export const confirmationCodeSchema = z
+  .string()
+  .describe(
+    'Shown beside the consent URL: the page shows the same, so that a person sees that they belong together.',
+  )

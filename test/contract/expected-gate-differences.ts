@@ -65,6 +65,16 @@ export const expectedGateDifferences: Expected[] = [
     count: 1,
   },
   {
+    reason: 'An unchanged registry is not sent again.',
+    lines: /^GET \/v1\/gate\/registry 304: added$/,
+    count: 1,
+  },
+  {
+    reason: 'Who shows a consent URL shows the code that its page has, too.',
+    lines: /^Gate(SessionCreate|LoginSession) > confirmation_code: added$/,
+    count: 2,
+  },
+  {
     reason: 'A poll says more of how a signup stands.',
     lines: /^GateSessionPollData > (approval|problem|reason): added$/,
     count: 3,

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { z } from 'zod'
+import { confirmationCode } from '../../../infra/gate/confirmation-code.ts'
 import { consentUrl } from '../../../infra/gate/paths.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
 import type { GateSessionRow } from '../../../projections/gate/rows.ts'
@@ -120,6 +121,7 @@ function loginSessionJson(
     id,
     status: 'pending',
     consent_url: consentUrl(publicUrl, id),
+    confirmation_code: confirmationCode(id),
     expires_at: new Date(expires_at).toISOString(),
   }
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { confirmationCodeSchema } from '../../../infra/gate/confirmation-code.ts'
 import { timestamp } from '../../../infra/http/schemas.ts'
 
 export const loginSessionBody = z
@@ -11,6 +12,7 @@ export const loginSessionSchema = z
     id: z.string().describe('gate_...'),
     status: z.literal('pending'),
     consent_url: z.url().describe('Where a person approves the login, in a browser.'),
+    confirmation_code: confirmationCodeSchema,
     expires_at: timestamp,
   })
   .meta({ id: 'GateLoginSession' })

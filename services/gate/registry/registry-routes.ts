@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { matchesEtag } from '../../../infra/etag.ts'
+import { refusingOffset } from '../../../infra/http/pagination.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
 import type { RegistryContext } from './context.ts'
 import { findOpen } from './registered.ts'
@@ -31,7 +32,8 @@ function listRoute(app: FastifyInstance, { pool, publicUrl }: RegistryContext): 
     },
   }
   const list = createRegistryList(pool, { publicUrl })
-  app.get(path, { schema }, async (request, reply) => {
+  const preValidation = refusingOffset('no offset: the list is one page')
+  app.get(path, { schema, preValidation }, async (request, reply) => {
     const { data, etag } = await list()
     reply.headers({ etag, 'cache-control': 'no-cache' })
     if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send()

@@ -25,6 +25,8 @@ export function consentRoute(app: FastifyInstance, context: SignupContext): void
   }
   app.get<GateSessionPath>('/v1/gate/sessions/:gateSessionId/consent', {
     schema,
+    // Asking for the headers alone must not void the token of an open page.
+    exposeHeadRoute: false,
     onRequest: [noStore, ownOriginOnly(publicUrl), ({ ip }) => limits.take('consent', sourceOf(ip))],
     handler: async (request) => {
       const found = await findGateSession(pool, gateSessionIdOf(request))

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { deliveryRequestSchema } from '../../../infra/crypto/delivery-envelope.ts'
+import { confirmationCodeSchema } from '../../../infra/gate/confirmation-code.ts'
 import { timestamp } from '../../../infra/http/schemas.ts'
 import { bundleSchema } from '../bundle.ts'
 import { registryEntrySchema, serviceIdSchema } from '../registry/schemas.ts'
@@ -31,7 +32,8 @@ export const createdSessionSchema = z
     id: gateSessionId,
     status: z.enum(['pending']),
     poll_token: z.string().describe('Shown this once; polls and acknowledges this session.'),
-    consent_url: z.url(),
+    consent_url: z.url().describe('Where a person approves the signup, in a browser.'),
+    confirmation_code: confirmationCodeSchema,
     expires_at: timestamp,
   })
   .meta({ id: 'GateSessionCreate' })
@@ -82,7 +84,7 @@ export const consentSchema = z
       .describe('What the service gets along with it, as the agent wrote it; absent when there is none.'),
     service: registryEntrySchema,
     approve_token: z.string().describe('Void as soon as anyone asks for another.'),
-    confirmation_code: z.string().describe('Whoever asked for the signup or login is shown the same.'),
+    confirmation_code: confirmationCodeSchema,
     requested_by: z.strictObject({
       ip_address: z.string().nullable(),
       user_agent: z.string().nullable(),

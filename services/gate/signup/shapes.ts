@@ -23,6 +23,7 @@ export function createdJson({ id, expires_at }: GateSessionRow, { pollToken, pub
     status: 'pending',
     poll_token: pollToken,
     consent_url: consentUrl(publicUrl, id),
+    confirmation_code: confirmationCode(id),
     expires_at: isoTime(expires_at),
   } as const
 }

@@ -303,9 +303,10 @@ test('an environment has its own list, newest first, disabled ones too', async (
   expect(managedList.parse(body)).toBeDefined()
   expect(Object.keys(body)).toEqual(['data', 'meta'])
   expect(body.data.map(({ id }: { id: string }) => id)).toEqual(ids.toReversed())
-  expect(errorOf(await world.send({ url: `${services}?offset=1`, key: own.secretKey }))).toBe(
-    'request.validation_failed offset',
-  )
+  for (const url of [services, '/v1/gate/registry'])
+    expect(errorOf(await world.send({ url: `${url}?offset=1`, key: own.secretKey }))).toBe(
+      'request.validation_failed offset',
+    )
 })
 
 test('what others have is not found, as what nobody has', async () => {
