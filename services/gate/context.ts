@@ -14,9 +14,9 @@ import type { Applied } from '../../projections/applied.ts'
 import type { Environment } from '../../schemas/events.ts'
 import type { Believed } from './accounts/believed.ts'
 import type { Approvals } from './approval/approvals.ts'
-import type { GateLimits } from './limits.ts'
-import type { Pages } from './pages.ts'
-import type { Vault } from './vault.ts'
+import type { GateLimits } from './serving/limits.ts'
+import type { Pages } from './serving/pages.ts'
+import type { Vault } from './serving/vault.ts'
 
 /** The keys that the consent page is scored with. */
 export interface ConsentKeys {

@@ -1,12 +1,12 @@
 import { startApprovals } from './approval/approvals.ts'
 import { measuredCalls } from './approval/measured-calls.ts'
 import type { GateOptions, GateParts } from './context.ts'
-import { createGateLimits } from './limits.ts'
-import { createPages } from './pages.ts'
-import { runScheduler } from './signup/scheduler.ts'
-import { createVault } from './vault.ts'
+import { createGateLimits } from './serving/limits.ts'
+import { createPages } from './serving/pages.ts'
+import { createVault } from './serving/vault.ts'
+import { runScheduler } from './time-outs/scheduler.ts'
 
-export { createGateTables } from './tables.ts'
+export { createGateTables } from './serving/tables.ts'
 
 export interface Gate {
   parts: GateParts

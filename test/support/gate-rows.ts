@@ -5,7 +5,7 @@ import type { AgentTokenRow, GateSessionRow } from '../../projections/gate/rows.
 import type { DomainEvent } from '../../schemas/codec.ts'
 import type { GateSessionOpened, LoginSessionOpened } from '../../schemas/events.ts'
 import type { Proof } from '../../services/gate/approval/proof.ts'
-import type { PageRow } from '../../services/gate/pages.ts'
+import type { PageRow } from '../../services/gate/serving/pages.ts'
 import { agentTokenTtlMs, codeTtlMs, deliveryTtlMs, sessionTtlMs } from '../../services/gate/session-state.ts'
 import type { GateOwner } from './gate-world.ts'
 import { organizationId } from './organization-rows.ts'

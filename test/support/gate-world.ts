@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { EndpointId, KeyId, OrganizationId } from '../../infra/ids.ts'
 import type { Environment } from '../../schemas/events.ts'
-import type { CompleteFields } from '../../services/gate/registry/definition.ts'
+import type { CompleteFields } from '../../services/gate/registry/fields/definition.ts'
 import { registerService } from '../../services/gate/registry/service-commands.ts'
 import { issueApiKey } from '../../services/organizations/key-commands.ts'
 import { createOrganization } from '../../services/organizations/organization-commands.ts'

@@ -4,9 +4,9 @@ import type { Keyring } from '../../../infra/crypto/keyring.ts'
 import { generateToken, tokenHashes } from '../../../infra/crypto/tokens.ts'
 import { agentTokenEnvName } from '../../../infra/gate/env-names.ts'
 import type { Random } from '../../../infra/ids.ts'
-import { sealBundle } from '../bundle.ts'
 import type { RegisteredService } from '../registry/registered.ts'
 import { agentTokenTtlMs, deliveryTtlMs } from '../session-state.ts'
+import { sealBundle } from './bundle.ts'
 import type { Credentials, StartedSession } from './finish-approval.ts'
 
 interface CredentialsOptions {

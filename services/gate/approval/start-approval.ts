@@ -3,7 +3,7 @@ import { decided } from '../../../infra/decided.ts'
 import { ApiError } from '../../../infra/http/errors.ts'
 import { derivedId, type GateAccountId } from '../../../infra/ids.ts'
 import type { GateSessionRow } from '../../../projections/gate/rows.ts'
-import type { PageRow } from '../pages.ts'
+import type { PageRow } from '../serving/pages.ts'
 import { foundSession, pendingSession } from '../session-state.ts'
 import type { Proof } from './proof.ts'
 

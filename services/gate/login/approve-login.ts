@@ -1,7 +1,7 @@
 import type { Decision } from '../../../infra/decide.ts'
 import { ApiError } from '../../../infra/http/errors.ts'
 import type { GateSessionRow } from '../../../projections/gate/rows.ts'
-import type { PageRow } from '../pages.ts'
+import type { PageRow } from '../serving/pages.ts'
 import { codeTtlMs, pendingSession } from '../session-state.ts'
 import { sessionDecision } from '../signup/session-decision.ts'
 

@@ -5,7 +5,7 @@ import type { AgentTokenRow, GateSessionRow } from '../../../projections/gate/ro
 import type { OrganizationRow } from '../../../projections/organizations/rows.ts'
 import { usableToken } from '../accounts/agent-token.ts'
 import { openService, type RegisteredService } from '../registry/registered.ts'
-import type { Requester } from '../requester.ts'
+import type { Requester } from '../requests/requester.ts'
 import { sessionTtlMs } from '../session-state.ts'
 import { sessionDecision } from '../signup/session-decision.ts'
 

@@ -1,6 +1,6 @@
 import type { GateServiceDefinition } from '../../../schemas/events.ts'
-import { bounds } from './bounds.ts'
-import { type FieldRules, refused } from './refused.ts'
+import { bounds } from './fields/bounds.ts'
+import { type FieldRules, refused } from './fields/refused.ts'
 
 const sizeOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
 

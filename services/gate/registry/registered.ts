@@ -3,7 +3,7 @@ import type { Db } from '../../../infra/postgres/pool.ts'
 import type { GateServiceRow } from '../../../projections/gate/rows.ts'
 import { findService } from '../../../projections/gate/service-queries.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
-import { isServiceId } from './service-id.ts'
+import { isServiceId } from './fields/service-id.ts'
 import { systemService, systemServiceId } from './system-service.ts'
 
 /** A service that anyone can name: one of an organization, or the built-in one, which has no owner. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { atLeastOne, meta, timestamp } from '../../../infra/http/schemas.ts'
-import { bounds } from './bounds.ts'
+import { bounds } from './fields/bounds.ts'
 
 /** As clients name a service. What else is wrong with an id the deciders say; there is none of a malformed one. */
 export const serviceIdSchema = z

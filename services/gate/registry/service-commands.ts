@@ -15,15 +15,15 @@ import { findEndpoint } from '../../../projections/webhooks/queries.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 import { serviceStream } from '../streams.ts'
 import { changeService as decideChange } from './change-service.ts'
+import { disableService as decideDisabling } from './disable-service.ts'
 import {
   type CompleteFields,
   checkedDefinition,
   completeDefinition,
   type ServiceFields,
-} from './definition.ts'
-import { disableService as decideDisabling } from './disable-service.ts'
+} from './fields/definition.ts'
+import { checkedServiceId, isServiceId } from './fields/service-id.ts'
 import { registerService as decideRegistration } from './register-service.ts'
-import { checkedServiceId, isServiceId } from './service-id.ts'
 import type { ServicePath } from './service-state.ts'
 import { verifyService as decideVerification } from './verify-service.ts'
 

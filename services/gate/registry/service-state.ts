@@ -3,7 +3,7 @@ import type { GateServiceRow } from '../../../projections/gate/rows.ts'
 import type { ServiceScope } from '../../../projections/gate/service-queries.ts'
 import type { OrganizationRow } from '../../../projections/organizations/rows.ts'
 import type { EndpointRow } from '../../../projections/webhooks/rows.ts'
-import { type FieldRules, refused } from './refused.ts'
+import { type FieldRules, refused } from './fields/refused.ts'
 
 /** Names one service, as one key sees it. */
 export interface ServicePath extends ServiceScope {

@@ -6,7 +6,7 @@ import {
 } from '../../../infra/crypto/delivery-envelope.ts'
 import { type FieldIssue, invalidField } from '../../../infra/http/errors.ts'
 import { characterCount, isOneLine, isVisible } from '../../../infra/text.ts'
-import type { Requester } from '../requester.ts'
+import type { Requester } from '../requests/requester.ts'
 import type { SessionSpec } from './open-session.ts'
 import type { createSessionBody } from './schemas.ts'
 

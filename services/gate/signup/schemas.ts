@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { deliveryRequestSchema } from '../../../infra/crypto/delivery-envelope.ts'
 import { confirmationCodeSchema } from '../../../infra/gate/confirmation-code.ts'
 import { timestamp } from '../../../infra/http/schemas.ts'
-import { bundleSchema } from '../bundle.ts'
+import { bundleSchema } from '../approval/bundle.ts'
 import { registryEntrySchema, serviceIdSchema } from '../registry/schemas.ts'
 import { bounds } from './checked-request.ts'
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { confirmationCode } from '../../../infra/gate/confirmation-code.ts'
 import { consentUrl } from '../../../infra/gate/paths.ts'
 import type { GateSessionRow } from '../../../projections/gate/rows.ts'
-import type { DeliveryBundle } from '../bundle.ts'
+import type { DeliveryBundle } from '../approval/bundle.ts'
 import type { RegisteredService } from '../registry/registered.ts'
 import { registryEntryJson } from '../registry/shapes.ts'
 

@@ -12,7 +12,7 @@ import {
 } from '../../../projections/gate/session-queries.ts'
 import { rebuild } from '../../../projections/rebuild.ts'
 import type { DomainEvent } from '../../../schemas/codec.ts'
-import { createGateTables } from '../../../services/gate/tables.ts'
+import { createGateTables } from '../../../services/gate/serving/tables.ts'
 import { openTestLogs } from '../../support/logs.ts'
 import { openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
 import { day, events, gacct, gate, minute, start, topic } from './events.ts'

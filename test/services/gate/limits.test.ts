@@ -4,7 +4,7 @@ import { toApiError } from '../../../infra/http/error-response.ts'
 import type { ApiError } from '../../../infra/http/errors.ts'
 import { createPool, transaction } from '../../../infra/postgres/pool.ts'
 import { createGateTables } from '../../../services/gate/gate.ts'
-import { createGateLimits, type GateLimit, type GateLimits } from '../../../services/gate/limits.ts'
+import { createGateLimits, type GateLimit, type GateLimits } from '../../../services/gate/serving/limits.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 
 interface Specified {

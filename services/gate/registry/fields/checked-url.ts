@@ -1,4 +1,4 @@
-import type { Environment } from '../../../schemas/events.ts'
+import type { Environment } from '../../../../schemas/events.ts'
 import { bounds } from './bounds.ts'
 import { type Member, refused } from './refused.ts'
 

@@ -1,5 +1,5 @@
-import { isCriticalEnvName, isEnvName, isGateManagedEnvName } from '../../../infra/gate/env-names.ts'
-import type { GateEnvVar, GateSdk } from '../../../schemas/events.ts'
+import { isCriticalEnvName, isEnvName, isGateManagedEnvName } from '../../../../infra/gate/env-names.ts'
+import type { GateEnvVar, GateSdk } from '../../../../schemas/events.ts'
 import { bounds } from './bounds.ts'
 import { checkedText } from './checked-text.ts'
 import { checkedUrl } from './checked-url.ts'

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import ipaddr from 'ipaddr.js'
-import { plainAddress } from '../../infra/ip/address.ts'
+import { plainAddress } from '../../../infra/ip/address.ts'
 
 /** What the person who decides is shown of who asked. */
 export interface Requester {

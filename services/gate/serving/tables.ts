@@ -1,5 +1,5 @@
-import { ensureTables } from '../../infra/postgres/ensure-tables.ts'
-import type { Tx } from '../../infra/postgres/pool.ts'
+import { ensureTables } from '../../../infra/postgres/ensure-tables.ts'
+import type { Tx } from '../../../infra/postgres/pool.ts'
 
 /**
  * What Gate remembers beside the log. Without a row of gate_pages the consent page is reloaded; without one of

@@ -1,7 +1,7 @@
-import type { Keyring } from '../../infra/crypto/keyring.ts'
-import { generateToken, type Token, tokenHashes } from '../../infra/crypto/tokens.ts'
-import { asId, type Clock, type GateSessionId, type Random } from '../../infra/ids.ts'
-import type { Db } from '../../infra/postgres/pool.ts'
+import type { Keyring } from '../../../infra/crypto/keyring.ts'
+import { generateToken, type Token, tokenHashes } from '../../../infra/crypto/tokens.ts'
+import { asId, type Clock, type GateSessionId, type Random } from '../../../infra/ids.ts'
+import type { Db } from '../../../infra/postgres/pool.ts'
 
 export interface PagesOptions {
   pool: Db

@@ -3,10 +3,10 @@ import { tryLock } from '../../../infra/postgres/advisory-lock.ts'
 import { type Db, type Tx, transaction } from '../../../infra/postgres/pool.ts'
 import { dueGateSessions } from '../../../projections/gate/session-queries.ts'
 import type { GateParts } from '../context.ts'
-import { longClosing } from '../pages.ts'
+import { longClosing } from '../serving/pages.ts'
+import { reloadMs } from '../signup/reject-session.ts'
+import { endClosed, endCode, endDelivery, endSession } from '../signup/session-commands.ts'
 import { createFailedEnds, type End, type EndKind, type FailedEnds } from './failed-ends.ts'
-import { reloadMs } from './reject-session.ts'
-import { endClosed, endCode, endDelivery, endSession } from './session-commands.ts'
 
 export type TimeOutParts = Pick<GateParts, 'pool' | 'decide' | 'clock' | 'vault' | 'logger'>
 

@@ -4,13 +4,13 @@ import type {
   GateEnvVar,
   GateSdk,
   GateServiceDefinition,
-} from '../../../schemas/events.ts'
+} from '../../../../schemas/events.ts'
+import { refuseLarge } from '../definition-size.ts'
 import { bounds } from './bounds.ts'
 import { checkedEnvVars, checkedSdks } from './checked-lists.ts'
 import { checkedBranding, checkedConsent, type Given, optional } from './checked-looks.ts'
 import { checkedText } from './checked-text.ts'
 import { checkedUrl } from './checked-url.ts'
-import { refuseLarge } from './definition-size.ts'
 import type { FieldRules, Member } from './refused.ts'
 
 /** What an organization says about a service; undefined = not said, null = to be cleared. */

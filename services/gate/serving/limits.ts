@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
-import { ApiError } from '../../infra/http/errors.ts'
-import { sessionTtlMs } from './session-state.ts'
+import { ApiError } from '../../../infra/http/errors.ts'
+import { sessionTtlMs } from '../session-state.ts'
 
 const minute = 60
 /** As long as any session lives, in seconds: after that there is nothing left to wait for. */

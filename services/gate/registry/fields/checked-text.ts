@@ -1,4 +1,4 @@
-import { characterCount, isOneLine, isVisible } from '../../../infra/text.ts'
+import { characterCount, isOneLine, isVisible } from '../../../../infra/text.ts'
 import { type Member, refused } from './refused.ts'
 
 interface TextRule {

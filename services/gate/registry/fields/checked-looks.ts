@@ -1,4 +1,4 @@
-import type { GateBranding, GateConsentLinks } from '../../../schemas/events.ts'
+import type { GateBranding, GateConsentLinks } from '../../../../schemas/events.ts'
 import { bounds } from './bounds.ts'
 import { checkedText } from './checked-text.ts'
 import { checkedUrl } from './checked-url.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { ApiError } from '../../infra/http/errors.ts'
-import { type GateSessionId, isId } from '../../infra/ids.ts'
+import { ApiError } from '../../../infra/http/errors.ts'
+import { type GateSessionId, isId } from '../../../infra/ids.ts'
 
 /** Of routes about one signup or login. */
 export const gateSessionParams = z.object({ gateSessionId: z.string() })

@@ -1,5 +1,5 @@
-import { type ApiError, type FieldIssue, invalidField } from '../../../infra/http/errors.ts'
-import type { Environment } from '../../../schemas/events.ts'
+import { type ApiError, type FieldIssue, invalidField } from '../../../../infra/http/errors.ts'
+import type { Environment } from '../../../../schemas/events.ts'
 
 /** What members of a service are checked against. */
 export interface FieldRules {
