@@ -7,7 +7,8 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     pool: 'forks',
-    maxWorkers: 2,
+    // Tests wait more than they compute, so a third of them fits on two cores.
+    maxWorkers: 3,
     reporters: process.env.CI ? ['default'] : ['default'],
   },
 })

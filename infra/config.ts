@@ -13,14 +13,13 @@ const list = z
 
 const optionalText = z.string().min(1).optional()
 
-/** An origin: pages, links and assets are at its root. Written as browsers do, whatever case or default port it has. */
+/** Written as browsers do, whatever case or default port it has, and without a slash at its end. */
 const publicUrl = z
   .string()
-  .refine(isOrigin, {
-    error:
-      'expected an address such as https://tidegate.example, without path, query, fragment or credentials',
+  .refine(isBaseUrl, {
+    error: 'expected an address such as https://tidegate.example, without query, fragment or credentials',
   })
-  .transform((text) => new URL(text).origin)
+  .transform((text) => new URL(text).href.replace(/\/+$/, ''))
 
 /** Every setting, by environment variable; the table in docs/configuration.md follows this order. */
 const settings = z.object({
@@ -87,8 +86,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   throw new Error(`Settings are not valid:\n  ${problems.join('\n  ')}`)
 }
 
-function isOrigin(text: string): boolean {
+function isBaseUrl(text: string): boolean {
   if (!URL.canParse(text)) return false
-  const { protocol, origin, href } = new URL(text)
-  return ['http:', 'https:'].includes(protocol) && href === `${origin}/`
+  const { protocol, origin, href, pathname } = new URL(text)
+  return ['http:', 'https:'].includes(protocol) && href === `${origin}${pathname}`
 }

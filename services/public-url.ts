@@ -20,9 +20,13 @@ export function publicUrlOf({ HOST, PUBLIC_URL }: Address, port: number): string
  * their key and their proofs name.
  */
 export function hasConsentAddress({ HOST, PUBLIC_URL }: Address): boolean {
-  return PUBLIC_URL !== undefined || !listensEverywhere(HOST)
+  if (PUBLIC_URL === undefined) return !listensEverywhere(HOST)
+  // Everything that the pages load is at the root.
+  return new URL(PUBLIC_URL).pathname === '/'
 }
 
 function listensEverywhere(host: string): boolean {
+  // Node takes none for all, too.
+  if (host === '') return true
   return ipaddr.isValid(host) && ipaddr.process(host).range() === 'unspecified'
 }

@@ -4,10 +4,9 @@ import type { Keyring } from '../crypto/keyring.ts'
 import type { Clock, Random } from '../ids.ts'
 import type { Logger } from '../telemetry.ts'
 import { toApiError } from './error-response.ts'
-import { ApiError } from './errors.ts'
 import { type Answer, createAnswerBox } from './idempotency/answer.ts'
 import { commandRandom } from './idempotency/command-random.ts'
-import { idempotencyKeyOf, keyReused, mac, requestText } from './idempotency/identity.ts'
+import { idempotencyKeyOf, inFlight, keyReused, mac, requestText } from './idempotency/identity.ts'
 import type { StoredCommand } from './idempotency/rules.ts'
 import { type BeginRequest, begin, type Candidate, complete, forget, letGo } from './idempotency/store.ts'
 
@@ -146,13 +145,4 @@ function candidatesOf(
 function tenantOf({ principal, routeOptions }: FastifyRequest): string {
   if (!principal) throw new Error(`${routeOptions.url} has neither a principal nor a scope of its own`)
   return `${principal.organizationId}/${principal.environment}`
-}
-
-function inFlight(): ApiError {
-  return new ApiError('request.conflict', {
-    message: 'The first request with this Idempotency-Key is still under way.',
-    details: { header_name: 'Idempotency-Key', next_action: 'retry' },
-    headers: { 'retry-after': '1' },
-    retryable: true,
-  })
 }

@@ -21,7 +21,7 @@ export function registerServe(program: Command): void {
       const { DATABASE_URL: databaseUrl, TIDEGATE_MASTER_KEYS: masterKeys } = config
       const logger = createLogger(config.LOG_LEVEL)
       if (chosen.includes('gate') && !hasConsentAddress(config))
-        logger.warn('PUBLIC_URL is not set: consent pages of Gate can be opened on this machine only')
+        logger.warn('PUBLIC_URL is not set or has a path: people cannot open consent pages of Gate')
       const parts = { config, databaseUrl, masterKeys, logger, clock: Date.now, random: createRandom() }
       const start = async (undo: AsyncDisposableStack) => {
         const server = await startServer({ ...parts, roles: chosen })

@@ -19,3 +19,8 @@ export function serviceStream(serviceId: string) {
     locks: [`gate-service:${serviceId}`],
   }
 }
+
+/** For `alsoReads`: what has happened to another session or service, whose state is decided on, too. */
+export function seenOf(key: string) {
+  return { projection: 'gate', topic: eventTopics.GateSessionOpened, key }
+}

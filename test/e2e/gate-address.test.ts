@@ -55,7 +55,7 @@ test.each(['0.0.0.0', '::'])(
       TIDEGATE_MASTER_KEYS: 'a',
     }
     const withGate = await cli(['serve', '--roles', 'api,gate'], settings)
-    expect(withGate.stdout).toContain('PUBLIC_URL is not set: consent pages of Gate')
+    expect(withGate.stdout).toContain('PUBLIC_URL is not set or has a path')
     const withoutGate = await cli(['serve', '--roles', 'api'], settings)
     expect(withoutGate.stdout).not.toContain('PUBLIC_URL')
   },

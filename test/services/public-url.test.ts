@@ -25,11 +25,12 @@ test('a HOST that no URL can name needs PUBLIC_URL', () => {
   )
 })
 
-test.each(['0.0.0.0', '::'])(
+test.each(['0.0.0.0', '::', ''])(
   'consent pages of a server on %s have an address with PUBLIC_URL only',
   (HOST) => {
     expect(hasConsentAddress({ HOST })).toBe(false)
     expect(hasConsentAddress({ HOST, PUBLIC_URL: 'https://a.example' })).toBe(true)
+    expect(hasConsentAddress({ HOST, PUBLIC_URL: 'https://a.example/below' })).toBe(false)
   },
 )
 

@@ -101,9 +101,12 @@ function repeated({ requests }: Case, evidence: Evidence): boolean {
   })
 }
 
+/** What was sent before a kill may be read after the end of the process is known: both are news to one event loop. */
+const readLateMs = 250
+
 /** The first kill at which the request was, or its attempt's record may have been, under way. */
 function killAfter({ receivedAt }: Received, { kills, underWayMs }: Evidence): number | undefined {
-  return kills.find((killedAt) => receivedAt <= killedAt && killedAt - receivedAt <= underWayMs)
+  return kills.find((killedAt) => receivedAt <= killedAt + readLateMs && killedAt - receivedAt <= underWayMs)
 }
 
 /** A recorded success is the end: of all requests only its own can have arrived after it began. */

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { MasterKey } from '../../crypto/keyring.ts'
-import { type ApiError, invalidField } from '../errors.ts'
+import { ApiError, invalidField } from '../errors.ts'
 
 const headerName = 'Idempotency-Key'
 const details = { header_name: headerName }
@@ -51,4 +51,14 @@ function canonical(value: unknown): unknown {
  */
 export function mac(master: MasterKey, ...parts: string[]): Buffer {
   return createHmac('sha256', master.derive('idempotency-key')).update(JSON.stringify(parts)).digest()
+}
+
+/** 409 for a repetition that comes too early. */
+export function inFlight(): ApiError {
+  return new ApiError('request.conflict', {
+    message: 'The first request with this Idempotency-Key is still under way.',
+    details: { header_name: 'Idempotency-Key', next_action: 'retry' },
+    headers: { 'retry-after': '1' },
+    retryable: true,
+  })
 }

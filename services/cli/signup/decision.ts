@@ -90,6 +90,6 @@ export async function awaitDecision(awaiting: Awaiting, { stop, timeUp }: Patien
 async function isCancelled({ cancel }: Awaiting): Promise<boolean> {
   return cancel().then(
     () => true,
-    (error: unknown) => !(error instanceof ApiError && (error.status === 409 || error.status === 410)),
+    (error: unknown) => !(error instanceof ApiError && [409, 410, 429].includes(error.status)),
   )
 }

@@ -7,6 +7,7 @@ import { findOrganization } from '../../../projections/organizations/queries.ts'
 import type { GateContext } from '../context.ts'
 import { approveLogin, loginCode, redirectUrl } from '../login/approve-login.ts'
 import { checkAccount } from '../login/check-account.ts'
+import { tokenOf } from '../login/commands.ts'
 import { findRegistered } from '../registry/registered.ts'
 import { findPage } from '../serving/pages.ts'
 import { foundSession } from '../session-state.ts'
@@ -15,7 +16,7 @@ import type { Approving } from './approving.ts'
 
 /** Approves the login. ApiError: see `approveLogin` and `checkAccount` of ../login; then the session stays pending. */
 export async function startLogin(
-  { decide, keyring, clock }: GateContext,
+  { decide, keyring, clock, pool }: GateContext,
   { session, token, proof }: Approving,
 ): Promise<void> {
   const { id, organization_id: organizationId, gate_account_id: gateAccountId } = session
@@ -24,8 +25,7 @@ export async function startLogin(
   const now = clock()
   await decide({
     ...sessionStream(id),
-    // The agent token is where its signup is.
-    reads: 'topic',
+    alsoReads: await tokenOf(pool, gateAccountId ?? ''),
     load: async (tx) => ({
       session: await findGateSession(tx, id),
       page: await findPage(tx, id),

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import type { Token } from '../../../infra/crypto/tokens.ts'
+import { createStoredAnswers } from '../../../infra/http/idempotency/stored-answers.ts'
 import type { Command } from '../../../infra/http/idempotency.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
 import type { GateSessionRow } from '../../../projections/gate/rows.ts'
@@ -14,7 +15,6 @@ import { signupOutcome, startSignup } from './approve-signup.ts'
 import { type ApproveRequest, asksForOutcome, checkedApproval, countAttempt } from './approving.ts'
 import { loginOutcome, startLogin } from './conclude-login.ts'
 import { approveBody, approvedSchema } from './schemas.ts'
-import { createStoredAnswers } from './stored-answer.ts'
 
 interface Approve extends GateSessionPath {
   Body: z.output<typeof approveBody>

@@ -11,7 +11,7 @@ import type { Believed } from '../accounts/believed.ts'
 import { isServiceId } from '../registry/fields/service-id.ts'
 import { findRegistered } from '../registry/registered.ts'
 import type { Requester } from '../requests/requester.ts'
-import { sessionStream } from '../streams.ts'
+import { seenOf, sessionStream } from '../streams.ts'
 import { type ConsumeCode, consumeCode, expiredCode } from './consume-code.ts'
 import { openLogin } from './open-login.ts'
 
@@ -31,8 +31,8 @@ export async function createLogin(
   const now = clock()
   await decide({
     ...sessionStream(gateSessionId),
-    // The token is where its signup is, the service where its id is.
-    reads: 'topic',
+    // The token is where its signup is.
+    alsoReads: [seenOf(token.gate_session_id), seenOf(serviceId)],
     load: async (tx) => {
       // No other text can be the id of one, and some the database would refuse.
       const service = isServiceId(serviceId) ? await findRegistered(tx, { serviceId, publicUrl }) : undefined
@@ -56,6 +56,12 @@ export interface LoggedIn {
   accountName: string
 }
 
+/** For `alsoReads`: the account's agent token, which is where its signup is. */
+export async function tokenOf(db: Db, gateAccountId: string) {
+  const token = await findTokenOfAccount(db, gateAccountId)
+  return token ? [seenOf(token.gate_session_id)] : []
+}
+
 /** Uses up a login code; who is logged in. ApiError as of `consumeCode`. */
 export async function consumeLoginCode(
   { pool, keyring, decide, random, clock, believed }: CommandDeps & { pool: Db; believed: Believed },
@@ -69,8 +75,7 @@ export async function consumeLoginCode(
   const { gate_account_id: gateAccountId, account_name: accountName } = login
   await decide({
     ...sessionStream(login.id),
-    // The token is where its signup is.
-    reads: 'topic',
+    alsoReads: await tokenOf(pool, gateAccountId),
     load: async (tx) => ({
       session: await findGateSession(tx, login.id),
       token: await findTokenOfAccount(tx, gateAccountId),

@@ -64,7 +64,7 @@ async function cancel(context: SignupContext, request: FastifyRequest<Cancel>) {
   const { pool, clock, limits } = context
   const session = checkDeclinable(await findGateSession(pool, gateSessionIdOf(request)), { now: clock() })
   if (session.status === 'rejected') return cancelledJson(session, 'rejected')
-  await limits.take('cancel', sourceOf(request.ip))
+  await limits.take('cancel', sourceOf(request.ip), session.id)
   if (request.query.closing === '1') {
     // One of a page that was opened again since, as by a reload, comes too late to mean anything.
     await context.pages.close(session.id, request.body)

@@ -11,7 +11,7 @@ import type { GateOptions } from '../context.ts'
 import { findRegistered } from '../registry/registered.ts'
 import { closingFor } from '../serving/pages.ts'
 import type { Vault } from '../serving/vault.ts'
-import { sessionStream } from '../streams.ts'
+import { seenOf, sessionStream } from '../streams.ts'
 import { acknowledgeDelivery as decideAcknowledgement } from './acknowledge-delivery.ts'
 import { expireCode, expireDelivery, expireSession } from './expire.ts'
 import { openSession as decideOpening, type OpeningState, type SessionSpec } from './open-session.ts'
@@ -36,8 +36,7 @@ export async function openSession(
   const now = clock()
   await decide({
     ...sessionStream(gateSessionId),
-    // The service is where its id is.
-    reads: 'topic',
+    alsoReads: [seenOf(serviceId)],
     load: (tx) => loadOpening(tx, { gateSessionId, serviceId, publicUrl }),
     decide: (state) => decideOpening(state, { gateSessionId, spec, pollTokenHash, now }),
   })

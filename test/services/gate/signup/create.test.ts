@@ -39,6 +39,7 @@ describe('a new signup', () => {
       status: 'pending',
       poll_token: expect.stringMatching(/^gtpoll_/),
       consent_url: `${publicUrl}/gate/consent/${body.data.id}`,
+      confirmation_code: confirmationCode(body.data.id),
       expires_at: new Date(gate.now.ms + sessionTtlMs).toISOString(),
     })
     const stored = await gate.session(body.data.id)

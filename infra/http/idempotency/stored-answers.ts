@@ -1,10 +1,10 @@
 import type { FastifyReply } from 'fastify'
 import type pg from 'pg'
-import type { Keyring } from '../../../infra/crypto/keyring.ts'
-import { createAnswerBox } from '../../../infra/http/idempotency/answer.ts'
-import { idempotencyKeyOf, keyReused, mac, requestText } from '../../../infra/http/idempotency/identity.ts'
-import type { RunOptions } from '../../../infra/http/idempotency.ts'
-import type { Clock, Random } from '../../../infra/ids.ts'
+import type { Keyring } from '../../crypto/keyring.ts'
+import type { Clock, Random } from '../../ids.ts'
+import type { RunOptions } from '../idempotency.ts'
+import { createAnswerBox } from './answer.ts'
+import { idempotencyKeyOf, inFlight, keyReused, mac, requestText } from './identity.ts'
 
 interface StoredAnswersOptions {
   pool: pg.Pool
@@ -17,6 +17,8 @@ interface Stored {
   id: Buffer
   requestMac: Buffer
   answer: Buffer | null
+  /** Whether the first request is under way. */
+  isLocked: boolean
 }
 
 /**
@@ -28,7 +30,8 @@ export function createStoredAnswers({ pool, keyring, clock, random }: StoredAnsw
 
   async function find(ids: Buffer[]): Promise<Stored | undefined> {
     const { rows } = await pool.query<Stored>(
-      `select id, request_mac as "requestMac", answer from tidegate.idempotency_keys
+      `select id, request_mac as "requestMac", answer, locked_until > $2 as "isLocked"
+       from tidegate.idempotency_keys
        where id = any($1::bytea[]) and expires_at > $2 order by created_at desc limit 1`,
       [ids, clock()],
     )
@@ -38,7 +41,8 @@ export function createStoredAnswers({ pool, keyring, clock, random }: StoredAnsw
   return {
     /**
      * Sends the answer that the request's Idempotency-Key has got before; undefined when it has none, or there is no
-     * key. ApiError: 422 for a bad key or one that came with another request.
+     * key, or the first request was not answered. ApiError: 422 for a bad key or one that came with another request, 409
+     * while the first request is under way.
      */
     async replay({ request, reply, scope }: Required<RunOptions>): Promise<FastifyReply | undefined> {
       const key = idempotencyKeyOf(request)
@@ -48,6 +52,7 @@ export function createStoredAnswers({ pool, keyring, clock, random }: StoredAnsw
       const made = masters.find(({ id }) => row?.id.equals(id))
       if (!row || !made) return undefined
       if (!row.requestMac.equals(mac(made.master, 'request', requestText(request)))) throw keyReused()
+      if (!row.answer && row.isLocked) throw inFlight()
       if (!row.answer) return undefined
       const { status, text } = box.open(row.answer, row.id)
       reply.header('idempotent-replayed', 'true')
