@@ -5,7 +5,7 @@ import { openRaceWorld, type RaceWorld, type Signup } from '../support/gate-race
 
 const racers = 64
 /** Postgres takes the volume; that the other log decides as well shows with a few. */
-const sessionsOn = { postgres: 50, kafka: 5 }
+const sessionsOn = { postgres: 50, kafka: 2 }
 const atOnce = 2
 /** Round trips to a server that whoever refuses makes before, at most; one more from one session to the next. */
 const headStarts = 5

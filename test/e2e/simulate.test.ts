@@ -58,7 +58,7 @@ describe.each(logs)('simulate on $name', ({ skip, env }) => {
 describe('simulate above the rate limit', () => {
   let server: RunningTidegate
   beforeAll(async () => {
-    server = await startTidegate({ env: { RATE_LIMIT_PUBLISHABLE: '420', RATE_LIMIT_SECRET: '60' } })
+    server = await startTidegate({ env: { RATE_LIMIT_PUBLISHABLE: '360', RATE_LIMIT_SECRET: '60' } })
   }, 60_000)
   afterAll(() => server?.stop())
 
