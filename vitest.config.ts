@@ -7,8 +7,7 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     pool: 'forks',
-    // Tests wait more than they compute, so a third of them fits on two cores.
-    maxWorkers: 3,
+    maxWorkers: 2,
     reporters: process.env.CI ? ['default'] : ['default'],
   },
 })

@@ -21,6 +21,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const folder = await mkdtemp(runFolderPrefix)
   // PostgreSQL may run as another user, who must be able to enter.
   await chmod(folder, 0o755)
+  // Hundreds of servers and commands are started, all of the same program: it is compiled once.
+  process.env.NODE_COMPILE_CACHE = path.join(folder, 'compile-cache')
   const logger = pino({ level: 'warn' })
   const [postgres, kafka] = await Promise.all([
     startEmbeddedPostgres({ dataDir: path.join(folder, 'postgres'), logger }),
