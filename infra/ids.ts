@@ -20,6 +20,11 @@ export type DeliveryId = Id<'wdlv'>
 export type GateSessionId = Id<'gate'>
 export type GateAccountId = Id<'gacct'>
 
+/** A character a byte, of its last five bits: 5 random bits each of random bytes. */
+export function base32Characters(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => base32Alphabet[byte & 31]).join('')
+}
+
 /** 16 bytes as 26 characters of lower-case Crockford base32 (no i, l, o, u), most significant bit first. */
 export function base32(bytes: Uint8Array): string {
   let text = ''

@@ -1,7 +1,8 @@
 import { createHash, createHmac } from 'node:crypto'
 import type { Environment, KeyType } from '../../schemas/events.ts'
-import { base32Alphabet, type KeyId, type Random } from '../ids.ts'
+import { base32Characters, type KeyId, type Random } from '../ids.ts'
 import { open, seal } from './box.ts'
+import { checksum } from './checksum.ts'
 import type { Keyring } from './keyring.ts'
 
 // sk_live_ | 32 random characters (160 bits) | 6 checksum characters, all lower-case base32.
@@ -28,9 +29,9 @@ export interface GeneratedKey {
 /** A new key with what is stored of it. */
 export function generateApiKey(options: KeyKind & { keyring: Keyring; random: Random }): GeneratedKey {
   const { type, environment, keyring, random } = options
-  const secret = Array.from(random(32), (byte) => base32Alphabet[byte & 31]).join('')
+  const secret = base32Characters(random(32))
   const stem = `${type === 'secret' ? 'sk' : 'pk'}_${environment}_${secret}`
-  const key = stem + checksum(stem)
+  const key = stem + checksum(stem, checksumLength)
   return {
     key,
     lookupHash: lookupHash(keyring.current, key),
@@ -44,16 +45,11 @@ export function parseApiKey(text: string): KeyKind | undefined {
   const match = keyPattern.exec(text)
   if (!match) return undefined
   const stem = text.slice(0, -checksumLength)
-  if (checksum(stem) !== text.slice(-checksumLength)) return undefined
+  if (checksum(stem, checksumLength) !== text.slice(-checksumLength)) return undefined
   return {
     type: match[1] === 'sk' ? 'secret' : 'publishable',
     environment: match[2] === 'live' ? 'live' : 'test',
   }
-}
-
-function checksum(stem: string): string {
-  const digest = createHash('sha256').update(stem).digest()
-  return Array.from(digest.subarray(0, checksumLength), (byte) => base32Alphabet[byte & 31]).join('')
 }
 
 /** The hashes a key may be stored under: HMAC-SHA256 with each master key's pepper, hex, current first. */

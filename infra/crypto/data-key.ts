@@ -1,6 +1,7 @@
-import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto'
+import { hkdfSync } from 'node:crypto'
 import type { Random } from '../ids.ts'
 import { counterRandom } from './counter-random.ts'
+import { openGcm, sealGcm } from './gcm.ts'
 
 export const dataKeyBytes = 32
 
@@ -20,26 +21,11 @@ export interface DataKey {
 export function createDataKey(secret: Buffer): DataKey {
   const derive = (purpose: string) =>
     Buffer.from(hkdfSync('sha256', secret, '', `tidegate:data:${purpose}`, 32))
-  const sealing = derive('seal')
+  const key = derive('seal')
   return {
-    seal(plaintext, { context, random }) {
-      const iv = random(12)
-      const cipher = createCipheriv('aes-256-gcm', sealing, iv)
-      cipher.setAAD(Buffer.from(context))
-      const ciphertext = Buffer.concat([cipher.update(plaintext), cipher.final()])
-      return Buffer.concat([iv, cipher.getAuthTag(), ciphertext])
-    },
-    open(sealed, { context }) {
-      if (sealed.length < 28) return undefined
-      const decipher = createDecipheriv('aes-256-gcm', sealing, sealed.subarray(0, 12))
-      decipher.setAAD(Buffer.from(context))
-      decipher.setAuthTag(sealed.subarray(12, 28))
-      try {
-        return Buffer.concat([decipher.update(sealed.subarray(28)), decipher.final()])
-      } catch {
-        return undefined
-      }
-    },
+    seal: (plaintext, { context, random }) =>
+      sealGcm(plaintext, { key, context, iv: random(12), prefix: Buffer.alloc(0) }),
+    open: (sealed, { context }) => openGcm(sealed, { key, context }),
     random: (purpose) => counterRandom(derive('random'), Buffer.from(purpose)),
   }
 }

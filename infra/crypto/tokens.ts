@@ -1,5 +1,6 @@
-import { createHash, createHmac } from 'node:crypto'
-import { base32Alphabet, type Random } from '../ids.ts'
+import { createHmac } from 'node:crypto'
+import { base32Characters, type Random } from '../ids.ts'
+import { checksum } from './checksum.ts'
 import type { Keyring } from './keyring.ts'
 
 /**
@@ -21,7 +22,7 @@ export type Token<K extends TokenKind> = `${K}_${string}`
 /** A new token of the kind. */
 export function generateToken<K extends TokenKind>(kind: K, random: Random): Token<K> {
   const { random: length, checksum: check } = shapes[kind]
-  const secret = Array.from(random(length), (byte) => base32Alphabet[byte & 31]).join('')
+  const secret = base32Characters(random(length))
   return `${kind}_${secret}${checksum(`${kind}_${secret}`, check)}`
 }
 
@@ -32,11 +33,6 @@ export function isToken<K extends TokenKind>(kind: K, text: string): text is Tok
   if (text.length !== stemLength + check || !text.startsWith(`${kind}_`)) return false
   if (!/^[0-9a-hjkmnp-tv-z]+$/.test(text.slice(kind.length + 1))) return false
   return checksum(text.slice(0, stemLength), check) === text.slice(stemLength)
-}
-
-function checksum(stem: string, length: number): string {
-  const digest = createHash('sha256').update(stem).digest()
-  return Array.from(digest.subarray(0, length), (byte) => base32Alphabet[byte & 31]).join('')
 }
 
 /** The hashes that a token may be stored under: HMAC-SHA256 with each master key's pepper, hex, current first. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { base32Alphabet, type GateSessionId } from '../ids.ts'
+import { base32Characters, type GateSessionId } from '../ids.ts'
 
 /**
  * A short text such as `K4-7M9` that a signup's terminal and its consent page both show, so that a person sees that
@@ -8,7 +8,7 @@ import { base32Alphabet, type GateSessionId } from '../ids.ts'
  */
 export function confirmationCode(gateSessionId: GateSessionId): string {
   const digest = createHash('sha256').update(`confirmation\0${gateSessionId}`).digest()
-  const text = Array.from(digest.subarray(0, 5), (byte) => base32Alphabet[byte & 31]).join('')
+  const text = base32Characters(digest.subarray(0, 5))
   return `${text.slice(0, 2)}-${text.slice(2)}`.toUpperCase()
 }
 

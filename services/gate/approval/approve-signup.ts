@@ -1,10 +1,10 @@
 import { tokenHashes } from '../../../infra/crypto/tokens.ts'
-import { ApiError, unavailable } from '../../../infra/http/errors.ts'
+import { ApiError } from '../../../infra/http/errors.ts'
 import { type GateSessionId, randomId } from '../../../infra/ids.ts'
 import type { GateSessionRow } from '../../../projections/gate/rows.ts'
 import { findGateSession } from '../../../projections/gate/session-queries.ts'
 import type { GateContext } from '../context.ts'
-import { findRegistered, type RegisteredService } from '../registry/registered.ts'
+import { serviceOf } from '../registry/registered.ts'
 import { findPage } from '../serving/pages.ts'
 import { sessionStream } from '../streams.ts'
 import type { Approvals } from './approvals.ts'
@@ -32,7 +32,8 @@ export async function startSignup(
     load: async (tx) => ({
       session: await findGateSession(tx, id),
       page: await findPage(tx, id),
-      endpointId: endpointOf(await findRegistered(tx, { serviceId, publicUrl }), serviceId),
+      // Not to know whom to ask must not end the signup: 503.
+      endpointId: (await serviceOf(tx, { serviceId, publicUrl })).definition.webhook_endpoint_id,
     }),
     decide: (state) =>
       startApproval(state, {
@@ -43,12 +44,6 @@ export async function startSignup(
         now,
       }),
   })
-}
-
-/** 503 without the service: not to know whom to ask must not end the signup. */
-function endpointOf(service: RegisteredService | undefined, serviceId: string): string | null {
-  if (!service) throw unavailable(new Error(`the service ${serviceId} is not readable`))
-  return service.definition.webhook_endpoint_id
 }
 
 /** What came of the approval, which has started; `asked` may be from before. ApiError: 409 while the service has not answered, or when the signup was rejected. */

@@ -1,5 +1,5 @@
 import { tokenHashes } from '../../../infra/crypto/tokens.ts'
-import { ApiError, unavailable } from '../../../infra/http/errors.ts'
+import { ApiError } from '../../../infra/http/errors.ts'
 import type { GateSessionId } from '../../../infra/ids.ts'
 import { findTokenOfAccount } from '../../../projections/gate/agent-token-queries.ts'
 import { findGateSession } from '../../../projections/gate/session-queries.ts'
@@ -8,7 +8,7 @@ import type { GateContext } from '../context.ts'
 import { approveLogin, loginCode, redirectUrl } from '../login/approve-login.ts'
 import { checkAccount } from '../login/check-account.ts'
 import { tokenOf } from '../login/commands.ts'
-import { findRegistered } from '../registry/registered.ts'
+import { serviceOf } from '../registry/registered.ts'
 import { findPage } from '../serving/pages.ts'
 import { foundSession } from '../session-state.ts'
 import { sessionStream } from '../streams.ts'
@@ -52,9 +52,8 @@ export async function loginOutcome(context: GateContext, id: GateSessionId, toke
   const { code, hash } = loginCode({ keyring, gateSessionId: id, approveToken: token, codeHash })
   if (codeHash !== hash || state === 'consumed') throw new ApiError('gate.session_already_resolved')
   if (state !== 'issued' || (expiresAt ?? 0) <= clock()) throw new ApiError('gate.session_expired')
-  const service = await findRegistered(pool, { serviceId, publicUrl })
-  if (!service) throw unavailable(new Error(`the service ${serviceId} is not readable`))
-  const { dashboard_login_url: url } = service.definition
+  const { definition } = await serviceOf(pool, { serviceId, publicUrl })
+  const { dashboard_login_url: url } = definition
   // The service may have dropped its dashboard since; the code is good all the same.
   const redirect_url = url && redirectUrl(url, code)
   return { object: 'gate_login_session' as const, id, status: 'approved' as const, code, redirect_url }

@@ -6,7 +6,7 @@ import type { GateSessionId } from '../../../infra/ids.ts'
 import type { GateSessionRow } from '../../../projections/gate/rows.ts'
 import { findGateSession } from '../../../projections/gate/session-queries.ts'
 import type { GateParts } from '../context.ts'
-import { findRegistered } from '../registry/registered.ts'
+import { serviceOf } from '../registry/registered.ts'
 import { sessionStream } from '../streams.ts'
 import { type Asked, askService, stopAsking, type Wait } from './ask-service.ts'
 import { deliveryOf, makeCredentials } from './credentials.ts'
@@ -73,8 +73,7 @@ async function approve(
   { session, ...made }: Started & { integrator: Parameters<typeof makeCredentials>[0]['integrator'] },
 ): Promise<void> {
   const { pool, publicUrl, keyring, random, clock } = deps
-  const service = await findRegistered(pool, { serviceId: session.service_id, publicUrl })
-  if (!service) throw new Error(`the service ${session.service_id} is not readable`)
+  const service = await serviceOf(pool, { serviceId: session.service_id, publicUrl })
   const credentials = makeCredentials({ session, service, ...made, keyring, random, now: clock() })
   await decideAbout(deps, session, (current) => approveSignup(current, credentials))
 }

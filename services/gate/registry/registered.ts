@@ -1,4 +1,4 @@
-import { ApiError } from '../../../infra/http/errors.ts'
+import { ApiError, unavailable } from '../../../infra/http/errors.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import type { GateServiceRow } from '../../../projections/gate/rows.ts'
 import { findService } from '../../../projections/gate/service-queries.ts'
@@ -21,6 +21,13 @@ export async function findRegistered(
 ): Promise<RegisteredService | undefined> {
   if (serviceId === systemServiceId) return systemService(publicUrl)
   return isServiceId(serviceId) ? findService(db, serviceId) : undefined
+}
+
+/** The same of one that is known to be there, as that of a session is, whatever became of it. 503 while it is not readable. */
+export async function serviceOf(db: Db, named: Named): Promise<RegisteredService> {
+  const service = await findRegistered(db, named)
+  if (!service) throw unavailable(new Error(`the service ${named.serviceId} is not readable`))
+  return service
 }
 
 /** The service if anyone may sign up for it: 404 unless it is active and discoverable. */

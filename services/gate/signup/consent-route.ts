@@ -2,12 +2,12 @@ import type { FastifyInstance } from 'fastify'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
 import { sourceOf } from '../../../infra/http/source-budget.ts'
 import { findGateSession } from '../../../projections/gate/session-queries.ts'
+import { serviceOf } from '../registry/registered.ts'
 import { noStore } from '../requests/no-store.ts'
 import { ownOriginOnly } from '../requests/own-origin.ts'
 import { type GateSessionPath, gateSessionIdOf, gateSessionParams } from '../requests/session-path.ts'
 import type { SignupContext } from './context.ts'
 import { decidableSession } from './decidable.ts'
-import { serviceOf } from './poll-route.ts'
 import { consentSchema } from './schemas.ts'
 import { consentJson } from './shapes.ts'
 
@@ -31,7 +31,7 @@ export function consentRoute(app: FastifyInstance, context: SignupContext): void
     handler: async (request) => {
       const found = await findGateSession(pool, gateSessionIdOf(request))
       const session = decidableSession(found, clock())
-      const service = await serviceOf(context, session)
+      const service = await serviceOf(pool, { serviceId: session.service_id, publicUrl })
       const data = consentJson(session, { service, approveToken: await pages.open(session.id) })
       return { data, meta: { request_id: request.id } }
     },

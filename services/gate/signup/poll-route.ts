@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify'
-import { ApiError, unavailable } from '../../../infra/http/errors.ts'
+import { ApiError } from '../../../infra/http/errors.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
 import type { GateSessionRow } from '../../../projections/gate/rows.ts'
 import { type DeliveryBundle, openBundle } from '../approval/bundle.ts'
-import { findRegistered, type RegisteredService } from '../registry/registered.ts'
+import { serviceOf } from '../registry/registered.ts'
 import { requireToken } from '../requests/bearer.ts'
 import { noStore } from '../requests/no-store.ts'
 import { type GateSessionPath, gateSessionParams } from '../requests/session-path.ts'
@@ -38,8 +38,10 @@ export function pollRoute(app: FastifyInstance, context: SignupContext): void {
 async function polledData(parts: SignupContext, session: GateSessionRow) {
   if (session.status === 'rejected') return unapprovedJson(session)
   if (session.status !== 'approved') return unapprovedJson(pendingSession(session, parts.clock()))
+  const { pool, publicUrl } = parts
   const bundle = await bundleOf(parts, session)
-  return approvedJson(session, { bundle, service: await serviceOf(parts, session) })
+  const service = await serviceOf(pool, { serviceId: session.service_id, publicUrl })
+  return approvedJson(session, { bundle, service })
 }
 
 /** 410 once the delivery has ended, of which the deletion of its key is the last trace. */
@@ -52,14 +54,4 @@ async function bundleOf(
   const bundle = sealed && dataKey && openBundle(sealed, { dataKey, gateSessionId })
   if (!bundle) throw new ApiError('gate.delivery_consumed')
   return bundle
-}
-
-/** The service that a session is for: it is found whatever became of it. */
-export async function serviceOf(
-  { pool, publicUrl }: Pick<SignupContext, 'pool' | 'publicUrl'>,
-  { service_id: serviceId }: GateSessionRow,
-): Promise<RegisteredService> {
-  const service = await findRegistered(pool, { serviceId, publicUrl })
-  if (!service) throw unavailable(new Error(`the service ${serviceId} is not readable`))
-  return service
 }

@@ -2,7 +2,8 @@ import { problemOf } from './problems.js'
 
 /**
  * `skewMs`: how far the server's clock is ahead of this one.
- * @typedef {{ data: any, skewMs: number }} Answer
+ * @template Data
+ * @typedef {{ data: Data, skewMs: number }} Answer
  */
 
 /**
@@ -12,9 +13,14 @@ import { problemOf } from './problems.js'
 export function createApi(gateSessionId) {
   const base = `/v1/gate/sessions/${encodeURIComponent(gateSessionId)}`
   return {
+    /** @returns {Promise<Answer<import('./state.js').Consent>>} */
     consent: () => ask(`${base}/consent`, {}),
-    /** @param {{ approve_token: string, sealed_token?: string }} body */
+    /**
+     * @param {{ approve_token: string, sealed_token?: string }} body
+     * @returns {Promise<Answer<import('./state.js').Approved>>}
+     */
     approve: (body) => ask(`${base}/approve`, post(body)),
+    /** @returns {Promise<Answer<unknown>>} */
     decline: () => ask(`${base}/cancel`, { method: 'POST', keepalive: true }),
     /**
      * Tells that this page is being closed, also when nobody is left to hear an answer. As JSON the beacon names its
@@ -41,9 +47,10 @@ function post(body) {
 const timeoutMs = 20_000
 
 /**
+ * @template Data
  * @param {string} url
  * @param {RequestInit} init
- * @returns {Promise<Answer>}
+ * @returns {Promise<Answer<Data>>}
  */
 async function ask(url, init) {
   const { response, body } = await answerOf(url, init)

@@ -1,12 +1,12 @@
 import { css, parseHex, readableOn, standsOut } from './colors.js'
 
 const dark = matchMedia('(prefers-color-scheme: dark)')
-/** @type {any} */
+/** @type {import('./state.js').Branding | undefined} */
 let branding
 
 /**
  * Paints accents in the service's colours, and Approve where it stands out in them; the rest is in ours.
- * @param {any} given
+ * @param {import('./state.js').Branding | undefined} given
  */
 export function paintBrand(given) {
   branding = given
@@ -21,7 +21,7 @@ function paint() {
   if (!brand || !ground) return
   set('--brand', brand)
   set('--on-brand', readableOn(brand))
-  set('--brand-second', parseHex(branding.secondary_color) ?? brand)
+  set('--brand-second', parseHex(branding?.secondary_color) ?? brand)
   const action = standsOut(brand, ground) ? brand : undefined
   set('--action', action)
   set('--on-action', action && readableOn(action))

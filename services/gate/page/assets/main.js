@@ -61,7 +61,7 @@ function run(effect) {
 
 /**
  * @param {Promise<Event>} work
- * @param {(problem: any) => Event} failed
+ * @param {(problem: import('./problems.js').Problem) => Event} failed
  */
 function tell(work, failed) {
   const asked = round

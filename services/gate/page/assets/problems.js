@@ -26,7 +26,7 @@ const byStatus = { 404: 'not_found', 410: 'expired', 429: 'limited' }
 
 /**
  * What an answer means that is no success.
- * @param {{ status: number, code?: string | undefined, retryAfter?: string | null, details?: any }} answer
+ * @param {{ status: number, code?: string | undefined, retryAfter?: string | null, details?: { fields?: unknown } }} answer
  * @returns {Problem}
  */
 export function problemOf({ status, code, retryAfter, details }) {

@@ -4,7 +4,7 @@
  */
 export function createProver(publishableKey) {
   let tries = 0
-  /** @type {Promise<any> | undefined} */
+  /** @type {Promise<{ getSession(): Promise<{ sealedToken: string }> }> | undefined} */
   let client
 
   async function load() {

@@ -6,7 +6,7 @@ import { block, line, webAddress } from './text.js'
 
 /**
  * What the service makes for whoever signs up. Of this server itself it is an organization.
- * @param {any} service
+ * @param {import('./state.js').Service | undefined} service
  */
 export function thingOf(service) {
   return service?.id === builtIn ? 'organization' : 'account'
@@ -37,7 +37,7 @@ export function serviceHead({ kind, service, account_name }) {
   )
 }
 
-/** @param {any} service */
+/** @param {import('./state.js').Service} service */
 function logo({ name, branding }) {
   const initial = el(
     'span',
@@ -77,7 +77,7 @@ function outside(url, ...children) {
   return el('a', { href: url.href, target: '_blank', rel: 'noopener noreferrer nofollow' }, ...children)
 }
 
-/** @param {any} service */
+/** @param {import('./state.js').Service} service */
 export function drawing({ branding }) {
   const art = block(branding?.ascii_art, { lines: 60, columns: 160 })
   if (art.trim() === '') return null
@@ -129,7 +129,7 @@ export function grants(consent) {
 }
 
 /**
- * @param {any} service
+ * @param {import('./state.js').Service} service
  * @param {string} accountName
  */
 function loginGrants(service, accountName) {
@@ -153,7 +153,7 @@ function loginGrants(service, accountName) {
 }
 
 /**
- * @param {any} service
+ * @param {import('./state.js').Service} service
  * @param {string} accountName
  */
 function signupGrants(service, accountName) {
@@ -172,7 +172,7 @@ function signupGrants(service, accountName) {
 }
 
 /**
- * @param {any} service
+ * @param {import('./state.js').Service} service
  * @param {Value[]} values
  */
 function receives(service, values) {
@@ -183,7 +183,7 @@ function receives(service, values) {
 
 /**
  * @typedef {{ key: string, name: string, secret: boolean }} Value
- * @param {any} service
+ * @param {import('./state.js').Service} service
  * @returns {Value[]}
  */
 function valuesOf({ id, env_vars, dashboard_login_url }) {
@@ -244,7 +244,7 @@ export function asking({ requested_by: { ip_address, user_agent, at } }) {
   )
 }
 
-/** @param {any} service */
+/** @param {import('./state.js').Service} service */
 export function legal({ consent }) {
   const links = [legalLink('Terms', consent?.terms_url), legalLink('Privacy', consent?.privacy_url)]
   return links.some(Boolean) ? el('p', { class: 'legal joined' }, ...links) : null

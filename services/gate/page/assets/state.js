@@ -1,10 +1,21 @@
 import { loginAddress } from './text.js'
 
 /**
+ * A service as the public registry has it. What is in it is the service's own, and not to be trusted.
+ * @typedef {{
+ *   id: string, name: string, description: string, website: string, dashboard_login_url?: string,
+ *   env_vars: { name: string, key: string, secret: boolean }[],
+ *   branding?: Branding, consent?: { terms_url?: string, privacy_url?: string }
+ * }} Service
+ * @typedef {{
+ *   logo_url?: string, primary_color?: string, secondary_color?: string, ascii_art?: string, verified?: boolean
+ * }} Branding
+ *
  * @typedef {import('./problems.js').Problem} Problem
+ * @typedef {{ redirect_url?: string | null }} Approved what is answered to an approval, as far as it matters here
  * @typedef {{
  *   gate_session_id: string, kind: 'signup' | 'login', status: 'pending',
- *   account_name: string, service: any, approve_token: string, expires_at: string, confirmation_code: string,
+ *   account_name: string, service: Service, approve_token: string, expires_at: string, confirmation_code: string,
  *   requested_by: { ip_address: string | null, user_agent: string | null, at: string },
  *   approval?: 'in_progress', metadata?: Record<string, unknown>
  * }} Consent
@@ -17,7 +28,7 @@ import { loginAddress } from './text.js'
  * }} State
  * @typedef {{ type: 'opened' | 'retry' | 'returned' | 'approve' | 'decline' | 'declined' | 'no_proof' | 'ask_again'
  *     | 'time_up' | 'superseded' | 'alone' | 'front' }
- *   | { type: 'loaded', consent: Consent } | { type: 'approved', data: any } | { type: 'proved', sealedToken: string }
+ *   | { type: 'loaded', consent: Consent } | { type: 'approved', data: Approved } | { type: 'proved', sealedToken: string }
  *   | { type: 'not_loaded' | 'not_approved' | 'not_declined', problem: Problem }} Event
  * @typedef {{ do: 'load' | 'prove' | 'decline' }
  *   | { do: 'approve', body: { approve_token: string, sealed_token?: string } }
@@ -214,7 +225,7 @@ function notLoaded(state, { kind, after = 10, ended }) {
 
 /**
  * @param {State} state
- * @param {any} data
+ * @param {Approved} data
  * @returns {Step}
  */
 function approved(state, data) {
