@@ -6,7 +6,7 @@ import path from 'node:path'
 import { startEmbeddedPostgres } from '../infra/local/embedded-postgres.ts'
 import { createLogger } from '../infra/telemetry.ts'
 import type { Credentials } from '../services/cli/development.ts'
-import type { Role } from '../services/wiring.ts'
+import type { Role } from '../services/server/server.ts'
 import { type Child, startChild } from './child.ts'
 
 type Settings = Record<'DATABASE_URL' | 'DATA_DIR' | 'PORT' | 'LOG_LEVEL', string> &

@@ -1,17 +1,17 @@
-import { readConfig } from '../infra/config.ts'
-import { lookupHashes } from '../infra/crypto/api-keys.ts'
-import { createKeyring } from '../infra/crypto/keyring.ts'
-import { createAuth } from '../infra/http/auth.ts'
-import type { KeyRecord } from '../infra/http/principal.ts'
-import { asId } from '../infra/ids.ts'
-import { createPool, transaction } from '../infra/postgres/pool.ts'
-import { createRandom } from '../infra/random.ts'
-import { createRateLimiter } from '../infra/rate-limit/limiter.ts'
+import { createAuth } from '../infra/access/auth.ts'
+import type { KeyRecord } from '../infra/access/principal.ts'
+import { createRateLimiter } from '../infra/access/rate-limit/limiter.ts'
 import {
   createPostgresStore,
   createRateLimitTables,
   rateLimitPoolOptions,
-} from '../infra/rate-limit/postgres-store.ts'
+} from '../infra/access/rate-limit/postgres-store.ts'
+import { readConfig } from '../infra/config.ts'
+import { lookupHashes } from '../infra/crypto/api-keys.ts'
+import { createKeyring } from '../infra/crypto/keyring.ts'
+import { asId } from '../infra/ids.ts'
+import { createPool, transaction } from '../infra/postgres/pool.ts'
+import { createRandom } from '../infra/random.ts'
 import { createLogger } from '../infra/telemetry.ts'
 import { addAppend, openFloor } from './floor-app.ts'
 

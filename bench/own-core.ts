@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readConfig } from '../infra/config.ts'
 import { createLogger } from '../infra/telemetry.ts'
-import { type Core, openCore } from '../services/core.ts'
+import { type Core, openCore } from '../services/server/dependencies.ts'
 import type { Environment } from './environment.ts'
 
 /** The bench's own way to the database and the log, beside those of the programs under measurement. */

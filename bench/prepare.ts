@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'
-import { fromBase64Url, toBase64Url } from '../infra/collect-protocol/bytes.ts'
-import { createKeyPair, deriveDocumentKeys, sealBody } from '../infra/collect-protocol/client-crypto.ts'
+import { fromBase64Url, toBase64Url } from '../infra/wire/collect/bytes.ts'
+import { createKeyPair, deriveDocumentKeys, sealBody } from '../infra/wire/collect/client-crypto.ts'
 import {
   bodyPath,
   type DocumentAddress,
   headerNames,
   ivBytes,
   sessionsPath,
-} from '../infra/collect-protocol/constants.ts'
-import type { OpenResponse } from '../infra/collect-protocol/messages.ts'
+} from '../infra/wire/collect/constants.ts'
+import type { OpenResponse } from '../infra/wire/collect/messages.ts'
 import { behaviorOf } from '../services/cli/simulate/generate/behavior.ts'
 import { planSession } from '../services/cli/simulate/generate/plan.ts'
 import { createSeededRandom } from '../services/cli/simulate/generate/random.ts'

@@ -1,4 +1,4 @@
-import type { Core } from '../../services/core.ts'
+import type { Core } from '../../services/server/dependencies.ts'
 import { type Child, startChild } from '../child.ts'
 import type { Environment } from '../environment.ts'
 import type { Measurement } from '../measurement.ts'

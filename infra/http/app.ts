@@ -7,10 +7,10 @@ import fastify, {
   LogController,
 } from 'fastify'
 import { validatorCompiler } from 'fastify-type-provider-zod'
+import { ApiError, type ValidationCode } from '../errors/errors.ts'
 import { type Random, requestId } from '../ids.ts'
 import { answerClientError } from './client-errors.ts'
 import { errorEnvelope, errorHeaders, toApiError } from './error-response.ts'
-import { ApiError, type ValidationCode } from './errors.ts'
 import { healthRoutes, type ReadinessCheck } from './health.ts'
 import { openapiRoutes } from './openapi.ts'
 import { logFailure, logRequests } from './request-log.ts'

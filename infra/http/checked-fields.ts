@@ -1,5 +1,5 @@
+import { type ErrorDetails, type FieldIssue, invalidField } from '../errors/errors.ts'
 import { characterCount, isPlainText } from '../text.ts'
-import { type ErrorDetails, type FieldIssue, invalidField } from './errors.ts'
 
 /** Which input is checked, as details.parameter_set names it. */
 export type ParameterSet =

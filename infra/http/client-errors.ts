@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import { ApiError, type PlainCode } from '../errors/errors.ts'
 import { errorEnvelope } from './error-response.ts'
-import { ApiError, type PlainCode } from './errors.ts'
 
 const codes: Record<string, PlainCode> = {
   HPE_HEADER_OVERFLOW: 'request.headers_too_large',

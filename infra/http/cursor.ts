@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import type { Keyring } from '../crypto/keyring.ts'
-import { invalidField } from './errors.ts'
+import { invalidField } from '../errors/errors.ts'
 
 /** The last row of a page: what the list is ordered by, then the id that breaks ties. */
 export interface Position {

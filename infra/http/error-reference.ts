@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { type ErrorEntry, errorTable } from './error-table.ts'
+import { type ErrorEntry, errorTable } from '../errors/error-table.ts'
 
 const style = readFileSync(path.join(import.meta.dirname, 'error-reference.css'), 'utf8')
 

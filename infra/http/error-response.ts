@@ -1,5 +1,3 @@
-import { LogUnavailable } from '../log/port.ts'
-import { isConnectionError, isStatementTimeout } from '../postgres/pool.ts'
 import {
   ApiError,
   type ErrorCode,
@@ -8,7 +6,9 @@ import {
   filledError,
   type PlainCode,
   unavailable,
-} from './errors.ts'
+} from '../errors/errors.ts'
+import { LogUnavailable } from '../log/port.ts'
+import { isConnectionError, isStatementTimeout } from '../postgres/pool.ts'
 import { type Refusal, validationError } from './validation.ts'
 
 /** The one shape of every failure. */

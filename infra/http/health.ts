@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { ApiError } from './errors.ts'
+import { ApiError } from '../errors/errors.ts'
 
 /** Something that must work for requests to be answered. `check` rejects when it does not. */
 export interface ReadinessCheck {

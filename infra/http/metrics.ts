@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { z } from 'zod'
 import type { KeyType } from '../../schemas/events.ts'
-import type { LookupOutcome } from './key-cache.ts'
+import type { LookupOutcome } from '../access/key-cache.ts'
 
 /** One measured value with its labels. */
 export interface Reading {

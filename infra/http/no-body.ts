@@ -1,6 +1,6 @@
 import type { preValidationHookHandler } from 'fastify'
+import { type FieldIssue, filledError } from '../errors/errors.ts'
 import type { ParameterSet } from './checked-fields.ts'
-import { type FieldIssue, filledError } from './errors.ts'
 
 /**
  * For a route that takes no body: 422 for anything but none or `{}`, naming each member, or `body` where it is not an

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import type { KeyAccess } from './access.ts'
+import type { KeyAccess } from '../access/access.ts'
+import { type ErrorCode, type ErrorEntry, errorCodes, errorTable } from '../errors/error-table.ts'
 import { rateLimit, reference, requestId, retryAfter } from './described-headers.ts'
-import { type ErrorCode, type ErrorEntry, errorCodes, errorTable } from './error-table.ts'
 import { errorEnvelopeSchema } from './schemas.ts'
 
 const parameter = z.looseObject({ in: z.string().optional(), name: z.string().optional() })

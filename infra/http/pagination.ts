@@ -1,7 +1,7 @@
 import type { preValidationAsyncHookHandler } from 'fastify'
 import { z } from 'zod'
+import { invalidField } from '../errors/errors.ts'
 import type { CursorQuery, Cursors, Position } from './cursor.ts'
-import { invalidField } from './errors.ts'
 
 const defaultLimit = 50
 const digits = /^\d{1,9}$/

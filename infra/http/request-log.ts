@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { ApiError } from '../errors/errors.ts'
 import { loggedError } from '../telemetry.ts'
-import type { ApiError } from './errors.ts'
 
 /** One line for each answered request, at the level its route asks for. Neither the URL nor an address: both may name a person. */
 export function logRequests(app: FastifyInstance, logger: FastifyBaseLogger): void {

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { ApiError, filledError } from './errors.ts'
+import { ApiError, filledError } from '../errors/errors.ts'
 
 interface KnownPath {
   pattern: RegExp

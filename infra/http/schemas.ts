@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { errorTable } from './errors.ts'
+import { errorTable } from '../errors/errors.ts'
 
 /** A time as the API shows it: ISO 8601, UTC, milliseconds. */
 export const timestamp = z.iso.datetime({ precision: 3 })

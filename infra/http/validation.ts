@@ -5,7 +5,7 @@ import {
   type FieldIssue,
   filledError,
   type ValidationCode,
-} from './errors.ts'
+} from '../errors/errors.ts'
 
 interface SchemaIssue {
   keyword: string

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 const root = path.resolve(import.meta.dirname, '../..')
-const pom = path.join(root, 'infra/kafka/pom.xml')
+const pom = path.join(root, 'infra/local/kafka-pom.xml')
 const oldestJava = 17
 
 /** Whether a Kafka broker can be run from jars here: Java 17 or newer, and the jars there or Maven to get them. */
@@ -15,7 +15,7 @@ export async function canRunKafkaJars(): Promise<boolean> {
   return hasJars && (await javaVersion()) >= oldestJava
 }
 
-/** The folder with Kafka's jars, fetched by Maven on first use and kept until infra/kafka/pom.xml changes. */
+/** The folder with Kafka's jars, fetched by Maven on first use and kept until infra/local/kafka-pom.xml changes. */
 export async function kafkaJars(): Promise<string> {
   const folder = await jarsFolder()
   if (await exists(folder)) return folder

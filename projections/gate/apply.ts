@@ -1,5 +1,5 @@
+import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
-import type { RecordedEvent } from '../../schemas/codec.ts'
 import { evolveAgentToken, isTokenEvent } from './evolve-agent-token.ts'
 import { evolveService, isServiceEvent } from './evolve-service.ts'
 import { evolveSession, isSessionEvent } from './evolve-session.ts'

@@ -1,5 +1,5 @@
+import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import { asId } from '../../infra/ids.ts'
-import type { RecordedEvent } from '../../schemas/codec.ts'
 import type { GateSessionOpened, LoginSessionOpened } from '../../schemas/events.ts'
 import type { GateSessionRow } from './rows.ts'
 

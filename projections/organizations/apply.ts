@@ -1,5 +1,5 @@
+import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
-import type { RecordedEvent } from '../../schemas/codec.ts'
 import { evolveKey, evolveOrganization } from './evolve.ts'
 import {
   type ApiKeyRecord,

@@ -1,4 +1,4 @@
-import type { KeyRecord, Principal } from '../../infra/http/principal.ts'
+import type { KeyRecord, Principal } from '../../infra/access/principal.ts'
 import { asId, type KeyId } from '../../infra/ids.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import type { Environment } from '../../schemas/events.ts'

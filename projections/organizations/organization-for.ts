@@ -1,4 +1,4 @@
-import { ApiError } from '../../infra/http/errors.ts'
+import { ApiError } from '../../infra/errors/errors.ts'
 import type { OrganizationRow } from './rows.ts'
 
 /** Who gives a command: an API key of the organization itself, or the operator of the installation. */

@@ -1,6 +1,6 @@
-import type { RecordedEvent } from '../../schemas/codec.ts'
+import type { RecordedEvent } from '../../infra/event-store/codec.ts'
+import type { Projection } from '../../infra/event-store/projection.ts'
 import { eventTopics } from '../../schemas/events.ts'
-import type { Projection } from '../projection.ts'
 import { apply, organizationIdOf } from './apply.ts'
 import { ddl, indexes, tables } from './tables.ts'
 

@@ -1,7 +1,7 @@
+import { storable } from '../../infra/event-store/text.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { saveRows } from '../../infra/postgres/save-rows.ts'
 import type { Column } from '../../infra/postgres/unnest.ts'
-import { storable } from '../text.ts'
 import type { ApiKeyRow, OrganizationRow } from './rows.ts'
 
 /** A key as stored: its lists are JSON text. */

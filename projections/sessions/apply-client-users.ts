@@ -1,7 +1,7 @@
+import type { RecordedEvent } from '../../infra/event-store/codec.ts'
+import { searchable, storable } from '../../infra/event-store/text.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { type Column, unnest } from '../../infra/postgres/unnest.ts'
-import type { RecordedEvent } from '../../schemas/codec.ts'
-import { searchable, storable } from '../text.ts'
 
 export type ClientUserEvent = Extract<RecordedEvent, { type: 'ClientUserAttached' | 'ClientUserCleared' }>
 

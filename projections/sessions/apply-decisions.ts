@@ -1,6 +1,6 @@
+import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { type Column, unnest } from '../../infra/postgres/unnest.ts'
-import type { RecordedEvent } from '../../schemas/codec.ts'
 import type { SessionScored } from '../../schemas/events.ts'
 import type { DecisionEvidence, LinkedVisitor } from './rows.ts'
 import { shownDecision } from './shown.ts'

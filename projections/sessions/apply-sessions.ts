@@ -1,6 +1,6 @@
+import { searchable } from '../../infra/event-store/text.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { type Column, unnest } from '../../infra/postgres/unnest.ts'
-import { searchable } from '../text.ts'
 import { decisionColumns, linkedVisitor, type ScoredEvent } from './apply-decisions.ts'
 import { shownDetail } from './shown.ts'
 import { searchEventsLength } from './tables.ts'

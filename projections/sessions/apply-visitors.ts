@@ -1,7 +1,7 @@
+import { searchable, storable } from '../../infra/event-store/text.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { type Column, unnest } from '../../infra/postgres/unnest.ts'
 import type { VisitorLink } from '../../schemas/events.ts'
-import { searchable, storable } from '../text.ts'
 import type { ScoredEvent } from './apply-decisions.ts'
 
 interface Seen extends ScoredEvent {

@@ -1,5 +1,5 @@
+import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
-import type { RecordedEvent } from '../../schemas/codec.ts'
 import { applyClientUsers, type ClientUserEvent } from './apply-client-users.ts'
 import { insertDecisions, type ScoredEvent } from './apply-decisions.ts'
 import { upsertSessions } from './apply-sessions.ts'

@@ -1,5 +1,5 @@
+import type { Projection } from '../../infra/event-store/projection.ts'
 import { eventTopics } from '../../schemas/events.ts'
-import type { Projection } from '../projection.ts'
 import { apply } from './apply.ts'
 import { ddl, indexes, tables } from './tables.ts'
 

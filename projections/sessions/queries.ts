@@ -1,6 +1,6 @@
+import { containsPattern } from '../../infra/event-store/text.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import type { Verdict } from '../../schemas/events.ts'
-import { containsPattern } from '../text.ts'
 import { type DecisionRecord, decisionFields, decisionRow, parse } from './records.ts'
 import type {
   DecisionEvidence,

@@ -1,7 +1,7 @@
+import { storable } from '../../infra/event-store/text.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { type Column, unnest } from '../../infra/postgres/unnest.ts'
 import type { WebhookDeliveryAttempted } from '../../schemas/events.ts'
-import { storable } from '../text.ts'
 import type { DeliveryState, StoredDelivery } from './evolve-delivery.ts'
 
 /** The columns of a delivery in the table named `alias`, bigints as numbers: a `DeliveryRow`. */

@@ -1,6 +1,6 @@
+import { storable } from '../../infra/event-store/text.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { type Column, unnest } from '../../infra/postgres/unnest.ts'
-import { storable } from '../text.ts'
 import type { RaisedEvent } from './evolve-delivery.ts'
 
 /** The columns of an event in the table named `alias`, bigints as numbers: a `WebhookEventRow`. */

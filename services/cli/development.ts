@@ -3,9 +3,9 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { findOrganizationBySlug } from '../../projections/organizations/queries.ts'
 import type { Environment } from '../../schemas/events.ts'
-import type { Core } from '../core.ts'
 import { issueApiKey } from '../organizations/key-commands.ts'
 import { createOrganization } from '../organizations/organization-commands.ts'
+import type { Core } from '../server/dependencies.ts'
 
 export interface KeyPair {
   publishable_key: string

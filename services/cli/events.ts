@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
+import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import type { LogRecord } from '../../infra/log/port.ts'
-import type { RecordedEvent } from '../../schemas/codec.ts'
 import { eventTopics } from '../../schemas/events.ts'
-import type { Core } from '../core.ts'
+import type { Core } from '../server/dependencies.ts'
 import { withCore } from './with-core.ts'
 
 interface EventsOptions {

@@ -1,9 +1,9 @@
 import type pg from 'pg'
+import { liveBuild } from '../../infra/event-store/builds.ts'
+import type { Projection } from '../../infra/event-store/projection.ts'
+import { rebuild } from '../../infra/event-store/rebuild.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
-import { liveBuild } from '../../projections/builds.ts'
-import type { Projection } from '../../projections/projection.ts'
-import { rebuild } from '../../projections/rebuild.ts'
-import { type CoreOptions, openCore, projections } from '../core.ts'
+import { type CoreOptions, openCore, projections } from '../server/dependencies.ts'
 
 /**
  * Rebuilds every read model whose tables another version of the program made, as after an update. For development

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { type RebuildReport, rebuild } from '../../projections/rebuild.ts'
-import { projections } from '../core.ts'
+import { type RebuildReport, rebuild } from '../../infra/event-store/rebuild.ts'
+import { projections } from '../server/dependencies.ts'
 import { withCore } from './with-core.ts'
 
 /** `tidegate rebuild <projection>`: builds a read model anew from offset 0, compares, switches. */

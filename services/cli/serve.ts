@@ -2,8 +2,8 @@ import type { Command } from 'commander'
 import { readConfig } from '../../infra/config.ts'
 import { createRandom } from '../../infra/random.ts'
 import { createLogger } from '../../infra/telemetry.ts'
-import { hasConsentAddress } from '../public-url.ts'
-import { allRoles, parseRoles, startServer, stopWithinMs } from '../wiring.ts'
+import { hasConsentAddress } from '../server/public-url.ts'
+import { allRoles, parseRoles, startServer, stopWithinMs } from '../server/server.ts'
 import { runUntilSignal } from './lifetime.ts'
 
 /** `tidegate serve`: the roles of a production process; everything it needs comes from its settings. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ApiError, type ErrorCode, errorTable } from '../../infra/http/errors.ts'
+import { ApiError, type ErrorCode, errorTable } from '../../infra/errors/errors.ts'
 
 export interface ServerRequest<T> {
   /** Without a slash at its end. */

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { readConfig } from '../../infra/config.ts'
 import { createRandom } from '../../infra/random.ts'
 import { createLogger } from '../../infra/telemetry.ts'
-import { type Core, openCore } from '../core.ts'
+import { type Core, openCore } from '../server/dependencies.ts'
 
 /**
  * Runs one command against the database and log in the settings; without DATABASE_URL against the database of a

@@ -1,7 +1,7 @@
 import { createDecipheriv, createHmac, hash } from 'node:crypto'
-import { associatedData, type BodyKind } from '../../infra/collect-protocol/constants.ts'
-import { decodeFrame, type Frame } from '../../infra/collect-protocol/frame.ts'
-import { ApiError, invalidField } from '../../infra/http/errors.ts'
+import { ApiError, invalidField } from '../../infra/errors/errors.ts'
+import { associatedData, type BodyKind } from '../../infra/wire/collect/constants.ts'
+import { decodeFrame, type Frame } from '../../infra/wire/collect/frame.ts'
 import {
   type AcceptedBody,
   claimOf,

@@ -1,6 +1,6 @@
-import type { ClientPlatform } from '../../infra/collect-protocol/messages.ts'
-import { ApiError } from '../../infra/http/errors.ts'
-import type { PublishablePrincipal } from '../../infra/http/principal.ts'
+import type { PublishablePrincipal } from '../../infra/access/principal.ts'
+import { ApiError } from '../../infra/errors/errors.ts'
+import type { ClientPlatform } from '../../infra/wire/collect/messages.ts'
 
 /**
  * Throws 403 when a native key is used by another platform's SDK, which costs no units (see refundOtherClient). A

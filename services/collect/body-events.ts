@@ -1,4 +1,4 @@
-import type { EventMeta } from '../../schemas/codec.ts'
+import type { EventMeta } from '../../infra/event-store/codec.ts'
 import type { OpenedBody } from './accept.ts'
 import type { BodyRequest } from './body-request.ts'
 import { ipAddressOf, userAgentOf } from './client-facts.ts'

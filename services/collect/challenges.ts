@@ -1,6 +1,6 @@
 import { createHmac, hash } from 'node:crypto'
-import type { CanvasChallenge, CanvasOp } from '../../infra/collect-protocol/messages.ts'
 import type { MasterKey } from '../../infra/crypto/keyring.ts'
+import type { CanvasChallenge, CanvasOp } from '../../infra/wire/collect/messages.ts'
 
 export interface Challenges {
   challenge: string

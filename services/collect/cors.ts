@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { ApiError, type ErrorCode } from '../../infra/http/errors.ts'
+import { ApiError, type ErrorCode } from '../../infra/errors/errors.ts'
 
 const allowHeaders = 'Authorization, Content-Type, X-Client-Key, X-Batch-Seq'
 const exposeHeaders = 'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Cost, Retry-After, X-Request-Id'

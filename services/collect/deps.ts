@@ -1,8 +1,8 @@
+import type { Auth } from '../../infra/access/auth.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
-import type { Auth } from '../../infra/http/auth.ts'
+import type { EventCodec } from '../../infra/event-store/codec.ts'
 import type { Clock, Random } from '../../infra/ids.ts'
 import type { EventLog } from '../../infra/log/port.ts'
-import type { EventCodec } from '../../schemas/codec.ts'
 import type { Tenant } from './sealed-ids.ts'
 
 /** The decision that a hand-off waits for, and whose keys may open its token. */

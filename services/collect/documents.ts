@@ -1,8 +1,8 @@
 import { hash, type KeyObject } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import type { BodyKind } from '../../infra/collect-protocol/constants.ts'
 import type { Keyring, MasterKey } from '../../infra/crypto/keyring.ts'
-import { ApiError } from '../../infra/http/errors.ts'
+import { ApiError } from '../../infra/errors/errors.ts'
+import type { BodyKind } from '../../infra/wire/collect/constants.ts'
 import {
   agreeDocumentKeys,
   createServerKeys,

@@ -1,6 +1,6 @@
-import { ApiError, unavailable } from '../../infra/http/errors.ts'
+import { ApiError, unavailable } from '../../infra/errors/errors.ts'
+import { createRowWaiter } from '../../infra/event-store/row-waiter.ts'
 import type { Position } from '../../infra/log/port.ts'
-import { createRowWaiter } from '../../projections/row-waiter.ts'
 import type { HandOffRequest } from './deps.ts'
 import type { Tenant } from './sealed-ids.ts'
 import { type HandOffDecision, tokenPayload } from './token-payload.ts'

@@ -8,13 +8,8 @@ import {
   type KeyObject,
 } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import {
-  type DocumentAddress,
-  keyBytes,
-  keyLabels,
-  saltInput,
-} from '../../infra/collect-protocol/constants.ts'
 import type { MasterKey } from '../../infra/crypto/keyring.ts'
+import { type DocumentAddress, keyBytes, keyLabels, saltInput } from '../../infra/wire/collect/constants.ts'
 
 // Raw keys rather than DER: OpenSSL's decoders cost as much as the curve.
 const asymmetricKeyType = 'x25519'

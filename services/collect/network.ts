@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { ApiError } from '../../infra/http/errors.ts'
+import { ApiError } from '../../infra/errors/errors.ts'
 import { errorResponses } from '../../infra/http/schemas.ts'
 import { timeOrderedId } from '../../infra/ids.ts'
 import { ipAddressOf, userAgentOf } from './client-facts.ts'

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
+import type { DomainEvent, EventMeta } from '../../infra/event-store/codec.ts'
 import { derivedId } from '../../infra/ids.ts'
-import type { DomainEvent, EventMeta } from '../../schemas/codec.ts'
 import { metaOf } from './body-events.ts'
 import type { Challenges } from './challenges.ts'
 import {

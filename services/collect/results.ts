@@ -1,6 +1,6 @@
-import { resultText } from '../../infra/collect-protocol/constants.ts'
-import type { ResultResponse } from '../../infra/collect-protocol/messages.ts'
 import { derivedId } from '../../infra/ids.ts'
+import { resultText } from '../../infra/wire/collect/constants.ts'
+import type { ResultResponse } from '../../infra/wire/collect/messages.ts'
 import { acceptBody, nextNonce, type OpenedBody, responseHmac } from './accept.ts'
 import { metaOf, receivedBody } from './body-events.ts'
 import { type BodyRequest, readBodyRequest } from './body-request.ts'

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { maxBodyBytes, sessionsPath } from '../../infra/collect-protocol/constants.ts'
 import { errorResponses } from '../../infra/http/schemas.ts'
+import { maxBodyBytes, sessionsPath } from '../../infra/wire/collect/constants.ts'
 import { receiveBatch } from './batch.ts'
 import { type BodyParams, binaryType, requireBinary } from './body-request.ts'
 import { continuityCookie } from './cookie.ts'

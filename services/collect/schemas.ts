@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { headerNames } from '../../infra/collect-protocol/constants.ts'
+import { headerNames } from '../../infra/wire/collect/constants.ts'
 
 // For the interface description and the contract tests: nothing is validated by these.
 const canvasOp = z.discriminatedUnion('op', [

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto'
-import type { ClientPlatform } from '../../infra/collect-protocol/messages.ts'
 import { open, seal } from '../../infra/crypto/box.ts'
 import type { Keyring, MasterKey } from '../../infra/crypto/keyring.ts'
 import { isId, type Random, type SessionId } from '../../infra/ids.ts'
+import type { ClientPlatform } from '../../infra/wire/collect/messages.ts'
 import type { Environment } from '../../schemas/events.ts'
 
 // What a node must remember about a client travels with the client. Organization, environment, session and the

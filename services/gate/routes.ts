@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
-import type { Auth } from '../../infra/http/auth.ts'
-import type { Idempotency } from '../../infra/http/idempotency.ts'
+import type { Auth } from '../../infra/access/auth.ts'
+import type { Idempotency } from '../../infra/idempotency/idempotency.ts'
 import { createBelieved } from './accounts/believed.ts'
 import { accountRoutes } from './accounts/routes.ts'
 import { approvalRoutes } from './approval/routes.ts'

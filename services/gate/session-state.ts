@@ -1,4 +1,4 @@
-import { ApiError } from '../../infra/http/errors.ts'
+import { ApiError } from '../../infra/errors/errors.ts'
 import type { GateSessionRow } from '../../projections/gate/rows.ts'
 
 /** How long a person has to decide about a signup or login. */

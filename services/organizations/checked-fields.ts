@@ -1,5 +1,5 @@
+import { scopes as knownScopes } from '../../infra/access/scopes.ts'
 import { invalid, type ParameterSet } from '../../infra/http/checked-fields.ts'
-import { scopes as knownScopes } from '../../infra/http/scopes.ts'
 import type { Environment } from '../../schemas/events.ts'
 import { normalOrigin } from './origins.ts'
 

@@ -1,7 +1,7 @@
-import type { Decision } from '../../infra/decide.ts'
-import { decided } from '../../infra/decided.ts'
+import { ApiError } from '../../infra/errors/errors.ts'
+import type { Decision } from '../../infra/event-store/decide.ts'
+import { decided } from '../../infra/event-store/decided.ts'
 import { checkedName } from '../../infra/http/checked-fields.ts'
-import { ApiError } from '../../infra/http/errors.ts'
 import { derivedId, type OrganizationId } from '../../infra/ids.ts'
 import { bounds, checkedSlug } from './checked-fields.ts'
 

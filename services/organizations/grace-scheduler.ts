@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { Decide } from '../../infra/decide.ts'
+import type { Decide } from '../../infra/event-store/decide.ts'
 import type { Clock } from '../../infra/ids.ts'
 import { runPeriodically } from '../../infra/periodic.ts'
 import { tryLock } from '../../infra/postgres/advisory-lock.ts'

@@ -1,5 +1,5 @@
-import { type CommandDeps, newId } from '../../infra/command-deps.ts'
 import { generateApiKey, type KeyKind, sealSecretHash } from '../../infra/crypto/api-keys.ts'
+import { type CommandDeps, newId } from '../../infra/event-store/command-deps.ts'
 import type { KeyId } from '../../infra/ids.ts'
 import type { Db, Tx } from '../../infra/postgres/pool.ts'
 import { countKeys, findKey } from '../../projections/organizations/key-queries.ts'

@@ -1,5 +1,5 @@
+import { defaultScopes } from '../../infra/access/scopes.ts'
 import { checkedName, invalid } from '../../infra/http/checked-fields.ts'
-import { defaultScopes } from '../../infra/http/scopes.ts'
 import type { ApiKeyIssued, ClientTarget, Environment, KeyType } from '../../schemas/events.ts'
 import { bounds, checkedOrigins, checkedScopes } from './checked-fields.ts'
 

@@ -1,4 +1,4 @@
-import { ApiError } from '../../infra/http/errors.ts'
+import { ApiError } from '../../infra/errors/errors.ts'
 import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/rows.ts'
 
 /** What a decision about one key is made from; undefined = there is none of that id in the organization. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
-import { lastUsedAt } from '../../infra/http/key-usage.ts'
+import { lastUsedAt } from '../../infra/access/key-usage.ts'
 import { refuseBody } from '../../infra/http/no-body.ts'
 import { errorResponses, single } from '../../infra/http/schemas.ts'
 import { isId } from '../../infra/ids.ts'

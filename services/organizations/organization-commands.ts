@@ -1,5 +1,5 @@
-import { type CommandDeps, newId } from '../../infra/command-deps.ts'
-import type { Decision } from '../../infra/decide.ts'
+import { type CommandDeps, newId } from '../../infra/event-store/command-deps.ts'
+import type { Decision } from '../../infra/event-store/decide.ts'
 import type { DecisionId, OrganizationId } from '../../infra/ids.ts'
 import type { Actor } from '../../projections/organizations/organization-for.ts'
 import { findOrganization, findOrganizationBySlug } from '../../projections/organizations/queries.ts'

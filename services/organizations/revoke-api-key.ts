@@ -1,5 +1,5 @@
-import type { Decision } from '../../infra/decide.ts'
-import { decided } from '../../infra/decided.ts'
+import type { Decision } from '../../infra/event-store/decide.ts'
+import { decided } from '../../infra/event-store/decided.ts'
 import { derivedId } from '../../infra/ids.ts'
 import { type Actor, organizationFor } from '../../projections/organizations/organization-for.ts'
 import type { ApiKeyRow } from '../../projections/organizations/rows.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { scopes as knownScopes } from '../../infra/access/scopes.ts'
 import { atLeastOne, timestamp } from '../../infra/http/schemas.ts'
-import { scopes as knownScopes } from '../../infra/http/scopes.ts'
 import { bounds } from './checked-fields.ts'
 
 const idCharacters = '[0-9a-hjkmnp-tv-z]{26}'

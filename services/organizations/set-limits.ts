@@ -1,5 +1,5 @@
-import type { Decision } from '../../infra/decide.ts'
-import { decided } from '../../infra/decided.ts'
+import type { Decision } from '../../infra/event-store/decide.ts'
+import { decided } from '../../infra/event-store/decided.ts'
 import { invalid } from '../../infra/http/checked-fields.ts'
 import { organizationFor } from '../../projections/organizations/organization-for.ts'
 import type { OrganizationRow } from '../../projections/organizations/rows.ts'

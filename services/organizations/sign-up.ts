@@ -1,4 +1,4 @@
-import type { CommandDeps } from '../../infra/command-deps.ts'
+import type { CommandDeps } from '../../infra/event-store/command-deps.ts'
 import type { Environment } from '../../schemas/events.ts'
 import { issueApiKey } from './key-commands.ts'
 import { createOrganization } from './organization-commands.ts'

@@ -1,10 +1,10 @@
-import type { Decision } from '../../infra/decide.ts'
-import { decided } from '../../infra/decided.ts'
+import type { DomainEvent } from '../../infra/event-store/codec.ts'
+import type { Decision } from '../../infra/event-store/decide.ts'
+import { decided } from '../../infra/event-store/decided.ts'
 import { checkedName } from '../../infra/http/checked-fields.ts'
 import { derivedId } from '../../infra/ids.ts'
 import { type Actor, organizationFor } from '../../projections/organizations/organization-for.ts'
 import type { OrganizationRow, OrganizationStatus } from '../../projections/organizations/rows.ts'
-import type { DomainEvent } from '../../schemas/codec.ts'
 import { bounds } from './checked-fields.ts'
 
 export interface UpdateOrganization {

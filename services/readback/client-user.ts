@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import { characterCount, isPlainText } from '../../infra/text.ts'
-import type { DomainEvent } from '../../schemas/codec.ts'
 import type { Environment } from '../../schemas/events.ts'
 
 const maxCharacters = 256

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { ApiError } from '../../infra/http/errors.ts'
+import { ApiError } from '../../infra/errors/errors.ts'
 import { loadPage, pageQuery, refuseOffset } from '../../infra/http/pagination.ts'
 import { errorResponses, list, single } from '../../infra/http/schemas.ts'
 import { isId, isLegacyId } from '../../infra/ids.ts'

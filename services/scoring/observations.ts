@@ -1,5 +1,5 @@
 import { inflateRawSync } from 'node:zlib'
-import { maxDeflatedBytes, maxObservationBytes } from '../../infra/collect-protocol/constants.ts'
+import { maxDeflatedBytes, maxObservationBytes } from '../../infra/wire/collect/constants.ts'
 import { type Observations, observationsSchema } from '../../schemas/observations.ts'
 
 /** An honest snapshot has some 300 members, four levels deep. What has more is made to cost time, not to be read. */

@@ -1,7 +1,7 @@
 import type pg from 'pg'
+import type { Applied } from '../../infra/event-store/applied.ts'
 import type { EventLog } from '../../infra/log/port.ts'
 import type { Logger } from '../../infra/telemetry.ts'
-import type { Applied } from '../../projections/applied.ts'
 import { findDecisions } from '../../projections/sessions/queries.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import type { RecordedVisitor } from './visitors/resolve.ts'

@@ -1,4 +1,4 @@
-import type { DomainEvent, EventMeta } from '../../schemas/codec.ts'
+import type { DomainEvent, EventMeta } from '../../infra/event-store/codec.ts'
 import type { SessionScored, VisitorLink } from '../../schemas/events.ts'
 import type { Trigger } from './decide-session.ts'
 import { browserOf } from './detail/browser.ts'

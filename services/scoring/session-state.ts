@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../schemas/codec.ts'
+import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import type {
   BatchReceived,
   DocumentOpened,

@@ -1,14 +1,18 @@
 import type pg from 'pg'
+import type { Applied } from '../../infra/event-store/applied.ts'
+import type { EventCodec } from '../../infra/event-store/codec.ts'
+import { type DecodedBatch, decodeBatch } from '../../infra/event-store/decode-batch.ts'
+import {
+  createPartitions,
+  PartitionHalted,
+  type PartitionStatus,
+} from '../../infra/event-store/partitions.ts'
+import { consumeAgainWhenLost } from '../../infra/event-store/reread.ts'
 import type { Clock } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { Batch, EventLog, Position } from '../../infra/log/port.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
-import type { Applied } from '../../projections/applied.ts'
-import { type DecodedBatch, decodeBatch } from '../../projections/decode-batch.ts'
-import { createPartitions, PartitionHalted, type PartitionStatus } from '../../projections/partitions.ts'
-import { consumeAgainWhenLost } from '../../projections/reread.ts'
-import type { EventCodec } from '../../schemas/codec.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { type ScoreOutcome, scoreBatch, Unscorable } from './batch.ts'
 import { createRecovery } from './recovery.ts'

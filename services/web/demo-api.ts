@@ -1,8 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { openToken, UnreadableToken } from '../../infra/crypto/sealed-token.ts'
-import { ApiError, invalidField } from '../../infra/http/errors.ts'
+import { ApiError, invalidField } from '../../infra/errors/errors.ts'
+import { openToken, UnreadableToken } from '../../infra/wire/sealed-token.ts'
 
 /** What the demo's back end does as any customer's would: open tokens with its secret key, and read over REST. */
 export interface Demo {

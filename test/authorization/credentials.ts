@@ -1,4 +1,4 @@
-import { defaultScopes, type Scope, scopes } from '../../infra/http/scopes.ts'
+import { defaultScopes, type Scope, scopes } from '../../infra/access/scopes.ts'
 import { rotateApiKey } from '../../services/organizations/key-commands.ts'
 import { bearer, type Credential, credential, publishableKey, secretKey, type Tenants } from './credential.ts'
 import { refusedCredentials } from './refused-credentials.ts'

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { ErrorCode } from '../../infra/http/errors.ts'
+import type { ErrorCode } from '../../infra/errors/errors.ts'
 import type { ApprovedSignup } from '../support/gate-flow.ts'
 import type { Platform } from './credential.ts'
 import { gateEndpoints, openGateEndpoints } from './gate-examples.ts'

@@ -1,4 +1,4 @@
-import { type ErrorCode, errorTable } from '../../infra/http/errors.ts'
+import { type ErrorCode, errorTable } from '../../infra/errors/errors.ts'
 import type { Credential } from './credential.ts'
 import type { Endpoint } from './examples.ts'
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { generateDeliveryKeys } from '../../infra/crypto/delivery-envelope.ts'
 import { generateToken } from '../../infra/crypto/tokens.ts'
+import { generateDeliveryKeys } from '../../infra/wire/delivery-envelope.ts'
 import { systemServiceId } from '../../services/gate/registry/system-service.ts'
 import type { Context, Endpoint, OpenEndpoint } from './examples.ts'
 

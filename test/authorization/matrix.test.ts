@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { messageOf } from '../../infra/http/errors.ts'
+import { messageOf } from '../../infra/errors/errors.ts'
 import { call } from './call.ts'
 import type { Credential } from './credential.ts'
 import { createCredentials, createScopedKeys } from './credentials.ts'

@@ -1,4 +1,4 @@
-import { createCollectClient } from '../../infra/collect-protocol/client.ts'
+import { createCollectClient } from '../../infra/wire/collect/client.ts'
 import type { Platform } from './credential.ts'
 import type { Example } from './examples.ts'
 import type { World } from './world.ts'

@@ -1,8 +1,8 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { type ErrorEntry, errorTable } from '../../infra/http/error-table.ts'
-import { type ErrorCode, errorCodes } from '../../infra/http/errors.ts'
+import { type ErrorEntry, errorTable } from '../../infra/errors/error-table.ts'
+import { type ErrorCode, errorCodes } from '../../infra/errors/errors.ts'
 import { startWorld, type World } from '../authorization/world.ts'
 import { requestsOf } from './idempotent-requests.ts'
 

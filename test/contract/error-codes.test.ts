@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type ErrorCode, errorCodes, errorTable } from '../../infra/http/errors.ts'
+import { type ErrorCode, errorCodes, errorTable } from '../../infra/errors/errors.ts'
 import { errorEnvelopeSchema } from '../../infra/http/schemas.ts'
 import type { Example } from '../authorization/examples.ts'
 import { brokenAddress, sessionId, startWorld, unknownAddress } from '../authorization/world.ts'

@@ -1,4 +1,4 @@
-import { generateDeliveryKeys } from '../../infra/crypto/delivery-envelope.ts'
+import { generateDeliveryKeys } from '../../infra/wire/delivery-envelope.ts'
 import { systemServiceId } from '../../services/gate/registry/system-service.ts'
 import { createEndpoint } from '../../services/webhooks/endpoints/endpoint-commands.ts'
 import type { World } from '../authorization/world.ts'

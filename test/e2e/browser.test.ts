@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openToken } from '../../infra/crypto/sealed-token.ts'
+import { openToken } from '../../infra/wire/sealed-token.ts'
 import { createProfile, openHeadless, type Profile } from '../support/chromium.ts'
 import { createRest } from '../support/rest.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'

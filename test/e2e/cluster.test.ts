@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createModel } from '../infra/rate-limit/support/model.ts'
+import { createModel } from '../infra/access/rate-limit/support/model.ts'
 import { type Cluster, clusterLogs, type IssuedKey, startCluster } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
 

@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { randomId } from '../../infra/ids.ts'
 import {
   type DeliveryRequest,
   deliveryEnvelopeSchema,
@@ -14,13 +15,12 @@ import {
   openEnvelope,
   readPrivateKey,
   sealEnvelope,
-} from '../../infra/crypto/delivery-envelope.ts'
-import { measureGate } from '../../infra/gate/metrics.ts'
-import { randomId } from '../../infra/ids.ts'
-import { webhookBody } from '../../infra/webhooks/body.ts'
-import { generateSigningSecret } from '../../infra/webhooks/secret.ts'
-import { signatureHeaders } from '../../infra/webhooks/signature.ts'
+} from '../../infra/wire/delivery-envelope.ts'
+import { webhookBody } from '../../infra/wire/webhooks/body.ts'
+import { generateSigningSecret } from '../../infra/wire/webhooks/secret.ts'
+import { signatureHeaders } from '../../infra/wire/webhooks/signature.ts'
 import { judgeAnswer } from '../../services/gate/approval/judge.ts'
+import { measureGate } from '../../services/gate/metrics.ts'
 import vector from '../fixtures/gate-delivery/vector.v1.json' with { type: 'json' }
 import {
   codeBlock,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { RebuildReport } from '../../infra/event-store/rebuild.ts'
 import { derivedId } from '../../infra/ids.ts'
-import type { RebuildReport } from '../../projections/rebuild.ts'
 import { clusterLogs } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
 import { createTestDatabase } from '../support/postgres.ts'

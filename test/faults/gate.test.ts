@@ -7,7 +7,7 @@ import {
   generateDeliveryKeys,
   openEnvelope,
   sealEnvelope,
-} from '../../infra/crypto/delivery-envelope.ts'
+} from '../../infra/wire/delivery-envelope.ts'
 import { sessionIdOf } from '../support/gate-integrator.ts'
 import { openRaceWorld, type RaceWorld, type Signup } from '../support/gate-races.ts'
 import {

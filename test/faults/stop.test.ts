@@ -3,7 +3,7 @@ import { Agent, get, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createCollectClient } from '../../infra/collect-protocol/client.ts'
+import { createCollectClient } from '../../infra/wire/collect/client.ts'
 import { eventually } from '../support/eventually.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 

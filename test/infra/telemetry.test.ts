@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { HandlerFailed } from '../../infra/event-store/apply-batch.ts'
 import { createLogger, loggedError } from '../../infra/telemetry.ts'
-import { HandlerFailed } from '../../projections/apply-batch.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 
 const secret = '203.0.113.77-typed-by-a-person'

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { liveBuild, useSchema } from '../../infra/event-store/builds.ts'
+import type { DomainEvent, RecordedEvent } from '../../infra/event-store/codec.ts'
+import { migrate } from '../../infra/event-store/migrate.ts'
 import { asId } from '../../infra/ids.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
-import { liveBuild, useSchema } from '../../projections/builds.ts'
-import { migrate } from '../../projections/migrate.ts'
 import {
   countKeys,
   endedGraces,
@@ -13,7 +14,6 @@ import {
 } from '../../projections/organizations/key-queries.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
 import { findOrganization, findOrganizationBySlug } from '../../projections/organizations/queries.ts'
-import type { DomainEvent, RecordedEvent } from '../../schemas/codec.ts'
 import type { ApiKeyIssued } from '../../schemas/events.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 

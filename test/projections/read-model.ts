@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach } from 'vitest'
+import { liveBuild, useSchema } from '../../infra/event-store/builds.ts'
+import type { DomainEvent, RecordedEvent } from '../../infra/event-store/codec.ts'
+import { migrate } from '../../infra/event-store/migrate.ts'
+import type { Projection } from '../../infra/event-store/projection.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
-import { liveBuild, useSchema } from '../../projections/builds.ts'
-import { migrate } from '../../projections/migrate.ts'
-import type { Projection } from '../../projections/projection.ts'
-import type { DomainEvent, RecordedEvent } from '../../schemas/codec.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 
 export interface ReadModel {

@@ -13,7 +13,11 @@ export interface Import {
 /** Every file of the project's own code, as paths from the root. */
 export function sourceFiles(): string[] {
   return tops
-    .flatMap((top) => readdirSync(path.join(root, top), { recursive: true, encoding: 'utf8' }).map((name) => path.posix.join(top, name)))
+    .flatMap((top) =>
+      readdirSync(path.join(root, top), { recursive: true, encoding: 'utf8' }).map((name) =>
+        path.posix.join(top, name),
+      ),
+    )
     .filter((name) => /\.(ts|js)$/.test(name))
     .sort()
 }

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import type pg from 'pg'
 import { expect } from 'vitest'
+import { applyEvents } from '../../infra/event-store/apply-batch.ts'
+import { type Build, createBuild, dropBuild, openPartition } from '../../infra/event-store/builds.ts'
+import type { RecordedEvent } from '../../infra/event-store/codec.ts'
+import { compareTable } from '../../infra/event-store/compare.ts'
+import type { Projection } from '../../infra/event-store/projection.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
-import { applyEvents } from '../../projections/apply-batch.ts'
-import { type Build, createBuild, dropBuild, openPartition } from '../../projections/builds.ts'
-import { compareTable } from '../../projections/compare.ts'
-import type { Projection } from '../../projections/projection.ts'
-import type { RecordedEvent } from '../../schemas/codec.ts'
 
 /** One batch: which partition is next, how much of it, how much again, and which earlier event repeats. */
 export interface BadDelivery {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { type CollectClientOptions, createCollectClient } from '../../infra/collect-protocol/client.ts'
+import { type CollectClientOptions, createCollectClient } from '../../infra/wire/collect/client.ts'
 import { planSession } from '../../services/cli/simulate/generate/plan.ts'
 import { headersOf } from '../../services/cli/simulate/session.ts'
 import { validatingFetch } from './described.ts'

@@ -4,8 +4,8 @@ import path from 'node:path'
 import { gunzipSync, inflateRawSync, inflateSync } from 'node:zlib'
 import pg from 'pg'
 import { pino } from 'pino'
+import { createCodec } from '../../infra/event-store/codec.ts'
 import { createKafkaClient } from '../../infra/log/kafka/client.ts'
-import { createCodec } from '../../schemas/codec.ts'
 import type { Place } from './secret-scan.ts'
 
 // Postgres's text form of every value; of bytea that is hex.

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
+import { asId, type Clock, randomId } from '../../infra/ids.ts'
+import type { PostOptions, PostOutcome } from '../../infra/safe-http/client.ts'
 import {
   type DeliveryKeys,
   type DeliveryPayload,
@@ -9,11 +11,9 @@ import {
   generateDeliveryKeys,
   openEnvelope,
   sealEnvelope,
-} from '../../infra/crypto/delivery-envelope.ts'
-import { sealToken } from '../../infra/crypto/sealed-token.ts'
-import { consentUrl } from '../../infra/gate/paths.ts'
-import { asId, type Clock, randomId } from '../../infra/ids.ts'
-import type { PostOptions, PostOutcome } from '../../infra/webhooks/client.ts'
+} from '../../infra/wire/delivery-envelope.ts'
+import { consentUrl } from '../../infra/wire/gate/paths.ts'
+import { sealToken } from '../../infra/wire/sealed-token.ts'
 import type { ConsentKeys } from '../../services/gate/context.ts'
 
 export interface GateFlowOptions {

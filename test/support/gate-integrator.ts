@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import { deliveryRequestSchema, sealEnvelope } from '../../infra/crypto/delivery-envelope.ts'
+import { deliveryRequestSchema, sealEnvelope } from '../../infra/wire/delivery-envelope.ts'
 import type { Behaviour } from './webhook-behaviours.ts'
 import { type Incoming, startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts'
 

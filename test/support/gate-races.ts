@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { openSecretHash } from '../../infra/crypto/api-keys.ts'
+import { createKeyring } from '../../infra/crypto/keyring.ts'
+import { asId } from '../../infra/ids.ts'
+import { createPool } from '../../infra/postgres/pool.ts'
 import {
   type DeliveryKeys,
   deliveryEnvelopeSchema,
   generateDeliveryKeys,
   openEnvelope,
-} from '../../infra/crypto/delivery-envelope.ts'
-import { createKeyring } from '../../infra/crypto/keyring.ts'
-import { openToken, sealToken } from '../../infra/crypto/sealed-token.ts'
-import { consentUrl } from '../../infra/gate/paths.ts'
-import { asId } from '../../infra/ids.ts'
-import { createPool } from '../../infra/postgres/pool.ts'
+} from '../../infra/wire/delivery-envelope.ts'
+import { consentUrl } from '../../infra/wire/gate/paths.ts'
+import { openToken, sealToken } from '../../infra/wire/sealed-token.ts'
 import { recipientKeys } from '../../projections/organizations/key-queries.ts'
 import { type Cluster, type ClusterOptions, startCluster } from './cluster.ts'
 import { freshAddress } from './gate-flow.ts'

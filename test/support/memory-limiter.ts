@@ -1,4 +1,4 @@
-import type { RateLimiter, TakeRequest } from '../../infra/rate-limit/limiter.ts'
+import type { RateLimiter, TakeRequest } from '../../infra/access/rate-limit/limiter.ts'
 
 export interface MemoryLimiter extends RateLimiter {
   /** Everything asked for, refunds with a negative cost. */

@@ -1,15 +1,20 @@
 import { type Logger, pino } from 'pino'
-import { createDecide, type Decide } from '../../infra/decide.ts'
+import { type Applied, createApplied } from '../../infra/event-store/applied.ts'
+import {
+  createCodec,
+  type DomainEvent,
+  type EventCodec,
+  type EventMeta,
+} from '../../infra/event-store/codec.ts'
+import { createDecide, type Decide } from '../../infra/event-store/decide.ts'
+import { migrate } from '../../infra/event-store/migrate.ts'
+import type { Projection } from '../../infra/event-store/projection.ts'
+import { type RunningProjection, runProjection } from '../../infra/event-store/runner.ts'
 import type { EventLog, Topic } from '../../infra/log/port.ts'
-import { type Applied, createApplied } from '../../projections/applied.ts'
 import { gateProjection } from '../../projections/gate/projection.ts'
-import { migrate } from '../../projections/migrate.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
-import type { Projection } from '../../projections/projection.ts'
-import { type RunningProjection, runProjection } from '../../projections/runner.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { webhooksProjection } from '../../projections/webhooks/projection.ts'
-import { createCodec, type DomainEvent, type EventCodec, type EventMeta } from '../../schemas/codec.ts'
 import { createTestDatabase, type TestDatabase } from './postgres.ts'
 
 export interface RunOptions {

@@ -1,4 +1,4 @@
-import type { EventMeta } from '../../schemas/codec.ts'
+import type { EventMeta } from '../../infra/event-store/codec.ts'
 import type { ClientTelemetry, Device, Network, SessionScored, VisitorLink } from '../../schemas/events.ts'
 
 const userAgent =

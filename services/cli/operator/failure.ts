@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander'
+import type { ApiError, ErrorDetails } from '../../../infra/errors/errors.ts'
 import { toApiError } from '../../../infra/http/error-response.ts'
-import type { ApiError, ErrorDetails } from '../../../infra/http/errors.ts'
 import { LogUnavailable } from '../../../infra/log/port.ts'
 import { isConnectionError } from '../../../infra/postgres/pool.ts'
 

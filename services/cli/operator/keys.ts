@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
-import { lastUsedAt } from '../../../infra/http/key-usage.ts'
+import { lastUsedAt } from '../../../infra/access/key-usage.ts'
 import type { Environment, KeyType } from '../../../schemas/events.ts'
-import type { Core } from '../../core.ts'
 import {
   type IssuedKey,
   issueApiKey,
@@ -10,6 +9,7 @@ import {
   rotateApiKey,
 } from '../../organizations/key-commands.ts'
 import { apiKeyJson, storedTarget } from '../../organizations/shapes.ts'
+import type { Core } from '../../server/dependencies.ts'
 import { jsonFlag, list, oneOf, organizationArgument } from './arguments.ts'
 import { allKeys, keyOf, organizationOf } from './lookup.ts'
 import { type OperatorOptions, type Outcome, operate } from './operate.ts'

@@ -1,4 +1,4 @@
-import { ApiError } from '../../../infra/http/errors.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
 import { isId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { findKey, listKeys } from '../../../projections/organizations/key-queries.ts'

@@ -1,4 +1,4 @@
-import type { Core } from '../../core.ts'
+import type { Core } from '../../server/dependencies.ts'
 import { withCore } from '../with-core.ts'
 import { errorJson, errorText } from './failure.ts'
 

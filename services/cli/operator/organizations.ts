@@ -2,7 +2,6 @@ import type { Command } from 'commander'
 import type { Config } from '../../../infra/config.ts'
 import { findOrganization, listOrganizations } from '../../../projections/organizations/queries.ts'
 import type { OrganizationRow, OrganizationStatus } from '../../../projections/organizations/rows.ts'
-import type { Core } from '../../core.ts'
 import {
   createOrganization,
   setCapability,
@@ -11,6 +10,7 @@ import {
 } from '../../organizations/organization-commands.ts'
 import { capabilities } from '../../organizations/set-capability.ts'
 import { organizationJson } from '../../organizations/shapes.ts'
+import type { Core } from '../../server/dependencies.ts'
 import { jsonFlag, limit, organizationArgument } from './arguments.ts'
 import { organizationOf } from './lookup.ts'
 import { type OperatorOptions, type Outcome, operate } from './operate.ts'

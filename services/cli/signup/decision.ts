@@ -1,4 +1,4 @@
-import { ApiError } from '../../../infra/http/errors.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
 import { type ApprovedSession, type PolledSession, retryAfterMs } from './gate-api.ts'
 
 /** Thirty polls a minute are allowed. */

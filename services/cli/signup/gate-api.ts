@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
-import { type DeliveryRequest, deliveryEnvelopeSchema } from '../../../infra/crypto/delivery-envelope.ts'
-import { ApiError } from '../../../infra/http/errors.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
 import { isId } from '../../../infra/ids.ts'
+import { type DeliveryRequest, deliveryEnvelopeSchema } from '../../../infra/wire/delivery-envelope.ts'
 import { askServer, NoAnswer, type ServerRequest } from '../server.ts'
 
 const entrySchema = z.object({

@@ -1,4 +1,4 @@
-import { ApiError } from '../../../infra/http/errors.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
 import { table } from '../operator/tables.ts'
 import { type GateApi, persistently, type RegistryEntry } from './gate-api.ts'
 

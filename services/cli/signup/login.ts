@@ -1,5 +1,5 @@
-import { confirmationCode } from '../../../infra/gate/confirmation-code.ts'
-import { agentTokenEnvName } from '../../../infra/gate/env-names.ts'
+import { confirmationCode } from '../../../infra/wire/gate/confirmation-code.ts'
+import { agentTokenEnvName } from '../../../infra/wire/gate/env-names.ts'
 import { printable } from '../operator/tables.ts'
 import { valueIn } from './env-file.ts'
 import { readText, targetOf } from './env-file-io.ts'

@@ -1,10 +1,10 @@
-import type { DeliveryPayload } from '../../../infra/crypto/delivery-envelope.ts'
+import type { DeliveryPayload } from '../../../infra/wire/delivery-envelope.ts'
 import {
   agentTokenEnvName,
   isCriticalEnvName,
   isEnvName,
   isGateManagedEnvName,
-} from '../../../infra/gate/env-names.ts'
+} from '../../../infra/wire/gate/env-names.ts'
 import type { Values } from './env-file.ts'
 
 export interface Skipped {

@@ -1,4 +1,4 @@
-import { agentTokenEnvName } from '../../../infra/gate/env-names.ts'
+import { agentTokenEnvName } from '../../../infra/wire/gate/env-names.ts'
 import { printable } from '../operator/tables.ts'
 import type { CreatedSession, RegistryEntry } from './gate-api.ts'
 import { agentTokenVariable, type Skipped } from './outputs.ts'

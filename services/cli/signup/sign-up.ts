@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
+import { ApiError } from '../../../infra/errors/errors.ts'
 import {
   type DeliveryEnvelope,
   generateDeliveryKeys,
   openEnvelope,
-} from '../../../infra/crypto/delivery-envelope.ts'
-import { confirmationCode } from '../../../infra/gate/confirmation-code.ts'
-import { ApiError } from '../../../infra/http/errors.ts'
+} from '../../../infra/wire/delivery-envelope.ts'
+import { confirmationCode } from '../../../infra/wire/gate/confirmation-code.ts'
 import { awaitDecision, type Outcome, type Patience } from './decision.ts'
 import { failureOf, SignupFailed } from './failure.ts'
 import { type CreatedSession, type GateApi, persistently, type RegistryEntry } from './gate-api.ts'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { FetchLike, FetchRequest } from '../../../infra/collect-protocol/client-transport.ts'
+import type { FetchLike, FetchRequest } from '../../../infra/wire/collect/client-transport.ts'
 import type { HttpAnswer, HttpClient } from './http.ts'
 import type { Pacer } from './pacer.ts'
 

@@ -2,7 +2,7 @@ import {
   type CollectClient,
   createCollectClient,
   type OpenedSession,
-} from '../../../infra/collect-protocol/client.ts'
+} from '../../../infra/wire/collect/client.ts'
 import type { Snapshot } from '../../../schemas/observations.ts'
 import type { PlannedObservations, SessionPlan } from './generate/plan.ts'
 import type { HttpClient } from './http.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { CollectError } from '../../../infra/collect-protocol/client.ts'
+import { CollectError } from '../../../infra/wire/collect/client.ts'
 import { defaultMix, planSession, type TrafficMix } from './generate/plan.ts'
 import { createHttpClient } from './http.ts'
 import { createPacer, type PacerTime, type Waits } from './pacer.ts'

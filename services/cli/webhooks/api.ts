@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { subscribableTypes } from '../../../infra/webhooks/event-types.ts'
+import { subscribableTypes } from '../../../infra/wire/webhooks/event-types.ts'
 import { askServer } from '../server.ts'
 import type { Target } from './target.ts'
 

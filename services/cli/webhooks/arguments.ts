@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { isId } from '../../../infra/ids.ts'
-import { isSigningSecret } from '../../../infra/webhooks/secret.ts'
+import { isSigningSecret } from '../../../infra/wire/webhooks/secret.ts'
 
 const kinds = { evt: 'an event', we: 'an endpoint', org: 'an organization' }
 

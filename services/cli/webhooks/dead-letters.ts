@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { keptMs, listUndelivered } from '../../../projections/webhooks/queries.ts'
 import type { DeliveryRow } from '../../../projections/webhooks/rows.ts'
-import type { Core } from '../../core.ts'
+import type { Core } from '../../server/dependencies.ts'
 import { jsonFlag } from '../operator/arguments.ts'
 import { organizationOf } from '../operator/lookup.ts'
 import { type OperatorOptions, type Outcome, operate } from '../operator/operate.ts'

@@ -1,6 +1,6 @@
-import { standardHeaders } from '../../../infra/webhooks/signature.ts'
-import { verifySignature } from '../../../infra/webhooks/verify.ts'
-import { wire } from '../../../infra/wire.ts'
+import { wire } from '../../../infra/wire/names.ts'
+import { standardHeaders } from '../../../infra/wire/webhooks/signature.ts'
+import { verifySignature } from '../../../infra/wire/webhooks/verify.ts'
 import type { Received } from './receiver.ts'
 
 /** What a developer is told of one request; a line of `listen --json`. */

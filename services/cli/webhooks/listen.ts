@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { createLogger } from '../../../infra/telemetry.ts'
-import { type SubscribableType, subscribableTypes } from '../../../infra/webhooks/event-types.ts'
+import { type SubscribableType, subscribableTypes } from '../../../infra/wire/webhooks/event-types.ts'
 import { runUntilSignal } from '../lifetime.ts'
 import { list } from '../operator/arguments.ts'
 import { errorText } from '../operator/failure.ts'

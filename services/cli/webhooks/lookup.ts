@@ -1,4 +1,4 @@
-import { ApiError } from '../../../infra/http/errors.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { findEndpoints } from '../../../projections/webhooks/queries.ts'
 

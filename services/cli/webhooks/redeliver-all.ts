@@ -1,6 +1,6 @@
-import { ApiError } from '../../../infra/http/errors.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
 import type { DeliveryRow } from '../../../projections/webhooks/rows.ts'
-import type { Core } from '../../core.ts'
+import type { Core } from '../../server/dependencies.ts'
 import { redeliver } from '../../webhooks/redeliver/command.ts'
 import type { Outcome } from '../operator/operate.ts'
 

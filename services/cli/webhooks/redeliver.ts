@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { deliveriesOf } from '../../../projections/webhooks/queries.ts'
-import type { Core } from '../../core.ts'
+import type { Core } from '../../server/dependencies.ts'
 import { redeliver } from '../../webhooks/redeliver/command.ts'
 import { jsonFlag } from '../operator/arguments.ts'
 import { type OperatorOptions, type Outcome, operate } from '../operator/operate.ts'

@@ -1,9 +1,9 @@
-import type { Decision } from '../../../infra/decide.ts'
-import { decided } from '../../../infra/decided.ts'
-import { ApiError } from '../../../infra/http/errors.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
+import type { DomainEvent } from '../../../infra/event-store/codec.ts'
+import type { Decision } from '../../../infra/event-store/decide.ts'
+import { decided } from '../../../infra/event-store/decided.ts'
 import { derivedId } from '../../../infra/ids.ts'
 import type { AgentTokenRow } from '../../../projections/gate/rows.ts'
-import type { DomainEvent } from '../../../schemas/codec.ts'
 import type { Environment } from '../../../schemas/events.ts'
 import { agentTokenTtlMs } from '../session-state.ts'
 

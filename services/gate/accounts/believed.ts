@@ -1,4 +1,4 @@
-import { type CaughtUpOptions, createCaughtUp } from '../../../projections/caught-up.ts'
+import { type CaughtUpOptions, createCaughtUp } from '../../../infra/event-store/caught-up.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { tokenHashes } from '../../../infra/crypto/tokens.ts'
-import { ApiError } from '../../../infra/http/errors.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
 import { type GateSessionId, randomId } from '../../../infra/ids.ts'
 import type { GateSessionRow } from '../../../projections/gate/rows.ts'
 import { findGateSession } from '../../../projections/gate/session-queries.ts'

@@ -1,14 +1,14 @@
-import type { DeliveryEnvelope } from '../../../infra/crypto/delivery-envelope.ts'
 import { type Clock, derivedHexId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
+import type { DeliveryEnvelope } from '../../../infra/wire/delivery-envelope.ts'
 import {
   type DirectAnswer,
   type DirectCalls,
   type DirectDelivery,
   type DirectRefusal,
   directType,
-} from '../../../infra/webhooks/direct-call.ts'
-import { webhookEventId } from '../../../infra/webhooks/event-id.ts'
+} from '../../../infra/wire/webhooks/direct-call.ts'
+import { webhookEventId } from '../../../infra/wire/webhooks/event-id.ts'
 import { findDelivery } from '../../../projections/webhooks/queries.ts'
 import type { DeliveryRow } from '../../../projections/webhooks/rows.ts'
 import type { StartedSession } from './finish-approval.ts'

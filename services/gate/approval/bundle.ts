@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { DataKey } from '../../../infra/crypto/data-key.ts'
-import { deliveryEnvelopeSchema } from '../../../infra/crypto/delivery-envelope.ts'
 import type { GateSessionId, Random } from '../../../infra/ids.ts'
+import { deliveryEnvelopeSchema } from '../../../infra/wire/delivery-envelope.ts'
 
 /** What an approved signup delivers: what its service sealed, and what Gate did. */
 export const bundleSchema = z

@@ -1,5 +1,5 @@
 import { tokenHashes } from '../../../infra/crypto/tokens.ts'
-import { ApiError } from '../../../infra/http/errors.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
 import type { GateSessionId } from '../../../infra/ids.ts'
 import { findTokenOfAccount } from '../../../projections/gate/agent-token-queries.ts'
 import { findGateSession } from '../../../projections/gate/session-queries.ts'

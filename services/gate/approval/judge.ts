@@ -3,8 +3,8 @@ import {
   type DeliveryEnvelope,
   deliveryEnvelopeSchema,
   isUsablePublicKey,
-} from '../../../infra/crypto/delivery-envelope.ts'
-import type { DirectResponse } from '../../../infra/webhooks/direct-call.ts'
+} from '../../../infra/wire/delivery-envelope.ts'
+import type { DirectResponse } from '../../../infra/wire/webhooks/direct-call.ts'
 
 /** What a service's response is worth. Problems are read by its owner and by whoever signs up, and quote nothing. */
 export type Answered =

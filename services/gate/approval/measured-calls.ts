@@ -1,6 +1,6 @@
-import type { GateAttemptOutcome } from '../../../infra/gate/metrics.ts'
-import type { DirectAnswer, DirectCalls } from '../../../infra/webhooks/direct-call.ts'
+import type { DirectAnswer, DirectCalls } from '../../../infra/wire/webhooks/direct-call.ts'
 import type { GateOptions } from '../context.ts'
+import type { GateAttemptOutcome } from '../metrics.ts'
 
 const outcomes: Record<DirectAnswer['kind'], GateAttemptOutcome> = {
   accepted: 'accepted',

@@ -1,4 +1,4 @@
-import { type DirectSchedule, nextDirectAttempt } from '../../../infra/webhooks/direct-call.ts'
+import { type DirectSchedule, nextDirectAttempt } from '../../../infra/wire/webhooks/direct-call.ts'
 import type { DeliveryRow } from '../../../projections/webhooks/rows.ts'
 import type { StartedSession } from './finish-approval.ts'
 

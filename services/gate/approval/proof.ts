@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { openToken } from '../../../infra/crypto/sealed-token.ts'
-import { ApiError } from '../../../infra/http/errors.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
 import { isId } from '../../../infra/ids.ts'
+import { openToken } from '../../../infra/wire/sealed-token.ts'
 
 /** The decision about the browser that approves. */
 export interface Proof {

@@ -1,5 +1,5 @@
-import { deliveryAlgorithm } from '../../../infra/crypto/delivery-envelope.ts'
-import { type DirectEvent, directType } from '../../../infra/webhooks/direct-call.ts'
+import { deliveryAlgorithm } from '../../../infra/wire/delivery-envelope.ts'
+import { type DirectEvent, directType } from '../../../infra/wire/webhooks/direct-call.ts'
 import { deliveryOf } from './credentials.ts'
 import type { StartedSession } from './finish-approval.ts'
 

@@ -1,4 +1,4 @@
-import { ApiError } from '../../../infra/http/errors.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
 import type { AgentTokenRow } from '../../../projections/gate/rows.ts'
 import type { OrganizationRow } from '../../../projections/organizations/rows.ts'
 import { usableToken } from '../accounts/agent-token.ts'

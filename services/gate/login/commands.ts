@@ -1,6 +1,6 @@
-import type { CommandDeps } from '../../../infra/command-deps.ts'
 import { isToken, tokenHashes } from '../../../infra/crypto/tokens.ts'
-import { unavailable } from '../../../infra/http/errors.ts'
+import { unavailable } from '../../../infra/errors/errors.ts'
+import type { CommandDeps } from '../../../infra/event-store/command-deps.ts'
 import { type GateAccountId, type GateSessionId, randomId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { findAgentToken, findTokenOfAccount } from '../../../projections/gate/agent-token-queries.ts'

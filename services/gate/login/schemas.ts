@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { confirmationCodeSchema } from '../../../infra/gate/confirmation-code.ts'
 import { timestamp } from '../../../infra/http/schemas.ts'
+import { confirmationCodeSchema } from '../../../infra/wire/gate/confirmation-code.ts'
 
 export const loginSessionBody = z
   .strictObject({ service_id: z.string() })

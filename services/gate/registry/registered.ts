@@ -1,4 +1,4 @@
-import { ApiError, unavailable } from '../../../infra/http/errors.ts'
+import { ApiError, unavailable } from '../../../infra/errors/errors.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import type { GateServiceRow } from '../../../projections/gate/rows.ts'
 import { findService } from '../../../projections/gate/service-queries.ts'

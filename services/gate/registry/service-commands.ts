@@ -1,8 +1,7 @@
-import { type CommandDeps, newId } from '../../../infra/command-deps.ts'
-import { agentTokenEnvName } from '../../../infra/gate/env-names.ts'
+import { type CommandDeps, newId } from '../../../infra/event-store/command-deps.ts'
 import { isId } from '../../../infra/ids.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
-import { endpointsLock } from '../../../infra/webhooks/endpoint-lock.ts'
+import { agentTokenEnvName } from '../../../infra/wire/gate/env-names.ts'
 import {
   countServices,
   findIdsAlike,
@@ -11,6 +10,7 @@ import {
   type ServiceScope,
 } from '../../../projections/gate/service-queries.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
+import { endpointsLock } from '../../../projections/webhooks/endpoint-lock.ts'
 import { findEndpoint } from '../../../projections/webhooks/queries.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 import { serviceStream } from '../streams.ts'

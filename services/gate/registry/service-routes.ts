@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { z } from 'zod'
-import { unavailable } from '../../../infra/http/errors.ts'
+import { unavailable } from '../../../infra/errors/errors.ts'
 import { refusingOffset } from '../../../infra/http/pagination.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
 import { findService, listServices } from '../../../projections/gate/service-queries.ts'

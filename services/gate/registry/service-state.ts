@@ -1,4 +1,4 @@
-import { ApiError } from '../../../infra/http/errors.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
 import type { GateServiceRow } from '../../../projections/gate/rows.ts'
 import type { ServiceScope } from '../../../projections/gate/service-queries.ts'
 import type { OrganizationRow } from '../../../projections/organizations/rows.ts'

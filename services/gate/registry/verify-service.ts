@@ -1,8 +1,8 @@
-import type { Decision } from '../../../infra/decide.ts'
-import { decided } from '../../../infra/decided.ts'
-import { ApiError } from '../../../infra/http/errors.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
+import type { DomainEvent } from '../../../infra/event-store/codec.ts'
+import type { Decision } from '../../../infra/event-store/decide.ts'
+import { decided } from '../../../infra/event-store/decided.ts'
 import type { GateServiceRow } from '../../../projections/gate/rows.ts'
-import type { DomainEvent } from '../../../schemas/codec.ts'
 
 export interface VerifyService {
   /** false = withdraw it. */

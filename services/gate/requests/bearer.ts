@@ -1,8 +1,8 @@
 import type { FastifyRequest, onRequestHookHandler } from 'fastify'
+import { enforcing } from '../../../infra/access/access.ts'
+import { bearerOf } from '../../../infra/access/key-checks.ts'
 import { isToken, type Token } from '../../../infra/crypto/tokens.ts'
-import { enforcing } from '../../../infra/http/access.ts'
-import { ApiError } from '../../../infra/http/errors.ts'
-import { bearerOf } from '../../../infra/http/key-checks.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
 
 const kinds = { poll: 'gtpoll', agent: 'agt' } as const
 const names = { gtpoll: 'a poll token', agt: 'an agent token' } as const

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ApiError } from '../../../infra/http/errors.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
 import { type GateSessionId, isId } from '../../../infra/ids.ts'
 
 /** Of routes about one signup or login. */

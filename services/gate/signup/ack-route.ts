@@ -1,6 +1,6 @@
 import type { FastifyInstance, preValidationHookHandler } from 'fastify'
 import type { z } from 'zod'
-import { ApiError } from '../../../infra/http/errors.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
 import { requireToken } from '../requests/bearer.ts'
 import { noStore } from '../requests/no-store.ts'

@@ -1,5 +1,5 @@
-import type { Decision } from '../../../infra/decide.ts'
-import { ApiError } from '../../../infra/http/errors.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
+import type { Decision } from '../../../infra/event-store/decide.ts'
 import type { GateSessionRow } from '../../../projections/gate/rows.ts'
 import { foundSession } from '../session-state.ts'
 import { sessionDecision } from './session-decision.ts'

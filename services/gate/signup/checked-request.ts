@@ -1,11 +1,11 @@
 import type { z } from 'zod'
+import { type FieldIssue, invalidField } from '../../../infra/errors/errors.ts'
+import { characterCount, isOneLine, isVisible } from '../../../infra/text.ts'
 import {
   type DeliveryRequest,
   deliveryKeyId,
   isUsablePublicKey,
-} from '../../../infra/crypto/delivery-envelope.ts'
-import { type FieldIssue, invalidField } from '../../../infra/http/errors.ts'
-import { characterCount, isOneLine, isVisible } from '../../../infra/text.ts'
+} from '../../../infra/wire/delivery-envelope.ts'
 import type { Requester } from '../requests/requester.ts'
 import type { SessionSpec } from './open-session.ts'
 import type { createSessionBody } from './schemas.ts'

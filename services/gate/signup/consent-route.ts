@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
+import { sourceOf } from '../../../infra/access/source-budget.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
-import { sourceOf } from '../../../infra/http/source-budget.ts'
 import { findGateSession } from '../../../projections/gate/session-queries.ts'
 import { serviceOf } from '../registry/registered.ts'
 import { noStore } from '../requests/no-store.ts'

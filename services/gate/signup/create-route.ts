@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { z } from 'zod'
+import { sourceOf } from '../../../infra/access/source-budget.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
-import { sourceOf } from '../../../infra/http/source-budget.ts'
 import { noStore } from '../requests/no-store.ts'
 import { requesterOf } from '../requests/requester.ts'
 import { checkedRequest, parameterSet } from './checked-request.ts'

@@ -1,4 +1,4 @@
-import { ApiError } from '../../../infra/http/errors.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
 import type { GateSessionRow } from '../../../projections/gate/rows.ts'
 import { pendingSession } from '../session-state.ts'
 

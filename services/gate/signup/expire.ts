@@ -1,4 +1,4 @@
-import type { Decision } from '../../../infra/decide.ts'
+import type { Decision } from '../../../infra/event-store/decide.ts'
 import type { GateSessionRow } from '../../../projections/gate/rows.ts'
 import { sessionDecision } from './session-decision.ts'
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { ApiError } from '../../../infra/http/errors.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
 import type { GateSessionRow } from '../../../projections/gate/rows.ts'
 import { type DeliveryBundle, openBundle } from '../approval/bundle.ts'

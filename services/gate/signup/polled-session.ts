@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { isTokenOf } from '../../../infra/crypto/tokens.ts'
-import { ApiError } from '../../../infra/http/errors.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
 import type { GateSessionRow } from '../../../projections/gate/rows.ts'
 import { findGateSession } from '../../../projections/gate/session-queries.ts'
 import { pollTokenOf } from '../requests/bearer.ts'

@@ -3,7 +3,7 @@ import {
   CollectError,
   createCollectClient,
   type Fingerprint,
-} from '../../../infra/collect-protocol/client.ts'
+} from '../../../infra/wire/collect/client.ts'
 import type { SentObservations } from '../../../schemas/observations.ts'
 import { answerChallenges } from './collectors/challenge.ts'
 import { dropResumeToken, keepResumeToken, keepStateId, loadContinuity } from './continuity.ts'

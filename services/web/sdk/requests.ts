@@ -1,6 +1,6 @@
-import type { Bytes } from '../../../infra/collect-protocol/bytes.ts'
-import type { FetchLike } from '../../../infra/collect-protocol/client.ts'
-import { type Deflate, deflateRaw } from '../../../infra/collect-protocol/client-bodies.ts'
+import type { Bytes } from '../../../infra/wire/collect/bytes.ts'
+import type { FetchLike } from '../../../infra/wire/collect/client.ts'
+import { type Deflate, deflateRaw } from '../../../infra/wire/collect/client-bodies.ts'
 
 /** Milliseconds after which an answer counts as lost. */
 const timeoutMs = 15_000

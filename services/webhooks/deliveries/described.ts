@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { DescribedHeader, DescribedWebhook } from '../../../infra/http/described-webhooks.ts'
-import { standardHeaders } from '../../../infra/webhooks/signature.ts'
-import { wire } from '../../../infra/wire.ts'
+import { wire } from '../../../infra/wire/names.ts'
+import { standardHeaders } from '../../../infra/wire/webhooks/signature.ts'
 import {
   fingerprintCalculatedEvent,
   gateApprovedEvent,

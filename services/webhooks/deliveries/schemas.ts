@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { deliveryEnvelopeSchema, deliveryRequestSchema } from '../../../infra/crypto/delivery-envelope.ts'
 import { timestamp } from '../../../infra/http/schemas.ts'
-import { deliveryTypes } from '../../../infra/webhooks/event-types.ts'
+import { deliveryEnvelopeSchema, deliveryRequestSchema } from '../../../infra/wire/delivery-envelope.ts'
+import { deliveryTypes } from '../../../infra/wire/webhooks/event-types.ts'
 import {
   attribution,
   eventId as decisionId,

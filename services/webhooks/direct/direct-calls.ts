@@ -1,16 +1,16 @@
-import type { Decide, Decision } from '../../../infra/decide.ts'
+import type { EventCodec } from '../../../infra/event-store/codec.ts'
+import type { Decide, Decision } from '../../../infra/event-store/decide.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
+import type { PostOutcome } from '../../../infra/safe-http/client.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
-import type { PostOutcome } from '../../../infra/webhooks/client.ts'
 import type {
   DirectAnswer,
   DirectAttempt,
   DirectCalls,
   DirectResponse,
   Judgement,
-} from '../../../infra/webhooks/direct-call.ts'
-import type { EventCodec } from '../../../schemas/codec.ts'
+} from '../../../infra/wire/webhooks/direct-call.ts'
 import type { WebhookAttemptOutcome } from '../../../schemas/events.ts'
 import { type Answer, type AttemptDeps, attempt, attempted } from '../attempt.ts'
 import { createGiveUp } from '../dispatch/give-up.ts'

@@ -1,6 +1,10 @@
 import { derivedHexId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
-import { type DirectDelivery, type DirectRefusal, directType } from '../../../infra/webhooks/direct-call.ts'
+import {
+  type DirectDelivery,
+  type DirectRefusal,
+  directType,
+} from '../../../infra/wire/webhooks/direct-call.ts'
 import { organizationStatuses } from '../../../projections/organizations/queries.ts'
 import { findDelivery, findEndpoints, findEvents } from '../../../projections/webhooks/queries.ts'
 import type { DeliveryRow, EndpointRow, WebhookEventRow } from '../../../projections/webhooks/rows.ts'

@@ -1,6 +1,6 @@
 import type pg from 'pg'
+import type { CaughtUp } from '../../../infra/event-store/caught-up.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
-import type { CaughtUp } from '../../../projections/caught-up.ts'
 import type { HeldLeases } from './held.ts'
 import { abandonLeases } from './leases.ts'
 import { type Job, loadJobs } from './load.ts'

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { Decide } from '../../../infra/decide.ts'
+import type { Decide } from '../../../infra/event-store/decide.ts'
 import { type Clock, derivedId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'

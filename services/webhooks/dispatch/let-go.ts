@@ -1,6 +1,6 @@
 import type pg from 'pg'
+import type { WebhookClient } from '../../../infra/safe-http/client.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
-import type { WebhookClient } from '../../../infra/webhooks/client.ts'
 import { within } from '../../../infra/within.ts'
 import type { GiveUp } from './give-up.ts'
 import type { HeldLeases } from './held.ts'

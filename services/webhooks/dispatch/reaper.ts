@@ -1,7 +1,7 @@
 import type pg from 'pg'
+import { lastBefore, notApplied } from '../../../infra/event-store/catch-up.ts'
 import type { EventLog, Position } from '../../../infra/log/port.ts'
 import { type Db, transaction } from '../../../infra/postgres/pool.ts'
-import { lastBefore, notApplied } from '../../../projections/catch-up.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 import { deleteExpired, type ExpiredLease, expiredLeases } from './leases.ts'
 

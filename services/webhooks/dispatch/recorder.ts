@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
-import type { Decision } from '../../../infra/decide.ts'
+import type { Applied } from '../../../infra/event-store/applied.ts'
+import type { EventCodec } from '../../../infra/event-store/codec.ts'
+import type { Decision } from '../../../infra/event-store/decide.ts'
 import type { EventLog, Position } from '../../../infra/log/port.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
-import type { Applied } from '../../../projections/applied.ts'
-import type { EventCodec } from '../../../schemas/codec.ts'
 import { releaseApplied } from './leases.ts'
 
 export interface RecorderOptions {

@@ -1,4 +1,4 @@
-import type { PostOutcome } from '../../../infra/webhooks/client.ts'
+import type { PostOutcome } from '../../../infra/safe-http/client.ts'
 import type { WebhookAttemptOutcome } from '../../../schemas/events.ts'
 import { isSuccess } from '../attempt.ts'
 

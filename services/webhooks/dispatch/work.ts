@@ -1,6 +1,6 @@
+import type { CaughtUp } from '../../../infra/event-store/caught-up.ts'
 import type { Clock } from '../../../infra/ids.ts'
-import type { WebhookMeter } from '../../../infra/webhooks/metrics.ts'
-import type { CaughtUp } from '../../../projections/caught-up.ts'
+import type { WebhookMeter } from '../metrics.ts'
 import { type ClaimOptions, createClaim } from './claim.ts'
 import type { OnEnd } from './deliver.ts'
 import { endSending } from './leases.ts'

@@ -1,7 +1,7 @@
 import { checkedName, invalid, type ParameterSet } from '../../../infra/http/checked-fields.ts'
-import type { AddressRules } from '../../../infra/webhooks/address-rules.ts'
-import { type SubscribableType, subscribableTypes } from '../../../infra/webhooks/event-types.ts'
-import { webhookUrlProblem } from '../../../infra/webhooks/url.ts'
+import type { AddressRules } from '../../../infra/safe-http/address-rules.ts'
+import { webhookUrlProblem } from '../../../infra/safe-http/url.ts'
+import { type SubscribableType, subscribableTypes } from '../../../infra/wire/webhooks/event-types.ts'
 import { uriOf } from '../planner/uri.ts'
 
 export const bounds = { name: 100, url: 2000 } as const

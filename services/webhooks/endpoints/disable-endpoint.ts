@@ -1,9 +1,9 @@
-import type { Decision } from '../../../infra/decide.ts'
-import { decided } from '../../../infra/decided.ts'
+import type { DomainEvent } from '../../../infra/event-store/codec.ts'
+import type { Decision } from '../../../infra/event-store/decide.ts'
+import { decided } from '../../../infra/event-store/decided.ts'
 import { derivedId } from '../../../infra/ids.ts'
 import { organizationFor } from '../../../projections/organizations/organization-for.ts'
 import type { DisabledReason, EndpointRow, FlaggedReason } from '../../../projections/webhooks/rows.ts'
-import type { DomainEvent } from '../../../schemas/codec.ts'
 import type { WebhookEndpointDisabled } from '../../../schemas/events.ts'
 import { type EndpointsState, endpointFor, refuseNeeded } from './endpoint-state.ts'
 

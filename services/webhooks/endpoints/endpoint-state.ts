@@ -1,5 +1,5 @@
-import { ApiError } from '../../../infra/http/errors.ts'
-import { directType } from '../../../infra/webhooks/direct-call.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
+import { directType } from '../../../infra/wire/webhooks/direct-call.ts'
 import type { OrganizationRow } from '../../../projections/organizations/rows.ts'
 import type { EndpointRow } from '../../../projections/webhooks/rows.ts'
 import type { Environment } from '../../../schemas/events.ts'

@@ -1,4 +1,4 @@
-import { endpointsLock } from '../../../infra/webhooks/endpoint-lock.ts'
+import { endpointsLock } from '../../../projections/webhooks/endpoint-lock.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
-import { ApiError } from '../../../infra/http/errors.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
 import { refusingOffset } from '../../../infra/http/pagination.ts'
 import { errorResponses, list, organizationParams, single } from '../../../infra/http/schemas.ts'
 import { isId } from '../../../infra/ids.ts'

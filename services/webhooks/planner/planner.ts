@@ -1,13 +1,17 @@
 import type pg from 'pg'
 import { createBreather } from '../../../infra/breather.ts'
+import type { Applied } from '../../../infra/event-store/applied.ts'
+import { type CaughtUpOptions, createCaughtUp } from '../../../infra/event-store/caught-up.ts'
+import type { EventCodec, RecordedEvent } from '../../../infra/event-store/codec.ts'
+import { type DecodedBatch, decodeBatch } from '../../../infra/event-store/decode-batch.ts'
+import {
+  createPartitions,
+  PartitionHalted,
+  type PartitionStatus,
+} from '../../../infra/event-store/partitions.ts'
 import type { Clock } from '../../../infra/ids.ts'
 import type { Batch, EventLog } from '../../../infra/log/port.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
-import type { Applied } from '../../../projections/applied.ts'
-import { type CaughtUpOptions, createCaughtUp } from '../../../projections/caught-up.ts'
-import { type DecodedBatch, decodeBatch } from '../../../projections/decode-batch.ts'
-import { createPartitions, PartitionHalted, type PartitionStatus } from '../../../projections/partitions.ts'
-import type { EventCodec, RecordedEvent } from '../../../schemas/codec.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 import { isRecent, type Raised, raise } from './raise.ts'
 import { createRaiseBatch } from './raise-batch.ts'

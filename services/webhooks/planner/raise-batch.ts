@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
 import { createBreather } from '../../../infra/breather.ts'
-import { decided } from '../../../infra/decided.ts'
+import type { CaughtUp } from '../../../infra/event-store/caught-up.ts'
+import type { EventCodec } from '../../../infra/event-store/codec.ts'
+import { decided } from '../../../infra/event-store/decided.ts'
 import type { EventLog, NewRecord } from '../../../infra/log/port.ts'
-import type { CaughtUp } from '../../../projections/caught-up.ts'
 import { raisedEventIds, subscribedEndpoints } from '../../../projections/webhooks/queries.ts'
-import type { EventCodec } from '../../../schemas/codec.ts'
 import type { Raised } from './raise.ts'
 
 export interface RaiseDeps {

@@ -1,5 +1,5 @@
-import { webhookEventId } from '../../../infra/webhooks/event-id.ts'
-import type { SubscribableType } from '../../../infra/webhooks/event-types.ts'
+import { webhookEventId } from '../../../infra/wire/webhooks/event-id.ts'
+import type { SubscribableType } from '../../../infra/wire/webhooks/event-types.ts'
 import { keptMs } from '../../../projections/webhooks/queries.ts'
 import type { SessionScored, WebhookEventRaised } from '../../../schemas/events.ts'
 import { fingerprintCalculated, resultPersisted } from './payloads.ts'

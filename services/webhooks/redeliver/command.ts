@@ -1,4 +1,4 @@
-import type { Decide } from '../../../infra/decide.ts'
+import type { Decide } from '../../../infra/event-store/decide.ts'
 import { type Clock, type Random, timeOrderedId } from '../../../infra/ids.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'

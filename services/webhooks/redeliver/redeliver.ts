@@ -1,5 +1,5 @@
-import type { Decision } from '../../../infra/decide.ts'
-import { ApiError } from '../../../infra/http/errors.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
+import type { Decision } from '../../../infra/event-store/decide.ts'
 import { derivedId } from '../../../infra/ids.ts'
 import type { OrganizationRow } from '../../../projections/organizations/rows.ts'
 import type { DeliveryRow, EndpointRow, WebhookEventRow } from '../../../projections/webhooks/rows.ts'

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
 import { createCursors } from '../../../infra/http/cursor.ts'
-import { ApiError } from '../../../infra/http/errors.ts'
 
 const older = randomBytes(32).toString('base64')
 const newer = randomBytes(32).toString('base64')

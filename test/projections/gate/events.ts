@@ -1,4 +1,4 @@
-import type { DomainEvent } from '../../../schemas/codec.ts'
+import type { DomainEvent } from '../../../infra/event-store/codec.ts'
 import { systemService } from '../../../services/gate/registry/system-service.ts'
 
 export const topic = 'tidegate.gate.v1'

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Applied } from '../../../infra/event-store/applied.ts'
+import type { DomainEvent } from '../../../infra/event-store/codec.ts'
+import { rebuild } from '../../../infra/event-store/rebuild.ts'
 import type { EventLog, Position } from '../../../infra/log/port.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
-import type { Applied } from '../../../projections/applied.ts'
 import { findAgentToken } from '../../../projections/gate/agent-token-queries.ts'
 import { gateProjection } from '../../../projections/gate/projection.ts'
 import {
@@ -10,8 +12,6 @@ import {
   findLoginByCode,
   startedApprovals,
 } from '../../../projections/gate/session-queries.ts'
-import { rebuild } from '../../../projections/rebuild.ts'
-import type { DomainEvent } from '../../../schemas/codec.ts'
 import { createGateTables } from '../../../services/gate/serving/tables.ts'
 import { openTestLogs } from '../../support/logs.ts'
 import { openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'

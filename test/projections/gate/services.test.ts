@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { DomainEvent } from '../../../infra/event-store/codec.ts'
 import {
   countServices,
   findService,
@@ -6,7 +7,6 @@ import {
   listServices,
   servicesToldAt,
 } from '../../../projections/gate/service-queries.ts'
-import type { DomainEvent } from '../../../schemas/codec.ts'
 import type { GateServiceDefinition, GateServiceRegistered } from '../../../schemas/events.ts'
 import { recorded, useGateWorld } from './world.ts'
 

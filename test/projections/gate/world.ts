@@ -1,5 +1,5 @@
+import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/codec.ts'
 import { gateProjection } from '../../../projections/gate/projection.ts'
-import type { DomainEvent, RecordedEvent } from '../../../schemas/codec.ts'
 import { type ReadModel, useReadModel } from '../read-model.ts'
 
 let offset = 0

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { DomainEvent } from '../../../infra/event-store/codec.ts'
 import {
   countActiveEndpoints,
   findEndpoint,
@@ -6,7 +7,6 @@ import {
   listEndpoints,
   subscribedEndpoints,
 } from '../../../projections/webhooks/queries.ts'
-import type { DomainEvent } from '../../../schemas/codec.ts'
 import { endpointCreated, org, recorded, start, we } from './events.ts'
 import { useWebhooksWorld } from './world.ts'
 

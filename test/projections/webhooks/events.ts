@@ -1,5 +1,5 @@
+import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/codec.ts'
 import { derivedHexId } from '../../../infra/ids.ts'
-import type { DomainEvent, RecordedEvent } from '../../../schemas/codec.ts'
 import type {
   WebhookDeliveryAttempted,
   WebhookEndpointCreated,

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import type { RecordedEvent } from '../../../infra/event-store/codec.ts'
 import {
   type DeliveryChange,
   type DeliveryState,
@@ -7,7 +8,6 @@ import {
   isDeliveryEvent,
   raisedDelivery,
 } from '../../../projections/webhooks/evolve-delivery.ts'
-import type { RecordedEvent } from '../../../schemas/codec.ts'
 import { attempted, failed, raised, recorded, redelivery, skipped, succeeded, wdlv, we } from './events.ts'
 
 function changeOf(event: RecordedEvent): DeliveryChange {

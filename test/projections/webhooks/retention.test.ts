@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import type { DomainEvent } from '../../../infra/event-store/codec.ts'
 import { deliveriesOf, keptMs, raisedEventIds } from '../../../projections/webhooks/queries.ts'
-import type { DomainEvent } from '../../../schemas/codec.ts'
 import {
   attempted,
   evt,

@@ -1,7 +1,8 @@
 import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
+import { liveBuild, useSchema } from '../../../infra/event-store/builds.ts'
+import type { DomainEvent } from '../../../infra/event-store/codec.ts'
 import { type Db, transaction } from '../../../infra/postgres/pool.ts'
-import { liveBuild, useSchema } from '../../../projections/builds.ts'
 import { webhooksProjection } from '../../../projections/webhooks/projection.ts'
 import {
   countActiveEndpoints,
@@ -11,7 +12,6 @@ import {
   queueReadings,
   subscribedEndpoints,
 } from '../../../projections/webhooks/queries.ts'
-import type { DomainEvent } from '../../../schemas/codec.ts'
 import { attempted, endpointCreated, org, raised, recorded, skipped, start, succeeded, we } from './events.ts'
 import { useWebhooksWorld } from './world.ts'
 

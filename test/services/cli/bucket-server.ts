@@ -1,7 +1,7 @@
 import { setImmediate as settled } from 'node:timers/promises'
 import type { HttpAnswer } from '../../../services/cli/simulate/http.ts'
-import { createModel } from '../../infra/rate-limit/support/model.ts'
-import { createVirtualTime } from '../../infra/rate-limit/support/virtual-time.ts'
+import { createModel } from '../../infra/access/rate-limit/support/model.ts'
+import { createVirtualTime } from '../../infra/access/rate-limit/support/virtual-time.ts'
 
 export interface BucketOptions {
   /** Units in 60 seconds; undefined = it does not limit. */

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander'
 import { expect, test } from 'vitest'
-import { ApiError, invalidField, unavailable } from '../../../infra/http/errors.ts'
+import { ApiError, invalidField, unavailable } from '../../../infra/errors/errors.ts'
 import { LogUnavailable } from '../../../infra/log/port.ts'
 import type { OrganizationRow } from '../../../projections/organizations/rows.ts'
 import { limit, list, oneOf } from '../../../services/cli/operator/arguments.ts'

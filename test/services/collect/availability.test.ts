@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { ApiError, unavailable } from '../../../infra/http/errors.ts'
+import { ApiError, unavailable } from '../../../infra/errors/errors.ts'
 import type { NewRecord } from '../../../infra/log/port.ts'
 import { createMemoryLog } from '../../support/memory-log.ts'
 import {

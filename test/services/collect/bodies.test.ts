@@ -1,9 +1,9 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { CollectClient, OpenedSession } from '../../../infra/collect-protocol/client.ts'
-import { createKeyPair, deriveDocumentKeys, sealBody } from '../../../infra/collect-protocol/client-crypto.ts'
-import { bodyPath } from '../../../infra/collect-protocol/constants.ts'
-import type { OpenResponse } from '../../../infra/collect-protocol/messages.ts'
+import type { CollectClient, OpenedSession } from '../../../infra/wire/collect/client.ts'
+import { createKeyPair, deriveDocumentKeys, sealBody } from '../../../infra/wire/collect/client-crypto.ts'
+import { bodyPath } from '../../../infra/wire/collect/constants.ts'
+import type { OpenResponse } from '../../../infra/wire/collect/messages.ts'
 import {
   type CollectApp,
   clientOf,

@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
+import { type AuthOptions, createAuth } from '../../../infra/access/auth.ts'
+import type { KeyRecord, PublishablePrincipal } from '../../../infra/access/principal.ts'
+import { generateApiKey } from '../../../infra/crypto/api-keys.ts'
+import { createKeyring } from '../../../infra/crypto/keyring.ts'
+import { createCodec, type RecordedEvent } from '../../../infra/event-store/codec.ts'
+import { createApp } from '../../../infra/http/app.ts'
 import {
   type CollectClientOptions,
   createCollectClient,
   type FetchLike,
-} from '../../../infra/collect-protocol/client.ts'
-import { generateApiKey } from '../../../infra/crypto/api-keys.ts'
-import { createKeyring } from '../../../infra/crypto/keyring.ts'
-import { createApp } from '../../../infra/http/app.ts'
-import { type AuthOptions, createAuth } from '../../../infra/http/auth.ts'
-import type { KeyRecord, PublishablePrincipal } from '../../../infra/http/principal.ts'
-import { createCodec, type RecordedEvent } from '../../../schemas/codec.ts'
+} from '../../../infra/wire/collect/client.ts'
 import { type CollectDeps, collectRoutes } from '../../../services/collect/routes.ts'
 import { validateResponses } from '../../support/described.ts'
 import { createMemoryLog, type MemoryLog } from '../../support/memory-log.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { generateDeliveryKeys } from '../../../infra/crypto/delivery-envelope.ts'
 import { generateToken } from '../../../infra/crypto/tokens.ts'
+import { generateDeliveryKeys } from '../../../infra/wire/delivery-envelope.ts'
 import { systemServiceId } from '../../../services/gate/registry/system-service.ts'
 import { bearer, secretKey } from '../../authorization/credential.ts'
 import { startWorld, type World } from '../../authorization/world.ts'

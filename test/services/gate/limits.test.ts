@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { ApiError } from '../../../infra/errors/errors.ts'
 import { toApiError } from '../../../infra/http/error-response.ts'
-import type { ApiError } from '../../../infra/http/errors.ts'
 import { createPool, transaction } from '../../../infra/postgres/pool.ts'
 import { createGateTables } from '../../../services/gate/gate.ts'
 import { createGateLimits, type GateLimit, type GateLimits } from '../../../services/gate/serving/limits.ts'

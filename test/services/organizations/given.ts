@@ -1,4 +1,4 @@
-import { ApiError } from '../../../infra/http/errors.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
 import { asId } from '../../../infra/ids.ts'
 import type { ApiKeyRow } from '../../../projections/organizations/rows.ts'
 import { organizationId } from '../../support/organization-rows.ts'

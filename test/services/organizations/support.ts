@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { createKeyUsage, createKeyUsageTables } from '../../../infra/http/key-usage.ts'
+import { createKeyUsage, createKeyUsageTables } from '../../../infra/access/key-usage.ts'
 import { organizationsProjection } from '../../../projections/organizations/projection.ts'
 import { issueApiKey } from '../../../services/organizations/key-commands.ts'
 import type { KeyRequest } from '../../../services/organizations/key-request.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { errorTable } from '../../../infra/http/errors.ts'
+import { errorTable } from '../../../infra/errors/errors.ts'
 import { publishedSchema } from './contract.ts'
 import { id, type Readback, startReadback } from './support.ts'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { createCodec } from '../../../infra/event-store/codec.ts'
 import { noNetwork } from '../../../infra/ip/network.ts'
-import { createCodec } from '../../../schemas/codec.ts'
 import { snapshotSchema } from '../../../schemas/observations.ts'
 import { browserOf } from '../../../services/scoring/detail/browser.ts'
 import { deviceOf } from '../../../services/scoring/detail/device.ts'

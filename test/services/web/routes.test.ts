@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openToken, sealToken } from '../../../infra/crypto/sealed-token.ts'
+import { openToken, sealToken } from '../../../infra/wire/sealed-token.ts'
 import { bundleSdk, maxGzipBytes } from '../../../services/web/bundle.ts'
 import { webRoutes } from '../../../services/web/routes.ts'
 import { type CollectServer, createCollectServer } from './collect-server.ts'

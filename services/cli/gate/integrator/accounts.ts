@@ -1,5 +1,5 @@
-import { type DeliveryEnvelope, sealEnvelope } from '../../../../infra/crypto/delivery-envelope.ts'
 import type { Random } from '../../../../infra/ids.ts'
+import { type DeliveryEnvelope, sealEnvelope } from '../../../../infra/wire/delivery-envelope.ts'
 import type { ApprovedSignup } from './approval.ts'
 
 /** The variables of a service, by what they are for. */

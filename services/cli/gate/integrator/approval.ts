@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { deliveryRequestSchema } from '../../../../infra/crypto/delivery-envelope.ts'
-import { directType } from '../../../../infra/webhooks/direct-call.ts'
-import { verifySignature } from '../../../../infra/webhooks/verify.ts'
+import { deliveryRequestSchema } from '../../../../infra/wire/delivery-envelope.ts'
+import { directType } from '../../../../infra/wire/webhooks/direct-call.ts'
+import { verifySignature } from '../../../../infra/wire/webhooks/verify.ts'
 import type { Answer, LoopbackRequest } from '../../loopback.ts'
 import type { Accounts } from './accounts.ts'
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ApiError } from '../../../../infra/http/errors.ts'
+import { ApiError } from '../../../../infra/errors/errors.ts'
 import type { Answer } from '../../loopback.ts'
 import { askServer } from '../../server.ts'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { ApiError } from '../../../../infra/http/errors.ts'
-import { directType } from '../../../../infra/webhooks/direct-call.ts'
+import { ApiError } from '../../../../infra/errors/errors.ts'
+import { directType } from '../../../../infra/wire/webhooks/direct-call.ts'
 import { askServer } from '../../server.ts'
 import { createApi } from '../../webhooks/api.ts'
 import { disable, register } from '../../webhooks/registration.ts'

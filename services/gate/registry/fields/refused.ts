@@ -1,4 +1,4 @@
-import { type ApiError, type FieldIssue, invalidField } from '../../../../infra/http/errors.ts'
+import { type ApiError, type FieldIssue, invalidField } from '../../../../infra/errors/errors.ts'
 import type { Environment } from '../../../../schemas/events.ts'
 
 /** What members of a service are checked against. */

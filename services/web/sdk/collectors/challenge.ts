@@ -1,4 +1,4 @@
-import type { CanvasChallenge, CanvasOp, OpenedSession } from '../../../../infra/collect-protocol/client.ts'
+import type { CanvasChallenge, CanvasOp, OpenedSession } from '../../../../infra/wire/collect/client.ts'
 import type { Snapshot } from '../../../../schemas/observations.ts'
 import { hashBytes } from '../support.ts'
 import { createDrawing, type Drawing, pixels } from './canvas.ts'

@@ -4,9 +4,9 @@ import {
   deliveryEnvelopeSchema,
   generateDeliveryKeys,
   openEnvelope,
-} from '../../../../infra/crypto/delivery-envelope.ts'
-import { generateSigningSecret } from '../../../../infra/webhooks/secret.ts'
-import { signatureHeaders } from '../../../../infra/webhooks/signature.ts'
+} from '../../../../infra/wire/delivery-envelope.ts'
+import { generateSigningSecret } from '../../../../infra/wire/webhooks/secret.ts'
+import { signatureHeaders } from '../../../../infra/wire/webhooks/signature.ts'
 import { createAccounts, variableNames } from '../../../../services/cli/gate/integrator/accounts.ts'
 import { answerApproval, type Failure } from '../../../../services/cli/gate/integrator/approval.ts'
 import { page } from '../../../../services/cli/gate/integrator/dashboard.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ApiError } from '../../../../infra/http/errors.ts'
+import { ApiError } from '../../../../infra/errors/errors.ts'
 import { NoAnswer } from '../../../../services/cli/server.ts'
 import {
   type Awaiting,

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { generateDeliveryKeys } from '../../../../infra/crypto/delivery-envelope.ts'
+import { generateDeliveryKeys } from '../../../../infra/wire/delivery-envelope.ts'
 import { gateProjection } from '../../../../projections/gate/projection.ts'
 import { eventTopics } from '../../../../schemas/events.ts'
 import { openSession } from '../../../../services/gate/signup/session-commands.ts'

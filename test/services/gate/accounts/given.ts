@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createKeyring } from '../../../../infra/crypto/keyring.ts'
-import type { Decision } from '../../../../infra/decide.ts'
+import type { Decision } from '../../../../infra/event-store/decide.ts'
 import { organizationId } from '../../../support/organization-rows.ts'
 import { refusal } from '../../organizations/given.ts'
 

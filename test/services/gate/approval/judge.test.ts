@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { generateDeliveryKeys, sealEnvelope } from '../../../../infra/crypto/delivery-envelope.ts'
+import { generateDeliveryKeys, sealEnvelope } from '../../../../infra/wire/delivery-envelope.ts'
 import { judgeAnswer } from '../../../../services/gate/approval/judge.ts'
 
 const { delivery } = generateDeliveryKeys()

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { sealToken } from '../../../../infra/crypto/sealed-token.ts'
+import { sealToken } from '../../../../infra/wire/sealed-token.ts'
 import { checkProof, openProof } from '../../../../services/gate/approval/proof.ts'
 
 const hash = () => randomBytes(32).toString('hex')

@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
+import type { DomainEvent } from '../../../../infra/event-store/codec.ts'
+import { decided } from '../../../../infra/event-store/decided.ts'
+import { type GateSessionId, randomId } from '../../../../infra/ids.ts'
+import type { PostOptions, PostOutcome } from '../../../../infra/safe-http/client.ts'
 import {
   type DeliveryKeys,
   deliveryRequestSchema,
   generateDeliveryKeys,
   openEnvelope,
   sealEnvelope,
-} from '../../../../infra/crypto/delivery-envelope.ts'
-import { decided } from '../../../../infra/decided.ts'
-import { type GateSessionId, randomId } from '../../../../infra/ids.ts'
-import type { PostOptions, PostOutcome } from '../../../../infra/webhooks/client.ts'
+} from '../../../../infra/wire/delivery-envelope.ts'
 import { findGateSession } from '../../../../projections/gate/session-queries.ts'
-import type { DomainEvent } from '../../../../schemas/codec.ts'
 import { startSignup } from '../../../../services/gate/approval/approve-signup.ts'
 import { openBundle } from '../../../../services/gate/approval/bundle.ts'
 import type { GateOptions } from '../../../../services/gate/context.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Decision } from '../../../../infra/decide.ts'
+import type { Decision } from '../../../../infra/event-store/decide.ts'
 import type { GateSessionRow } from '../../../../projections/gate/rows.ts'
 import type { PageRow } from '../../../../services/gate/serving/pages.ts'
 import { pendingSession } from '../../../../services/gate/session-state.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'
+import type { EventMeta } from '../../../../infra/event-store/codec.ts'
 import { derivedId } from '../../../../infra/ids.ts'
-import type { EventMeta } from '../../../../schemas/codec.ts'
 import type { BatchReceived, Environment, Platform, ResultRequested } from '../../../../schemas/events.ts'
 import type { SessionEvent } from '../../../../services/scoring/session-state.ts'
 import { type Client, desktopChrome } from './snapshots.ts'

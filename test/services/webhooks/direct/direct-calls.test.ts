@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { createDecide } from '../../../../infra/decide.ts'
+import { createDecide } from '../../../../infra/event-store/decide.ts'
 import type { EventLog } from '../../../../infra/log/port.ts'
-import { createAddressRules } from '../../../../infra/webhooks/address-rules.ts'
-import { createWebhookClient } from '../../../../infra/webhooks/client.ts'
+import { createAddressRules } from '../../../../infra/safe-http/address-rules.ts'
+import { createWebhookClient } from '../../../../infra/safe-http/client.ts'
 import type {
   DirectAttempt,
   DirectCalls,
   DirectEvent,
   DirectResponse,
-} from '../../../../infra/webhooks/direct-call.ts'
-import { generateSigningSecret } from '../../../../infra/webhooks/secret.ts'
+} from '../../../../infra/wire/webhooks/direct-call.ts'
+import { generateSigningSecret } from '../../../../infra/wire/webhooks/secret.ts'
 import { deliveriesOf, findEndpoint, findEvents } from '../../../../projections/webhooks/queries.ts'
 import { createDirectCalls } from '../../../../services/webhooks/direct/direct-calls.ts'
 import { createSigningSecrets } from '../../../../services/webhooks/signing-secrets.ts'

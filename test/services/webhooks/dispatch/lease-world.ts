@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import { migrate } from '../../../../infra/event-store/migrate.ts'
 import { transaction } from '../../../../infra/postgres/pool.ts'
-import { migrate } from '../../../../projections/migrate.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
 import { createLeaseTables } from '../../../../services/webhooks/dispatch/tables.ts'
 import { createTestDatabase } from '../../../support/postgres.ts'

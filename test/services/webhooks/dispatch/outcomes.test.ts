@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { DomainEvent } from '../../../../infra/event-store/codec.ts'
 import { derivedHexId } from '../../../../infra/ids.ts'
 import { findEndpoint } from '../../../../projections/webhooks/queries.ts'
-import type { DomainEvent } from '../../../../schemas/codec.ts'
 import { createGiveUp, type MadeAttempt } from '../../../../services/webhooks/dispatch/give-up.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { serviceDisabled, serviceRegistered } from '../../../support/gate-service.ts'

@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { beforeEach, expect, test, vi } from 'vitest'
+import { createCodec } from '../../../../infra/event-store/codec.ts'
 import { LogUnavailable, type Position } from '../../../../infra/log/port.ts'
-import { createCodec } from '../../../../schemas/codec.ts'
 import { createRecorder, type RecorderOptions } from '../../../../services/webhooks/dispatch/recorder.ts'
 import { skipped } from '../../../../services/webhooks/skipped.ts'
 import { eventually } from '../../../support/eventually.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { readConfig } from '../../../../infra/config.ts'
-import type { PostOutcome } from '../../../../infra/webhooks/client.ts'
+import type { PostOutcome } from '../../../../infra/safe-http/client.ts'
 import {
   type AttemptMade,
   resultOf,

@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import { type Config, readConfig } from '../../../../infra/config.ts'
 import { createKeyring } from '../../../../infra/crypto/keyring.ts'
+import type { Applied } from '../../../../infra/event-store/applied.ts'
+import { lastBefore } from '../../../../infra/event-store/catch-up.ts'
+import type { DomainEvent } from '../../../../infra/event-store/codec.ts'
 import { type Clock, derivedHexId } from '../../../../infra/ids.ts'
 import type { EventLog } from '../../../../infra/log/port.ts'
 import { transaction } from '../../../../infra/postgres/pool.ts'
-import { generateSigningSecret, sealSigningSecret } from '../../../../infra/webhooks/secret.ts'
-import type { Applied } from '../../../../projections/applied.ts'
-import { lastBefore } from '../../../../projections/catch-up.ts'
+import { generateSigningSecret, sealSigningSecret } from '../../../../infra/wire/webhooks/secret.ts'
 import { gateProjection } from '../../../../projections/gate/projection.ts'
 import { organizationsProjection } from '../../../../projections/organizations/projection.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
 import { findDelivery } from '../../../../projections/webhooks/queries.ts'
 import type { DeliveryRow } from '../../../../projections/webhooks/rows.ts'
-import type { DomainEvent } from '../../../../schemas/codec.ts'
 import type {
   WebhookDeliveryAttempted,
   WebhookEndpointCreated,

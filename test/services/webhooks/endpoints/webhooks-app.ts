@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { createKeyUsageTables } from '../../../../infra/http/key-usage.ts'
+import { createKeyUsageTables } from '../../../../infra/access/key-usage.ts'
+import type { DomainEvent } from '../../../../infra/event-store/codec.ts'
 import { gateProjection } from '../../../../projections/gate/projection.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
-import type { DomainEvent } from '../../../../schemas/codec.ts'
 import type { Environment } from '../../../../schemas/events.ts'
 import { issueApiKey } from '../../../../services/organizations/key-commands.ts'
 import {

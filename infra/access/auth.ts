@@ -1,0 +1,141 @@
+import type {
+  FastifyReply,
+  FastifyRequest,
+  onErrorHookHandler,
+  onRequestHookHandler,
+  preParsingAsyncHookHandler,
+} from 'fastify'
+import { ApiError } from '../errors/errors.ts'
+import { enforcing } from './access.ts'
+import { type CostOf, chargeBody } from './body-cost.ts'
+import { createKeyCache, type KeyCacheOptions } from './key-cache.ts'
+import {
+  bearerOf,
+  checkOrganization,
+  checkOrigin,
+  checkScope,
+  publishableOnly,
+  secretOnly,
+  usable,
+} from './key-checks.ts'
+import type { KeyRecord, Principal, PublishablePrincipal, SecretPrincipal } from './principal.ts'
+import { createUnits, type UnitOptions } from './rate-limit.ts'
+import type { Scope } from './scopes.ts'
+
+export { defaultScopes, type Scope, scopes } from './scopes.ts'
+
+export interface AuthOptions extends Omit<KeyCacheOptions, 'cacheMs'>, UnitOptions {
+  /** How long a key is believed without asking again, in milliseconds (default 15,000). */
+  cacheMs?: number
+  /** Called for each request whose key is verified. */
+  onKeyUsed?: ((keyId: KeyRecord['principal']['keyId']) => void) | undefined
+}
+
+export type Auth = ReturnType<typeof createAuth>
+type EndpointScope = Exclude<Scope, '*'>
+
+/**
+ * Hooks that verify the bearer key, set `request.principal` and take the request's units, and typed readers of the
+ * principal. In this order: form of the key, look-up, status, organization, type of key and origin; then units and
+ * the X-RateLimit-* headers; then scope and organization of the path. What is refused before the units costs none.
+ */
+export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOptions) {
+  const keys = createKeyCache({ ...options, cacheMs })
+  const units = createUnits(options)
+
+  // A cached key whose units this process holds, as nearly all are, is checked without a promise.
+  function verified<P extends Principal>(
+    narrow: (principal: Principal, request: FastifyRequest) => P,
+    proceed: (principal: P, request: FastifyRequest, reply: FastifyReply) => Promise<void> | undefined,
+  ): onRequestHookHandler {
+    return (request, reply, done) => {
+      const accept = (record: KeyRecord | undefined) => {
+        request.principal = usable(record, options.clock)
+        const principal = narrow(request.principal, request)
+        onKeyUsed?.(principal.keyId)
+        return proceed(principal, request, reply)
+      }
+      try {
+        const found = keys.find(bearerOf(request.headers.authorization), request)
+        const rest = found instanceof Promise ? found.then(accept) : accept(found)
+        if (rest) return void rest.then(() => done(), done)
+      } catch (error) {
+        return done(error instanceof Error ? error : new Error(String(error)))
+      }
+      done()
+    }
+  }
+
+  const secret = (check: (principal: SecretPrincipal, request: FastifyRequest) => void) =>
+    verified(secretOnly, (principal, request, reply) =>
+      then(units.take(principal, { reply, cost: 1 }), () => check(principal, request)),
+    )
+
+  return {
+    /** For REST endpoints: a secret key with the scope. */
+    requireSecret: (scope: EndpointScope) =>
+      enforcing(
+        { keyType: 'secret', scope },
+        secret((principal) => checkScope(principal, scope)),
+      ),
+    /** For `/v1/organizations/:organizationId` and below: a secret key of that organization, with the scope. */
+    requireOwnOrganization: (scope: EndpointScope) =>
+      enforcing(
+        { keyType: 'secret', scope, ownOrganization: true },
+        secret((principal, { params }) => {
+          checkScope(principal, scope)
+          checkOrganization(principal, params)
+        }),
+      ),
+    /** For REST endpoints whose cost is in their body: as requireSecret, but the units are taken once it is read. */
+    requireSecretCosting(scope: EndpointScope, costOf: CostOf) {
+      const preParsing: preParsingAsyncHookHandler = chargeBody(costOf, async (request, { reply, cost }) => {
+        const principal = secretOnly(request.principal)
+        await units.take(principal, { reply, cost })
+        checkScope(principal, scope)
+      })
+      const onRequest = enforcing(
+        { keyType: 'secret', scope },
+        verified(secretOnly, () => undefined),
+      )
+      return { onRequest, preParsing }
+    },
+    /** For collect endpoints: a publishable key, from an origin that it allows. */
+    requirePublishable: () =>
+      enforcing(
+        { keyType: 'publishable' },
+        verified(fromItsOwnClient, (principal, _request, reply) => units.take(principal, { reply, cost: 1 })),
+      ),
+    /**
+     * onError of collect endpoints: only a body shows that another platform's SDK uses a native key. That is part of
+     * verifying the key, so it gives the units back and takes the headers away.
+     */
+    refundOtherClient: ((request, reply, error, done) => {
+      const other = error instanceof ApiError && error.code === 'auth.native_key_not_allowed'
+      if (other && request.principal) units.refund(request.principal, reply)
+      done()
+    }) satisfies onErrorHookHandler,
+    /** Who the request speaks for; throws on a route without one of the hooks. */
+    principal(request: FastifyRequest): Principal {
+      if (!request.principal) throw new Error(`${request.routeOptions.url} does not authenticate`)
+      return request.principal
+    },
+    secret: (request: FastifyRequest): SecretPrincipal => secretOnly(request.principal),
+    publishable: (request: FastifyRequest): PublishablePrincipal => publishableOnly(request.principal),
+    /** Something about organizations or keys has changed: from now on every key is looked up before it is believed. */
+    invalidate: keys.invalidate,
+  }
+}
+
+function fromItsOwnClient(principal: Principal, { headers }: FastifyRequest): PublishablePrincipal {
+  const publishable = publishableOnly(principal)
+  checkOrigin(publishable, headers.origin)
+  return publishable
+}
+
+/** `next` after `first`, at once where nothing is to be waited for. */
+function then(first: Promise<void> | undefined, next: () => void): Promise<void> | undefined {
+  if (first) return first.then(next)
+  next()
+  return undefined
+}

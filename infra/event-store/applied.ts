@@ -1,0 +1,141 @@
+import type pg from 'pg'
+import type { Logger } from 'pino'
+import { unavailable } from '../errors/errors.ts'
+import type { Position } from '../log/port.ts'
+import { openListener } from '../postgres/listen.ts'
+import { appliedChannel, type News, readNews, type Subjects } from './news.ts'
+
+/** How far projections are, in every process. */
+export interface Applied {
+  /**
+   * Resolves when the projection has applied the records at `positions` (what `append` returned).
+   * Rejects with ApiError service.unavailable after `timeoutMs` (default 5000).
+   */
+  waitFor(projection: string, positions: Position[], options?: { timeoutMs?: number }): Promise<void>
+  /** Calls `listener` with the next offset of a partition each time it moves. Returns how to stop that. */
+  onAdvance(projection: string, listener: (next: Position) => void): () => void
+  /**
+   * Calls `listener` with the ids of what a projection has changed (see Projection.subjectsOf), in whichever process
+   * it did; with undefined when news may have been lost. Before that, nobody who waits for the change goes on.
+   */
+  onChange(projection: string, listener: (subjects: Subjects) => void): () => void
+  /** A runner in this process has committed. */
+  advance(news: News): void
+  close(): Promise<void>
+}
+
+export interface AppliedOptions {
+  url: string
+  pool: pg.Pool
+  logger: Logger
+  /** How often to look into Postgres while somebody waits, in case a notification was lost. Default 500 ms. */
+  pollMs?: number
+}
+
+interface Waiter extends Position {
+  resolve: () => void
+}
+
+/** Listens for what runners everywhere commit, and hears its own process's runners without the way through Postgres. */
+export async function createApplied({ url, pool, logger, pollMs = 500 }: AppliedOptions): Promise<Applied> {
+  const known = new Map<string, number>()
+  const waiters = new Map<string, Set<Waiter>>()
+  const listeners = new Map<string, Set<(next: Position) => void>>()
+  const changeListeners = new Map<string, Set<(subjects: Subjects) => void>>()
+  const keyOf = (projection: string, { topic, partition }: Position) => `${projection}|${topic}|${partition}`
+
+  function advance(projection: string, next: Position): void {
+    const key = keyOf(projection, next)
+    if (next.offset <= (known.get(key) ?? 0)) return
+    known.set(key, next.offset)
+    for (const waiter of waiters.get(key) ?? []) if (waiter.offset < next.offset) waiter.resolve()
+    for (const listener of listeners.get(projection) ?? []) listener(next)
+  }
+
+  function hear({ projection, next, subjects }: News): void {
+    if (subjects?.length !== 0) {
+      for (const listener of changeListeners.get(projection) ?? []) listener(subjects)
+    }
+    advance(projection, next)
+  }
+
+  async function load(): Promise<void> {
+    const { rows } = await pool.query<Position & { projection: string }>(
+      `select projection, topic, partition, next_offset::float8 as "offset"
+       from tidegate.projection_offsets join tidegate.projection_builds using (projection, build)
+       where status = 'live'`,
+    )
+    for (const { projection, ...next } of rows) {
+      // The news of it has yet to come: what it says is not known.
+      const isNews = next.offset > (known.get(keyOf(projection, next)) ?? 0)
+      hear({ projection, next, subjects: isNews ? undefined : [] })
+    }
+  }
+
+  const reload = () => load().catch((err) => logger.debug({ err }, 'offsets of projections not read'))
+
+  const listener = await openListener({
+    url,
+    logger,
+    channels: [appliedChannel],
+    onNotification: (_channel, payload) => hear(readNews(payload)),
+    // Postgres may have come back without its last commits, so what was known is forgotten.
+    onReconnect() {
+      known.clear()
+      for (const some of changeListeners.values()) for (const listener of some) listener(undefined)
+      void reload()
+    },
+  })
+  await load()
+  const poll = setInterval(() => {
+    if (waiters.size > 0) void reload()
+  }, pollMs)
+  poll.unref()
+
+  function waitForOne(projection: string, position: Position, signal: AbortSignal): Promise<void> {
+    const key = keyOf(projection, position)
+    if ((known.get(key) ?? 0) > position.offset) return Promise.resolve()
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const waiter = { ...position, resolve }
+    const mine = waiters.get(key) ?? new Set()
+    waiters.set(key, mine.add(waiter))
+    const { topic, partition, offset } = position
+    const late = new Error(`${projection} has not applied ${topic}/${partition} offset ${offset} in time`)
+    const onAbort = () => reject(unavailable(late))
+    signal.addEventListener('abort', onAbort, { once: true })
+    return promise.finally(() => {
+      signal.removeEventListener('abort', onAbort)
+      mine.delete(waiter)
+      if (mine.size === 0 && waiters.get(key) === mine) waiters.delete(key)
+    })
+  }
+
+  return {
+    advance: hear,
+    async waitFor(projection, positions, { timeoutMs = 5000 } = {}) {
+      const timeout = new AbortController()
+      const timer = setTimeout(() => timeout.abort(), timeoutMs)
+      try {
+        await Promise.all(positions.map((position) => waitForOne(projection, position, timeout.signal)))
+      } finally {
+        clearTimeout(timer)
+      }
+    },
+    onAdvance: (projection, listener) => subscribe(listeners, { projection, listener }),
+    onChange: (projection, listener) => subscribe(changeListeners, { projection, listener }),
+    async close() {
+      clearInterval(poll)
+      await listener.close()
+    },
+  }
+}
+
+/** Returns how to end it. */
+function subscribe<T>(
+  all: Map<string, Set<T>>,
+  { projection, listener }: { projection: string; listener: T },
+): () => void {
+  const mine = all.get(projection) ?? new Set()
+  all.set(projection, mine.add(listener))
+  return () => mine.delete(listener)
+}

@@ -1,0 +1,114 @@
+import pg from 'pg'
+import type { Position } from '../log/port.ts'
+import { rolledBack, type Tx } from '../postgres/pool.ts'
+import { type Build, buildLock, useSchema } from './builds.ts'
+import type { RecordedEvent } from './codec.ts'
+import { appliedChannel, newsOf, type Subjects } from './news.ts'
+import type { Projection } from './projection.ts'
+
+export interface ApplyOptions {
+  pool: pg.Pool
+  projection: Projection
+  build: Build
+  /** Of one partition, in offset order. */
+  events: RecordedEvent[]
+  /** Where the events end: the partition and the next offset after them. */
+  end: Position
+  /** The next offset that this process believes the build to have; undefined = it does not know. */
+  expected?: number | undefined
+}
+
+export type ApplyOutcome =
+  | { kind: 'applied'; nextOffset: number; subjects: Subjects }
+  /** Postgres lost commits that this process has seen: read again from `nextOffset`. */
+  | { kind: 'behind'; nextOffset: number }
+  /** The build has another status than it was read with; nothing was written. */
+  | { kind: 'switched' }
+  /** The build has not met the partition yet; nothing was written. */
+  | { kind: 'unknown_partition' }
+
+/** A handler failed on these events. */
+export class HandlerFailed extends Error {
+  constructor(cause: unknown) {
+    // Not the cause's message: it may quote a value, and only the logger knows which to leave out.
+    super('the handler failed', { cause })
+    this.name = 'HandlerFailed'
+  }
+}
+
+/**
+ * Applies events and moves the offset in one transaction, so each event takes effect exactly once however often it
+ * is delivered. A crash of Postgres may undo the last transactions whole; the offset then says where to read again.
+ */
+export async function applyEvents(options: ApplyOptions): Promise<ApplyOutcome> {
+  const tx = await options.pool.connect()
+  let broken = false
+  try {
+    const outcome = await applyIn(tx, options)
+    if (outcome.kind !== 'applied') await tx.query('rollback')
+    return outcome
+  } catch (error) {
+    broken = !(await rolledBack(tx, error instanceof HandlerFailed ? error.cause : error))
+    throw error
+  } finally {
+    tx.release(broken)
+  }
+}
+
+async function applyIn(tx: Tx, options: ApplyOptions): Promise<ApplyOutcome> {
+  const { projection, events, end, expected = 0 } = options
+  const guard = lastRow(await tx.query(openingOf(options)))
+  if (guard?.status !== options.build.status) return { kind: 'switched' }
+  if (guard.next_offset === null) return { kind: 'unknown_partition' }
+  const next = Number(guard.next_offset)
+  const todo = events.filter((event) => event.position.offset >= next)
+  if (next < expected && next < (events[0]?.position.offset ?? end.offset))
+    return { kind: 'behind', nextOffset: next }
+  if (todo.length > 0) await projection.apply(tx, todo).catch(handlerFailed)
+  const applied = { nextOffset: Math.max(next, end.offset), subjects: projection.subjectsOf?.(todo) ?? [] }
+  await tx.query(closingOf(options, applied))
+  return { kind: 'applied', ...applied }
+}
+
+function handlerFailed(cause: unknown): never {
+  throw new HandlerFailed(cause)
+}
+
+const literal = pg.escapeLiteral
+
+/** One round trip: begin, settings, the lock that a switch of builds waits for, and the guarded offset. */
+function openingOf({ build, end }: ApplyOptions): string {
+  const which = `projection = ${literal(build.projection)} and build = ${build.build}`
+  return `begin; set local synchronous_commit = off; ${useSchema(build)};
+    select pg_advisory_xact_lock_shared(${buildLock(build)});
+    with position as (
+      select next_offset from tidegate.projection_offsets
+      where ${which} and topic = ${literal(end.topic)} and partition = ${end.partition} for update
+    )
+    select status, (select next_offset from position) from tidegate.projection_builds where ${which}`
+}
+
+interface Closing {
+  nextOffset: number
+  subjects: Subjects
+}
+
+/** One round trip: the offset, the news of it once it is committed, and the commit. */
+function closingOf({ build, end }: ApplyOptions, { nextOffset, subjects }: Closing): string {
+  const { topic, partition } = end
+  const news = newsOf({ projection: build.projection, next: { ...end, offset: nextOffset }, subjects })
+  const notify =
+    build.status === 'live' ? `select pg_notify(${literal(appliedChannel)}, ${literal(news)});` : ''
+  return `update tidegate.projection_offsets set next_offset = ${nextOffset}
+    where projection = ${literal(build.projection)} and build = ${build.build}
+      and topic = ${literal(topic)} and partition = ${partition};
+    ${notify} commit`
+}
+
+/** The last row of a query of several statements, for which pg returns an array of results. */
+function lastRow(results: unknown): Record<string, unknown> | undefined {
+  const last: unknown = Array.isArray(results) ? results.at(-1) : results
+  if (typeof last !== 'object' || last === null || !('rows' in last) || !Array.isArray(last.rows))
+    return undefined
+  return last.rows.at(-1)
+}

@@ -1,0 +1,149 @@
+import avro from 'avsc'
+import { type Environment, type EventTypes, eventTopics } from '../../schemas/events.ts'
+import { readSchemaFiles } from '../../schemas/generate.ts'
+import committedIds from '../../schemas/ids.json' with { type: 'json' }
+import type { LogRecord, NewRecord, Position } from '../log/port.ts'
+
+export type EventName = keyof EventTypes
+export type DomainEvent = { [K in EventName]: { type: K; data: EventTypes[K] } }[EventName]
+
+/** What every record carries in its headers. `time` is epoch milliseconds. */
+export interface EventMeta {
+  eventId: string
+  time: number
+  organizationId: string | null
+  environment: Environment | null
+  traceparent?: string
+}
+
+export type RecordedEvent = DomainEvent & { meta: EventMeta; position: Position }
+
+interface Codec {
+  name: EventName
+  key: string
+  type: avro.Type
+}
+
+const files = readSchemaFiles()
+const codecs: Codec[] = files.map((file) => ({
+  name: eventName(file.name),
+  key: file.key,
+  type: avro.Type.forSchema(file.schema as unknown as avro.Schema),
+}))
+const newest = new Map(codecs.map((codec) => [codec.name, codec]))
+
+function eventName(name: string): EventName {
+  if (name in eventTopics) return name as EventName
+  throw new Error(`no generated type for event ${name}: run npm run schemas`)
+}
+
+/** The schema ids in use: the committed ones, or those of a schema registry. */
+export type SchemaIds = Record<string, number>
+
+/** A record value or header that is not one of ours. */
+export class UnreadableRecord extends Error {}
+
+/**
+ * Encodes and decodes events in the Confluent wire format: 0x00, schema id as 4 bytes big-endian, Avro body
+ * (docs.confluent.io, "Wire format"). Values written by any earlier version resolve to the newest one.
+ */
+export function createCodec(ids: SchemaIds = committedIds) {
+  const byId = new Map<number, { codec: Codec; reader: avro.Type; resolver: avro.Resolver | undefined }>()
+  for (const codec of codecs) {
+    const id = ids[codec.key]
+    const reader = newest.get(codec.name)?.type
+    if (id === undefined || !reader) throw new Error(`schema ${codec.key} has no id`)
+    const resolver = reader === codec.type ? undefined : reader.createResolver(codec.type)
+    byId.set(id, { codec, reader, resolver })
+  }
+
+  function encode(event: DomainEvent): Buffer {
+    const codec = newest.get(event.type)
+    const id = codec && ids[codec.key]
+    if (!codec || id === undefined) throw new Error(`unknown event type ${event.type}`)
+    const value = encodeBehindPrefix(codec.type, event.data)
+    value.writeUInt8(0, 0)
+    value.writeUInt32BE(id, 1)
+    return value
+  }
+
+  function decode(value: Buffer): DomainEvent {
+    if (value.length < prefixBytes || value[0] !== 0)
+      throw new UnreadableRecord('not in the Confluent wire format')
+    const found = byId.get(value.readUInt32BE(1))
+    if (!found) throw new UnreadableRecord(`unknown schema id ${value.readUInt32BE(1)}`)
+    const data = found.reader.fromBuffer(value.subarray(prefixBytes), found.resolver)
+    return { type: found.codec.name, data } as DomainEvent
+  }
+
+  return {
+    encode,
+    decode,
+    /** The log record of an event: topic by type, key by what the event is about. */
+    toRecord(event: DomainEvent, meta: EventMeta): NewRecord {
+      return {
+        topic: eventTopics[event.type],
+        key: keyOf(event),
+        value: encode(event),
+        headers: headersOf(event, meta),
+      }
+    },
+    /** Throws UnreadableRecord for a record that no schema of ours wrote. */
+    fromRecord(record: LogRecord): RecordedEvent {
+      const { topic, partition, offset } = record
+      return { ...decode(record.value), meta: metaOf(record), position: { topic, partition, offset } }
+    },
+  }
+}
+
+const prefixBytes = 5
+/** Most values fit; avsc itself encodes everything over 1 KiB twice. */
+const scratch = Buffer.allocUnsafeSlow(64 * 1024)
+
+/** The Avro body, with room for the wire format's prefix in front of it. */
+function encodeBehindPrefix(type: avro.Type, data: unknown): Buffer {
+  const end = type.encode(data, scratch, prefixBytes)
+  if (end >= 0) return Buffer.from(scratch.subarray(0, end))
+  // A negative end says by how many bytes it was too small.
+  const value = Buffer.allocUnsafe(scratch.length - end)
+  type.encode(data, value, prefixBytes)
+  return value
+}
+
+export type EventCodec = ReturnType<typeof createCodec>
+
+/** What the event is about; events of one key keep their order. */
+export function keyOf({ data }: DomainEvent): string {
+  if ('session_id' in data) return data.session_id
+  if ('check_id' in data) return data.check_id
+  // Of Gate: a signup with the agent token that it issued, a login, or a service.
+  if ('gate_session_id' in data) return data.gate_session_id
+  if ('service_id' in data) return data.service_id
+  // Only webhooks: an event and all that becomes of its deliveries. Endpoints are their organization's.
+  if ('event_id' in data) return data.event_id
+  return data.organization_id
+}
+
+function headersOf(event: DomainEvent, meta: EventMeta): Record<string, string> {
+  const headers: Record<string, string> = {
+    event_id: meta.eventId,
+    event_type: event.type,
+    event_time: String(meta.time),
+  }
+  if (meta.organizationId) headers.organization_id = meta.organizationId
+  if (meta.environment) headers.environment = meta.environment
+  if (meta.traceparent) headers.traceparent = meta.traceparent
+  return headers
+}
+
+function metaOf({ headers }: LogRecord): EventMeta {
+  const { event_id, event_time, organization_id, environment, traceparent } = headers
+  if (!event_id || !event_time) throw new UnreadableRecord('headers event_id and event_time are missing')
+  return {
+    eventId: event_id,
+    time: Number(event_time),
+    organizationId: organization_id ?? null,
+    environment: environment === 'live' || environment === 'test' ? environment : null,
+    ...(traceparent ? { traceparent } : {}),
+  }
+}

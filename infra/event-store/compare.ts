@@ -1,0 +1,69 @@
+import type { Db } from '../postgres/pool.ts'
+import type { Build } from './builds.ts'
+
+export interface DifferentRow {
+  /** The build that has the row; the other has none exactly like it. */
+  side: 'live' | 'new'
+  row: string
+}
+
+export interface TableComparison {
+  table: string
+  /** In the new build. */
+  rows: number
+  equal: boolean
+  /** A few of the rows that differ. */
+  differences: DifferentRow[]
+}
+
+export interface CompareOptions {
+  table: string
+  live: Build
+  next: Build
+}
+
+/** Whether both builds have the same rows, byte for byte, in whatever order they lie on disk. */
+export async function compareTable(db: Db, options: CompareOptions): Promise<TableComparison> {
+  const { table, live, next } = options
+  const mine = await digest(db, next, table)
+  if ((await columns(db, live, table)) !== (await columns(db, next, table))) {
+    const differences: DifferentRow[] = [{ side: 'new', row: 'the table has other columns' }]
+    return { table, rows: mine.rows, equal: false, differences }
+  }
+  const equal = (await digest(db, live, table)).digest === mine.digest
+  return { table, rows: mine.rows, equal, differences: equal ? [] : await findDifferences(db, options) }
+}
+
+/**
+ * The number of rows and two sums of 64-bit hashes over each row's columns: sums do not depend on the order, so nothing
+ * has to be sorted.
+ */
+async function digest(db: Db, { schema }: Build, table: string): Promise<{ rows: number; digest: string }> {
+  const { rows } = await db.query<{ rows: number; digest: string }>(
+    `select count(*)::float8 as rows, concat_ws(' ', count(*), sum(hash_record_extended(t, 0)::numeric),
+       sum(hash_record_extended(t, 1)::numeric)) as digest
+     from ${schema}.${table} t`,
+  )
+  const [row] = rows
+  if (!row) throw new Error(`no digest of ${schema}.${table}`)
+  return row
+}
+
+async function columns(db: Db, { schema }: Build, table: string): Promise<string> {
+  const { rows } = await db.query<{ columns: string | null }>(
+    `select string_agg(column_name || ' ' || data_type, ', ' order by ordinal_position) as columns
+     from information_schema.columns where table_schema = $1 and table_name = $2`,
+    [schema, table],
+  )
+  return rows[0]?.columns ?? ''
+}
+
+async function findDifferences(db: Db, { table, live, next }: CompareOptions): Promise<DifferentRow[]> {
+  const only = (side: string, a: Build, b: Build) =>
+    `(select '${side}' as side, t::text as row from (
+       select * from ${a.schema}.${table} except all select * from ${b.schema}.${table} limit 3) t)`
+  const { rows } = await db.query<DifferentRow>(
+    `${only('live', live, next)} union all ${only('new', next, live)}`,
+  )
+  return rows
+}

@@ -1,0 +1,134 @@
+import type pg from 'pg'
+import { unavailable } from '../errors/errors.ts'
+import { type EventLog, LogUnavailable, type Topic } from '../log/port.ts'
+import { lockKey } from '../postgres/advisory-lock.ts'
+import { type Tx, transaction } from '../postgres/pool.ts'
+import { within } from '../within.ts'
+import type { Applied } from './applied.ts'
+import { catchUp, lastBefore } from './catch-up.ts'
+import type { DomainEvent, EventCodec, EventMeta } from './codec.ts'
+import { createSlots } from './slots.ts'
+
+export interface Decision {
+  event: DomainEvent
+  meta: EventMeta
+}
+
+interface Seen {
+  projection: string
+  topic: Topic
+  key?: string
+}
+
+export interface DecideRequest<S> {
+  /** What must not be decided about twice at once, for example `organization:org_...` or `slug:acme`. */
+  locks: string[]
+  /** Where the events go; they are about `key`, and so is the state. */
+  topic: Topic
+  key: string
+  /** The read model that `load` reads. */
+  projection: string
+  /**
+   * 'key': the state follows from the events of `key` (default). 'topic': from those of others too, as with a name
+   * that must be unique, so every partition has to be caught up.
+   */
+  reads?: 'key' | 'topic'
+  /** Other read models that `load` reads, each with the topic they follow from; with `key` only what is about that. */
+  alsoReads?: readonly Seen[]
+  /** Reads the state as of everything decided before. */
+  load: (tx: Tx) => Promise<S>
+  /** Pure. Returns what happened, nothing if nothing did; throws ApiError to refuse. */
+  decide: (state: S) => Decision[]
+}
+
+export interface DecideOptions {
+  pool: pg.Pool
+  log: EventLog
+  codec: EventCodec
+  applied: Applied
+  /** How long one step may take before the caller gets 503. Default 5000. */
+  timeoutMs?: number
+}
+
+/**
+ * Decides, and returns the events once every reader can see them. When `decide` refuses, nothing was written. With
+ * service.unavailable the events may have been written, or may still be: the caller asks again, and that decision
+ * sees what became of the first.
+ */
+export type Decide = <S>(request: DecideRequest<S>) => Promise<DomainEvent[]>
+
+/**
+ * The write path of everything that needs a decision. The locks are held across processes from before the state is
+ * read until it shows the new events, so no two deciders see the same state. When the log does not say whether it
+ * wrote, they are held until that is known, at most `maxDoubtMs`; a broker that stands still for longer than that
+ * with the request already received is the one case left in which a later decision may not see an earlier one.
+ */
+export function createDecide({ pool, log, codec, applied, timeoutMs = 5000 }: DecideOptions): Decide {
+  // Each decision holds a connection while the log, the projection and `load` may need others of the same pool.
+  const slots = createSlots({ max: Math.max(1, Math.floor((pool.options.max ?? 10) / 2)), timeoutMs })
+
+  async function see(tx: Tx, { projection, topic, key }: Seen) {
+    const ends = await log.endPositions(topic)
+    const partition = key === undefined ? undefined : await log.partitionOf(topic, key)
+    const read = ends.filter((end) => partition === undefined || end.partition === partition)
+    await catchUp(tx, { applied, projection, records: lastBefore(read), timeoutMs })
+  }
+
+  async function seeAllBefore<S>(tx: Tx, request: DecideRequest<S>) {
+    const { projection, topic, key, reads = 'key', alsoReads = [] } = request
+    await see(tx, { projection, topic, ...(reads === 'key' && { key }) })
+    for (const other of alsoReads) await see(tx, other)
+  }
+
+  async function decideLocked<S>(tx: Tx, { request, giveUp }: Attempt<S>): Promise<DomainEvent[]> {
+    await lock(tx, request.locks, timeoutMs)
+    await seeAllBefore(tx, request)
+    const decisions = request.decide(await request.load(tx))
+    if (decisions.length === 0) return []
+    const records = decisions.map(({ event, meta }) => codec.toRecord(event, meta))
+    const positions = await log.append(records).catch(async (error) => {
+      giveUp(error)
+      await fateOf(error)
+      throw error
+    })
+    await applied.waitFor(request.projection, positions, { timeoutMs })
+    return decisions.map(({ event }) => event)
+  }
+
+  return async (request) => {
+    const { promise: answer, resolve, reject: giveUp } = Promise.withResolvers<DomainEvent[]>()
+    slots
+      .run(request.locks, () => transaction(pool, (tx) => decideLocked(tx, { request, giveUp })))
+      .then(resolve, giveUp)
+    return answer
+  }
+}
+
+interface Attempt<S> {
+  request: DecideRequest<S>
+  /** Answers the caller, who does not wait as long as the locks are held. */
+  giveUp: (error: unknown) => void
+}
+
+/** Longer than either log's write can live after it was given up, shorter than an idle transaction may last. */
+const maxDoubtMs = 10_000
+
+async function fateOf(error: unknown): Promise<void> {
+  const settled = error instanceof LogUnavailable ? error.settled : undefined
+  if (settled) await within(settled, maxDoubtMs).catch(() => {})
+}
+
+async function lock(tx: Tx, names: string[], timeoutMs: number): Promise<void> {
+  // In one order everywhere, so that two commands with several locks cannot wait for each other.
+  const keys = names.map(lockKey).toSorted()
+  try {
+    await tx.query(`set local lock_timeout = ${timeoutMs}`)
+    await tx.query('select pg_advisory_xact_lock(key) from unnest($1::bigint[]) as key', [keys])
+  } catch (error) {
+    throw isLockTimeout(error) ? unavailable(error) : error
+  }
+}
+
+function isLockTimeout(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === '55P03'
+}

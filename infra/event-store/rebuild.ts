@@ -1,0 +1,216 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type pg from 'pg'
+import type { Logger } from 'pino'
+import type { EventLog, Position } from '../log/port.ts'
+import { lockKey } from '../postgres/advisory-lock.ts'
+import { type Db, type Tx, transaction } from '../postgres/pool.ts'
+import {
+  type Build,
+  buildLock,
+  buildOffsets,
+  createBuild,
+  createIndexes,
+  dropBuild,
+  liveBuild,
+  makeLive,
+} from './builds.ts'
+import type { EventCodec } from './codec.ts'
+import { compareTable, type TableComparison } from './compare.ts'
+import { type Loader, startLoader } from './loader.ts'
+import type { Projection } from './projection.ts'
+import { isTransient } from './transient.ts'
+
+export interface RebuildOptions {
+  projection: Projection
+  log: EventLog
+  pool: pg.Pool
+  codec: EventCodec
+  logger: Logger
+  /** Called as events are applied; `total` is what the live build had applied when the rebuild began. */
+  onProgress?: (progress: { events: number; total: number }) => void
+  /** Switch although the new build differs from the live one, because its code changed on purpose. */
+  acceptDifferences?: boolean
+}
+
+export interface RebuildReport {
+  projection: string
+  /** The number of the new build. */
+  build: number
+  tables: TableComparison[]
+  equal: boolean
+  /** Whether readers see the new build now. Otherwise it was dropped. */
+  switched: boolean
+  /** Events applied to the new build. */
+  events: number
+  seconds: number
+}
+
+/**
+ * Builds the read model anew from offset 0 beside the live one, compares the two at the same offsets, and switches
+ * readers and runners over. Runners go on meanwhile; they pause only for the last few events, and for the switch.
+ * Throws when another rebuild of the projection is running, or when an event cannot be applied.
+ */
+export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
+  return alone(options, async () => {
+    const started = performance.now()
+    const { pool, projection } = options
+    const live = await liveBuild(pool, projection.name)
+    if (!live) throw new Error(`projection ${projection.name} has no live build`)
+    const next = await transaction(pool, (tx) => createBuild(tx, projection, 'building'))
+    const drop = (build: Build) => retryLocked(() => transaction(pool, (tx) => dropBuild(tx, build)))
+    const report = await fill({ ...options, live, next }).catch(async (error) => {
+      // What cannot be dropped now is dropped by the next rebuild.
+      await drop(next).catch(() => {})
+      throw error
+    })
+    await drop(report.switched ? live : next)
+    return { ...report, seconds: (performance.now() - started) / 1000 }
+  })
+}
+
+interface Filling extends RebuildOptions {
+  live: Build
+  next: Build
+}
+
+async function fill(filling: Filling): Promise<Omit<RebuildReport, 'seconds'>> {
+  const { pool, next, projection, onProgress } = filling
+  let events = 0
+  const target = await liveOffsets(pool, filling)
+  const total = target.reduce((sum, { offset }) => sum + offset, 0)
+  const onEvents = (count: number) => {
+    events += count
+    onProgress?.({ events, total })
+  }
+  const loader = await startLoader({ ...filling, build: next, onEvents })
+  try {
+    await loader.reached(target)
+    await transaction(pool, (tx) => index(tx, filling))
+    const tables = await compare(filling, loader)
+    const equal = tables.every((table) => table.equal)
+    const switched = equal || filling.acceptDifferences === true
+    if (switched) await atSameOffsets(filling, loader, (tx) => makeLive(tx, projection, next))
+    return { projection: projection.name, build: next.build, tables, equal, switched, events }
+  } finally {
+    await loader.stop()
+  }
+}
+
+async function index(tx: Tx, { projection, next }: Filling): Promise<void> {
+  // Events are not applied meanwhile: they would lock the same tables in another order.
+  await tx.query('select pg_advisory_xact_lock($1)', [buildLock(next)])
+  await tx.query(`set local maintenance_work_mem = '256MB'`)
+  await createIndexes(tx, projection, next)
+  await tx.query(projection.tables.map((table) => `analyze ${next.schema}.${table}`).join('; '))
+}
+
+/** Compares as of one moment at which both builds were equally far; both go on while the rows are read. */
+async function compare(filling: Filling, loader: Loader): Promise<TableComparison[]> {
+  const { pool, projection, live, next } = filling
+  const reader = await pool.connect()
+  try {
+    await atSameOffsets(filling, loader, async () => {
+      // The first query takes the snapshot.
+      await reader.query('begin isolation level repeatable read read only; select 1')
+    })
+    const tables: TableComparison[] = []
+    for (const table of projection.tables) tables.push(await compareTable(reader, { table, live, next }))
+    return tables
+  } finally {
+    await reader.query('rollback').catch(() => {})
+    reader.release()
+  }
+}
+
+/** Runs `work` in a transaction while no runner can write and the new build is exactly as far as the live one. */
+async function atSameOffsets<T>(filling: Filling, loader: Loader, work: (tx: Tx) => Promise<T>): Promise<T> {
+  const { pool, live } = filling
+  return retryLocked(async () => {
+    // First without the lock, so that little is left to do under it.
+    await loader.reached(await liveOffsets(pool, filling))
+    return transaction(pool, async (tx) => {
+      // A reader that holds one view and waits for another gets its turn before Postgres calls it a deadlock.
+      await tx.query(`set local lock_timeout = '500ms'`)
+      await tx.query('select pg_advisory_xact_lock($1)', [buildLock(live)])
+      const positions = await liveOffsets(tx, filling)
+      await withinPause(loader.reached(positions))
+      await ensureStored(tx, filling, positions)
+      return work(tx)
+    })
+  })
+}
+
+/** What the loader saw committed may be gone: a crash of Postgres undoes the last commits. The table tells. */
+async function ensureStored(tx: Tx, { next, projection }: Filling, positions: Position[]): Promise<void> {
+  const stored = await buildOffsets(tx, next)
+  const isStored = ({ topic, partition, offset }: Position) =>
+    offset === 0 ||
+    stored.some((at) => at.topic === topic && at.partition === partition && at.offset >= offset)
+  if (!positions.every(isStored))
+    throw new Error(
+      `the new build of ${projection.name} lost events in a crash of the database; rebuild again`,
+    )
+}
+
+/** How far the live build is in the topics that the new one reads. */
+async function liveOffsets(db: Db, { projection, live }: Filling): Promise<Position[]> {
+  const offsets = await buildOffsets(db, live)
+  return offsets.filter(({ topic }) => projection.topics.includes(topic))
+}
+
+/** Runners are waiting, and commands for them; they give up after 5 seconds. */
+const pauseMs = 2000
+
+class PausedTooLong extends Error {}
+
+async function withinPause(work: Promise<void>): Promise<void> {
+  const timer = new AbortController()
+  const late = delay(pauseMs, undefined, { signal: timer.signal }).then(() => {
+    throw new PausedTooLong('the new build did not catch up while runners were paused')
+  })
+  try {
+    await Promise.race([work, late])
+  } finally {
+    timer.abort()
+    await late.catch(() => {})
+  }
+}
+
+/** Tries again while locks of others are in the way. */
+async function retryLocked<T>(work: () => Promise<T>, attempts = 20): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (attempts <= 1 || !(isTransient(error) || error instanceof PausedTooLong)) throw error
+    return retryLocked(work, attempts - 1)
+  }
+}
+
+/** Runs `work` while no other rebuild of the projection runs, after dropping what a crashed one left. */
+async function alone<T>({ pool, projection }: RebuildOptions, work: () => Promise<T>): Promise<T> {
+  const key = lockKey(`tidegate:rebuild:${projection.name}`)
+  const holder = await pool.connect()
+  try {
+    const { rows } = await holder.query<{ locked: boolean }>('select pg_try_advisory_lock($1) as locked', [
+      key,
+    ])
+    if (!rows[0]?.locked) throw new Error(`another rebuild of ${projection.name} is running`)
+    try {
+      await dropUnfinished(pool, projection.name)
+      return await work()
+    } finally {
+      await holder.query('select pg_advisory_unlock($1)', [key])
+    }
+  } finally {
+    holder.release()
+  }
+}
+
+async function dropUnfinished(pool: pg.Pool, projection: string): Promise<void> {
+  const { rows } = await pool.query<Build>(
+    `select projection, build, version, status, schema_name as schema from tidegate.projection_builds
+     where projection = $1 and status = 'building'`,
+    [projection],
+  )
+  for (const build of rows) await transaction(pool, (tx) => dropBuild(tx, build))
+}

@@ -1,0 +1,77 @@
+import type { Logger } from 'pino'
+import { z } from 'zod'
+import { readSchemaFiles } from '../../schemas/generate.ts'
+import type { SchemaIds } from './codec.ts'
+
+export interface RegistryOptions {
+  /** May carry user and password, which are then sent as basic authentication. */
+  url: string
+  logger: Logger
+  /** As the log's: subjects are named after the topics as the brokers know them. */
+  topicPrefix?: string
+}
+
+type SchemaFile = ReturnType<typeof readSchemaFiles>[number]
+
+const contentType = 'application/vnd.schemaregistry.v1+json'
+const timeoutMs = 10_000
+const registered = z.object({ id: z.number().int() })
+const failure = z.object({ error_code: z.number(), message: z.string() })
+
+/**
+ * Registers every version of every schema with a Confluent Schema Registry and returns the ids it gave them, for
+ * createCodec. Subjects follow TopicRecordNameStrategy, because a topic carries several kinds of events. Safe to
+ * repeat: the registry answers a schema that it knows with its id. Throws when the registry refuses one.
+ */
+export async function registerSchemas({
+  url,
+  logger,
+  topicPrefix = '',
+}: RegistryOptions): Promise<SchemaIds> {
+  const call = createCall(url)
+  const bySubject = Map.groupBy(readSchemaFiles(), (file) => subjectOf(file, topicPrefix))
+  const subjects = [...bySubject].map(([subject, files]) => registerSubject(call, subject, files))
+  const ids: SchemaIds = Object.fromEntries((await Promise.all(subjects)).flat())
+  logger.info({ schemas: Object.keys(ids).length }, 'schemas are registered')
+  return ids
+}
+
+const subjectOf = ({ topic, name }: SchemaFile, prefix: string): string =>
+  `${prefix}tidegate.${topic}.v1-tidegate.${topic}.${name}`
+
+/** Versions one after the other, oldest first: the registry checks each against those before it. */
+async function registerSubject(
+  call: Call,
+  subject: string,
+  files: SchemaFile[],
+): Promise<[string, number][]> {
+  const name = encodeURIComponent(subject)
+  await call('PUT', `config/${name}`, { compatibility: 'FULL_TRANSITIVE' })
+  const ids: [string, number][] = []
+  for (const { key, schema } of files) {
+    const answer = await call('POST', `subjects/${name}/versions`, { schema: JSON.stringify(schema) })
+    ids.push([key, registered.parse(answer).id])
+  }
+  return ids
+}
+
+type Call = ReturnType<typeof createCall>
+
+function createCall(url: string) {
+  const base = new URL(url.endsWith('/') ? url : `${url}/`)
+  const headers = new Headers({ 'content-type': contentType, accept: contentType })
+  if (base.username) {
+    const credentials = `${decodeURIComponent(base.username)}:${decodeURIComponent(base.password)}`
+    headers.set('authorization', `Basic ${Buffer.from(credentials).toString('base64')}`)
+    base.username = ''
+    base.password = ''
+  }
+  return async (method: string, path: string, body: unknown): Promise<unknown> => {
+    const signal = AbortSignal.timeout(timeoutMs)
+    const response = await fetch(new URL(path, base), { method, headers, body: JSON.stringify(body), signal })
+    if (response.ok) return response.json()
+    const { data } = failure.safeParse(await response.json().catch(() => undefined))
+    const reason = data ? `${data.error_code} ${data.message}` : ''
+    throw new Error(`the schema registry refused ${method} ${path}: HTTP ${response.status} ${reason}`)
+  }
+}

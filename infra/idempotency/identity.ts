@@ -1,0 +1,64 @@
+import { createHmac } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import type { MasterKey } from '../crypto/keyring.ts'
+import { ApiError, invalidField } from '../errors/errors.ts'
+
+const headerName = 'Idempotency-Key'
+const details = { header_name: headerName }
+
+/** The request's Idempotency-Key; undefined without one. 422 for anything but 1-255 printable ASCII characters. */
+export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
+  const given = headers['idempotency-key']
+  if (given === undefined) return undefined
+  if (typeof given === 'string' && /^[\x20-\x7e]{1,255}$/.test(given)) return given
+  throw invalidField(
+    { name: headerName, issue: 'invalid', expected: '1-255 printable ASCII characters' },
+    details,
+  )
+}
+
+/** 422 for a key that came with another request before. */
+export function keyReused(): ApiError {
+  const expected = 'the method, path and body that it first came with, or another key'
+  return invalidField({ name: headerName, issue: 'reused', expected }, details)
+}
+
+/**
+ * What the request asks for, as one text: method, path without query, and the body whatever the order of its fields.
+ * Where the route takes no body, `{}` is none.
+ */
+export function requestText({ method, url, body, routeOptions }: FastifyRequest): string {
+  const asked = !routeOptions.schema?.body && isEmptyObject(body) ? undefined : body
+  return JSON.stringify([method, url.split('?', 1)[0], canonical(asked)])
+}
+
+function isEmptyObject(value: unknown): boolean {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isObject && Object.keys(value).length === 0
+}
+
+function canonical(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(canonical)
+  if (typeof value !== 'object' || value === null) return value ?? null
+  const entries = Object.entries(value).filter(([, member]) => member !== undefined)
+  const sorted = entries.sort(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(sorted.map(([name, member]) => [name, canonical(member)]))
+}
+
+/**
+ * What a row stores in place of a text. Not a plain hash: whoever reads the table could find a short key or body by
+ * trying.
+ */
+export function mac(master: MasterKey, ...parts: string[]): Buffer {
+  return createHmac('sha256', master.derive('idempotency-key')).update(JSON.stringify(parts)).digest()
+}
+
+/** 409 for a repetition that comes too early. */
+export function inFlight(): ApiError {
+  return new ApiError('request.conflict', {
+    message: 'The first request with this Idempotency-Key is still under way.',
+    details: { header_name: 'Idempotency-Key', next_action: 'retry' },
+    headers: { 'retry-after': '1' },
+    retryable: true,
+  })
+}

@@ -1,0 +1,174 @@
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  diffieHellman,
+  generateKeyPairSync,
+  hkdfSync,
+  type KeyObject,
+} from 'node:crypto'
+import { z } from 'zod'
+import type { Random } from '../ids.ts'
+import { wire } from './names.ts'
+
+export const deliveryAlgorithm = 'x25519-hkdf-sha256/aes-256-gcm'
+
+/** `bytes` bytes as base64url without padding, in the one way to write them. */
+const base64url = (bytes: number) =>
+  z
+    .string()
+    .length(Math.ceil((bytes * 4) / 3))
+    .refine((text) => Buffer.from(text, 'base64url').toString('base64url') === text, {
+      error: `base64url of ${bytes} bytes`,
+    })
+
+/** What a receiver of credentials sends: its public key, and how it wants them. */
+export const deliveryRequestSchema = z
+  .strictObject({
+    version: z.literal(1),
+    algorithm: z.literal(deliveryAlgorithm),
+    key_id: base64url(32).describe('base64url of the SHA-256 of the raw public key.'),
+    public_key: base64url(32).describe('base64url of the raw X25519 public key.'),
+  })
+  .meta({ id: 'GateDeliveryRequest' })
+export type DeliveryRequest = z.output<typeof deliveryRequestSchema>
+
+const maxCiphertext = 64 * 1024
+
+/** JSON sealed to a delivery key; see `sealEnvelope`. */
+export const deliveryEnvelopeSchema = z
+  .strictObject({
+    version: z.literal(1),
+    algorithm: z.literal(deliveryAlgorithm),
+    key_id: base64url(32),
+    ephemeral_public_key: base64url(32),
+    salt: base64url(32),
+    iv: base64url(12),
+    ciphertext: z
+      .string()
+      .min(1)
+      .max(maxCiphertext)
+      .regex(/^[\w-]+$/),
+    tag: base64url(16),
+  })
+  .meta({ id: 'GateDeliveryEnvelope' })
+export type DeliveryEnvelope = z.output<typeof deliveryEnvelopeSchema>
+
+/** What an envelope holds. */
+export const deliveryPayloadSchema = z.object({
+  version: z.literal(1),
+  /** Values by the name of the environment variable that they are for. */
+  outputs: z.record(z.string(), z.string()),
+  ack_token: z.string().optional(),
+})
+export type DeliveryPayload = z.output<typeof deliveryPayloadSchema>
+
+/** The envelope was sealed to another key, or changed on the way. */
+export class UnreadableEnvelope extends Error {
+  override name = 'UnreadableEnvelope'
+}
+
+export interface DeliveryKeys {
+  privateKey: KeyObject
+  /** What the key's holder sends along with a signup. */
+  delivery: DeliveryRequest
+}
+
+/** A new X25519 pair for one delivery. */
+export function generateDeliveryKeys(): DeliveryKeys {
+  const { privateKey, publicKey } = generateKeyPairSync('x25519')
+  const raw = rawKey(publicKey)
+  return {
+    privateKey,
+    delivery: {
+      version: 1,
+      algorithm: deliveryAlgorithm,
+      key_id: deliveryKeyId(raw),
+      public_key: encoded(raw),
+    },
+  }
+}
+
+/** The fingerprint of a raw public key: base64url of its SHA-256. */
+export function deliveryKeyId(publicKey: Uint8Array): string {
+  return createHash('sha256').update(publicKey).digest('base64url')
+}
+
+/**
+ * Whether anything can be sealed to the raw public key (base64url): with one of the few points of low order everyone
+ * knows what is agreed (RFC 7748, section 6.1), and OpenSSL refuses them.
+ */
+export function isUsablePublicKey(publicKey: string): boolean {
+  try {
+    const { privateKey } = generateKeyPairSync('x25519')
+    diffieHellman({ privateKey, publicKey: publicKeyOf(publicKey) })
+    return true
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Seals a payload so that only the holder of the delivery key reads it: X25519 with a fresh key, HKDF-SHA256 with a
+ * salt of 32 bytes, AES-256-GCM without additional data. The format is that of the published clients
+ * (test/fixtures/gate-delivery/vector.v1.json).
+ */
+export function sealEnvelope(
+  payload: DeliveryPayload,
+  { delivery, random }: { delivery: Pick<DeliveryRequest, 'key_id' | 'public_key'>; random: Random },
+): DeliveryEnvelope {
+  const ephemeral = generateKeyPairSync('x25519')
+  const secret = diffieHellman({
+    privateKey: ephemeral.privateKey,
+    publicKey: publicKeyOf(delivery.public_key),
+  })
+  const [salt, iv] = [random(32), random(12)]
+  const cipher = createCipheriv('aes-256-gcm', keyFrom(secret, salt), iv)
+  const ciphertext = Buffer.concat([cipher.update(JSON.stringify(payload), 'utf8'), cipher.final()])
+  return {
+    version: 1,
+    algorithm: deliveryAlgorithm,
+    key_id: delivery.key_id,
+    ephemeral_public_key: encoded(rawKey(ephemeral.publicKey)),
+    salt: encoded(salt),
+    iv: encoded(iv),
+    ciphertext: encoded(ciphertext),
+    tag: encoded(cipher.getAuthTag()),
+  }
+}
+
+/** The payload of an envelope. Throws UnreadableEnvelope. */
+export function openEnvelope(envelope: DeliveryEnvelope, privateKey: KeyObject): DeliveryPayload {
+  try {
+    const bytes = (text: string) => Buffer.from(text, 'base64url')
+    const publicKey = publicKeyOf(envelope.ephemeral_public_key)
+    const key = keyFrom(diffieHellman({ privateKey, publicKey }), bytes(envelope.salt))
+    const decipher = createDecipheriv('aes-256-gcm', key, bytes(envelope.iv))
+    decipher.setAuthTag(bytes(envelope.tag))
+    const plaintext = Buffer.concat([decipher.update(bytes(envelope.ciphertext)), decipher.final()])
+    return deliveryPayloadSchema.parse(JSON.parse(plaintext.toString('utf8')))
+  } catch (cause) {
+    throw new UnreadableEnvelope('The envelope cannot be opened with this key.', { cause })
+  }
+}
+
+/** A private key as PKCS #8, base64. */
+export function readPrivateKey(pkcs8: string): KeyObject {
+  return createPrivateKey({ key: Buffer.from(pkcs8, 'base64'), format: 'der', type: 'pkcs8' })
+}
+
+function keyFrom(secret: Buffer, salt: Buffer): Buffer {
+  return Buffer.from(hkdfSync('sha256', secret, salt, wire.gateDeliveryInfo, 32))
+}
+
+function publicKeyOf(raw: string): KeyObject {
+  return createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x: raw }, format: 'jwk' })
+}
+
+function rawKey(publicKey: KeyObject): Buffer {
+  return Buffer.from(publicKey.export({ format: 'jwk' }).x ?? '', 'base64url')
+}
+
+const encoded = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64url')

@@ -1,0 +1,100 @@
+import type { Registry } from 'prom-client'
+import type { PartitionStatus } from '../../infra/event-store/partitions.ts'
+import { runProjection } from '../../infra/event-store/runner.ts'
+import { purgeIdempotencyKeys } from '../../infra/idempotency/idempotency.ts'
+import type { NetworkSource } from '../../infra/ip/network.ts'
+import { runPeriodically } from '../../infra/periodic.ts'
+import { queueReadings } from '../../projections/webhooks/queries.ts'
+import { runGraceScheduler } from '../organizations/grace-scheduler.ts'
+import { runSessionScheduler } from '../scoring/scheduler.ts'
+import { runScoring } from '../scoring/worker.ts'
+import { runDispatcher } from '../webhooks/dispatch/dispatcher.ts'
+import { measureWebhooks } from '../webhooks/metrics.ts'
+import { runPlanner } from '../webhooks/planner/planner.ts'
+import { type Core, projections } from './dependencies.ts'
+
+/** Something that works until it is stopped. */
+export interface Running {
+  stop(): Promise<void>
+  /** Of the partitions that it has met. */
+  status?(): PartitionStatus[]
+  /** Rejects while it cannot do its work. */
+  check?(): Promise<void>
+}
+
+export interface WorkerParts {
+  /** Which kinds to start. */
+  starts: { projections: boolean; scoring: boolean; api: boolean; webhooks: boolean }
+  network: NetworkSource
+  /** Gets what they measure. */
+  registry: Registry
+  /** Gets what stops them. */
+  undo: AsyncDisposableStack
+}
+
+/** Scoring is stopped before the projections, so that what it decided last is still applied. */
+export async function startWorkers(core: Core, parts: WorkerParts): Promise<Running[]> {
+  const { starts, network, registry, undo } = parts
+  const applying = starts.projections
+    ? await startTogether(projections.map((projection) => runProjection({ ...core, projection })))
+    : []
+  undo.defer(() => stopTogether(applying))
+  const scoring = starts.scoring ? await startScoring(core, network) : []
+  undo.defer(() => stopTogether(scoring))
+  const tidying = starts.api ? [runGraceScheduler(core), runPurge(core)] : []
+  undo.defer(() => stopTogether(tidying))
+  const telling = starts.webhooks ? await startWebhooks(core, registry) : []
+  undo.defer(() => stopTogether(telling))
+  return [...applying, ...scoring, ...telling]
+}
+
+/** Throws when one of them does not go on with a partition. */
+export function noneHalted(running: Running[]): void {
+  const halted = running.flatMap((worker) => worker.status?.() ?? []).find((partition) => partition.halted)
+  if (halted)
+    throw new Error(`${halted.topic}/${halted.partition} stands still at offset ${halted.nextOffset}`)
+}
+
+/** Rejects when one of them cannot do its work. */
+export async function allWork(running: Running[]): Promise<void> {
+  await Promise.all(running.map((worker) => worker.check?.()))
+}
+
+function startWebhooks(core: Core, registry: Registry): Promise<Running[]> {
+  const { pool, clock } = core
+  const meter = measureWebhooks(registry, async () => {
+    const now = clock()
+    return { ...(await queueReadings(pool, now)), now }
+  })
+  return startTogether<Running>([runPlanner(core), runDispatcher({ ...core, meter })])
+}
+
+function startScoring(core: Core, network: NetworkSource): Promise<Running[]> {
+  return startTogether<Running>([runScoring({ ...core, network }), runSessionScheduler(core)])
+}
+
+const purgeIntervalMs = 10 * 60 * 1000
+
+/** Forgets idempotent commands whose 24 hours are over. */
+function runPurge({ pool, clock, logger }: Core): Running {
+  return runPeriodically({
+    intervalMs: purgeIntervalMs,
+    look: async () => (await purgeIdempotencyKeys(pool, clock())) > 0,
+    onError: (err) =>
+      logger.error({ err }, 'expired Idempotency-Keys were not deleted; the next look tries again'),
+  })
+}
+
+/** All or none: when one does not start, the others are stopped. */
+async function startTogether<T extends Running>(starting: Promise<T>[]): Promise<T[]> {
+  const results = await Promise.allSettled(starting)
+  const started = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+  const failed = results.find((result) => result.status === 'rejected')
+  if (!failed) return started
+  await stopTogether(started)
+  throw failed.reason
+}
+
+async function stopTogether(running: Running[]): Promise<void> {
+  await Promise.all(running.map((worker) => worker.stop()))
+}

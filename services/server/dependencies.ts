@@ -1,0 +1,128 @@
+import type pg from 'pg'
+import { createKeyUsageTables } from '../../infra/access/key-usage.ts'
+import { createRateLimitTables } from '../../infra/access/rate-limit/postgres-store.ts'
+import type { Config } from '../../infra/config.ts'
+import { createKeyring, type Keyring } from '../../infra/crypto/keyring.ts'
+import { type Applied, createApplied } from '../../infra/event-store/applied.ts'
+import { createCodec, type EventCodec } from '../../infra/event-store/codec.ts'
+import { createDecide, type Decide } from '../../infra/event-store/decide.ts'
+import { migrate } from '../../infra/event-store/migrate.ts'
+import type { Projection } from '../../infra/event-store/projection.ts'
+import { registerSchemas } from '../../infra/event-store/registry.ts'
+import { createIdempotencyTables } from '../../infra/idempotency/idempotency.ts'
+import type { Clock, Random } from '../../infra/ids.ts'
+import { openKafkaLog } from '../../infra/log/kafka/log.ts'
+import type { EventLog, TopicSpec } from '../../infra/log/port.ts'
+import { openPostgresLog } from '../../infra/log/postgres/log.ts'
+import { createPool, transaction } from '../../infra/postgres/pool.ts'
+import type { Logger } from '../../infra/telemetry.ts'
+import { gateProjection } from '../../projections/gate/projection.ts'
+import { organizationsProjection } from '../../projections/organizations/projection.ts'
+import { sessionsProjection } from '../../projections/sessions/projection.ts'
+import { webhooksProjection } from '../../projections/webhooks/projection.ts'
+import { eventTopics } from '../../schemas/events.ts'
+import { createGateTables } from '../gate/gate.ts'
+import { createLeaseTables } from '../webhooks/dispatch/tables.ts'
+
+export const projections: Projection[] = [
+  organizationsProjection,
+  sessionsProjection,
+  gateProjection,
+  webhooksProjection,
+]
+
+/** What every role and command works with; opened once, passed on as arguments. */
+export interface Core {
+  config: Config
+  databaseUrl: string
+  pool: pg.Pool
+  /** For what callers of the API read: however slow or many their searches, nothing else waits for them. */
+  readPool: pg.Pool
+  log: EventLog
+  codec: EventCodec
+  applied: Applied
+  decide: Decide
+  keyring: Keyring
+  clock: Clock
+  random: Random
+  logger: Logger
+  close(): Promise<void>
+}
+
+export interface CoreOptions {
+  config: Config
+  databaseUrl: string
+  masterKeys: string
+  logger: Logger
+  clock: Clock
+  random: Random
+  /** A query may take as long as it likes, as when a read model is built. */
+  longQueries?: boolean
+}
+
+/** No query of a server takes this long; without an answer by then the database is taken for gone. */
+const serving = { queryTimeoutMs: 10_000, idleInTransactionMs: 15_000 }
+const reading = { ...serving, queryTimeoutMs: 6000, statementTimeoutMs: 5000 }
+
+/** Connects to the database and the log, creates what is missing in them, and opens nothing else. */
+export async function openCore(options: CoreOptions): Promise<Core> {
+  const { config, databaseUrl, logger, clock, random } = options
+  const keyring = createKeyring(options.masterKeys)
+  await using undo = new AsyncDisposableStack()
+  const pool = createPool({ url: databaseUrl, max: 20, ...(options.longQueries ? {} : serving) })
+  undo.defer(() => pool.end())
+  const readPool = createPool({ url: databaseUrl, max: 10, applicationName: 'tidegate reads', ...reading })
+  undo.defer(() => readPool.end())
+  const log = await openLog({ config, pool, url: databaseUrl, logger })
+  undo.defer(() => log.close())
+  await log.ensureTopics(topicSpecs(config))
+  await migrate(pool, projections)
+  await createServingTables(pool)
+  const codec = createCodec(await schemaIds(config, logger))
+  const applied = await createApplied({ url: databaseUrl, pool, logger })
+  undo.defer(() => applied.close())
+  const decide = createDecide({ pool, log, codec, applied })
+  const opened = undo.move()
+  const close = () => opened.disposeAsync()
+  const shared = { config, databaseUrl, pool, readPool, log, codec, applied, decide }
+  return { ...shared, keyring, clock, random, logger, close }
+}
+
+/** What serving remembers beside the log: nothing of it is a view of events, and nothing of it is missed for long. */
+async function createServingTables(pool: pg.Pool): Promise<void> {
+  const sets = [
+    createRateLimitTables,
+    createKeyUsageTables,
+    createIdempotencyTables,
+    createLeaseTables,
+    createGateTables,
+  ]
+  for (const create of sets) await transaction(pool, create)
+}
+
+interface LogOptions {
+  config: Config
+  pool: pg.Pool
+  url: string
+  logger: Logger
+}
+
+/** Kafka where brokers are set, else the embedded log in Postgres. */
+function openLog({ config, pool, url, logger }: LogOptions): Promise<EventLog> {
+  if (config.KAFKA_BROKERS.length === 0) return openPostgresLog({ pool, url, logger })
+  return openKafkaLog({ brokers: config.KAFKA_BROKERS, topicPrefix: config.KAFKA_TOPIC_PREFIX, logger })
+}
+
+/** Observations are heavy and kept for days; what was decided is light and kept for ever. */
+function topicSpecs(config: Config): TopicSpec[] {
+  const partitions = config.TOPIC_PARTITIONS
+  const retentionMs = config.COLLECT_RETENTION_DAYS * 24 * 60 * 60 * 1000
+  return [...new Set(Object.values(eventTopics))].map((topic) =>
+    topic === 'tidegate.collect.v1' ? { topic, partitions, retentionMs } : { topic, partitions },
+  )
+}
+
+async function schemaIds(config: Config, logger: Logger) {
+  const { SCHEMA_REGISTRY_URL: url, KAFKA_TOPIC_PREFIX: topicPrefix } = config
+  return url ? registerSchemas({ url, topicPrefix, logger }) : undefined
+}

@@ -1,0 +1,171 @@
+import type { FastifyInstance } from 'fastify'
+import { Registry } from 'prom-client'
+import type { Config } from '../../infra/config.ts'
+import { drain } from '../../infra/http/drain.ts'
+import { holdPort, listenOnHeld } from '../../infra/http/hold-port.ts'
+import { type NetworkSource, noNetwork, openNetwork } from '../../infra/ip/network.ts'
+import { sealToken } from '../../infra/wire/sealed-token.ts'
+import { within } from '../../infra/within.ts'
+import { recipientKeys } from '../../projections/organizations/key-queries.ts'
+import { findDecisions } from '../../projections/sessions/queries.ts'
+import { agentRoutes } from '../agents/routes.ts'
+import { createHandOff, type HandOff } from '../collect/hand-off.ts'
+import { createRecipients, type RecipientTenant } from '../collect/recipients.ts'
+import { collectRoutes } from '../collect/routes.ts'
+import { type Gate, startGate } from '../gate/gate.ts'
+import { measureGate } from '../gate/metrics.ts'
+import { gateRoutes } from '../gate/routes.ts'
+import { organizationRoutes } from '../organizations/routes.ts'
+import { readbackRoutes } from '../readback/routes.ts'
+import { type Demo, webRoutes } from '../web/routes.ts'
+import { webhookRoutes } from '../webhooks/routes.ts'
+import { createEdge, type Edge } from './access.ts'
+import { startWorkers } from './consumers.ts'
+import { type Core, type CoreOptions, openCore } from './dependencies.ts'
+import { gateOptions } from './gate-options.ts'
+import { createHttp } from './http.ts'
+import { publicUrlOf } from './public-url.ts'
+
+export const allRoles = ['collect', 'scoring', 'projections', 'api', 'gate', 'webhooks'] as const
+export type Role = (typeof allRoles)[number]
+
+/** Throws for a name that is not a role. */
+export function parseRoles(text: string): Role[] {
+  return text.split(',').map((name) => {
+    const role = allRoles.find((known) => known === name.trim())
+    if (!role) throw new Error(`--roles: ${name} is not one of ${allRoles.join(', ')}`)
+    return role
+  })
+}
+
+export interface ServerOptions extends CoreOptions {
+  roles: readonly Role[]
+  /** Runs once the read models follow the log and before requests are taken; what it returns is shown at /demo. */
+  prepare?: (core: Core, publicUrl: string) => Promise<Demo>
+}
+
+export interface Server {
+  /** Where clients reach it. */
+  url: string
+  /** Drains and ends serving, then lets go of the log and the database. Rejects when something does not let go. */
+  stop(): Promise<void>
+}
+
+const closeMs = 5000
+const letGoMs = 3000
+
+/** Milliseconds after which a stop counts as hanging: a drain, the last requests, then everything behind them. */
+export const stopWithinMs = ({ DRAIN_MS }: Config): number => DRAIN_MS + closeMs + letGoMs + 500
+
+/**
+ * Puts the parts of the chosen roles together and starts them. When that fails, what had started is stopped and
+ * the process is in no consumer group any more.
+ */
+export async function startServer({ roles, prepare, ...options }: ServerOptions): Promise<Server> {
+  const { config, logger } = options
+  const undo = new AsyncDisposableStack()
+  const letGo = () => within(undo.disposeAsync(), letGoMs)
+  let stopping = false
+  try {
+    const held = await holdPort({ port: config.PORT, host: config.HOST })
+    undo.defer(held.release)
+    const publicUrl = publicUrlOf(config, held.port)
+    const core = await openCore(options)
+    undo.defer(core.close)
+    const network = await networkFor(config, roles)
+    const registry = new Registry()
+    const running = await startWorkers(core, { starts: startsOf(roles), network, registry, undo })
+    const gate = roles.includes('gate') ? startMeasuredGate(core, { publicUrl, registry }) : undefined
+    undo.defer(() => gate?.stop())
+    const demo = await prepare?.(core, publicUrl)
+    const { app, counters } = await createHttp(core, {
+      publicUrl,
+      running,
+      registry,
+      isStopping: () => stopping,
+    })
+    const edge = createEdge(core, { counters, undo })
+    const handOff = await addRoutes(app, { core, edge, network, roles, demo, gate })
+    undo.defer(() => handOff?.close())
+    undo.defer(() => app.close())
+    await held.release()
+    await listenOnHeld(app, { port: held.port, host: config.HOST })
+    const stop = async () => {
+      stopping = true
+      await drain(app, { drainMs: config.DRAIN_MS, closeMs })
+      await letGo()
+    }
+    return { url: publicUrl, stop }
+  } catch (error) {
+    await letGo().catch((err) => logger.warn({ err }, 'the failed start was not undone in full'))
+    throw error
+  }
+}
+
+function startMeasuredGate(
+  core: Core,
+  { publicUrl, registry }: { publicUrl: string; registry: Registry },
+): Gate {
+  return startGate({ ...gateOptions(core, publicUrl), meter: measureGate(registry) })
+}
+
+const startsOf = (roles: readonly Role[]) => ({
+  projections: roles.includes('projections'),
+  scoring: roles.includes('scoring'),
+  api: roles.includes('api'),
+  webhooks: roles.includes('webhooks'),
+})
+
+/** Opened once for all who look addresses up. */
+async function networkFor(config: Config, roles: readonly Role[]): Promise<NetworkSource> {
+  if (!roles.includes('scoring') && !roles.includes('api')) return noNetwork
+  const { CITY_MMDB: cityPath, ASN_MMDB: asnPath, ANONYMOUS_MMDB: anonymousPath } = config
+  return openNetwork({ cityPath, asnPath, anonymousPath }).catch((cause) => {
+    throw new Error(`CITY_MMDB, ASN_MMDB or ANONYMOUS_MMDB cannot be read: ${cause.message}`, { cause })
+  })
+}
+
+interface RouteParts {
+  core: Core
+  edge: Edge
+  network: NetworkSource
+  roles: readonly Role[]
+  demo: Demo | undefined
+  gate: Gate | undefined
+}
+
+async function addRoutes(
+  app: FastifyInstance,
+  { core, edge, network, roles, demo, gate }: RouteParts,
+): Promise<HandOff | undefined> {
+  if (roles.includes('api')) {
+    const reading = { ...core, ...edge, pool: core.readPool }
+    readbackRoutes(app, reading)
+    organizationRoutes(app, { ...core, ...edge })
+    agentRoutes(app, { ...reading, network })
+    webhookRoutes(app, { ...core, ...edge })
+    await webRoutes(app, { random: core.random, demo })
+  }
+  if (gate) await gateRoutes(app, { ...edge, gate })
+  return roles.includes('collect') ? addCollect(app, core, edge) : undefined
+}
+
+function addCollect(app: FastifyInstance, core: Core, { auth }: Edge): HandOff {
+  const { pool, keyring, random, applied, config } = core
+  const findKeys = ({ organizationId, environment }: RecipientTenant) =>
+    recipientKeys(pool, organizationId, environment)
+  const handOff = createHandOff({
+    findDecisions: (ids) => findDecisions(pool, ids),
+    onAdvance: (listener) => applied.onAdvance('sessions', listener),
+    recipientHashes: createRecipients({ findKeys, keyring, clock: core.clock }),
+    seal: (sealing) => sealToken({ ...sealing, random }),
+  })
+  collectRoutes(app, {
+    ...core,
+    auth,
+    checkRecipients: handOff.checkRecipients,
+    sealResult: handOff.sealResult,
+    batchIntervalMs: config.BATCH_INTERVAL_MS,
+  })
+  return handOff
+}

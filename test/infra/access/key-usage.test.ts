@@ -1,0 +1,109 @@
+import pino from 'pino'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createKeyUsage, createKeyUsageTables, lastUsedAt } from '../../../infra/access/key-usage.ts'
+import { createPool, transaction } from '../../../infra/postgres/pool.ts'
+import { eventually } from '../../support/eventually.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+
+const start = 1_800_000_000_000
+const logger = pino({ level: 'silent' })
+
+let database: TestDatabase
+let now: number
+beforeEach(async () => {
+  now = start
+  database = await createTestDatabase()
+  await transaction(database.pool, createKeyUsageTables)
+})
+afterEach(() => database.drop())
+
+const usage = (lingerMs = 10_000_000) =>
+  createKeyUsage({ pool: database.pool, clock: () => now, logger, lingerMs })
+const stored = async () => Object.fromEntries(await lastUsedAt(database.pool, ['a', 'b', 'c']))
+
+test('the tables can be created again', async () => {
+  await transaction(database.pool, createKeyUsageTables)
+})
+
+test('what is noted is written soon, and no key is written twice in a minute', async () => {
+  const keys = usage(10)
+  keys.note('a')
+  await eventually(async () => expect(await stored()).toEqual({ a: start }))
+  now += 59_999
+  keys.note('a')
+  keys.note('b')
+  await keys.flush()
+  expect(await stored()).toEqual({ a: start, b: now })
+  now += 1
+  keys.note('a')
+  await keys.flush()
+  expect(await stored()).toEqual({ a: now, b: now - 1 })
+  await keys.close()
+})
+
+test('a burst of uses is one statement', async () => {
+  const pool = createPool({ url: database.url })
+  let statements = 0
+  const query = pool.query.bind(pool)
+  Object.assign(pool, {
+    query: (text: string, values: unknown[]) => {
+      statements++
+      return query(text, values)
+    },
+  })
+  const keys = createKeyUsage({ pool, clock: () => now, logger, lingerMs: 10_000_000 })
+  for (let i = 0; i < 1000; i++) keys.note(['a', 'b', 'c'][i % 3] ?? '')
+  await keys.flush()
+  await keys.flush()
+  expect(statements).toBe(1)
+  expect(await stored()).toEqual({ a: start, b: start, c: start })
+  await pool.end()
+})
+
+test('the later use counts, whoever writes last', async () => {
+  const [early, late] = [usage(), usage()]
+  early.note('a')
+  now += 5000
+  late.note('a')
+  await late.flush()
+  await early.flush()
+  expect(await stored()).toEqual({ a: start + 5000 })
+})
+
+test('many processes write the same keys at once without waiting for each other in a circle', async () => {
+  const keys = Array.from({ length: 300 }, (_, i) => `key_${i}`)
+  const writers = Array.from({ length: 8 }, () => usage())
+  for (let round = 0; round < 5; round++) {
+    now += 60_000
+    writers.forEach((writer, i) => {
+      for (const key of i % 2 ? keys : keys.toReversed()) writer.note(key)
+    })
+    await Promise.all(writers.map((writer) => writer.flush()))
+  }
+  const written = await lastUsedAt(database.pool, keys)
+  expect(new Set(written.values())).toEqual(new Set([now]))
+  expect(written.size).toBe(300)
+})
+
+test('what could not be written is kept, the latest of each key, and nobody hears of it', async () => {
+  const keys = usage()
+  await database.pool.query('alter table tidegate.api_key_usage rename to away')
+  keys.note('a')
+  await keys.flush()
+  now += 60_000
+  keys.note('a')
+  keys.note('b')
+  await keys.flush()
+  await database.pool.query('alter table tidegate.away rename to api_key_usage')
+  await keys.close()
+  expect(await stored()).toEqual({ a: now, b: now })
+})
+
+test('closing writes what is noted, and what is noted afterwards is forgotten', async () => {
+  const keys = usage()
+  keys.note('a')
+  await keys.close()
+  keys.note('b')
+  await keys.flush()
+  expect(await stored()).toEqual({ a: start })
+})

@@ -1,0 +1,107 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { originAllowed } from '../../../infra/access/origins.ts'
+
+const allowedOrigins = [
+  'https://shop.example',
+  'https://shop.example:8443',
+  'http://localhost:3000',
+  'http://127.0.0.1:5173',
+  'http://[::1]:8080',
+  'https://xn--bcher-kva.example',
+  'https://*.app.example',
+]
+
+test.each([
+  // Exact: scheme, host and port.
+  ['https://shop.example', true],
+  ['https://shop.example:8443', true],
+  ['https://shop.example:8444', false],
+  ['http://shop.example', false],
+  ['https://www.shop.example', false],
+  ['https://shop.example.evil.example', false],
+  ['https://evil-shop.example', false],
+  ['https://shop.example.', false],
+  // A browser leaves the default port out.
+  ['https://shop.example:443', false],
+  // Lower case and punycode are what browsers send; other case is the same origin.
+  ['HTTPS://Shop.Example', true],
+  ['https://xn--bcher-kva.example', true],
+  ['https://bücher.example', false],
+  // Test keys: any host and port over http too.
+  ['http://localhost:3000', true],
+  ['http://localhost:3001', false],
+  ['http://localhost', false],
+  ['https://localhost:3000', false],
+  ['http://127.0.0.1:5173', true],
+  ['http://127.1:5173', false],
+  ['http://[::1]:8080', true],
+  ['http://[::2]:8080', false],
+  // Wildcard: any depth, https, no port of its own.
+  ['https://a.app.example', true],
+  ['https://a.b.app.example', true],
+  ['https://A.App.Example', true],
+  ['https://app.example', false],
+  ['https://.app.example', false],
+  ['https://evilapp.example', false],
+  ['http://a.app.example', false],
+  ['https://a.app.example:8443', false],
+  ['https://a.app.example.', false],
+  ['https://a.app.example.evil.example', false],
+  // No web origins.
+  ['null', false],
+  ['', false],
+  [undefined, false],
+  ['https://shop.example/', false],
+  ['https://shop.example/path', false],
+  ['https://shop.example?a', false],
+  ['https://shop.example#a', false],
+  ['https://user@shop.example', false],
+  ['https://evil.example\\.app.example', false],
+  ['https://evil.example/.app.example', false],
+  ['blob:https://shop.example', false],
+  ['chrome-extension://abcdef', false],
+  ['shop.example', false],
+  ['//shop.example', false],
+])('%s: %s', (origin, allowed) => {
+  expect(originAllowed(origin, allowedOrigins)).toBe(allowed)
+})
+
+test('an empty list takes any origin, also none', () => {
+  for (const origin of ['https://any.example', 'null', '', undefined])
+    expect(originAllowed(origin, [])).toBe(true)
+})
+
+describe('any host', () => {
+  const label = fc
+    .stringMatching(/^[a-z]([a-z0-9-]{0,6}[a-z0-9])?$/)
+    .filter((text) => !text.startsWith('xn-'))
+  const host = fc.array(label, { minLength: 2, maxLength: 5 })
+  const port = fc.option(fc.integer({ min: 1, max: 65535 }).filter((one) => one !== 443 && one !== 80))
+  const scheme = fc.constantFrom('http', 'https')
+  const origin = fc.record({ scheme, host, port })
+  type Origin = { scheme: string; host: string[]; port: number | null }
+  const text = (one: Origin) => `${one.scheme}://${one.host.join('.')}${one.port ? `:${one.port}` : ''}`
+
+  test('is allowed by itself, and by no other', () => {
+    fc.assert(
+      fc.property(origin, origin, (a, b) => {
+        expect(originAllowed(text(a), [text(a)])).toBe(true)
+        expect(originAllowed(text(a), [text(b)])).toBe(text(a) === text(b))
+      }),
+    )
+  })
+
+  test('is allowed by the wildcard over what its labels end with, and by no other', () => {
+    const pair = fc.tuple(host, host, fc.boolean(), scheme, port)
+    fc.assert(
+      fc.property(pair, ([below, parent, under, scheme, port]) => {
+        const one = { scheme, host: under ? [...below, ...parent] : below, port }
+        const labels = one.host.slice(-parent.length)
+        const inside = one.host.length > parent.length && labels.join('.') === parent.join('.')
+        const expected = inside && scheme === 'https' && port === null
+        expect(originAllowed(text(one), [`https://*.${parent.join('.')}`])).toBe(expected)
+      }),
+    )
+  })
+})

@@ -1,0 +1,193 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createSourceBudget } from '../../../infra/access/source-budget.ts'
+import { createMemoryLimiter, type MemoryLimiter } from '../../support/memory-limiter.ts'
+import { type AuthApp, organizationId, otherOrganization, type Send, startAuthApp } from './auth-app.ts'
+
+let app: AuthApp
+let limiter: MemoryLimiter
+let limited: string[]
+
+async function start({ later = false } = {}): Promise<void> {
+  limited = []
+  app = await startAuthApp((now) => {
+    limiter = createMemoryLimiter(() => now.ms, { later })
+    const defaultLimits = { secret: 6, publishable: 12 }
+    return { limiter, defaultLimits, onRateLimited: (keyType) => limited.push(keyType) }
+  })
+}
+
+const rest = (request: Send) => app.send({ url: '/rest', ...request })
+
+describe.each([
+  ['at once', false],
+  ['by a promise', true],
+])('with a limiter that answers %s', (_, later) => {
+  beforeEach(() => start({ later }))
+
+  test('each request takes one unit and says what is left', async () => {
+    const key = app.secret()
+    for (const left of ['5', '4', '3']) expect((await rest({ key })).limits).toEqual(['6', left, '1'])
+    expect((await app.send({ url: '/collect', key: app.publishable() })).limits).toEqual(['12', '11', '1'])
+  })
+
+  test('without enough of them it is 429 with all headers, and takes them all the same', async () => {
+    const key = app.secret()
+    for (let i = 0; i < 6; i++) expect((await rest({ key })).status).toBe(200)
+    const first = await rest({ key })
+    expect(first).toMatchObject({ status: 429, code: 'rate_limit.exceeded', limits: ['6', '0', '1'] })
+    expect(first.json.error).toMatchObject({ status: 429, retryable: true, request_id: expect.any(String) })
+    // 6 units in 60 seconds are one in 10: two of them are owed for the seventh and the next request.
+    expect(first.headers['retry-after']).toBe('20')
+    expect((await rest({ key })).headers['retry-after']).toBe('30')
+    app.now.ms += 29_000
+    expect((await rest({ key })).status).toBe(429)
+    app.now.ms += 12_000
+    expect(await rest({ key })).toMatchObject({ status: 200, limits: ['6', '0', '1'] })
+    expect(limited).toEqual(Array(3).fill('secret'))
+  })
+
+  test('what is refused after the key was verified has paid', async () => {
+    const narrow = app.secret(['sessions:read'])
+    expect(await rest({ key: narrow })).toMatchObject({ status: 403, limits: ['6', '5', '1'] })
+    const foreign = `/v1/organizations/${otherOrganization}`
+    expect(await app.send({ url: foreign, key: app.secret() })).toMatchObject({
+      code: 'auth.organization_access_denied',
+      limits: ['6', '4', '1'],
+    })
+    const own = `/v1/organizations/${organizationId}`
+    expect((await app.send({ url: own, key: app.secret() })).limits).toEqual(['6', '3', '1'])
+  })
+
+  test('an empty bucket is answered before scope and organization', async () => {
+    const narrow = app.secret(['fingerprints:read'])
+    for (let i = 0; i < 6; i++) await rest({ key: narrow })
+    for (const url of ['/rest', `/v1/organizations/${otherOrganization}`])
+      expect((await app.send({ url, key: narrow })).code).toBe('rate_limit.exceeded')
+  })
+
+  test('what is refused while the key is verified has not', async () => {
+    const native = app.publishable({ clientTarget: 'native_ios' })
+    const restricted = app.publishable({ allowedOrigins: ['https://shop.example'] })
+    const page = { origin: 'https://evil.example' }
+    const refused: [Send, string][] = [
+      [{}, 'auth.missing_api_key'],
+      [{ key: 'sk_live_x' }, 'auth.invalid_api_key'],
+      [{ key: app.unknown() }, 'auth.invalid_api_key'],
+      [{ key: app.secret(['*'], { status: 'revoked' }) }, 'auth.invalid_api_key'],
+      [
+        { key: app.secret(['*'], { status: 'rotating', graceExpiresAt: app.now.ms }) },
+        'auth.invalid_api_key',
+      ],
+      [{ key: app.secret(['*'], { organizationStatus: 'suspended' }) }, 'auth.organization_inactive'],
+      [{ key: app.publishable() }, 'auth.secret_key_required'],
+      [{ key: native }, 'auth.native_key_not_allowed'],
+      [{ key: app.secret(), url: '/collect' }, 'auth.secret_key_not_allowed'],
+      [{ key: native, url: '/collect', headers: page }, 'auth.native_key_not_allowed'],
+      [{ key: restricted, url: '/collect', headers: page }, 'auth.origin_not_allowed'],
+      [{ key: restricted, url: '/collect' }, 'auth.origin_not_allowed'],
+    ]
+    for (const [request, code] of refused)
+      expect(await rest(request)).toMatchObject({ code, limits: Array(3).fill(undefined) })
+    expect(limiter.taken).toEqual([])
+  })
+})
+
+describe('buckets', () => {
+  beforeEach(() => start())
+
+  test('are shared by all keys of one type of an organization, test and live', async () => {
+    const test = { environment: 'test' } as const
+    for (const key of [app.secret(), app.secret(), app.secret(['sessions:list'])]) await rest({ key })
+    expect((await rest({ key: app.secret() })).limits[1]).toBe('2')
+    await app.send({ url: '/collect', key: app.publishable() })
+    expect((await app.send({ url: '/collect', key: app.publishable(test) })).limits[1]).toBe('10')
+  })
+
+  test('are apart for each organization', async () => {
+    for (let i = 0; i < 13; i++) await app.send({ url: '/collect', key: app.publishable() })
+    const other = app.publishable({ organizationId: otherOrganization })
+    expect((await app.send({ url: '/collect', key: other })).limits).toEqual(['12', '11', '1'])
+  })
+
+  test("have the organization's own limit where it has one", async () => {
+    const key = app.publishable({ rateLimit: 90 })
+    expect((await app.send({ url: '/collect', key })).limits).toEqual(['90', '89', '1'])
+    expect(limiter.taken).toEqual([{ organizationId, keyType: 'publishable', limit: 90, cost: 1 }])
+  })
+})
+
+describe('a key that each source has units of its own with', () => {
+  beforeEach(async () => {
+    limited = []
+    app = await startAuthApp((now) => {
+      limiter = createMemoryLimiter(() => now.ms)
+      const budget = createSourceBudget({ clock: () => now.ms, perSecond: 2, burst: 3 })
+      return {
+        limiter,
+        perSource: ({ organizationId: owner }) => (owner === otherOrganization ? budget : undefined),
+        onRateLimited: (keyType) => limited.push(keyType),
+      }
+    })
+  })
+
+  const from = (remoteAddress: string, key: string) => app.send({ url: '/collect', key, remoteAddress })
+
+  test('is refused to a source that has none left, and to no other', async () => {
+    const key = app.publishable({ organizationId: otherOrganization })
+    for (let i = 0; i < 3; i++) expect((await from('192.0.2.1', key)).status).toBe(200)
+    for (let i = 0; i < 20; i++) {
+      const refused = await from('192.0.2.1', key)
+      expect(refused).toMatchObject({ status: 429, code: 'rate_limit.exceeded' })
+      expect(refused.headers['retry-after']).toBe('1')
+    }
+    expect((await from('192.0.2.2', key)).status).toBe(200)
+    expect(limited).toEqual(Array(20).fill('publishable'))
+    // What was refused has cost nothing, so that the second is enough.
+    app.now.ms += 1000
+    expect((await from('192.0.2.1', key)).status).toBe(200)
+  })
+
+  test("says nothing of the organization's bucket, and takes nothing from it", async () => {
+    const key = app.publishable({ organizationId: otherOrganization })
+    for (let i = 0; i < 4; i++)
+      expect((await from('192.0.2.1', key)).limits).toEqual(Array(3).fill(undefined))
+    expect(limiter.taken).toEqual([])
+  })
+
+  test('leaves the keys of other organizations to their bucket', async () => {
+    const key = app.publishable()
+    for (const left of ['2999', '2998', '2997', '2996'])
+      expect((await from('192.0.2.1', key)).limits).toEqual(['3000', left, '1'])
+  })
+})
+
+test('a cached key and a limiter that answers at once make a request wait for nothing', async () => {
+  await start()
+  const key = app.secret()
+  const order: string[] = []
+  app.app.addHook('onRequest', (_request, _reply, done) => {
+    order.push('before')
+    process.nextTick(() => order.push('a promise'))
+    done()
+  })
+  const preHandler = (_request: unknown, _reply: unknown, done: () => void) => {
+    order.push('after')
+    done()
+  }
+  app.app.get('/late', { onRequest: app.auth.requireSecret('sessions:list'), preHandler }, () => ({}))
+  await app.send({ url: '/late', key })
+  order.length = 0
+  await app.send({ url: '/late', key })
+  expect(order).toEqual(['before', 'after', 'a promise'])
+})
+
+test('without a limiter there are no limits and no headers', async () => {
+  app = await startAuthApp()
+  expect(await rest({ key: app.secret() })).toMatchObject({ status: 200, limits: Array(3).fill(undefined) })
+})
+
+test('the defaults are 600 and 3000', async () => {
+  app = await startAuthApp((now) => ({ limiter: createMemoryLimiter(() => now.ms) }))
+  expect((await rest({ key: app.secret() })).limits[0]).toBe('600')
+  expect((await app.send({ url: '/collect', key: app.publishable() })).limits[0]).toBe('3000')
+})

@@ -1,0 +1,148 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { lookupHashes } from '../../../infra/crypto/api-keys.ts'
+import { createKeyring } from '../../../infra/crypto/keyring.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
+import { createApplied } from '../../../infra/event-store/applied.ts'
+import type { CommandDeps } from '../../../infra/event-store/command-deps.ts'
+import { createDecide } from '../../../infra/event-store/decide.ts'
+import { asId } from '../../../infra/ids.ts'
+import { type EventLog, LogUnavailable } from '../../../infra/log/port.ts'
+import { createPool } from '../../../infra/postgres/pool.ts'
+import { findKeyByLookupHash } from '../../../projections/organizations/key-queries.ts'
+import { organizationsProjection } from '../../../projections/organizations/projection.ts'
+import { findOrganization } from '../../../projections/organizations/queries.ts'
+import { issueApiKey } from '../../../services/organizations/key-commands.ts'
+import { createOrganization } from '../../../services/organizations/organization-commands.ts'
+import { openTestLogs } from '../../support/logs.ts'
+import { ensureTopics, openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
+
+const keyring = createKeyring(randomBytes(32).toString('base64'))
+
+for (const testLog of openTestLogs()) {
+  let world: ProjectionWorld
+  let log: EventLog
+  let processes: CommandDeps[]
+  const closing: (() => Promise<void>)[] = []
+
+  /** Everything that a process has of its own: a small pool, its log, its ear for projections. */
+  async function openProcess(): Promise<CommandDeps> {
+    const pool = createPool({ url: world.database.url, max: 4 })
+    const applied = await createApplied({ url: world.database.url, pool, logger: silent })
+    const decide = createDecide({ pool, log: await testLog.open(), codec: world.codec, applied })
+    closing.push(async () => {
+      await applied.close()
+      await pool.end()
+    })
+    return { decide, keyring, clock: Date.now, random: randomBytes }
+  }
+
+  beforeAll(async () => {
+    world = await openProjectionWorld()
+    log = await testLog.open()
+    await ensureTopics(log)
+    await world.run(log, organizationsProjection)
+    processes = [await openProcess(), await openProcess()]
+  })
+  afterAll(async () => {
+    for (const close of closing) await close()
+    await world?.close()
+    await testLog.cleanup()
+  })
+
+  test(`${testLog.name}: of 64 racers for one slug in two processes, one gets it and 63 are told so`, async () => {
+    const racers = Array.from({ length: 64 }, (_, i) => {
+      const deps = processes[i % processes.length]
+      if (!deps) throw new Error('no process')
+      return createOrganization(deps, { name: `Racer ${i}`, slug: 'contested' })
+    })
+    const results = await Promise.allSettled(racers)
+    const won = results.filter((result) => result.status === 'fulfilled')
+    const codes = results.flatMap((result) => (result.status === 'rejected' ? [codeOf(result.reason)] : []))
+    expect(won).toHaveLength(1)
+    expect(codes).toEqual(Array(63).fill('request.conflict'))
+    const { rows } = await world.database.pool.query(
+      `select * from read.organizations where slug = 'contested'`,
+    )
+    expect(rows).toHaveLength(1)
+  })
+
+  test(`${testLog.name}: what a command wrote is readable when it answers`, async () => {
+    const [deps] = processes
+    if (!deps) throw new Error('no process')
+    const { organizationId } = await createOrganization(deps, { name: ' Acme ', slug: 'acme' })
+    expect(await findOrganization(world.database.pool, organizationId)).toMatchObject({ name: 'Acme' })
+    const { keyId, revealedKey } = await issueApiKey(deps, {
+      organizationId,
+      name: 'Server',
+      environment: 'test',
+    })
+    const found = await findKeyByLookupHash(world.database.pool, lookupHashes(keyring, revealedKey))
+    expect(found).toMatchObject({
+      principal: { keyId, type: 'secret', scopes: ['sessions:read', 'sessions:update', 'fingerprints:read'] },
+    })
+  })
+
+  test(`${testLog.name}: commands on different organizations do not wait for one another's connections`, async () => {
+    const creations = Array.from({ length: 24 }, (_, i) =>
+      createOrganization(processes[i % 2] ?? never(), { name: 'Many', slug: `many-${i}` }),
+    )
+    expect(await Promise.all(creations)).toHaveLength(24)
+  })
+
+  test(`${testLog.name}: what a process appended before it died is seen by the next decision`, async () => {
+    const [deps] = processes
+    if (!deps) throw new Error('no process')
+    for (let i = 0; i < 5; i++) {
+      const organization_id = asId('org', `org_${String(i).padStart(26, '0')}`)
+      const data = { organization_id, name: 'Ghost', slug: `ghost-${i}`, created_at: i }
+      const meta = { eventId: `ghost-${i}`, time: i, organizationId: organization_id, environment: null }
+      await world.append(log, [{ event: { type: 'OrganizationCreated', data }, meta }])
+      const second = createOrganization(deps, { name: 'Second', slug: `ghost-${i}` })
+      expect(codeOf(await second.catch((error) => error))).toBe('request.conflict')
+    }
+  })
+
+  test(`${testLog.name}: a write that lands after the caller was told 503 is seen by the next decision`, async () => {
+    const [deps, other] = processes
+    if (!deps || !other) throw new Error('no process')
+    const gate = Promise.withResolvers<void>()
+    const doubtful: EventLog = {
+      ...log,
+      append: async (records) => {
+        const settled = gate.promise.then(async () => void (await log.append(records)))
+        throw new LogUnavailable('no answer', { settled })
+      },
+    }
+    const applied = await world.openApplied()
+    const decide = createDecide({ pool: world.database.pool, log: doubtful, codec: world.codec, applied })
+    const first = createOrganization({ ...deps, decide }, { name: 'First', slug: 'doubtful' })
+    await expect(first).rejects.toThrow(LogUnavailable)
+    const second = createOrganization(other, { name: 'Second', slug: 'doubtful' })
+    const refused = second.then(String, codeOf)
+    gate.resolve()
+    expect(await refused).toBe('request.conflict')
+  })
+
+  test(`${testLog.name}: a projection that stands still gives 503, and the command is not lost`, async () => {
+    const applied = await world.openApplied()
+    const pool = world.database.pool
+    const decide = createDecide({ pool, log, codec: world.codec, applied, timeoutMs: 100 })
+    const request = {
+      topic: 'tidegate.organizations.v1',
+      key: 'k',
+      locks: ['x'],
+      projection: 'nobody',
+    }
+    const failing = decide({ ...request, load: async () => 0, decide: () => [] })
+    expect(codeOf(await failing.catch((error) => error))).toBe('service.unavailable')
+  })
+}
+
+function never(): never {
+  throw new Error('no process')
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof ApiError ? error.code : String(error)
+}

@@ -1,0 +1,77 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, test } from 'vitest'
+import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/codec.ts'
+import { migrate } from '../../../infra/event-store/migrate.ts'
+import { sessionsProjection } from '../../../projections/sessions/projection.ts'
+import { decision, id } from '../../projections/world-events.ts'
+import { expectOrderIsNothing } from '../../support/bad-delivery.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { metaOf, visitorLink } from '../../support/session-scored.ts'
+
+const topic = 'tidegate.sessions.v1'
+const partitions = 3
+// Room in the offsets between two events for repeats of earlier ones, as a producer's retry would leave them.
+const spacing = 10
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase()
+  await migrate(database.pool, [sessionsProjection])
+})
+afterAll(() => database?.drop())
+
+interface Step {
+  session: number
+  visitor: number | null
+  at: number
+  kind: 'scored' | 'attached' | 'cleared'
+}
+
+const step = fc.record<Step>({
+  session: fc.nat(5),
+  visitor: fc.option(fc.nat(2)),
+  at: fc.nat(20),
+  kind: fc.constantFrom('scored', 'scored', 'scored', 'attached', 'cleared'),
+})
+
+function eventOf({ session, visitor, at, kind }: Step, n: number): DomainEvent {
+  const { event } = decision(n, {
+    session,
+    evaluated_at: at,
+    visitor: visitor === null ? null : visitorLink({ id: id('vid', visitor), vector: [n] }),
+  })
+  if (kind === 'scored' || event.type !== 'SessionScored') return event
+  const { event_id, session_id, organization_id, environment } = event.data
+  const base = { event_id, session_id, organization_id, environment }
+  return kind === 'attached'
+    ? { type: 'ClientUserAttached', data: { ...base, client_user_id: `user ${n}`, attached_at: at } }
+    : { type: 'ClientUserCleared', data: { ...base, cleared_at: at } }
+}
+
+/** The log's partitions, each in offset order. */
+function partitionsOf(steps: Step[]): RecordedEvent[][] {
+  const log: RecordedEvent[][] = Array.from({ length: partitions }, () => [])
+  steps.forEach((one, n) => {
+    const partition = one.session % partitions
+    log[partition]?.push(recorded(eventOf(one, n), { topic, partition, offset: n * spacing }))
+  })
+  return log
+}
+
+function recorded(event: DomainEvent, position: RecordedEvent['position']): RecordedEvent {
+  if (!('event_id' in event.data && 'environment' in event.data)) throw new Error('not an event of a session')
+  return { ...event, meta: metaOf(event.data), position }
+}
+
+test('events repeated, redelivered and reordered across partitions change nothing', async () => {
+  await expectOrderIsNothing({
+    pool: () => database.pool,
+    projection: sessionsProjection,
+    topic,
+    partitions,
+    logs: fc.array(step, { minLength: 1, maxLength: 40 }),
+    partitionsOf,
+    maxSize: 6,
+    runs: 20,
+  })
+}, 60_000)

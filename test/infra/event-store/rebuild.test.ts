@@ -1,0 +1,178 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import type { Applied } from '../../../infra/event-store/applied.ts'
+import { buildOffsets, createBuild, dropBuild, liveBuild } from '../../../infra/event-store/builds.ts'
+import { liveBuildOffsets } from '../../../infra/event-store/live-build.ts'
+import { startLoader } from '../../../infra/event-store/loader.ts'
+import type { Projection } from '../../../infra/event-store/projection.ts'
+import { type RebuildReport, rebuild } from '../../../infra/event-store/rebuild.ts'
+import type { RunningProjection } from '../../../infra/event-store/runner.ts'
+import type { EventLog, Position } from '../../../infra/log/port.ts'
+import { transaction } from '../../../infra/postgres/pool.ts'
+import { sessionsProjection } from '../../../projections/sessions/projection.ts'
+import { findSession } from '../../../projections/sessions/queries.ts'
+import { decision, decisions, id } from '../../projections/world-events.ts'
+import { eventually } from '../../support/eventually.ts'
+import { openTestLogs } from '../../support/logs.ts'
+import { ensureTopics, openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
+
+const scope = { organizationId: id('org', 1), environment: 'live' } as const
+
+describe.each(openTestLogs())('rebuild on $name', (testLog) => {
+  let world: ProjectionWorld
+  let log: EventLog
+  let applied: Applied
+  let running: RunningProjection
+  let appended: Position[]
+
+  beforeAll(async () => {
+    world = await openProjectionWorld()
+    log = await testLog.open()
+    await ensureTopics(log)
+    applied = await world.openApplied()
+    running = await world.run(log, sessionsProjection, { applied })
+    appended = await world.append(log, decisions(1, 300, 100))
+    await applied.waitFor('sessions', appended)
+  })
+  afterAll(async () => {
+    await running?.stop()
+    await world?.close()
+    await testLog.cleanup()
+  })
+  afterEach(async () => {
+    const { rows } = await world.database.pool.query(
+      `select count(*)::int as n from information_schema.schemata where schema_name like 'sessions_b%'`,
+    )
+    expect(rows[0].n, 'schemas of builds').toBe(1)
+  })
+
+  function run(
+    projection: Projection = sessionsProjection,
+    acceptDifferences = false,
+  ): Promise<RebuildReport> {
+    const { codec, database } = world
+    return rebuild({ projection, log, pool: database.pool, codec, logger: silent, acceptDifferences })
+  }
+
+  test('equals the live build, and readers and runners go on with it', async () => {
+    const before = await liveBuild(world.database.pool, 'sessions')
+    const report = await run()
+    expect(report).toMatchObject({ projection: 'sessions', equal: true, switched: true, events: 300 })
+    expect(Object.fromEntries(report.tables.map(({ table, rows }) => [table, rows]))).toEqual({
+      sessions: 100,
+      decisions: 300,
+      client_user_changes: 0,
+      visitors: 7,
+      visitor_sessions: 100,
+    })
+    expect((await liveBuild(world.database.pool, 'sessions'))?.build).toBe((before?.build ?? 0) + 1)
+    await applied.waitFor('sessions', await world.append(log, [decision(9000)]))
+    expect(await findSession(world.database.pool, scope, id('sid', 9000))).toBeDefined()
+  })
+
+  test('applies again what a crash of the database took from the new build', async () => {
+    const { pool } = world.database
+    const live = await liveBuild(pool, 'sessions')
+    if (!live) throw new Error('no live build')
+    const build = await transaction(pool, (tx) => createBuild(tx, sessionsProjection, 'building'))
+    const loading = { projection: sessionsProjection, build, live, log, pool, codec: world.codec }
+    const loader = await startLoader({ ...loading, logger: silent, onEvents: () => {} })
+    await loader.reached(await buildOffsets(pool, live))
+    await pool.query(sessionsProjection.tables.map((table) => `truncate ${build.schema}.${table}`).join('; '))
+    await pool.query(`update tidegate.projection_offsets set next_offset = 0 where build = $1`, [build.build])
+    await applied.waitFor('sessions', await world.append(log, decisions(15_000, 60, 60)))
+    await eventually(async () => expect(await counts(build.schema)).toEqual(await counts('read')))
+    await loader.stop()
+    await transaction(pool, (tx) => dropBuild(tx, build))
+  })
+
+  async function counts(schema: string): Promise<unknown> {
+    const one = (table: string) => `(select count(*) from ${schema}.${table}) as ${table}`
+    return (await world.database.pool.query(`select ${sessionsProjection.tables.map(one).join(', ')}`))
+      .rows[0]
+  }
+
+  test('is equal while events keep arriving and readers keep reading', async () => {
+    let stopped = false
+    const arrivals: Position[] = []
+    const reads: unknown[] = []
+    const lost: unknown[] = []
+    const compare = async () => {
+      const noted = running.status()
+      const stored = await liveBuildOffsets(world.database.pool, sessionsProjection)
+      const storedOf = (partition: number) => stored?.find((at) => at.partition === partition)?.offset ?? 0
+      lost.push(...noted.filter(({ partition, nextOffset }) => storedOf(partition) < nextOffset))
+    }
+    const until = async (step: (round: number) => Promise<unknown>) => {
+      for (let round = 0; !stopped; round++) await step(round).then(() => delay(5))
+    }
+    const traffic = [
+      until(async (i) => arrivals.push(...(await world.append(log, decisions(20_000 + 10 * i, 10, 300))))),
+      until(async () => reads.push(await findSession(world.database.pool, scope, id('sid', 7)))),
+      until(compare),
+    ]
+    const report = await run().finally(() => {
+      stopped = true
+      return Promise.all(traffic)
+    })
+    expect(report).toMatchObject({ equal: true, switched: true })
+    expect(lost, 'partitions that seem to have gone back').toEqual([])
+    expect(reads.length).toBeGreaterThan(0)
+    expect(reads.every((row) => row !== undefined)).toBe(true)
+    await applied.waitFor('sessions', arrivals, { timeoutMs: 20_000 })
+    const { rows } = await world.database.pool.query(
+      `select count(*)::int as n from read.decisions where event_id >= '${id('evt', 20_000)}'`,
+    )
+    expect(rows[0].n).toBe(arrivals.length)
+  })
+
+  test('refuses to switch to a build that differs, and shows the rows', async () => {
+    const live = await liveBuild(world.database.pool, 'sessions')
+    await world.database.pool.query(
+      `update ${live?.schema}.sessions set risk_score = 101 where session_id = '${id('sid', 7)}'`,
+    )
+    const report = await run()
+    expect(report).toMatchObject({ equal: false, switched: false })
+    const sessions = report.tables.find(({ table }) => table === 'sessions')
+    expect(sessions?.differences.map(({ side }) => side)).toEqual(['live', 'new'])
+    expect(sessions?.differences[0]?.row).toContain(id('sid', 7))
+    expect(report.tables.filter(({ equal }) => !equal).map(({ table }) => table)).toEqual(['sessions'])
+    expect((await liveBuild(world.database.pool, 'sessions'))?.build).toBe(live?.build)
+    expect(await run(sessionsProjection, true)).toMatchObject({ equal: false, switched: true })
+    expect(await run()).toMatchObject({ equal: true, switched: true })
+  })
+
+  test('one at a time, and a build that cannot be filled is dropped', async () => {
+    const both = await Promise.allSettled([run(), run()])
+    expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+    const defective: Projection = {
+      ...sessionsProjection,
+      apply: async () => {
+        throw new Error('this handler has a defect')
+      },
+    }
+    await expect(run(defective)).rejects.toThrow(/cannot apply/)
+  })
+
+  test('a runner whose code has another version than the live build waits for a rebuild', async () => {
+    await running.stop()
+    const next: Projection = {
+      ...sessionsProjection,
+      version: sessionsProjection.version + 1,
+      ddl: sessionsProjection.ddl.replace(
+        'search_user text',
+        'added integer not null default 7, search_user text',
+      ),
+    }
+    const newRunner = await world.run(log, next, { applied })
+    const waiting = await world.append(log, [decision(30_000)])
+    const late = applied.waitFor('sessions', waiting, { timeoutMs: 300 })
+    await expect(late).rejects.toMatchObject({ code: 'service.unavailable' })
+    expect(await run(next)).toMatchObject({ equal: false, switched: false })
+    expect(await run(next, true)).toMatchObject({ equal: false, switched: true })
+    await applied.waitFor('sessions', waiting, { timeoutMs: 20_000 })
+    const { rows } = await world.database.pool.query(`select distinct added from read.sessions`)
+    expect(rows).toEqual([{ added: 7 }])
+    await newRunner.stop()
+  })
+})

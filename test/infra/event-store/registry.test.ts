@@ -1,0 +1,86 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { pino } from 'pino'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createCodec } from '../../../infra/event-store/codec.ts'
+import { registerSchemas } from '../../../infra/event-store/registry.ts'
+import { readSchemaFiles } from '../../../schemas/generate.ts'
+
+const logger = pino({ level: 'silent' })
+
+interface Call {
+  request: string
+  authorization: string | undefined
+  body: Record<string, string>
+}
+
+/** As much of Confluent's Schema Registry as registering needs: ids from 100, the same for the same schema. */
+function fakeRegistry() {
+  const calls: Call[] = []
+  const ids = new Map<string, number>()
+  const server = createServer(async (request, response) => {
+    const body = JSON.parse(await text(request))
+    const { method, url, headers } = request
+    calls.push({ request: `${method} ${url}`, authorization: headers.authorization, body })
+    const refused = request.url?.includes('refuse')
+    if (body.schema && !ids.has(body.schema)) ids.set(body.schema, 100 + ids.size)
+    const answer = refused
+      ? { error_code: 42201, message: 'Invalid schema' }
+      : body.schema
+        ? { id: ids.get(body.schema) }
+        : body
+    response.writeHead(refused ? 422 : 200, { 'content-type': 'application/vnd.schemaregistry.v1+json' })
+    response.end(JSON.stringify(answer))
+  })
+  return { server, calls }
+}
+
+let registry: ReturnType<typeof fakeRegistry>
+let host: string
+beforeEach(async () => {
+  registry = fakeRegistry()
+  registry.server.listen(0, '127.0.0.1')
+  await once(registry.server, 'listening')
+  const address = registry.server.address()
+  host = typeof address === 'object' ? `127.0.0.1:${address?.port}` : ''
+})
+afterEach(() => {
+  registry.server.close()
+})
+
+test('registers each schema under its topic and name and gives its id to the codec', async () => {
+  const ids = await registerSchemas({ url: `http://${host}`, logger })
+  const files = readSchemaFiles()
+  expect(Object.keys(ids).sort()).toEqual(files.map((file) => file.key).sort())
+  const subject = 'tidegate.organizations.v1-tidegate.organizations.OrganizationRenamed'
+  const mine = registry.calls.filter((call) => call.request.includes(`${subject}`))
+  expect(mine.map((call) => call.request)).toEqual([
+    `PUT /config/${subject}`,
+    `POST /subjects/${subject}/versions`,
+  ])
+  expect(mine[0]?.body).toEqual({ compatibility: 'FULL_TRANSITIVE' })
+  const schema = files.find((file) => file.name === 'OrganizationRenamed')?.schema
+  expect(JSON.parse(mine[1]?.body.schema ?? '')).toEqual(schema)
+  const renamed = { organization_id: 'org_1', name: 'New', renamed_at: 1, event_id: 'e' }
+  const bytes = createCodec(ids).encode({ type: 'OrganizationRenamed', data: renamed })
+  expect(bytes.readUInt32BE(1)).toBe(ids['organizations/OrganizationRenamed.v1'])
+})
+
+test('a second start gets the same ids', async () => {
+  const first = await registerSchemas({ url: `http://${host}`, logger })
+  expect(await registerSchemas({ url: `http://${host}/`, logger })).toEqual(first)
+})
+
+test('a user and password in the URL are sent as basic authentication', async () => {
+  await registerSchemas({ url: `http://me:p%40ss@${host}`, logger })
+  const expected = `Basic ${Buffer.from('me:p@ss').toString('base64')}`
+  expect(new Set(registry.calls.map((call) => call.authorization))).toEqual(new Set([expected]))
+})
+
+test('a refusal stops the start and names the subject, not the password', async () => {
+  const registering = registerSchemas({ url: `http://me:secret@${host}`, logger, topicPrefix: 'refuse.' })
+  const error = await registering.catch((reason: Error) => reason)
+  expect(String(error)).toMatch(/refuse\.tidegate\.\S+: HTTP 422 42201 Invalid schema/)
+  expect(String(error)).not.toContain('secret')
+})

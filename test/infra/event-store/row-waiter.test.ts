@@ -1,0 +1,62 @@
+import { afterEach, expect, test } from 'vitest'
+import { createRowWaiter, type RowWaiter } from '../../../infra/event-store/row-waiter.ts'
+
+let waiter: RowWaiter<string, string> | undefined
+afterEach(() => waiter?.close())
+
+/** A waiter over rows that the test fills, and that hears of them when the test says so. */
+function start() {
+  const rows = new Map<string, string>()
+  const looks: string[][] = []
+  let isBroken = false
+  let advance = () => {}
+  const made = createRowWaiter<string, string>({
+    async look(ids, found) {
+      looks.push(ids)
+      const fails = isBroken
+      await new Promise(setImmediate)
+      if (fails) throw new Error('connection lost')
+      for (const id of ids) {
+        const row = rows.get(id)
+        if (row !== undefined) found(id, row)
+      }
+    },
+    onAdvance(listener) {
+      advance = listener
+      return () => {}
+    },
+    pollMs: 60_000,
+  })
+  waiter = made
+  const waitFor = (id: string, ms = 5000) => made.waitFor(id, { ms, late: async () => `no ${id}` })
+  return { rows, looks, waitFor, advance: () => advance(), breakDown: (value: boolean) => (isBroken = value) }
+}
+
+test('many wait with one look at a time, and each gets its row', async () => {
+  const { rows, looks, waitFor, advance } = start()
+  const waits = ['a', 'b', 'a'].map((id) => waitFor(id))
+  await expect.poll(() => looks.length).toBe(2)
+  for (const id of ['a', 'b']) rows.set(id, `row ${id}`)
+  advance()
+  expect(await Promise.all(waits)).toEqual(['row a', 'row b', 'row a'])
+  expect(looks).toEqual([['a'], ['a', 'b'], ['a', 'b']])
+})
+
+test('whoever is late gets what is there instead, and is not looked for any more', async () => {
+  const { rows, looks, waitFor } = start()
+  expect(await waitFor('a', 1)).toBe('no a')
+  rows.set('b', 'row b')
+  expect(await waitFor('b')).toBe('row b')
+  expect(looks.at(-1)).toEqual(['b'])
+})
+
+test('a failed look is followed by others', async () => {
+  const { rows, looks, waitFor, advance, breakDown } = start()
+  breakDown(true)
+  const wait = waitFor('a')
+  await expect.poll(() => looks.length).toBe(1)
+  rows.set('a', 'row a')
+  breakDown(false)
+  advance()
+  expect(await wait).toBe('row a')
+})

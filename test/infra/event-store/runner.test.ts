@@ -1,0 +1,278 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { ApiError } from '../../../infra/errors/errors.ts'
+import { liveBuild } from '../../../infra/event-store/builds.ts'
+import type { Subjects } from '../../../infra/event-store/news.ts'
+import type { Projection } from '../../../infra/event-store/projection.ts'
+import type { EventLog, Position } from '../../../infra/log/port.ts'
+import { organizationsProjection } from '../../../projections/organizations/projection.ts'
+import { sessionsProjection } from '../../../projections/sessions/projection.ts'
+import { findSession } from '../../../projections/sessions/queries.ts'
+import { decision, decisions, id } from '../../projections/world-events.ts'
+import { eventually } from '../../support/eventually.ts'
+import { openTestLogs } from '../../support/logs.ts'
+import { ensureTopics, openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
+
+const topic = 'tidegate.sessions.v1'
+const scope = { organizationId: id('org', 1), environment: 'live' } as const
+
+describe.each(openTestLogs())('$name', (testLog) => {
+  let world: ProjectionWorld
+  let log: EventLog
+
+  beforeAll(async () => {
+    world = await openProjectionWorld()
+    log = await testLog.open()
+    await ensureTopics(log)
+  })
+  afterAll(async () => {
+    await world?.close()
+    await testLog.cleanup()
+  })
+
+  // A test that fails must not leave its runner in the group of the next.
+  afterEach(() => world.stopRunners())
+
+  const count = async (table: string) => {
+    const { rows } = await world.database.pool.query(`select count(*)::int as n from read.${table}`)
+    return rows[0].n
+  }
+
+  test('what was appended is readable when waitFor resolves, in this process and in another', async () => {
+    const here = await world.openApplied()
+    const elsewhere = await world.openApplied()
+    const running = await world.run(log, sessionsProjection, { applied: here })
+    const positions = await world.append(log, decisions(1, 40))
+    await Promise.all([here, elsewhere].map((applied) => applied.waitFor('sessions', positions)))
+    expect(await findSession(world.database.pool, scope, id('sid', 7))).toBeDefined()
+    expect(await count('decisions')).toBe(40)
+    expect(running.status().every((partition) => partition.halted === null)).toBe(true)
+  })
+
+  test('what an organization changes is told to every process before anyone who waits for it goes on', async () => {
+    const here = await world.openApplied()
+    const elsewhere = await world.openApplied()
+    const heard: Record<string, Subjects[]> = { here: [], elsewhere: [] }
+    here.onChange('organizations', (subjects) => heard.here?.push(subjects))
+    elsewhere.onChange('organizations', (subjects) => heard.elsewhere?.push(subjects))
+    await world.run(log, organizationsProjection, { applied: here })
+    const organization_id = id('org', 7)
+    const meta = (n: number) => ({
+      eventId: id('evt', 9000 + n),
+      time: 1,
+      organizationId: organization_id,
+      environment: null,
+    })
+    const positions = await world.append(log, [
+      {
+        event: {
+          type: 'OrganizationCreated',
+          data: { organization_id, name: 'A', slug: 'a', created_at: 1 },
+        },
+        meta: meta(1),
+      },
+      { event: { type: 'OrganizationSuspended', data: { organization_id, suspended_at: 2 } }, meta: meta(2) },
+    ])
+    const told = async (applied: typeof here, name: string) => {
+      await applied.waitFor('organizations', positions)
+      expect(
+        heard[name]?.flat().some((subject) => subject === undefined || subject === organization_id),
+      ).toBe(true)
+    }
+    await Promise.all([told(here, 'here'), told(elsewhere, 'elsewhere')])
+  })
+
+  test('a runner that starts again goes on where the last one committed', async () => {
+    const applied = await world.openApplied()
+    const before = await count('decisions')
+    const positions = await world.append(log, decisions(100, 20))
+    const seen: Position[] = []
+    applied.onAdvance('sessions', (next) => seen.push(next))
+    await world.run(log, sessionsProjection, { applied })
+    await applied.waitFor('sessions', positions)
+    expect(await count('decisions')).toBe(before + 20)
+    expect(Math.max(...seen.map((next) => next.offset))).toBe(Math.max(...positions.map((p) => p.offset)) + 1)
+  })
+
+  test('two runners share the partitions and apply each event once', async () => {
+    const applied = await world.openApplied()
+    const before = await count('decisions')
+    await world.run(await testLog.open(), sessionsProjection, { applied })
+    await world.run(await testLog.open(), sessionsProjection, { applied })
+    const positions: Position[] = []
+    for (let i = 0; i < 10; i++) positions.push(...(await world.append(log, decisions(1000 + 30 * i, 30))))
+    await applied.waitFor('sessions', positions, { timeoutMs: 20_000 })
+    expect(await count('decisions')).toBe(before + 300)
+    const { rows } = await world.database.pool.query(
+      `select v.visitor_id from read.visitors v where seen_count <> (
+         select count(*) from read.visitor_sessions s where s.visitor_id = v.visitor_id)`,
+    )
+    expect(rows).toEqual([])
+  })
+
+  test('waiting for what nobody applies ends in 503', async () => {
+    const applied = await world.openApplied()
+    const [position] = await world.append(log, [decision(5000)])
+    if (!position) throw new Error('nothing appended')
+    const failure = await applied.waitFor('sessions', [position], { timeoutMs: 50 }).catch((error) => error)
+    expect(failure).toBeInstanceOf(ApiError)
+    expect(failure).toMatchObject({ code: 'service.unavailable', headers: { 'retry-after': '1' } })
+  })
+
+  test('a lost notification only makes waiting slower', async () => {
+    const applied = await world.openApplied()
+    const build = await liveBuild(world.database.pool, 'sessions')
+    const silently = { topic: 'tidegate.sessions.v1', partition: 7, offset: 41 }
+    const waiting = applied.waitFor('sessions', [silently], { timeoutMs: 20_000 })
+    await world.database.pool.query(
+      `insert into tidegate.projection_offsets values ('sessions', $1, $2, $3, 42)`,
+      [build?.build, silently.topic, silently.partition],
+    )
+    await waiting
+    await world.database.pool.query('delete from tidegate.projection_offsets where partition = 7')
+  })
+
+  test('Postgres losing its last commits makes the runner read them again', async () => {
+    const applied = await world.openApplied()
+    await world.run(log, sessionsProjection, { applied })
+    const before = await world.append(log, decisions(6000, 30))
+    await applied.waitFor('sessions', before)
+    const build = await liveBuild(world.database.pool, 'sessions')
+    await world.database.pool.query(
+      `delete from ${build?.schema}.decisions where event_id > '${id('evt', 6009)}'`,
+    )
+    await world.database.pool.query(
+      `update tidegate.projection_offsets set next_offset = greatest(0, next_offset - 15) where topic = '${topic}'`,
+    )
+    await world.append(log, decisions(6100, 30))
+    await eventually(async () => {
+      const { rows } = await world.database.pool.query(
+        `select count(*)::int as n from read.decisions where event_id >= '${id('evt', 6000)}'`,
+      )
+      expect(rows[0].n).toBe(60)
+    })
+  })
+
+  test('what Postgres lost of partitions that no record comes to any more is read again', async () => {
+    const applied = await world.openApplied()
+    const logger = silent.child({}, { level: 'silent' })
+    const warnings: unknown[] = []
+    logger.warn = (...args: unknown[]) => warnings.push(args)
+    const running = await world.run(log, sessionsProjection, { applied, logger })
+    const positions = await world.append(log, decisions(6200, 30))
+    const ends = new Map(positions.map(({ partition, offset }) => [partition, offset + 1]))
+    const believed = () => new Map(running.status().map((known) => [known.partition, known.nextOffset]))
+    await eventually(() => expect(believed()).toEqual(ends))
+    expect(warnings).toEqual([])
+    const build = await liveBuild(world.database.pool, 'sessions')
+    await world.database.pool.query(
+      `delete from ${build?.schema}.decisions where event_id >= '${id('evt', 6200)}' and event_id < '${id('evt', 6230)}'`,
+    )
+    for (const { topic, partition } of positions) {
+      await world.database.pool.query(
+        'update tidegate.projection_offsets set next_offset = $3 where topic = $1 and partition = $2',
+        [
+          topic,
+          partition,
+          Math.min(...positions.filter((p) => p.partition === partition).map((p) => p.offset)),
+        ],
+      )
+    }
+    await eventually(async () => {
+      const { rows } = await world.database.pool.query(
+        `select count(*)::int as n from read.decisions
+         where event_id >= '${id('evt', 6200)}' and event_id < '${id('evt', 6230)}'`,
+      )
+      expect(rows[0].n).toBe(30)
+    })
+    await eventually(() => expect(believed()).toEqual(ends))
+    expect(warnings).toHaveLength(1)
+    await applied.waitFor('sessions', await world.append(log, decisions(6300, 10)))
+  })
+
+  test('a connection killed before the commit leaves nothing half done, and the events are applied once', async () => {
+    const applied = await world.openApplied()
+    let killed = false
+    const projection: Projection = {
+      ...sessionsProjection,
+      async apply(tx, events) {
+        await sessionsProjection.apply(tx, events)
+        if (killed) return
+        killed = true
+        await tx.query('select pg_terminate_backend(pg_backend_pid())')
+      },
+    }
+    const running = await world.run(log, projection, { applied })
+    const before = await count('decisions')
+    const positions = await world.append(log, decisions(6500, 30, 30))
+    await applied.waitFor('sessions', positions, { timeoutMs: 20_000 })
+    expect(killed).toBe(true)
+    expect(await count('decisions')).toBe(before + 30)
+    expect(running.status().every((partition) => partition.halted === null)).toBe(true)
+  })
+
+  test('an event that cannot be applied halts its partition there, loudly, and no other', async () => {
+    const applied = await world.openApplied()
+    const lines: unknown[] = []
+    const logger = silent.child({}, { level: 'silent' })
+    logger.error = (...args: unknown[]) => lines.push(args)
+    const poisonSession = id('sid', 7001)
+    const projection = {
+      ...sessionsProjection,
+      apply: async (...[tx, events]: Parameters<typeof sessionsProjection.apply>) => {
+        if (events.some((event) => 'session_id' in event.data && event.data.session_id === poisonSession)) {
+          throw new Error('this handler has a defect')
+        }
+        await sessionsProjection.apply(tx, events)
+      },
+    }
+    const running = await world.run(log, projection, { applied, logger })
+    const partition = await log.partitionOf(topic, poisonSession)
+    const events = [...decisions(7100, 30), decision(7001), ...decisions(7200, 30)]
+    const positions = await world.append(log, events)
+    const poison = positions[30]
+    const others = positions.filter((position) => position.partition !== partition)
+    const earlier = positions.slice(0, 30).filter((position) => position.partition === partition)
+    await applied.waitFor('sessions', [...others, ...earlier], { timeoutMs: 20_000 })
+    const status = await eventually(() => {
+      const found = running.status().find((known) => known.partition === partition)
+      expect(found?.halted).toContain('this handler has a defect')
+      return found
+    })
+    expect(status?.nextOffset).toBe(poison?.offset)
+    expect(JSON.stringify(lines)).toContain(`"offset":${poison?.offset}`)
+    await running.stop()
+    // With the defect mended nothing was lost.
+    const mended = await world.run(log, sessionsProjection, { applied })
+    await applied.waitFor('sessions', positions, { timeoutMs: 20_000 })
+    expect(mended.status().every((known) => known.halted === null)).toBe(true)
+  })
+
+  test('tables of another version are not touched, and the status says so', async () => {
+    const newer: Projection = { ...sessionsProjection, version: sessionsProjection.version + 1 }
+    const running = await world.run(log, newer)
+    await eventually(() => {
+      const halted = running.status().map((partition) => partition.halted)
+      expect(halted).toContainEqual(expect.stringMatching(/not started: .*tidegate rebuild sessions/))
+    })
+    await running.stop()
+  })
+
+  test('a record that no schema wrote halts its partition until an operator moves the offset past it', async () => {
+    const applied = await world.openApplied()
+    const running = await world.run(log, sessionsProjection, { applied })
+    const key = id('sid', 8000)
+    const [bad] = await log.append([{ topic, key, value: Buffer.from('not ours'), headers: {} }])
+    const [good] = await world.append(log, [decision(8000)])
+    if (!bad || !good) throw new Error('nothing appended')
+    await eventually(() => {
+      const status = running.status().find((known) => known.partition === bad.partition)
+      expect(status).toMatchObject({ nextOffset: bad.offset, halted: expect.stringContaining('wire format') })
+    })
+    await world.database.pool.query(
+      `update tidegate.projection_offsets set next_offset = $1 where topic = $2 and partition = $3`,
+      [bad.offset + 1, topic, bad.partition],
+    )
+    await applied.waitFor('sessions', [good], { timeoutMs: 20_000 })
+    expect(await findSession(world.database.pool, scope, key)).toBeDefined()
+  })
+})

@@ -1,0 +1,247 @@
+import diagnostics from 'node:diagnostics_channel'
+import { once } from 'node:events'
+import { connect, createServer } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import { type AddressRules, createAddressRules } from '../../../infra/safe-http/address-rules.ts'
+import type { PostOutcome } from '../../../infra/safe-http/client.ts'
+import { webhookUrlProblem } from '../../../infra/safe-http/url.ts'
+import { addressRecords, type DnsQuestion, type DnsReply, startDnsServer } from '../../support/dns-server.ts'
+import { eventually } from '../../support/eventually.ts'
+import {
+  afterwards,
+  answerOf,
+  createTestClient,
+  portOf,
+  postTo,
+  startRawReceiver,
+  track,
+} from './raw-receiver.ts'
+import { badAnswers, notationsOf, ownHosts, specialHosts } from './ssrf-targets.ts'
+
+/** A listener that nothing may ever connect to. */
+async function startCanary(host?: string, port = 0) {
+  const canary = { port: 0, connections: 0 }
+  const server = createServer((socket) => {
+    canary.connections++
+    socket.on('error', () => {}).destroy()
+  })
+  track(server)
+  await once(server.listen(port, host), 'listening')
+  canary.port = portOf(server)
+  return canary
+}
+
+/** Counts the sockets that this process begins to connect, wherever they lead. */
+function watchSockets() {
+  const watch = { begun: 0 }
+  const count = () => {
+    watch.begun++
+  }
+  diagnostics.subscribe('net.client.socket', count)
+  afterwards(() => diagnostics.unsubscribe('net.client.socket', count))
+  return watch
+}
+
+async function startNames(replyTo: (question: DnsQuestion) => DnsReply) {
+  const dns = await startDnsServer(replyTo)
+  afterwards(() => dns.close())
+  return dns
+}
+
+function reasonOf(outcome: PostOutcome): string {
+  return outcome.kind === 'failure' ? outcome.reason : `response ${outcome.status}`
+}
+
+/** Names of `badAnswers`, directly and at the end of aliases. */
+function replyToBadNames(question: DnsQuestion): DnsReply {
+  const [label = ''] = question.name.split('.')
+  const isAlias = label.startsWith('alias-')
+  const answers = badAnswers[isAlias ? label.slice('alias-'.length) : label]
+  if (!answers) return 'NXDOMAIN'
+  if (!isAlias) return addressRecords(question, answers)
+  return [
+    { name: question.name, type: 'CNAME', data: 'middle.example' },
+    { name: 'middle.example', type: 'CNAME', data: 'end.example' },
+    ...addressRecords({ ...question, name: 'end.example' }, answers),
+  ]
+}
+
+describe('what leads into private networks', () => {
+  const names = Object.keys(badAnswers).flatMap((name) => [`${name}.example`, `alias-${name}.example`])
+  const written = [
+    ...['127.0.0.1', '169.254.169.254', '192.168.1.1', '0.0.0.0'].flatMap(notationsOf),
+    ...specialHosts,
+    ...ownHosts(),
+  ]
+  const hosts = [...new Set([...written, ...names])]
+
+  it('no URL of it is connected to', async () => {
+    const canaries = [await startCanary(), await startCanary()]
+    const dns = await startNames(replyToBadNames)
+    const strict = createAddressRules([])
+    // Exceptions make more URLs possible, but not more of these.
+    const loose = createAddressRules(['10.99.0.0/16', 'fd99::/64'])
+    const clients = [strict, loose].map((rules) => createTestClient({ rules, dnsServers: [dns.address] }))
+    const urls = canaries.flatMap(({ port }) =>
+      hosts.flatMap((host) => [`https://${host}:${port}/hook`, `http://${host}:${port}/hook`]),
+    )
+    const sockets = watchSockets()
+    const reasons: Record<string, number> = {}
+    for (const url of urls) {
+      const outcomes = await Promise.all(clients.map((client) => client.post(postTo(url))))
+      for (const outcome of outcomes) {
+        expect(outcome, url).toMatchObject({ kind: 'failure', reason: 'address' })
+        reasons[reasonOf(outcome)] = (reasons[reasonOf(outcome)] ?? 0) + 1
+      }
+    }
+    const connections = canaries.reduce((sum, canary) => sum + canary.connections, 0)
+    console.log(
+      `SSRF: ${hosts.length} targets (${written.length} written, ${names.length} by DNS), ${urls.length} URLs, ` +
+        `${urls.length * clients.length} posts: ${JSON.stringify(reasons)}; sockets begun ${sockets.begun}, ` +
+        `canary connections ${connections}`,
+    )
+    expect(hosts.length).toBeGreaterThanOrEqual(150)
+    expect([connections, sockets.begun]).toEqual([0, 0])
+    expect(dns.questions.length).toBeGreaterThanOrEqual(names.length)
+
+    // The canaries would have noticed, at every address of this machine.
+    const addresses = ['127.0.0.1', '127.0.0.2', ...ownHosts().map((host) => host.replace(/[[\]]/g, ''))]
+    for (const canary of canaries) {
+      for (const host of addresses) {
+        const socket = connect({ host, port: canary.port })
+        await once(socket, 'close')
+      }
+      expect(canary.connections).toBe(addresses.length)
+    }
+    expect(sockets.begun).toBe(addresses.length * canaries.length)
+  })
+
+  it('no URL that says so itself is accepted for an endpoint', () => {
+    const rules = [createAddressRules([]), createAddressRules(['10.99.0.0/16'])]
+    for (const host of written) {
+      for (const rule of rules) {
+        expect(webhookUrlProblem(`https://${host}/hook`, rule), host).toBeTypeOf('string')
+      }
+    }
+  })
+})
+
+/** As if 127.0.0.1 were a public address, and the only one: what is at other addresses may not be reached. */
+const onlyOne: AddressRules = {
+  hasExceptions: true,
+  isAllowed: (ip) => ip === '127.0.0.1',
+  isException: (ip) => ip === '127.0.0.1',
+}
+
+/** A receiver at 127.0.0.1, and canaries at the same port of other addresses. */
+async function startNeighbours(answer: string | ((text: string, port: number) => string)) {
+  const receiver = await startRawReceiver(({ socket, text }) =>
+    socket.write(typeof answer === 'string' ? answer : answer(text, receiver.port)),
+  )
+  const canaries = [await startCanary('127.0.0.2', receiver.port)]
+  if (ownHosts().includes('[::1]')) canaries.push(await startCanary('::1', receiver.port))
+  return {
+    receiver,
+    canaryConnections: () => canaries.reduce((sum, { connections }) => sum + connections, 0),
+  }
+}
+
+describe('redirects', () => {
+  const places = (port: number) => [
+    `http://127.0.0.2:${port}/`,
+    `http://[::1]:${port}/`,
+    `//127.0.0.2:${port}/`,
+    `http://2130706434:${port}/`,
+    `https://127.0.0.2:${port}/`,
+    '/elsewhere',
+  ]
+
+  it.each([201, 300, 301, 302, 303, 304, 305, 307, 308])('of status %i are not followed', async (status) => {
+    const { receiver, canaryConnections } = await startNeighbours((text, port) => {
+      const place = places(port)[Number(/ \/(\d+) /.exec(text)?.[1])]
+      const headers = [
+        `location: ${place}`,
+        `content-location: ${place}`,
+        `refresh: 0; url=${place}`,
+        `alt-svc: h2="127.0.0.2:${port}"`,
+        `link: <${place}>; rel=canonical`,
+      ]
+      return `HTTP/1.1 ${status} X\r\n${headers.join('\r\n')}\r\ncontent-length: 0\r\n\r\n`
+    })
+    const client = createTestClient({ rules: onlyOne })
+    for (const index of places(receiver.port).keys()) {
+      const outcome = await client.post(postTo(`http://127.0.0.1:${receiver.port}/${index}`))
+      expect(outcome).toMatchObject({ kind: 'response', status })
+    }
+    expect(receiver.requests.length).toBe(places(0).length)
+    expect(canaryConnections()).toBe(0)
+  })
+})
+
+describe('a name that changes its address', () => {
+  it.each(['127.0.0.2', '::1'])('is followed until it becomes %s', async (bad) => {
+    const { receiver, canaryConnections } = await startNeighbours(answerOf(200, '', 'connection: close\r\n'))
+    const dns = await startNames((question) =>
+      addressRecords(question, question.before < 3 ? ['127.0.0.1'] : [bad]),
+    )
+    const client = createTestClient({ rules: onlyOne, dnsServers: [dns.address] })
+    const reasons: string[] = []
+    for (let count = 0; count < 5; count++) {
+      reasons.push(reasonOf(await client.post(postTo(`http://rebind.example:${receiver.port}/`))))
+    }
+    expect(reasons).toEqual(['response 200', 'response 200', 'response 200', 'address', 'address'])
+    // Asked once for each connection: there is no second answer to change.
+    expect(dns.questions.filter((question) => question.startsWith('A ')).length).toBe(5)
+    expect([receiver.connections, canaryConnections()]).toEqual([3, 0])
+  })
+
+  it('goes nowhere in the moments in which it has a bad address', async () => {
+    const { receiver, canaryConnections } = await startNeighbours(answerOf(200, '', 'connection: close\r\n'))
+    const dns = await startNames((question) =>
+      addressRecords(question, question.before % 2 === 0 ? ['127.0.0.1'] : ['127.0.0.1', '127.0.0.2']),
+    )
+    const client = createTestClient({ rules: onlyOne, dnsServers: [dns.address] })
+    const outcomes = await Promise.all(
+      Array.from({ length: 40 }, () => client.post(postTo(`http://flip.example:${receiver.port}/`))),
+    )
+    const reasons = outcomes.map(reasonOf)
+    const answered = reasons.filter((reason) => reason === 'response 200').length
+    expect([...new Set(reasons)].sort()).toEqual(['address', 'response 200'])
+    expect([receiver.connections, canaryConnections()]).toEqual([answered, 0])
+  })
+})
+
+describe('the address at the other end', () => {
+  it('is checked when the connection is there, before a byte is sent', async () => {
+    const receiver = await startRawReceiver(({ socket }) => socket.write(answerOf(200)))
+    let checks = 0
+    const rules: AddressRules = { ...onlyOne, isException: () => ++checks === 1 }
+    const client = createTestClient({ rules })
+    const outcome = await client.post(postTo(`http://127.0.0.1:${receiver.port}/`))
+    expect(outcome).toMatchObject({ kind: 'failure', reason: 'address' })
+    expect(checks).toBe(2)
+    await eventually(() => expect([receiver.connections, receiver.sockets.size]).toEqual([1, 0]))
+    expect(receiver.requests).toEqual([])
+  })
+
+  it('has to be an exception for plain http', async () => {
+    const receiver = await startRawReceiver(({ socket }) => socket.write(answerOf(200)))
+    const rules: AddressRules = { hasExceptions: false, isAllowed: () => true, isException: () => false }
+    const client = createTestClient({ rules })
+    const plain = await client.post(postTo(`http://127.0.0.1:${receiver.port}/`))
+    expect(plain).toMatchObject({ kind: 'failure', reason: 'address' })
+    expect(receiver.connections).toBe(0)
+    // By TLS it would be reached, if it spoke that.
+    const secure = await client.post(postTo(`https://127.0.0.1:${receiver.port}/`, { timeoutMs: 300 }))
+    expect(secure.kind).toBe('failure')
+    expect(receiver.connections).toBe(1)
+  })
+})
+
+it('messages to the owner of an endpoint name no address', async () => {
+  const dns = await startNames((question) => addressRecords(question, ['10.1.2.3']))
+  const client = createTestClient({ rules: createAddressRules([]), dnsServers: [dns.address] })
+  const outcome = await client.post(postTo('https://split-horizon.example/'))
+  expect(outcome).toMatchObject({ kind: 'failure', reason: 'address' })
+  expect(JSON.stringify(outcome)).not.toMatch(/\d+\.\d+\.\d+/)
+})

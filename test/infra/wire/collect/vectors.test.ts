@@ -1,0 +1,166 @@
+import { createDecipheriv, createHmac } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { inflateRawSync } from 'node:zlib'
+import { gcm } from '@noble/ciphers/aes.js'
+import { x25519 } from '@noble/curves/ed25519.js'
+import { hmac } from '@noble/hashes/hmac.js'
+import { sha256 } from '@noble/hashes/sha2.js'
+import { describe, expect, test } from 'vitest'
+import { createKeyring } from '../../../../infra/crypto/keyring.ts'
+import { fromBase64Url, toBase64Url, utf8 } from '../../../../infra/wire/collect/bytes.ts'
+import {
+  createKeyPair,
+  deriveDocumentKeys,
+  sealBody,
+  verifyResponse,
+} from '../../../../infra/wire/collect/client-crypto.ts'
+import {
+  associatedData,
+  type BodyKind,
+  bodyPath,
+  fingerprintText,
+  resultText,
+  saltInput,
+} from '../../../../infra/wire/collect/constants.ts'
+import { decodeFrame } from '../../../../infra/wire/collect/frame.ts'
+import { observationsSchema } from '../../../../schemas/observations.ts'
+import { agreeDocumentKeys, createServerKeys } from '../../../../services/collect/keys.ts'
+import { readNonce } from '../../../../services/collect/nonce.ts'
+import { openDocumentId } from '../../../../services/collect/sealed-ids.ts'
+import vectors from '../../../fixtures/collect-protocol/vectors.json' with { type: 'json' }
+import { buildVectors } from './generate-vectors.ts'
+
+const { sessionId, documentId } = vectors
+const address = { sessionId, documentId }
+const bytes = (hex: string) => Uint8Array.from(Buffer.from(hex, 'hex'))
+const hex = (value: Uint8Array) => Buffer.from(value).toString('hex')
+const keyring = createKeyring(vectors.masterKey)
+
+/** A frame's parts as hex. */
+function partsOf(body: string) {
+  const frame = decodeFrame(bytes(body))
+  if (typeof frame === 'string') throw new Error(frame)
+  return { ...frame, nonceText: toBase64Url(frame.nonce) }
+}
+
+test('the file is what the generator makes', () => {
+  expect(buildVectors()).toEqual(vectors)
+})
+
+test('the worked example of the description is this one', async () => {
+  const page = await readFile(
+    path.resolve(import.meta.dirname, '../../../../docs/collect-protocol.md'),
+    'utf8',
+  )
+  const [body] = vectors.bodies
+  const { masterKey: _, bodies: __, fingerprint: ___, result, ...values } = vectors
+  const shown = [
+    ...Object.values(values),
+    body?.nonce,
+    body?.plaintext,
+    body?.ciphertext,
+    body?.tag,
+    result.responseHmac,
+  ]
+  for (const value of shown) expect(page).toContain(value)
+})
+
+describe('the client side (noble)', () => {
+  const keyPair = createKeyPair(() => bytes(vectors.clientPrivateKey))
+  const keys = deriveDocumentKeys(keyPair, { address, serverPublicKey: vectors.serverPublicKey })
+
+  test('key schedule', () => {
+    expect(keyPair.publicKey).toBe(vectors.clientPublicKey)
+    const secret = x25519.getSharedSecret(keyPair.privateKey, fromBase64Url(vectors.serverPublicKey))
+    expect(hex(secret)).toBe(vectors.sharedSecret)
+    expect(hex(sha256(utf8(saltInput(address))))).toBe(vectors.salt)
+    expect(hex(keys.clientToServer)).toBe(vectors.clientToServerKey)
+    expect(hex(keys.serverToClient)).toBe(vectors.serverToClientKey)
+  })
+
+  test.each(vectors.bodies)('body $seq, $kind', (vector) => {
+    const kind: BodyKind = vector.kind === 'results' ? 'results' : 'batches'
+    expect(bodyPath(address, kind)).toBe(vector.path)
+    expect(associatedData(address, kind, vector.seq)).toBe(vector.aad)
+    const { seq, nonce } = vector
+    const input = { key: keys.clientToServer, address, kind, seq, nonce }
+    const body = sealBody({ ...input, iv: bytes(vector.iv), plaintext: bytes(vector.plaintext) })
+    expect(hex(body)).toBe(vector.body)
+    const { iv, ciphertext, tag, nonceText } = partsOf(vector.body)
+    expect([hex(iv), hex(ciphertext), hex(tag), nonceText]).toEqual([
+      vector.iv,
+      vector.ciphertext,
+      vector.tag,
+      vector.nonce,
+    ])
+    const opened = gcm(keys.clientToServer, iv, utf8(vector.aad)).decrypt(Buffer.concat([ciphertext, tag]))
+    expect(hex(opened)).toBe(vector.plaintext)
+  })
+
+  test('answers', () => {
+    const { fingerprint, result } = vectors
+    expect(fingerprintText(fingerprint, fingerprint)).toBe(fingerprint.text)
+    expect(resultText(result, result)).toBe(result.text)
+    for (const { text, responseHmac } of [fingerprint, result]) {
+      expect(toBase64Url(hmac(sha256, keys.serverToClient, utf8(text)))).toBe(responseHmac)
+      expect(verifyResponse(keys, text, responseHmac)).toBe(true)
+      expect(verifyResponse(keys, `${text} `, responseHmac)).toBe(false)
+    }
+  })
+})
+
+describe('the server side (node:crypto)', () => {
+  const server = createServerKeys()(keyring.current, 1_800_000_000_000)
+  const keys = agreeDocumentKeys(server.privateKey, { address, clientPublicKey: vectors.clientPublicKey })
+
+  test('key schedule', () => {
+    expect(server.publicKey).toBe(vectors.serverPublicKey)
+    expect(keys?.clientToServer.export().toString('hex')).toBe(vectors.clientToServerKey)
+    expect(keys?.serverToClient.export().toString('hex')).toBe(vectors.serverToClientKey)
+  })
+
+  test('the document id opens for its own scope', () => {
+    const scope = { organizationId: 'org_01j00000000000000000000000', environment: 'test' } as const
+    const clientPublicKey = vectors.clientPublicKey
+    const opened = openDocumentId(documentId, { ...scope, sessionId, clientPublicKey }, keyring)
+    expect(opened?.facts).toMatchObject({ platform: 'web', number: 1 })
+  })
+
+  test.each(vectors.bodies)('body $seq, $kind', (vector) => {
+    const { nonce, iv, ciphertext, tag } = partsOf(vector.body)
+    const nonceKey = keyring.current.secretKey('collect-nonce')
+    expect(readNonce({ key: nonceKey, documentId }, Buffer.from(nonce))).toEqual({
+      seq: vector.seq,
+      noBatchYet: vector.seq === 1,
+    })
+    const decipher = createDecipheriv('aes-256-gcm', bytes(vectors.clientToServerKey), iv)
+    decipher.setAAD(Buffer.from(vector.aad))
+    decipher.setAuthTag(tag)
+    const plaintext = Buffer.concat([decipher.update(ciphertext), decipher.final()])
+    expect(plaintext.toString('hex')).toBe(vector.plaintext)
+    expect(observationsSchema.parse(JSON.parse(inflateRawSync(plaintext).toString()))).toMatchObject({
+      version: 1,
+    })
+  })
+
+  test('answers', () => {
+    for (const { text, responseHmac } of [vectors.fingerprint, vectors.result]) {
+      const mac = createHmac('sha256', bytes(vectors.serverToClientKey)).update(text)
+      expect(mac.digest('base64url')).toBe(responseHmac)
+    }
+  })
+})
+
+describe('frames', () => {
+  test.each([0, 1, 2, 20, 55])('of %i bytes are too short', (length) => {
+    const frame = new Uint8Array(length)
+    if (length > 0) frame[0] = 1
+    if (length > 1) frame[1] = 26
+    expect(decodeFrame(frame)).toBe('too_short')
+  })
+
+  test('of another version are told apart', () => {
+    expect(decodeFrame(new Uint8Array(100).fill(2))).toBe('unknown_version')
+  })
+})

@@ -1,0 +1,110 @@
+import { randomBytes } from 'node:crypto'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  type DeliveryEnvelope,
+  deliveryEnvelopeSchema,
+  deliveryKeyId,
+  deliveryRequestSchema,
+  generateDeliveryKeys,
+  isUsablePublicKey,
+  openEnvelope,
+  readPrivateKey,
+  sealEnvelope,
+  UnreadableEnvelope,
+} from '../../../infra/wire/delivery-envelope.ts'
+import request from '../../fixtures/gate-delivery/delivery-request.json' with { type: 'json' }
+import vector from '../../fixtures/gate-delivery/vector.v1.json' with { type: 'json' }
+
+const envelope = deliveryEnvelopeSchema.parse(vector.envelope)
+const payload = { version: 1 as const, outputs: { ACME_KEY: 'secret\n"value"' }, ack_token: 'ack' }
+
+describe('the golden vector', () => {
+  test('opens', () => {
+    expect(openEnvelope(envelope, readPrivateKey(vector.private_key_pkcs8))).toEqual(vector.payload)
+  })
+
+  test('its key id is the fingerprint of its public key', () => {
+    const { public_key, key_id } = deliveryRequestSchema.parse(request.delivery)
+    expect(deliveryKeyId(Buffer.from(public_key, 'base64url'))).toBe(key_id)
+    expect(key_id).toBe(request.derived_key_id)
+  })
+
+  test('what is sealed to its key opens, and never the same way twice', () => {
+    const privateKey = readPrivateKey(vector.private_key_pkcs8)
+    const delivery = deliveryRequestSchema.parse(vector.delivery)
+    const [one, two] = [0, 1].map(() => sealEnvelope(payload, { delivery, random: randomBytes }))
+    if (!one || !two) throw new Error('unreachable')
+    expect(openEnvelope(one, privateKey)).toEqual(payload)
+    expect(openEnvelope(two, privateKey)).toEqual(payload)
+    for (const name of ['ephemeral_public_key', 'salt', 'iv', 'ciphertext'] as const)
+      expect(one[name]).not.toBe(two[name])
+  })
+})
+
+describe('envelopes', () => {
+  const { privateKey, delivery } = generateDeliveryKeys()
+
+  test('any outputs come out as they went in', () => {
+    const seed = Date.now()
+    console.log('fast-check seed', seed)
+    const outputs = fc.dictionary(fc.string(), fc.string({ unit: 'grapheme' }), { noNullPrototype: true })
+    fc.assert(
+      fc.property(outputs, (values) => {
+        const plain = Object.fromEntries(Object.entries(values).filter(([name]) => name !== '__proto__'))
+        const sealed = sealEnvelope({ version: 1, outputs: plain }, { delivery, random: randomBytes })
+        expect(deliveryEnvelopeSchema.parse(sealed)).toEqual(sealed)
+        expect(openEnvelope(sealed, privateKey)).toEqual({ version: 1, outputs: plain })
+      }),
+      { seed, numRuns: 50 },
+    )
+  })
+
+  test('another key opens nothing', () => {
+    const sealed = sealEnvelope(payload, { delivery, random: randomBytes })
+    expect(() => openEnvelope(sealed, generateDeliveryKeys().privateKey)).toThrow(UnreadableEnvelope)
+  })
+
+  test.each(['ephemeral_public_key', 'salt', 'iv', 'ciphertext', 'tag'] as const)(
+    'a changed %s is noticed',
+    (name) => {
+      const sealed = sealEnvelope(payload, { delivery, random: randomBytes })
+      const bytes = Buffer.from(sealed[name], 'base64url')
+      bytes[0] = (bytes[0] ?? 0) ^ 1
+      const changed: DeliveryEnvelope = { ...sealed, [name]: bytes.toString('base64url') }
+      expect(() => openEnvelope(changed, privateKey)).toThrow(UnreadableEnvelope)
+    },
+  )
+
+  test.each([
+    ['another version', { version: 2 }],
+    ['another algorithm', { algorithm: 'none' }],
+    ['a short salt', { salt: 'AAAA' }],
+    ['padding', { iv: 'AAAAAAAAAAAAAAA=' }],
+    ['bits that no byte has', { tag: `${'A'.repeat(21)}B` }],
+    ['an unknown member', { note: 'x' }],
+  ])('%s is refused by the schema', (_, change) => {
+    expect(deliveryEnvelopeSchema.safeParse({ ...vector.envelope, ...change }).success).toBe(false)
+  })
+})
+
+// RFC 7748, section 6.1: the points with which every agreement gives zero.
+const lowOrder = [
+  '0000000000000000000000000000000000000000000000000000000000000000',
+  '0100000000000000000000000000000000000000000000000000000000000000',
+  'e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800',
+  '5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157',
+  'ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
+  'edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
+  'eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
+]
+
+test.each(lowOrder)('nothing is sealed to the low-order point %s', (hex) => {
+  expect(isUsablePublicKey(Buffer.from(hex, 'hex').toString('base64url'))).toBe(false)
+})
+
+test('other public keys are usable, wrong lengths are not', () => {
+  expect(isUsablePublicKey(generateDeliveryKeys().delivery.public_key)).toBe(true)
+  expect(isUsablePublicKey(randomBytes(31).toString('base64url'))).toBe(false)
+  expect(isUsablePublicKey('')).toBe(false)
+})

@@ -1,0 +1,119 @@
+import { randomBytes, randomInt, webcrypto } from 'node:crypto'
+import { inflateSync } from 'node:zlib'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { secretHashOf } from '../../../infra/crypto/api-keys.ts'
+import { maxRecipients, openToken, sealToken, UnreadableToken } from '../../../infra/wire/sealed-token.ts'
+import vector1 from '../../fixtures/sealed-token/vector.v1.json' with { type: 'json' }
+import vector2 from '../../fixtures/sealed-token/vector.v2.json' with { type: 'json' }
+
+const { subtle } = webcrypto
+const text = new TextEncoder()
+
+async function sha256(...parts: Uint8Array[]): Promise<Uint8Array> {
+  return new Uint8Array(await subtle.digest('SHA-256', Buffer.concat(parts)))
+}
+
+async function gcmOpen(key: Uint8Array, iv: Uint8Array, sealed: Uint8Array, aad: Uint8Array) {
+  const imported = await subtle.importKey('raw', Buffer.from(key), 'AES-GCM', false, ['decrypt'])
+  const algorithm = { name: 'AES-GCM', iv: Buffer.from(iv), additionalData: Buffer.from(aad) }
+  return new Uint8Array(await subtle.decrypt(algorithm, imported, Buffer.from(sealed)))
+}
+
+/** Written from the layout's description alone, on WebCrypto, sharing nothing with the code under test. */
+async function openIndependently(token: string, secretKey: string): Promise<unknown> {
+  const bytes = Uint8Array.from(atob(token), (character) => character.charCodeAt(0))
+  const view = new DataView(bytes.buffer)
+  expect(view.getUint8(0)).toBe(2)
+  const count = view.getUint16(1)
+  const header = bytes.slice(0, 19)
+  const ciphertextEnd = 19 + view.getUint32(15)
+  const recipients = Array.from({ length: count }, (_, index) => {
+    const at = ciphertextEnd + 16 + index * 92
+    return {
+      id: bytes.slice(at, at + 32),
+      nonce: bytes.slice(at + 32, at + 44),
+      box: bytes.slice(at + 44, at + 92),
+    }
+  })
+  const hash = text.encode(Buffer.from(await sha256(text.encode(secretKey))).toString('hex'))
+  const id = await sha256(hash, text.encode('\0sealed-results-recipient-id'))
+  const mine = recipients.find((recipient) => Buffer.compare(recipient.id, id) === 0)
+  if (!mine) throw new Error('not a recipient')
+  const wrapKey = await sha256(hash, text.encode('\0sealed-results'))
+  const recipientAad = Buffer.concat([text.encode('foil-sealed-results-v2\0recipient\0'), id])
+  const contentKey = await gcmOpen(wrapKey, mine.nonce, mine.box, recipientAad)
+  const ids = recipients.map((recipient) => recipient.id)
+  const payloadAad = Buffer.concat([text.encode('foil-sealed-results-v2\0payload\0'), header, ...ids])
+  const deflated = await gcmOpen(
+    contentKey,
+    bytes.slice(3, 15),
+    bytes.slice(19, ciphertextEnd + 16),
+    payloadAad,
+  )
+  return JSON.parse(inflateSync(deflated).toString())
+}
+
+describe('sealed tokens', () => {
+  test('version 1 vector opens by key and by hash', () => {
+    expect(openToken(vector1.token, { secretKey: vector1.secretKey })).toEqual(vector1.payload)
+    expect(openToken(vector1.token, { secretHash: vector1.secretHash })).toEqual(vector1.payload)
+  })
+
+  test('version 2 vector opens for every recipient', () => {
+    for (const secretKey of vector2.secretKeys)
+      expect(openToken(vector2.token, { secretKey })).toEqual(vector2.payload)
+    for (const secretHash of vector2.secretHashes)
+      expect(openToken(vector2.token, { secretHash })).toEqual(vector2.payload)
+  })
+
+  test('the independent reader agrees with the vector', async () => {
+    expect(await openIndependently(vector2.token, 'sk_live_fixture_secondary')).toEqual(vector2.payload)
+  })
+
+  test.each([1, 2, maxRecipients])('what we seal to %i keys opens elsewhere', async (count) => {
+    const keys = Array.from({ length: count }, () => `sk_test_${randomBytes(16).toString('hex')}`)
+    const token = sealToken({
+      payload: vector2.payload,
+      secretHashes: keys.map(secretHashOf),
+      random: randomBytes,
+    })
+    const last = keys.at(-1) ?? ''
+    expect(await openIndependently(token, last)).toEqual(vector2.payload)
+    expect(openToken(token, { secretKey: last })).toEqual(vector2.payload)
+  })
+
+  test('a key that is not a recipient opens nothing', () => {
+    const token = sealToken({ payload: {}, secretHashes: [secretHashOf('a')], random: randomBytes })
+    expect(() => openToken(token, { secretKey: 'b' })).toThrow(UnreadableToken)
+    expect(() => openToken(vector1.token, { secretKey: 'b' })).toThrow(UnreadableToken)
+  })
+
+  test('no recipients and too many are refused', () => {
+    const seal = (secretHashes: string[]) => sealToken({ payload: {}, secretHashes, random: randomBytes })
+    expect(() => seal([])).toThrow(RangeError)
+    expect(() => seal(Array(maxRecipients + 1).fill(secretHashOf('a')))).toThrow(RangeError)
+  })
+
+  test.each([vector1, vector2])('a changed byte anywhere is noticed', ({ token, payload }) => {
+    const bytes = Buffer.from(token, 'base64')
+    for (let at = 0; at < bytes.length; at++) {
+      const changed = Buffer.from(bytes)
+      changed[at] = (changed[at] ?? 0) ^ (1 << randomInt(8))
+      const secretKey = vector1.secretKey
+      // A change in another recipient's wrapped key concerns that recipient alone.
+      const others = bytes[0] === 2 && at >= bytes.length - 60
+      if (others) expect(openToken(changed.toString('base64'), { secretKey })).toEqual(payload)
+      else expect(() => openToken(changed.toString('base64'), { secretKey })).toThrow(UnreadableToken)
+    }
+  })
+
+  test('any text is refused, never a crash', () => {
+    const bytes = fc.uint8Array({ maxLength: 400 }).map((array) => Buffer.from(array).toString('base64'))
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), bytes), (token) => {
+        expect(() => openToken(token, { secretKey: 'sk' })).toThrow(UnreadableToken)
+      }),
+    )
+  })
+})

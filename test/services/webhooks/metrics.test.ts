@@ -1,0 +1,36 @@
+import { Registry } from 'prom-client'
+import { expect, test } from 'vitest'
+import { measureWebhooks } from '../../../services/webhooks/metrics.ts'
+
+test('attempts, deliveries and the queue are measured; the queue is read once a scrape', async () => {
+  const registry = new Registry()
+  let reads = 0
+  const meter = measureWebhooks(registry, async () => {
+    reads++
+    return { oldestDueAt: 1_000_000, due: 7, failed: 3, now: 1_004_500 }
+  })
+  meter.onAttempt({ outcome: 'retrying', durationMs: 400 })
+  meter.onAttempt({ outcome: 'succeeded', durationMs: 20 })
+  meter.onDelivered(90_000)
+  meter.onSending(5)
+
+  const text = await registry.metrics()
+
+  expect(reads).toBe(1)
+  expect(text).toContain('tidegate_webhook_attempts_total{outcome="retrying"} 1')
+  expect(text).toContain('tidegate_webhook_attempts_total{outcome="succeeded"} 1')
+  expect(text).toContain('tidegate_webhook_attempt_duration_seconds_bucket{le="0.025"} 1')
+  expect(text).toContain('tidegate_webhook_attempt_duration_seconds_sum 0.42')
+  expect(text).toContain('tidegate_webhook_delivery_duration_seconds_bucket{le="60"} 0')
+  expect(text).toContain('tidegate_webhook_delivery_duration_seconds_bucket{le="300"} 1')
+  expect(text).toMatch(/^tidegate_webhook_requests_in_flight 5$/m)
+  expect(text).toMatch(/^tidegate_webhook_queue_age_seconds 4.5$/m)
+  expect(text).toMatch(/^tidegate_webhook_queue_due 7$/m)
+  expect(text).toMatch(/^tidegate_webhook_dead_letters 3$/m)
+})
+
+test('with nothing due the queue has no age', async () => {
+  const registry = new Registry()
+  measureWebhooks(registry, async () => ({ oldestDueAt: null, due: 0, failed: 0, now: 5 }))
+  expect(await registry.metrics()).toMatch(/^tidegate_webhook_queue_age_seconds 0$/m)
+})

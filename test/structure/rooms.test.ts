@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest'
+import { roomOf, structure } from './rooms.ts'
+
+const now = structure()
+
+test('no import points up a floor, and services do not import each other', () => {
+  expect(now.upward).toEqual([])
+})
+
+test('the reader of imports sees the arrows that it judges', () => {
+  expect(now.arrows.get('services/server -> services/collect')).toBeGreaterThan(0)
+  expect(structure([{ from: 'infra/a.ts', to: 'services/gate/b.ts' }]).upward).toHaveLength(1)
+  expect(structure([{ from: 'services/gate/a.ts', to: 'services/web/b.ts' }]).upward).toHaveLength(1)
+  expect(structure([{ from: 'services/new/a.ts', to: 'infra/b.ts' }]).upward).toHaveLength(1)
+  const round = [
+    { from: 'infra/a.ts', to: 'infra/b.ts' },
+    { from: 'infra/b.ts', to: 'infra/c.ts' },
+    { from: 'infra/c.ts', to: 'infra/a.ts' },
+  ]
+  expect(structure(round).circles).toEqual([['infra/a.ts', 'infra/b.ts', 'infra/c.ts']])
+})
+
+test('a file of a folder belongs to that room, whatever is below', () => {
+  expect(roomOf('infra/access/rate-limit/port.ts')).toBe('infra/access')
+  expect(roomOf('infra/ids.ts')).toBe('infra')
+  expect(roomOf('schemas/gate/x.ts')).toBe('schemas')
+})

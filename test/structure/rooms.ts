@@ -1,0 +1,66 @@
+import { circles, type Import, imports } from './imports.ts'
+
+/** The rooms, lowest first. A room may import those in lines before its own; rooms of one line do not import each other. */
+const floors = [
+  ['schemas'],
+  ['infra'],
+  ['infra/errors', 'infra/crypto', 'infra/ip', 'infra/postgres'],
+  ['infra/wire', 'infra/log', 'infra/safe-http'],
+  ['infra/event-store', 'infra/local'],
+  ['infra/access'],
+  ['infra/http'],
+  ['infra/idempotency'],
+  ['projections/gate', 'projections/organizations', 'projections/sessions', 'projections/webhooks'],
+  [
+    'services/agents',
+    'services/collect',
+    'services/gate',
+    'services/organizations',
+    'services/readback',
+  ].concat(['services/scoring', 'services/web', 'services/webhooks']),
+  ['services/server'],
+  ['services/cli'],
+]
+
+/** The room of a file: its folder within its top folder; all of `schemas/` is one, and loose files are one. */
+export function roomOf(file: string): string {
+  const [top = '', folder, ...rest] = file.split('/')
+  return top === 'schemas' || rest.length === 0 ? top : `${top}/${folder}`
+}
+
+export interface Structure {
+  /** `a -> b` with how many imports it stands for. */
+  arrows: Map<string, number>
+  /** Imports of a room that is not below; `room` where a file is in none that is known. */
+  upward: string[]
+  circles: string[][]
+}
+
+export function structure(all: Import[] = imports()): Structure {
+  const between = all.filter(({ from, to }) => roomOf(from) !== roomOf(to))
+  const arrows = new Map<string, number>()
+  for (const { from, to } of between) {
+    const arrow = `${roomOf(from)} -> ${roomOf(to)}`
+    arrows.set(arrow, (arrows.get(arrow) ?? 0) + 1)
+  }
+  const upward = between.filter(({ from, to }) => !(floorOf(to) < floorOf(from)))
+  return { arrows, upward: upward.map(({ from, to }) => `${from} -> ${to}`), circles: circles(all) }
+}
+
+/** NaN for a room that no floor names: every comparison with it fails. */
+function floorOf(file: string): number {
+  const floor = floors.findIndex((rooms) => rooms.includes(roomOf(file)))
+  return floor < 0 ? Number.NaN : floor
+}
+
+function print({ arrows, upward, circles: found }: Structure): void {
+  for (const room of floors.flat()) {
+    const targets = [...arrows].filter(([arrow]) => arrow.startsWith(`${room} -> `))
+    const list = targets.map(([arrow, count]) => `${arrow.split(' -> ')[1]} (${count})`)
+    console.log(`${room.padEnd(24)} ${list.join(', ') || '-'}`)
+  }
+  console.log(`\n${arrows.size} arrows, ${upward.length} upward, ${found.length} circles of files`)
+  for (const line of [...upward, ...found.map((circle) => circle.join(' <-> '))]) console.log(line)
+}
+
+if (import.meta.main) print(structure())
