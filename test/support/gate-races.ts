@@ -62,15 +62,16 @@ export interface RaceWorld {
 
 const publicUrl = 'https://gate.example'
 
-interface RaceOptions extends Pick<ClusterOptions, 'log' | 'env'> {
+interface RaceOptions extends Pick<ClusterOptions, 'log' | 'env' | 'processes'> {
   /** Default: the service does as it should. */
   choose?: Choose
 }
 
-export async function openRaceWorld({ log, env, choose }: RaceOptions): Promise<RaceWorld> {
+export async function openRaceWorld({ log, env, choose, processes = 2 }: RaceOptions): Promise<RaceWorld> {
   const integrator = await startIntegrator(choose ? { choose } : {})
   const cluster = await startCluster({
     log,
+    processes,
     env: {
       PUBLIC_URL: publicUrl,
       TRUSTED_PROXIES: '127.0.0.1/32',
