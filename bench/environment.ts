@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { startEmbeddedPostgres } from '../infra/local/embedded-postgres.ts'
 import { createLogger } from '../infra/telemetry.ts'
-import type { Credentials } from '../services/cli/development.ts'
+import type { Credentials } from '../services/cli/credentials.ts'
 import type { Role } from '../services/server/server.ts'
 import { type Child, startChild } from './child.ts'
 

@@ -9,9 +9,9 @@ import { createLogger, type Logger } from '../../infra/telemetry.ts'
 import type { Core } from '../server/dependencies.ts'
 import { allRoles, startServer, stopWithinMs } from '../server/server.ts'
 import { createDemo } from '../web/routes.ts'
-import { developmentCredentials, writePrivate } from './development.ts'
+import { developmentCredentials, writePrivate } from './credentials.ts'
 import { runUntilSignal } from './lifetime.ts'
-import { rebuildOutdated } from './outdated.ts'
+import { rebuildOutdated } from './rebuild.ts'
 
 /** `tidegate dev` (make run): every role on one machine, with a database, master keys, an organization and keys. */
 export function registerDev(program: Command): void {

@@ -4,7 +4,7 @@ import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import type { LogRecord } from '../../infra/log/port.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import type { Core } from '../server/dependencies.ts'
-import { withCore } from './with-core.ts'
+import { withCore } from './operator/operate.ts'
 
 interface EventsOptions {
   topic: string

@@ -1,7 +1,11 @@
 import type { Command } from 'commander'
+import type pg from 'pg'
+import { liveBuild } from '../../infra/event-store/builds.ts'
+import type { Projection } from '../../infra/event-store/projection.ts'
 import { type RebuildReport, rebuild } from '../../infra/event-store/rebuild.ts'
-import { projections } from '../server/dependencies.ts'
-import { withCore } from './with-core.ts'
+import { createPool } from '../../infra/postgres/pool.ts'
+import { type CoreOptions, openCore, projections } from '../server/dependencies.ts'
+import { withCore } from './operator/operate.ts'
 
 /** `tidegate rebuild <projection>`: builds a read model anew from offset 0, compares, switches. */
 export function registerRebuild(program: Command): void {
@@ -30,3 +34,41 @@ function printReport({ events, seconds, tables, equal, switched }: RebuildReport
   console.log(equal ? 'The new build equals the live one.' : 'The new build differs from the live one.')
   console.log(switched ? 'Readers use the new build.' : 'Readers still use the old build.')
 }
+
+/**
+ * Rebuilds every read model whose tables another version of the program made, as after an update. For development
+ * only: it makes the start as long as the log is, and nothing may follow these read models meanwhile.
+ */
+export async function rebuildOutdated(options: CoreOptions): Promise<void> {
+  const outdated = await findOutdated(options.databaseUrl)
+  if (outdated.length === 0) return
+  await using undo = new AsyncDisposableStack()
+  const core = await openCore({ ...options, longQueries: true })
+  undo.defer(core.close)
+  for (const projection of outdated) {
+    const { events, seconds } = await rebuild({ ...core, projection, acceptDifferences: true })
+    const built = { projection: projection.name, version: projection.version, events, seconds }
+    core.logger.info(built, 'a read model of another version was built anew')
+  }
+}
+
+async function findOutdated(url: string): Promise<Projection[]> {
+  const pool = createPool({ url, max: 1 })
+  try {
+    const versions = await Promise.all(projections.map(({ name }) => liveVersion(pool, name)))
+    return projections.filter(({ version }, i) => versions[i] !== undefined && versions[i] !== version)
+  } finally {
+    await pool.end()
+  }
+}
+
+/** undefined in a database that has no builds yet. */
+async function liveVersion(pool: pg.Pool, projection: string): Promise<number | undefined> {
+  const build = await liveBuild(pool, projection).catch((error: unknown) => {
+    if (error instanceof Error && 'code' in error && error.code === undefinedTable) return undefined
+    throw error
+  })
+  return build?.version
+}
+
+const undefinedTable = '42P01'

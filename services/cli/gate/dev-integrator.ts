@@ -1,21 +1,25 @@
 import type { Command } from 'commander'
 import { createRandom } from '../../../infra/random.ts'
 import { createLogger } from '../../../infra/telemetry.ts'
+import { oneOf, port } from '../arguments.ts'
 import { dataDirectory, readCredentials } from '../credentials.ts'
+import { errorText } from '../failure.ts'
 import { runUntilSignal } from '../lifetime.ts'
-import { type Answer, type LoopbackRequest, type LoopbackServer, serveLoopback } from '../loopback.ts'
-import { oneOf } from '../operator/arguments.ts'
-import { errorText } from '../operator/failure.ts'
-import { printable } from '../operator/tables.ts'
+import { type Answer, type LoopbackRequest, type LoopbackServer, serveLoopback } from '../loopback-server.ts'
 import { failureText } from '../signup/failure.ts'
-import { typed } from '../signup/hint.ts'
-import { serviceId } from '../signup/settings.ts'
-import { port } from '../webhooks/arguments.ts'
+import { serviceId, typed } from '../signup/settings.ts'
+import { printable } from '../tables.ts'
 import { readTarget, type Target } from '../webhooks/target.ts'
-import { type Accounts, createAccounts } from './integrator/accounts.ts'
-import { answerApproval, type Failure, failures } from './integrator/approval.ts'
-import { answerLogin, page } from './integrator/dashboard.ts'
-import { frontPage, hideService, registerService } from './integrator/registration.ts'
+import {
+  type Accounts,
+  answerApproval,
+  answerLogin,
+  createAccounts,
+  type Failure,
+  failures,
+  page,
+} from './integrator.ts'
+import { frontPage, hideService, registerService } from './registration.ts'
 
 interface Flags {
   port: number

@@ -10,10 +10,9 @@ import {
 } from '../../organizations/key-commands.ts'
 import { apiKeyJson, storedTarget } from '../../organizations/shapes.ts'
 import type { Core } from '../../server/dependencies.ts'
-import { jsonFlag, list, oneOf, organizationArgument } from './arguments.ts'
-import { allKeys, keyOf, organizationOf } from './lookup.ts'
-import { type OperatorOptions, type Outcome, operate } from './operate.ts'
-import { keyTable } from './tables.ts'
+import { jsonFlag, list, oneOf, organizationArgument } from '../arguments.ts'
+import { keyTable } from '../tables.ts'
+import { allKeys, keyOf, type OperatorOptions, type Outcome, operate, organizationOf } from './operate.ts'
 
 const keyArgument = ['<key>', 'its id (key_...), never its value'] as const
 

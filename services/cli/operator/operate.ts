@@ -1,6 +1,16 @@
-import type { Core } from '../../server/dependencies.ts'
-import { withCore } from '../with-core.ts'
-import { errorJson, errorText } from './failure.ts'
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { readConfig } from '../../../infra/config.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
+import { isId } from '../../../infra/ids.ts'
+import type { Db } from '../../../infra/postgres/pool.ts'
+import { createRandom } from '../../../infra/random.ts'
+import { createLogger } from '../../../infra/telemetry.ts'
+import { findKey, listKeys } from '../../../projections/organizations/key-queries.ts'
+import { findOrganization, findOrganizationBySlug } from '../../../projections/organizations/queries.ts'
+import type { ApiKeyRow, OrganizationRow } from '../../../projections/organizations/rows.ts'
+import { type Core, openCore } from '../../server/dependencies.ts'
+import { errorJson, errorText } from '../failure.ts'
 
 export interface OperatorOptions {
   /** One JSON document instead of text for people. */
@@ -35,4 +45,70 @@ export async function printOutcome({ json }: OperatorOptions, work: () => Promis
     if (json) console.log(JSON.stringify({ error: errorJson(error) }, null, 2))
     else console.error(errorText(error))
   }
+}
+
+/** The organization of an id or a slug. ApiError: 404, without what was given, which may be a key. */
+export async function organizationOf(db: Db, idOrSlug: string): Promise<OrganizationRow> {
+  const organization = isId('org', idOrSlug)
+    ? await findOrganization(db, idOrSlug)
+    : await findOrganizationBySlug(db, idOrSlug)
+  if (organization) return organization
+  const message = 'organization: no such id or slug; "tidegate org list" shows those there are.'
+  throw new ApiError('request.not_found', { message, details: { fields: [missing('organization')] } })
+}
+
+/** A key of the organization. ApiError: 404. */
+export async function keyOf(db: Db, organizationId: string, keyId: string): Promise<ApiKeyRow> {
+  const key = isId('key', keyId) ? await findKey(db, organizationId, keyId) : undefined
+  if (key) return key
+  const message =
+    'key: no such id (key_...) in this organization; "tidegate keys list" shows those there are.'
+  throw new ApiError('request.not_found', { message, details: { fields: [missing('key')] } })
+}
+
+const missing = (name: string) => ({ name, issue: 'not_found' })
+
+const pageSize = 200
+
+/** All keys of the organization, newest first. */
+export async function allKeys(db: Db, organizationId: string): Promise<ApiKeyRow[]> {
+  const keys: ApiKeyRow[] = []
+  for (;;) {
+    const last = keys.at(-1)
+    const after = last && { createdAt: last.created_at, id: last.id }
+    const page = await listKeys(db, organizationId, { limit: pageSize, after })
+    keys.push(...page.rows)
+    if (!page.hasMore) return keys
+  }
+}
+
+/**
+ * Runs one command against the database and log in the settings; without DATABASE_URL against the database of a
+ * running `tidegate dev` in DATA_DIR. Logs go to standard error, so that output can be piped.
+ */
+export async function withCore<T>(work: (core: Core) => Promise<T>): Promise<T> {
+  const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
+  const dataDir = path.resolve(config.DATA_DIR)
+  const core = await openCore({
+    config,
+    databaseUrl: config.DATABASE_URL ?? (await developmentFile(dataDir, 'database-url')),
+    masterKeys: config.TIDEGATE_MASTER_KEYS ?? (await developmentFile(dataDir, 'master-keys')),
+    logger: createLogger(config.LOG_LEVEL, process.stderr),
+    clock: Date.now,
+    random: createRandom(),
+    longQueries: true,
+  })
+  try {
+    return await work(core)
+  } finally {
+    await core.close()
+  }
+}
+
+async function developmentFile(dataDir: string, name: string): Promise<string> {
+  const file = path.join(dataDir, name)
+  const text = await readFile(file, 'utf8').catch(() => {
+    throw new Error(`DATABASE_URL is not set and ${file} does not exist: is tidegate dev running?`)
+  })
+  return text.trim()
 }

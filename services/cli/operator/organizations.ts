@@ -11,10 +11,9 @@ import {
 import { capabilities } from '../../organizations/set-capability.ts'
 import { organizationJson } from '../../organizations/shapes.ts'
 import type { Core } from '../../server/dependencies.ts'
-import { jsonFlag, limit, organizationArgument } from './arguments.ts'
-import { organizationOf } from './lookup.ts'
-import { type OperatorOptions, type Outcome, operate } from './operate.ts'
-import { organizationTable } from './tables.ts'
+import { jsonFlag, limit, organizationArgument } from '../arguments.ts'
+import { organizationTable } from '../tables.ts'
+import { type OperatorOptions, type Outcome, operate, organizationOf } from './operate.ts'
 
 /** `tidegate org ...`: the organizations of an installation, by the deciders that the API uses. */
 export function registerOrganizations(program: Command): void {

@@ -1,15 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Argument, type Command } from 'commander'
-import { baseUrl } from '../webhooks/arguments.ts'
-import { tellSignupFailure } from './failure.ts'
-import { createGateApi, type GateApi } from './gate-api.ts'
-import { typed } from './hint.ts'
-import { listServices } from './list.ts'
-import { logIn } from './login.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
+import { baseUrl } from '../arguments.ts'
+import { table } from '../tables.ts'
+import type { Patience } from './decision.ts'
+import { SignupFailed, tellSignupFailure } from './failure.ts'
+import { createGateApi, type GateApi, persistently, type RegistryEntry } from './gate-api.ts'
 import { jsonReport, textReport } from './report.ts'
-import { defaultAccountName, metadata, seconds, serverUrl, serviceId } from './settings.ts'
-import { signUp } from './sign-up.ts'
-import { stopSignals } from './stop-signals.ts'
+import { defaultAccountName, metadata, seconds, serverUrl, serviceId, typed } from './settings.ts'
+import { logIn, signUp } from './sign-up.ts'
 
 interface Flags {
   baseUrl?: string
@@ -125,4 +124,54 @@ function repeated({ baseUrl: url, envFile }: Pick<Flags, 'baseUrl' | 'envFile'>)
 
 async function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
   await delay(ms, undefined, signal ? { signal } : {}).catch(() => {})
+}
+
+/** `tidegate signup list`: what there is to sign up for, as text or as one line `{ "data": [...] }`. */
+export async function listServices(api: GateApi, { json }: { json: boolean }): Promise<void> {
+  const services = await persistently(api.services).catch((cause: unknown) => {
+    if (!(cause instanceof ApiError && cause.status === 404)) throw cause
+    const message = `${api.baseUrl} has no list of services: give the address of the server, without the path of a page.`
+    throw new ApiError('request.not_found', { message, cause })
+  })
+  console.log(json ? JSON.stringify({ data: services }) : registryTable(services))
+}
+
+function registryTable(services: RegistryEntry[]): string {
+  const head = ['id', 'name', 'verified', 'website', 'gives out', 'dashboard']
+  return table(
+    head,
+    services.map(({ id, name, branding, website, env_vars, dashboard_login_url }) => [
+      ...[id, name, branding.verified ? 'yes' : 'no', website],
+      env_vars.map(({ key }) => key).join('\n') || null,
+      dashboard_login_url ? 'yes' : 'no',
+    ]),
+  )
+}
+
+const echoMs = 1000
+
+const givenUp =
+  'Given up. Where a person has approved already the account may still be made; its credentials are lost then.'
+
+/** Aborted by Ctrl-C or when the time, in seconds, is over. A later Ctrl-C says so and ends the process at once. */
+export function stopSignals({ timeout, json }: { timeout?: number; json: boolean }): Patience {
+  const [stop, timeUp] = [new AbortController(), new AbortController()]
+  let since: number | undefined
+  const onSignal = () => {
+    // One Ctrl-C in a terminal arrives twice: from the terminal, and passed on by npm.
+    if (since !== undefined && performance.now() - since > echoMs) {
+      tellSignupFailure(new SignupFailed('interrupted', givenUp), { json })
+      process.exit(130)
+    }
+    since ??= performance.now()
+    stop.abort('interrupted')
+  }
+  const onTimeUp = () => {
+    stop.abort('timed_out')
+    timeUp.abort('timed_out')
+  }
+  process.on('SIGINT', onSignal)
+  process.on('SIGTERM', onSignal)
+  if (timeout !== undefined) setTimeout(onTimeUp, timeout * 1000).unref()
+  return { stop: stop.signal, timeUp: timeUp.signal }
 }

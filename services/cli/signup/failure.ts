@@ -1,7 +1,7 @@
 import { toApiError } from '../../../infra/http/error-response.ts'
-import { errorJson, errorText } from '../operator/failure.ts'
-import { printable } from '../operator/tables.ts'
-import { NoAnswer } from '../server.ts'
+import { NoAnswer } from '../ask-server.ts'
+import { errorJson, errorText } from '../failure.ts'
+import { printable } from '../tables.ts'
 import type { Outcome } from './decision.ts'
 
 /** A signup that ended without credentials. */

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { isId } from '../../../infra/ids.ts'
 import { type DeliveryRequest, deliveryEnvelopeSchema } from '../../../infra/wire/delivery-envelope.ts'
-import { askServer, NoAnswer, type ServerRequest } from '../server.ts'
+import { askServer, NoAnswer, type ServerRequest } from '../ask-server.ts'
 
 const entrySchema = z.object({
   id: z.string(),

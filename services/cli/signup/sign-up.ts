@@ -6,14 +6,24 @@ import {
   openEnvelope,
 } from '../../../infra/wire/delivery-envelope.ts'
 import { confirmationCode } from '../../../infra/wire/gate/confirmation-code.ts'
+import { agentTokenEnvName } from '../../../infra/wire/gate/env-names.ts'
+import { printable } from '../tables.ts'
 import { awaitDecision, type Outcome, type Patience } from './decision.ts'
+import { committable, readText, targetOf, valueIn } from './env-file.ts'
 import { failureOf, SignupFailed } from './failure.ts'
 import { type CreatedSession, type GateApi, persistently, type RegistryEntry } from './gate-api.ts'
-import { typed } from './hint.ts'
-import { committable } from './ignored.ts'
-import { acceptedOutputs, agentTokenVariable, type Outputs } from './outputs.ts'
-import type { Report } from './report.ts'
-import { type EnvFile, requireRoom, type Stored, type Storing, storeValues } from './store.ts'
+import { openPage, type PageFlags, type Report } from './report.ts'
+import { typed } from './settings.ts'
+import {
+  acceptedOutputs,
+  agentTokenVariable,
+  type EnvFile,
+  type Outputs,
+  requireRoom,
+  type Stored,
+  type Storing,
+  storeValues,
+} from './store.ts'
 
 export interface SignupOptions {
   serviceId: string
@@ -141,5 +151,58 @@ async function acknowledge(
   return persistently(() => api.acknowledge(session, ackToken)).then(
     () => true,
     (error: unknown) => error instanceof ApiError && error.code === 'gate.delivery_consumed',
+  )
+}
+
+export interface LoginOptions extends PageFlags {
+  serviceId: string
+  envFile: string
+  /** The command that writes the agent token, as it can be typed. */
+  signupCommand: string
+}
+
+/** Asks a person to open the dashboard of an account that was signed up for. Rejects as askServer does. */
+export async function logIn(api: GateApi, options: LoginOptions): Promise<void> {
+  const { serviceId, envFile, signupCommand, ...flags } = options
+  const service = await findService(api, serviceId)
+  if (!service.dashboard_login_url) throw new Error(`${service.name} (${serviceId}) has no dashboard login.`)
+  const { token, name, place } = await agentToken(options)
+  const session = await api.createLogin(serviceId, token)
+  const code = confirmationCode(session.id)
+  const { consent_url, expires_at } = session
+  if (flags.json) {
+    const about = { service_id: serviceId, gate_session_id: session.id }
+    const line = { event: 'consent_required', ...about, consent_url, confirmation_code: code, expires_at }
+    return console.log(JSON.stringify(line))
+  }
+  const isOpen = await openPage(consent_url, flags)
+  const lines = [
+    `To log in to ${service.name} (${serviceId}), to the account of ${name} in ${place}.`,
+    isOpen ? 'Opened in your browser:' : 'Open this page in a browser:',
+    ...['', `  ${consent_url}`, ''],
+    `It must show the code ${code}. Once the login is approved there, the browser goes on to the dashboard.`,
+  ]
+  console.log(printable(lines.join('\n')))
+}
+
+interface Found {
+  token: string
+  /** The variable. */
+  name: string
+  /** Where it is. */
+  place: string
+}
+
+/** Under the name that `signup` writes, or the one that it is delivered under. */
+async function agentToken({ serviceId, envFile, signupCommand }: LoginOptions): Promise<Found> {
+  const text = await readText(await targetOf(envFile))
+  const names = [agentTokenVariable(serviceId), agentTokenEnvName(serviceId)]
+  const found = [
+    ...names.map((name) => ({ name, place: envFile, token: valueIn(text, name) })),
+    ...names.map((name) => ({ name, place: 'the environment', token: process.env[name] })),
+  ]
+  for (const { token, ...where } of found) if (token) return { token, ...where }
+  throw new Error(
+    `There is no ${names[0]} in ${envFile} or the environment: name the file that has it with --env-file, or sign up first: ${signupCommand}`,
   )
 }

@@ -1,12 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Environment } from '../../../schemas/events.ts'
-import { given, readCredentials } from '../credentials.ts'
-import type { Credentials } from '../development.ts'
-import { openAckFile } from './acks.ts'
+import { type Credentials, given, readCredentials } from '../credentials.ts'
 import { defaultMix, type TrafficMix } from './generate/plan.ts'
-import { startProgress } from './progress.ts'
-import { formatReport } from './report.ts'
+import { openAckFile } from './recorder.ts'
+import { formatReport, startProgress } from './report.ts'
 import { type SimulationOptions, simulate, succeeded } from './simulate.ts'
 
 interface Flags {

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import { finished } from 'node:stream/promises'
 import type { FetchLike, FetchRequest } from '../../../infra/wire/collect/client-transport.ts'
 import type { HttpAnswer, HttpClient } from './http.ts'
 import type { Pacer } from './pacer.ts'
@@ -131,4 +133,41 @@ function errorCode({ status, body }: HttpAnswer): string {
 function transportCode(error: unknown): string {
   if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code
   return error instanceof Error ? error.message : String(error)
+}
+
+export interface AckFile {
+  write(acknowledgement: Acknowledgement): void
+  close(): Promise<void>
+}
+
+/** A file with a JSON line for each acknowledged body: what must be in the log whatever happens to the server. */
+export function openAckFile(file: string): AckFile {
+  const stream = createWriteStream(file)
+  return {
+    write: (acknowledgement) => void stream.write(`${JSON.stringify(acknowledgement)}\n`),
+    async close() {
+      stream.end()
+      await finished(stream)
+    },
+  }
+}
+
+/** How long a kind of request took, in milliseconds. */
+export interface LatencySummary {
+  count: number
+  p50: number
+  p95: number
+  p99: number
+  max: number
+}
+
+/** Percentiles by nearest rank: each is a value that was measured. All are 0 when nothing was. */
+export function summarize(durations: readonly number[]): LatencySummary {
+  const sorted = Float64Array.from(durations).sort()
+  const at = (share: number) => round(sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0)
+  return { count: sorted.length, p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1) }
+}
+
+function round(milliseconds: number): number {
+  return Math.round(milliseconds * 100) / 100
 }

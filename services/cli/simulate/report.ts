@@ -1,7 +1,7 @@
+import { Presets, SingleBar } from 'cli-progress'
 import type { KeyType } from '../../../schemas/events.ts'
 import type { Waits } from './pacer.ts'
-import { type LatencySummary, summarize } from './percentiles.ts'
-import type { Endpoint, Recording } from './recorder.ts'
+import { type Endpoint, type LatencySummary, type Recording, summarize } from './recorder.ts'
 import type { Verification } from './verify.ts'
 
 export interface SimulationReport {
@@ -130,4 +130,27 @@ function verificationLines({ readable, unreadable, verdicts }: Verification): st
     ...unreadable.slice(0, 10).map((id) => `  not readable: ${id}`),
     ...Object.entries(verdicts).map(([actor, counts]) => `  ${actor.padEnd(12)}${statuses(counts)}`),
   ]
+}
+
+export interface Progress {
+  update(finished: number, waits: Waits): void
+  stop(): void
+}
+
+/** A bar on standard error, so that the report on standard output can be piped; nothing when not enabled. */
+export function startProgress({ total, enabled }: { total: number; enabled: boolean }): Progress {
+  if (!enabled) return { update: () => {}, stop: () => {} }
+  const format =
+    '{bar} {percentage}% | {value}/{total} sessions | {duration_formatted} | ETA {eta_formatted}{limit}'
+  const bar = new SingleBar({ format, stream: process.stderr, hideCursor: true }, Presets.shades_classic)
+  bar.start(total, 0, { limit: '' })
+  return {
+    update: (finished, waits) => bar.update(finished, { limit: limitText(waits) }),
+    stop: () => bar.stop(),
+  }
+}
+
+function limitText({ denied, held, waitedMs }: Waits): string {
+  if (denied + held === 0) return ''
+  return ` | rate limit: ${held} held back, ${denied} denied, ${(waitedMs / 1000).toFixed(1)} s waited`
 }

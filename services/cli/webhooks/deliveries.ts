@@ -1,6 +1,152 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import { ApiError } from '../../../infra/errors/errors.ts'
+import type { Db } from '../../../infra/postgres/pool.ts'
+import {
+  deliveriesOf,
+  findEndpoints,
+  keptMs,
+  listUndelivered,
+} from '../../../projections/webhooks/queries.ts'
 import type { DeliveryRow } from '../../../projections/webhooks/rows.ts'
+import type { Core } from '../../server/dependencies.ts'
 import { deliveryJson as shownByTheApi } from '../../webhooks/events/shapes.ts'
-import { table, time } from '../operator/tables.ts'
+import { redeliver } from '../../webhooks/redeliver/command.ts'
+import { idOf, jsonFlag } from '../arguments.ts'
+import { type OperatorOptions, type Outcome, operate, organizationOf } from '../operator/operate.ts'
+import { table, time } from '../tables.ts'
+
+/** `tidegate webhooks redeliver`: for an operator, against the database and the log of the settings. */
+export function registerRedeliver(webhooks: Command): void {
+  webhooks
+    .command('redeliver')
+    .description('Deliver an event again where it failed or was skipped, with the whole retry schedule')
+    .argument('<event>', 'its id (evt_...)', idOf('evt'))
+    .option('--endpoint <id>', 'only to this one (we_...), even if it has the event', idOf('we'))
+    .option(...jsonFlag)
+    .action((eventId: string, options: OperatorOptions & { endpoint?: string }) =>
+      operate(options, (core) => redeliverEvent(core, { eventId, endpointId: options.endpoint })),
+    )
+}
+
+async function redeliverEvent(
+  core: Core,
+  { eventId, endpointId }: { eventId: string; endpointId: string | undefined },
+): Promise<Outcome> {
+  const ids = await redeliver(core, { eventId, endpointId })
+  const deliveries = await deliveriesOf(core.pool, [eventId])
+  const again = deliveries.filter(({ id }) => ids.includes(id))
+  return { data: again.map(deliveryJson), text: deliveryTable(again) }
+}
+
+interface Flags extends OperatorOptions {
+  endpoint?: string
+  limit: number
+  skipped: boolean
+  redeliver: boolean
+}
+
+/** `tidegate webhooks dead-letters`: deliveries whose last attempt failed, or that were skipped. */
+export function registerDeadLetters(webhooks: Command): void {
+  webhooks
+    .command('dead-letters')
+    .description('List failed deliveries of the last 30 days, the newest failure first')
+    .argument('[organization]', 'its id or slug (default: all)')
+    .option('--endpoint <id>', 'only of this one (we_...)', idOf('we'))
+    .option('--skipped', 'instead those not sent as endpoint or organization was not active', false)
+    .option('--limit <n>', 'how many at most', limit, 100)
+    .option('--redeliver', 'deliver those listed again; the exit code is 1 when one is refused', false)
+    .option(...jsonFlag)
+    .action((organization: string | undefined, flags: Flags) =>
+      operate(flags, async (core) => {
+        const found = await deadLetters(core, organization, flags)
+        return flags.redeliver ? again(core, found) : shown(found)
+      }),
+    )
+}
+
+async function deadLetters(
+  { pool, clock }: Core,
+  organization: string | undefined,
+  { endpoint: endpointId, limit, skipped }: Flags,
+): Promise<DeliveryRow[]> {
+  const organizationId = organization && (await organizationOf(pool, organization)).id
+  if (endpointId) await requireEndpoint(pool, { endpointId, organizationId })
+  return listUndelivered(pool, {
+    status: skipped ? 'skipped' : 'failed',
+    organizationId,
+    endpointId,
+    since: clock() - keptMs,
+    limit,
+  })
+}
+
+function shown(found: DeliveryRow[]): Outcome {
+  return { data: found.map(deliveryJson), text: found.length > 0 ? deliveryTable(found) : 'None.' }
+}
+
+/** A refusal is no failure of the command, whose outcome is printed all the same, but a script must not miss it. */
+async function again(core: Core, found: DeliveryRow[]): Promise<Outcome> {
+  const results = await redeliverAll(core, found)
+  if (results.some(({ redelivered }) => !redelivered)) process.exitCode = 1
+  return resultsOutcome(results)
+}
+
+function limit(text: string): number {
+  if (/^[1-9]\d{0,4}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('It must be a whole number from 1 to 99999.')
+}
+
+/** What became of one of many redeliveries. */
+export interface Redelivered {
+  delivery_id: string
+  event_id: string
+  endpoint_id: string
+  redelivered: boolean
+  /** Why not; null where it is due again. */
+  refused: string | null
+}
+
+/** One after the other; what cannot be delivered, as to a disabled endpoint, is told and left as it is. */
+export async function redeliverAll(core: Core, deliveries: DeliveryRow[]): Promise<Redelivered[]> {
+  const results = []
+  for (const { id, event_id, endpoint_id } of deliveries) {
+    const refused = await redeliver(core, { eventId: event_id, endpointId: endpoint_id }).then(
+      () => null,
+      reasonOf,
+    )
+    results.push({ delivery_id: id, event_id, endpoint_id, redelivered: refused === null, refused })
+  }
+  return results
+}
+
+/** A line for each. */
+export function resultsOutcome(results: Redelivered[]): Outcome {
+  const lines = results.map(
+    ({ event_id, endpoint_id, refused }) => `${event_id} to ${endpoint_id}: ${refused ?? 'due again'}`,
+  )
+  return { data: results, text: lines.join('\n') || 'None.' }
+}
+
+/** Of a refusal; anything else ends the command. */
+function reasonOf(error: unknown): string {
+  if (error instanceof ApiError && error.status < 500) return error.message
+  throw error
+}
+
+interface Wanted {
+  endpointId: string
+  /** undefined = of any. */
+  organizationId: string | undefined
+}
+
+/** That there is the endpoint, so that nobody takes an empty list for good news. ApiError: 404. */
+export async function requireEndpoint(db: Db, { endpointId, organizationId }: Wanted): Promise<void> {
+  const endpoint = (await findEndpoints(db, [endpointId])).get(endpointId)
+  if (endpoint && (organizationId ?? endpoint.organization_id) === endpoint.organization_id) return
+  const where = organizationId ? ' in this organization' : ''
+  const details = { fields: [{ name: 'endpoint', issue: 'not_found' }] }
+  throw new ApiError('request.not_found', { message: `endpoint: no such id${where}.`, details })
+}
 
 const noLeases: ReadonlySet<string> = new Set()
 

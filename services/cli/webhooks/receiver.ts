@@ -1,6 +1,9 @@
-import { type Answer, type LoopbackRequest, type LoopbackServer, serveLoopback } from '../loopback.ts'
+import { wire } from '../../../infra/wire/names.ts'
+import { standardHeaders } from '../../../infra/wire/webhooks/signature.ts'
+import { verifySignature } from '../../../infra/wire/webhooks/verify.ts'
+import { type Answer, type LoopbackRequest, type LoopbackServer, serveLoopback } from '../loopback-server.ts'
 
-export type { Answer } from '../loopback.ts'
+export type { Answer } from '../loopback-server.ts'
 export type Received = Pick<LoopbackRequest, 'headers' | 'body'>
 export type Receiver = LoopbackServer
 
@@ -17,4 +20,104 @@ export function startReceiver({ port, answer }: ReceiverOptions): Promise<Receiv
     port,
     answer: async ({ method, ...received }) => (method === 'POST' ? answer(received) : { status: 405 }),
   })
+}
+
+const timeoutMs = 15_000
+/** Of one connection, or set by whoever sends. RFC 9110, section 7.6.1 */
+const notForwarded = ['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive', 'expect']
+
+/** Posts the request on, byte for byte and with its signatures, and answers what `url` answered; 502 when nothing. */
+export async function forward({ headers, body }: Received, url: string): Promise<Answer> {
+  const kept = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
+    typeof value === 'string' && !notForwarded.includes(name) ? [[name, value]] : [],
+  )
+  try {
+    const signal = AbortSignal.timeout(timeoutMs)
+    const response = await fetch(url, { method: 'POST', headers: kept, body, signal, redirect: 'manual' })
+    return { status: response.status, body: await response.text() }
+  } catch (error) {
+    return { status: 502, body: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+/** What a developer is told of one request; a line of `listen --json`. */
+export interface Inspection {
+  /** ISO 8601. */
+  received_at: string
+  event_id: string | null
+  type: string | null
+  /** How often this event came since the start: 2 and above are retries or repetitions. */
+  times_seen: number
+  /** 'valid', or what is wrong, by the header of each form. */
+  signatures: Record<string, string>
+  /** The body, parsed; as text where it is not JSON. */
+  payload: unknown
+}
+
+interface InspectOptions {
+  /** Any of them may have signed. */
+  secrets: string[]
+  /** Epoch milliseconds. */
+  now: number
+  /** By event id; counts on. */
+  seen: Map<string, number>
+}
+
+const plain = [wire.webhookTimestampHeader, wire.webhookSignatureHeader]
+const standard = Object.values(standardHeaders)
+
+/** Verifies each form of signature by itself, as receivers of only that form would. */
+export function inspect({ headers, body }: Received, { secrets, now, seen }: InspectOptions): Inspection {
+  const formOf = (names: string[]) => {
+    const own = Object.fromEntries(names.map((name) => [name, headers[name.toLowerCase()]]))
+    const result = verifySignature({ headers: own, body, secrets, now })
+    return result.valid ? 'valid' : result.problem
+  }
+  const payload = parsed(body)
+  const eventId = memberOf(payload, 'id')
+  const times = (seen.get(eventId ?? '') ?? 0) + 1
+  if (eventId !== null) seen.set(eventId, times)
+  return {
+    received_at: new Date(now).toISOString(),
+    event_id: eventId,
+    type: memberOf(payload, 'type'),
+    times_seen: times,
+    signatures: {
+      [standardHeaders.signature]: formOf(standard),
+      [wire.webhookSignatureHeader]: formOf(plain),
+    },
+    payload,
+  }
+}
+
+/** Whether it came from the service: one valid form proves that. */
+export function isGenuine({ signatures }: Inspection): boolean {
+  return Object.values(signatures).includes('valid')
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return body
+  }
+}
+
+function memberOf(payload: unknown, name: 'id' | 'type'): string | null {
+  if (typeof payload !== 'object' || payload === null) return null
+  const value: unknown = Object.entries(payload).find(([key]) => key === name)?.[1]
+  return typeof value === 'string' ? value : null
+}
+
+/** The same for people. */
+export function inspectionText(inspection: Inspection, answered: number): string {
+  const { received_at, type, event_id, times_seen, signatures, payload } = inspection
+  const again = times_seen > 1 ? `, time ${times_seen}` : ''
+  const forms = Object.entries(signatures).map(([header, result]) => `  ${header}: ${result}`)
+  return [
+    `${received_at}  ${type ?? 'no type'}  ${event_id ?? 'no event id'}${again}  answered ${answered}`,
+    ...forms,
+    JSON.stringify(payload, null, 2).replace(/^/gm, '  '),
+    '',
+  ].join('\n')
 }

@@ -1,8 +1,10 @@
 import type { Command } from 'commander'
+import { z } from 'zod'
+import { subscribableTypes } from '../../../infra/wire/webhooks/event-types.ts'
 import type { Environment } from '../../../schemas/events.ts'
+import { baseUrl, idOf, oneOf } from '../arguments.ts'
+import { askServer } from '../ask-server.ts'
 import { given, readCredentials } from '../credentials.ts'
-import { oneOf } from '../operator/arguments.ts'
-import { baseUrl, idOf } from './arguments.ts'
 
 export interface TargetFlags {
   baseUrl?: string
@@ -52,5 +54,37 @@ export async function readTarget(flags: TargetFlags): Promise<Target> {
     publishableKey: secretKey === keys?.secret_key ? keys.publishable_key : undefined,
     organizationId: given(flags.organization ?? known?.organization_id, '--organization'),
     environment: secretKey.startsWith('sk_test_') ? 'test' : 'live',
+  }
+}
+
+/** What these commands read of a webhook endpoint; `signing_secret` only where it was just made. */
+export const endpointSchema = z.object({
+  id: z.string(),
+  url: z.string(),
+  status: z.enum(['active', 'disabled']),
+  event_types: z.array(z.enum(subscribableTypes)),
+  signing_secret: z.string().optional(),
+})
+export type Endpoint = z.infer<typeof endpointSchema>
+
+interface Request<T> {
+  method: 'GET' | 'POST' | 'PATCH'
+  /** Below `/v1/organizations/{organizationId}`. */
+  path: string
+  body?: object
+  /** Of the answer's `data`. */
+  schema: z.ZodType<T>
+}
+
+/** Asks the API of one organization. ApiError: what the server refused; see askServer. */
+export interface Api {
+  request<T>(request: Request<T>): Promise<T>
+}
+
+export function createApi({ baseUrl, secretKey, organizationId }: Target): Api {
+  const base = `/v1/organizations/${organizationId}`
+  return {
+    request: ({ path, ...request }) =>
+      askServer({ ...request, baseUrl, path: base + path, bearer: secretKey }),
   }
 }

@@ -2,13 +2,19 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { jsonFlag, oneOf } from '../operator/arguments.ts'
+import { idOf, jsonFlag, oneOf } from '../arguments.ts'
 import { type OperatorOptions, type Outcome, printOutcome } from '../operator/operate.ts'
 import { defaultMix } from '../simulate/generate/plan.ts'
 import { simulate } from '../simulate/simulate.ts'
-import { type Api, createApi, endpointSchema } from './api.ts'
-import { idOf } from './arguments.ts'
-import { readTarget, type Target, type TargetFlags, withTarget } from './target.ts'
+import {
+  type Api,
+  createApi,
+  endpointSchema,
+  readTarget,
+  type Target,
+  type TargetFlags,
+  withTarget,
+} from './target.ts'
 
 const triggered = ['webhook.test', 'session.fingerprint.calculated', 'session.result.persisted'] as const
 type Triggered = (typeof triggered)[number]

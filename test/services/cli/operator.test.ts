@@ -3,9 +3,9 @@ import { expect, test } from 'vitest'
 import { ApiError, invalidField, unavailable } from '../../../infra/errors/errors.ts'
 import { LogUnavailable } from '../../../infra/log/port.ts'
 import type { OrganizationRow } from '../../../projections/organizations/rows.ts'
-import { limit, list, oneOf } from '../../../services/cli/operator/arguments.ts'
-import { errorJson, errorText } from '../../../services/cli/operator/failure.ts'
-import { organizationTable } from '../../../services/cli/operator/tables.ts'
+import { limit, list, oneOf } from '../../../services/cli/arguments.ts'
+import { errorJson, errorText } from '../../../services/cli/failure.ts'
+import { organizationTable } from '../../../services/cli/tables.ts'
 
 const organization: OrganizationRow = {
   id: 'org_1',

@@ -7,9 +7,13 @@ import {
 } from '../../../../infra/wire/delivery-envelope.ts'
 import { generateSigningSecret } from '../../../../infra/wire/webhooks/secret.ts'
 import { signatureHeaders } from '../../../../infra/wire/webhooks/signature.ts'
-import { createAccounts, variableNames } from '../../../../services/cli/gate/integrator/accounts.ts'
-import { answerApproval, type Failure } from '../../../../services/cli/gate/integrator/approval.ts'
-import { page } from '../../../../services/cli/gate/integrator/dashboard.ts'
+import {
+  answerApproval,
+  createAccounts,
+  type Failure,
+  page,
+  variableNames,
+} from '../../../../services/cli/gate/integrator.ts'
 
 const secret = generateSigningSecret(randomBytes)
 const { privateKey, delivery } = generateDeliveryKeys()

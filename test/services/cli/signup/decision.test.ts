@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ApiError } from '../../../../infra/errors/errors.ts'
-import { NoAnswer } from '../../../../services/cli/server.ts'
+import { NoAnswer } from '../../../../services/cli/ask-server.ts'
 import {
   type Awaiting,
   afterAnswer,

@@ -2,8 +2,7 @@ import { execFile } from 'node:child_process'
 import { parseEnv, promisify } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { mergeEnv, takenNames } from '../../../../services/cli/signup/env-file.ts'
-import { quoted } from '../../../../services/cli/signup/quoting.ts'
+import { mergeEnv, quoted, takenNames } from '../../../../services/cli/signup/env-file.ts'
 
 const run = promisify(execFile)
 const seed = Date.now()

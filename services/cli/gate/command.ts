@@ -4,9 +4,19 @@ import { verifyService } from '../../gate/registry/service-commands.ts'
 import { managedServiceJson } from '../../gate/registry/shapes.ts'
 import { systemServiceId } from '../../gate/registry/system-service.ts'
 import type { Core } from '../../server/dependencies.ts'
-import { jsonFlag } from './arguments.ts'
-import { type OperatorOptions, type Outcome, operate } from './operate.ts'
-import { serviceTable } from './tables.ts'
+import { jsonFlag } from '../arguments.ts'
+import { type OperatorOptions, type Outcome, operate } from '../operator/operate.ts'
+import { serviceTable } from '../tables.ts'
+import { registerDevIntegrator } from './dev-integrator.ts'
+
+/** `tidegate gate ...`: what operators and developers of services do about Gate. */
+export function registerGate(program: Command): void {
+  const gate = program
+    .command('gate')
+    .description('Verify services that agents sign up for, and run a sample one')
+  registerVerification(gate)
+  registerDevIntegrator(gate)
+}
 
 /** `tidegate gate verify`: the operator's word on who is behind a service. */
 export function registerVerification(gate: Command): void {

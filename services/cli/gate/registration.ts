@@ -1,11 +1,10 @@
 import { z } from 'zod'
-import { ApiError } from '../../../../infra/errors/errors.ts'
-import { directType } from '../../../../infra/wire/webhooks/direct-call.ts'
-import { askServer } from '../../server.ts'
-import { createApi } from '../../webhooks/api.ts'
-import { disable, register } from '../../webhooks/registration.ts'
-import type { Target } from '../../webhooks/target.ts'
-import { variableNames } from './accounts.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
+import { directType } from '../../../infra/wire/webhooks/direct-call.ts'
+import { askServer } from '../ask-server.ts'
+import { disable, register } from '../webhooks/listen.ts'
+import { createApi, type Target } from '../webhooks/target.ts'
+import { variableNames } from './integrator.ts'
 
 export interface SampleService {
   serviceId: string

@@ -1,7 +1,7 @@
 import Table from 'cli-table3'
-import type { GateServiceRow } from '../../../projections/gate/rows.ts'
-import type { ApiKeyRow, OrganizationRow } from '../../../projections/organizations/rows.ts'
-import type { KeyType } from '../../../schemas/events.ts'
+import type { GateServiceRow } from '../../projections/gate/rows.ts'
+import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/rows.ts'
+import type { KeyType } from '../../schemas/events.ts'
 
 export type Cell = string | number | null
 

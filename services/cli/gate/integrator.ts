@@ -1,0 +1,157 @@
+import { z } from 'zod'
+import { ApiError } from '../../../infra/errors/errors.ts'
+import type { Random } from '../../../infra/ids.ts'
+import {
+  type DeliveryEnvelope,
+  deliveryRequestSchema,
+  sealEnvelope,
+} from '../../../infra/wire/delivery-envelope.ts'
+import { directType } from '../../../infra/wire/webhooks/direct-call.ts'
+import { verifySignature } from '../../../infra/wire/webhooks/verify.ts'
+import { askServer } from '../ask-server.ts'
+import type { Answer, LoopbackRequest } from '../loopback-server.ts'
+
+const signupSchema = z.object({
+  service_id: z.string(),
+  gate_session_id: z.string(),
+  gate_account_id: z.string(),
+  account_name: z.string(),
+  delivery: deliveryRequestSchema,
+})
+export type ApprovedSignup = z.output<typeof signupSchema>
+
+const eventSchema = z.object({ type: z.literal(directType), data: signupSchema })
+
+/** How the sample service fails, for whoever wants to see what becomes of it. */
+export const failures = ['never', '500', 'refuse', 'garbage', 'timeout'] as const
+export type Failure = (typeof failures)[number]
+
+export interface ApprovalOptions {
+  accounts: Accounts
+  serviceId: string
+  /** Of the webhook endpoint. */
+  secret: string
+  fail: Failure
+  /** Says what happens; without any value that is delivered. */
+  tell(line: string): void
+}
+
+/** The answer to a delivery of `gate.session.approved`: credentials, sealed to the key of whoever signed up. */
+export async function answerApproval(
+  { headers, body }: Pick<LoopbackRequest, 'headers' | 'body'>,
+  { accounts, serviceId, secret, fail, tell }: ApprovalOptions,
+): Promise<Answer> {
+  const verification = verifySignature({ headers, body, secrets: [secret], now: Date.now() })
+  if (!verification.valid) {
+    tell(`A request to the webhook was refused: ${verification.problem}`)
+    return { status: 401 }
+  }
+  const signup = approvalIn(body)
+  if (signup?.service_id !== serviceId) return { status: 422 }
+  if (fail !== 'never') return failure(signup, { fail, tell })
+  const { isNew, envelope } = accounts.open(signup)
+  const { gate_session_id, gate_account_id, account_name } = signup
+  tell(`${gate_session_id}: ${isNew ? 'a new account' : 'again'}, ${gate_account_id} "${account_name}"`)
+  const json = JSON.stringify({ encrypted_delivery: envelope })
+  return { status: 200, headers: { 'content-type': 'application/json' }, body: json }
+}
+
+function failure(
+  { gate_session_id }: ApprovedSignup,
+  { fail, tell }: Pick<ApprovalOptions, 'fail' | 'tell'>,
+): Answer | Promise<Answer> {
+  tell(`${gate_session_id}: fails as it was asked to (${fail})`)
+  if (fail === 'timeout') return new Promise(() => {})
+  if (fail === 'garbage') return { status: 200, body: 'this is no JSON' }
+  return { status: fail === '500' ? 500 : 403 }
+}
+
+function approvalIn(body: string): ApprovedSignup | undefined {
+  try {
+    return eventSchema.safeParse(JSON.parse(body)).data?.data
+  } catch {
+    return undefined
+  }
+}
+
+/** The variables of a service, by what they are for. */
+export function variableNames(serviceId: string) {
+  const prefix = serviceId
+    .toUpperCase()
+    .replaceAll('-', '_')
+    .replace(/^(?=\d)/, '_')
+  return { apiKey: `${prefix}_API_KEY`, accountId: `${prefix}_ACCOUNT_ID` }
+}
+
+export interface Accounts {
+  /** Sealed credentials of the signup's account, made the first time; `isNew` says which it was. */
+  open(signup: ApprovedSignup): { isNew: boolean; envelope: DeliveryEnvelope }
+}
+
+/** Accounts of a sample service: in memory, one for each signup. */
+export function createAccounts(random: Random): Accounts {
+  const keys = new Map<string, string>()
+  return {
+    open({ gate_session_id, gate_account_id, service_id, delivery }) {
+      const known = keys.get(gate_session_id)
+      const key = known ?? `demo_${random(24).toString('base64url')}`
+      keys.set(gate_session_id, key)
+      const names = variableNames(service_id)
+      const outputs = { [names.apiKey]: key, [names.accountId]: gate_account_id }
+      return {
+        isNew: known === undefined,
+        envelope: sealEnvelope({ version: 1, outputs }, { delivery, random }),
+      }
+    },
+  }
+}
+
+export interface DashboardOptions {
+  baseUrl: string
+  secretKey: string
+  tell(line: string): void
+}
+
+const loginSchema = z.object({ gate_account_id: z.string(), account_name: z.string() })
+
+/** The page behind `dashboard_login_url`: exchanges the code for the account, which is logged in with that. */
+export async function answerLogin(code: string, options: DashboardOptions): Promise<Answer> {
+  const { baseUrl, secretKey, tell } = options
+  const request = { baseUrl, method: 'POST', path: '/v1/gate/login-sessions/consume' } as const
+  try {
+    const account = await askServer({ ...request, bearer: secretKey, body: { code }, schema: loginSchema })
+    tell(`${account.gate_account_id} "${account.account_name}" has logged in`)
+    return page(200, { title: `Logged in as ${account.account_name}`, text: account.gate_account_id })
+  } catch (error) {
+    const why = error instanceof ApiError ? error.message : 'The server does not answer.'
+    tell(`A login failed: ${why}`)
+    return page(403, { title: 'Not logged in', text: why })
+  }
+}
+
+/** A page with nothing but text. */
+export function page(status: number, { title, text }: { title: string; text: string }): Answer {
+  const [heading, body] = [escaped(title), escaped(text)]
+  return {
+    status,
+    headers: {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+      'cache-control': 'no-store',
+      // The address holds a code.
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+    },
+    body: `<!doctype html><html lang="en"><title>${heading}</title><h1>${heading}</h1><p>${body}</p></html>\n`,
+  }
+}
+
+const entities: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+const escaped = (text: string) => text.replace(/[&<>"']/g, (character) => entities[character] ?? character)
