@@ -14,7 +14,6 @@ export function oneOf<Word extends string>(...words: Word[]): (text: string) => 
   }
 }
 
-/** `a,b`; nothing for the empty text. */
 export function list(text: string): string[] {
   return text
     .split(',')
@@ -40,9 +39,7 @@ export function idOf(prefix: keyof typeof kinds): (text: string) => string {
 }
 
 interface Secretive {
-  /** Whose usage is told. */
   command: Command
-  /** As it is declared. */
   flag: string
 }
 
@@ -57,7 +54,6 @@ export function httpUrl(option: Secretive): (text: string) => string {
   }
 }
 
-/** The same for a URL that paths are added to. */
 export function baseUrl(option: Secretive): (text: string) => string {
   const parse = httpUrl(option)
   return (text) => {
@@ -66,7 +62,6 @@ export function baseUrl(option: Secretive): (text: string) => string {
   }
 }
 
-/** A parser that collects the signing secrets of an option that is given more than once. */
 export function signingSecrets(option: Secretive): (text: string, before?: string[]) => string[] {
   return (text, before = []) => {
     if (isSigningSecret(text)) return [...before, text]
@@ -79,7 +74,6 @@ function refuse({ command, flag }: Secretive, problem: string): never {
   return command.error(`error: option '${flag}' argument is invalid. ${problem}`)
 }
 
-/** To listen on; 0 picks a free one. */
 export function port(text: string): number {
   const value = Number(text)
   if (/^\d{1,5}$/.test(text) && value <= 65_535) return value

@@ -6,11 +6,9 @@ export interface ServerRequest<T> {
   baseUrl: string
   method: 'GET' | 'POST' | 'PATCH'
   path: string
-  /** A key or token. */
   bearer?: string
   headers?: Record<string, string>
   body?: object
-  /** Of the answer's `data`. */
   schema: z.ZodType<T>
 }
 

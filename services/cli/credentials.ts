@@ -10,7 +10,6 @@ import type { Core } from '../server/dependencies.ts'
 /** Where a running `tidegate dev` keeps its files: DATA_DIR. */
 export const dataDirectory = (): string => process.env.DATA_DIR || '.tidegate'
 
-/** What `tidegate dev` wrote to credentials.json; undefined when there is none. */
 export async function readCredentials(): Promise<Credentials | undefined> {
   const file = path.join(dataDirectory(), 'credentials.json')
   const text = await readFile(file, 'utf8').catch(() => undefined)
@@ -30,7 +29,6 @@ export interface KeyPair {
   secret_key: string
 }
 
-/** What `credentials.json` in DATA_DIR holds. */
 export interface Credentials {
   base_url: string
   organization_id: string
@@ -44,7 +42,6 @@ const fileName = 'credentials.json'
 interface DevelopmentOptions {
   core: Core
   dataDir: string
-  /** Where this start of the server is reached. */
   baseUrl: string
 }
 
@@ -77,7 +74,6 @@ async function issueCredentials(core: Core): Promise<Omit<Credentials, 'base_url
   return { organization_id: organizationId, live: await pair('live'), test: await pair('test') }
 }
 
-/** Writes a file of the installation that only its owner may read. */
 export async function writePrivate({ dataDir, name, text }: { dataDir: string; name: string; text: string }) {
   await mkdir(dataDir, { recursive: true })
   const file = path.join(dataDir, name)

@@ -56,7 +56,6 @@ async function printEvents(core: Core, { topic, type, key, follow }: EventsOptio
   await atEnd.finally(() => consumer.stop())
 }
 
-/** The event with its binary members as base64. */
 function printable({ type, meta, position, data }: RecordedEvent) {
   const members = Object.entries(data).map(([name, value]) => [
     name,

@@ -66,7 +66,6 @@ const notConfirmed =
   'must run on the same database and log (see its /readyz). The command may have been carried out all the same: ' +
   'list what there is before you repeat it.'
 
-/** A failed command as a program reads it. */
 export function errorJson(thrown: unknown): ErrorJson {
   if (thrown instanceof CommanderError)
     return { code: 'command.usage', message: usageOf(thrown), retryable: false }
@@ -83,7 +82,6 @@ function usageOf({ code, message }: CommanderError): string {
   return message.replace(/^error: /, '')
 }
 
-/** A failed command as a person reads it: every field that does not fit, and what would. */
 export function errorText(thrown: unknown): string {
   const error = toApiError(thrown)
   const { fields = [], allowed_values: allowed = [] } = error.details ?? {}

@@ -1,7 +1,6 @@
 import type { Logger } from '../../infra/telemetry.ts'
 
 export interface LifetimeOptions {
-  /** Adds to `undo` what ends each thing that it started. */
   start: (undo: AsyncDisposableStack) => Promise<void>
   /** Milliseconds from the signal, or from the failure of the start, to the end of the process, whatever hangs. */
   stopWithinMs: number

@@ -3,7 +3,6 @@ import type { AddressInfo } from 'node:net'
 
 export interface LoopbackRequest {
   method: string
-  /** Path and query. */
   url: string
   headers: IncomingHttpHeaders
   /** As it came; a signature is over these bytes. */
@@ -22,9 +21,7 @@ export interface LoopbackServer {
 }
 
 interface LoopbackOptions {
-  /** 0 = a free one. */
   port: number
-  /** What becomes of a request; when it throws, the answer is 500. */
   answer: (request: LoopbackRequest) => Promise<Answer>
 }
 

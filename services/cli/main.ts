@@ -36,7 +36,6 @@ try {
   tellFailure(error, { json, events: process.argv[2] === 'signup' })
 }
 
-/** `tidegate webhooks ...`: listen and trigger for developers, redeliver and dead-letters for operators. */
 export function registerWebhooks(program: Command): void {
   const webhooks = program
     .command('webhooks')

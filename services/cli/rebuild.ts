@@ -7,7 +7,6 @@ import { createPool } from '../../infra/postgres/pool.ts'
 import { type CoreOptions, openCore, projections } from '../server/dependencies.ts'
 import { withCore } from './operator/operate.ts'
 
-/** `tidegate rebuild <projection>`: builds a read model anew from offset 0, compares, switches. */
 export function registerRebuild(program: Command): void {
   const names = projections.map((projection) => projection.name).join(', ')
   program

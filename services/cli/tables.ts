@@ -61,7 +61,6 @@ export function keyTable(keys: ApiKeyRow[]): string {
   )
 }
 
-/** What a key can be used for: its scopes, or where its requests may come from. */
 function mayText({ type, scopes, client_target, allowed_origins }: ApiKeyRow): string {
   if (type === 'secret') return scopes?.join('\n') || 'nothing'
   if (client_target !== 'browser') return client_target.replace('_', '-')

@@ -9,7 +9,6 @@ import { type OperatorOptions, type Outcome, operate } from '../operator/operate
 import { serviceTable } from '../tables.ts'
 import { registerDevIntegrator } from './dev-integrator.ts'
 
-/** `tidegate gate ...`: what operators and developers of services do about Gate. */
 export function registerGate(program: Command): void {
   const gate = program
     .command('gate')

@@ -68,7 +68,6 @@ async function startIntegrator(flags: Flags, undo: AsyncDisposableStack): Promis
   tell(`To sign up for it: ${typed('signup', serviceId)}\n`)
 }
 
-/** The test environment of a running `tidegate dev`. */
 async function developmentTarget(): Promise<Target> {
   if (await readCredentials()) return readTarget({ environment: 'test' })
   throw new Error(
@@ -88,7 +87,6 @@ interface Running {
   flags: Flags
   target: Target
   accounts: Accounts
-  /** Of the webhook endpoint. */
   secret: string
 }
 

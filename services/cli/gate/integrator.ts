@@ -29,7 +29,6 @@ export type Failure = (typeof failures)[number]
 export interface ApprovalOptions {
   accounts: Accounts
   serviceId: string
-  /** Of the webhook endpoint. */
   secret: string
   fail: Failure
   /** Says what happens; without any value that is delivered. */
@@ -74,7 +73,6 @@ function approvalIn(body: string): ApprovedSignup | undefined {
   }
 }
 
-/** The variables of a service, by what they are for. */
 export function variableNames(serviceId: string) {
   const prefix = serviceId
     .toUpperCase()
@@ -88,7 +86,6 @@ export interface Accounts {
   open(signup: ApprovedSignup): { isNew: boolean; envelope: DeliveryEnvelope }
 }
 
-/** Accounts of a sample service: in memory, one for each signup. */
 export function createAccounts(random: Random): Accounts {
   const keys = new Map<string, string>()
   return {
@@ -129,7 +126,6 @@ export async function answerLogin(code: string, options: DashboardOptions): Prom
   }
 }
 
-/** A page with nothing but text. */
 export function page(status: number, { title, text }: { title: string; text: string }): Answer {
   const [heading, body] = [escaped(title), escaped(text)]
   return {

@@ -19,7 +19,6 @@ const serviceSchema = z.object({
   website: z.string(),
 })
 
-/** What the front page of a sample service says. */
 export const frontPage = 'A sample service for development.'
 
 /**
@@ -53,12 +52,10 @@ export async function registerService(target: Target, service: SampleService): P
   }
 }
 
-/** Nobody can begin a signup for it any more. */
 export async function hideService(target: Target, { serviceId }: SampleService): Promise<void> {
   await change(target, { serviceId, changes: { discoverable: false } })
 }
 
-/** The organization's own, if it has one of that id. */
 function find(target: Target, serviceId: string) {
   return ask(target, { method: 'GET', path: `/${serviceId}` }).catch((error: unknown) => {
     if (error instanceof ApiError && error.status === 404) return undefined

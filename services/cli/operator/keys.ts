@@ -16,7 +16,6 @@ import { allKeys, keyOf, type OperatorOptions, type Outcome, operate, organizati
 
 const keyArgument = ['<key>', 'its id (key_...), never its value'] as const
 
-/** `tidegate keys ...`: the API keys of one organization, by the deciders that the API uses. */
 export function registerKeys(program: Command): void {
   const keys = program
     .command('keys')

@@ -17,17 +17,14 @@ export interface OperatorOptions {
   json: boolean
 }
 
-/** What a command has done or found. */
 export interface Outcome {
   /** A resource or a list of them, in the shapes of the API. */
   data: object
-  /** The same for people. */
   text: string
 }
 
 export type Work = (core: Core) => Promise<Outcome>
 
-/** Runs one operator command against the database and the log of the settings and prints what came of it. */
 export function operate(options: OperatorOptions, work: Work): Promise<void> {
   return printOutcome(options, () => withCore(work))
 }
@@ -57,7 +54,6 @@ export async function organizationOf(db: Db, idOrSlug: string): Promise<Organiza
   throw new ApiError('request.not_found', { message, details: { fields: [missing('organization')] } })
 }
 
-/** A key of the organization. ApiError: 404. */
 export async function keyOf(db: Db, organizationId: string, keyId: string): Promise<ApiKeyRow> {
   const key = isId('key', keyId) ? await findKey(db, organizationId, keyId) : undefined
   if (key) return key
@@ -70,7 +66,6 @@ const missing = (name: string) => ({ name, issue: 'not_found' })
 
 const pageSize = 200
 
-/** All keys of the organization, newest first. */
 export async function allKeys(db: Db, organizationId: string): Promise<ApiKeyRow[]> {
   const keys: ApiKeyRow[] = []
   for (;;) {

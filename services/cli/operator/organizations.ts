@@ -15,7 +15,6 @@ import { jsonFlag, limit, organizationArgument } from '../arguments.ts'
 import { organizationTable } from '../tables.ts'
 import { type OperatorOptions, type Outcome, operate, organizationOf } from './operate.ts'
 
-/** `tidegate org ...`: the organizations of an installation, by the deciders that the API uses. */
 export function registerOrganizations(program: Command): void {
   const org = program.command('org').description('Create, list, limit and suspend organizations')
   org
@@ -107,7 +106,6 @@ function capabilityCommand(org: Command, { name, enabled }: { name: string; enab
     )
 }
 
-/** Changes one organization and prints it as it is then. */
 function change(
   options: OperatorOptions,
   idOrSlug: string,

@@ -34,7 +34,6 @@ With --json standard output has one JSON document a line. A signup: {"event": "c
 "warning" and "in_progress" (a person has approved, the service makes the account), at the end "approved" or "failed".
 A login: "consent_required". list: {"data": [...]}. Whatever fails: {"event": "failed", "error": {...}}, exit code 1.`
 
-/** `tidegate signup`: accounts that an agent asks for and a person approves in a browser. */
 export function registerSignup(program: Command): void {
   const command = program.command('signup')
   const flag = '--base-url <url>'
@@ -63,7 +62,6 @@ const optionsOf = {
   list: ['baseUrl', 'json'],
 }
 
-/** Options of signups that `login` and `list` would have to ignore. */
 function refuseOthers(command: Command, action: 'login' | 'list' | undefined): void {
   if (!action) return
   const ignored = command.options.find((option) => {
@@ -114,7 +112,6 @@ async function runSignup(api: GateApi, serviceId: string, flags: Flags): Promise
   await signUp(options, parts).finally(report.end)
 }
 
-/** What another command about the same account has to be given again. */
 function repeated({ baseUrl: url, envFile }: Pick<Flags, 'baseUrl' | 'envFile'>): string[] {
   return [
     ...(envFile === defaultEnvFile ? [] : ['--env-file', envFile]),

@@ -6,11 +6,9 @@ const pollEveryMs = 3000
 /** By the clock of this machine; the server ends a session after fifteen. */
 const patienceMs = 20 * 60 * 1000
 
-/** How a signup ended. */
 export type Outcome =
   | { kind: 'approved'; session: ApprovedSession }
   | { kind: 'rejected'; reason: string; problem?: string }
-  /** By the one who asked for it: `why` is the reason of the signal. */
   | { kind: 'stopped'; why: unknown }
   /** `abandoned`: decided by a person, and given up by the one who asked for it, before the service answered. */
   | { kind: 'expired' | 'consumed' | 'unknown' | 'abandoned' }
@@ -20,11 +18,9 @@ interface Waiting {
   ms: number
   /** A person has approved, and the service is asked for credentials. */
   inProgress: boolean
-  /** Why nothing is known. */
   problem?: string
 }
 
-/** What follows from an answer to a poll. */
 export function afterAnswer(polled: PolledSession): Outcome | Waiting {
   if (polled.status === 'approved') return { kind: 'approved', session: polled }
   if (polled.status === 'expired') return { kind: 'expired' }
@@ -50,7 +46,6 @@ export interface Awaiting {
   cancel(): Promise<void>
   /** Resolves after the time or when the signal is aborted; never rejects. */
   sleep(ms: number, stop: AbortSignal | undefined): Promise<void>
-  /** Epoch milliseconds. */
   now(): number
   onWaiting(waiting: Waiting): void
   /** Nobody wants to wait any longer, but the signup was decided and goes on. Told where that is waited for. */
@@ -60,7 +55,6 @@ export interface Awaiting {
 export interface Patience {
   /** Aborted when nobody wants to wait any longer; with the reason 'timed_out' when `timeUp` is. */
   stop: AbortSignal
-  /** Aborted after a time that was set. */
   timeUp: AbortSignal
 }
 

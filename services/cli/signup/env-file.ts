@@ -19,7 +19,6 @@ export function valueIn(text: string, name: string): string | undefined {
 }
 
 export interface Merge {
-  /** The whole file as it is to be. */
   text: string
   /** What the file has then, under which name; values that were there already, too. */
   kept: string[]
@@ -32,7 +31,6 @@ export interface Merge {
 interface MergeOptions {
   /** One line, which says where the values are from. */
   comment: string
-  /** Replace what has another value. */
   overwrite: boolean
 }
 
@@ -85,7 +83,6 @@ function isSame(one: Values, other: Values): boolean {
 
 const ownerOnly = 0o600
 
-/** The file that is meant: where symbolic links lead, whether there is a file or not. */
 export async function targetOf(file: string): Promise<string> {
   let target = path.resolve(file)
   for (let links = 0; links < 32; links++) {
@@ -96,7 +93,6 @@ export async function targetOf(file: string): Promise<string> {
   throw new Error(`${file}: too many symbolic links`)
 }
 
-/** Its text; empty where there is no such file. */
 export async function readText(file: string): Promise<string> {
   return (await readFile(file, 'utf8').catch(missing)) ?? ''
 }
@@ -134,7 +130,6 @@ export async function writeBeside(file: string, text: string): Promise<string> {
   }
 }
 
-/** Rejects with EEXIST for a file that is there. */
 async function writeNew(file: string, text: string): Promise<void> {
   await withHandle(await open(file, 'wx', ownerOnly), async (handle) => {
     // Whatever the process's mask takes away.
@@ -205,7 +200,6 @@ export function withoutAssignments(text: string, name: string): string {
   return text.replace(new RegExp(String.raw`^[ \t]*(?:export[ \t]+)?${name}[ \t]*=[ \t]*${value}`, 'gm'), '')
 }
 
-/** Those of the files that are in a git repository and would be committed with everything else. */
 export async function committable(files: string[]): Promise<string[]> {
   const found = await Promise.all(files.map(async (file) => ({ file, is: await isCommittable(file) })))
   return found.flatMap(({ file, is }) => (is ? [file] : []))

@@ -4,10 +4,8 @@ import { errorJson, errorText } from '../failure.ts'
 import { printable } from '../tables.ts'
 import type { Outcome } from './decision.ts'
 
-/** A signup that ended without credentials. */
 export class SignupFailed extends Error {
   override name = 'SignupFailed'
-  /** In one word, for programs. */
   readonly reason: string
 
   constructor(reason: string, message: string) {
@@ -16,7 +14,6 @@ export class SignupFailed extends Error {
   }
 }
 
-/** What to say of a signup that did not bring credentials. */
 export function failureOf(outcome: Exclude<Outcome, { kind: 'approved' }>): SignupFailed {
   switch (outcome.kind) {
     case 'rejected':
@@ -47,7 +44,6 @@ function rejection({ reason, problem }: { reason: string; problem?: string }): S
   return new SignupFailed(reason, `It was approved, but the service gave out no credentials${why}`)
 }
 
-/** The options that members of a request for an account come from. */
 const signupOptions = { account_name: '--account-name', metadata: '--metadata' }
 
 /** A failure as a person reads it: one line for each member that does not fit, by the option that it comes from. */

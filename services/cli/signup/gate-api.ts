@@ -16,7 +16,6 @@ const entrySchema = z.object({
   sdks: z.array(z.object({ label: z.string(), install: z.string() })),
   branding: z.object({ ascii_art: z.string().optional(), verified: z.boolean() }),
 })
-/** What these commands read of a service in the registry. */
 export type RegistryEntry = z.output<typeof entrySchema>
 
 const httpUrl = z.url({ protocol: /^https?$/ })
@@ -50,7 +49,6 @@ const pollSchema = z.discriminatedUnion('status', [
   }),
   z.object({ status: z.literal('expired') }),
 ])
-/** What a poll answers. */
 export type PolledSession = z.output<typeof pollSchema>
 export type ApprovedSession = Extract<PolledSession, { status: 'approved' }>
 
@@ -68,7 +66,6 @@ export interface SignupRequest {
 
 /** Gate as who signs up sees it. All methods reject as askServer does. */
 export interface GateApi {
-  /** Of the server. */
   baseUrl: string
   services(): Promise<RegistryEntry[]>
   service(serviceId: string): Promise<RegistryEntry>

@@ -20,11 +20,9 @@ export interface Approval {
   envFile: string
   stored: Stored[]
   skipped: Skipped[]
-  /** Announced, and not delivered. */
   missing: string[]
   /** Otherwise the server keeps the sealed credentials for a day. */
   acknowledged: boolean
-  /** Files that git would commit. */
   committable: string[]
 }
 
@@ -32,14 +30,12 @@ export interface Approval {
 export interface Report {
   consentRequired(request: ConsentRequest): Promise<void>
   waiting(state: { remainingMs: number; inProgress: boolean; problem?: string | undefined }): void
-  /** Something went otherwise than hoped, and the signup goes on. */
   warning(message: string): void
   approved(approval: Approval): void
   /** Nothing follows but perhaps a failure. */
   end(): void
 }
 
-/** One JSON document a line, on standard output. */
 export function jsonReport(): Report {
   let isInProgress = false
   const print = (event: string, members: object) => console.log(JSON.stringify({ event, ...members }))
@@ -81,11 +77,9 @@ function approvalJson({ service, session, stored, envFile, ...approval }: Approv
 }
 
 export interface TextReportOptions extends PageFlags {
-  /** Opens the dashboard, as it can be typed. */
   loginCommand: string
 }
 
-/** Words on standard output, and on a terminal the time that is left. */
 export function textReport({ loginCommand, ...flags }: TextReportOptions): Report {
   const say = (text: string) => console.log(printable(text))
   const progress = createProgress()
@@ -176,7 +170,6 @@ export async function openPage(url: string, flags: PageFlags): Promise<boolean> 
 }
 
 export interface Progress {
-  /** `text` is asked for again each second. */
   show(text: () => string): void
   end(): void
 }

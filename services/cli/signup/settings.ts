@@ -29,7 +29,6 @@ export async function defaultAccountName(): Promise<string> {
   return characterCount(name) <= longestName ? name : [...name].slice(0, longestName).join('')
 }
 
-/** Collects `key=value` of an option that is given more than once. */
 export function metadata(text: string, before: Record<string, string> = {}): Record<string, string> {
   const at = text.indexOf('=')
   if (at < 1) throw new InvalidArgumentError('It must be key=value.')
@@ -47,7 +46,6 @@ export function serviceId({ command, of }: { command: Command; of: string }): (t
   }
 }
 
-/** A whole number of seconds. */
 export function seconds(text: string): number {
   if (/^[1-9]\d{0,4}$/.test(text)) return Number(text)
   throw new InvalidArgumentError('It must be a whole number of seconds, 1 to 99999.')

@@ -37,7 +37,6 @@ export interface SignupParts extends Patience {
   report: Report
   /** Resolves after the time or when the signal is aborted; never rejects. */
   sleep(ms: number, stop: AbortSignal | undefined): Promise<void>
-  /** Epoch milliseconds. */
   now(): number
 }
 
@@ -80,7 +79,6 @@ export async function signUp(options: SignupOptions, parts: SignupParts): Promis
   })
 }
 
-/** The service in the registry; says how to find others when there is none. */
 export function findService(api: GateApi, serviceId: string): Promise<RegistryEntry> {
   return persistently(() => api.service(serviceId)).catch((error: unknown) => {
     if (!(error instanceof ApiError && error.status === 404)) throw error
@@ -187,13 +185,10 @@ export async function logIn(api: GateApi, options: LoginOptions): Promise<void> 
 
 interface Found {
   token: string
-  /** The variable. */
   name: string
-  /** Where it is. */
   place: string
 }
 
-/** Under the name that `signup` writes, or the one that it is delivered under. */
 async function agentToken({ serviceId, envFile, signupCommand }: LoginOptions): Promise<Found> {
   const text = await readText(await targetOf(envFile))
   const names = [agentTokenVariable(serviceId), agentTokenEnvName(serviceId)]

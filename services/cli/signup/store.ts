@@ -18,17 +18,13 @@ import {
 } from './env-file.ts'
 
 export interface EnvFile {
-  /** As it was named. */
   file: string
-  /** Replace variables that have another value. */
   overwrite: boolean
 }
 
-/** Where variables ended up. */
 export interface Stored {
   file: string
   names: string[]
-  /** Why they are not in the file that was asked for. */
   reason?: 'conflict' | 'unannounced' | 'unquotable'
 }
 
@@ -100,7 +96,6 @@ async function storeBeside(storing: Storing, { reason, values }: Beside): Promis
   return [{ file, names: kept, reason }, ...rest]
 }
 
-/** Values that no such file can hold, each in a file that has nothing else. */
 async function storeRaw({ file, serviceId }: Storing, values: Values): Promise<Stored[]> {
   const stored: Stored[] = []
   for (const [name, value] of values) {
@@ -122,7 +117,6 @@ function partition(values: Values, matches: (name: string) => boolean): [Values,
 const messageOf = (cause: unknown) => (cause instanceof Error ? cause.message : String(cause))
 
 export interface Skipped {
-  /** A variable's name as it was delivered. */
   name: string
   reason: string
 }
@@ -135,9 +129,7 @@ export interface Outputs {
 
 export interface Delivered {
   serviceId: string
-  /** What the service sealed. */
   integrator: DeliveryPayload
-  /** What Gate sealed. */
   gate: DeliveryPayload
 }
 

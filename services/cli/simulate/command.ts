@@ -82,7 +82,6 @@ function toOptions(flags: Flags, known: Credentials | undefined): SimulationOpti
   }
 }
 
-/** Whose keys were used; undefined when one was given, which may be of any organization. */
 function organizationOf({ publishableKey, secretKey }: Flags, known: Credentials | undefined) {
   return publishableKey || secretKey ? undefined : known?.organization_id
 }

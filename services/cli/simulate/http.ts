@@ -15,7 +15,6 @@ export interface HttpAnswer {
 }
 
 export interface HttpClient {
-  /** Rejects when no whole answer came. */
   request(url: string, request: HttpRequest): Promise<HttpAnswer>
   close(): void
 }

@@ -1,14 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
 export interface PacerTime {
-  /** Milliseconds from some moment. */
   now(): number
   wait(ms: number): Promise<unknown>
 }
 
-/** What a rate limit has cost a simulation. */
 export interface Waits {
-  /** Requests answered with 429, each sent again later. */
   denied: number
   /** Requests kept back until the bucket would take them. */
   held: number
@@ -21,12 +18,10 @@ export interface Pacer {
   /** Resolves when a request may be sent; call `answered` or `lost` once it is over. */
   turn(): Promise<void>
   answered(answer: RateLimited): void
-  /** No answer came. */
   lost(): void
   waits(): Waits
 }
 
-/** The part of an answer that tells about the bucket. */
 interface RateLimited {
   status: number
   headers: { get(name: string): string | null }

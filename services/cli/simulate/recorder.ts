@@ -7,7 +7,6 @@ import type { Pacer } from './pacer.ts'
 
 export type Endpoint = 'open' | 'batch' | 'result' | 'readback'
 
-/** A batch or result body that the server took. */
 export interface Acknowledgement {
   kind: 'batch' | 'result'
   session_id: string
@@ -17,7 +16,6 @@ export interface Acknowledgement {
   body_hash: string
 }
 
-/** What was measured while sessions ran. */
 export interface Recording {
   /** Milliseconds of each request that was answered well. */
   durations: Record<Endpoint, number[]>
@@ -119,7 +117,6 @@ function noteAcknowledged({ onAcknowledged }: Recording, url: string, { body }: 
   })
 }
 
-/** The code of the error envelope, or the status where there is none. */
 function errorCode({ status, body }: HttpAnswer): string {
   try {
     const { error } = JSON.parse(body.toString())
@@ -152,7 +149,6 @@ export function openAckFile(file: string): AckFile {
   }
 }
 
-/** How long a kind of request took, in milliseconds. */
 export interface LatencySummary {
   count: number
   p50: number

@@ -16,10 +16,8 @@ export interface SimulationReport {
   sessionsPerSecond: number
   requestsPerSecond: number
   acknowledgedBatches: number
-  /** Milliseconds from sending a request to the end of its answer. */
   latency: Record<Endpoint, LatencySummary>
   errors: { endpoint: string; code: string; count: number }[]
-  /** What the rate limit of each type of key has cost. */
   waits: Record<KeyType, Waits>
   verification: Verification | null
 }
@@ -66,7 +64,6 @@ export function createReport({
   }
 }
 
-/** The errors by endpoint and code, the most frequent first. */
 function errorList({ errors }: Recording): SimulationReport['errors'] {
   const list = Array.from(errors, ([key, count]) => {
     const [endpoint = '', ...code] = key.split(' ')

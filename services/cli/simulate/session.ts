@@ -16,7 +16,6 @@ export interface SessionTarget extends Lane {
 
 export interface FinishedSession {
   sessionId: string
-  /** What the next visit of this visitor presents. */
   continuity: string | undefined
 }
 

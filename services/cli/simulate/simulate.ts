@@ -12,7 +12,6 @@ export interface SimulationOptions {
   baseUrl: string
   publishableKey: string
   sessions: number
-  /** Sessions under way at once. */
   concurrency: number
   /** Sessions begun a second at most; undefined = as fast as they go. */
   rate?: number | undefined
@@ -55,7 +54,6 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   }
 }
 
-/** Whether everything went well: no failed request, no failed session, nothing unreadable. */
 export function succeeded({ errors, failed, verification }: SimulationReport): boolean {
   return errors.length === 0 && failed === 0 && (verification?.unreadable.length ?? 0) === 0
 }

@@ -12,7 +12,6 @@ export interface Verification {
   readable: number
   /** Sessions that did not read back as their own, with a final decision. */
   unreadable: string[]
-  /** What was decided, by what the session was driven by. */
   verdicts: Record<string, Record<string, number>>
 }
 

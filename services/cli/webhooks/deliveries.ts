@@ -96,7 +96,6 @@ function limit(text: string): number {
   throw new InvalidArgumentError('It must be a whole number from 1 to 99999.')
 }
 
-/** What became of one of many redeliveries. */
 export interface Redelivered {
   delivery_id: string
   event_id: string
@@ -119,7 +118,6 @@ export async function redeliverAll(core: Core, deliveries: DeliveryRow[]): Promi
   return results
 }
 
-/** A line for each. */
 export function resultsOutcome(results: Redelivered[]): Outcome {
   const lines = results.map(
     ({ event_id, endpoint_id, refused }) => `${event_id} to ${endpoint_id}: ${refused ?? 'due again'}`,
@@ -127,7 +125,6 @@ export function resultsOutcome(results: Redelivered[]): Outcome {
   return { data: results, text: lines.join('\n') || 'None.' }
 }
 
-/** Of a refusal; anything else ends the command. */
 function reasonOf(error: unknown): string {
   if (error instanceof ApiError && error.status < 500) return error.message
   throw error
@@ -135,7 +132,6 @@ function reasonOf(error: unknown): string {
 
 interface Wanted {
   endpointId: string
-  /** undefined = of any. */
   organizationId: string | undefined
 }
 
@@ -156,7 +152,6 @@ export function deliveryJson(delivery: DeliveryRow) {
   return { ...shownByTheApi(delivery, noLeases), organization_id, environment }
 }
 
-/** Deliveries with the last answer or error of each. */
 export function deliveryTable(deliveries: DeliveryRow[]): string {
   const head = [
     'event',

@@ -176,7 +176,6 @@ export async function register(api: Api, target: Target, wanted: Wanted): Promis
   return { endpointId: id, signingSecret: signing_secret }
 }
 
-/** Nothing is delivered to it any more; what is due is skipped. */
 export async function disable(api: Api, endpointId: string): Promise<void> {
   const body = { status: 'disabled' }
   await api.request({ method: 'PATCH', path: pathOf(endpointId), body, schema: endpointSchema })
@@ -205,7 +204,6 @@ function create(
 
 const pathOf = (endpointId: string) => `/webhooks/endpoints/${encodeURIComponent(endpointId)}`
 
-/** Nothing when there is no such file, or it is not ours. */
 async function readRemembered(file: string): Promise<Remembered> {
   const text = await readFile(path.join(dataDirectory(), file), 'utf8').catch(() => '{}')
   try {

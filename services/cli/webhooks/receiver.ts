@@ -8,9 +8,7 @@ export type Received = Pick<LoopbackRequest, 'headers' | 'body'>
 export type Receiver = LoopbackServer
 
 interface ReceiverOptions {
-  /** 0 = a free one. */
   port: number
-  /** What becomes of a POST; when it throws, the answer is 500. */
   answer: (received: Received) => Promise<Answer>
 }
 
@@ -42,7 +40,6 @@ export async function forward({ headers, body }: Received, url: string): Promise
 
 /** What a developer is told of one request; a line of `listen --json`. */
 export interface Inspection {
-  /** ISO 8601. */
   received_at: string
   event_id: string | null
   type: string | null
@@ -57,7 +54,6 @@ export interface Inspection {
 interface InspectOptions {
   /** Any of them may have signed. */
   secrets: string[]
-  /** Epoch milliseconds. */
   now: number
   /** By event id; counts on. */
   seen: Map<string, number>
@@ -109,7 +105,6 @@ function memberOf(payload: unknown, name: 'id' | 'type'): string | null {
   return typeof value === 'string' ? value : null
 }
 
-/** The same for people. */
 export function inspectionText(inspection: Inspection, answered: number): string {
   const { received_at, type, event_id, times_seen, signatures, payload } = inspection
   const again = times_seen > 1 ? `, time ${times_seen}` : ''

@@ -43,7 +43,6 @@ export function withTarget(command: Command): Command {
     )
 }
 
-/** Throws when something is neither given nor in credentials.json. */
 export async function readTarget(flags: TargetFlags): Promise<Target> {
   const known = await readCredentials()
   const keys = known?.[flags.environment]
@@ -72,7 +71,6 @@ interface Request<T> {
   /** Below `/v1/organizations/{organizationId}`. */
   path: string
   body?: object
-  /** Of the answer's `data`. */
   schema: z.ZodType<T>
 }
 

@@ -5,7 +5,6 @@ import type { SeededRandom } from './random.ts'
 export interface BehaviorOptions {
   actor: Actor
   mobile: boolean
-  /** The time that the batch covers. */
   durationMs: number
   random: SeededRandom
 }

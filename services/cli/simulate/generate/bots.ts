@@ -4,7 +4,6 @@ import type { Client } from './families.ts'
 /** What a synthetic session is driven by. `scripted` is a real browser whose input is made by a program. */
 export type Actor = 'human' | 'headless' | 'selenium' | 'playwright' | 'stealth' | 'scripted' | 'emulator'
 
-/** The kinds of bot that a client can be, with weights. */
 export const botKinds: Record<Client, readonly (readonly [Exclude<Actor, 'human'>, number])[]> = {
   web: [
     ['headless', 35],

@@ -1,4 +1,3 @@
-/** The platform that a session's SDK reports. */
 export type Client = 'web' | 'ios' | 'android'
 
 export interface Family {
@@ -21,7 +20,6 @@ export interface Family {
 
 /** Width and height in CSS pixels, device pixel ratio. */
 type Screen = readonly [number, number, number]
-/** WebGL vendor and renderer. */
 type Gpu = readonly [string, string]
 
 const desktopScreens = [

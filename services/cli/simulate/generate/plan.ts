@@ -7,7 +7,6 @@ import { deviceSnapshot } from './snapshot.ts'
 
 /** What the traffic is made of. Shares are between 0 and 1. */
 export interface TrafficMix {
-  /** How often each client appears, as weights. */
   clients: Record<Client, number>
   bots: number
   /** Sessions of a visitor that was there before and presents what it was handed then. */
@@ -20,7 +19,6 @@ export const defaultMix: TrafficMix = {
   returning: 0.2,
 }
 
-/** One synthetic session: everything but what only the server can say (its challenge, its ids). */
 export interface SessionPlan {
   index: number
   /** The index of the visitor's first session; equal to `index` for a new visitor. */
@@ -32,11 +30,9 @@ export interface SessionPlan {
   page: { url: string; referrer: string | null }
   /** The first carries the snapshot, the others behaviour. */
   batches: [PlannedObservations, ...PlannedObservations[]]
-  /** Sent with the results request. */
   closing: PlannedObservations
 }
 
-/** Observations whose snapshot, where there is one, is whole. */
 export type PlannedObservations = Omit<Observations, 'snapshot'> & { snapshot?: Snapshot }
 
 /** Sessions between a visitor's visits at the least, so that the earlier one has ended when the next begins. */

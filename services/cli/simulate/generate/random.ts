@@ -2,16 +2,12 @@ import { createHash } from 'node:crypto'
 
 /** A repeatable source of values: the same seed gives the same sequence on every machine. Not for secrets. */
 export interface SeededRandom {
-  /** At least 0, below 1. */
   next(): number
-  /** A whole number, both ends included. */
   int(min: number, max: number): number
   /** A number between the two, rounded to 2 decimals so that its JSON is short. */
   between(min: number, max: number): number
   chance(probability: number): boolean
-  /** One of at least one option. */
   pick<T>(options: readonly T[]): T
-  /** One of the options, as often as its weight says. */
   weighted<T>(options: readonly (readonly [T, number])[]): T
   /** A hexadecimal digest as a client would report it (`length` digits). */
   hash(length?: number): string

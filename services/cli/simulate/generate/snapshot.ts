@@ -12,7 +12,6 @@ import {
 } from './hardware.ts'
 import type { SeededRandom } from './random.ts'
 
-/** Where the visitor is: language list and the time zone that goes with it. */
 const places = [
   { languages: ['en-US', 'en'], timezone: 'America/New_York', timezone_offset_min: 240 },
   { languages: ['de-DE', 'de', 'en'], timezone: 'Europe/Berlin', timezone_offset_min: -120 },
@@ -26,7 +25,6 @@ const nullMessages = {
   JavaScriptCore: "null is not an object (evaluating 'null.x')",
 }
 
-/** A visitor's device: what an untouched, consistent client of the family reports. */
 export function deviceSnapshot(family: Family, random: SeededRandom): Snapshot {
   return family.client === 'web' ? browserSnapshot(family, random) : appSnapshot(family, random)
 }
