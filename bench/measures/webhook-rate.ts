@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { derivedId } from '../../infra/ids.ts'
-import { webhookBody } from '../../infra/wire/webhooks/body.ts'
+import { webhookBody } from '../../infra/wire/webhooks/events.ts'
 import { signatureHeaders } from '../../infra/wire/webhooks/signature.ts'
 import type { WebhookEventRaised } from '../../schemas/events.ts'
 import { type Child, startChild } from '../child.ts'

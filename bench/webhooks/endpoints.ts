@@ -1,4 +1,4 @@
-import type { SubscribableType } from '../../infra/wire/webhooks/event-types.ts'
+import type { SubscribableType } from '../../infra/wire/webhooks/events.ts'
 import type { Child } from '../child.ts'
 import type { Environment } from '../environment.ts'
 

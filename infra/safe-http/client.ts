@@ -1,9 +1,13 @@
-import type { AddressRules } from './address-rules.ts'
-import { createConnector } from './connector.ts'
-import { type Answer, exchange, type Post } from './exchange.ts'
-import { DeliveryFailure, exchangeFailure, type FailureReason } from './failure.ts'
-import { createLanes, type Lanes } from './lanes.ts'
-import { createHostResolver } from './resolver.ts'
+import type { Dispatcher } from 'undici'
+import type { AddressRules } from './addresses.ts'
+import { type Connection, type ConnectionPool, createConnectionPool, createConnector } from './connections.ts'
+import {
+  createHostResolver,
+  DeliveryFailure,
+  exchangeFailure,
+  type FailureReason,
+  type ResponseProgress,
+} from './sockets.ts'
 
 export interface WebhookClientOptions {
   rules: AddressRules
@@ -59,7 +63,9 @@ export function createWebhookClient(options: WebhookClientOptions): WebhookClien
   const { rules, ca, timeoutMs = 15_000, dnsTimeoutMs = 5000, connectTimeoutMs = 5000 } = options
   const { dnsServers: servers } = options
   const resolve = createHostResolver({ timeoutMs: dnsTimeoutMs, ...(servers ? { servers } : {}) })
-  const lanes = createLanes(createConnector({ rules, resolve, timeoutMs: connectTimeoutMs, ca }))
+  const connections = createConnectionPool(
+    createConnector({ rules, resolve, timeoutMs: connectTimeoutMs, ca }),
+  )
   const underWay = new Set<AbortController>()
   let isClosed = false
   return {
@@ -69,7 +75,7 @@ export function createWebhookClient(options: WebhookClientOptions): WebhookClien
       underWay.add(stop)
       const timer = setTimeout(() => stop.abort(overdue()), request.timeoutMs ?? timeoutMs)
       if (isClosed) stop.abort(closed())
-      const outcome = await deliver({ request, lanes, signal: stop.signal }).catch(failed)
+      const outcome = await deliver({ request, connections, signal: stop.signal }).catch(failed)
       clearTimeout(timer)
       underWay.delete(stop)
       return { ...outcome, durationMs: Math.round(performance.now() - started) }
@@ -77,18 +83,18 @@ export function createWebhookClient(options: WebhookClientOptions): WebhookClien
     async close() {
       isClosed = true
       for (const stop of underWay) stop.abort(closed())
-      await lanes.close()
+      await connections.close()
     },
   }
 }
 
-interface Delivery {
+interface DeliverOptions {
   request: PostOptions
-  lanes: Lanes
+  connections: ConnectionPool
   signal: AbortSignal
 }
 
-async function deliver({ request, lanes, signal }: Delivery) {
+async function deliver({ request, connections, signal }: DeliverOptions) {
   const url = receiverOf(request.url)
   const post = {
     path: url.pathname + url.search,
@@ -96,7 +102,7 @@ async function deliver({ request, lanes, signal }: Delivery) {
     body: Buffer.from(request.body),
     maxBytes: request.maxBytes ?? 64 * 1024,
   }
-  const { status, retryAfter, body } = await send({ url, post, lanes, signal })
+  const { status, retryAfter, body } = await send({ url, post, connections, signal })
   return { kind: 'response' as const, status, retryAfter, body }
 }
 
@@ -106,10 +112,10 @@ function receiverOf(text: string): URL {
   throw new DeliveryFailure('address', 'The URL is not one that webhooks are sent to.')
 }
 
-interface Sending {
+interface SendOptions {
   url: URL
-  post: Post
-  lanes: Lanes
+  post: PostRequest
+  connections: ConnectionPool
   signal: AbortSignal
 }
 
@@ -118,21 +124,21 @@ interface Sending {
  * request goes out once more, on a new connection: whether it was processed nobody knows, but a receiver that gets it
  * twice sees the same Idempotency-Key.
  */
-async function send({ url, post, lanes, signal }: Sending): Promise<Answer> {
-  const lane = lanes.take(url)
-  let used = lane
-  let result = await exchange(lane, post, signal)
+async function send({ url, post, connections, signal }: SendOptions): Promise<PostResponse> {
+  const connection = connections.acquire(url)
+  let used = connection
+  let result = await exchange(connection, post, signal)
   if ('failure' in result && result.isStale && !signal.aborted) {
-    lanes.discard(lane)
-    used = lanes.open(url)
+    connections.discard(connection)
+    used = connections.open(url)
     result = await exchange(used, post, signal)
   }
   if ('failure' in result) {
-    lanes.discard(used)
+    connections.discard(used)
     throw result.failure
   }
-  if (result.isComplete) lanes.giveBack(used)
-  else lanes.discard(used)
+  if (result.isComplete) connections.release(used)
+  else connections.discard(used)
   return result
 }
 
@@ -147,4 +153,98 @@ function overdue(): DeliveryFailure {
 
 function closed(): DeliveryFailure {
   return new DeliveryFailure('reset', 'Sending was stopped.')
+}
+
+interface PostRequest {
+  /** Path and query. */
+  path: string
+  headers: Record<string, string>
+  body: Buffer
+  /** Of the response's body; what is beyond is not read. */
+  maxBytes: number
+}
+
+interface PostResponse {
+  status: number
+  retryAfter: string | undefined
+  body: Buffer
+  /** Nothing of it is left unread, so the connection is ready for another exchange. */
+  isComplete: boolean
+}
+
+interface Broken {
+  failure: DeliveryFailure
+  /** Closed before the first byte of a response, on a connection that had carried an exchange before. */
+  isStale: boolean
+}
+
+/**
+ * Posts once; follows no redirect and decompresses nothing. When `signal` fires, it is broken and the reason is the
+ * failure. Never rejects.
+ */
+export function exchange(
+  connection: Connection,
+  post: PostRequest,
+  signal: AbortSignal,
+): Promise<PostResponse | Broken> {
+  return new Promise((resolve) => {
+    const stop = () => settle({ failure: exchangeFailure(signal.reason, 'nothing'), isStale: false })
+    function settle(result: PostResponse | Broken) {
+      signal.removeEventListener('abort', stop)
+      resolve(result)
+    }
+    if (signal.aborted) return stop()
+    signal.addEventListener('abort', stop, { once: true })
+    const { path, headers, body, maxBytes } = post
+    const handler = createHandler({ connection, maxBytes, settle })
+    connection.client.dispatch({ method: 'POST', path, headers, body }, handler)
+  })
+}
+
+interface HandlerOptions {
+  connection: Connection
+  maxBytes: number
+  settle(result: PostResponse | Broken): void
+}
+
+/** undici calls nothing of it any more after onResponseEnd or onResponseError. */
+function createHandler({ connection, maxBytes, settle }: HandlerOptions): Dispatcher.DispatchHandler {
+  let carriedBefore = 0
+  let progress: ResponseProgress = 'nothing'
+  let head: Pick<PostResponse, 'status' | 'retryAfter'> = { status: 0, retryAfter: undefined }
+  const chunks: Buffer[] = []
+  let size = 0
+  const end = (isComplete: boolean) =>
+    settle({ ...head, body: Buffer.concat(chunks).subarray(0, maxBytes), isComplete })
+  return {
+    onRequestStart() {
+      carriedBefore = connection.carried++
+    },
+    onResponseStarted() {
+      if (progress === 'nothing') progress = 'begun'
+    },
+    onResponseStart(_controller, status, headers) {
+      // 1xx come before the response.
+      if (status < 200) return
+      progress = 'head'
+      head = { status, retryAfter: first(headers['retry-after']) }
+    },
+    onResponseData(controller, chunk) {
+      chunks.push(chunk)
+      size += chunk.length
+      if (size <= maxBytes) return
+      end(false)
+      controller.abort(new DeliveryFailure('reset', 'enough was read'))
+    },
+    onResponseEnd: () => end(true),
+    onResponseError(_controller, error) {
+      const failure = exchangeFailure(error, progress)
+      const isStale = failure.reason === 'reset' && carriedBefore > 0 && progress === 'nothing'
+      settle({ failure, isStale })
+    },
+  }
+}
+
+function first(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value
 }

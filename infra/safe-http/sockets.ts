@@ -1,11 +1,82 @@
+import { Resolver } from 'node:dns/promises'
 import { isIP, connect as openTcp, type Socket } from 'node:net'
 import { connect as openTls } from 'node:tls'
-import { codeOf, DeliveryFailure } from './failure.ts'
+import { errors } from 'undici'
+import { isLocalhost, loopback } from './addresses.ts'
+
+/** All addresses of a host (as url.ts gives it), none of them checked. Rejects with DeliveryFailure. */
+export type HostResolver = (host: string, signal: AbortSignal) => Promise<string[]>
+
+/** When one family has answered, how long the other may still take: some servers never answer AAAA. */
+const otherFamilyMs = 300
+
+/**
+ * Resolves by DNS alone. Not by getaddrinfo: it runs in libuv's four threads, so that one customer's silent DNS
+ * server would stop the look-ups of all others, and access to files as well. The price is that /etc/hosts and search
+ * domains do not count; receivers in a private network need a full DNS name or an IP address.
+ */
+export function createHostResolver(options: { timeoutMs: number; servers?: string[] }): HostResolver {
+  return async (host, signal) => {
+    if (isIP(host)) return [host]
+    if (isLocalhost(host)) return loopback
+    return await lookUp(host, { ...options, signal })
+  }
+}
+
+interface LookUp {
+  timeoutMs: number
+  servers?: string[]
+  signal: AbortSignal
+}
+
+async function lookUp(host: string, { timeoutMs, servers, signal }: LookUp): Promise<string[]> {
+  // One for each look-up, since cancel() ends all of a resolver's, and so that changes of resolv.conf count.
+  // c-ares waits twice the time before the second try and doubles it for each further one: 2/14 + 4/14 + 8/14.
+  const dns = new Resolver({ timeout: Math.ceil(timeoutMs / 14), tries: 3 })
+  if (servers) dns.setServers(servers)
+  const cancel = () => dns.cancel()
+  let timer = setTimeout(cancel, timeoutMs)
+  signal.addEventListener('abort', cancel)
+  const family = async (answer: Promise<string[]>) => {
+    const addresses = await addressesOf(answer)
+    if (addresses.length === 0) return addresses
+    clearTimeout(timer)
+    timer = setTimeout(cancel, otherFamilyMs)
+    return addresses
+  }
+  const answers = await Promise.allSettled([family(dns.resolve4(host)), family(dns.resolve6(host))])
+  clearTimeout(timer)
+  signal.removeEventListener('abort', cancel)
+  return together(answers)
+}
+
+/** The addresses of both families, or of one where the other failed. */
+function together(answers: PromiseSettledResult<string[]>[]): string[] {
+  const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+  if (addresses.length > 0) return addresses
+  for (const answer of answers) if (answer.status === 'rejected') throw answer.reason
+  throw new DeliveryFailure('dns', 'The host has no address.')
+}
+
+/** No record of this family is an answer as well. */
+async function addressesOf(answer: Promise<string[]>): Promise<string[]> {
+  try {
+    return await answer
+  } catch (error) {
+    const code = codeOf(error)
+    if (code === 'ENODATA') return []
+    if (code === 'ENOTFOUND') throw new DeliveryFailure('dns', 'The host does not exist.')
+    if (code === 'ETIMEOUT' || code === 'ECANCELLED') {
+      throw new DeliveryFailure('timeout', 'The DNS server of the host did not answer in time.')
+    }
+    throw new DeliveryFailure('dns', 'The host cannot be resolved.')
+  }
+}
 
 /** How long one address may take while there is another. */
 const attemptMs = 500
 
-export interface DialOptions {
+interface DialOptions {
   host: string
   port: number
   addresses: string[]
@@ -27,7 +98,7 @@ export function dial({ host, port, addresses, signal }: DialOptions): Promise<So
   return whenOpen(socket, { event: 'connect', signal, failureOf: tcpFailure })
 }
 
-export interface SecureOptions {
+interface SecureOptions {
   /** What the certificate must be for. */
   host: string
   ca: string | undefined
@@ -94,4 +165,53 @@ function tlsFailure(error: unknown): DeliveryFailure {
   if (/CERT|ISSUER|SIGNED|SIGNATURE/.test(code))
     return new DeliveryFailure('tls', `The certificate of the receiver is not trusted (${code}).`)
   return new DeliveryFailure('tls', 'The TLS handshake with the receiver failed.')
+}
+
+/** Why there was no response. timeout: it took too long, in whatever phase; reset: the connection broke off. */
+export type FailureReason = 'address' | 'dns' | 'connect' | 'tls' | 'timeout' | 'reset' | 'protocol'
+
+/** No response, with a message for the endpoint's owner: it names no address, since DNS may know internal ones. */
+export class DeliveryFailure extends Error {
+  override name = 'DeliveryFailure'
+  readonly reason: FailureReason
+
+  constructor(reason: FailureReason, message: string) {
+    super(message)
+    this.reason = reason
+  }
+}
+
+/** The error code of Node, OpenSSL, c-ares or undici; an empty text when it has none. */
+function codeOf(error: unknown): string {
+  const code = error instanceof Error ? Reflect.get(error, 'code') : undefined
+  return typeof code === 'string' ? code : ''
+}
+
+/** How far a response had come: its first byte, its head. */
+export type ResponseProgress = 'nothing' | 'begun' | 'head'
+
+/** Of an error of undici. */
+export function exchangeFailure(error: unknown, progress: ResponseProgress): DeliveryFailure {
+  if (error instanceof DeliveryFailure) return error
+  if (codeOf(error) === 'UND_ERR_HEADERS_OVERFLOW') {
+    return new DeliveryFailure('protocol', 'The headers of the response are too large.')
+  }
+  if (error instanceof Error && isMalformed(error, progress)) {
+    return new DeliveryFailure('protocol', 'The response is not valid HTTP/1.1.')
+  }
+  const message =
+    progress === 'nothing'
+      ? 'The receiver closed the connection without a response.'
+      : 'The response broke off.'
+  return new DeliveryFailure('reset', message)
+}
+
+/** A body that ends too early is malformed to the parser as well, but what happened is that it broke off. */
+function isMalformed(error: Error, progress: ResponseProgress): boolean {
+  const code = codeOf(error)
+  if (error instanceof errors.HTTPParserError) return !error.message.includes('Invalid EOF state')
+  // Before the end of the head: two lengths that differ.
+  if (code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') return progress !== 'head'
+  // undici's words for an unasked-for 100 or 101, which it does not read past.
+  return code === 'UND_ERR_SOCKET' && /^bad (response|upgrade)$/.test(error.message)
 }

@@ -1,5 +1,5 @@
 import type { Db } from '../../infra/postgres/pool.ts'
-import type { SubscribableType } from '../../infra/wire/webhooks/event-types.ts'
+import type { SubscribableType } from '../../infra/wire/webhooks/events.ts'
 import type { Environment } from '../../schemas/events.ts'
 import { type EndpointRecord, endpointFields, endpointRow } from './endpoint-records.ts'
 import type { EndpointRow } from './rows.ts'

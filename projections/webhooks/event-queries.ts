@@ -1,5 +1,5 @@
 import type { Db } from '../../infra/postgres/pool.ts'
-import { type DeliveryType, deliveryTypes } from '../../infra/wire/webhooks/event-types.ts'
+import { type DeliveryType, deliveryTypes } from '../../infra/wire/webhooks/events.ts'
 import type { WebhookScope } from './endpoint-queries.ts'
 import { eventFields } from './event-records.ts'
 import type { WebhookEventRow } from './rows.ts'

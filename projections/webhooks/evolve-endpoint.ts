@@ -1,5 +1,5 @@
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
-import { type SubscribableType, subscribableTypes } from '../../infra/wire/webhooks/event-types.ts'
+import { type SubscribableType, subscribableTypes } from '../../infra/wire/webhooks/events.ts'
 import type { WebhookEndpointCreated, WebhookEndpointSecretRotated } from '../../schemas/events.ts'
 import type { EndpointRow, SigningSecretRow } from './rows.ts'
 

@@ -1,4 +1,4 @@
-import type { DeliveryType, SubscribableType } from '../../infra/wire/webhooks/event-types.ts'
+import type { DeliveryType, SubscribableType } from '../../infra/wire/webhooks/events.ts'
 import type { Environment } from '../../schemas/events.ts'
 
 export type DisabledReason = 'manual' | 'failing' | 'gone'

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { isId } from '../../infra/ids.ts'
-import { isSigningSecret } from '../../infra/wire/webhooks/secret.ts'
+import { isSigningSecret } from '../../infra/wire/webhooks/signature.ts'
 
 export const jsonFlag = ['--json', 'print one JSON document', false] as const
 export const organizationArgument = ['<organization>', 'its id or slug'] as const

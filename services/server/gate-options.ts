@@ -1,4 +1,4 @@
-import { createAddressRules } from '../../infra/safe-http/address-rules.ts'
+import { createAddressRules } from '../../infra/safe-http/addresses.ts'
 import { createWebhookClient } from '../../infra/safe-http/client.ts'
 import type { GateOptions } from '../gate/context.ts'
 import { createConsentKeys } from '../organizations/consent-keys.ts'

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
-import { openSigningSecret } from '../../infra/wire/webhooks/secret.ts'
+import { openSigningSecret } from '../../infra/wire/webhooks/signature.ts'
 
 /** Signing secrets in clear, only ever in memory. */
 export interface SigningSecrets {

@@ -8,7 +8,7 @@ import { createIdempotency, createIdempotencyTables } from '../../infra/idempote
 import { asId } from '../../infra/ids.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
-import { createAddressRules } from '../../infra/safe-http/address-rules.ts'
+import { createAddressRules } from '../../infra/safe-http/addresses.ts'
 import { gateProjection } from '../../projections/gate/projection.ts'
 import { findKeyByLookupHash } from '../../projections/organizations/key-queries.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'

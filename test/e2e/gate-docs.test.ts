@@ -16,9 +16,8 @@ import {
   readPrivateKey,
   sealEnvelope,
 } from '../../infra/wire/delivery-envelope.ts'
-import { webhookBody } from '../../infra/wire/webhooks/body.ts'
-import { generateSigningSecret } from '../../infra/wire/webhooks/secret.ts'
-import { signatureHeaders } from '../../infra/wire/webhooks/signature.ts'
+import { webhookBody } from '../../infra/wire/webhooks/events.ts'
+import { generateSigningSecret, signatureHeaders } from '../../infra/wire/webhooks/signature.ts'
 import { judgeAnswer } from '../../services/gate/approval/judge.ts'
 import { measureGate } from '../../services/gate/metrics.ts'
 import vector from '../fixtures/gate-delivery/vector.v1.json' with { type: 'json' }

@@ -11,10 +11,8 @@ import { Registry } from 'prom-client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../../infra/config.ts'
 import { createRandom } from '../../infra/random.ts'
-import { webhookBody } from '../../infra/wire/webhooks/body.ts'
-import { deliveryTypes } from '../../infra/wire/webhooks/event-types.ts'
-import { generateSigningSecret } from '../../infra/wire/webhooks/secret.ts'
-import { signatureHeaders } from '../../infra/wire/webhooks/signature.ts'
+import { deliveryTypes, webhookBody } from '../../infra/wire/webhooks/events.ts'
+import { generateSigningSecret, signatureHeaders } from '../../infra/wire/webhooks/signature.ts'
 import { measureWebhooks } from '../../services/webhooks/metrics.ts'
 import published from '../fixtures/contract/openapi.json' with { type: 'json' }
 import vector from '../fixtures/gate-delivery/webhook-signature.json' with { type: 'json' }

@@ -12,7 +12,7 @@ import {
   openEnvelope,
   sealEnvelope,
 } from '../../infra/wire/delivery-envelope.ts'
-import { consentUrl } from '../../infra/wire/gate/paths.ts'
+import { consentUrl } from '../../infra/wire/gate.ts'
 import { sealToken } from '../../infra/wire/sealed-token.ts'
 import type { ConsentKeys } from '../../services/gate/context.ts'
 

@@ -1,6 +1,6 @@
 import { asId } from '../../infra/ids.ts'
 import { createCollectClient, type FetchLike } from '../../infra/wire/collect/client.ts'
-import { consentUrl } from '../../infra/wire/gate/paths.ts'
+import { consentUrl } from '../../infra/wire/gate.ts'
 import { planSession, type SessionPlan } from '../../services/cli/simulate/generate/plan.ts'
 import { headersOf } from '../../services/cli/simulate/session.ts'
 

@@ -10,7 +10,7 @@ import {
   generateDeliveryKeys,
   openEnvelope,
 } from '../../infra/wire/delivery-envelope.ts'
-import { consentUrl } from '../../infra/wire/gate/paths.ts'
+import { consentUrl } from '../../infra/wire/gate.ts'
 import { openToken, sealToken } from '../../infra/wire/sealed-token.ts'
 import { recipientKeys } from '../../projections/organizations/key-queries.ts'
 import { type Cluster, type ClusterOptions, startCluster } from './cluster.ts'

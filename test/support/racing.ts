@@ -5,7 +5,7 @@ import { createApplied } from '../../infra/event-store/applied.ts'
 import { createDecide } from '../../infra/event-store/decide.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
-import { createAddressRules } from '../../infra/safe-http/address-rules.ts'
+import { createAddressRules } from '../../infra/safe-http/addresses.ts'
 import type { TestLog } from './logs.ts'
 import { ensureTopics, openProjectionWorld, silent } from './projections.ts'
 

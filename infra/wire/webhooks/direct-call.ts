@@ -1,6 +1,6 @@
 import type { Environment } from '../../../schemas/events.ts'
 import type { DecisionId } from '../../ids.ts'
-import type { SubscribableType } from './event-types.ts'
+import type { SubscribableType } from './events.ts'
 
 /** The event whose sender needs the receiver's answer, of which nothing is ever stored. */
 export const directType = 'gate.session.approved' satisfies SubscribableType

@@ -1,6 +1,8 @@
-import { createHmac, createSecretKey } from 'node:crypto'
+import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto'
+import { open, seal } from '../../crypto/box.ts'
+import type { Keyring } from '../../crypto/keyring.ts'
+import type { Random } from '../../ids.ts'
 import { wire } from '../names.ts'
-import { secretPrefix } from './secret.ts'
 
 /** Names of the second form of signature. standardwebhooks.com, specification 1.0.0 */
 export const standardHeaders = {
@@ -40,7 +42,7 @@ export function signatureHeaders(options: {
   }
 }
 
-export interface Signed {
+interface Signed {
   /** As in the header. */
   timestamp: string
   body: string
@@ -48,14 +50,143 @@ export interface Signed {
 }
 
 /** HMAC-SHA256 of `timestamp.body`; the key is the secret's text as issued. */
-export function plainDigest({ timestamp, body, secret }: Signed): Buffer {
+function plainDigest({ timestamp, body, secret }: Signed): Buffer {
   return createHmac('sha256', secret).update(`${timestamp}.${body}`).digest()
 }
 
 /** HMAC-SHA256 of `id.timestamp.body`; the key is what the secret is the base64 of. */
-export function standardDigest({ id, timestamp, body, secret }: Signed & { id: string }): Buffer {
+function standardDigest({ id, timestamp, body, secret }: Signed & { id: string }): Buffer {
   const text = secret.startsWith(secretPrefix) ? secret.slice(secretPrefix.length) : secret
   // Given as bytes, Node takes three times as long.
   const key = createSecretKey(Buffer.from(text, 'base64'))
   return createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest()
+}
+
+/** How far the clocks of sender and receiver may be apart; older ones could be replayed. */
+const toleranceSeconds = 300
+
+type Verification = { valid: true } | { valid: false; problem: string }
+
+type Headers = Record<string, string | string[] | undefined>
+
+interface Received {
+  body: string
+  secrets: string[]
+  /** Epoch ms. */
+  now: number
+}
+
+/**
+ * Whether a delivery was signed with one of `secrets` at most 300 seconds from `now` (epoch ms). One form of signature
+ * is enough: who can make either has the secret. Header names may have any case; `body` is the text as it came.
+ */
+export function verifySignature(options: Received & { headers: Headers }): Verification {
+  const { headers, ...received } = options
+  const forms = [plainForm(headers), standardForm(headers)].filter((form) => form !== undefined)
+  if (forms.length === 0) return { valid: false, problem: 'There are no signature headers.' }
+  const problems = forms.map((form) => problemOf(form, received))
+  if (problems.includes(undefined)) return { valid: true }
+  return { valid: false, problem: problems.find((problem) => problem !== undefined) ?? '' }
+}
+
+interface Form {
+  timestamp: string
+  /** What the header claims. */
+  digests: Buffer[]
+  digestWith(secret: string, body: string): Buffer
+}
+
+function plainForm(headers: Headers): Form | undefined {
+  const timestamp = headerValue(headers, wire.webhookTimestampHeader)
+  const signature = headerValue(headers, wire.webhookSignatureHeader)
+  if (timestamp === undefined || signature === undefined) return undefined
+  return {
+    timestamp,
+    digests: /^[0-9a-f]{64}$/.test(signature) ? [Buffer.from(signature, 'hex')] : [],
+    digestWith: (secret, body) => plainDigest({ timestamp, body, secret }),
+  }
+}
+
+function standardForm(headers: Headers): Form | undefined {
+  const id = headerValue(headers, standardHeaders.id)
+  const timestamp = headerValue(headers, standardHeaders.timestamp)
+  const signature = headerValue(headers, standardHeaders.signature)
+  if (id === undefined || timestamp === undefined || signature === undefined) return undefined
+  const ours = signature.split(' ').filter((entry) => entry.startsWith('v1,'))
+  return {
+    timestamp,
+    digests: ours.map((entry) => Buffer.from(entry.slice(3), 'base64')),
+    digestWith: (secret, body) => standardDigest({ id, timestamp, body, secret }),
+  }
+}
+
+function problemOf(form: Form, { body, secrets, now }: Received): string | undefined {
+  if (!/^\d{1,12}$/.test(form.timestamp)) return 'The timestamp is not a number of Unix seconds.'
+  const matches = secrets.some((secret) => {
+    const expected = form.digestWith(secret, body)
+    return form.digests.some((digest) => isEqual(digest, expected))
+  })
+  if (!matches) return 'No signature matches: another secret, or a changed body or timestamp.'
+  const age = now / 1000 - Number(form.timestamp)
+  if (age > toleranceSeconds) return `The timestamp is ${Math.round(age)} seconds old.`
+  if (age < -toleranceSeconds) return `The timestamp is ${Math.round(-age)} seconds in the future.`
+  return undefined
+}
+
+/** Takes as long whatever differs, so that nobody finds a signature byte by byte. */
+function isEqual(digest: Buffer, expected: Buffer): boolean {
+  return digest.length === expected.length && timingSafeEqual(digest, expected)
+}
+
+/** The header's one value; undefined when it is absent or there are several. */
+function headerValue(headers: Headers, wanted: string): string | undefined {
+  const name = wanted.toLowerCase()
+  const values = Object.entries(headers).flatMap(([key, value]) =>
+    key.toLowerCase() === name && value !== undefined ? value : [],
+  )
+  return values.length === 1 ? values[0] : undefined
+}
+
+const purpose = 'webhook-signing-secret'
+/** Standard Webhooks asks for 24 to 64; a multiple of three leaves no padding in base64. */
+const secretBytes = 33
+
+/** What every signing secret begins with. */
+const secretPrefix = 'whsec_'
+
+/** A new signing secret: `whsec_` and base64 of 33 random bytes. */
+export function generateSigningSecret(random: Random): string {
+  return secretPrefix + random(secretBytes).toString('base64')
+}
+
+/** Whether the text has the shape of a whole signing secret as we issue them; one pasted in part has not. */
+export function isSigningSecret(text: string): boolean {
+  if (!text.startsWith(secretPrefix)) return false
+  const encoded = text.slice(secretPrefix.length)
+  const bytes = Buffer.from(encoded, 'base64')
+  return bytes.length === secretBytes && bytes.toString('base64') === encoded
+}
+
+/** The secret under the current master key; only the endpoint that it is sealed for can open it. */
+export function sealSigningSecret(options: {
+  keyring: Keyring
+  random: Random
+  secret: string
+  endpointId: string
+}): Buffer {
+  const { keyring, random, secret, endpointId } = options
+  return seal(Buffer.from(secret), { keyring, random, purpose, context: endpointId })
+}
+
+/** The secret as issued. Throws when none of our master keys opens it, or when it is another endpoint's. */
+export function openSigningSecret(options: { keyring: Keyring; sealed: Buffer; endpointId: string }): string {
+  const { keyring, sealed, endpointId } = options
+  const secret = open(sealed, { keyring, purpose, context: endpointId })
+  if (!secret) throw new Error(`no master key opens the signing secret of ${endpointId}`)
+  return secret.toString()
+}
+
+/** Those that still sign at `now` (epoch ms), in the order given, which is newest first. */
+export function liveSecrets<S extends { expires_at: number | null }>(secrets: S[], now: number): S[] {
+  return secrets.filter(({ expires_at }) => expires_at === null || expires_at > now)
 }

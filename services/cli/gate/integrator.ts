@@ -7,7 +7,7 @@ import {
   sealEnvelope,
 } from '../../../infra/wire/delivery-envelope.ts'
 import { directType } from '../../../infra/wire/webhooks/direct-call.ts'
-import { verifySignature } from '../../../infra/wire/webhooks/verify.ts'
+import { verifySignature } from '../../../infra/wire/webhooks/signature.ts'
 import { askServer } from '../ask-server.ts'
 import type { Answer, LoopbackRequest } from '../loopback-server.ts'
 

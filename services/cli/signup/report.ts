@@ -1,6 +1,6 @@
 import open from 'open'
 import yoctoSpinner from 'yocto-spinner'
-import { agentTokenEnvName } from '../../../infra/wire/gate/env-names.ts'
+import { agentTokenEnvName } from '../../../infra/wire/gate.ts'
 import { printable } from '../tables.ts'
 import type { CreatedSession, RegistryEntry } from './gate-api.ts'
 import { agentTokenVariable, type Skipped, type Stored } from './store.ts'

@@ -5,8 +5,7 @@ import {
   generateDeliveryKeys,
   openEnvelope,
 } from '../../../infra/wire/delivery-envelope.ts'
-import { confirmationCode } from '../../../infra/wire/gate/confirmation-code.ts'
-import { agentTokenEnvName } from '../../../infra/wire/gate/env-names.ts'
+import { agentTokenEnvName, confirmationCode } from '../../../infra/wire/gate.ts'
 import { printable } from '../tables.ts'
 import { awaitDecision, type Outcome, type Patience } from './decision.ts'
 import { committable, readText, targetOf, valueIn } from './env-file.ts'

@@ -4,7 +4,7 @@ import {
   isCriticalEnvName,
   isEnvName,
   isGateManagedEnvName,
-} from '../../../infra/wire/gate/env-names.ts'
+} from '../../../infra/wire/gate.ts'
 import {
   type Merge,
   mergeEnv,

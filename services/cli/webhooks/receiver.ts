@@ -1,6 +1,5 @@
 import { wire } from '../../../infra/wire/names.ts'
-import { standardHeaders } from '../../../infra/wire/webhooks/signature.ts'
-import { verifySignature } from '../../../infra/wire/webhooks/verify.ts'
+import { standardHeaders, verifySignature } from '../../../infra/wire/webhooks/signature.ts'
 import { type Answer, type LoopbackRequest, type LoopbackServer, serveLoopback } from '../loopback-server.ts'
 
 export type { Answer } from '../loopback-server.ts'

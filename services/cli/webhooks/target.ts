@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { subscribableTypes } from '../../../infra/wire/webhooks/event-types.ts'
+import { subscribableTypes } from '../../../infra/wire/webhooks/events.ts'
 import type { Environment } from '../../../schemas/events.ts'
 import { baseUrl, idOf, oneOf } from '../arguments.ts'
 import { askServer } from '../ask-server.ts'

@@ -8,7 +8,7 @@ import {
   type DirectRefusal,
   directType,
 } from '../../../infra/wire/webhooks/direct-call.ts'
-import { webhookEventId } from '../../../infra/wire/webhooks/event-id.ts'
+import { webhookEventId } from '../../../infra/wire/webhooks/events.ts'
 import { findDelivery } from '../../../projections/webhooks/queries.ts'
 import type { DeliveryRow } from '../../../projections/webhooks/rows.ts'
 import type { StartedSession } from './finish-approval.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { timestamp } from '../../../infra/http/schemas.ts'
-import { confirmationCodeSchema } from '../../../infra/wire/gate/confirmation-code.ts'
+import { confirmationCodeSchema } from '../../../infra/wire/gate.ts'
 
 export const loginSessionBody = z
   .strictObject({ service_id: z.string() })

@@ -1,7 +1,7 @@
 import { ApiError } from '../../../infra/errors/errors.ts'
 import type { Decision } from '../../../infra/event-store/decide.ts'
 import { decided } from '../../../infra/event-store/decided.ts'
-import { agentTokenEnvName } from '../../../infra/wire/gate/env-names.ts'
+import { agentTokenEnvName } from '../../../infra/wire/gate.ts'
 import { organizationFor } from '../../../projections/organizations/organization-for.ts'
 import type { OrganizationRow } from '../../../projections/organizations/rows.ts'
 import type { EndpointRow } from '../../../projections/webhooks/rows.ts'

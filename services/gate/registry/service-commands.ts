@@ -1,7 +1,7 @@
 import { type CommandDeps, newId } from '../../../infra/event-store/command-deps.ts'
 import { isId } from '../../../infra/ids.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
-import { agentTokenEnvName } from '../../../infra/wire/gate/env-names.ts'
+import { agentTokenEnvName } from '../../../infra/wire/gate.ts'
 import {
   countServices,
   findIdsAlike,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { timestamp } from '../../../infra/http/schemas.ts'
 import { deliveryRequestSchema } from '../../../infra/wire/delivery-envelope.ts'
-import { confirmationCodeSchema } from '../../../infra/wire/gate/confirmation-code.ts'
+import { confirmationCodeSchema } from '../../../infra/wire/gate.ts'
 import { bundleSchema } from '../approval/bundle.ts'
 import { registryEntrySchema, serviceIdSchema } from '../registry/schemas.ts'
 import { bounds } from './checked-request.ts'

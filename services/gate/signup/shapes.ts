@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { confirmationCode } from '../../../infra/wire/gate/confirmation-code.ts'
-import { consentUrl } from '../../../infra/wire/gate/paths.ts'
+import { confirmationCode, consentUrl } from '../../../infra/wire/gate.ts'
 import type { GateSessionRow } from '../../../projections/gate/rows.ts'
 import type { DeliveryBundle } from '../approval/bundle.ts'
 import type { RegisteredService } from '../registry/registered.ts'

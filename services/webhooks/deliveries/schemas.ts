@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { timestamp } from '../../../infra/http/schemas.ts'
 import { deliveryEnvelopeSchema, deliveryRequestSchema } from '../../../infra/wire/delivery-envelope.ts'
-import { deliveryTypes } from '../../../infra/wire/webhooks/event-types.ts'
+import { deliveryTypes } from '../../../infra/wire/webhooks/events.ts'
 import {
   attribution,
   eventId as decisionId,

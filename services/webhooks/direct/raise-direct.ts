@@ -2,7 +2,7 @@ import type { Decide, Decision } from '../../../infra/event-store/decide.ts'
 import { decided } from '../../../infra/event-store/decided.ts'
 import type { DecisionId } from '../../../infra/ids.ts'
 import type { DirectEvent } from '../../../infra/wire/webhooks/direct-call.ts'
-import { webhookEventId } from '../../../infra/wire/webhooks/event-id.ts'
+import { webhookEventId } from '../../../infra/wire/webhooks/events.ts'
 import { raisedEventIds } from '../../../projections/webhooks/queries.ts'
 import { eventTopics, type WebhookEventRaised } from '../../../schemas/events.ts'
 

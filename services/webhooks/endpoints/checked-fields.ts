@@ -1,8 +1,6 @@
 import { checkedName, invalid, type ParameterSet } from '../../../infra/http/checked-fields.ts'
-import type { AddressRules } from '../../../infra/safe-http/address-rules.ts'
-import { webhookUrlProblem } from '../../../infra/safe-http/url.ts'
-import { type SubscribableType, subscribableTypes } from '../../../infra/wire/webhooks/event-types.ts'
-import { uriOf } from '../planner/uri.ts'
+import { type AddressRules, webhookUrlProblem } from '../../../infra/safe-http/addresses.ts'
+import { type SubscribableType, subscribableTypes, uriOf } from '../../../infra/wire/webhooks/events.ts'
 
 export const bounds = { name: 100, url: 2000 } as const
 

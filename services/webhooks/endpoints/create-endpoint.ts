@@ -1,7 +1,7 @@
 import type { Decision } from '../../../infra/event-store/decide.ts'
 import { decided } from '../../../infra/event-store/decided.ts'
 import { derivedId, type EndpointId } from '../../../infra/ids.ts'
-import type { AddressRules } from '../../../infra/safe-http/address-rules.ts'
+import type { AddressRules } from '../../../infra/safe-http/addresses.ts'
 import { organizationFor } from '../../../projections/organizations/organization-for.ts'
 import type { Environment, WebhookEndpointCreated } from '../../../schemas/events.ts'
 import { checkedEndpointName, checkedEventTypes, checkedUrl } from './checked-fields.ts'

@@ -4,7 +4,7 @@ import {
   generateSigningSecret,
   openSigningSecret,
   sealSigningSecret,
-} from '../../../infra/wire/webhooks/secret.ts'
+} from '../../../infra/wire/webhooks/signature.ts'
 import type { EndpointRow } from '../../../projections/webhooks/rows.ts'
 
 export interface NewSecret {

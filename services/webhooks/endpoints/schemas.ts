@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { atLeastOne, timestamp } from '../../../infra/http/schemas.ts'
-import { subscribableTypes } from '../../../infra/wire/webhooks/event-types.ts'
+import { subscribableTypes } from '../../../infra/wire/webhooks/events.ts'
 import { deliveryId, endpointId, eventId } from '../events/ids.ts'
 import { deliverySchema } from '../events/schemas.ts'
 import { bounds } from './checked-fields.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { pageQuery } from '../../../infra/http/pagination.ts'
 import { timestamp } from '../../../infra/http/schemas.ts'
-import { deliveryTypes } from '../../../infra/wire/webhooks/event-types.ts'
+import { deliveryTypes } from '../../../infra/wire/webhooks/events.ts'
 import { payload } from '../deliveries/schemas.ts'
 import { deliveryId, endpointId, eventId } from './ids.ts'
 

@@ -1,3 +1,4 @@
+import { uriOf } from '../../../infra/wire/webhooks/events.ts'
 import {
   attributionOf,
   linkOf,
@@ -8,7 +9,6 @@ import {
 import { iso } from '../../../projections/sessions/shown.ts'
 import type { SessionScored, VisitorLink } from '../../../schemas/events.ts'
 import type { FingerprintCalculated, RequestSummary, ResultPersisted } from '../deliveries/schemas.ts'
-import { uriOf } from './uri.ts'
 
 /** `SessionFingerprintCalculatedPayload` of the published interface. */
 export function fingerprintCalculated(scored: SessionScored, visitor: VisitorLink): FingerprintCalculated {

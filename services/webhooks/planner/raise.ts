@@ -1,5 +1,4 @@
-import { webhookEventId } from '../../../infra/wire/webhooks/event-id.ts'
-import type { SubscribableType } from '../../../infra/wire/webhooks/event-types.ts'
+import { type SubscribableType, webhookEventId } from '../../../infra/wire/webhooks/events.ts'
 import { keptMs } from '../../../projections/webhooks/queries.ts'
 import type { SessionScored, WebhookEventRaised } from '../../../schemas/events.ts'
 import { fingerprintCalculated, resultPersisted } from './payloads.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest'
-import { createAddressRules } from '../../../infra/safe-http/address-rules.ts'
+import { createAddressRules } from '../../../infra/safe-http/addresses.ts'
 
 const none = createAddressRules([], () => [])
 

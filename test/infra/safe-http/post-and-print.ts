@@ -1,4 +1,4 @@
-import { createAddressRules } from '../../../infra/safe-http/address-rules.ts'
+import { createAddressRules } from '../../../infra/safe-http/addresses.ts'
 import { createWebhookClient } from '../../../infra/safe-http/client.ts'
 
 // Run by a test in an environment of its own: posts to each URL, and fetches the first as Node would.

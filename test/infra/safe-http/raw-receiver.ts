@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { afterEach } from 'vitest'
-import { createAddressRules } from '../../../infra/safe-http/address-rules.ts'
+import { createAddressRules } from '../../../infra/safe-http/addresses.ts'
 import {
   createWebhookClient,
   type PostOptions,

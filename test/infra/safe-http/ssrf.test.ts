@@ -2,9 +2,12 @@ import diagnostics from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { type AddressRules, createAddressRules } from '../../../infra/safe-http/address-rules.ts'
+import {
+  type AddressRules,
+  createAddressRules,
+  webhookUrlProblem,
+} from '../../../infra/safe-http/addresses.ts'
 import type { PostOutcome } from '../../../infra/safe-http/client.ts'
-import { webhookUrlProblem } from '../../../infra/safe-http/url.ts'
 import { addressRecords, type DnsQuestion, type DnsReply, startDnsServer } from '../../support/dns-server.ts'
 import { eventually } from '../../support/eventually.ts'
 import {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createAddressRules } from '../../../infra/safe-http/address-rules.ts'
-import { webhookUrlProblem } from '../../../infra/safe-http/url.ts'
+import { createAddressRules, webhookUrlProblem } from '../../../infra/safe-http/addresses.ts'
 
 const strict = createAddressRules([])
 const loopbackToo = createAddressRules(['127.0.0.0/8'])

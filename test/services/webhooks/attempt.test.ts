@@ -3,8 +3,11 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import type { PostOptions, PostOutcome } from '../../../infra/safe-http/client.ts'
-import { generateSigningSecret, sealSigningSecret } from '../../../infra/wire/webhooks/secret.ts'
-import { verifySignature } from '../../../infra/wire/webhooks/verify.ts'
+import {
+  generateSigningSecret,
+  sealSigningSecret,
+  verifySignature,
+} from '../../../infra/wire/webhooks/signature.ts'
 import type { EndpointRow, WebhookEventRow } from '../../../projections/webhooks/rows.ts'
 import { type AttemptRecord, attempt, attempted } from '../../../services/webhooks/attempt.ts'
 import { createSigningSecrets } from '../../../services/webhooks/signing-secrets.ts'

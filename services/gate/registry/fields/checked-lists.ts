@@ -1,4 +1,4 @@
-import { isCriticalEnvName, isEnvName, isGateManagedEnvName } from '../../../../infra/wire/gate/env-names.ts'
+import { isCriticalEnvName, isEnvName, isGateManagedEnvName } from '../../../../infra/wire/gate.ts'
 import type { GateEnvVar, GateSdk } from '../../../../schemas/events.ts'
 import { bounds } from './bounds.ts'
 import { checkedText } from './checked-text.ts'

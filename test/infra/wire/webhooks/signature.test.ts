@@ -2,16 +2,16 @@ import { randomBytes, randomInt, webcrypto } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it, test } from 'vitest'
 import { createKeyring } from '../../../../infra/crypto/keyring.ts'
-import { webhookBody } from '../../../../infra/wire/webhooks/body.ts'
+import { webhookBody } from '../../../../infra/wire/webhooks/events.ts'
 import {
   generateSigningSecret,
   isSigningSecret,
   liveSecrets,
   openSigningSecret,
   sealSigningSecret,
-} from '../../../../infra/wire/webhooks/secret.ts'
-import { signatureHeaders } from '../../../../infra/wire/webhooks/signature.ts'
-import { verifySignature } from '../../../../infra/wire/webhooks/verify.ts'
+  signatureHeaders,
+  verifySignature,
+} from '../../../../infra/wire/webhooks/signature.ts'
 import vector from '../../../fixtures/gate-delivery/webhook-signature.json' with { type: 'json' }
 
 const now = Date.now()

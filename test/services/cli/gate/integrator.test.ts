@@ -5,8 +5,7 @@ import {
   generateDeliveryKeys,
   openEnvelope,
 } from '../../../../infra/wire/delivery-envelope.ts'
-import { generateSigningSecret } from '../../../../infra/wire/webhooks/secret.ts'
-import { signatureHeaders } from '../../../../infra/wire/webhooks/signature.ts'
+import { generateSigningSecret, signatureHeaders } from '../../../../infra/wire/webhooks/signature.ts'
 import {
   answerApproval,
   createAccounts,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { generateDeliveryKeys } from '../../../../infra/wire/delivery-envelope.ts'
-import { confirmationCode } from '../../../../infra/wire/gate/confirmation-code.ts'
+import { confirmationCode } from '../../../../infra/wire/gate.ts'
 import { disableService } from '../../../../services/gate/registry/service-commands.ts'
 import { sessionTtlMs } from '../../../../services/gate/session-state.ts'
 import { gateOwner } from '../../../support/gate-world.ts'

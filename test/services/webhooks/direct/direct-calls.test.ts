@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createDecide } from '../../../../infra/event-store/decide.ts'
 import type { EventLog } from '../../../../infra/log/port.ts'
-import { createAddressRules } from '../../../../infra/safe-http/address-rules.ts'
+import { createAddressRules } from '../../../../infra/safe-http/addresses.ts'
 import { createWebhookClient } from '../../../../infra/safe-http/client.ts'
 import type {
   DirectAttempt,
@@ -10,7 +10,7 @@ import type {
   DirectEvent,
   DirectResponse,
 } from '../../../../infra/wire/webhooks/direct-call.ts'
-import { generateSigningSecret } from '../../../../infra/wire/webhooks/secret.ts'
+import { generateSigningSecret } from '../../../../infra/wire/webhooks/signature.ts'
 import { deliveriesOf, findEndpoint, findEvents } from '../../../../projections/webhooks/queries.ts'
 import { createDirectCalls } from '../../../../services/webhooks/direct/direct-calls.ts'
 import { createSigningSecrets } from '../../../../services/webhooks/signing-secrets.ts'

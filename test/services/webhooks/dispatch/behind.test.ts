@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { derivedHexId } from '../../../../infra/ids.ts'
-import { createAddressRules } from '../../../../infra/safe-http/address-rules.ts'
+import { createAddressRules } from '../../../../infra/safe-http/addresses.ts'
 import { createWebhookClient } from '../../../../infra/safe-http/client.ts'
 import { createClaim } from '../../../../services/webhooks/dispatch/claim.ts'
 import { createHeld } from '../../../../services/webhooks/dispatch/held.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createKeyring } from '../../../../infra/crypto/keyring.ts'
 import { asId } from '../../../../infra/ids.ts'
-import { createAddressRules } from '../../../../infra/safe-http/address-rules.ts'
+import { createAddressRules } from '../../../../infra/safe-http/addresses.ts'
 import type { OrganizationRow } from '../../../../projections/organizations/rows.ts'
 import type { EndpointRow } from '../../../../projections/webhooks/rows.ts'
 import { organization, organizationId } from '../../../support/organization-rows.ts'

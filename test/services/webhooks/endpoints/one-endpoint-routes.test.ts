@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { liveSecrets, openSigningSecret } from '../../../../infra/wire/webhooks/secret.ts'
+import { liveSecrets, openSigningSecret } from '../../../../infra/wire/webhooks/signature.ts'
 import { findEndpoint } from '../../../../projections/webhooks/queries.ts'
 import { overlapMs } from '../../../../services/webhooks/endpoints/rotate-secret.ts'
 import { endpointsOf } from '../../../../services/webhooks/endpoints/stream.ts'

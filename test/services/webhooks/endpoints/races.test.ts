@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { liveSecrets } from '../../../../infra/wire/webhooks/secret.ts'
+import { liveSecrets } from '../../../../infra/wire/webhooks/signature.ts'
 import { organizationsProjection } from '../../../../projections/organizations/projection.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
 import { listEndpoints, listEvents } from '../../../../projections/webhooks/queries.ts'

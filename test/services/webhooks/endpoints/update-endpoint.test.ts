@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { subscribableTypes } from '../../../../infra/wire/webhooks/event-types.ts'
+import { subscribableTypes } from '../../../../infra/wire/webhooks/events.ts'
 import type { EndpointsState } from '../../../../services/webhooks/endpoints/endpoint-state.ts'
 import {
   completeEndpointChanges,

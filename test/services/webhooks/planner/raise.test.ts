@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
+import { uriOf } from '../../../../infra/wire/webhooks/events.ts'
 import type { SessionScored } from '../../../../schemas/events.ts'
 import { storedUrl } from '../../../../services/collect/page-address.ts'
 import { fingerprintCalculated, resultPersisted } from '../../../../services/webhooks/deliveries/schemas.ts'
 import { isRecent, type Raised, raise as raiseAt } from '../../../../services/webhooks/planner/raise.ts'
-import { uriOf } from '../../../../services/webhooks/planner/uri.ts'
 import { sessionScored, visitorLink } from '../../../support/session-scored.ts'
 import { isUriText, payloadProblems } from './contract.ts'
 

@@ -4,7 +4,7 @@ import {
   isCriticalEnvName,
   isEnvName,
   isGateManagedEnvName,
-} from '../../../../infra/wire/gate/env-names.ts'
+} from '../../../infra/wire/gate.ts'
 
 describe('names of environment variables', () => {
   test.each(['PATH', 'path', 'Ld_Preload', 'NODE_OPTIONS', 'npm_config_registry', 'GIT_CONFIG_COUNT', 'ENV'])(

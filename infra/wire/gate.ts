@@ -1,3 +1,24 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { base32Characters, type GateSessionId } from '../ids.ts'
+
+/**
+ * A short text such as `K4-7M9` that a signup's terminal and its consent page both show, so that a person sees that
+ * they belong together. It follows from the session's id.
+ */
+export function confirmationCode(gateSessionId: GateSessionId): string {
+  const digest = createHash('sha256').update(`confirmation\0${gateSessionId}`).digest()
+  const text = base32Characters(digest.subarray(0, 5))
+  return `${text.slice(0, 2)}-${text.slice(2)}`.toUpperCase()
+}
+
+/** As answers that have a consent URL show it. */
+export const confirmationCodeSchema = z
+  .string()
+  .describe(
+    'Shown beside the consent URL: the page shows the same, so that a person sees that they belong together.',
+  )
+
 /** Variables that change what a process runs or trusts (open-points.md 68). */
 const critical = new Set(
   `BASH_ENV BROWSER CDPATH DYLD_INSERT_LIBRARIES DYLD_LIBRARY_PATH EDITOR ENV GIT_ASKPASS GIT_SSH_COMMAND HOME
@@ -28,4 +49,9 @@ export function isGateManagedEnvName(name: string): boolean {
 /** Whether a shell, a .env file and every language take it as the name of a variable. */
 export function isEnvName(name: string): boolean {
   return /^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name)
+}
+
+/** Where a person decides about a signup or login. `publicUrl` has no slash at its end. */
+export function consentUrl(publicUrl: string, gateSessionId: GateSessionId): string {
+  return `${publicUrl}/gate/consent/${gateSessionId}`
 }

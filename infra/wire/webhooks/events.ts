@@ -1,0 +1,60 @@
+import { type DecisionId, derivedId } from '../../ids.ts'
+
+/** What an endpoint can be subscribed to. */
+export const subscribableTypes = [
+  'session.fingerprint.calculated',
+  'session.result.persisted',
+  'gate.session.approved',
+] as const
+export type SubscribableType = (typeof subscribableTypes)[number]
+
+/** What is delivered: a test goes to the one endpoint that it is asked for. */
+export const deliveryTypes = [...subscribableTypes, 'webhook.test'] as const
+export type DeliveryType = (typeof deliveryTypes)[number]
+
+/** The id of the one event of a type that its subject, such as a session, ever has. */
+export function webhookEventId(type: SubscribableType, subjectId: string): DecisionId {
+  return derivedId('evt', 'webhook-event', type, subjectId)
+}
+
+/** What is delivered of an event, as JSON text. `data` is JSON text already and is sent as it is. */
+export function webhookBody(event: {
+  id: string
+  type: DeliveryType
+  /** Epoch ms. */
+  created_at: number
+  data: string
+}): string {
+  const head = JSON.stringify({
+    id: event.id,
+    object: 'webhook_event',
+    type: event.type,
+    created: new Date(event.created_at).toISOString(),
+  })
+  return `${head.slice(0, -1)},"data":${event.data}}`
+}
+
+const beforePath = /^[a-z][a-z0-9+.-]*:(?:\/\/(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=-]*)(?::\d+)?)?$/i
+
+/**
+ * The address as a URI (RFC 3986), which a receiver may insist on: browsers leave characters such as `{` and `|` as
+ * they are, so those are escaped. null for what cannot be made one.
+ */
+export function uriOf(address: string): string | null {
+  const url = URL.parse(address)
+  if (!url) return null
+  const { search, hash } = url
+  // An empty one may still have its `?` or `#` in the href.
+  url.search = ''
+  url.hash = ''
+  const { href, pathname } = url
+  const start = href.slice(0, href.length - pathname.length)
+  if (!beforePath.test(start)) return null
+  return start + escaped(pathname) + escaped(search) + (hash && `#${escaped(hash.slice(1))}`)
+}
+
+function escaped(part: string): string {
+  return part
+    .replace(/%(?![\da-f]{2})/gi, '%25')
+    .replace(/[^\w.~:/?@!$&'()*+,;=%-]/g, (character) => encodeURIComponent(character))
+}
