@@ -1,13 +1,37 @@
 import { defineConfig } from 'vitest/config'
+import { type ProjectName, projectNames, projectOf, testFiles } from './test/support/test-projects.ts'
+
+const files = Map.groupBy(testFiles(), (file) => projectOf(file))
+const except = (name: ProjectName) => projectNames.filter((other) => other !== name)
+const allBut = (name: ProjectName) => except(name).flatMap((other) => files.get(other) ?? [])
+
+/** What needs a server shares one Postgres and one Kafka with the other projects of the run. */
+const withServers = { globalSetup: ['test/support/services.ts'] }
+
+const options = {
+  unit: {},
+  database: withServers,
+  process: withServers,
+  browser: withServers,
+  faults: withServers,
+} satisfies Record<ProjectName, object>
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    globalSetup: ['test/support/services.ts'],
+    pool: 'threads',
+    isolate: false,
+    maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    pool: 'forks',
-    maxWorkers: 2,
-    reporters: process.env.CI ? ['default'] : ['default'],
+    projects: projectNames.map((name) => ({
+      extends: true,
+      // A file that is added while vitest watches is in `unit` until it starts anew.
+      test: {
+        name,
+        include: name === 'unit' ? ['test/**/*.test.ts'] : (files.get(name) ?? []),
+        exclude: allBut(name),
+        ...options[name],
+      },
+    })),
   },
 })

@@ -1,22 +1,51 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import path from 'node:path'
+import pg from 'pg'
 import { pino } from 'pino'
 import type { TestProject } from 'vitest/node'
 import { startEmbeddedPostgres } from '../../infra/local/embedded-postgres.ts'
-import { findKafka, kafkaIsUp } from './kafka.ts'
+import { findKafka } from './find-kafka.ts'
 import { runFolderPrefix, sweepDeadRuns } from './sweep.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** A superuser's URL; use createTestDatabase rather than this. */
     postgresUrl: string
-    /** null where no Kafka can be had. */
+    /** null where no Kafka can be had. It may still be starting: see kafkaIsUp. */
     kafkaBrokers: string | null
   }
 }
 
-/** Starts what the whole test run shares; vitest calls the function it returns when the run is over. */
+interface Services {
+  postgresUrl: string
+  kafkaBrokers: string | null
+  stop(): Promise<void>
+}
+
+interface Shared {
+  services: Promise<Services>
+  users: number
+}
+
+declare global {
+  // Each project loads this file anew: what they share is kept outside of it.
+  var tidegateTestServices: Shared | undefined
+}
+
+/** Starts what all projects of a test run share; vitest calls the function it returns when the run is over. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  globalThis.tidegateTestServices ??= { services: start(), users: 0 }
+  const run = globalThis.tidegateTestServices
+  run.users++
+  const { postgresUrl, kafkaBrokers, stop } = await run.services
+  project.provide('postgresUrl', postgresUrl)
+  project.provide('kafkaBrokers', kafkaBrokers)
+  return async () => {
+    if (--run.users === 0) await stop()
+  }
+}
+
+async function start(): Promise<Services> {
   await sweepDeadRuns()
   const folder = await mkdtemp(runFolderPrefix)
   // PostgreSQL may run as another user, who must be able to enter.
@@ -28,17 +57,23 @@ export default async function setup(project: TestProject): Promise<() => Promise
     startEmbeddedPostgres({ dataDir: path.join(folder, 'postgres'), logger }),
     findKafka(folder),
   ])
-  project.provide('postgresUrl', postgres.url)
-  project.provide('kafkaBrokers', kafka?.brokers ?? null)
-  if (kafka && usesKafkaFromTheStart()) await kafkaIsUp(kafka.brokers)
-  return async () => {
-    await Promise.all([postgres.stop(), kafka?.stop()])
-    await rm(folder, { recursive: true, force: true })
+  await makeForgetful(postgres.url)
+  return {
+    postgresUrl: postgres.url,
+    kafkaBrokers: kafka?.brokers ?? null,
+    async stop() {
+      await Promise.all([postgres.stop(), kafka?.stop()])
+      await rm(folder, { recursive: true, force: true })
+    },
   }
 }
 
-/** End-to-end tests start servers that expect a broker; others wait in openTestLogs while it starts. */
-function usesKafkaFromTheStart(): boolean {
-  const filters = process.argv.slice(2).filter((word) => !word.startsWith('-') && word !== 'run')
-  return filters.length === 0 || filters.some((word) => /e2e|faults|contract/.test(word))
+/** Nothing here has to survive a crash of Postgres or of the machine. Where that is tested, a server of its own runs. */
+async function makeForgetful(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  for (const setting of ['fsync', 'full_page_writes', 'synchronous_commit'])
+    await client.query(`alter system set ${setting} = off`)
+  await client.query('select pg_reload_conf()')
+  await client.end()
 }
