@@ -4,7 +4,7 @@ SHELL := /bin/bash
 # npm's own record of an install: older than the lock file = install again.
 INSTALLED := node_modules/.package-lock.json
 
-.PHONY: help install run test bench format clean
+.PHONY: help install run test test-all watch bench format clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -18,10 +18,18 @@ $(INSTALLED): package.json package-lock.json
 run: install ## Start everything on this machine: Postgres, the log, every role
 	@npm run --silent tidegate -- dev
 
-test: install ## Lint, types and every test, Kafka and Chromium included
+test: install ## Lint, types and every test but the long runs, Kafka and Chromium included
 	npm run --silent lint
 	npm run --silent types
 	npm run --silent test
+
+test-all: install ## The same and the long runs: servers killed at random, thousands of events
+	npm run --silent lint
+	npm run --silent types
+	npm run --silent test:all
+
+watch: install ## Unit tests, again on each change
+	npm run --silent watch
 
 bench: install ## Measure against floors; writes bench/results and docs/performance.md
 	npm run --silent bench
