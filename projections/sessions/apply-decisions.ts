@@ -3,7 +3,6 @@ import type { Tx } from '../../infra/postgres/pool.ts'
 import { type Column, unnest } from '../../infra/postgres/unnest.ts'
 import type { SessionScored } from '../../schemas/events.ts'
 import type { DecisionEvidence, LinkedVisitor } from './rows.ts'
-import { shownDecision } from './shown.ts'
 
 export type ScoredEvent = Extract<RecordedEvent, { type: 'SessionScored' }>
 
@@ -31,7 +30,6 @@ const columns: Column<ScoredEvent>[] = [
   ...decisionColumns,
   { name: 'log_offset', type: 'bigint', of: ({ position }) => position.offset },
   { name: 'evidence', type: 'text', of: ({ data }) => JSON.stringify(evidenceOf(data)) },
-  { name: 'shown', type: 'text', of: ({ data }) => JSON.stringify(shownDecision(data)) },
 ]
 
 /** Records the decisions and returns those not met before, in their order: the first of an event id wins. */

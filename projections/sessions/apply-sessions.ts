@@ -2,7 +2,7 @@ import { searchable } from '../../infra/event-store/text.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { type Column, unnest } from '../../infra/postgres/unnest.ts'
 import { decisionColumns, linkedVisitor, type ScoredEvent } from './apply-decisions.ts'
-import { shownDetail } from './shown.ts'
+import { writeDetail } from './detail.ts'
 import { searchEventsLength } from './tables.ts'
 
 /** A session's latest decision of a batch, with the ids of all its new ones. */
@@ -19,7 +19,7 @@ const latestColumns: Column<Latest>[] = [
     type: 'text',
     of: ({ event: { data } }) => data.visitor && JSON.stringify(linkedVisitor(data)),
   },
-  { name: 'shown', type: 'text', of: ({ event: { data } }) => JSON.stringify(shownDetail(data)) },
+  { name: 'detail', type: 'text', of: ({ event: { data } }) => writeDetail(data) },
   {
     name: 'search_request',
     type: 'text',

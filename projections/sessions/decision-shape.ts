@@ -1,6 +1,10 @@
 import type { RequestContext, SessionScored, SignalFired } from '../../schemas/events.ts'
 import type { DecisionRow, LinkedVisitor } from './rows.ts'
-import { iso } from './shown.ts'
+
+/** Epoch milliseconds as the API shows them: ISO 8601, UTC, milliseconds. */
+export function iso(time: number): string {
+  return new Date(time).toISOString()
+}
 
 /** A decision as lists, visitor activity and sealed tokens show it. */
 export function decisionOf(row: DecisionRow) {

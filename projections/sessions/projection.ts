@@ -6,7 +6,7 @@ import { ddl, indexes, tables } from './tables.ts'
 /** Sessions, their decisions and their visitors: one projection, so that a session and its visitor appear together. */
 export const sessionsProjection: Projection = {
   name: 'sessions',
-  version: 1,
+  version: 2,
   topics: [eventTopics.SessionScored],
   tables,
   ddl,

@@ -1,6 +1,7 @@
 import { containsPattern } from '../../infra/event-store/text.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import type { Verdict } from '../../schemas/events.ts'
+import { readDetail } from './detail.ts'
 import { type DecisionRecord, decisionFields, decisionRow, parse } from './records.ts'
 import type {
   DecisionEvidence,
@@ -9,7 +10,6 @@ import type {
   Scope,
   SessionDetailRow,
   SessionRow,
-  VisitorLifecycle,
 } from './rows.ts'
 import { maxShownDecisions, sessionSearch } from './tables.ts'
 
@@ -32,28 +32,28 @@ function sessionRow(record: SessionRecord): SessionRow {
   }
 }
 
-type DetailRecord = Omit<SessionDetailRow, 'lifecycle'> & { lifecycle: string | null }
+const summary = (alias: string) =>
+  `json_build_object('event_id', ${alias}.event_id, 'verdict', ${alias}.verdict, 'risk_score', ${alias}.risk_score,
+    'phase', ${alias}.phase, 'is_provisional', ${alias}.is_provisional, 'evaluated_at', ${alias}.evaluated_at)`
 
-/**
- * What the session's detail shows, as JSON that only has to be put together; undefined when the session is not in
- * the scope. One round trip.
- */
+/** All that the session's detail shows; undefined when the session is not in the scope. One round trip. */
 export async function findSession(
   db: Db,
   scope: Scope,
   sessionId: string,
 ): Promise<SessionDetailRow | undefined> {
-  const { rows } = await db.query<DetailRecord>({
+  const { rows } = await db.query<{ facts: string; detail: string }>({
     name: 'find-session',
-    // Few columns: each costs the reader more than making it one costs Postgres.
-    text: `select s.client_user_id, s.shown,
-        case when v.visitor_id is not null then json_build_object('first_seen_at', v.first_seen_at,
-          'last_seen_at', v.last_seen_at, 'seen_count', v.seen_count)::text end as lifecycle,
-        (select coalesce(string_agg(d.shown, ',' order by d.log_offset desc), '') from (
-          select shown, log_offset from read.decisions
+    // Two columns: each costs the reader more than making it one costs Postgres.
+    text: `select s.detail, json_build_object('id', s.session_id, 'created_at', s.created_at,
+        'client_user_id', s.client_user_id, 'decision', ${summary('s')}, 'visitor', s.visitor::json,
+        'lifecycle', case when v.visitor_id is not null then json_build_object('first_seen_at', v.first_seen_at,
+          'last_seen_at', v.last_seen_at, 'seen_count', v.seen_count) end,
+        'previous_decisions', (select coalesce(json_agg(${summary('d')} order by d.log_offset desc), '[]') from (
+          select * from read.decisions
           where session_id = s.session_id and event_id <> s.event_id
           order by log_offset desc limit ${maxShownDecisions}
-        ) d) as previous_decisions
+        ) d))::text as facts
       from read.sessions s
       left join read.visitors v on v.organization_id = s.organization_id and v.environment = s.environment
         and v.visitor_id = s.visitor_id
@@ -61,7 +61,7 @@ export async function findSession(
     values: [sessionId.toLowerCase(), scope.organizationId, scope.environment],
   })
   const [record] = rows
-  return record && { ...record, lifecycle: parse<VisitorLifecycle>(record.lifecycle) }
+  return record && { ...JSON.parse(record.facts), detail: readDetail(record.detail) }
 }
 
 export interface ListSessions {

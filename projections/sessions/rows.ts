@@ -9,6 +9,7 @@ import type {
   VisitorLink,
   VisitorStorage,
 } from '../../schemas/events.ts'
+import type { StoredDetail } from './detail.ts'
 
 /** Whose data: nothing outside it is ever found. */
 export interface Scope {
@@ -45,14 +46,21 @@ export interface VisitorLifecycle {
   seen_count: number
 }
 
+/** A decision among others of its session. */
+export type DecisionSummary = Omit<DecisionRow, 'manipulation' | 'evaluation_duration_ms'>
+
 export interface SessionDetailRow {
+  id: string
+  created_at: number
   client_user_id: string | null
-  /** JSON of `shownDetail` of the latest decision. */
-  shown: string
+  decision: DecisionSummary
+  /** Newest first, at most `maxShownDecisions`. */
+  previous_decisions: DecisionSummary[]
+  visitor: LinkedVisitor | null
   /** As of now, not as of the decision; null without a visitor. */
   lifecycle: VisitorLifecycle | null
-  /** JSON of the `shownDecision` of earlier decisions, newest first, comma-separated; at most `maxShownDecisions`. */
-  previous_decisions: string
+  /** What the event of the latest decision says. */
+  detail: StoredDetail
 }
 
 /** What is kept of every decision, beside its few fields, for hand-offs and visitor activity. */

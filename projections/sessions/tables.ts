@@ -31,7 +31,7 @@ export const ddl = `
     manipulation text,
     visitor_id text collate "C",
     visitor text,
-    shown text not null,
+    detail text not null,
     search_request text not null,
     search_user text not null,
     search_events text not null
@@ -50,8 +50,7 @@ export const ddl = `
     phase text not null,
     is_provisional boolean not null,
     manipulation text,
-    evidence text not null,
-    shown text not null
+    evidence text not null
   );
   create table client_user_changes (
     event_id text collate "C" primary key,

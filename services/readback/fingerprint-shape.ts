@@ -1,6 +1,5 @@
-import { decisionOf } from '../../projections/sessions/decision-shape.ts'
+import { decisionOf, iso } from '../../projections/sessions/decision-shape.ts'
 import type { VisitorActivityRow, VisitorDetailRow, VisitorRow } from '../../projections/sessions/rows.ts'
-import { iso } from '../../projections/sessions/shown.ts'
 import type { VisitorDetail, VisitorSummary } from './schemas/fingerprint.ts'
 
 /** A list row. */

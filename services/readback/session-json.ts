@@ -1,37 +1,90 @@
-import type { SessionDetailRow, VisitorLifecycle } from '../../projections/sessions/rows.ts'
-import { iso } from '../../projections/sessions/shown.ts'
+import { iso, visitorLinkOf } from '../../projections/sessions/decision-shape.ts'
+import type { DecisionSummary, SessionDetailRow } from '../../projections/sessions/rows.ts'
+import type { Highlight, Network, RequestContext, SessionScored, Verdict } from '../../schemas/events.ts'
+import type { SessionDetail } from './schemas/session-detail.ts'
 
 /**
- * The response body of a session's detail. Put together from text because that is several times cheaper than to
- * parse and write 5 KB of JSON of which nearly nothing changes.
- *
- * In JSON text a quotation mark inside a string is escaped, so what is looked for here can only be a member; and it
- * is the right one, because nothing before it has a member of that name.
+ * The response body of a session's detail, most actionable first. Put together from JSON texts, of which most are
+ * handed on as they are stored: to parse and write all of it costs several times as much.
  */
 export function sessionDetailJson(row: SessionDetailRow, { requestId }: { requestId: string }): string {
-  const { shown, client_user_id, lifecycle, previous_decisions } = row
-  const fills: Fill[] = []
-  if (client_user_id !== null) fills.push(['"client_user_id":', 'null', JSON.stringify(client_user_id)])
-  if (lifecycle) fills.push(['"lifecycle":', 'null', JSON.stringify(shownLifecycle(lifecycle))])
-  if (previous_decisions !== '') fills.push(['"previous_decisions":', '[]', `[${previous_decisions}]`])
-  return `{"data":${filled(shown, fills)},"meta":{"request_id":"${requestId}"}}`
-}
-
-type Fill = [member: string, empty: string, value: string]
-
-/** Gives members, in the order they come in, a value in place of the empty one. */
-function filled(text: string, fills: Fill[]): string {
-  let result = ''
-  let from = 0
-  for (const [member, empty, value] of fills) {
-    const at = text.indexOf(member + empty, from)
-    if (at < 0) throw new Error(`a stored session has no ${member}${empty}`)
-    result += text.slice(from, at) + member + value
-    from = at + member.length + empty.length
+  const { detail } = row
+  const members: Record<keyof SessionDetail, string> = {
+    object: '"session"',
+    id: JSON.stringify(row.id),
+    created_at: JSON.stringify(iso(row.created_at)),
+    client_user_id: JSON.stringify(row.client_user_id),
+    decision: JSON.stringify(detailDecision(row.decision)),
+    highlights: JSON.stringify(detail.value('highlights').map(detailHighlight)),
+    attribution: detail.json('attribution'),
+    web_bot_auth: detail.json('web_bot_auth'),
+    network: JSON.stringify(detailNetwork(detail.value('network'))),
+    runtime_integrity: detail.json('runtime_integrity'),
+    visitor_fingerprint: JSON.stringify(detailVisitor(row)),
+    connection_fingerprint: detail.json('connection_fingerprint'),
+    previous_decisions: JSON.stringify(row.previous_decisions.map(detailDecision)),
+    request: JSON.stringify(detailRequest(detail.value('request'))),
+    browser: detail.json('browser'),
+    device: detail.json('device'),
+    analysis_coverage: detail.json('analysis_coverage'),
+    signals_fired: detail.json('signals_fired'),
+    client_telemetry: detail.json('client_telemetry'),
+    native_runtime_integrity: JSON.stringify(seenOnly(detail.value('native_runtime_integrity'))),
+    native_app: detail.json('native_app'),
+    native_carrier: detail.json('native_carrier'),
+    native_motion_print: detail.json('native_motion_print'),
+    device_identity: detail.json('device_identity'),
+    install_id: detail.json('install_id'),
+    behavior: 'null',
   }
-  return result + text.slice(from)
+  const data = Object.entries(members).map(([name, json]) => `"${name}":${json}`)
+  return `{"data":{${data.join(',')}},"meta":{"request_id":"${requestId}"}}`
 }
 
-function shownLifecycle({ first_seen_at, last_seen_at, seen_count }: VisitorLifecycle) {
-  return { first_seen_at: iso(first_seen_at), last_seen_at: iso(last_seen_at), seen_count }
+const automationStatus = {
+  bot: 'automated',
+  human: 'human',
+  inconclusive: 'uncertain',
+} as const satisfies Record<Verdict, string>
+
+function detailDecision(decision: DecisionSummary): SessionDetail['decision'] {
+  return {
+    event_id: decision.event_id,
+    automation_status: automationStatus[decision.verdict],
+    risk_score: decision.risk_score,
+    evaluation_phase: decision.phase,
+    decision_status: decision.is_provisional ? 'preliminary' : 'final',
+    evaluated_at: iso(decision.evaluated_at),
+  }
+}
+
+function detailHighlight({ evidence, ...highlight }: Highlight): SessionDetail['highlights'][number] {
+  return evidence ? { ...highlight, evidence } : highlight
+}
+
+function detailNetwork(network: Network): SessionDetail['network'] {
+  return { ...network, evaluated_at: network.evaluated_at === null ? null : iso(network.evaluated_at) }
+}
+
+function detailVisitor({ visitor, lifecycle }: SessionDetailRow) {
+  if (!visitor) return null
+  const { method, basis } = visitor
+  return {
+    ...visitorLinkOf(visitor),
+    resolution: { method, basis },
+    lifecycle: lifecycle && {
+      first_seen_at: iso(lifecycle.first_seen_at),
+      last_seen_at: iso(lifecycle.last_seen_at),
+      seen_count: lifecycle.seen_count,
+    },
+  }
+}
+
+function detailRequest({ url, referrer, user_agent }: RequestContext): SessionDetail['request'] {
+  return { url, referrer, user_agent }
+}
+
+/** Members that the SDK could not see are null in the event and left out here. */
+function seenOnly(integrity: SessionScored['native_runtime_integrity']): unknown {
+  return integrity && JSON.parse(JSON.stringify(integrity, (_, value: unknown) => value ?? undefined))
 }

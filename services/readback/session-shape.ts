@@ -1,6 +1,5 @@
-import { decisionOf, visitorLinkOf } from '../../projections/sessions/decision-shape.ts'
+import { decisionOf, iso, visitorLinkOf } from '../../projections/sessions/decision-shape.ts'
 import type { SessionRow } from '../../projections/sessions/rows.ts'
-import { iso } from '../../projections/sessions/shown.ts'
 import type { SessionSummary } from './schemas/session-summary.ts'
 
 /** A list row. */

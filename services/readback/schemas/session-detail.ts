@@ -137,3 +137,5 @@ export const sessionDetail = z
     behavior: z.null(),
   })
   .meta({ id: 'SessionDetail' })
+
+export type SessionDetail = z.output<typeof sessionDetail>

@@ -1,12 +1,12 @@
 import { uriOf } from '../../../infra/wire/webhooks/events.ts'
 import {
   attributionOf,
+  iso,
   linkOf,
   requestOf,
   scoreBreakdownOf,
   signalOf,
 } from '../../../projections/sessions/decision-shape.ts'
-import { iso } from '../../../projections/sessions/shown.ts'
 import type { SessionScored, VisitorLink } from '../../../schemas/events.ts'
 import type { FingerprintCalculated, RequestSummary, ResultPersisted } from '../deliveries/schemas.ts'
 

@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest'
+import { readDetail, writeDetail } from '../../../projections/sessions/detail.ts'
+import type { DecisionSummary, SessionDetailRow } from '../../../projections/sessions/rows.ts'
+import type { SessionScored } from '../../../schemas/events.ts'
+import { sessionDetailJson } from '../../../services/readback/session-json.ts'
+import { sessionScored } from '../../support/session-scored.ts'
+
+const decision: DecisionSummary = {
+  event_id: 'evt_2',
+  verdict: 'inconclusive',
+  risk_score: 60,
+  phase: 'snapshot',
+  is_provisional: true,
+  evaluated_at: 1_760_000_001_000,
+}
+
+function rendered(event: Partial<SessionScored> = {}, row: Partial<SessionDetailRow> = {}) {
+  const detail = readDetail(writeDetail(sessionScored(event)))
+  const base = { id: 'sid_1', created_at: 1_760_000_000_000, client_user_id: null, decision, detail }
+  const text = sessionDetailJson(
+    { ...base, previous_decisions: [], visitor: null, lifecycle: null, ...row },
+    { requestId: 'req_1' },
+  )
+  return JSON.parse(text)
+}
+
+test('decisions are shown in the words of the API', () => {
+  const { data, meta } = rendered({}, { previous_decisions: [{ ...decision, verdict: 'bot' }] })
+  expect(data).toMatchObject({ object: 'session', id: 'sid_1', created_at: '2025-10-09T08:53:20.000Z' })
+  const words = {
+    automation_status: 'uncertain',
+    evaluation_phase: 'snapshot',
+    decision_status: 'preliminary',
+  }
+  expect(data.decision).toEqual({
+    event_id: 'evt_2',
+    risk_score: 60,
+    evaluated_at: '2025-10-09T08:53:21.000Z',
+    ...words,
+  })
+  expect(data.previous_decisions).toEqual([{ ...data.decision, automation_status: 'automated' }])
+  expect(meta).toEqual({ request_id: 'req_1' })
+})
+
+test('members of the event are handed on as they are, whatever is in their strings', () => {
+  const url = 'https://a.example/",\n"network":{},\u2028\0'
+  const event = sessionScored({ install_id: 'a",\n"b,', request: { ...sessionScored().request, url } })
+  const { data } = rendered(event)
+  expect(data.install_id).toBe(event.install_id)
+  expect(data.request).toEqual({
+    url,
+    referrer: event.request.referrer,
+    user_agent: event.request.user_agent,
+  })
+  expect(data.device).toEqual(event.device)
+  expect(data.network).toEqual({ ...event.network, evaluated_at: null })
+})
+
+test('what a highlight has no evidence of, and what the SDK could not see, is left out', () => {
+  const highlight = { key: 'k', effect: 'context', importance: 'low', summary: 's', evidence: null } as const
+  const { data } = rendered({ highlights: [highlight] })
+  expect(data.highlights).toEqual([{ key: 'k', effect: 'context', importance: 'low', summary: 's' }])
+  expect(data.native_runtime_integrity).toBeNull()
+})
+
+test('a text that is no stored detail is refused', () => {
+  expect(() => readDetail('{}').json('request')).toThrow('a stored session has no request')
+})
