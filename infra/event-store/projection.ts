@@ -1,5 +1,6 @@
 import type { Topic } from '../log/port.ts'
 import type { Tx } from '../postgres/pool.ts'
+import { insertNewRows, type Table } from '../postgres/table.ts'
 import type { RecordedEvent } from './codec.ts'
 
 /**
@@ -25,4 +26,29 @@ export interface Projection {
    * Absent = nothing.
    */
   subjectsOf?(events: RecordedEvent[]): string[]
+}
+
+/**
+ * The events that the table does not have yet; it has them afterwards. A handler that applies no others cannot bring
+ * an old state back when an event comes again.
+ */
+export async function newEvents<E extends RecordedEvent>(
+  tx: Tx,
+  applied: Table<{ event_id: string }>,
+  events: E[],
+): Promise<E[]> {
+  const rows = events.map(({ meta }) => ({ event_id: meta.eventId }))
+  const fresh = await insertNewRows(tx, applied, rows)
+  // delete makes a second event of the same id within the batch a repeat, too.
+  return events.filter(({ meta }) => fresh.delete(meta.eventId))
+}
+
+/** Replaces the state of the id by what `step` makes of it; undefined = there is none yet. */
+export function evolveIn<S>(
+  states: Map<string, S>,
+  id: string,
+  step: (state: S | undefined) => S | undefined,
+): void {
+  const next = step(states.get(id))
+  if (next) states.set(id, next)
 }

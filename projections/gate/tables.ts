@@ -1,67 +1,101 @@
-/** Times are epoch milliseconds; lists and objects are JSON text, since a jsonb column refuses \u0000. */
-export const ddl = `
-  create table gate_services (
-    service_id text collate "C" primary key,
-    organization_id text collate "C" not null,
-    environment text not null,
-    status text not null,
-    verified boolean not null,
-    discoverable boolean not null,
-    webhook_endpoint_id text collate "C",
-    definition text not null,
-    definition_md5 text not null generated always as (md5(definition)) stored,
-    created_at bigint not null,
-    updated_at bigint not null
-  );
-  create table gate_sessions (
-    gate_session_id text collate "C" primary key,
-    kind text not null,
-    service_id text collate "C" not null,
-    organization_id text collate "C",
-    environment text not null,
-    account_name text not null,
-    metadata text,
-    delivery_key_id text,
-    delivery_public_key text,
-    poll_token_hash text,
-    requested_ip text,
-    requested_user_agent text,
-    opened_at bigint not null,
-    expires_at bigint not null,
-    status text not null,
-    resolved_at bigint,
-    rejection text,
-    problem text,
-    gate_account_id text,
-    webhook_endpoint_id text,
-    approval_started_at bigint,
-    approve_token_hash text,
-    verdict text,
-    risk_score integer,
-    delivery text,
-    delivery_sealed bytea,
-    delivery_expires_at bigint,
-    ack_token_hash text,
-    delivery_acknowledgement_id text,
-    code text,
-    code_hash text,
-    code_expires_at bigint,
-    code_consumption_id text
-  );
-  create table gate_agent_tokens (
-    gate_account_id text collate "C" primary key,
-    gate_session_id text collate "C" not null,
-    service_id text collate "C" not null,
-    organization_id text collate "C",
-    environment text not null,
-    account_name text not null,
-    token_hash text not null,
-    status text not null,
-    created_at bigint not null,
-    expires_at bigint not null
-  );
-  create table gate_applied_events (event_id text collate "C" primary key);
-`
+import type { GateAccountId, GateSessionId } from '../../infra/ids.ts'
+import { column, foreign, nullable, primaryKey, type RowOf, table } from '../../infra/postgres/table.ts'
+import type { Environment, GateRejection, GateServiceDefinition } from '../../schemas/events.ts'
+
+/** Times are epoch milliseconds, as in all tables here. */
+export const gateServices = table(
+  'gate_services',
+  {
+    id: primaryKey(column.id(), 'service_id'),
+    organization_id: column.id(),
+    environment: column.text<Environment>(),
+    status: column.text<'active' | 'disabled'>(),
+    /** The operator vouches for who is behind it. */
+    verified: column.boolean(),
+    /** Of the definition, as the next, so that indexes have them. */
+    discoverable: column.boolean(),
+    webhook_endpoint_id: nullable(column.id()),
+    definition: column.json<GateServiceDefinition>(),
+    created_at: column.bigint(),
+    updated_at: column.bigint(),
+  },
+  {
+    generated: {
+      after: 'definition',
+      ddl: 'definition_md5 text not null generated always as (md5(definition)) stored',
+    },
+  },
+)
+export type GateServiceRow = Omit<RowOf<typeof gateServices>, 'discoverable' | 'webhook_endpoint_id'>
+
+export type GateSessionStatus = 'pending' | 'approved' | 'rejected' | 'expired'
+
+/** A signup, or a login to an account that a signup made. */
+export const gateSessions = table('gate_sessions', {
+  id: primaryKey(column.id<GateSessionId>(), 'gate_session_id'),
+  kind: column.text<'signup' | 'login'>(),
+  service_id: column.id(),
+  /** Whose service it is; null = the built-in one. */
+  organization_id: nullable(column.id()),
+  environment: column.text<Environment>(),
+  account_name: foreign(column.text()),
+  /** JSON object as it was sent; null for none, and of logins. */
+  metadata: nullable(foreign(column.text())),
+  /** Of signups, as the poll token: what is delivered is sealed to this key. */
+  delivery_key_id: nullable(column.text()),
+  delivery_public_key: nullable(column.text()),
+  poll_token_hash: nullable(column.text()),
+  requested_ip: nullable(foreign(column.text())),
+  requested_user_agent: nullable(foreign(column.text())),
+  opened_at: column.bigint(),
+  expires_at: column.bigint(),
+  /** A pending session whose time is over is so for some seconds still: its end is an event. */
+  status: column.text<GateSessionStatus>(),
+  resolved_at: nullable(column.bigint()),
+  rejection: nullable(column.text<GateRejection>()),
+  problem: nullable(foreign(column.text())),
+  /** Of a signup: from when its approval started. */
+  gate_account_id: nullable(column.text<GateAccountId>()),
+  webhook_endpoint_id: nullable(column.text()),
+  /** A signup that a person approved and whose service has not answered yet is pending, with this set. */
+  approval_started_at: nullable(column.bigint()),
+  /** Of the approve token that decided. */
+  approve_token_hash: nullable(column.text()),
+  verdict: nullable(column.text()),
+  risk_score: nullable(column.integer()),
+  /** Of an approved signup. */
+  delivery: nullable(column.text<'waiting' | 'acknowledged' | 'expired'>()),
+  /** Both envelopes under the vault's data key; null once the delivery has ended. */
+  delivery_sealed: nullable(column.bytea()),
+  delivery_expires_at: nullable(column.bigint()),
+  ack_token_hash: nullable(column.text()),
+  /** Of the request that acknowledged the delivery. */
+  delivery_acknowledgement_id: nullable(column.text()),
+  /** Of an approved login. */
+  code: nullable(column.text<'issued' | 'consumed' | 'expired'>()),
+  code_hash: nullable(column.text()),
+  code_expires_at: nullable(column.bigint()),
+  /** Of the request that used the code. */
+  code_consumption_id: nullable(column.text()),
+})
+export type GateSessionRow = RowOf<typeof gateSessions>
+
+export const gateAgentTokens = table('gate_agent_tokens', {
+  gate_account_id: primaryKey(column.id<GateAccountId>()),
+  /** The signup that issued it. */
+  gate_session_id: column.id<GateSessionId>(),
+  service_id: column.id(),
+  organization_id: nullable(column.id()),
+  environment: column.text<Environment>(),
+  account_name: foreign(column.text()),
+  token_hash: column.text(),
+  status: column.text<'active' | 'revoked'>(),
+  created_at: column.bigint(),
+  expires_at: column.bigint(),
+})
+export type AgentTokenRow = RowOf<typeof gateAgentTokens>
+
+export const gateAppliedEvents = table('gate_applied_events', { event_id: primaryKey(column.id()) })
 
 // What falls due is found without reading what is settled, which is nearly all of it.
 export const indexes = `
@@ -76,6 +110,3 @@ export const indexes = `
   create index on gate_sessions (code_hash) where code_hash is not null;
   create index on gate_agent_tokens (token_hash);
 `
-
-/** What readers see as views. */
-export const tables = ['gate_services', 'gate_sessions', 'gate_agent_tokens', 'gate_applied_events']

@@ -1,8 +1,43 @@
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
-import type { Projection } from '../../infra/event-store/projection.ts'
+import { evolveIn, newEvents, type Projection } from '../../infra/event-store/projection.ts'
+import type { Tx } from '../../infra/postgres/pool.ts'
+import { loadRows, saveRows } from '../../infra/postgres/table.ts'
 import { eventTopics } from '../../schemas/events.ts'
-import { apply, organizationIdOf } from './apply.ts'
-import { ddl, indexes, tables } from './tables.ts'
+import { evolveKey, evolveOrganization } from './evolve.ts'
+import { apiKeys, appliedEvents, indexes, organizations } from './tables.ts'
+
+const tables = [organizations, apiKeys, appliedEvents]
+
+/** Organizations and their API keys. */
+export const organizationsProjection: Projection = {
+  name: 'organizations',
+  version: 2,
+  topics: [eventTopics.OrganizationCreated],
+  tables: tables.map(({ name }) => name),
+  ddl: tables.map(({ ddl }) => ddl).join(''),
+  indexes,
+  apply,
+  subjectsOf,
+}
+
+/**
+ * Applies one partition's events, which hold all of an organization's: loads what they touch, evolves it, writes it
+ * back whole.
+ */
+async function apply(tx: Tx, events: RecordedEvent[]): Promise<void> {
+  const fresh = await newEvents(tx, appliedEvents, events)
+  if (fresh.length === 0) return
+  const organizationIds = fresh.map(organizationIdOf)
+  const keyIds = fresh.flatMap(({ data }) => ('key_id' in data ? [data.key_id] : []))
+  const states = await loadRows(tx, organizations, { by: 'id', ids: organizationIds })
+  const keys = await loadRows(tx, apiKeys, { by: 'id', ids: keyIds })
+  for (const event of fresh) {
+    evolveIn(states, organizationIdOf(event), (state) => evolveOrganization(state, event))
+    if ('key_id' in event.data) evolveIn(keys, event.data.key_id, (state) => evolveKey(state, event))
+  }
+  await saveRows(tx, organizations, [...states.values()])
+  await saveRows(tx, apiKeys, [...keys.values()])
+}
 
 /** Nothing that is kept of a key follows from these. */
 const unseen: ReadonlySet<string> = new Set([
@@ -18,14 +53,6 @@ function subjectsOf(events: RecordedEvent[]): string[] {
   return [...new Set(seen.map(organizationIdOf))]
 }
 
-/** Organizations and their API keys. */
-export const organizationsProjection: Projection = {
-  name: 'organizations',
-  version: 2,
-  topics: [eventTopics.OrganizationCreated],
-  tables,
-  ddl,
-  indexes,
-  apply,
-  subjectsOf,
+function organizationIdOf({ data }: RecordedEvent): string {
+  return ('organization_id' in data && data.organization_id) || ''
 }

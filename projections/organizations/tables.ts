@@ -1,48 +1,56 @@
-/**
- * Times are epoch milliseconds; lists are JSON text, null where the kind of key has none. The slug's index is not
- * unique: the lock that the command takes keeps slugs apart, and a projection must take whatever the log says.
- */
-export const ddl = `
-  create table organizations (
-    organization_id text collate "C" primary key,
-    name text not null,
-    slug text collate "C" not null,
-    status text not null,
-    secret_limit bigint,
-    publishable_limit bigint,
-    capabilities text not null,
-    created_at bigint not null,
-    updated_at bigint not null
-  );
-  create table api_keys (
-    key_id text collate "C" primary key,
-    organization_id text collate "C" not null,
-    type text not null,
-    environment text not null,
-    name text not null,
-    client_target text not null,
-    allowed_origins text,
-    scopes text,
-    lookup_hash text collate "C" not null,
-    secret_hash_sealed bytea,
-    key_preview text not null,
-    display_key text,
-    replaces_key_id text collate "C",
-    status text not null,
-    created_at bigint not null,
-    rotated_at bigint,
-    revoked_at bigint,
-    grace_expires_at bigint
-  );
-  create table applied_events (event_id text collate "C" primary key);
-`
+import { column, foreign, nullable, primaryKey, type RowOf, table } from '../../infra/postgres/table.ts'
+import type { ClientTarget, Environment, KeyType } from '../../schemas/events.ts'
 
+export type OrganizationStatus = 'active' | 'suspended' | 'deleted'
+
+/** Times are epoch milliseconds. */
+export const organizations = table('organizations', {
+  id: primaryKey(column.id(), 'organization_id'),
+  name: foreign(column.text()),
+  slug: column.id(),
+  status: column.text<OrganizationStatus>(),
+  /** Units in 60 seconds of the bucket that all its secret keys share; null = the server's default. */
+  secret_limit: nullable(column.bigint()),
+  publishable_limit: nullable(column.bigint()),
+  /** What it may use that is off by default. */
+  capabilities: column.json<readonly string[]>(),
+  created_at: column.bigint(),
+  updated_at: column.bigint(),
+})
+export type OrganizationRow = RowOf<typeof organizations>
+
+export const apiKeys = table('api_keys', {
+  id: primaryKey(column.id(), 'key_id'),
+  organization_id: column.id(),
+  type: column.text<KeyType>(),
+  environment: column.text<Environment>(),
+  name: foreign(column.text()),
+  client_target: column.text<ClientTarget>(),
+  /** null for secret keys. */
+  allowed_origins: nullable(column.json<string[]>()),
+  /** null for publishable keys. */
+  scopes: nullable(column.json<string[]>()),
+  lookup_hash: column.id(),
+  secret_hash_sealed: nullable(column.bytea()),
+  key_preview: column.text(),
+  display_key: nullable(column.text()),
+  replaces_key_id: nullable(column.id()),
+  status: column.text<'active' | 'rotating' | 'revoked'>(),
+  created_at: column.bigint(),
+  rotated_at: nullable(column.bigint()),
+  revoked_at: nullable(column.bigint()),
+  /** A rotating key stops working here. */
+  grace_expires_at: nullable(column.bigint()),
+})
+export type ApiKeyRow = RowOf<typeof apiKeys>
+
+export const appliedEvents = table('applied_events', { event_id: primaryKey(column.id()) })
+
+// The slug's index is not unique: the lock that the command takes keeps slugs apart, and a projection must apply
+// whatever the log says.
 export const indexes = `
   create index on organizations (slug);
   create index on api_keys (lookup_hash);
   create index on api_keys (organization_id, created_at, key_id);
   create index on api_keys (grace_expires_at) where status = 'rotating';
 `
-
-/** What readers see as views. */
-export const tables = ['organizations', 'api_keys', 'applied_events']

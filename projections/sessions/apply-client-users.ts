@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
-import { searchable, storable } from '../../infra/event-store/text.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
+import { searchable, storable } from '../../infra/postgres/text.ts'
 import { type Column, unnest } from '../../infra/postgres/unnest.ts'
 
 export type ClientUserEvent = Extract<RecordedEvent, { type: 'ClientUserAttached' | 'ClientUserCleared' }>

@@ -1,5 +1,5 @@
-import { searchable } from '../../infra/event-store/text.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
+import { searchable } from '../../infra/postgres/text.ts'
 import { type Column, unnest } from '../../infra/postgres/unnest.ts'
 import { decisionColumns, linkedVisitor, type ScoredEvent } from './apply-decisions.ts'
 import { writeDetail } from './detail.ts'

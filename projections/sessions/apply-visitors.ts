@@ -1,5 +1,5 @@
-import { searchable, storable } from '../../infra/event-store/text.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
+import { searchable, storable } from '../../infra/postgres/text.ts'
 import { type Column, unnest } from '../../infra/postgres/unnest.ts'
 import type { VisitorLink } from '../../schemas/events.ts'
 import type { ScoredEvent } from './apply-decisions.ts'

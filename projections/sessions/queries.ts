@@ -1,5 +1,5 @@
-import { containsPattern } from '../../infra/event-store/text.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
+import { containsPattern } from '../../infra/postgres/text.ts'
 import type { Verdict } from '../../schemas/events.ts'
 import { readDetail } from './detail.ts'
 import { type DecisionRecord, decisionFields, decisionRow, parse } from './records.ts'

@@ -1,5 +1,5 @@
-import { containsPattern } from '../../infra/event-store/text.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
+import { containsPattern } from '../../infra/postgres/text.ts'
 import type { Page } from './queries.ts'
 import { type DecisionRecord, decisionFields, decisionRow } from './records.ts'
 import type {

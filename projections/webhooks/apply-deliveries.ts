@@ -1,9 +1,22 @@
 import type { Tx } from '../../infra/postgres/pool.ts'
-import { loadDeliveries, saveDeliveries } from './delivery-records.ts'
-import { insertEvents, loadTimes, saveNewest } from './event-records.ts'
-import type { DeliveryEvent } from './evolve-delivery.ts'
-import { evolveHistory, type History, isTooOld, keptMs } from './evolve-history.ts'
-import { prune } from './prune.ts'
+import { insertNewRows, type RowOf, saveRows } from '../../infra/postgres/table.ts'
+import type { WebhookDeliveryAttempted } from '../../schemas/events.ts'
+import {
+  type DeliveryEvent,
+  type DeliveryState,
+  evolveHistory,
+  type History,
+  isTooOld,
+  type RaisedEvent,
+} from './evolve-delivery.ts'
+import {
+  keptMs,
+  type StoredDelivery,
+  webhookAttempts,
+  webhookDeliveries,
+  webhookEvents,
+  webhookPartitionTimes,
+} from './tables.ts'
 
 /**
  * Loads what the events touch, evolves it event by event, writes it back: a handful of statements for a batch of any
@@ -36,19 +49,119 @@ async function loadRaised(tx: Tx, events: DeliveryEvent[]): Promise<Pick<History
 /** Before rows are written: one of them may be of an event id that is pruned here. */
 async function moveOn(tx: Tx, partition: number, newest: number): Promise<void> {
   await prune(tx, { partition, before: newest - keptMs })
-  await saveNewest(tx, partition, newest)
+  await saveRows(tx, webhookPartitionTimes, [{ log_partition: partition, newest_at: newest }])
 }
 
 async function save(tx: Tx, history: History): Promise<void> {
   const isKept = ({ created_at }: { created_at: number }) => !isTooOld(history, created_at)
   const { raised, deliveries, changed } = history
-  await insertEvents(
-    tx,
-    [...raised.values()].filter(({ data }) => isKept(data)),
-  )
+  const keptEvents = [...raised.values()].filter(({ data }) => isKept(data))
+  await insertNewRows(tx, webhookEvents, keptEvents.map(eventRow))
   const states = [...changed].flatMap((id) => deliveries.get(id) ?? [])
   await saveDeliveries(
     tx,
     states.filter(({ row }) => isKept(row)),
   )
+}
+
+function eventRow({ data, position }: RaisedEvent): RowOf<typeof webhookEvents> {
+  const { event_id: id, organization_id, environment, type, subject_type, subject_id, created_at } = data
+  const subject = { subject_type, subject_id, data: data.data }
+  return { id, organization_id, environment, type, ...subject, created_at, log_partition: position.partition }
+}
+
+/** The partition's newest time, undefined before its first event, and `created_at` of those of the events it has. */
+async function loadTimes(
+  tx: Tx,
+  partition: number,
+  eventIds: string[],
+): Promise<{ newest: number | undefined; events: Map<string, number> }> {
+  const { rows } = await tx.query<{ id: string | null; at: number }>({
+    name: 'load-webhook-event-times',
+    text: `select null as id, newest_at::float8 as at from webhook_partition_times where log_partition = $1
+      union all select event_id, created_at::float8 from webhook_events where event_id = any($2)`,
+    values: [partition, eventIds],
+  })
+  const events = rows.flatMap(({ id, at }) => (id === null ? [] : [[id, at] as const]))
+  return { newest: rows.find(({ id }) => id === null)?.at, events: new Map(events) }
+}
+
+type LoadedDelivery = StoredDelivery & {
+  changes: string[] | null
+  tried: number[]
+  arrived: number[]
+}
+
+/** The deliveries that exist among the ids. */
+async function loadDeliveries(tx: Tx, ids: string[]): Promise<Map<string, DeliveryState>> {
+  if (ids.length === 0) return new Map()
+  const { rows } = await tx.query<LoadedDelivery>({
+    name: 'load-webhook-deliveries',
+    text: `select ${webhookDeliveries.select('d')},
+        array(select attempt from webhook_attempts a where a.delivery_id = d.delivery_id) as tried,
+        array(select attempt from webhook_attempts a where a.delivery_id = d.delivery_id and succeeded) as arrived
+      from webhook_deliveries d where d.delivery_id = any($1)`,
+    values: [ids],
+  })
+  return new Map(rows.map((row) => [row.id, deliveryState(row)]))
+}
+
+function deliveryState({ changes, tried, arrived, ...row }: LoadedDelivery): DeliveryState {
+  const succeeded = new Map(tried.map((attempt) => [attempt, arrived.includes(attempt)]))
+  return { row, tried: succeeded, changes: changes ?? [], made: [] }
+}
+
+/** Writes deliveries whole, and the attempts made. */
+async function saveDeliveries(tx: Tx, states: DeliveryState[]): Promise<void> {
+  const rows = states.map(({ row, changes }) => ({ ...row, changes: changes.length === 0 ? null : changes }))
+  await saveRows(tx, webhookDeliveries, rows)
+  const attempts = states.flatMap(({ made }) => made)
+  await saveRows(tx, webhookAttempts, attempts.map(attemptRow))
+}
+
+function attemptRow(data: WebhookDeliveryAttempted): RowOf<typeof webhookAttempts> {
+  const { delivery_id, attempt, endpoint_id, outcome, attempted_at } = data
+  return { delivery_id, attempt, endpoint_id, succeeded: outcome === 'succeeded', attempted_at }
+}
+
+export interface Pruned {
+  partition: number
+  /** Epoch milliseconds; what was created earlier goes. */
+  before: number
+}
+
+/** After a partition's silence of weeks, all of it goes at once; so many events at a time bound what is held in memory. */
+const chunk = 5000
+
+/** Deletes the partition's events created before a time, their deliveries and attempts. One look-up when there are none. */
+export async function prune(tx: Tx, { partition, before }: Pruned): Promise<void> {
+  for (let deleted = chunk; deleted === chunk; ) {
+    const { rows } = await tx.query<{ event_id: string }>({
+      name: 'prune-webhook-events',
+      // The order makes Postgres walk the index from its old end, however many rows it believes to match.
+      text: `delete from webhook_events where event_id = any(array(select event_id from webhook_events
+        where log_partition = $1 and created_at < $2 order by created_at limit ${chunk})) returning event_id`,
+      values: [partition, before],
+    })
+    deleted = rows.length
+    if (deleted > 0)
+      await pruneDeliveries(
+        tx,
+        rows.map((row) => row.event_id),
+      )
+  }
+}
+
+async function pruneDeliveries(tx: Tx, eventIds: string[]): Promise<void> {
+  const { rows } = await tx.query<{ delivery_id: string }>({
+    name: 'prune-webhook-deliveries',
+    text: `delete from webhook_deliveries where event_id = any($1) returning delivery_id`,
+    values: [eventIds],
+  })
+  if (rows.length === 0) return
+  await tx.query({
+    name: 'prune-webhook-attempts',
+    text: `delete from webhook_attempts where delivery_id = any($1)`,
+    values: [rows.map((row) => row.delivery_id)],
+  })
 }

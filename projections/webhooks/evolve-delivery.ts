@@ -1,10 +1,11 @@
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
+import { derivedHexId } from '../../infra/ids.ts'
 import type {
   WebhookDeliveryAttempted,
   WebhookDeliverySkipped,
   WebhookRedeliveryRequested,
 } from '../../schemas/events.ts'
-import type { DeliveryRow } from './rows.ts'
+import { keptMs, type StoredDelivery } from './tables.ts'
 
 const deliveryEventTypes = [
   'WebhookEventRaised',
@@ -21,9 +22,6 @@ export type DeliveryChange = Exclude<DeliveryEvent, RaisedEvent>
 export function isDeliveryEvent(event: RecordedEvent): event is DeliveryEvent {
   return deliveryEventTypes.some((type) => type === event.type)
 }
-
-/** As the log says it, types included that only a later version knows. */
-export type StoredDelivery = Omit<DeliveryRow, 'event_type'> & { event_type: string }
 
 export interface DeliveryState {
   row: StoredDelivery
@@ -143,4 +141,58 @@ function redelivered(row: StoredDelivery, { requested_at }: WebhookRedeliveryReq
     next_attempt_at: requested_at,
     updated_at: requested_at,
   }
+}
+
+/**
+ * What a batch touches of one partition. An event is there until the partition holds one that is more than `keptMs`
+ * newer, which the log alone decides: no clock, so that two rebuilds keep the same.
+ */
+export interface History {
+  /** `created_at` of the newest event ever raised; -Infinity = none that matters to the batch. */
+  newest: number
+  /** `created_at` of the events that the batch raises, by id: of those stored, and then of those it adds. */
+  events: Map<string, number>
+  /** The events that the batch adds. Of these and the deliveries, some may be too old at its end: they have to go. */
+  raised: Map<string, RaisedEvent>
+  deliveries: Map<string, DeliveryState>
+  /** The ids of the deliveries to be written. */
+  changed: Set<string>
+}
+
+/** Takes the event into the history, which it changes. */
+export function evolveHistory(history: History, event: DeliveryEvent): void {
+  if (event.type === 'WebhookEventRaised') raise(history, event)
+  else changeDelivery(history, event)
+}
+
+function changeDelivery(history: History, event: DeliveryChange): void {
+  const { delivery_id } = event.data
+  const state = history.deliveries.get(delivery_id)
+  // Unknown: its event is pruned, or was never raised. Nothing is kept of it, so nothing is left to prune either.
+  if (!state) return
+  const next = evolveDelivery(state, event)
+  if (next !== state) change(history, next)
+}
+
+/** Whether an event of the time, and all that belongs to it, has to go. */
+export function isTooOld({ newest }: Pick<History, 'newest'>, createdAt: number): boolean {
+  return createdAt < newest - keptMs
+}
+
+function raise(history: History, event: RaisedEvent): void {
+  const { event_id, created_at, endpoint_ids } = event.data
+  history.newest = Math.max(history.newest, created_at)
+  const known = history.events.get(event_id)
+  const isRepeat = known !== undefined && !isTooOld(history, known)
+  if (isRepeat || isTooOld(history, created_at)) return
+  history.events.set(event_id, created_at)
+  history.raised.set(event_id, event)
+  for (const endpointId of endpoint_ids) {
+    change(history, raisedDelivery(event, derivedHexId('wdlv', event_id, endpointId), endpointId))
+  }
+}
+
+function change(history: History, state: DeliveryState): void {
+  history.deliveries.set(state.row.id, state)
+  history.changed.add(state.row.id)
 }

@@ -1,7 +1,7 @@
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import { type SubscribableType, subscribableTypes } from '../../infra/wire/webhooks/events.ts'
 import type { WebhookEndpointCreated, WebhookEndpointSecretRotated } from '../../schemas/events.ts'
-import type { EndpointRow, SigningSecretRow } from './rows.ts'
+import type { EndpointRow, SigningSecretRow } from './tables.ts'
 
 const endpointEventTypes = [
   'WebhookEndpointCreated',

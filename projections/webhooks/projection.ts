@@ -1,15 +1,64 @@
-import type { Projection } from '../../infra/event-store/projection.ts'
+import type { RecordedEvent } from '../../infra/event-store/codec.ts'
+import { evolveIn, newEvents, type Projection } from '../../infra/event-store/projection.ts'
+import type { Tx } from '../../infra/postgres/pool.ts'
+import { loadRows, saveRows } from '../../infra/postgres/table.ts'
 import { eventTopics } from '../../schemas/events.ts'
-import { apply } from './apply.ts'
-import { ddl, indexes, tables } from './tables.ts'
+import { applyDeliveryEvents } from './apply-deliveries.ts'
+import { isDeliveryEvent } from './evolve-delivery.ts'
+import { type EndpointEvent, evolveEndpoint, isEndpointEvent } from './evolve-endpoint.ts'
+import {
+  type EndpointRow,
+  endpointRow,
+  ownIndexes,
+  readerIndexes,
+  storedEndpoint,
+  webhookAppliedEvents,
+  webhookAttempts,
+  webhookDeliveries,
+  webhookEndpoints,
+  webhookEvents,
+  webhookPartitionTimes,
+} from './tables.ts'
+
+const tables = [
+  webhookEndpoints,
+  webhookEvents,
+  webhookDeliveries,
+  webhookAttempts,
+  webhookPartitionTimes,
+  webhookAppliedEvents,
+]
 
 /** Webhook endpoints, the events they are told of, and what became of each delivery. It sends nothing. */
 export const webhooksProjection: Projection = {
   name: 'webhooks',
   version: 2,
   topics: [eventTopics.WebhookEventRaised],
-  tables,
-  ddl,
-  indexes,
+  tables: tables.map(({ name }) => name),
+  ddl: tables.map(({ ddl }) => ddl).join('') + ownIndexes,
+  indexes: readerIndexes,
   apply,
+}
+
+/**
+ * Applies one partition's events, which hold all of an organization's endpoints and all that becomes of an event. The
+ * two kinds touch no common rows: an event says itself which endpoints it goes to.
+ */
+async function apply(tx: Tx, events: RecordedEvent[]): Promise<void> {
+  const endpointEvents = events.filter(isEndpointEvent)
+  const deliveryEvents = events.filter(isDeliveryEvent)
+  if (endpointEvents.length > 0) await applyEndpointEvents(tx, endpointEvents)
+  if (deliveryEvents.length > 0) await applyDeliveryEvents(tx, deliveryEvents)
+}
+
+async function applyEndpointEvents(tx: Tx, events: EndpointEvent[]): Promise<void> {
+  const fresh = await newEvents(tx, webhookAppliedEvents, events)
+  if (fresh.length === 0) return
+  const ids = fresh.map(({ data }) => data.endpoint_id)
+  const stored = await loadRows(tx, webhookEndpoints, { by: 'id', ids })
+  const endpoints = new Map<string, EndpointRow>()
+  for (const [id, row] of stored) endpoints.set(id, endpointRow(row))
+  for (const event of fresh)
+    evolveIn(endpoints, event.data.endpoint_id, (state) => evolveEndpoint(state, event))
+  await saveRows(tx, webhookEndpoints, [...endpoints.values()].map(storedEndpoint))
 }

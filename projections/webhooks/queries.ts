@@ -1,23 +1,265 @@
-/** All that is read of webhooks. */
-export {
-  deliveriesOf,
-  failingSince,
-  findDelivery,
-  type ListUndelivered,
-  listUndelivered,
-  maxCounted,
-  type QueueReadings,
-  queueReadings,
-} from './delivery-queries.ts'
-export {
-  countActiveEndpoints,
-  findEndpoint,
-  findEndpoints,
-  listEndpoints,
-  maxListedEndpoints,
-  subscribedEndpoints,
-  type WantedEndpoints,
-  type WebhookScope,
-} from './endpoint-queries.ts'
-export { findEvent, findEvents, type ListEvents, listEvents, raisedEventIds } from './event-queries.ts'
-export { keptMs } from './evolve-history.ts'
+import type { Db } from '../../infra/postgres/pool.ts'
+import { type DeliveryType, deliveryTypes, type SubscribableType } from '../../infra/wire/webhooks/events.ts'
+import type { Environment } from '../../schemas/events.ts'
+import {
+  type DeliveryRow,
+  type EndpointRow,
+  endpointRow,
+  type StoredEndpoint,
+  type WebhookEventRow,
+  webhookDeliveries,
+  webhookEndpoints,
+  webhookEvents,
+} from './tables.ts'
+
+/** Whose rows are read: nothing is seen across organizations or environments. */
+export interface WebhookScope {
+  organizationId: string
+  environment: Environment
+}
+
+/** The endpoint, disabled ones too; undefined when the scope has none of that id. */
+export async function findEndpoint(
+  db: Db,
+  { organizationId, environment, endpointId }: WebhookScope & { endpointId: string },
+): Promise<EndpointRow | undefined> {
+  const { rows } = await db.query<StoredEndpoint>(
+    `select ${webhookEndpoints.select('e')} from read.webhook_endpoints e
+     where e.endpoint_id = $1 and e.organization_id = $2 and e.environment = $3`,
+    [endpointId, organizationId, environment],
+  )
+  return rows[0] && endpointRow(rows[0])
+}
+
+/** The endpoints that exist among the ids, of any organization. */
+export async function findEndpoints(db: Db, endpointIds: string[]): Promise<Map<string, EndpointRow>> {
+  const { rows } = await db.query<StoredEndpoint>({
+    name: 'find-webhook-endpoints',
+    text: `select ${webhookEndpoints.select('e')} from read.webhook_endpoints e where e.endpoint_id = any($1)`,
+    values: [endpointIds],
+  })
+  return new Map(rows.map((record) => [record.id, endpointRow(record)]))
+}
+
+/** A list has no more endpoints. Far more than can be active, of which it has all. */
+export const maxListedEndpoints = 200
+
+/** The endpoints of one environment: all active ones and the newest disabled ones, newest first. */
+export async function listEndpoints(
+  db: Db,
+  { organizationId, environment }: WebhookScope,
+): Promise<EndpointRow[]> {
+  const { rows } = await db.query<StoredEndpoint>(
+    `select * from (
+       select ${webhookEndpoints.select('e')} from read.webhook_endpoints e
+       where e.organization_id = $1 and e.environment = $2
+       order by (e.status = 'active') desc, e.created_at desc, e.endpoint_id desc
+       limit ${maxListedEndpoints}) listed
+     order by created_at desc, id desc`,
+    [organizationId, environment],
+  )
+  return rows.map(endpointRow)
+}
+
+/** How many endpoints of the organization are active, in both environments. */
+export async function countActiveEndpoints(db: Db, organizationId: string): Promise<number> {
+  const { rows } = await db.query<{ active: number }>(
+    `select count(*)::int as active from read.webhook_endpoints
+     where organization_id = $1 and status = 'active'`,
+    [organizationId],
+  )
+  return rows[0]?.active ?? 0
+}
+
+/** An event of a type in a scope, for which somebody may have an endpoint. */
+export interface WantedEndpoints extends WebhookScope {
+  type: SubscribableType
+}
+
+type Subscriber = Pick<EndpointRow, 'id' | 'organization_id' | 'environment' | 'event_types'>
+
+/** The ids of the active endpoints that are subscribed, oldest first, by `${organizationId} ${environment} ${type}`. */
+export async function subscribedEndpoints(db: Db, wanted: WantedEndpoints[]): Promise<Map<string, string[]>> {
+  const { rows } = await db.query<Subscriber>({
+    name: 'subscribed-webhook-endpoints',
+    text: `select ${webhookEndpoints.select('e', 'id', 'organization_id', 'environment', 'event_types')}
+      from read.webhook_endpoints e where e.organization_id = any($1) and e.status = 'active'
+      order by e.created_at, e.endpoint_id`,
+    values: [[...new Set(wanted.map(({ organizationId }) => organizationId))]],
+  })
+  const subscribers = new Map<string, string[]>()
+  for (const { organizationId, environment, type } of wanted)
+    subscribers.set(`${organizationId} ${environment} ${type}`, [])
+  for (const { id, organization_id, environment, event_types } of rows) {
+    for (const type of event_types) subscribers.get(`${organization_id} ${environment} ${type}`)?.push(id)
+  }
+  return subscribers
+}
+
+const eventFields = webhookEvents.selectWithout('e', 'log_partition')
+
+/** Those of the event ids that have been raised and are kept. */
+export async function raisedEventIds(db: Db, ids: string[]): Promise<Set<string>> {
+  const { rows } = await db.query<{ event_id: string }>({
+    name: 'raised-webhook-events',
+    text: `select event_id from read.webhook_events where event_id = any($1)`,
+    values: [ids],
+  })
+  return new Set(rows.map((row) => row.event_id))
+}
+
+export interface ListEvents extends WebhookScope {
+  /** Epoch milliseconds; events created before it are left out. */
+  since: number
+  /** Rows at most. */
+  limit: number
+  type?: DeliveryType | undefined
+  /** Only events that went to this endpoint. */
+  endpointId?: string | undefined
+}
+
+/** Events, newest first, ties by id. */
+export async function listEvents(db: Db, options: ListEvents): Promise<WebhookEventRow[]> {
+  const { organizationId, environment, since, limit, type, endpointId } = options
+  const values: unknown[] = [organizationId, environment, since, limit, type ? [type] : deliveryTypes]
+  if (endpointId !== undefined) values.push(endpointId)
+  const { rows } = await db.query<WebhookEventRow>(
+    // The newest of each type are the next entries of an index; of those, few have to be sorted.
+    `select e.* from unnest($5::text[]) as wanted(type) cross join lateral (
+       ${endpointId === undefined ? newestOfType : newestOfEndpoint}
+     ) e order by e.created_at desc, e.id desc limit $4`,
+    values,
+  )
+  return rows
+}
+
+const newestOfType = `select ${eventFields} from read.webhook_events e
+  where e.organization_id = $1 and e.environment = $2 and e.type = wanted.type and e.created_at >= $3
+  order by e.created_at desc, e.event_id desc limit $4`
+
+const newestOfEndpoint = `select ${eventFields}
+  from read.webhook_deliveries d join read.webhook_events e using (event_id)
+  where d.endpoint_id = $6 and d.event_type = wanted.type and d.created_at >= $3
+    and e.organization_id = $1 and e.environment = $2
+  order by d.created_at desc, d.event_id desc limit $4`
+
+/** The event; undefined when the scope has none of that id, or an older one than `since` (epoch milliseconds). */
+export async function findEvent(
+  db: Db,
+  { organizationId, environment, eventId, since }: WebhookScope & { eventId: string; since: number },
+): Promise<WebhookEventRow | undefined> {
+  const { rows } = await db.query<WebhookEventRow>(
+    `select ${eventFields} from read.webhook_events e
+     where e.event_id = $1 and e.organization_id = $2 and e.environment = $3 and e.created_at >= $4`,
+    [eventId, organizationId, environment, since],
+  )
+  return rows[0]
+}
+
+/** The events that exist among the ids, of any organization. */
+export async function findEvents(db: Db, ids: string[]): Promise<Map<string, WebhookEventRow>> {
+  const { rows } = await db.query<WebhookEventRow>({
+    name: 'find-webhook-events',
+    text: `select ${eventFields} from read.webhook_events e where e.event_id = any($1)`,
+    values: [ids],
+  })
+  return new Map(rows.map((row) => [row.id, row]))
+}
+
+const deliveryFields = webhookDeliveries.selectWithout('d', 'changes')
+
+/** All deliveries of the events, by creation, ties by id. */
+export async function deliveriesOf(db: Db, eventIds: string[]): Promise<DeliveryRow[]> {
+  const { rows } = await db.query<DeliveryRow>(
+    `select ${deliveryFields} from read.webhook_deliveries d where d.event_id = any($1)
+     order by d.created_at, d.delivery_id`,
+    [eventIds],
+  )
+  return rows
+}
+
+/** The delivery, of any organization. */
+export async function findDelivery(db: Db, deliveryId: string): Promise<DeliveryRow | undefined> {
+  const { rows } = await db.query<DeliveryRow>({
+    name: 'find-webhook-delivery',
+    text: `select ${deliveryFields} from read.webhook_deliveries d where d.delivery_id = $1`,
+    values: [deliveryId],
+  })
+  return rows[0]
+}
+
+export interface ListUndelivered {
+  /** Given up after the last attempt; or not attempted when due, as endpoint or organization was not active. */
+  status: 'failed' | 'skipped'
+  organizationId?: string | undefined
+  endpointId?: string | undefined
+  /** Epoch milliseconds; deliveries that ended before it are left out. */
+  since: number
+  /** Rows at most. */
+  limit: number
+}
+
+/** Deliveries that ended without success, the latest to end first, ties by id. */
+export async function listUndelivered(db: Db, options: ListUndelivered): Promise<DeliveryRow[]> {
+  const { status, organizationId, endpointId, since, limit } = options
+  const values: unknown[] = [since, limit, status]
+  const where = ['d.status = $3', 'd.updated_at >= $1']
+  if (organizationId !== undefined) where.push(`d.organization_id = $${values.push(organizationId)}`)
+  if (endpointId !== undefined) where.push(`d.endpoint_id = $${values.push(endpointId)}`)
+  const { rows } = await db.query<DeliveryRow>(
+    `select ${deliveryFields} from read.webhook_deliveries d where ${where.join(' and ')}
+     order by d.updated_at desc, d.delivery_id desc limit $2`,
+    values,
+  )
+  return rows
+}
+
+/**
+ * When the endpoint's failures began (epoch milliseconds): its first failed attempt after its last success and since
+ * it was last enabled or moved; undefined while it has none.
+ */
+export async function failingSince(db: Db, endpointId: string): Promise<number | undefined> {
+  const { rows } = await db.query<{ since: number | null }>({
+    name: 'webhook-endpoint-failing-since',
+    text: `select min(a.attempted_at)::float8 as since from read.webhook_attempts a
+      where a.endpoint_id = $1 and not a.succeeded
+        and a.attempted_at >= (select target_since from read.webhook_endpoints where endpoint_id = $1)
+        and a.attempted_at > coalesce(
+          (select max(attempted_at) from read.webhook_attempts where endpoint_id = $1 and succeeded), 0)`,
+    values: [endpointId],
+  })
+  return rows[0]?.since ?? undefined
+}
+
+/** Readings count no further: a count of millions would take as long as what it measures. */
+export const maxCounted = 100_000
+
+export interface QueueReadings {
+  /** Since when the delivery due longest has been waiting (epoch milliseconds); null when none is due. */
+  oldestDueAt: number | null
+  /** Deliveries due at `now`, at most `maxCounted`. */
+  due: number
+  /** Deliveries given up after their last attempt, at most `maxCounted`. */
+  failed: number
+}
+
+/** What the queue of deliveries looks like at `now` (epoch milliseconds); reads no delivery that succeeded. */
+export async function queueReadings(db: Db, now: number): Promise<QueueReadings> {
+  const { rows } = await db.query<QueueReadings>(
+    `select
+       (select min(next_attempt_at)::float8 from read.webhook_deliveries where next_attempt_at <= $1)
+         as "oldestDueAt",
+       (select count(*)::int from (select from read.webhook_deliveries
+         where next_attempt_at <= $1 limit ${maxCounted}) d) as due,
+       (select count(*)::int from (select from read.webhook_deliveries
+         where status = 'failed' limit ${maxCounted}) d) as failed`,
+    [now],
+  )
+  return rows[0] ?? { oldestDueAt: null, due: 0, failed: 0 }
+}
+
+/**
+ * The lock under which everything about an organization's webhook endpoints is decided, and what depends on one of
+ * them: a service that names an endpoint is decided under it too, so that neither can miss what the other decides.
+ */
+export const endpointsLock = (organizationId: string): string => `webhook-endpoints:${organizationId}`

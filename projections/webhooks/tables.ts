@@ -1,73 +1,139 @@
-/**
- * Times are epoch milliseconds; lists are JSON text, since a jsonb column refuses \u0000. `log_partition` is where an
- * event's records are: how old rows may get is decided by the newest event of the same partition. `changes` lists the
- * log's event ids of the delivery's skips and redeliveries, null where it had none.
- */
-export const ddl = `
-  create table webhook_endpoints (
-    endpoint_id text collate "C" primary key,
-    organization_id text collate "C" not null,
-    environment text not null,
-    name text not null,
-    url text not null,
-    event_types text not null,
-    status text not null,
-    disabled_reason text,
-    flagged_reason text,
-    secrets text not null,
-    created_at bigint not null,
-    updated_at bigint not null,
-    target_since bigint not null
-  );
-  create table webhook_events (
-    event_id text collate "C" primary key,
-    organization_id text collate "C" not null,
-    environment text not null,
-    type text not null,
-    subject_type text not null,
-    subject_id text collate "C" not null,
-    data text not null,
-    created_at bigint not null,
-    log_partition integer not null
-  );
+import { column, foreign, nullable, primaryKey, type RowOf, table } from '../../infra/postgres/table.ts'
+import type { DeliveryType, SubscribableType } from '../../infra/wire/webhooks/events.ts'
+import type { Environment } from '../../schemas/events.ts'
+
+export type DisabledReason = 'manual' | 'failing' | 'gone'
+export type FlaggedReason = Exclude<DisabledReason, 'manual'>
+
+export interface SigningSecretRow {
+  sealed: Buffer
+  created_at: number
+  /** It signs until then; null = it is the newest, which has no end. */
+  expires_at: number | null
+}
+
+/** As JSON has it: in base64. */
+export type StoredSecret = Omit<SigningSecretRow, 'sealed'> & { sealed: string }
+
+/** Times are epoch milliseconds, as in all tables here. */
+export const webhookEndpoints = table('webhook_endpoints', {
+  id: primaryKey(column.id(), 'endpoint_id'),
+  organization_id: column.id(),
+  environment: column.text<Environment>(),
+  name: foreign(column.text()),
+  url: foreign(column.text()),
+  event_types: column.json<SubscribableType[]>(),
+  status: column.text<'active' | 'disabled'>(),
+  /** null while it is active. */
+  disabled_reason: nullable(column.text<DisabledReason>()),
+  /** Why it would be disabled if no service of Gate needed it; null = there is no reason. */
+  flagged_reason: nullable(column.text<FlaggedReason>()),
+  /** Newest first; expired ones may still be among them. */
+  secrets: column.json<StoredSecret[]>(),
+  created_at: column.bigint(),
+  updated_at: column.bigint(),
+  /**
+   * Since when it is at its URL and to be sent to: when it was last enabled or moved, at first created. What failed
+   * before says nothing about it now.
+   */
+  target_since: column.bigint(),
+})
+export type StoredEndpoint = RowOf<typeof webhookEndpoints>
+export type EndpointRow = Omit<StoredEndpoint, 'secrets'> & { secrets: SigningSecretRow[] }
+
+export function endpointRow({ secrets, ...row }: StoredEndpoint): EndpointRow {
+  const opened = secrets.map((secret) => ({ ...secret, sealed: Buffer.from(secret.sealed, 'base64') }))
+  return { ...row, secrets: opened }
+}
+
+export function storedEndpoint({ secrets, ...row }: EndpointRow): StoredEndpoint {
+  const stored = secrets.map(({ sealed, created_at, expires_at }) => ({
+    sealed: sealed.toString('base64'),
+    created_at,
+    expires_at,
+  }))
+  return { ...row, secrets: stored }
+}
+
+export const webhookEvents = table('webhook_events', {
+  id: primaryKey(column.id(), 'event_id'),
+  organization_id: column.id(),
+  environment: column.text<Environment>(),
+  /** As the log says it, types included that only a later version knows. */
+  type: foreign(column.text()),
+  subject_type: foreign(column.text()),
+  subject_id: foreign(column.id()),
+  /** JSON of the payload's `data`. */
+  data: foreign(column.text()),
+  created_at: column.bigint(),
+  /** Where the event's records are: how old rows may get is decided by the newest event of the same partition. */
+  log_partition: column.integer(),
+})
+export type WebhookEventRow = Omit<RowOf<typeof webhookEvents>, 'log_partition' | 'type'> & {
+  type: DeliveryType
+}
+
+/** How long events stay, in milliseconds, with their deliveries and attempts: 30 days. */
+export const keptMs = 30 * 24 * 60 * 60 * 1000
+
+/** As it is stored; `delivering` is a pending delivery that a dispatcher has leased. */
+export type StoredDeliveryStatus = 'pending' | 'succeeded' | 'failed' | 'skipped'
+
+/** One event for one endpoint, however many attempts that takes. */
+export const webhookDeliveries = table('webhook_deliveries', {
+  id: primaryKey(column.id(), 'delivery_id'),
+  event_id: column.id(),
+  endpoint_id: column.id(),
+  organization_id: column.id(),
+  environment: column.text<Environment>(),
+  /** As the type of an event. */
+  event_type: foreign(column.text()),
+  status: column.text<StoredDeliveryStatus>(),
+  attempts: column.integer(),
+  /** Attempts since it was raised or, if it was, redelivered: the place in the retry schedule. */
+  attempts_in_round: column.integer(),
+  /** null when no attempt is due, or when whoever raised it makes the calls. */
+  next_attempt_at: nullable(column.bigint()),
+  response_status: nullable(column.integer()),
+  response_body: nullable(foreign(column.text())),
+  /** Why the last attempt was no success, or why the delivery was skipped, in words. */
+  error: nullable(foreign(column.text())),
+  created_at: column.bigint(),
+  updated_at: column.bigint(),
+  /** The log's event ids of its skips and redeliveries; null where it had none. */
+  changes: nullable(column.json<readonly string[]>()),
+})
+export type StoredDelivery = Omit<RowOf<typeof webhookDeliveries>, 'changes'>
+export type DeliveryRow = Omit<StoredDelivery, 'event_type'> & { event_type: DeliveryType }
+
+export const webhookAttempts = table(
+  'webhook_attempts',
+  {
+    delivery_id: column.id(),
+    attempt: column.integer(),
+    endpoint_id: column.id(),
+    succeeded: column.boolean(),
+    attempted_at: column.bigint(),
+  },
+  { key: ['delivery_id', 'attempt'] },
+)
+
+export const webhookPartitionTimes = table('webhook_partition_times', {
+  log_partition: primaryKey(column.integer()),
+  newest_at: column.bigint(),
+})
+
+export const webhookAppliedEvents = table('webhook_applied_events', { event_id: primaryKey(column.id()) })
+
+/** Those that `apply` needs itself. */
+export const ownIndexes = `
   create index on webhook_events (log_partition, created_at);
-  create table webhook_deliveries (
-    delivery_id text collate "C" primary key,
-    event_id text collate "C" not null,
-    endpoint_id text collate "C" not null,
-    organization_id text collate "C" not null,
-    environment text not null,
-    event_type text not null,
-    status text not null,
-    attempts integer not null,
-    attempts_in_round integer not null,
-    next_attempt_at bigint,
-    response_status integer,
-    response_body text,
-    error text,
-    created_at bigint not null,
-    updated_at bigint not null,
-    changes text
-  );
   create index on webhook_deliveries (event_id);
-  create table webhook_attempts (
-    delivery_id text collate "C" not null,
-    attempt integer not null,
-    endpoint_id text collate "C" not null,
-    succeeded boolean not null,
-    attempted_at bigint not null,
-    primary key (delivery_id, attempt)
-  );
-  create table webhook_partition_times (
-    log_partition integer primary key,
-    newest_at bigint not null
-  );
-  create table webhook_applied_events (event_id text collate "C" primary key);
 `
 
 // Endpoints stay for ever once they are disabled: active ones, and the newest, are found without reading all of them.
 // Lists of events without a type look into the index once for each type: one index more would cost every insert.
-export const indexes = `
+export const readerIndexes = `
   create index on webhook_endpoints (organization_id, (status = 'active'), environment, created_at, endpoint_id);
   create index on webhook_events (organization_id, environment, type, created_at, event_id);
   create index on webhook_deliveries (endpoint_id, event_type, created_at, event_id);
@@ -76,13 +142,3 @@ export const indexes = `
   create index on webhook_deliveries (status, updated_at, delivery_id) where status in ('failed', 'skipped');
   create index on webhook_attempts (endpoint_id, succeeded, attempted_at);
 `
-
-/** What readers see as views. */
-export const tables = [
-  'webhook_endpoints',
-  'webhook_events',
-  'webhook_deliveries',
-  'webhook_attempts',
-  'webhook_partition_times',
-  'webhook_applied_events',
-]

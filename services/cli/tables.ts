@@ -1,6 +1,6 @@
 import Table from 'cli-table3'
-import type { GateServiceRow } from '../../projections/gate/rows.ts'
-import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/rows.ts'
+import type { GateServiceRow } from '../../projections/gate/tables.ts'
+import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/tables.ts'
 import type { KeyType } from '../../schemas/events.ts'
 
 export type Cell = string | number | null

@@ -1,5 +1,5 @@
 import { ApiError } from '../../infra/errors/errors.ts'
-import type { GateSessionRow } from '../../projections/gate/rows.ts'
+import type { GateSessionRow } from '../../projections/gate/tables.ts'
 
 /** How long a person has to decide about a signup or login. */
 export const sessionTtlMs = 15 * 60 * 1000

@@ -6,8 +6,11 @@ import type { Keyring } from '../../infra/crypto/keyring.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import type { Decide } from '../../infra/event-store/decide.ts'
 import { type Clock, type Random, timeOrderedId } from '../../infra/ids.ts'
-import { activePublishableKeys, recipientKeys } from '../../projections/organizations/key-queries.ts'
-import { findOrganization } from '../../projections/organizations/queries.ts'
+import {
+  activePublishableKeys,
+  findOrganization,
+  recipientKeys,
+} from '../../projections/organizations/queries.ts'
 import type { Environment } from '../../schemas/events.ts'
 import { issueApiKey, revokeApiKey } from './key-commands.ts'
 import { createOrganization } from './organization-commands.ts'

@@ -5,7 +5,7 @@ import { runPeriodically } from '../../infra/periodic.ts'
 import { tryLock } from '../../infra/postgres/advisory-lock.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
-import { endedGraces } from '../../projections/organizations/key-queries.ts'
+import { endedGraces } from '../../projections/organizations/queries.ts'
 import { endGrace } from './key-commands.ts'
 
 export interface GraceSchedulerOptions {

@@ -6,7 +6,7 @@ import { loadPage, pageQuery, refuseOffset } from '../../infra/http/pagination.t
 import { errorResponses, list, organizationParams, single } from '../../infra/http/schemas.ts'
 import type { CommandAnswer } from '../../infra/idempotency/idempotency.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
-import { findKey, listKeys } from '../../projections/organizations/key-queries.ts'
+import { findKey, listKeys } from '../../projections/organizations/queries.ts'
 import { type IssuedKey, issueApiKey, type KeyPath } from './key-commands.ts'
 import type { OrganizationContext } from './routes.ts'
 import { apiKeySchema, createKeyBody, issuedApiKeySchema } from './schemas.ts'

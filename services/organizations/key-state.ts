@@ -1,5 +1,5 @@
 import { ApiError } from '../../infra/errors/errors.ts'
-import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/rows.ts'
+import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/tables.ts'
 
 /** What a decision about one key is made from; undefined = there is none of that id in the organization. */
 export interface KeyState {

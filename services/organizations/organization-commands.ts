@@ -1,9 +1,12 @@
 import { type CommandDeps, newId } from '../../infra/event-store/command-deps.ts'
 import type { Decision } from '../../infra/event-store/decide.ts'
 import type { DecisionId, OrganizationId } from '../../infra/ids.ts'
-import type { Actor } from '../../projections/organizations/organization-for.ts'
-import { findOrganization, findOrganizationBySlug } from '../../projections/organizations/queries.ts'
-import type { OrganizationRow, OrganizationStatus } from '../../projections/organizations/rows.ts'
+import {
+  type Actor,
+  findOrganization,
+  findOrganizationBySlug,
+} from '../../projections/organizations/queries.ts'
+import type { OrganizationRow, OrganizationStatus } from '../../projections/organizations/tables.ts'
 import { completeOrganizationRequest, createOrganization as decideCreation } from './create-organization.ts'
 import { setCapability as decideCapability } from './set-capability.ts'
 import { setLimits as decideLimits } from './set-limits.ts'

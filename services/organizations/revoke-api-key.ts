@@ -1,8 +1,8 @@
 import type { Decision } from '../../infra/event-store/decide.ts'
 import { decided } from '../../infra/event-store/decided.ts'
 import { derivedId } from '../../infra/ids.ts'
-import { type Actor, organizationFor } from '../../projections/organizations/organization-for.ts'
-import type { ApiKeyRow } from '../../projections/organizations/rows.ts'
+import { type Actor, organizationFor } from '../../projections/organizations/queries.ts'
+import type { ApiKeyRow } from '../../projections/organizations/tables.ts'
 import type { ApiKeyRevoked } from '../../schemas/events.ts'
 import { type KeyState, noSuchKey } from './key-state.ts'
 

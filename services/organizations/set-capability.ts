@@ -1,8 +1,8 @@
 import type { Decision } from '../../infra/event-store/decide.ts'
 import { decided } from '../../infra/event-store/decided.ts'
 import { invalid } from '../../infra/http/checked-fields.ts'
-import { organizationFor } from '../../projections/organizations/organization-for.ts'
-import type { OrganizationRow } from '../../projections/organizations/rows.ts'
+import { organizationFor } from '../../projections/organizations/queries.ts'
+import type { OrganizationRow } from '../../projections/organizations/tables.ts'
 
 /** What an organization can be allowed to use that is off by default. */
 export const capabilities = ['ip_rotation'] as const

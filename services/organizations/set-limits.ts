@@ -1,8 +1,8 @@
 import type { Decision } from '../../infra/event-store/decide.ts'
 import { decided } from '../../infra/event-store/decided.ts'
 import { invalid } from '../../infra/http/checked-fields.ts'
-import { organizationFor } from '../../projections/organizations/organization-for.ts'
-import type { OrganizationRow } from '../../projections/organizations/rows.ts'
+import { organizationFor } from '../../projections/organizations/queries.ts'
+import type { OrganizationRow } from '../../projections/organizations/tables.ts'
 
 export interface SetLimits {
   /** Units in 60 seconds of the bucket of all secret keys; null = the server's default, undefined = as it is. */

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/rows.ts'
+import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/tables.ts'
 import type { ClientTarget } from '../../schemas/events.ts'
 import type { createKeyBody } from './schemas.ts'
 

@@ -3,8 +3,8 @@ import type { Decision } from '../../infra/event-store/decide.ts'
 import { decided } from '../../infra/event-store/decided.ts'
 import { checkedName } from '../../infra/http/checked-fields.ts'
 import { derivedId } from '../../infra/ids.ts'
-import { type Actor, organizationFor } from '../../projections/organizations/organization-for.ts'
-import type { OrganizationRow, OrganizationStatus } from '../../projections/organizations/rows.ts'
+import { type Actor, organizationFor } from '../../projections/organizations/queries.ts'
+import type { OrganizationRow, OrganizationStatus } from '../../projections/organizations/tables.ts'
 import { bounds } from './checked-fields.ts'
 
 export interface UpdateOrganization {

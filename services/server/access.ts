@@ -6,7 +6,7 @@ import { createSourceBudget } from '../../infra/access/source-budget.ts'
 import type { AuthCounters } from '../../infra/http/metrics.ts'
 import { createIdempotency, type Idempotency } from '../../infra/idempotency/idempotency.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
-import { findKeyByLookupHash } from '../../projections/organizations/key-queries.ts'
+import { findKeyByLookupHash } from '../../projections/organizations/queries.ts'
 import { isConsentPageKey } from '../organizations/consent-keys.ts'
 import type { Core } from './dependencies.ts'
 

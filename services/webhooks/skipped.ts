@@ -1,7 +1,7 @@
 import type { Decision } from '../../infra/event-store/decide.ts'
 import { decided } from '../../infra/event-store/decided.ts'
 import { derivedId } from '../../infra/ids.ts'
-import type { DeliveryRow } from '../../projections/webhooks/rows.ts'
+import type { DeliveryRow } from '../../projections/webhooks/tables.ts'
 
 export interface Skip {
   delivery: Pick<DeliveryRow, 'id' | 'event_id' | 'endpoint_id' | 'organization_id' | 'environment'>

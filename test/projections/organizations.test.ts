@@ -4,16 +4,17 @@ import type { DomainEvent, RecordedEvent } from '../../infra/event-store/codec.t
 import { migrate } from '../../infra/event-store/migrate.ts'
 import { asId } from '../../infra/ids.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
+import { organizationsProjection } from '../../projections/organizations/projection.ts'
 import {
   countKeys,
   endedGraces,
   findKey,
   findKeyByLookupHash,
+  findOrganization,
+  findOrganizationBySlug,
   listKeys,
   recipientKeys,
-} from '../../projections/organizations/key-queries.ts'
-import { organizationsProjection } from '../../projections/organizations/projection.ts'
-import { findOrganization, findOrganizationBySlug } from '../../projections/organizations/queries.ts'
+} from '../../projections/organizations/queries.ts'
 import type { ApiKeyIssued } from '../../schemas/events.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 

@@ -12,7 +12,7 @@ import {
 } from '../../infra/wire/delivery-envelope.ts'
 import { consentUrl } from '../../infra/wire/gate.ts'
 import { openToken, sealToken } from '../../infra/wire/sealed-token.ts'
-import { recipientKeys } from '../../projections/organizations/key-queries.ts'
+import { recipientKeys } from '../../projections/organizations/queries.ts'
 import { type Cluster, type ClusterOptions, startCluster } from './cluster.ts'
 import { freshAddress } from './gate-flow.ts'
 import { type Choose, type Integrator, startIntegrator } from './gate-integrator.ts'

@@ -1,5 +1,5 @@
 import { asId } from '../../infra/ids.ts'
-import type { OrganizationRow } from '../../projections/organizations/rows.ts'
+import type { OrganizationRow } from '../../projections/organizations/tables.ts'
 
 export const organizationId = asId('org', `org_${'1'.repeat(26)}`)
 

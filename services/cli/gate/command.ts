@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { findService } from '../../../projections/gate/service-queries.ts'
+import { findService } from '../../../projections/gate/queries.ts'
 import { verifyService } from '../../gate/registry/service-commands.ts'
 import { managedServiceJson } from '../../gate/registry/shapes.ts'
 import { systemServiceId } from '../../gate/registry/system-service.ts'

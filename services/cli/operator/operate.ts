@@ -6,9 +6,13 @@ import { isId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { createRandom } from '../../../infra/random.ts'
 import { createLogger } from '../../../infra/telemetry.ts'
-import { findKey, listKeys } from '../../../projections/organizations/key-queries.ts'
-import { findOrganization, findOrganizationBySlug } from '../../../projections/organizations/queries.ts'
-import type { ApiKeyRow, OrganizationRow } from '../../../projections/organizations/rows.ts'
+import {
+  findKey,
+  findOrganization,
+  findOrganizationBySlug,
+  listKeys,
+} from '../../../projections/organizations/queries.ts'
+import type { ApiKeyRow, OrganizationRow } from '../../../projections/organizations/tables.ts'
 import { type Core, openCore } from '../../server/dependencies.ts'
 import { errorJson, errorText } from '../failure.ts'
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { Config } from '../../../infra/config.ts'
 import { findOrganization, listOrganizations } from '../../../projections/organizations/queries.ts'
-import type { OrganizationRow, OrganizationStatus } from '../../../projections/organizations/rows.ts'
+import type { OrganizationRow, OrganizationStatus } from '../../../projections/organizations/tables.ts'
 import {
   createOrganization,
   setCapability,

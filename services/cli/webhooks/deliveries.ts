@@ -1,13 +1,8 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
-import {
-  deliveriesOf,
-  findEndpoints,
-  keptMs,
-  listUndelivered,
-} from '../../../projections/webhooks/queries.ts'
-import type { DeliveryRow } from '../../../projections/webhooks/rows.ts'
+import { deliveriesOf, findEndpoints, listUndelivered } from '../../../projections/webhooks/queries.ts'
+import { type DeliveryRow, keptMs } from '../../../projections/webhooks/tables.ts'
 import type { Core } from '../../server/dependencies.ts'
 import { deliveryJson as shownByTheApi } from '../../webhooks/events/shapes.ts'
 import { redeliver } from '../../webhooks/redeliver/command.ts'

@@ -3,7 +3,7 @@ import type { DomainEvent } from '../../../infra/event-store/codec.ts'
 import type { Decision } from '../../../infra/event-store/decide.ts'
 import { decided } from '../../../infra/event-store/decided.ts'
 import { derivedId } from '../../../infra/ids.ts'
-import type { AgentTokenRow } from '../../../projections/gate/rows.ts'
+import type { AgentTokenRow } from '../../../projections/gate/tables.ts'
 import type { Environment } from '../../../schemas/events.ts'
 import { agentTokenTtlMs } from '../session-state.ts'
 

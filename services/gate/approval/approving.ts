@@ -3,7 +3,7 @@ import { isToken, type Token, tokenHashes } from '../../../infra/crypto/tokens.t
 import { ApiError } from '../../../infra/errors/errors.ts'
 import type { Command } from '../../../infra/idempotency/idempotency.ts'
 import { consentUrl } from '../../../infra/wire/gate.ts'
-import type { GateSessionRow } from '../../../projections/gate/rows.ts'
+import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateContext } from '../context.ts'
 import { findPage, type PageRow } from '../serving/pages.ts'
 import { pendingSession } from '../session-state.ts'

@@ -10,7 +10,7 @@ import {
 } from '../../../infra/wire/webhooks/direct-call.ts'
 import { webhookEventId } from '../../../infra/wire/webhooks/events.ts'
 import { findDelivery } from '../../../projections/webhooks/queries.ts'
-import type { DeliveryRow } from '../../../projections/webhooks/rows.ts'
+import type { DeliveryRow } from '../../../projections/webhooks/tables.ts'
 import type { StartedSession } from './finish-approval.ts'
 import { type Answered, judgeAnswer } from './judge.ts'
 import { nextFrom, progressOf } from './progress.ts'

@@ -1,7 +1,7 @@
 import type { Decision } from '../../../infra/event-store/decide.ts'
 import { decided } from '../../../infra/event-store/decided.ts'
 import { derivedId } from '../../../infra/ids.ts'
-import type { GateSessionRow } from '../../../projections/gate/rows.ts'
+import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateSessionApproved } from '../../../schemas/events.ts'
 
 /** A signup that a person approved and whose service has not answered yet. */

@@ -1,6 +1,6 @@
 import { createRowWaiter } from '../../../infra/event-store/row-waiter.ts'
 import type { GateSessionId } from '../../../infra/ids.ts'
-import type { GateSessionRow } from '../../../projections/gate/rows.ts'
+import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 
 export interface OutcomesOptions {
   find: (gateSessionId: GateSessionId) => Promise<GateSessionRow | undefined>

@@ -1,5 +1,5 @@
 import { type DirectSchedule, nextDirectAttempt } from '../../../infra/wire/webhooks/direct-call.ts'
-import type { DeliveryRow } from '../../../projections/webhooks/rows.ts'
+import type { DeliveryRow } from '../../../projections/webhooks/tables.ts'
 import type { StartedSession } from './finish-approval.ts'
 
 /** How far asking a service has come. */

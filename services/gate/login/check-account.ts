@@ -1,6 +1,6 @@
 import { ApiError } from '../../../infra/errors/errors.ts'
-import type { AgentTokenRow } from '../../../projections/gate/rows.ts'
-import type { OrganizationRow } from '../../../projections/organizations/rows.ts'
+import type { AgentTokenRow } from '../../../projections/gate/tables.ts'
+import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
 import { usableToken } from '../accounts/agent-token.ts'
 
 export interface AccountState {

@@ -3,9 +3,13 @@ import { unavailable } from '../../../infra/errors/errors.ts'
 import type { CommandDeps } from '../../../infra/event-store/command-deps.ts'
 import { type GateAccountId, type GateSessionId, randomId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
-import { findAgentToken, findTokenOfAccount } from '../../../projections/gate/agent-token-queries.ts'
-import type { AgentTokenRow, GateSessionRow } from '../../../projections/gate/rows.ts'
-import { findGateSession, findLoginByCode } from '../../../projections/gate/session-queries.ts'
+import {
+  findAgentToken,
+  findGateSession,
+  findLoginByCode,
+  findTokenOfAccount,
+} from '../../../projections/gate/queries.ts'
+import type { AgentTokenRow, GateSessionRow } from '../../../projections/gate/tables.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
 import type { Believed } from '../accounts/believed.ts'
 import { isServiceId } from '../registry/fields/service-id.ts'

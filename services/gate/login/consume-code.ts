@@ -1,6 +1,6 @@
 import { ApiError } from '../../../infra/errors/errors.ts'
 import type { Decision } from '../../../infra/event-store/decide.ts'
-import type { AgentTokenRow, GateSessionRow } from '../../../projections/gate/rows.ts'
+import type { AgentTokenRow, GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { Environment } from '../../../schemas/events.ts'
 import { sessionDecision } from '../signup/session-decision.ts'
 

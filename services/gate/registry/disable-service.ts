@@ -1,7 +1,7 @@
 import type { Decision } from '../../../infra/event-store/decide.ts'
 import { decided } from '../../../infra/event-store/decided.ts'
 import { derivedId } from '../../../infra/ids.ts'
-import { organizationFor } from '../../../projections/organizations/organization-for.ts'
+import { organizationFor } from '../../../projections/organizations/queries.ts'
 import type { GateServiceDisabled } from '../../../schemas/events.ts'
 import { type ServicePath, type ServiceState, serviceFor } from './service-state.ts'
 

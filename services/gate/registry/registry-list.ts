@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Db } from '../../../infra/postgres/pool.ts'
-import { listRegistry, registryVersion } from '../../../projections/gate/service-queries.ts'
+import { listRegistry, registryVersion } from '../../../projections/gate/queries.ts'
 import type { RegisteredService } from './registered.ts'
 import { registryEntryJson } from './shapes.ts'
 import { systemService } from './system-service.ts'

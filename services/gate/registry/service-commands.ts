@@ -8,10 +8,9 @@ import {
   findService,
   isServiceEventApplied,
   type ServiceScope,
-} from '../../../projections/gate/service-queries.ts'
+} from '../../../projections/gate/queries.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
-import { endpointsLock } from '../../../projections/webhooks/endpoint-lock.ts'
-import { findEndpoint } from '../../../projections/webhooks/queries.ts'
+import { endpointsLock, findEndpoint } from '../../../projections/webhooks/queries.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 import { serviceStream } from '../streams.ts'
 import { changeService as decideChange } from './change-service.ts'

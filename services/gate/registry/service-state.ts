@@ -1,8 +1,8 @@
 import { ApiError } from '../../../infra/errors/errors.ts'
-import type { GateServiceRow } from '../../../projections/gate/rows.ts'
-import type { ServiceScope } from '../../../projections/gate/service-queries.ts'
-import type { OrganizationRow } from '../../../projections/organizations/rows.ts'
-import type { EndpointRow } from '../../../projections/webhooks/rows.ts'
+import type { ServiceScope } from '../../../projections/gate/queries.ts'
+import type { GateServiceRow } from '../../../projections/gate/tables.ts'
+import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
+import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
 import { type FieldRules, refused } from './fields/refused.ts'
 
 /** Names one service, as one key sees it. */

@@ -1,4 +1,4 @@
-import type { GateServiceRow } from '../../../projections/gate/rows.ts'
+import type { GateServiceRow } from '../../../projections/gate/tables.ts'
 import type { RegisteredService } from './registered.ts'
 
 /** A service as the public registry shows it. What is not set is left out; without documentation of its own, its website. */

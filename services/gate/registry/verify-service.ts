@@ -2,7 +2,7 @@ import { ApiError } from '../../../infra/errors/errors.ts'
 import type { DomainEvent } from '../../../infra/event-store/codec.ts'
 import type { Decision } from '../../../infra/event-store/decide.ts'
 import { decided } from '../../../infra/event-store/decided.ts'
-import type { GateServiceRow } from '../../../projections/gate/rows.ts'
+import type { GateServiceRow } from '../../../projections/gate/tables.ts'
 
 export interface VerifyService {
   /** false = withdraw it. */

@@ -1,6 +1,6 @@
 import { ApiError } from '../../../infra/errors/errors.ts'
 import type { Decision } from '../../../infra/event-store/decide.ts'
-import type { GateSessionRow } from '../../../projections/gate/rows.ts'
+import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import { foundSession } from '../session-state.ts'
 import { sessionDecision } from './session-decision.ts'
 

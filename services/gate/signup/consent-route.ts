@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { sourceOf } from '../../../infra/access/source-budget.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
-import { findGateSession } from '../../../projections/gate/session-queries.ts'
+import { findGateSession } from '../../../projections/gate/queries.ts'
 import { serviceOf } from '../registry/registered.ts'
 import { noStore } from '../requests/no-store.ts'
 import { ownOriginOnly } from '../requests/own-origin.ts'

@@ -1,5 +1,5 @@
 import type { Decision } from '../../../infra/event-store/decide.ts'
-import type { GateSessionRow } from '../../../projections/gate/rows.ts'
+import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import { sessionDecision } from './session-decision.ts'
 
 interface At {

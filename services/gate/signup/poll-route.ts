@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
-import type { GateSessionRow } from '../../../projections/gate/rows.ts'
+import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import { type DeliveryBundle, openBundle } from '../approval/bundle.ts'
 import { serviceOf } from '../registry/registered.ts'
 import { requireToken } from '../requests/bearer.ts'

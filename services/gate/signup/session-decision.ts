@@ -2,7 +2,7 @@ import type { DomainEvent } from '../../../infra/event-store/codec.ts'
 import type { Decision } from '../../../infra/event-store/decide.ts'
 import { decided } from '../../../infra/event-store/decided.ts'
 import { derivedId } from '../../../infra/ids.ts'
-import type { GateSessionRow } from '../../../projections/gate/rows.ts'
+import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 
 type OfSession = Pick<GateSessionRow, 'id' | 'organization_id' | 'environment'>
 

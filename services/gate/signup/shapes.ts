@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { confirmationCode, consentUrl } from '../../../infra/wire/gate.ts'
-import type { GateSessionRow } from '../../../projections/gate/rows.ts'
+import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { DeliveryBundle } from '../approval/bundle.ts'
 import type { RegisteredService } from '../registry/registered.ts'
 import { registryEntryJson } from '../registry/shapes.ts'

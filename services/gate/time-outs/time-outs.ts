@@ -1,7 +1,7 @@
 import type { GateSessionId } from '../../../infra/ids.ts'
 import { tryLock } from '../../../infra/postgres/advisory-lock.ts'
 import { type Db, type Tx, transaction } from '../../../infra/postgres/pool.ts'
-import { dueGateSessions } from '../../../projections/gate/session-queries.ts'
+import { dueGateSessions } from '../../../projections/gate/queries.ts'
 import type { GateParts } from '../context.ts'
 import { longClosing } from '../serving/pages.ts'
 import { reloadMs } from '../signup/reject-session.ts'

@@ -7,7 +7,7 @@ import {
 } from '../../../infra/wire/webhooks/direct-call.ts'
 import { organizationStatuses } from '../../../projections/organizations/queries.ts'
 import { findDelivery, findEndpoints, findEvents } from '../../../projections/webhooks/queries.ts'
-import type { DeliveryRow, EndpointRow, WebhookEventRow } from '../../../projections/webhooks/rows.ts'
+import type { DeliveryRow, EndpointRow, WebhookEventRow } from '../../../projections/webhooks/tables.ts'
 
 /** What a direct call is about. */
 export interface DirectJob {

@@ -1,7 +1,7 @@
 import type { Decision } from '../../../infra/event-store/decide.ts'
 import type { Random } from '../../../infra/ids.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
-import type { EndpointRow } from '../../../projections/webhooks/rows.ts'
+import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
 import { type Answer, type AttemptDeps, type AttemptOf, attempt, attempted } from '../attempt.ts'
 import type { WebhookMeter } from '../metrics.ts'
 import { skipped } from '../skipped.ts'

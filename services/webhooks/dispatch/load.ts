@@ -1,8 +1,8 @@
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { organizationStatuses } from '../../../projections/organizations/queries.ts'
-import type { OrganizationStatus } from '../../../projections/organizations/rows.ts'
+import type { OrganizationStatus } from '../../../projections/organizations/tables.ts'
 import { findEndpoints, findEvents } from '../../../projections/webhooks/queries.ts'
-import type { EndpointRow, WebhookEventRow } from '../../../projections/webhooks/rows.ts'
+import type { EndpointRow, WebhookEventRow } from '../../../projections/webhooks/tables.ts'
 import type { LeasedDelivery } from './take.ts'
 
 /** A leased delivery with what it is about. */

@@ -2,7 +2,7 @@ import { type CommandDeps, newId } from '../../../infra/event-store/command-deps
 import { type EndpointId, hexId } from '../../../infra/ids.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
 import type { AddressRules } from '../../../infra/safe-http/addresses.ts'
-import { servicesToldAt } from '../../../projections/gate/service-queries.ts'
+import { servicesToldAt } from '../../../projections/gate/queries.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
 import { countActiveEndpoints, findEndpoint } from '../../../projections/webhooks/queries.ts'
 import type { Environment } from '../../../schemas/events.ts'

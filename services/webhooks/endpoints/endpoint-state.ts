@@ -1,7 +1,7 @@
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { directType } from '../../../infra/wire/webhooks/direct-call.ts'
-import type { OrganizationRow } from '../../../projections/organizations/rows.ts'
-import type { EndpointRow } from '../../../projections/webhooks/rows.ts'
+import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
+import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
 import type { Environment } from '../../../schemas/events.ts'
 
 /** What a decision about endpoints is made from. */

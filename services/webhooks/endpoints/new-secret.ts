@@ -5,7 +5,7 @@ import {
   openSigningSecret,
   sealSigningSecret,
 } from '../../../infra/wire/webhooks/signature.ts'
-import type { EndpointRow } from '../../../projections/webhooks/rows.ts'
+import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
 
 export interface NewSecret {
   signingSecret: string

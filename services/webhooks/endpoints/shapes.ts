@@ -1,4 +1,4 @@
-import type { DeliveryRow, EndpointRow } from '../../../projections/webhooks/rows.ts'
+import type { DeliveryRow, EndpointRow } from '../../../projections/webhooks/tables.ts'
 import { deliveryJson } from '../events/shapes.ts'
 
 /** An endpoint as the API shows it; `signingSecret` in the answer that makes it. */

@@ -1,4 +1,4 @@
-import { endpointsLock } from '../../../projections/webhooks/endpoint-lock.ts'
+import { endpointsLock } from '../../../projections/webhooks/queries.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { deliveriesOf } from '../../../projections/webhooks/queries.ts'
-import type { DeliveryRow } from '../../../projections/webhooks/rows.ts'
+import type { DeliveryRow } from '../../../projections/webhooks/tables.ts'
 import { leasedDeliveries } from '../dispatch/leases.ts'
 
 export interface Deliveries {

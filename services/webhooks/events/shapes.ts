@@ -1,4 +1,4 @@
-import type { DeliveryRow, WebhookEventRow } from '../../../projections/webhooks/rows.ts'
+import type { DeliveryRow, WebhookEventRow } from '../../../projections/webhooks/tables.ts'
 
 /** A delivery as the API shows it; `leased` has the ids of those that are being made. */
 export function deliveryJson(delivery: DeliveryRow, leased: ReadonlySet<string>) {

@@ -1,5 +1,5 @@
 import { type SubscribableType, webhookEventId } from '../../../infra/wire/webhooks/events.ts'
-import { keptMs } from '../../../projections/webhooks/queries.ts'
+import { keptMs } from '../../../projections/webhooks/tables.ts'
 import type { SessionScored, WebhookEventRaised } from '../../../schemas/events.ts'
 import { fingerprintCalculated, resultPersisted } from './payloads.ts'
 

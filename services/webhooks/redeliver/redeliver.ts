@@ -1,8 +1,8 @@
 import { ApiError } from '../../../infra/errors/errors.ts'
 import type { Decision } from '../../../infra/event-store/decide.ts'
 import { derivedId } from '../../../infra/ids.ts'
-import type { OrganizationRow } from '../../../projections/organizations/rows.ts'
-import type { DeliveryRow, EndpointRow, WebhookEventRow } from '../../../projections/webhooks/rows.ts'
+import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
+import type { DeliveryRow, EndpointRow, WebhookEventRow } from '../../../projections/webhooks/tables.ts'
 
 export interface RedeliveryState {
   /** undefined = no such event, or one that is not kept any more. */

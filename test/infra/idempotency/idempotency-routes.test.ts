@@ -5,7 +5,7 @@ import { createAuth } from '../../../infra/access/auth.ts'
 import { createApp } from '../../../infra/http/app.ts'
 import { type CommandAnswer, createIdempotency } from '../../../infra/idempotency/idempotency.ts'
 import { leaseMs } from '../../../infra/idempotency/rules.ts'
-import { findKeyByLookupHash } from '../../../projections/organizations/key-queries.ts'
+import { findKeyByLookupHash } from '../../../projections/organizations/queries.ts'
 import { organizationRoutes } from '../../../services/organizations/routes.ts'
 import { type Organizations, startOrganizations } from '../../services/organizations/support.ts'
 

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { findAgentToken, findTokenOfAccount } from '../../../projections/gate/agent-token-queries.ts'
-import { findLoginByCode } from '../../../projections/gate/session-queries.ts'
+import { findAgentToken, findLoginByCode, findTokenOfAccount } from '../../../projections/gate/queries.ts'
 import { day, events, gacct, gate, minute, start } from './events.ts'
 import { recorded, useGateWorld } from './world.ts'
 

@@ -4,14 +4,14 @@ import type { DomainEvent } from '../../../infra/event-store/codec.ts'
 import { rebuild } from '../../../infra/event-store/rebuild.ts'
 import type { EventLog, Position } from '../../../infra/log/port.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
-import { findAgentToken } from '../../../projections/gate/agent-token-queries.ts'
 import { gateProjection } from '../../../projections/gate/projection.ts'
 import {
   dueGateSessions,
+  findAgentToken,
   findGateSession,
   findLoginByCode,
   startedApprovals,
-} from '../../../projections/gate/session-queries.ts'
+} from '../../../projections/gate/queries.ts'
 import { createGateTables } from '../../../services/gate/serving/tables.ts'
 import { openTestLogs } from '../../support/logs.ts'
 import { openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'

@@ -6,7 +6,7 @@ import {
   isServiceEventApplied,
   listServices,
   servicesToldAt,
-} from '../../../projections/gate/service-queries.ts'
+} from '../../../projections/gate/queries.ts'
 import type { GateServiceDefinition, GateServiceRegistered } from '../../../schemas/events.ts'
 import { recorded, useGateWorld } from './world.ts'
 

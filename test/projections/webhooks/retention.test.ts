@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { DomainEvent } from '../../../infra/event-store/codec.ts'
-import { deliveriesOf, keptMs, raisedEventIds } from '../../../projections/webhooks/queries.ts'
+import { deliveriesOf, raisedEventIds } from '../../../projections/webhooks/queries.ts'
+import { keptMs } from '../../../projections/webhooks/tables.ts'
 import {
   attempted,
   evt,

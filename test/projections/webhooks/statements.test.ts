@@ -6,12 +6,12 @@ import { type Db, transaction } from '../../../infra/postgres/pool.ts'
 import { webhooksProjection } from '../../../projections/webhooks/projection.ts'
 import {
   countActiveEndpoints,
-  keptMs,
   listEndpoints,
   listEvents,
   queueReadings,
   subscribedEndpoints,
 } from '../../../projections/webhooks/queries.ts'
+import { keptMs } from '../../../projections/webhooks/tables.ts'
 import { attempted, endpointCreated, org, raised, recorded, skipped, start, succeeded, we } from './events.ts'
 import { useWebhooksWorld } from './world.ts'
 

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { timeOrderedId } from '../../../infra/ids.ts'
-import { listKeys } from '../../../projections/organizations/key-queries.ts'
-import { findOrganization } from '../../../projections/organizations/queries.ts'
+import { findOrganization, listKeys } from '../../../projections/organizations/queries.ts'
 import { createConsentKeys } from '../../../services/organizations/consent-keys.ts'
 import { revokeApiKey } from '../../../services/organizations/key-commands.ts'
 import {

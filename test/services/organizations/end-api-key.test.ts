@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { asId } from '../../../infra/ids.ts'
-import type { ApiKeyRow } from '../../../projections/organizations/rows.ts'
+import type { ApiKeyRow } from '../../../projections/organizations/tables.ts'
 import { endGrace, revokeApiKey } from '../../../services/organizations/revoke-api-key.ts'
 import { graceMs, rotateApiKey } from '../../../services/organizations/rotate-api-key.ts'
 import { noKeys, organization, organizationId, publishableKey, refusal, secretKey } from './given.ts'

@@ -1,6 +1,6 @@
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { asId } from '../../../infra/ids.ts'
-import type { ApiKeyRow } from '../../../projections/organizations/rows.ts'
+import type { ApiKeyRow } from '../../../projections/organizations/tables.ts'
 import { organizationId } from '../../support/organization-rows.ts'
 
 export { organization, organizationId } from '../../support/organization-rows.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { ApiKeyRow } from '../../../projections/organizations/rows.ts'
+import type { ApiKeyRow } from '../../../projections/organizations/tables.ts'
 import type { KeyState } from '../../../services/organizations/key-state.ts'
 import { updateApiKey } from '../../../services/organizations/update-api-key.ts'
 import { organization, organizationId, publishableKey, refusal, secretKey } from './given.ts'

@@ -8,7 +8,7 @@ import {
   sealSigningSecret,
   verifySignature,
 } from '../../../infra/wire/webhooks/signature.ts'
-import type { EndpointRow, WebhookEventRow } from '../../../projections/webhooks/rows.ts'
+import type { EndpointRow, WebhookEventRow } from '../../../projections/webhooks/tables.ts'
 import { type AttemptRecord, attempt, attempted } from '../../../services/webhooks/attempt.ts'
 import { createSigningSecrets } from '../../../services/webhooks/signing-secrets.ts'
 import { cutText } from '../../../services/webhooks/stored-text.ts'

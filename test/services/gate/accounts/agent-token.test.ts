@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { asId } from '../../../../infra/ids.ts'
-import { evolveAgentToken, isTokenEvent } from '../../../../projections/gate/evolve-agent-token.ts'
-import type { AgentTokenRow } from '../../../../projections/gate/rows.ts'
+import { evolveAgentToken, isTokenEvent } from '../../../../projections/gate/evolve.ts'
+import type { AgentTokenRow } from '../../../../projections/gate/tables.ts'
 import {
   ownToken,
   renewAgentToken,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { GateSessionRow } from '../../../../projections/gate/rows.ts'
+import type { GateSessionRow } from '../../../../projections/gate/tables.ts'
 import { approveSignup, failSignup, isStarted } from '../../../../services/gate/approval/finish-approval.ts'
 import { startApproval } from '../../../../services/gate/approval/start-approval.ts'
 import {

@@ -11,7 +11,7 @@ import {
   openEnvelope,
   sealEnvelope,
 } from '../../../../infra/wire/delivery-envelope.ts'
-import { findGateSession } from '../../../../projections/gate/session-queries.ts'
+import { findGateSession } from '../../../../projections/gate/queries.ts'
 import { startSignup } from '../../../../services/gate/approval/approve-signup.ts'
 import { openBundle } from '../../../../services/gate/approval/bundle.ts'
 import type { GateOptions } from '../../../../services/gate/context.ts'

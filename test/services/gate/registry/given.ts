@@ -1,5 +1,5 @@
-import type { GateServiceRow } from '../../../../projections/gate/rows.ts'
-import type { EndpointRow } from '../../../../projections/webhooks/rows.ts'
+import type { GateServiceRow } from '../../../../projections/gate/tables.ts'
+import type { EndpointRow } from '../../../../projections/webhooks/tables.ts'
 import type { GateServiceDefinition } from '../../../../schemas/events.ts'
 import { now } from '../../../support/gate-rows.ts'
 import { organizationId } from '../../../support/organization-rows.ts'

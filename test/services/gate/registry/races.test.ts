@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { gateProjection } from '../../../../projections/gate/projection.ts'
-import { countServices, findService } from '../../../../projections/gate/service-queries.ts'
+import { countServices, findService } from '../../../../projections/gate/queries.ts'
 import { organizationsProjection } from '../../../../projections/organizations/projection.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
 import { findEndpoint } from '../../../../projections/webhooks/queries.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { GateSessionRow } from '../../../../projections/gate/rows.ts'
+import type { GateSessionRow } from '../../../../projections/gate/tables.ts'
 import { codeTtlMs, deliveryTtlMs, sessionTtlMs } from '../../../../services/gate/session-state.ts'
 import { acknowledgeDelivery } from '../../../../services/gate/signup/acknowledge-delivery.ts'
 import { expireCode, expireDelivery, expireSession } from '../../../../services/gate/signup/expire.ts'

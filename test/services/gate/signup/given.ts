@@ -1,7 +1,7 @@
 import { ApiError } from '../../../../infra/errors/errors.ts'
 import type { Decision } from '../../../../infra/event-store/decide.ts'
 import { asId } from '../../../../infra/ids.ts'
-import type { GateSessionRow } from '../../../../projections/gate/rows.ts'
+import type { GateSessionRow } from '../../../../projections/gate/tables.ts'
 import { approveSignup, failSignup } from '../../../../services/gate/approval/finish-approval.ts'
 import { startApproval } from '../../../../services/gate/approval/start-approval.ts'
 import { systemService } from '../../../../services/gate/registry/system-service.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Decision } from '../../../../infra/event-store/decide.ts'
-import type { GateSessionRow } from '../../../../projections/gate/rows.ts'
+import type { GateSessionRow } from '../../../../projections/gate/tables.ts'
 import type { PageRow } from '../../../../services/gate/serving/pages.ts'
 import { pendingSession } from '../../../../services/gate/session-state.ts'
 import { acknowledgeDelivery } from '../../../../services/gate/signup/acknowledge-delivery.ts'

@@ -12,7 +12,7 @@ import { gateProjection } from '../../../../projections/gate/projection.ts'
 import { organizationsProjection } from '../../../../projections/organizations/projection.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
 import { findDelivery } from '../../../../projections/webhooks/queries.ts'
-import type { DeliveryRow } from '../../../../projections/webhooks/rows.ts'
+import type { DeliveryRow } from '../../../../projections/webhooks/tables.ts'
 import type {
   WebhookDeliveryAttempted,
   WebhookEndpointCreated,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { EndpointRow, FlaggedReason } from '../../../../projections/webhooks/rows.ts'
+import type { EndpointRow, FlaggedReason } from '../../../../projections/webhooks/tables.ts'
 import {
   disableEndpoint,
   giveUpEndpoint,

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { createKeyring } from '../../../../infra/crypto/keyring.ts'
 import { asId } from '../../../../infra/ids.ts'
 import { createAddressRules } from '../../../../infra/safe-http/addresses.ts'
-import type { OrganizationRow } from '../../../../projections/organizations/rows.ts'
-import type { EndpointRow } from '../../../../projections/webhooks/rows.ts'
+import type { OrganizationRow } from '../../../../projections/organizations/tables.ts'
+import type { EndpointRow } from '../../../../projections/webhooks/tables.ts'
 import { organization, organizationId } from '../../../support/organization-rows.ts'
 
 export const now = 1_800_000_000_000

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { SigningSecretRow } from '../../../../projections/webhooks/rows.ts'
+import type { SigningSecretRow } from '../../../../projections/webhooks/tables.ts'
 import {
   overlapMs,
   type RotateState,

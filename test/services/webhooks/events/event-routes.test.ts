@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { derivedHexId, hexId, timeOrderedId } from '../../../../infra/ids.ts'
-import { keptMs } from '../../../../projections/webhooks/queries.ts'
+import { keptMs } from '../../../../projections/webhooks/tables.ts'
 import type { WebhookDeliveryAttempted, WebhookEventRaised } from '../../../../schemas/events.ts'
 import { resultPersisted } from '../../../../services/webhooks/planner/payloads.ts'
 import { sessionScored } from '../../../support/session-scored.ts'

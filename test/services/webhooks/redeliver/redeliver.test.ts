@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { ApiError } from '../../../../infra/errors/errors.ts'
-import type { DeliveryRow, EndpointRow, WebhookEventRow } from '../../../../projections/webhooks/rows.ts'
+import type { DeliveryRow, EndpointRow, WebhookEventRow } from '../../../../projections/webhooks/tables.ts'
 import { type RedeliveryState, redeliver } from '../../../../services/webhooks/redeliver/redeliver.ts'
 import { organization } from '../../../support/organization-rows.ts'
 

@@ -1,7 +1,59 @@
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import { asId } from '../../infra/ids.ts'
-import type { GateSessionOpened, LoginSessionOpened } from '../../schemas/events.ts'
-import type { GateSessionRow } from './rows.ts'
+import type { GateServiceDefinition, GateSessionOpened, LoginSessionOpened } from '../../schemas/events.ts'
+import type { AgentTokenRow, GateServiceRow, GateSessionRow } from './tables.ts'
+
+const serviceEventTypes = [
+  'GateServiceRegistered',
+  'GateServiceChanged',
+  'GateServiceVerified',
+  'GateServiceVerificationWithdrawn',
+  'GateServiceDisabled',
+] as const
+export type ServiceEvent = Extract<RecordedEvent, { type: (typeof serviceEventTypes)[number] }>
+
+export function isServiceEvent(event: RecordedEvent): event is ServiceEvent {
+  return serviceEventTypes.some((type) => type === event.type)
+}
+
+/** The service after the event; undefined while it has not been registered. */
+export function evolveService(
+  state: GateServiceRow | undefined,
+  event: ServiceEvent,
+): GateServiceRow | undefined {
+  if (event.type === 'GateServiceRegistered') return state ?? registered(event)
+  if (!state) return undefined
+  switch (event.type) {
+    case 'GateServiceChanged': {
+      const { definition, changed_at: updated_at } = event.data
+      const verified = state.verified && isSameIdentity(state.definition, definition)
+      return { ...state, definition, verified, updated_at }
+    }
+    case 'GateServiceVerified':
+      return { ...state, verified: true, updated_at: event.data.verified_at }
+    case 'GateServiceVerificationWithdrawn':
+      return { ...state, verified: false, updated_at: event.data.withdrawn_at }
+    case 'GateServiceDisabled':
+      return { ...state, status: 'disabled', updated_at: event.data.disabled_at }
+    default:
+      return event satisfies never
+  }
+}
+
+/** Whether people take both for the same service. What was vouched for is what they saw then. */
+function isSameIdentity(before: GateServiceDefinition, after: GateServiceDefinition): boolean {
+  return (
+    before.name === after.name &&
+    before.website === after.website &&
+    before.branding.logo_url === after.branding.logo_url
+  )
+}
+
+function registered({ data }: Extract<ServiceEvent, { type: 'GateServiceRegistered' }>): GateServiceRow {
+  const { service_id: id, organization_id, environment, definition, registered_at: at } = data
+  const shown = { status: 'active', verified: false, definition } as const
+  return { id, organization_id, environment, ...shown, created_at: at, updated_at: at }
+}
 
 const sessionEventTypes = [
   'GateSessionOpened',
@@ -105,5 +157,51 @@ function login({ gate_session_id, gate_account_id, ...data }: LoginSessionOpened
     delivery_key_id: null,
     delivery_public_key: null,
     poll_token_hash: null,
+  }
+}
+
+const tokenEventTypes = ['GateSessionApproved', 'AgentTokenRenewed', 'AgentTokenRevoked'] as const
+export type TokenEvent = Extract<RecordedEvent, { type: (typeof tokenEventTypes)[number] }>
+
+export function isTokenEvent(event: RecordedEvent): event is TokenEvent {
+  return tokenEventTypes.some((type) => type === event.type)
+}
+
+/** The agent token after the event; undefined where none was issued. `session` is the signup that issues it. */
+export function evolveAgentToken(
+  state: AgentTokenRow | undefined,
+  event: TokenEvent,
+  session: GateSessionRow | undefined,
+): AgentTokenRow | undefined {
+  if (event.type === 'GateSessionApproved') return state ?? issued(event, session)
+  if (!state) return undefined
+  switch (event.type) {
+    case 'AgentTokenRenewed':
+      return { ...state, expires_at: event.data.expires_at }
+    case 'AgentTokenRevoked':
+      return { ...state, status: 'revoked' }
+    default:
+      return event satisfies never
+  }
+}
+
+function issued(
+  { data }: Extract<TokenEvent, { type: 'GateSessionApproved' }>,
+  session: GateSessionRow | undefined,
+): AgentTokenRow | undefined {
+  const { agent_token_hash: token_hash, agent_token_expires_at: expires_at } = data
+  if (!session || token_hash === null || expires_at === null) return undefined
+  const { id: gate_session_id, service_id, organization_id, environment, account_name } = session
+  return {
+    gate_account_id: asId('gacct', data.gate_account_id),
+    gate_session_id,
+    service_id,
+    organization_id,
+    environment,
+    account_name,
+    token_hash,
+    status: 'active',
+    created_at: data.approved_at,
+    expires_at,
   }
 }

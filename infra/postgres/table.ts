@@ -1,0 +1,189 @@
+import type { Element, ElementType } from './array-parameter.ts'
+import type { Db } from './pool.ts'
+import { type Column, unnest } from './unnest.ts'
+
+/** How values of type T are stored in a column. */
+export interface ColumnDefinition<T> {
+  type: ElementType
+  /** What follows the type in `create table`. */
+  constraint: string
+  /** What readers cast it to: pg gives a bigint as text, and JSON as text where the column is text. */
+  readAs?: 'float8' | 'json'
+  /** Default: the name of the row's field. */
+  name?: string
+  write(value: T): Element
+}
+
+const notNull = 'not null'
+const asIs = <T extends Element>(value: T): Element => value
+
+/** Kinds of columns. None may be null. */
+export const column = {
+  text: <T extends string = string>(): ColumnDefinition<T> => ({
+    type: 'text',
+    constraint: notNull,
+    write: asIs,
+  }),
+  /** Text that compares byte by byte, so that paging and "latest" mean the same on every server. */
+  id: <T extends string = string>(): ColumnDefinition<T> => ({
+    type: 'text',
+    constraint: `collate "C" ${notNull}`,
+    write: asIs,
+  }),
+  /** JSON in a text column, since a jsonb column refuses \u0000, which a page can send. */
+  json: <T>(): ColumnDefinition<T> => ({
+    type: 'text',
+    constraint: notNull,
+    readAs: 'json',
+    write: (value) => JSON.stringify(value),
+  }),
+  bigint: (): ColumnDefinition<number> => ({
+    type: 'bigint',
+    constraint: notNull,
+    readAs: 'float8',
+    write: asIs,
+  }),
+  integer: (): ColumnDefinition<number> => ({ type: 'integer', constraint: notNull, write: asIs }),
+  boolean: (): ColumnDefinition<boolean> => ({ type: 'boolean', constraint: notNull, write: asIs }),
+  bytea: (): ColumnDefinition<Buffer> => ({ type: 'bytea', constraint: notNull, write: asIs }),
+}
+
+/** Text that somebody outside has written: it may have a NUL, which Postgres cannot store. */
+export function foreign(text: ColumnDefinition<string>): ColumnDefinition<string> {
+  return { ...text, write: storable }
+}
+
+export function nullable<T>(column: ColumnDefinition<T>): ColumnDefinition<T | null> {
+  return {
+    ...column,
+    constraint: column.constraint.replace(notNull, '').trim(),
+    write: (value) => (value === null ? null : column.write(value)),
+  }
+}
+
+/** The table's only key. `name`: the column's, where the row's field has another. */
+export function primaryKey<T>(column: ColumnDefinition<T>, name?: string): ColumnDefinition<T> {
+  const constraint = column.constraint.replace(notNull, 'primary key')
+  return { ...column, constraint, ...(name === undefined ? {} : { name }) }
+}
+
+/** A table whose rows are of type R. */
+export interface Table<R> {
+  name: string
+  ddl: string
+  /** Names of the columns of the primary key, comma-separated. */
+  key: string
+  /** All columns to write. */
+  columns: Column<R>[]
+  /** What a query selects to get the row's fields, or only these, from the table named `alias`. */
+  select(alias: string, ...fields: (keyof R)[]): string
+  /** What a query selects to get the row's other fields. */
+  selectWithout(alias: string, ...fields: (keyof R)[]): string
+}
+
+export type RowOf<T> = T extends Table<infer R> ? R : never
+
+export interface TableOptions<R> {
+  /** A primary key of several columns. */
+  key?: (keyof R & string)[]
+  /** A column that Postgres computes: its definition, and the field whose column it follows. */
+  generated?: { after: keyof R; ddl: string }
+}
+
+/** One definition of a table: its DDL, the type of its rows, what to select and what to write. */
+export function table<R extends object>(
+  name: string,
+  definitions: { [K in keyof R]: ColumnDefinition<R[K]> },
+  { key, generated }: TableOptions<R> = {},
+): Table<R> {
+  const fields = keysOf(definitions)
+  const columnName = (field: keyof R) => definitions[field].name ?? String(field)
+
+  function ddlOf(field: keyof R): string[] {
+    const { type, constraint } = definitions[field]
+    const own = `${columnName(field)} ${type} ${constraint}`.trimEnd()
+    return generated?.after === field ? [own, generated.ddl] : [own]
+  }
+
+  function selected(alias: string, field: keyof R): string {
+    const { readAs, name: column } = definitions[field]
+    const cast = readAs ? `::${readAs}` : ''
+    return `${alias}.${columnName(field)}${cast}${column ? ` as ${String(field)}` : ''}`
+  }
+
+  const keys = key ?? fields.filter((field) => definitions[field].constraint.includes('primary key'))
+  const lines = [...fields.flatMap(ddlOf), ...(key ? [`primary key (${key.join(', ')})`] : [])]
+  return {
+    name,
+    ddl: `create table ${name} (\n  ${lines.join(',\n  ')}\n);\n`,
+    key: keys.map(columnName).join(', '),
+    columns: fields.map((field) => ({
+      name: columnName(field),
+      type: definitions[field].type,
+      of: (row) => definitions[field].write(row[field]),
+    })),
+    select: (alias, ...only) =>
+      (only.length > 0 ? only : fields).map((field) => selected(alias, field)).join(', '),
+    selectWithout: (alias, ...others) =>
+      fields
+        .filter((field) => !others.includes(field))
+        .map((field) => selected(alias, field))
+        .join(', '),
+  }
+}
+
+function keysOf<T extends object>(object: T): Extract<keyof T, string>[] {
+  const keys: Extract<keyof T, string>[] = []
+  for (const key in object) keys.push(key)
+  return keys
+}
+
+/** Writes rows whole, new ones and those that are there, in one statement. */
+export async function saveRows<R>(db: Db, { name: table, key, columns }: Table<R>, rows: R[]): Promise<void> {
+  if (rows.length === 0) return
+  const { names, source, values } = unnest(columns, rows)
+  const others = columns.filter(({ name }) => !key.split(', ').includes(name))
+  const replaced = others.map(({ name }) => `${name} = excluded.${name}`).join(', ')
+  await db.query({
+    name: `save-${table}`,
+    text: `insert into ${table} (${names}) select * from ${source}
+      on conflict (${key}) do update set ${replaced}`,
+    values,
+  })
+}
+
+/** Writes the rows whose key is new, and returns those keys. The key is one column of text. */
+export async function insertNewRows<R>(
+  db: Db,
+  { name: table, key, columns }: Table<R>,
+  rows: R[],
+): Promise<Set<string>> {
+  if (rows.length === 0) return new Set()
+  const { names, source, values } = unnest(columns, rows)
+  const inserted = await db.query<{ key: string }>({
+    name: `insert-${table}`,
+    text: `insert into ${table} (${names}) select * from ${source} on conflict do nothing returning ${key} as key`,
+    values,
+  })
+  return new Set(inserted.rows.map((row) => row.key))
+}
+
+/** The rows whose key is one of the ids, by it. `by`: the field of the key. */
+export async function loadRows<K extends string, R extends Record<K, string>>(
+  db: Db,
+  table: Table<R>,
+  { by, ids }: { by: K; ids: string[] },
+): Promise<Map<string, R>> {
+  if (ids.length === 0) return new Map()
+  const { rows } = await db.query<R>({
+    name: `load-${table.name}`,
+    text: `select ${table.select('t')} from ${table.name} t where t.${table.key} = any($1)`,
+    values: [ids],
+  })
+  return new Map(rows.map((row) => [row[by], row]))
+}
+
+/** Text as Postgres can store it: it has no NUL, which a page can send in a URL. */
+export function storable(value: string): string {
+  return value.replaceAll('\0', '\ufffd')
+}

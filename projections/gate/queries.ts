@@ -1,0 +1,208 @@
+import { createHash } from 'node:crypto'
+import { asId, type GateSessionId } from '../../infra/ids.ts'
+import type { Db } from '../../infra/postgres/pool.ts'
+import type { Environment } from '../../schemas/events.ts'
+import {
+  type AgentTokenRow,
+  type GateServiceRow,
+  type GateSessionRow,
+  gateAgentTokens,
+  gateServices,
+  gateSessions,
+} from './tables.ts'
+
+/** Whose services a key sees. */
+export interface ServiceScope {
+  organizationId: string
+  environment: Environment
+}
+
+/** What a definition says is read from it. */
+const serviceFields = gateServices.selectWithout('s', 'discoverable', 'webhook_endpoint_id')
+
+/** The service, whoever owns it, disabled ones too. */
+export async function findService(db: Db, serviceId: string): Promise<GateServiceRow | undefined> {
+  const { rows } = await db.query<GateServiceRow>(
+    `select ${serviceFields} from read.gate_services s where s.service_id = $1`,
+    [serviceId],
+  )
+  return rows[0]
+}
+
+/** The services of one organization and environment, disabled ones too, newest first. */
+export async function listServices(
+  db: Db,
+  { organizationId, environment }: ServiceScope,
+): Promise<GateServiceRow[]> {
+  const { rows } = await db.query<GateServiceRow>(
+    `select ${serviceFields} from read.gate_services s
+     where s.organization_id = $1 and s.environment = $2 order by s.created_at desc, s.service_id desc`,
+    [organizationId, environment],
+  )
+  return rows
+}
+
+/** How many services the organization has, in both environments, disabled ones too. */
+export async function countServices(db: Db, organizationId: string): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    'select count(*)::int as count from read.gate_services where organization_id = $1',
+    [organizationId],
+  )
+  return rows[0]?.count ?? 0
+}
+
+/** Whether the event has had its effect here: a command that makes it again is repeated. */
+export async function isServiceEventApplied(db: Db, eventId: string): Promise<boolean> {
+  const { rowCount } = await db.query('select from read.gate_applied_events where event_id = $1', [eventId])
+  return rowCount === 1
+}
+
+/** Those that anyone may sign up for. */
+const open = `read.gate_services s join read.organizations o on o.organization_id = s.organization_id
+  where s.status = 'active' and s.discoverable and o.status = 'active'`
+/** Another when the service is shown in another way. */
+const mark = `s.service_id || ' ' || s.verified || ' ' || s.definition_md5`
+
+/** The services that anyone may sign up for, by id: active, discoverable, and of an active organization. */
+export async function listRegistry(db: Db): Promise<{ version: string; services: GateServiceRow[] }> {
+  const { rows } = await db.query<GateServiceRow & { mark: string }>(
+    `select ${serviceFields}, ${mark} as mark from ${open} order by s.service_id`,
+  )
+  const marks = rows.map(({ mark }) => mark)
+  return {
+    version: createHash('md5').update(marks.join()).digest('hex'),
+    services: rows.map(({ mark: _, ...service }) => service),
+  }
+}
+
+/** The `version` that `listRegistry` would have: the same as long as the list is. */
+export async function registryVersion(db: Db): Promise<string> {
+  const { rows } = await db.query<{ version: string }>({
+    name: 'gate-registry-version',
+    text: `select md5(coalesce(string_agg(${mark}, ',' order by s.service_id), '')) as version from ${open}`,
+  })
+  const [row] = rows
+  if (!row) throw new Error('the registry has no version')
+  return row.version
+}
+
+/** The ids that somebody has and that differ from this one in `-` and `_` at most, disabled services too. */
+export async function findIdsAlike(db: Db, serviceId: string): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>(
+    `select service_id as id from read.gate_services
+     where replace(service_id, '-', '_') = replace($1, '-', '_') order by service_id`,
+    [serviceId],
+  )
+  return rows.map(({ id }) => id)
+}
+
+/** The ids of the active services whose approvals this webhook endpoint is told of. */
+export async function servicesToldAt(db: Db, endpointId: string): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>(
+    `select service_id as id from read.gate_services
+     where webhook_endpoint_id = $1 and status = 'active' order by service_id`,
+    [endpointId],
+  )
+  return rows.map(({ id }) => id)
+}
+
+/** The signup or login of the id. */
+export async function findGateSession(db: Db, gateSessionId: string): Promise<GateSessionRow | undefined> {
+  const { rows } = await db.query<GateSessionRow>({
+    name: 'find-gate-session',
+    text: `select ${gateSessions.select('s')} from read.gate_sessions s where s.gate_session_id = $1`,
+    values: [gateSessionId],
+  })
+  return rows[0]
+}
+
+/** The login whose code has one of the hashes. */
+export async function findLoginByCode(db: Db, hashes: string[]): Promise<GateSessionRow | undefined> {
+  const { rows } = await db.query<GateSessionRow>(
+    `select ${gateSessions.select('s')} from read.gate_sessions s where s.code_hash = any($1)`,
+    [hashes],
+  )
+  return rows[0]
+}
+
+interface Due {
+  /** Epoch milliseconds. */
+  now: number
+  /** Ids at most. */
+  limit: number
+  /** Ids to leave out. */
+  except?: string[]
+}
+
+const dueBy = {
+  /** Pending past their time, with no approval that would end them. */
+  sessions: { where: `status = 'pending' and approval_started_at is null`, at: 'expires_at' },
+  /** Not acknowledged within theirs. */
+  deliveries: { where: `delivery = 'waiting'`, at: 'delivery_expires_at' },
+  /** Not used within theirs. */
+  codes: { where: `code = 'issued'`, at: 'code_expires_at' },
+} as const
+
+/** The sessions of which something is past its time, longest ago first. */
+export async function dueGateSessions(
+  db: Db,
+  what: keyof typeof dueBy,
+  { now, limit, except = [] }: Due,
+): Promise<GateSessionId[]> {
+  const { where, at } = dueBy[what]
+  const { rows } = await db.query<{ id: string }>(
+    `select gate_session_id as id from read.gate_sessions where ${where} and ${at} <= $1 and gate_session_id <> all($3)
+     order by ${at}, gate_session_id limit $2`,
+    [now, limit, except],
+  )
+  return rows.map(({ id }) => asId('gate', id))
+}
+
+interface Free {
+  /** Approvals of one organization at most. */
+  each: number
+  /** In all. */
+  limit: number
+}
+
+/**
+ * The signups that a person approved, whose service has not answered yet and that no process works on. Organizations
+ * take turns, so that one with many does not keep others out; of each the longest waiting first.
+ */
+export async function startedApprovals(
+  db: Db,
+  { each, limit }: Free,
+): Promise<Pick<GateSessionRow, 'id' | 'organization_id'>[]> {
+  const { rows } = await db.query<Pick<GateSessionRow, 'id' | 'organization_id'>>(
+    `select id, organization_id from (
+       select s.gate_session_id as id, s.organization_id, s.approval_started_at,
+         row_number() over (
+           partition by s.organization_id order by s.approval_started_at, s.gate_session_id) as turn
+       from read.gate_sessions s
+       where s.status = 'pending' and s.approval_started_at is not null and not exists (
+         select from tidegate.gate_leases l where l.gate_session_id = s.gate_session_id
+           and l.leased_until > extract(epoch from clock_timestamp()) * 1000)) as free
+     where turn <= $1 order by turn, approval_started_at, id limit $2`,
+    [each, limit],
+  )
+  return rows
+}
+
+/** The agent token stored under one of the look-up hashes; the caller decides what its status and owner mean. */
+export async function findAgentToken(db: Db, hashes: string[]): Promise<AgentTokenRow | undefined> {
+  const { rows } = await db.query<AgentTokenRow>({
+    name: 'find-agent-token',
+    text: `select ${gateAgentTokens.select('t')} from read.gate_agent_tokens t where t.token_hash = any($1)`,
+    values: [hashes],
+  })
+  return rows[0]
+}
+
+/** The agent token that the account's signup issued. */
+export async function findTokenOfAccount(db: Db, gateAccountId: string): Promise<AgentTokenRow | undefined> {
+  const { rows } = await db.query<AgentTokenRow>(
+    `select ${gateAgentTokens.select('t')} from read.gate_agent_tokens t where t.gate_account_id = $1`,
+    [gateAccountId],
+  )
+  return rows[0]
+}
