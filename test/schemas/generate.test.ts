@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { assignIds, generateTypes, readSchemaFiles } from '../../schemas/generate.ts'
+import { assignIds, generateTypes, readSchemaFiles, writtenSchemas } from '../../schemas/generate.ts'
 import ids from '../../schemas/ids.json' with { type: 'json' }
 
 const root = path.resolve(import.meta.dirname, '../..')
@@ -10,6 +10,10 @@ const files = readSchemaFiles()
 
 test('schemas/events.ts is what `npm run schemas` writes', () => {
   expect(readFileSync(path.join(root, 'schemas/events.ts'), 'utf8')).toBe(generateTypes(files))
+})
+
+test.each(Object.entries(writtenSchemas))('schemas/%s is what `npm run schemas` writes', (file, text) => {
+  expect(readFileSync(path.join(root, 'schemas', file), 'utf8')).toBe(text)
 })
 
 test('every schema has one id of its own, and no schema that had one is gone', () => {

@@ -1,0 +1,205 @@
+import {
+  boolean,
+  count,
+  documented,
+  double,
+  flag,
+  int,
+  listOf,
+  type Member,
+  mapOf,
+  oneOf,
+  orNull,
+  record,
+  string,
+  text,
+  time,
+} from '../avro.ts'
+import { browser, clientTelemetry, connectionFingerprint, device, network } from './session-scored-client.ts'
+import {
+  detailDeviceIdentity,
+  nativeApp,
+  nativeCarrier,
+  nativeMotionPrint,
+  nativeRuntimeIntegrity,
+} from './session-scored-native.ts'
+
+/** The order of two members of the published file, which stays as it is byte for byte. */
+const defaultFirst = (member: Member): Member => ({ default: null, ...member })
+
+const environment = oneOf('Environment', ['live', 'test'], 'test')
+
+const verdict = oneOf('Verdict', ['bot', 'human', 'inconclusive'], 'inconclusive')
+
+const phase = oneOf('Phase', ['snapshot', 'behavioral'], 'snapshot')
+
+const manipulationVerdict = oneOf('ManipulationVerdict', ['none', 'low', 'medium', 'high'], 'none')
+
+const requestContext = record('RequestContext', {
+  url: string,
+  referrer: text,
+  user_agent: string,
+  ip_address: string,
+  screen_size: text,
+  is_touch_capable: flag,
+})
+
+const resolutionMethod = oneOf(
+  'ResolutionMethod',
+  [
+    'continuity',
+    'fingerprint',
+    'fingerprint_evolution',
+    'new',
+    'native_persistent',
+    'native_new',
+    'existing',
+    'unknown',
+  ],
+  'unknown',
+)
+
+const resolutionBasis = oneOf('ResolutionBasis', ['deterministic', 'probabilistic'], 'probabilistic')
+
+const visitorStorage = record('VisitorStorage', {
+  cookies: boolean,
+  local_storage: boolean,
+  indexed_db: boolean,
+  service_worker: boolean,
+  window_name: boolean,
+})
+
+const visitorLink = record(
+  'VisitorLink',
+  {
+    id: string,
+    confidence: count,
+    identified_at: time,
+    method: resolutionMethod,
+    basis: orNull(resolutionBasis),
+    continuity_id: documented(text, 'The continuity id that leads to this visitor from now on.'),
+    anchors: record('VisitorAnchors', { webgl_hash: text, parameters_hash: text, audio_hash: text }),
+    vector: listOf(double),
+    storage: visitorStorage,
+  },
+  { doc: 'How the session was linked to a visitor, and what the visitor read model needs.' },
+)
+
+const highlightEffect = oneOf('HighlightEffect', ['increases_risk', 'reduces_risk', 'context'], 'context')
+
+const highlightImportance = oneOf('HighlightImportance', ['high', 'medium', 'low'], 'low')
+
+const highlight = record('Highlight', {
+  key: string,
+  effect: highlightEffect,
+  importance: highlightImportance,
+  summary: string,
+  evidence: orNull(listOf(record('HighlightEvidence', { signal: string, name: string }))),
+})
+
+const attributionKind = oneOf(
+  'AttributionKind',
+  ['actor', 'provider', 'tool', 'product', 'organization', 'purpose', 'environment', 'trust', 'evasion'],
+  'actor',
+)
+
+const attributionLabel = record('AttributionLabel', {
+  kind: attributionKind,
+  value: string,
+  label: string,
+  confidence: int,
+})
+
+const behaviorChannel = oneOf(
+  'BehaviorChannel',
+  ['typing', 'form', 'mouse', 'touch', 'scroll', 'clipboard'],
+  'form',
+)
+
+const attributionBehavior = record('AttributionBehavior', {
+  channel: behaviorChannel,
+  value: string,
+  label: string,
+  confidence: int,
+})
+
+const integrityLevel = oneOf('IntegrityLevel', ['clean', 'notice', 'elevated', 'high_risk'], 'clean')
+
+const runtimeIntegrity = record('RuntimeIntegrity', {
+  tampering_detected: integrityLevel,
+  developer_tools_detected: integrityLevel,
+  emulation_suspected: integrityLevel,
+  virtualization_suspected: integrityLevel,
+  privacy_hardening_suspected: integrityLevel,
+  identity_spoofing_suspected: integrityLevel,
+  replay_suspected: integrityLevel,
+  outdated_environment: integrityLevel,
+  verified_bot_identity: integrityLevel,
+})
+
+const analysisCoverage = record('AnalysisCoverage', {
+  browser: boolean,
+  device: boolean,
+  network: boolean,
+  runtime: boolean,
+  behavioral: boolean,
+  visitor_identity: boolean,
+})
+
+const signalFired = record('SignalFired', {
+  signal: string,
+  role: string,
+  category: string,
+  strength: string,
+  signal_score: int,
+})
+
+/** Written as SessionScored.v1.avsc by `npm run schemas`. A change needs a version 2: an event is read for ever. */
+export const sessionScored = record(
+  'SessionScored',
+  {
+    event_id: documented(string, 'The decision, evt_...; deterministic, so a retry repeats it.'),
+    session_id: string,
+    organization_id: string,
+    environment,
+    created_at: documented(time, 'When the session was opened.'),
+    evaluated_at: time,
+    observed_at: documented(
+      time,
+      'When the client was last heard of; a decision made because it fell silent is later.',
+    ),
+    evaluation_duration_ms: int,
+    scoring_version: string,
+    verdict,
+    risk_score: int,
+    phase,
+    is_provisional: boolean,
+    manipulation: defaultFirst(orNull(record('Manipulation', { score: int, verdict: manipulationVerdict }))),
+    score_breakdown: documented(mapOf(int), 'Points 0-100 by category.'),
+    request: requestContext,
+    visitor: defaultFirst(orNull(visitorLink)),
+    highlights: listOf(highlight),
+    attribution: orNull(
+      record('Attribution', { labels: listOf(attributionLabel), behaviors: listOf(attributionBehavior) }),
+    ),
+    web_bot_auth: orNull(record('WebBotAuth', { status: text, domain: text })),
+    network,
+    runtime_integrity: runtimeIntegrity,
+    connection_fingerprint: connectionFingerprint,
+    browser,
+    device,
+    analysis_coverage: analysisCoverage,
+    signals_fired: listOf(signalFired),
+    client_telemetry: clientTelemetry,
+    native_runtime_integrity: orNull(nativeRuntimeIntegrity),
+    native_app: orNull(nativeApp),
+    native_carrier: orNull(nativeCarrier),
+    native_motion_print: orNull(nativeMotionPrint),
+    device_identity: orNull(detailDeviceIdentity),
+    install_id: text,
+  },
+  {
+    namespace: 'tidegate.sessions',
+    doc: "One decision about a session, with everything that the session's detail shows, so that a reader needs no other topic.",
+  },
+)
