@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 
 export const base32Alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 
@@ -99,4 +99,9 @@ export function asId<P extends keyof typeof patterns>(prefix: P, text: string): 
 /** A session or event id of the earlier form: 32 hexadecimal digits; accepted as input only. */
 export function isLegacyId(text: string): boolean {
   return /^[0-9a-f]{32}$/i.test(text)
+}
+
+/** So many characters of lower-case base32 that follow from the text: what ends with them shows its typos. */
+export function checksum(stem: string, length: number): string {
+  return base32Characters(createHash('sha256').update(stem).digest().subarray(0, length))
 }

@@ -1,9 +1,8 @@
 import { createHash, createHmac } from 'node:crypto'
 import type { Environment, KeyType } from '../../schemas/events.ts'
-import { base32Characters, type KeyId, type Random } from '../ids.ts'
-import { open, seal } from './box.ts'
-import { checksum } from './checksum.ts'
+import { base32Characters, checksum, type KeyId, type Random } from '../ids.ts'
 import type { Keyring } from './keyring.ts'
+import { open, seal } from './sealing.ts'
 
 // sk_live_ | 32 random characters (160 bits) | 6 checksum characters, all lower-case base32.
 const keyPattern = /^(pk|sk)_(live|test)_[0-9a-hjkmnp-tv-z]{38}$/

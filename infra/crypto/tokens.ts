@@ -1,6 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { base32Characters, type Random } from '../ids.ts'
-import { checksum } from './checksum.ts'
+import { base32Characters, checksum, type Random } from '../ids.ts'
 import type { Keyring } from './keyring.ts'
 
 /**

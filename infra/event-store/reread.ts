@@ -1,5 +1,5 @@
 import type { LogConsumer, Position } from '../log/port.ts'
-import { runPeriodically } from '../periodic.ts'
+import { runPeriodically } from '../timing.ts'
 import type { PartitionStatus, Partitions } from './partitions.ts'
 
 export interface RereadOptions {

@@ -7,14 +7,12 @@ import fastify, {
   LogController,
 } from 'fastify'
 import { validatorCompiler } from 'fastify-type-provider-zod'
-import { ApiError, type ValidationCode } from '../errors/errors.ts'
+import { ApiError, filledError, type ValidationCode } from '../errors/errors.ts'
 import { type Random, requestId } from '../ids.ts'
-import { answerClientError } from './client-errors.ts'
-import { errorEnvelope, errorHeaders, toApiError } from './error-response.ts'
+import { loggedError } from '../telemetry.ts'
+import { answerClientError, errorEnvelope, errorHeaders, toApiError } from './error-response.ts'
 import { healthRoutes, type ReadinessCheck } from './health.ts'
 import { openapiRoutes } from './openapi.ts'
-import { logFailure, logRequests } from './request-log.ts'
-import { answerUnrouted } from './routing.ts'
 
 /** Headers of an error answer beside those that the error itself brings, by lower-case name. */
 export type ErrorHeaders = (request: FastifyRequest, error: ApiError) => Record<string, string>
@@ -157,4 +155,77 @@ function parseJsonOnly(app: FastifyInstance): void {
     if (body === '' && !request.routeOptions.schema?.body) done(null, undefined)
     else parse(request, String(body), done)
   })
+}
+
+/** One line for each answered request, at the level its route asks for. Neither the URL nor an address: both may name a person. */
+export function logRequests(app: FastifyInstance, logger: FastifyBaseLogger): void {
+  const quietToo = logger.level === 'debug' || logger.level === 'trace'
+  app.addHook('onResponse', (request, reply, done) => {
+    const quiet = isQuiet(request, reply)
+    if (quiet && !quietToo) return done()
+    const fields = {
+      request_id: request.id,
+      method: request.method,
+      route: request.routeOptions.url ?? null,
+      status: reply.statusCode,
+      duration_ms: Math.round(reply.elapsedTime * 100) / 100,
+      organization_id: request.principal?.organizationId ?? null,
+    }
+    if (quiet) logger.debug(fields, 'request')
+    else logger.info(fields, 'request')
+    done()
+  })
+}
+
+function isQuiet({ routeOptions }: FastifyRequest, { statusCode }: FastifyReply): boolean {
+  const { probe, frequent } = routeOptions.config ?? {}
+  return probe === true || (frequent === true && statusCode < 400)
+}
+
+/** What went wrong on our side, with its cause; refusals of the caller's request are in the request's line alone. */
+export function logFailure(logger: FastifyBaseLogger, error: ApiError, request: FastifyRequest): void {
+  if (error.status < 500) return
+  const fields = {
+    request_id: request.id,
+    route: request.routeOptions.url ?? null,
+    code: error.code,
+    cause: loggedError(error.cause),
+  }
+  if (error.status === 503) logger.warn(fields, 'request refused for now')
+  else logger.error(fields, 'request failed')
+}
+
+interface KnownPath {
+  pattern: RegExp
+  methods: Set<string>
+}
+
+/**
+ * Answers what no route took: 405 with `Allow` when the path exists under other methods, else 404.
+ * Call before any route is added.
+ */
+export function answerUnrouted(app: FastifyInstance): void {
+  const paths = new Map<string, KnownPath>()
+  app.addHook('onRoute', ({ url, method }) => {
+    const known = paths.get(url) ?? { pattern: patternOf(url), methods: new Set() }
+    for (const one of [method].flat()) known.methods.add(one)
+    paths.set(url, known)
+  })
+  app.setNotFoundHandler((request) => {
+    const path = request.url.split('?', 1)[0] ?? ''
+    const matching = [...paths.values()].filter(({ pattern }) => pattern.test(path))
+    const methods = [...new Set(matching.flatMap((known) => [...known.methods]))].sort()
+    if (methods.length === 0 || methods.includes(request.method)) throw new ApiError('request.not_found')
+    const allow = methods.join(', ')
+    throw filledError('request.method_not_allowed', { methods: allow }, { headers: { allow } })
+  })
+}
+
+/** `/v1/sessions/:sessionId` and `/docs/*` as a regular expression over the whole path. */
+function patternOf(url: string): RegExp {
+  const source = url
+    .replace(/[.+?^${}()|[\]\\]/g, '\\$&')
+    .replace(/:[^/]+/g, '[^/]+')
+    .replaceAll('*', '.*')
+  return new RegExp(`^${source}$`)
 }

@@ -4,10 +4,8 @@ import type { FastifyInstance, RouteOptions } from 'fastify'
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { type Access, accessOf } from '../access/access.ts'
-import { headerComponents } from './described-headers.ts'
-import { type DescribedWebhook, webhookItems } from './described-webhooks.ts'
 import { errorReferenceRoute } from './error-reference.ts'
-import { completePaths, idempotentMark } from './operations.ts'
+import { completePaths, headerComponents, idempotentMark } from './operations.ts'
 
 /** The version of the interface, not of the program. */
 export const interfaceVersion = '2026-03-25'
@@ -122,4 +120,67 @@ function withoutUnused<T extends { components: Record<string, unknown> }>(docume
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null
+}
+
+export interface DescribedWebhook {
+  /** Of its events; the name of its entry. */
+  type: string
+  operationId: string
+  tag: string
+  summary: string
+  description: string
+  /** Headers of the request, each in every one. */
+  headers: Record<string, DescribedHeader>
+  /** Must have an id, which is its name among the components. */
+  body: z.ZodType
+  /** What answers mean, by status (`200`, `2XX`, `default`). */
+  answers: Record<string, DescribedAnswer>
+}
+
+export interface DescribedAnswer {
+  description: string
+  headers?: Record<string, DescribedHeader>
+  /** What has to be in it, as `body` of the request. */
+  body?: z.ZodType
+}
+
+export interface DescribedHeader {
+  description: string
+  /** JSON Schema. */
+  schema: Record<string, unknown>
+}
+
+/** The `webhooks` of an OpenAPI 3.1 document. */
+export function webhookItems(described: DescribedWebhook[]): Record<string, { post: object }> {
+  return Object.fromEntries(described.map((webhook) => [webhook.type, { post: operationOf(webhook) }]))
+}
+
+function operationOf({ operationId, tag, summary, description, headers, body, answers }: DescribedWebhook) {
+  return {
+    operationId,
+    tags: [tag],
+    summary,
+    description,
+    parameters: Object.entries(headers).map(([name, header]) => ({
+      name,
+      in: 'header',
+      required: true,
+      ...header,
+    })),
+    requestBody: { required: true, content: contentOf(body) },
+    responses: Object.fromEntries(
+      Object.entries(answers).map(([status, { body: answer, ...described }]) => [
+        status,
+        { ...described, ...(answer && { content: contentOf(answer) }) },
+      ]),
+    ),
+  }
+}
+
+const contentOf = (body: z.ZodType) => ({ 'application/json': { schema: componentOf(body) } })
+
+function componentOf(body: z.ZodType): { $ref: string } {
+  const id = body.meta()?.id
+  if (!id) throw new Error('the body of a webhook must be a component')
+  return { $ref: `#/components/schemas/${id}` }
 }

@@ -1,5 +1,5 @@
-import { open, seal } from '../crypto/box.ts'
 import type { Keyring } from '../crypto/keyring.ts'
+import { open, seal } from '../crypto/sealing.ts'
 import type { Random } from '../ids.ts'
 
 /** An answer as it is sent, first and again. */

@@ -7,9 +7,8 @@ import { errorResponses, meta } from '../../infra/http/schemas.ts'
 import type { Clock } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import { catalogue, findOperator } from './catalogue.ts'
-import { costOf } from './cost.ts'
-import { type AddressFacts, decideRotation, factsOf } from './decide-rotation.ts'
-import { rotationBody, rotationDecision } from './schemas.ts'
+import { type AddressFacts, decideRotation, factsOf } from './decide.ts'
+import { costOf, rotationBody, rotationDecision } from './schemas.ts'
 
 export interface AgentOptions {
   auth: Pick<Auth, 'requireSecretCosting' | 'secret'>

@@ -2,8 +2,7 @@ import { z } from 'zod'
 import { timestamp } from '../../infra/http/schemas.ts'
 import { isPublicAddressInFull } from '../../infra/ip/address.ts'
 import { findOperator, nearestTags, operatorCategory } from './catalogue.ts'
-import { isAssignedCountryCode } from './countries.ts'
-import { rotationReasons } from './decide-rotation.ts'
+import { isAssignedCountryCode, rotationReasons } from './decide.ts'
 
 export const maxItems = 10
 const suggestedTags = 10
@@ -53,3 +52,11 @@ export const rotationDecision = z
     evaluated_at: timestamp,
   })
   .meta({ id: 'AgentIpRotationDecision' })
+
+const counted = z.looseObject({ items: z.array(z.unknown()) })
+
+/** Units that a batch costs, read before it is validated: its number of items, at least 1 and at most 10; else 1. */
+export function costOf(body: unknown): number {
+  const { data } = counted.safeParse(body)
+  return data ? Math.min(Math.max(data.items.length, 1), maxItems) : 1
+}

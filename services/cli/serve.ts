@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { readConfig } from '../../infra/config.ts'
 import { createRandom } from '../../infra/random.ts'
 import { createLogger } from '../../infra/telemetry.ts'
-import { hasConsentAddress } from '../server/public-url.ts'
+import { hasConsentAddress } from '../server/http.ts'
 import { allRoles, parseRoles, startServer, stopWithinMs } from '../server/server.ts'
 import { runUntilSignal } from './lifetime.ts'
 

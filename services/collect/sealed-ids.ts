@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
-import { open, seal } from '../../infra/crypto/box.ts'
 import type { Keyring, MasterKey } from '../../infra/crypto/keyring.ts'
+import { open, seal } from '../../infra/crypto/sealing.ts'
 import { isId, type Random, type SessionId } from '../../infra/ids.ts'
 import type { ClientPlatform } from '../../infra/wire/collect/messages.ts'
 import type { Environment } from '../../schemas/events.ts'

@@ -1,10 +1,10 @@
 import type pg from 'pg'
 import type { Decide } from '../../infra/event-store/decide.ts'
 import type { Clock } from '../../infra/ids.ts'
-import { runPeriodically } from '../../infra/periodic.ts'
 import { tryLock } from '../../infra/postgres/advisory-lock.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
+import { runPeriodically } from '../../infra/timing.ts'
 import { endedGraces } from '../../projections/organizations/queries.ts'
 import { endGrace } from './key-commands.ts'
 

@@ -1,30 +1,34 @@
 import type { FastifyInstance } from 'fastify'
 import { Registry } from 'prom-client'
 import type { Config } from '../../infra/config.ts'
-import { drain } from '../../infra/http/drain.ts'
-import { holdPort, listenOnHeld } from '../../infra/http/hold-port.ts'
+import { drain, holdPort, listenOnHeld } from '../../infra/http/listening.ts'
 import { type NetworkSource, noNetwork, openNetwork } from '../../infra/ip/network.ts'
+import { createAddressRules } from '../../infra/safe-http/addresses.ts'
+import { createWebhookClient } from '../../infra/safe-http/client.ts'
+import { within } from '../../infra/timing.ts'
 import { sealToken } from '../../infra/wire/sealed-token.ts'
-import { within } from '../../infra/within.ts'
 import { recipientKeys } from '../../projections/organizations/queries.ts'
 import { findDecisions } from '../../projections/sessions/queries.ts'
 import { agentRoutes } from '../agents/routes.ts'
 import { createHandOff, type HandOff } from '../collect/hand-off.ts'
 import { createRecipients, type RecipientTenant } from '../collect/recipients.ts'
 import { collectRoutes } from '../collect/routes.ts'
+import type { GateOptions } from '../gate/context.ts'
 import { type Gate, startGate } from '../gate/gate.ts'
 import { measureGate } from '../gate/metrics.ts'
 import { gateRoutes } from '../gate/routes.ts'
+import { createConsentKeys } from '../organizations/consent-keys.ts'
 import { organizationRoutes } from '../organizations/routes.ts'
+import { signUpOrganization } from '../organizations/sign-up.ts'
 import { readbackRoutes } from '../readback/routes.ts'
 import { type Demo, webRoutes } from '../web/routes.ts'
+import { createDirectCalls } from '../webhooks/direct/direct-calls.ts'
 import { webhookRoutes } from '../webhooks/routes.ts'
+import { createSigningSecrets } from '../webhooks/signing-secrets.ts'
 import { createEdge, type Edge } from './access.ts'
 import { startWorkers } from './consumers.ts'
 import { type Core, type CoreOptions, openCore } from './dependencies.ts'
-import { gateOptions } from './gate-options.ts'
-import { createHttp } from './http.ts'
-import { publicUrlOf } from './public-url.ts'
+import { createHttp, publicUrlOf } from './http.ts'
 
 export const allRoles = ['collect', 'scoring', 'projections', 'api', 'gate', 'webhooks'] as const
 export type Role = (typeof allRoles)[number]
@@ -168,4 +172,28 @@ function addCollect(app: FastifyInstance, core: Core, { auth }: Edge): HandOff {
     batchIntervalMs: config.BATCH_INTERVAL_MS,
   })
   return handOff
+}
+
+/** How long a person who has approved waits for one answer of the service, at most (open-points.md 37). */
+const integratorTimeoutMs = 10_000
+
+/** What Gate is given of the other services. `publicUrl` has no path, and no slash at its end. */
+export function gateOptions(core: Core, publicUrl: string): GateOptions {
+  const { config, keyring, decide } = core
+  const { WEBHOOK_TIMEOUT_MS: timeoutMs } = config
+  const client = createWebhookClient({
+    rules: createAddressRules(config.WEBHOOK_ALLOWED_NETWORKS),
+    timeoutMs,
+  })
+  return {
+    ...core,
+    publicUrl,
+    leaseMs: config.WEBHOOK_LEASE_MS,
+    integratorTimeoutMs: Math.min(integratorTimeoutMs, timeoutMs),
+    directCalls: createDirectCalls({ ...core, client, secrets: createSigningSecrets(keyring) }),
+    endCalls: client.close,
+    consentKeys: createConsentKeys({ ...core, publicUrl }),
+    signUpOrganization: ({ random, now, ...signup }) =>
+      signUpOrganization({ decide, keyring, clock: () => now, random, idTime: now }, signup),
+  }
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { matchesEtag } from '../../infra/http/etag.ts'
+import { matchesEtag } from '../../infra/http/pages.ts'
 import type { SdkBundle } from './bundle.ts'
 
 const schema = {

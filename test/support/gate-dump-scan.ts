@@ -1,8 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { open } from '../../infra/crypto/box.ts'
-import { createDataKey, type DataKey, dataKeyBytes } from '../../infra/crypto/data-key.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
+import { createDataKey, type DataKey, dataKeyBytes, open } from '../../infra/crypto/sealing.ts'
 import { bytesOfEvent } from './dump.ts'
 import type { Place } from './secret-scan.ts'
 

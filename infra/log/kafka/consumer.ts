@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs'
-import { within } from '../../within.ts'
+import { within } from '../../timing.ts'
 import { backoffMs } from '../backoff.ts'
 import { type ConsumeOptions, type LogConsumer, LogUnavailable } from '../port.ts'
 import { createCommits } from './commits.ts'

@@ -1,4 +1,4 @@
-import { within } from '../../within.ts'
+import { within } from '../../timing.ts'
 import { LogUnavailable } from '../port.ts'
 
 export interface RenewableOptions<T> {

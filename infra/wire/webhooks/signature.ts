@@ -1,6 +1,6 @@
 import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto'
-import { open, seal } from '../../crypto/box.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
+import { open, seal } from '../../crypto/sealing.ts'
 import type { Random } from '../../ids.ts'
 import { wire } from '../names.ts'
 

@@ -1,5 +1,5 @@
 import { tokenHashes } from '../../../infra/crypto/tokens.ts'
-import { within } from '../../../infra/within.ts'
+import { within } from '../../../infra/timing.ts'
 import { findAgentToken } from '../../../projections/gate/queries.ts'
 import type { AgentTokenRow } from '../../../projections/gate/tables.ts'
 import type { GateParts } from '../context.ts'

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { GateSessionId } from '../../../infra/ids.ts'
-import { runPeriodically } from '../../../infra/periodic.ts'
-import { within } from '../../../infra/within.ts'
+import { runPeriodically, within } from '../../../infra/timing.ts'
 import { findGateSession, startedApprovals } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateParts } from '../context.ts'

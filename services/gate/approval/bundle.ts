@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { DataKey } from '../../../infra/crypto/data-key.ts'
+import type { DataKey } from '../../../infra/crypto/sealing.ts'
 import type { GateSessionId, Random } from '../../../infra/ids.ts'
 import { deliveryEnvelopeSchema } from '../../../infra/wire/delivery-envelope.ts'
 

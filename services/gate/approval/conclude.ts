@@ -1,4 +1,4 @@
-import type { DataKey } from '../../../infra/crypto/data-key.ts'
+import type { DataKey } from '../../../infra/crypto/sealing.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import type { Decision } from '../../../infra/event-store/decide.ts'
 import type { GateSessionId } from '../../../infra/ids.ts'

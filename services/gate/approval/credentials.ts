@@ -1,5 +1,5 @@
-import type { DataKey } from '../../../infra/crypto/data-key.ts'
 import type { Keyring } from '../../../infra/crypto/keyring.ts'
+import type { DataKey } from '../../../infra/crypto/sealing.ts'
 import { generateToken, tokenHashes } from '../../../infra/crypto/tokens.ts'
 import type { Random } from '../../../infra/ids.ts'
 import { type DeliveryEnvelope, sealEnvelope } from '../../../infra/wire/delivery-envelope.ts'

@@ -1,6 +1,6 @@
-import { counterRandom } from '../../../infra/crypto/counter-random.ts'
 import type { Keyring, MasterKey } from '../../../infra/crypto/keyring.ts'
 import { generateToken, isTokenOf, type Token, tokenHashes } from '../../../infra/crypto/tokens.ts'
+import { counterRandom } from '../../../infra/random.ts'
 
 export interface LoginCode {
   code: Token<'gtcode'>

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { matchesEtag } from '../../../infra/http/etag.ts'
+import { matchesEtag } from '../../../infra/http/pages.ts'
 import { refusingOffset } from '../../../infra/http/pagination.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
 import type { RegistryContext } from './context.ts'

@@ -1,6 +1,5 @@
-import { open, seal } from '../../../infra/crypto/box.ts'
-import { createDataKey, type DataKey, dataKeyBytes } from '../../../infra/crypto/data-key.ts'
 import type { Keyring } from '../../../infra/crypto/keyring.ts'
+import { createDataKey, type DataKey, dataKeyBytes, open, seal } from '../../../infra/crypto/sealing.ts'
 import type { Clock, GateSessionId, Random } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 

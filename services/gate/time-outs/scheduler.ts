@@ -1,4 +1,4 @@
-import { runPeriodically } from '../../../infra/periodic.ts'
+import { runPeriodically } from '../../../infra/timing.ts'
 import { createFailedEnds } from './failed-ends.ts'
 import { type PurgeParts, purgeGate } from './purge.ts'
 import { endOverdue, type TimeOutParts } from './time-outs.ts'

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { DescribedHeader, DescribedWebhook } from '../../../infra/http/described-webhooks.ts'
+import type { DescribedHeader, DescribedWebhook } from '../../../infra/http/openapi.ts'
 import { wire } from '../../../infra/wire/names.ts'
 import { standardHeaders } from '../../../infra/wire/webhooks/signature.ts'
 import {

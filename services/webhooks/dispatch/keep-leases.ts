@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { EventLog } from '../../../infra/log/port.ts'
-import { runPeriodically } from '../../../infra/periodic.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
+import { runPeriodically } from '../../../infra/timing.ts'
 import type { HeldLeases } from './held.ts'
 import { renewLeases } from './leases.ts'
 import { createReaper, type Reap } from './reaper.ts'

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { WebhookClient } from '../../../infra/safe-http/client.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
-import { within } from '../../../infra/within.ts'
+import { within } from '../../../infra/timing.ts'
 import type { GiveUp } from './give-up.ts'
 import type { HeldLeases } from './held.ts'
 import { abandonLeases } from './leases.ts'

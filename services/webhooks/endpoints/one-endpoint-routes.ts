@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
-import { refuseBody } from '../../../infra/http/no-body.ts'
+import { refuseBody } from '../../../infra/http/checked-fields.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
 import { isId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'

@@ -1,5 +1,4 @@
 import type pg from 'pg'
-import { createBreather } from '../../../infra/breather.ts'
 import type { Applied } from '../../../infra/event-store/applied.ts'
 import { type CaughtUpOptions, createCaughtUp } from '../../../infra/event-store/caught-up.ts'
 import type { EventCodec, RecordedEvent } from '../../../infra/event-store/codec.ts'
@@ -12,6 +11,7 @@ import {
 import type { Clock } from '../../../infra/ids.ts'
 import type { Batch, EventLog } from '../../../infra/log/port.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
+import { createBreather } from '../../../infra/timing.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 import { isRecent, type Raised, raise } from './raise.ts'
 import { createRaiseBatch } from './raise-batch.ts'

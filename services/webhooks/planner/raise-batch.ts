@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
-import { createBreather } from '../../../infra/breather.ts'
 import type { CaughtUp } from '../../../infra/event-store/caught-up.ts'
 import type { EventCodec } from '../../../infra/event-store/codec.ts'
 import { decided } from '../../../infra/event-store/decided.ts'
 import type { EventLog, NewRecord } from '../../../infra/log/port.ts'
+import { createBreather } from '../../../infra/timing.ts'
 import { raisedEventIds, subscribedEndpoints } from '../../../projections/webhooks/queries.ts'
 import type { Raised } from './raise.ts'
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { isAssignedCountryCode, isObservedCountryCode } from '../../../services/agents/countries.ts'
+import { isAssignedCountryCode, isObservedCountryCode } from '../../../services/agents/decide.ts'
 
 const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ']
 const pairs = letters.flatMap((first) => letters.map((second) => first + second))

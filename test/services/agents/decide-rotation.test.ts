@@ -7,7 +7,7 @@ import {
   decideRotation,
   factsOf,
   type RotationReason,
-} from '../../../services/agents/decide-rotation.ts'
+} from '../../../services/agents/decide.ts'
 
 const noFlags: Network['anonymity'] = {
   vpn: false,

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { counterRandom } from '../../../infra/crypto/counter-random.ts'
 import { randomId } from '../../../infra/ids.ts'
+import { counterRandom } from '../../../infra/random.ts'
 import { findOrganization, listKeys } from '../../../projections/organizations/queries.ts'
 import { signUpOrganization } from '../../../services/organizations/sign-up.ts'
 import { startOrganizations } from './support.ts'

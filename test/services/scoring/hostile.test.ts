@@ -1,7 +1,7 @@
 import { deflateRawSync } from 'node:zlib'
 import { expect, it } from 'vitest'
-import { createBreather } from '../../../infra/breather.ts'
 import { noNetwork } from '../../../infra/ip/network.ts'
+import { createBreather } from '../../../infra/timing.ts'
 import { startDrafting } from '../../../services/scoring/drafts.ts'
 import { batch, startedAt, testSession } from './support/events.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { hasConsentAddress, publicUrlOf } from '../../../services/server/public-url.ts'
+import { hasConsentAddress, publicUrlOf } from '../../../services/server/http.ts'
 
 test.each([
   ['127.0.0.1', 'http://127.0.0.1:8787'],

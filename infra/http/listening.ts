@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
+import { within } from '../timing.ts'
 
 export interface Place {
   /** 0 = any free one. */
@@ -69,4 +70,19 @@ function problem({ port, host }: Place, error: unknown): string {
   if (isInUse(error))
     return `Port ${port} of ${host} is in use: is Tidegate running already? PORT sets another.`
   return `Cannot listen on port ${port} of ${host} (PORT, HOST): ${error instanceof Error ? error.message : error}`
+}
+
+export interface DrainOptions {
+  /** How long new requests are still answered; whoever balances load learns meanwhile that this server stops. */
+  drainMs: number
+  /** How long requests may then still take; whoever has not sent all of its request by then is cut off. */
+  closeMs?: number
+}
+
+/** Ends serving so that no request which arrived in time fails. Begin after the app's `isStopping` became true. */
+export async function drain(app: FastifyInstance, { drainMs, closeMs = 5000 }: DrainOptions): Promise<void> {
+  await delay(drainMs)
+  const closed = app.close()
+  await within(closed, closeMs).catch(() => app.server.closeAllConnections())
+  await closed
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { runPeriodically } from '../../infra/periodic.ts'
+import { runPeriodically } from '../../infra/timing.ts'
 import { eventually } from '../support/eventually.ts'
 
 const never = () => {

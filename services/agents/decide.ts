@@ -1,6 +1,6 @@
+import codes from 'i18n-iso-countries/codes.json' with { type: 'json' }
 import type { Network } from '../../schemas/events.ts'
 import { type Operator, type OperatorCategory, operatorNamed, operatorsOfNetwork } from './catalogue.ts'
-import { isObservedCountryCode } from './countries.ts'
 
 /** In the order in which an answer lists them. */
 export const rotationReasons = ['country_mismatch', 'provider_mismatch', 'listed', 'hosting'] as const
@@ -97,4 +97,19 @@ function isListed(category: OperatorCategory, { anonymity, listed }: AddressFact
   const proxies: Listing[] = ['proxy', 'residential_proxy']
   const unexplained = proxies.some((kind) => anonymity[kind] && !explained[category].includes(kind))
   return listed || anonymity.tor || unexplained
+}
+
+/** In general use for Kosovo and in the list, but not assigned by ISO 3166-1. */
+const kosovo = 'XK'
+
+const listed = new Set(codes.map(([alpha2]) => alpha2))
+
+/** Whether ISO 3166-1 assigns this alpha-2 code to a country, in upper case. */
+export function isAssignedCountryCode(code: string): boolean {
+  return code !== kosovo && listed.has(code)
+}
+
+/** Whether it names a country when a database says it; `EU` and `XX`, which some say, do not. */
+export function isObservedCountryCode(code: string): boolean {
+  return listed.has(code)
 }

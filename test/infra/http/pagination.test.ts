@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
-import { createCursors } from '../../../infra/http/cursor.ts'
+import { createCursors } from '../../../infra/http/pagination.ts'
 
 const older = randomBytes(32).toString('base64')
 const newer = randomBytes(32).toString('base64')

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import fastify from 'fastify'
 import { expect, test } from 'vitest'
-import { holdPort, listenOnHeld } from '../../../infra/http/hold-port.ts'
+import { holdPort, listenOnHeld } from '../../../infra/http/listening.ts'
 
 const host = '127.0.0.1'
 

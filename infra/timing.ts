@@ -32,3 +32,34 @@ export function runPeriodically({ intervalMs, look, onError }: PeriodicOptions):
     },
   }
 }
+
+/** The result of `work`; rejects when that takes longer than `ms`. The work itself goes on. */
+export async function within<R>(work: Promise<R>, ms: number): Promise<R> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms)
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Lets the rest of the process run where a loop has had the event loop to itself for long enough. */
+export type Breathe = () => Promise<void>
+
+const budgetMs = 20
+
+/**
+ * For a loop over many pieces of work that are each short: called between two of them, it yields once they have
+ * taken 20 ms together, so that a request waits for that and one piece at most, however many there are.
+ */
+export function createBreather(): Breathe {
+  let since = performance.now()
+  return async () => {
+    if (performance.now() - since < budgetMs) return
+    await new Promise((resolve) => setImmediate(resolve))
+    since = performance.now()
+  }
+}

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { createDataKey, dataKeyBytes } from '../../../infra/crypto/data-key.ts'
+import { createDataKey, dataKeyBytes } from '../../../infra/crypto/sealing.ts'
 
 const secret = randomBytes(dataKeyBytes)
 const plaintext = Buffer.from('credentials')

@@ -1,0 +1,95 @@
+import { createCipheriv, createDecipheriv, hkdfSync, type KeyObject } from 'node:crypto'
+import type { Random } from '../ids.ts'
+import { counterRandom } from '../random.ts'
+import type { Keyring } from './keyring.ts'
+
+// Layout: key id 4 bytes | iv 12 | tag 16 | ciphertext (AES-256-GCM).
+const keyIdBytes = 4
+
+export interface SealOptions {
+  keyring: Keyring
+  purpose: string
+  /** Bound but not stored: opening needs the same text. */
+  context?: string
+}
+
+/** Encrypts under the current master key, for one purpose. */
+export function seal(
+  plaintext: Uint8Array,
+  { keyring, purpose, context = '', random }: SealOptions & { random: Random },
+): Buffer {
+  const { id, secretKey } = keyring.current
+  const [iv, prefix] = [random(12), Buffer.from(id, 'hex')]
+  return sealGcm(plaintext, { key: secretKey(purpose), context, iv, prefix })
+}
+
+/** The plaintext, or undefined for anything that was not sealed by one of our keys for this purpose and context. */
+export function open(sealed: Buffer, { keyring, purpose, context = '' }: SealOptions): Buffer | undefined {
+  const key = keyring.byId(sealed.toString('hex', 0, keyIdBytes))
+  return key && openGcm(sealed.subarray(keyIdBytes), { key: key.secretKey(purpose), context })
+}
+
+export const dataKeyBytes = 32
+
+/**
+ * A key for one thing that must be forgotten one day: deleting it deletes whatever was sealed under it, wherever copies
+ * are, and whatever was drawn from it.
+ */
+export interface DataKey {
+  /** iv 12 | tag 16 | ciphertext, AES-256-GCM; bound to the context. */
+  seal(plaintext: Uint8Array, options: { context: string; random: Random }): Buffer
+  /** undefined for what this key did not seal in this context. */
+  open(sealed: Buffer, options: { context: string }): Buffer | undefined
+  /** Bytes for one purpose; the same ones each time, so that who repeats a step makes the same secrets. */
+  random(purpose: string): Random
+}
+
+export function createDataKey(secret: Buffer): DataKey {
+  const derive = (purpose: string) =>
+    Buffer.from(hkdfSync('sha256', secret, '', `tidegate:data:${purpose}`, 32))
+  const key = derive('seal')
+  return {
+    seal: (plaintext, { context, random }) =>
+      sealGcm(plaintext, { key, context, iv: random(12), prefix: Buffer.alloc(0) }),
+    open: (sealed, { context }) => openGcm(sealed, { key, context }),
+    random: (purpose) => counterRandom(derive('random'), Buffer.from(purpose)),
+  }
+}
+
+const ivBytes = 12
+const headerBytes = ivBytes + 16
+
+export interface GcmKey {
+  /** 32 bytes. */
+  key: KeyObject | Buffer
+  /** Bound but not stored: opening needs the same text. */
+  context: string
+}
+
+/** `prefix` | iv 12 | tag 16 | ciphertext (AES-256-GCM). */
+export function sealGcm(
+  plaintext: Uint8Array,
+  { key, context, iv, prefix }: GcmKey & { iv: Buffer; prefix: Buffer },
+): Buffer {
+  const cipher = createCipheriv('aes-256-gcm', key, iv)
+  cipher.setAAD(Buffer.from(context))
+  const ciphertext = cipher.update(plaintext)
+  // GCM has nothing left to give here: this makes the tag.
+  cipher.final()
+  return Buffer.concat([prefix, iv, cipher.getAuthTag(), ciphertext])
+}
+
+/** What `sealGcm` wrote behind its prefix; undefined for anything that this key did not seal in this context. */
+export function openGcm(sealed: Buffer, { key, context }: GcmKey): Buffer | undefined {
+  if (sealed.length < headerBytes) return undefined
+  const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, ivBytes))
+  decipher.setAAD(Buffer.from(context))
+  decipher.setAuthTag(sealed.subarray(ivBytes, headerBytes))
+  try {
+    const plaintext = decipher.update(sealed.subarray(headerBytes))
+    decipher.final()
+    return plaintext
+  } catch {
+    return undefined
+  }
+}
