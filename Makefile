@@ -4,7 +4,7 @@ SHELL := /bin/bash
 # npm's own record of an install: older than the lock file = install again.
 INSTALLED := node_modules/.package-lock.json
 
-.PHONY: help install run test test-all watch bench format clean
+.PHONY: help install hooks run test test-all watch bench format clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -14,6 +14,10 @@ install: $(INSTALLED)
 $(INSTALLED): package.json package-lock.json
 	npm ci --no-audit --no-fund
 	@touch $(INSTALLED)
+	@[ -n "$$CI" ] || [ "$$(git config core.hooksPath)" = .githooks ] || echo 'Checks before each commit: make hooks'
+
+hooks: install ## Check each commit: lint, types, length of the subject
+	git config core.hooksPath .githooks
 
 run: install ## Start everything on this machine: Postgres, the log, every role
 	@npm run --silent tidegate -- dev
