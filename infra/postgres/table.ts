@@ -75,6 +75,7 @@ export interface Table<R> {
   key: string
   /** All columns to write. */
   columns: Column<R>[]
+  columnsWithout(...fields: (keyof R)[]): Column<R>[]
   /** What a query selects to get the row's fields, or only these, from the table named `alias`. */
   select(alias: string, ...fields: (keyof R)[]): string
   /** What a query selects to get the row's other fields. */
@@ -111,24 +112,24 @@ export function table<R extends object>(
     return `${alias}.${columnName(field)}${cast}${column ? ` as ${String(field)}` : ''}`
   }
 
+  const written = (field: keyof R): Column<R> => ({
+    name: columnName(field),
+    type: definitions[field].type,
+    of: (row) => definitions[field].write(row[field]),
+  })
+
   const keys = key ?? fields.filter((field) => definitions[field].constraint.includes('primary key'))
   const lines = [...fields.flatMap(ddlOf), ...(key ? [`primary key (${key.join(', ')})`] : [])]
+  const without = (others: (keyof R)[]) => fields.filter((field) => !others.includes(field))
+  const select = (alias: string, some: (keyof R)[]) => some.map((field) => selected(alias, field)).join(', ')
   return {
     name,
     ddl: `create table ${name} (\n  ${lines.join(',\n  ')}\n);\n`,
     key: keys.map(columnName).join(', '),
-    columns: fields.map((field) => ({
-      name: columnName(field),
-      type: definitions[field].type,
-      of: (row) => definitions[field].write(row[field]),
-    })),
-    select: (alias, ...only) =>
-      (only.length > 0 ? only : fields).map((field) => selected(alias, field)).join(', '),
-    selectWithout: (alias, ...others) =>
-      fields
-        .filter((field) => !others.includes(field))
-        .map((field) => selected(alias, field))
-        .join(', '),
+    columns: fields.map(written),
+    columnsWithout: (...others) => without(others).map(written),
+    select: (alias, ...some) => select(alias, some.length > 0 ? some : fields),
+    selectWithout: (alias, ...others) => select(alias, without(others)),
   }
 }
 

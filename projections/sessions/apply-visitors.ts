@@ -1,10 +1,14 @@
+import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
-import { searchable, storable } from '../../infra/postgres/text.ts'
-import { type Column, unnest } from '../../infra/postgres/unnest.ts'
+import type { RowOf } from '../../infra/postgres/table.ts'
+import { searchable } from '../../infra/postgres/text.ts'
+import { unnest } from '../../infra/postgres/unnest.ts'
 import type { VisitorLink } from '../../schemas/events.ts'
-import type { ScoredEvent } from './apply-decisions.ts'
+import { visitorSessions, visitors } from './tables.ts'
 
-interface Seen extends ScoredEvent {
+export type ScoredEvent = Extract<RecordedEvent, { type: 'SessionScored' }>
+
+interface Sighting extends ScoredEvent {
   visitor: VisitorLink
 }
 
@@ -12,68 +16,40 @@ interface Seen extends ScoredEvent {
 interface Visit {
   first: number
   last: number
-  latest: Seen
+  latest: Sighting
 }
 
-const keyColumns: Column<Seen>[] = [
-  { name: 'organization_id', type: 'text', of: ({ data }) => data.organization_id },
-  { name: 'environment', type: 'text', of: ({ data }) => data.environment },
-  { name: 'visitor_id', type: 'text', of: ({ visitor }) => visitor.id },
-]
-const linkColumns: Column<Seen>[] = [
-  ...keyColumns,
-  { name: 'session_id', type: 'text', of: ({ data }) => data.session_id },
-]
-const latestColumns: Column<Seen>[] = [
-  { name: 'event_id', type: 'text', of: ({ data }) => data.event_id },
-  { name: 'evaluated_at', type: 'bigint', of: ({ data }) => data.evaluated_at },
-  { name: 'user_agent', type: 'text', of: ({ data }) => storable(data.request.user_agent) },
-  { name: 'ip_address', type: 'text', of: ({ data }) => storable(data.request.ip_address) },
-  { name: 'storage', type: 'text', of: ({ visitor }) => JSON.stringify(visitor.storage) },
-  { name: 'anchors', type: 'text', of: ({ visitor }) => JSON.stringify(visitor.anchors) },
-  { name: 'vector', type: 'text', of: ({ visitor }) => JSON.stringify(visitor.vector) },
-  {
-    name: 'search_text',
-    type: 'text',
-    of: ({ visitor, data }) => searchable(visitor.id, data.request.user_agent, data.request.ip_address),
-  },
-]
-const visitColumns: Column<Visit>[] = [
-  ...[...keyColumns, ...latestColumns].map(({ name, type, of }) => ({
-    name,
-    type,
-    of: ({ latest }: Visit) => of(latest),
-  })),
-  { name: 'first_seen_at', type: 'bigint', of: ({ first }) => first },
-  { name: 'last_seen_at', type: 'bigint', of: ({ last }) => last },
-]
-const keys = keyColumns.map(({ name }) => name).join(', ')
+const visitColumns = visitors.columnsWithout('seen_count')
+const aggregated = ['organization_id', 'environment', 'visitor_id', 'first_seen_at', 'last_seen_at']
 // Every column compares the old row, so all of them come from the same event.
-const newest = latestColumns.map(
-  ({ name }) =>
-    `${name} = case when (excluded.evaluated_at, excluded.event_id) > (v.evaluated_at, v.event_id)
+const newest = visitColumns
+  .filter(({ name }) => !aggregated.includes(name))
+  .map(
+    ({ name }) =>
+      `${name} = case when (excluded.evaluated_at, excluded.event_id) > (v.evaluated_at, v.event_id)
        then excluded.${name} else v.${name} end`,
-)
+  )
 
 /** Adds decisions not applied before to their visitors; the result is the same in whatever order partitions come. */
 export async function upsertVisitors(tx: Tx, fresh: ScoredEvent[]): Promise<void> {
-  const seen = fresh.flatMap((event) =>
+  const sightings = fresh.flatMap((event) =>
     event.data.visitor ? [{ ...event, visitor: event.data.visitor }] : [],
   )
-  if (seen.length === 0) return
-  const links = unnest(linkColumns, seen)
-  const visits = unnest(visitColumns, visitsOf(seen), linkColumns.length + 1)
+  if (sightings.length === 0) return
+  const { key } = visitors
+  const links = unnest(visitorSessions.columns, sightings.map(linkRow))
+  const visits = unnest(visitColumns, visitsOf(sightings).map(visitorRow), links.values.length + 1)
   await tx.query({
     name: 'upsert-visitors',
     // Rows are locked in the order of their key: partitions applied side by side cannot deadlock.
     text: `with links as (
         insert into visitor_sessions (${links.names}) select * from ${links.source}
-        on conflict do nothing returning ${keys}
-      ), counts as (select ${keys}, count(*) as seen_count from links group by ${keys})
+        on conflict do nothing returning ${key}
+      ), counts as (select ${key}, count(*) as seen_count from links group by ${key})
       insert into visitors as v (${visits.names}, seen_count)
       select visit.*, coalesce(seen_count, 0) from ${visits.source} as visit (${visits.names})
-      left join counts using (${keys}) order by ${keys}
-      on conflict (${keys}) do update set ${newest.join(', ')},
+      left join counts using (${key}) order by ${key}
+      on conflict (${key}) do update set ${newest.join(', ')},
         first_seen_at = least(v.first_seen_at, excluded.first_seen_at),
         last_seen_at = greatest(v.last_seen_at, excluded.last_seen_at),
         seen_count = v.seen_count + excluded.seen_count`,
@@ -81,21 +57,39 @@ export async function upsertVisitors(tx: Tx, fresh: ScoredEvent[]): Promise<void
   })
 }
 
-function visitsOf(seen: Seen[]): Visit[] {
+function linkRow({ data, visitor }: Sighting): RowOf<typeof visitorSessions> {
+  const { organization_id, environment, session_id } = data
+  return { organization_id, environment, visitor_id: visitor.id, session_id }
+}
+
+function visitorRow({ first, last, latest: { data, visitor } }: Visit): RowOf<typeof visitors> {
+  const { organization_id, environment, event_id, evaluated_at, request } = data
+  const { user_agent, ip_address } = request
+  const { id: visitor_id, storage, anchors, vector } = visitor
+  return {
+    ...{ organization_id, environment, visitor_id, first_seen_at: first, last_seen_at: last },
+    // Postgres counts the new ones.
+    seen_count: 0,
+    ...{ event_id, evaluated_at, user_agent, ip_address, storage, anchors, vector },
+    search_text: searchable(visitor_id, user_agent, ip_address),
+  }
+}
+
+function visitsOf(sightings: Sighting[]): Visit[] {
   const visits = new Map<string, Visit>()
-  for (const event of seen) {
-    const key = `${event.data.organization_id} ${event.data.environment} ${event.visitor.id}`
+  for (const sighting of sightings) {
+    const { organization_id, environment, observed_at: at } = sighting.data
+    const key = `${organization_id} ${environment} ${sighting.visitor.id}`
     const known = visits.get(key)
-    const at = event.data.observed_at
     visits.set(key, {
       first: Math.min(known?.first ?? at, at),
       last: Math.max(known?.last ?? at, at),
-      latest: known && isNewer(known.latest, event) ? known.latest : event,
+      latest: known && isNewer(known.latest, sighting) ? known.latest : sighting,
     })
   }
   return [...visits.values()]
 }
 
-function isNewer({ data: a }: Seen, { data: b }: Seen): boolean {
+function isNewer({ data: a }: Sighting, { data: b }: Sighting): boolean {
   return a.evaluated_at === b.evaluated_at ? a.event_id > b.event_id : a.evaluated_at > b.evaluated_at
 }

@@ -1,35 +1,47 @@
 import type { Db } from '../../infra/postgres/pool.ts'
+import type { RowOf } from '../../infra/postgres/table.ts'
 import { containsPattern } from '../../infra/postgres/text.ts'
-import type { Verdict } from '../../schemas/events.ts'
-import { readDetail } from './detail.ts'
-import { type DecisionRecord, decisionFields, decisionRow, parse } from './records.ts'
-import type {
-  DecisionEvidence,
-  FullDecisionRow,
-  LinkedVisitor,
-  Scope,
-  SessionDetailRow,
-  SessionRow,
-} from './rows.ts'
-import { maxShownDecisions, sessionSearch } from './tables.ts'
+import type { Environment, Verdict } from '../../schemas/events.ts'
+import { readDetail, type StoredDetail } from './detail.ts'
+import {
+  type DecisionEvidence,
+  type DecisionRow,
+  type DecisionSummary,
+  decisionFields,
+  decisions,
+  type FullDecisionRow,
+  type LinkedVisitor,
+  maxShownDecisions,
+  sessionSearch,
+  sessions,
+  visitors,
+} from './tables.ts'
 
-interface SessionRecord extends DecisionRecord {
-  session_id: string
-  created_at: number
-  client_user_id: string | null
-  visitor: string | null
+/** Whose data: nothing outside it is ever found. */
+export interface Scope {
+  organizationId: string
+  environment: Environment
 }
 
-const sessionFields = `s.session_id, s.created_at::float8, s.client_user_id, s.visitor, ${decisionFields('s')}`
+export interface VisitorLifecycle {
+  first_seen_at: number
+  last_seen_at: number
+  /** Distinct sessions. */
+  seen_count: number
+}
 
-function sessionRow(record: SessionRecord): SessionRow {
-  return {
-    id: record.session_id,
-    created_at: record.created_at,
-    client_user_id: record.client_user_id,
-    latest_decision: decisionRow(record),
-    visitor: parse<LinkedVisitor>(record.visitor),
-  }
+export interface SessionDetailRow {
+  id: string
+  created_at: number
+  client_user_id: string | null
+  decision: DecisionSummary
+  /** Newest first, at most `maxShownDecisions`. */
+  previous_decisions: DecisionSummary[]
+  visitor: LinkedVisitor | null
+  /** As of now, not as of the decision; null without a visitor. */
+  lifecycle: VisitorLifecycle | null
+  /** What the event of the latest decision says. */
+  detail: StoredDetail
 }
 
 const summary = (alias: string) =>
@@ -78,6 +90,14 @@ export interface Page<Row> {
   hasMore: boolean
 }
 
+export interface SessionRow {
+  id: string
+  created_at: number
+  client_user_id: string | null
+  latest_decision: DecisionRow
+  visitor: LinkedVisitor | null
+}
+
 /** Sessions by latest decision, newest first. */
 export async function listSessions(
   db: Db,
@@ -89,8 +109,8 @@ export async function listSessions(
   const where = ['s.organization_id = $1', 's.environment = $2']
   if (after) where.push(`(s.evaluated_at, s.session_id) < (${bind(after.evaluatedAt)}, ${bind(after.id)})`)
   if (verdict) where.push(`s.verdict = ${bind(verdict)}`)
-  if (search) where.push(searchCondition(search, bind))
-  const { rows } = await db.query<SessionRecord>(
+  if (search) where.push(matchesSession(search, bind))
+  const { rows } = await db.query<ListedSession>(
     `select ${sessionFields} from read.sessions s where ${where.join(' and ')}
      order by s.evaluated_at desc, s.session_id desc limit $3`,
     values,
@@ -98,8 +118,29 @@ export async function listSessions(
   return { rows: rows.slice(0, limit).map(sessionRow), hasMore: rows.length > limit }
 }
 
+type ListedSession = Omit<SessionRow, 'id' | 'latest_decision'> & DecisionRow & { session_id: string }
+
+const sessionFields = sessions.select(
+  's',
+  'session_id',
+  'created_at',
+  'client_user_id',
+  'visitor',
+  ...decisionFields,
+)
+
+function sessionRow({
+  session_id: id,
+  created_at,
+  client_user_id,
+  visitor,
+  ...rest
+}: ListedSession): SessionRow {
+  return { id, created_at, client_user_id, latest_decision: rest, visitor }
+}
+
 /** service.md 4.2 rule 2: ids match whole, in any case; anything else is a substring of what a session shows. */
-function searchCondition(search: string, bind: (value: unknown) => string): string {
+function matchesSession(search: string, bind: (value: unknown) => string): string {
   const id = search.toLowerCase()
   const byEvent = (param: string) =>
     `s.session_id = (select d.session_id from read.decisions d where d.event_id = ${param})`
@@ -117,18 +158,129 @@ function searchCondition(search: string, bind: (value: unknown) => string): stri
 
 /** The decisions that exist among the ids, with all that a hand-off needs; in any order. */
 export async function findDecisions(db: Db, decisionIds: string[]): Promise<FullDecisionRow[]> {
+  const identity = ['session_id', 'organization_id', 'environment'] as const
   const { rows } = await db.query<
-    DecisionRecord &
-      Pick<FullDecisionRow, 'session_id' | 'organization_id' | 'environment'> & { evidence: string }
+    Omit<FullDecisionRow, keyof DecisionEvidence> & { evidence: DecisionEvidence }
   >({
     name: 'find-decisions',
-    text: `select ${decisionFields('d')}, d.session_id, d.organization_id, d.environment, d.evidence
+    text: `select ${decisions.select('d', ...decisionFields, ...identity, 'evidence')}
       from read.decisions d where d.event_id = any($1)`,
     values: [decisionIds],
   })
-  return rows.map((record) => {
-    const { session_id, organization_id, environment } = record
-    const evidence: DecisionEvidence = JSON.parse(record.evidence)
-    return { ...decisionRow(record), session_id, organization_id, environment, ...evidence }
+  return rows.map(({ evidence, ...row }) => ({ ...row, ...evidence }))
+}
+
+/** All newest or largest first; ties by id, descending. */
+export type VisitorSort = 'last_seen' | 'first_seen' | 'seen_count'
+
+const sortColumns = {
+  last_seen: 'last_seen_at',
+  first_seen: 'first_seen_at',
+  seen_count: 'seen_count',
+} as const
+
+type StoredVisitor = RowOf<typeof visitors>
+
+export interface VisitorRow extends VisitorLifecycle, Pick<StoredVisitor, 'storage' | 'anchors'> {
+  id: string
+  latest_request: Pick<StoredVisitor, 'user_agent' | 'ip_address'>
+}
+
+const visitorFields = [
+  'visitor_id',
+  'first_seen_at',
+  'last_seen_at',
+  'seen_count',
+  'user_agent',
+  'ip_address',
+  'storage',
+  'anchors',
+] as const
+type ListedVisitor = Pick<StoredVisitor, (typeof visitorFields)[number]>
+
+function visitorRow({ visitor_id: id, user_agent, ip_address, ...row }: ListedVisitor): VisitorRow {
+  return { id, ...row, latest_request: { user_agent, ip_address } }
+}
+
+export interface ListVisitors {
+  /** Rows at most. */
+  limit: number
+  sort?: VisitorSort | undefined
+  /** The sort's value (a time or a count) and the id of the last row of the page before. */
+  after?: { value: number; id: string } | undefined
+  search?: string | undefined
+}
+
+/** Visitors seen in the scope; seen most recently first unless sorted otherwise. */
+export async function listVisitors(
+  db: Db,
+  scope: Scope,
+  { limit, sort = 'last_seen', after, search }: ListVisitors,
+): Promise<Page<VisitorRow>> {
+  const column = sortColumns[sort]
+  const values: unknown[] = [scope.organizationId, scope.environment, limit + 1]
+  const bind = (value: unknown) => `$${values.push(value)}`
+  const where = ['organization_id = $1', 'environment = $2']
+  if (after) where.push(`(${column}, visitor_id) < (${bind(after.value)}, ${bind(after.id)})`)
+  if (search) where.push(matchesVisitor(search, bind))
+  const { rows } = await db.query<ListedVisitor>(
+    `select ${visitors.select('v', ...visitorFields)} from read.visitors v where ${where.join(' and ')}
+     order by v.${column} desc, visitor_id desc limit $3`,
+    values,
+  )
+  return { rows: rows.slice(0, limit).map(visitorRow), hasMore: rows.length > limit }
+}
+
+function matchesVisitor(search: string, bind: (value: unknown) => string): string {
+  if (search.includes('\0')) return 'false'
+  const id = search.toLowerCase()
+  return id.startsWith('vid_')
+    ? `visitor_id = ${bind(id)}`
+    : `search_text like ${bind(containsPattern(search))}`
+}
+
+export interface VisitorActivityRow extends Pick<DecisionEvidence, 'request' | 'score_breakdown'> {
+  session_id: string
+  decision: DecisionRow
+}
+
+export interface VisitorDetailRow extends VisitorRow {
+  vector: number[]
+  /** Newest first, at most 100. */
+  activity: VisitorActivityRow[]
+}
+
+/** The visitor with its vector and its newest decisions; undefined when it was not seen in the scope. */
+export async function findVisitor(
+  db: Db,
+  scope: Scope,
+  visitorId: string,
+): Promise<VisitorDetailRow | undefined> {
+  const values = [scope.organizationId, scope.environment, visitorId.toLowerCase()]
+  const { rows } = await db.query<ListedVisitor & { vector: number[] }>({
+    name: 'find-visitor',
+    text: `select ${visitors.select('v', ...visitorFields, 'vector')} from read.visitors v
+      where organization_id = $1 and environment = $2 and visitor_id = $3`,
+    values,
   })
+  const [record] = rows
+  if (!record) return undefined
+  const { vector, ...visitor } = record
+  return { ...visitorRow(visitor), vector, activity: await recentDecisions(db, values) }
+}
+
+async function recentDecisions(db: Db, values: string[]): Promise<VisitorActivityRow[]> {
+  const { rows } = await db.query<DecisionRow & { session_id: string; evidence: DecisionEvidence }>({
+    name: 'visitor-activity',
+    text: `select ${decisions.select('d', 'session_id', 'evidence', ...decisionFields)} from read.decisions d
+      where d.organization_id = $1 and d.environment = $2 and d.visitor_id = $3
+      order by d.evaluated_at desc, d.event_id desc limit 100`,
+    values,
+  })
+  return rows.map(({ session_id, evidence: { request, score_breakdown }, ...decision }) => ({
+    session_id,
+    decision,
+    request,
+    score_breakdown,
+  }))
 }

@@ -1,3 +1,16 @@
+import { column, foreign, nullable, primaryKey, type RowOf, table } from '../../infra/postgres/table.ts'
+import type {
+  Environment,
+  Manipulation,
+  Phase,
+  RequestContext,
+  SessionScored,
+  Verdict,
+  VisitorAnchors,
+  VisitorLink,
+  VisitorStorage,
+} from '../../schemas/events.ts'
+
 /** What a search looks through, in lower case; the index below and the queries must say exactly the same. */
 export const sessionSearch = `(search_request || E'\\n' || search_user || E'\\n' || search_events)`
 
@@ -10,83 +23,122 @@ export const maxShownDecisions = 100
 /** The length of that many decision ids, a line each. */
 export const searchEventsLength = maxShownDecisions * 31 - 1
 
-/**
- * Ids compare byte by byte (collation C), so that paging and "latest" mean the same on every server. Times are epoch
- * milliseconds. JSON that is only handed on is text: a jsonb column refuses \\u0000, which a page can send.
- */
-export const ddl = `
-  create table sessions (
-    session_id text collate "C" primary key,
-    organization_id text collate "C" not null,
-    environment text not null,
-    created_at bigint not null,
-    client_user_id text,
-    event_id text collate "C" not null,
-    evaluated_at bigint not null,
-    evaluation_duration_ms integer not null,
-    verdict text not null,
-    risk_score integer not null,
-    phase text not null,
-    is_provisional boolean not null,
-    manipulation text,
-    visitor_id text collate "C",
-    visitor text,
-    detail text not null,
-    search_request text not null,
-    search_user text not null,
-    search_events text not null
-  );
-  create table decisions (
-    event_id text collate "C" primary key,
-    session_id text collate "C" not null,
-    organization_id text collate "C" not null,
-    environment text not null,
-    visitor_id text collate "C",
-    log_offset bigint not null,
-    evaluated_at bigint not null,
-    evaluation_duration_ms integer not null,
-    verdict text not null,
-    risk_score integer not null,
-    phase text not null,
-    is_provisional boolean not null,
-    manipulation text,
-    evidence text not null
-  );
-  create table client_user_changes (
-    event_id text collate "C" primary key,
-    session_id text collate "C" not null,
-    log_offset bigint not null,
-    client_user_id text,
-    search_user text not null
-  );
+export type LinkedVisitor = Pick<VisitorLink, 'id' | 'confidence' | 'identified_at' | 'method' | 'basis'>
+
+/** What is kept of every decision, beside its few fields, for hand-offs and visitor activity. */
+export interface DecisionEvidence {
+  request: RequestContext
+  score_breakdown: Record<string, number>
+  visitor: LinkedVisitor | null
+  signals_fired: SessionScored['signals_fired']
+  attribution: SessionScored['attribution']
+}
+
+/** Times are epoch milliseconds, as in all tables here. */
+const decisionColumns = {
+  evaluated_at: column.bigint(),
+  evaluation_duration_ms: column.integer(),
+  verdict: column.text<Verdict>(),
+  risk_score: column.integer(),
+  phase: column.text<Phase>(),
+  is_provisional: column.boolean(),
+  manipulation: nullable(column.json<Manipulation>()),
+}
+
+/** Sessions with their latest decision. */
+export const sessions = table('sessions', {
+  session_id: primaryKey(column.id()),
+  organization_id: column.id(),
+  environment: column.text<Environment>(),
+  created_at: column.bigint(),
+  client_user_id: nullable(column.text()),
+  event_id: column.id(),
+  ...decisionColumns,
+  visitor_id: nullable(column.id()),
+  visitor: nullable(column.json<LinkedVisitor>()),
+  /** By `writeDetail`. */
+  detail: column.text(),
+  search_request: column.text(),
+  search_user: column.text(),
+  search_events: column.text(),
+})
+
+export const decisions = table('decisions', {
+  event_id: primaryKey(column.id()),
+  session_id: column.id(),
+  organization_id: column.id(),
+  environment: column.text<Environment>(),
+  visitor_id: nullable(column.id()),
+  log_offset: column.bigint(),
+  ...decisionColumns,
+  evidence: column.json<DecisionEvidence>(),
+})
+
+/** The fields of a `DecisionRow`, which sessions have too. */
+export const decisionFields = [
+  'event_id',
+  'verdict',
+  'risk_score',
+  'phase',
+  'is_provisional',
+  'manipulation',
+  'evaluation_duration_ms',
+  'evaluated_at',
+] as const
+export type DecisionRow = Pick<RowOf<typeof decisions>, (typeof decisionFields)[number]>
+/** A decision among others of its session. */
+export type DecisionSummary = Omit<DecisionRow, 'manipulation' | 'evaluation_duration_ms'>
+export type FullDecisionRow = DecisionRow &
+  DecisionEvidence &
+  Pick<RowOf<typeof decisions>, 'session_id' | 'organization_id' | 'environment'>
+
+export const clientUserChanges = table('client_user_changes', {
+  event_id: primaryKey(column.id()),
+  session_id: column.id(),
+  log_offset: column.bigint(),
+  client_user_id: nullable(column.text()),
+  search_user: column.text(),
+})
+
+export const visitors = table(
+  'visitors',
+  {
+    organization_id: column.id(),
+    environment: column.text<Environment>(),
+    visitor_id: column.id(),
+    first_seen_at: column.bigint(),
+    last_seen_at: column.bigint(),
+    /** Distinct sessions. */
+    seen_count: column.integer(),
+    event_id: column.id(),
+    evaluated_at: column.bigint(),
+    user_agent: foreign(column.text()),
+    ip_address: foreign(column.text()),
+    storage: column.json<VisitorStorage>(),
+    anchors: column.json<VisitorAnchors>(),
+    vector: column.json<number[]>(),
+    search_text: column.text(),
+  },
+  { key: ['organization_id', 'environment', 'visitor_id'] },
+)
+
+export const visitorSessions = table(
+  'visitor_sessions',
+  {
+    organization_id: column.id(),
+    environment: column.text<Environment>(),
+    visitor_id: column.id(),
+    session_id: column.id(),
+  },
+  { key: ['organization_id', 'environment', 'visitor_id', 'session_id'] },
+)
+
+/** The one that `apply` needs itself. */
+export const ownIndexes = `
   create index on client_user_changes (session_id, log_offset);
-  create table visitors (
-    organization_id text collate "C" not null,
-    environment text not null,
-    visitor_id text collate "C" not null,
-    first_seen_at bigint not null,
-    last_seen_at bigint not null,
-    seen_count integer not null,
-    event_id text collate "C" not null,
-    evaluated_at bigint not null,
-    user_agent text not null,
-    ip_address text not null,
-    storage text not null,
-    anchors text not null,
-    vector text not null,
-    search_text text not null,
-    primary key (organization_id, environment, visitor_id)
-  );
-  create table visitor_sessions (
-    organization_id text collate "C" not null,
-    environment text not null,
-    visitor_id text collate "C" not null,
-    session_id text collate "C" not null,
-    primary key (organization_id, environment, visitor_id, session_id)
-  );
 `
 
-export const indexes = `
+export const readerIndexes = `
   create index on sessions (organization_id, environment, evaluated_at, session_id);
   create index on sessions (organization_id, environment, verdict, evaluated_at, session_id);
   create index on sessions (organization_id, environment, visitor_id, evaluated_at, session_id);
@@ -98,6 +150,3 @@ export const indexes = `
   create index on visitors (organization_id, environment, seen_count, visitor_id);
   create index on visitors using gin (search_text gin_trgm_ops);
 `
-
-/** What readers see as views. */
-export const tables = ['sessions', 'decisions', 'client_user_changes', 'visitors', 'visitor_sessions']

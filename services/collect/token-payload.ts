@@ -6,7 +6,7 @@ import {
   signalOf,
   visitorLinkOf,
 } from '../../projections/sessions/decision-shape.ts'
-import type { FullDecisionRow } from '../../projections/sessions/rows.ts'
+import type { FullDecisionRow } from '../../projections/sessions/tables.ts'
 
 export type HandOffDecision = FullDecisionRow
 

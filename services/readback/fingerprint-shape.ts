@@ -1,5 +1,5 @@
 import { decisionOf, iso } from '../../projections/sessions/decision-shape.ts'
-import type { VisitorActivityRow, VisitorDetailRow, VisitorRow } from '../../projections/sessions/rows.ts'
+import type { VisitorActivityRow, VisitorDetailRow, VisitorRow } from '../../projections/sessions/queries.ts'
 import type { VisitorDetail, VisitorSummary } from './schemas/fingerprint.ts'
 
 /** A list row. */

@@ -5,7 +5,7 @@ import type { Keyring } from '../../infra/crypto/keyring.ts'
 import type { Decide } from '../../infra/event-store/decide.ts'
 import { type Cursors, createCursors } from '../../infra/http/pagination.ts'
 import type { Clock, Random } from '../../infra/ids.ts'
-import type { Scope } from '../../projections/sessions/rows.ts'
+import type { Scope } from '../../projections/sessions/queries.ts'
 import { fingerprintRoutes } from './fingerprints.ts'
 import { sessionRoutes } from './sessions.ts'
 

@@ -1,5 +1,6 @@
 import { iso, visitorLinkOf } from '../../projections/sessions/decision-shape.ts'
-import type { DecisionSummary, SessionDetailRow } from '../../projections/sessions/rows.ts'
+import type { SessionDetailRow } from '../../projections/sessions/queries.ts'
+import type { DecisionSummary } from '../../projections/sessions/tables.ts'
 import type { Highlight, Network, RequestContext, SessionScored, Verdict } from '../../schemas/events.ts'
 import type { SessionDetail } from './schemas/session-detail.ts'
 

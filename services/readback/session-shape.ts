@@ -1,5 +1,5 @@
 import { decisionOf, iso, visitorLinkOf } from '../../projections/sessions/decision-shape.ts'
-import type { SessionRow } from '../../projections/sessions/rows.ts'
+import type { SessionRow } from '../../projections/sessions/queries.ts'
 import type { SessionSummary } from './schemas/session-summary.ts'
 
 /** A list row. */

@@ -5,9 +5,13 @@ import { ApiError } from '../../infra/errors/errors.ts'
 import { loadPage, pageQuery, refuseOffset } from '../../infra/http/pagination.ts'
 import { errorResponses, list, single } from '../../infra/http/schemas.ts'
 import { isId, isLegacyId } from '../../infra/ids.ts'
-import { verdict } from '../../projections/sessions/decision-schemas.ts'
-import { findSession, listSessions } from '../../projections/sessions/queries.ts'
-import type { Scope, SessionDetailRow } from '../../projections/sessions/rows.ts'
+import { verdict } from '../../projections/sessions/decision-shape.ts'
+import {
+  findSession,
+  listSessions,
+  type Scope,
+  type SessionDetailRow,
+} from '../../projections/sessions/queries.ts'
 import { clientUserIdInput } from './client-user.ts'
 import type { ReadbackContext } from './routes.ts'
 import { sessionDetail as detailSchema } from './schemas/session-detail.ts'

@@ -1,6 +1,5 @@
 import { timeOrderedId } from '../../infra/ids.ts'
-import { findSession } from '../../projections/sessions/queries.ts'
-import type { Scope } from '../../projections/sessions/rows.ts'
+import { findSession, type Scope } from '../../projections/sessions/queries.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { changeClientUser } from './client-user.ts'
 import type { ReadbackContext } from './routes.ts'

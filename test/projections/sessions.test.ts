@@ -4,8 +4,13 @@ import type { DomainEvent, RecordedEvent } from '../../infra/event-store/codec.t
 import { migrate } from '../../infra/event-store/migrate.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
-import { findDecisions, findSession, listSessions } from '../../projections/sessions/queries.ts'
-import { findVisitor, listVisitors } from '../../projections/sessions/visitor-queries.ts'
+import {
+  findDecisions,
+  findSession,
+  findVisitor,
+  listSessions,
+  listVisitors,
+} from '../../projections/sessions/queries.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { metaOf, sessionScored, visitorLink } from '../support/session-scored.ts'
 

@@ -7,7 +7,7 @@ import {
   phase,
   verdict,
   visitorId,
-} from '../../../projections/sessions/decision-schemas.ts'
+} from '../../../projections/sessions/decision-shape.ts'
 
 export const text = z.string().nullable()
 export const flag = z.boolean().nullable()

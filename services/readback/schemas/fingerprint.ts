@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { timestamp } from '../../../infra/http/schemas.ts'
-import { percent, sessionId, visitorId } from '../../../projections/sessions/decision-schemas.ts'
+import { percent, sessionId, visitorId } from '../../../projections/sessions/decision-shape.ts'
 import { decision, flag, text } from './common.ts'
 
 export const visitorSummary = z

@@ -6,7 +6,7 @@ import {
   percent,
   phase,
   sessionId,
-} from '../../../projections/sessions/decision-schemas.ts'
+} from '../../../projections/sessions/decision-shape.ts'
 import { clientTelemetry } from './client-telemetry.ts'
 import { text, visitorLink } from './common.ts'
 import { browser, device } from './device.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { timestamp } from '../../../infra/http/schemas.ts'
-import { sessionId } from '../../../projections/sessions/decision-schemas.ts'
+import { sessionId } from '../../../projections/sessions/decision-shape.ts'
 import { decision, visitorLink } from './common.ts'
 
 export const clientUserId = z.string().nullable().meta({

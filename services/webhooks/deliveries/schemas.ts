@@ -11,7 +11,7 @@ import {
   sessionId,
   verdict,
   visitorId,
-} from '../../../projections/sessions/decision-schemas.ts'
+} from '../../../projections/sessions/decision-shape.ts'
 import { endpointId, eventId } from '../events/ids.ts'
 
 const text = z.string().nullable()

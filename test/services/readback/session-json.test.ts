@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { readDetail, writeDetail } from '../../../projections/sessions/detail.ts'
-import type { DecisionSummary, SessionDetailRow } from '../../../projections/sessions/rows.ts'
+import type { SessionDetailRow } from '../../../projections/sessions/queries.ts'
+import type { DecisionSummary } from '../../../projections/sessions/tables.ts'
 import type { SessionScored } from '../../../schemas/events.ts'
 import { sessionDetailJson } from '../../../services/readback/session-json.ts'
 import { sessionScored } from '../../support/session-scored.ts'
