@@ -10,13 +10,11 @@ import type { Clock, GateSessionId, Random } from '../../infra/ids.ts'
 import type { EventLog } from '../../infra/log/port.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import type { DirectCalls } from '../../infra/wire/webhooks/direct-call.ts'
+import type { GateSessionRow } from '../../projections/gate/tables.ts'
 import type { Environment } from '../../schemas/events.ts'
-import type { Believed } from './accounts/believed.ts'
-import type { Approvals } from './approval/approvals.ts'
+import type { GateLimits } from './limits.ts'
 import type { GateMeter } from './metrics.ts'
-import type { GateLimits } from './serving/limits.ts'
-import type { Pages } from './serving/pages.ts'
-import type { Vault } from './serving/vault.ts'
+import type { Pages, Vault } from './store.ts'
 
 /** The keys that the consent page is scored with. */
 export interface ConsentKeys {
@@ -27,7 +25,7 @@ export interface ConsentKeys {
 }
 
 /** A signup for this very server. */
-export interface OrganizationSignup {
+interface OrganizationSignup {
   gateSessionId: GateSessionId
   accountName: string
   /** The same when it is repeated, and so are the keys. */
@@ -49,7 +47,7 @@ export interface GateOptions {
   random: Random
   logger: Logger
   /** How long an approval that a killed process was working on is left alone, in milliseconds. */
-  leaseMs: number
+  visibilityTimeoutMs: number
   /** How long an integrator may take for one answer, in milliseconds. */
   integratorTimeoutMs: number
   directCalls: DirectCalls
@@ -62,6 +60,22 @@ export interface GateOptions {
   signUpOrganization: (signup: OrganizationSignup) => Promise<Record<string, string>>
 }
 
+/** The approvals of signups that have started and not ended, in whichever process they started. */
+export interface Approvals {
+  /** Works on the approval from now on, unless somebody does already. */
+  run(gateSessionId: GateSessionId): void
+  /** The session once it is not pending any more, or as it is after so many milliseconds. */
+  outcome(gateSessionId: GateSessionId, ms: number): Promise<GateSessionRow | undefined>
+  /** Leaves what cannot be ended at once to other processes. */
+  stop(): Promise<void>
+}
+
+/**
+ * What `read` says of tokens and codes, once the read model of Gate shows all that it once showed. While it is filled
+ * again, or has lost its last commits, revoked tokens would be good and good ones unknown: ApiError service.unavailable.
+ */
+export type ReadCurrent = <T>(read: () => Promise<T>) => Promise<T>
+
 /** What routes and workers of Gate share. */
 export interface GateParts extends GateOptions {
   limits: GateLimits
@@ -73,7 +87,7 @@ export interface GateParts extends GateOptions {
 export interface GateContext extends GateParts {
   auth: Auth
   idempotency: Idempotency
-  believed: Believed
+  readCurrent: ReadCurrent
   /** What makes a command the same whenever it is repeated, but for when it happens. */
   depsOf(command: Command): CommandDeps
   /** Whose services, tokens and codes the key sees. */

@@ -1,12 +1,11 @@
 import { startApprovals } from './approval/approvals.ts'
-import { measuredCalls } from './approval/measured-calls.ts'
 import type { GateOptions, GateParts } from './context.ts'
-import { createGateLimits } from './serving/limits.ts'
-import { createPages } from './serving/pages.ts'
-import { createVault } from './serving/vault.ts'
-import { runScheduler } from './time-outs/scheduler.ts'
+import { createGateLimits } from './limits.ts'
+import { measuredCalls } from './metrics.ts'
+import { createPages, createVault } from './store.ts'
+import { runTimeOuts } from './time-outs.ts'
 
-export { createGateTables } from './serving/tables.ts'
+export { createGateTables } from './store.ts'
 
 export interface Gate {
   parts: GateParts
@@ -25,7 +24,7 @@ export function startGate(options: GateOptions): Gate {
   }
   const approvals = startApprovals(shared)
   const parts = { ...shared, approvals }
-  const workers: { stop(): Promise<void> }[] = [approvals, runScheduler(parts)]
+  const workers: { stop(): Promise<void> }[] = [approvals, runTimeOuts(parts)]
   return {
     parts,
     async stop() {

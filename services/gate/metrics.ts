@@ -1,9 +1,10 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
+import type { DirectAnswer, DirectCalls } from '../../infra/wire/webhooks/direct-call.ts'
 
 /** What one call of a service's webhook endpoint came to. */
-export type GateAttemptOutcome = 'accepted' | 'retrying' | 'failed' | 'not_sent'
+type GateAttemptOutcome = 'accepted' | 'retrying' | 'failed' | 'not_sent'
 /** What an approval came to: a signup is approved, or rejected because the service did not go along. */
-export type GateApprovalOutcome = 'approved' | 'rejected'
+type GateApprovalOutcome = 'approved' | 'rejected'
 
 /** What is counted of approvals. */
 export interface GateMeter {
@@ -35,5 +36,31 @@ export function measureGate(registry: Registry): GateMeter {
   return {
     attempted: (outcome) => attempts.inc({ outcome }),
     finished: (outcome, ms) => approvals.observe({ outcome }, Math.max(0, ms) / 1000),
+  }
+}
+
+const outcomes: Record<DirectAnswer['kind'], GateAttemptOutcome> = {
+  accepted: 'accepted',
+  retry: 'retrying',
+  failed: 'failed',
+  not_sent: 'not_sent',
+}
+
+/** The calls, each attempt counted by what it came to. */
+export function measuredCalls({
+  directCalls,
+  meter,
+}: {
+  directCalls: DirectCalls
+  meter?: GateMeter | undefined
+}): DirectCalls {
+  if (!meter) return directCalls
+  return {
+    ...directCalls,
+    async attempt(asked) {
+      const answer = await directCalls.attempt(asked)
+      meter.attempted(outcomes[answer.kind])
+      return answer
+    },
   }
 }

@@ -1,19 +1,18 @@
 import type { FastifyInstance } from 'fastify'
 import type { Auth } from '../../infra/access/auth.ts'
 import type { Idempotency } from '../../infra/idempotency/idempotency.ts'
-import { createBelieved } from './accounts/believed.ts'
+import { createReadCurrent } from './accounts/commands.ts'
 import { accountRoutes } from './accounts/routes.ts'
 import { approvalRoutes } from './approval/routes.ts'
 import type { GateContext } from './context.ts'
 import type { Gate } from './gate.ts'
 import { loginRoutes } from './login/routes.ts'
 import { consentPageRoutes } from './page/routes.ts'
-import { oneServiceRoutes } from './registry/one-service-routes.ts'
-import { registryRoutes } from './registry/registry-routes.ts'
+import { registryRoutes } from './registry/routes.ts'
 import { serviceRoutes } from './registry/service-routes.ts'
 import { signupRoutes } from './signup/routes.ts'
 
-export interface GateRouteOptions {
+interface GateRouteOptions {
   gate: Gate
   auth: Auth
   idempotency: Idempotency
@@ -25,7 +24,6 @@ const all: AddRoutes[] = [
   signupRoutes,
   registryRoutes,
   serviceRoutes,
-  oneServiceRoutes,
   accountRoutes,
   loginRoutes,
   approvalRoutes,
@@ -44,7 +42,7 @@ function contextOf({ gate, auth, idempotency }: GateRouteOptions): GateContext {
     ...gate.parts,
     auth,
     idempotency,
-    believed: createBelieved({ ...gate.parts, db }),
+    readCurrent: createReadCurrent({ ...gate.parts, db }),
     depsOf: ({ random, now }) => ({ decide, keyring, clock, random, idTime: now }),
     scopeOf(request) {
       const { organizationId, environment } = auth.secret(request)

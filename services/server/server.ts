@@ -188,7 +188,7 @@ export function gateOptions(core: Core, publicUrl: string): GateOptions {
   return {
     ...core,
     publicUrl,
-    leaseMs: config.WEBHOOK_LEASE_MS,
+    visibilityTimeoutMs: config.WEBHOOK_LEASE_MS,
     integratorTimeoutMs: Math.min(integratorTimeoutMs, timeoutMs),
     directCalls: createDirectCalls({ ...core, client, secrets: createSigningSecrets(keyring) }),
     endCalls: client.close,

@@ -18,7 +18,7 @@ import type { Environment, Network } from '../../schemas/events.ts'
 import { agentRoutes } from '../../services/agents/routes.ts'
 import { collectRoutes } from '../../services/collect/routes.ts'
 import { createGateTables, startGate } from '../../services/gate/gate.ts'
-import { registerService } from '../../services/gate/registry/service-commands.ts'
+import { createService } from '../../services/gate/registry/commands.ts'
 import { gateRoutes } from '../../services/gate/routes.ts'
 import { createConsentKeys } from '../../services/organizations/consent-keys.ts'
 import { issueApiKey } from '../../services/organizations/key-commands.ts'
@@ -109,7 +109,7 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
     ...deps,
     applied,
     publicUrl,
-    leaseMs: 10_000,
+    visibilityTimeoutMs: 10_000,
     integratorTimeoutMs: 10_000,
     consentKeys,
     directCalls: createDirectCalls({
@@ -156,7 +156,7 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
       const tenant = { organizationId: asId('org', organizationId), environment: 'live' } as const
       const asked = { ...tenant, name: 'Approvals', url, eventTypes: ['gate.session.approved'] }
       const { endpointId } = await createEndpoint(deps, asked)
-      await registerService(deps, { ...registration({ ...tenant, endpointId }), id })
+      await createService(deps, { ...registration({ ...tenant, endpointId }), id })
       return id
     },
     /** Stores one session with its visitor. */

@@ -1,5 +1,5 @@
 import { generateDeliveryKeys } from '../../infra/wire/delivery-envelope.ts'
-import { systemServiceId } from '../../services/gate/registry/system-service.ts'
+import { systemServiceId } from '../../services/gate/registry/registered.ts'
 import { createEndpoint } from '../../services/webhooks/endpoints/endpoint-commands.ts'
 import type { World } from '../authorization/world.ts'
 

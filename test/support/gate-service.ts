@@ -1,6 +1,6 @@
 import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import type { Environment } from '../../schemas/events.ts'
-import { systemService } from '../../services/gate/registry/system-service.ts'
+import { systemService } from '../../services/gate/registry/registered.ts'
 
 interface Registered {
   serviceId: string

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { EndpointId, KeyId, OrganizationId } from '../../infra/ids.ts'
 import type { Environment } from '../../schemas/events.ts'
-import type { CompleteFields } from '../../services/gate/registry/fields/definition.ts'
-import { registerService } from '../../services/gate/registry/service-commands.ts'
+import { createService } from '../../services/gate/registry/commands.ts'
+import type { CompleteFields } from '../../services/gate/registry/definition.ts'
 import { issueApiKey } from '../../services/organizations/key-commands.ts'
 import { createOrganization } from '../../services/organizations/organization-commands.ts'
 import { createEndpoint, type EndpointDeps } from '../../services/webhooks/endpoints/endpoint-commands.ts'
@@ -58,7 +58,7 @@ export async function gateOwner(
   { serviceId = `acme-${randomBytes(6).toString('hex')}`, fields = {}, ...options }: OwnerOptions = {},
 ): Promise<GateOwner> {
   const tenant = await gateTenant(deps, options)
-  await registerService(deps, { ...registration(tenant), ...fields, id: serviceId })
+  await createService(deps, { ...registration(tenant), ...fields, id: serviceId })
   return { ...tenant, serviceId }
 }
 

@@ -1,15 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { isToken, tokenHashes } from '../../../infra/crypto/tokens.ts'
-import { errorResponses, single } from '../../../infra/http/schemas.ts'
-import { findAgentToken } from '../../../projections/gate/queries.ts'
+import { errorResponses, single, timestamp } from '../../../infra/http/schemas.ts'
 import type { AgentTokenRow } from '../../../projections/gate/tables.ts'
 import type { GateContext } from '../context.ts'
-import { noStore } from '../requests/no-store.ts'
-import { sessionStream } from '../streams.ts'
-import { noSuchToken, ownToken, revokeAgentToken, type TokenScope, usableToken } from './agent-token.ts'
-import { revokeBody, verificationSchema, verifyBody } from './schemas.ts'
-import { findToken, useToken } from './use-token.ts'
+import { noStore } from '../requests.ts'
+import { revokeAgentToken, verifyAgentToken } from './commands.ts'
 
 const tags = ['Gate']
 
@@ -19,7 +14,7 @@ interface Body {
 
 type AccountContext = Pick<
   GateContext,
-  'auth' | 'limits' | 'scopeOf' | 'pool' | 'keyring' | 'decide' | 'clock' | 'logger' | 'believed'
+  'auth' | 'limits' | 'scopeOf' | 'pool' | 'keyring' | 'decide' | 'clock' | 'logger' | 'readCurrent'
 >
 
 /** What a service does with the agent tokens of its accounts. */
@@ -44,23 +39,12 @@ function verifyRoute(app: FastifyInstance, context: AccountContext): void {
   app.post<Body>('/v1/gate/agent-tokens/verify', { schema, onRequest, config }, async (request) => {
     const scope = scopeOf(request)
     const { agent_token } = request.body
-    await limits.take('verify', scope.organizationId, agent_token)
-    const token = await context.believed(() => verified(context, { text: agent_token, scope }))
+    await limits.count('verify', scope.organizationId, agent_token)
+    const token = await context.readCurrent(() =>
+      verifyAgentToken(context, { agentToken: agent_token, scope }),
+    )
     return { data: verificationJson(token), meta: { request_id: request.id } }
   })
-}
-
-interface Named {
-  /** Whatever was sent as the token. */
-  text: string
-  scope: TokenScope
-}
-
-async function verified(context: AccountContext, { text, scope }: Named): Promise<AgentTokenRow | undefined> {
-  if (!isToken('agt', text)) return undefined
-  const now = context.clock()
-  const token = usableToken(ownToken(await findToken(context, text), scope), now)
-  return token && useToken(context, { token, now })
 }
 
 function verificationJson(token: AgentTokenRow | undefined): z.input<typeof verificationSchema> {
@@ -93,22 +77,25 @@ function revokeRoute(app: FastifyInstance, context: AccountContext): void {
   app.post<Body>('/v1/gate/agent-tokens/revoke', { schema, onRequest, config }, async (request, reply) => {
     const scope = scopeOf(request)
     const { agent_token } = request.body
-    await limits.take('revoke', scope.organizationId, agent_token)
-    await revoke(context, { text: agent_token, scope })
+    await limits.count('revoke', scope.organizationId, agent_token)
+    await revokeAgentToken(context, { agentToken: agent_token, scope })
     return reply.code(204).send()
   })
 }
 
-async function revoke(context: AccountContext, { text, scope }: Named): Promise<void> {
-  const { pool, keyring, decide, clock, believed } = context
-  const hashes = isToken('agt', text) ? tokenHashes(keyring, text) : []
-  // Which session issued a token never changes, so it may be read before the lock is held.
-  const token = ownToken(await believed(() => findAgentToken(pool, hashes)), scope)
-  if (!token) throw noSuchToken()
-  const now = clock()
-  await decide({
-    ...sessionStream(token.gate_session_id),
-    load: (tx) => findAgentToken(tx, hashes),
-    decide: (state) => revokeAgentToken(state, { ...scope, now }),
-  })
-}
+const agentTokenBody = z.strictObject({ agent_token: z.string().describe('agt_...') })
+const verifyBody = agentTokenBody.meta({ id: 'VerifyAgentTokenRequest' })
+const revokeBody = agentTokenBody.meta({ id: 'RevokeAgentTokenRequest' })
+
+const verificationSchema = z
+  .union([
+    z.strictObject({ valid: z.literal(false) }),
+    z.strictObject({
+      valid: z.literal(true),
+      gate_account_id: z.string(),
+      status: z.literal('active'),
+      created_at: timestamp,
+      expires_at: timestamp.describe('90 days after the last use, give or take a day.'),
+    }),
+  ])
+  .meta({ id: 'AgentTokenVerification' })

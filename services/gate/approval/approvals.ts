@@ -1,71 +1,72 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { createRowWaiter } from '../../../infra/event-store/row-waiter.ts'
 import type { GateSessionId } from '../../../infra/ids.ts'
+import type { Db } from '../../../infra/postgres/pool.ts'
 import { runPeriodically, within } from '../../../infra/timing.ts'
 import { findGateSession, startedApprovals } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
-import type { GateParts } from '../context.ts'
-import type { Wait } from './ask-service.ts'
+import type { Approvals, GateParts } from '../context.ts'
+import type { Sleep } from './account-request.ts'
 import { concludeApproval } from './conclude.ts'
-import { createLeases } from './leases.ts'
-import { createOutcomes } from './outcomes.ts'
-import { createShares, type SharesOptions } from './shares.ts'
 
 export interface ApprovalsOptions extends Omit<GateParts, 'approvals'> {
-  wait?: Wait
+  sleep?: Sleep
   /** Milliseconds between looks for approvals that nobody works on (default 2000). */
-  lookEveryMs?: number
+  pollIntervalMs?: number
   /**
    * How many approvals that no request asks for this process works on at once, in all and for each organization: one
    * whose services do not answer holds up its own alone (default 64 and 16).
    */
-  background?: SharesOptions
+  concurrency?: ApprovalConcurrency
 }
 
-/** The approvals of signups that have started and not ended, in whichever process they started. */
-export interface Approvals {
-  /** Works on the approval from now on, unless somebody does already. */
-  drive(gateSessionId: GateSessionId): void
-  /** The session once it is not pending any more, or as it is after so many milliseconds. */
-  outcome(gateSessionId: GateSessionId, ms: number): Promise<GateSessionRow | undefined>
-  /** Leaves what cannot be ended at once to other processes. */
-  stop(): Promise<void>
-}
-
-const noWait: Wait = async (ms, signal) => delay(Math.max(0, ms), undefined, { signal })
+const sleepUntilAborted: Sleep = async (ms, signal) => delay(Math.max(0, ms), undefined, { signal })
 /** For an answer that is on its way when the process stops. */
 const stopWithinMs = 1500
 
 export function startApprovals(options: ApprovalsOptions): Approvals {
-  const { pool, applied, random, leaseMs, logger, wait = noWait, lookEveryMs = 2000 } = options
-  const { background = { max: 64, each: 16 } } = options
-  const leases = createLeases({ pool, leaseMs, holder: random(12).toString('hex') })
+  const {
+    pool,
+    applied,
+    random,
+    visibilityTimeoutMs,
+    logger,
+    sleep = sleepUntilAborted,
+    pollIntervalMs = 2000,
+  } = options
+  const { concurrency = { max: 64, each: 16 } } = options
+  const inFlight = createInFlightApprovals({
+    pool,
+    visibilityTimeoutMs,
+    processId: random(12).toString('hex'),
+  })
   const outcomes = createOutcomes({
     find: (id) => findGateSession(pool, id),
     onAdvance: (listener) => applied.onAdvance('gate', listener),
   })
-  const shares = createShares(background)
+  const limit = createApprovalLimit(concurrency)
   const running = new Map<GateSessionId, Promise<void>>()
   const stopping = new AbortController()
 
   /** Works until the end, if nobody else does. */
   async function work(gateSessionId: GateSessionId): Promise<void> {
-    if (!(await leases.take(gateSessionId))) return
+    if (!(await inFlight.receive(gateSessionId))) return
     const lost = new AbortController()
     const signal = AbortSignal.any([stopping.signal, lost.signal])
-    const renewing = setInterval(() => void renew(gateSessionId, lost), leaseMs / 3)
+    const renewing = setInterval(() => void renew(gateSessionId, lost), visibilityTimeoutMs / 3)
     try {
-      await concludeApproval({ ...options, wait }, { gateSessionId, signal })
+      await concludeApproval({ ...options, sleep }, { gateSessionId, signal })
     } catch (error) {
       if (!signal.aborted) throw error
     } finally {
       clearInterval(renewing)
-      await leases.release(gateSessionId).catch(() => {})
+      await inFlight.release(gateSessionId).catch(() => {})
     }
   }
 
   async function renew(gateSessionId: GateSessionId, lost: AbortController): Promise<void> {
     // A database that does not answer gives the lease to nobody else.
-    const isOurs = await leases.renew(gateSessionId).catch(() => true)
+    const isOurs = await inFlight.renew(gateSessionId).catch(() => true)
     if (!isOurs) lost.abort()
   }
 
@@ -82,13 +83,13 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
   /** What another process has left, if there is a place for it; the rest is for others, or for later. */
   function driveInBackground({ id, organization_id }: Pick<GateSessionRow, 'id' | 'organization_id'>): void {
     const name = organization_id ?? 'this server'
-    if (isLeftAlone(id) && shares.take(name)) void start(id).finally(() => shares.giveBack(name))
+    if (isLeftAlone(id) && limit.tryStart(name)) void start(id).finally(() => limit.end(name))
   }
 
   const looking = runPeriodically({
-    intervalMs: lookEveryMs,
+    intervalMs: pollIntervalMs,
     async look() {
-      const { max, each } = background
+      const { max, each } = concurrency
       // Twice as many: those of organizations that have no place left here are among them.
       const free = await startedApprovals(pool, { each, limit: 2 * max })
       for (const session of free) driveInBackground(session)
@@ -98,7 +99,7 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
   })
 
   return {
-    drive(gateSessionId) {
+    run(gateSessionId) {
       if (isLeftAlone(gateSessionId)) void start(gateSessionId)
     },
     outcome: outcomes.waitFor,
@@ -106,8 +107,132 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
       stopping.abort()
       await looking.stop()
       await within(Promise.all(running.values()), stopWithinMs).catch(() => {})
-      await leases.releaseAll().catch(() => {})
+      await inFlight.releaseAll().catch(() => {})
       outcomes.close()
     },
+  }
+}
+
+interface InFlightOptions {
+  pool: Db
+  /** Who takes them; no other process has the same. */
+  processId: string
+  visibilityTimeoutMs: number
+}
+
+/**
+ * Who works on which approval, so that a service is not asked by two processes at once. Nothing is wrong when it is: the
+ * session's end is decided once. Times are of the database's clock, which is one for all.
+ */
+interface InFlightApprovals {
+  /** Whether nobody worked on it; then it is this holder's from now on. */
+  receive(gateSessionId: GateSessionId): Promise<boolean>
+  /** Whether it still is this holder's. */
+  renew(gateSessionId: GateSessionId): Promise<boolean>
+  release(gateSessionId: GateSessionId): Promise<void>
+  releaseAll(): Promise<void>
+}
+
+const now = '(extract(epoch from clock_timestamp()) * 1000)::bigint'
+
+export function createInFlightApprovals({
+  pool,
+  processId,
+  visibilityTimeoutMs,
+}: InFlightOptions): InFlightApprovals {
+  return {
+    async receive(gateSessionId) {
+      const { rowCount } = await pool.query(
+        `insert into tidegate.gate_leases as l values ($1, $2, ${now} + $3)
+         on conflict (gate_session_id) do update set holder = excluded.holder, leased_until = excluded.leased_until
+         where l.leased_until <= ${now}`,
+        [gateSessionId, processId, visibilityTimeoutMs],
+      )
+      return rowCount === 1
+    },
+    async renew(gateSessionId) {
+      const { rowCount } = await pool.query(
+        `update tidegate.gate_leases set leased_until = ${now} + $3 where gate_session_id = $1 and holder = $2`,
+        [gateSessionId, processId, visibilityTimeoutMs],
+      )
+      return rowCount === 1
+    },
+    async release(gateSessionId) {
+      await pool.query('delete from tidegate.gate_leases where gate_session_id = $1 and holder = $2', [
+        gateSessionId,
+        processId,
+      ])
+    },
+    async releaseAll() {
+      await pool.query('delete from tidegate.gate_leases where holder = $1', [processId])
+    },
+  }
+}
+
+interface ApprovalConcurrency {
+  /** How many in all. */
+  max: number
+  /** How many of them for one name. */
+  each: number
+}
+
+/** A number of places of which nobody gets so many that none is left for others. */
+interface ApprovalLimit {
+  /** Whether there was a place for the name; then it is taken until it is given back. */
+  tryStart(name: string): boolean
+  end(name: string): void
+}
+
+export function createApprovalLimit({ max, each }: ApprovalConcurrency): ApprovalLimit {
+  const taken = new Map<string, number>()
+  let inAll = 0
+
+  function change(name: string, by: number): void {
+    const count = (taken.get(name) ?? 0) + by
+    if (count === 0) taken.delete(name)
+    else taken.set(name, count)
+    inAll += by
+  }
+
+  return {
+    tryStart(name) {
+      if (inAll >= max || (taken.get(name) ?? 0) >= each) return false
+      change(name, 1)
+      return true
+    },
+    end: (name) => change(name, -1),
+  }
+}
+
+interface OutcomesOptions {
+  find: (gateSessionId: GateSessionId) => Promise<GateSessionRow | undefined>
+  /** Calls back whenever the read model of Gate has moved on; returns how to stop that. */
+  onAdvance: (listener: () => void) => () => void
+  /** Milliseconds between looks when nothing is heard of the read model (default 250). */
+  pollMs?: number
+}
+
+interface Outcomes {
+  /** The session once it is not pending any more, or as it is after so many milliseconds; whichever process ended it. */
+  waitFor(gateSessionId: GateSessionId, ms: number): Promise<GateSessionRow | undefined>
+  close(): void
+}
+
+/** Waits with one query at a time for each session, however many wait for it. */
+function createOutcomes({ find, onAdvance, pollMs }: OutcomesOptions): Outcomes {
+  const sessions = createRowWaiter<GateSessionId, GateSessionRow>({
+    onAdvance,
+    pollMs,
+    look: (ids, found) =>
+      Promise.allSettled(
+        ids.map(async (id) => {
+          const session = await find(id)
+          if (session && session.status !== 'pending') found(id, session)
+        }),
+      ),
+  })
+  return {
+    waitFor: (id, ms) => sessions.waitFor(id, { ms, late: () => find(id) }),
+    close: sessions.close,
   }
 }

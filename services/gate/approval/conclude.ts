@@ -1,21 +1,30 @@
+import type { Keyring } from '../../../infra/crypto/keyring.ts'
 import type { DataKey } from '../../../infra/crypto/sealing.ts'
+import { generateToken, tokenHashes } from '../../../infra/crypto/tokens.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import type { Decision } from '../../../infra/event-store/decide.ts'
-import type { GateSessionId } from '../../../infra/ids.ts'
-import { sealEnvelope } from '../../../infra/wire/delivery-envelope.ts'
+import type { GateSessionId, Random } from '../../../infra/ids.ts'
+import { type DeliveryEnvelope, sealEnvelope } from '../../../infra/wire/delivery-envelope.ts'
+import { agentTokenEnvName } from '../../../infra/wire/gate.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateParts } from '../context.ts'
-import { serviceOf } from '../registry/registered.ts'
-import { sessionStream } from '../streams.ts'
-import { type Asked, askService, stopAsking, type Wait } from './ask-service.ts'
-import { deliveryOf, makeCredentials } from './credentials.ts'
-import { approveSignup, failSignup, isStarted, type StartedSession } from './finish-approval.ts'
-import { overdueAt } from './progress.ts'
+import { type RegisteredService, serviceOf } from '../registry/registered.ts'
+import { agentTokenTtlMs, deliveryTtlMs, sessionStream } from '../sessions.ts'
+import { sealBundle } from '../store.ts'
+import { type AccountAnswer, overdueAt, requestAccount, type Sleep, stopRequest } from './account-request.ts'
+import {
+  decideApproval,
+  decideApprovalFailure,
+  deliveryKeyOf,
+  isStarted,
+  type SignupCredentials,
+  type StartedSession,
+} from './decide.ts'
 
-export type ConcludeDeps = Omit<GateParts, 'approvals'> & { wait: Wait }
+export type ConcludeDeps = Omit<GateParts, 'approvals'> & { sleep: Sleep }
 
-interface Of {
+interface Conclusion {
   gateSessionId: GateSessionId
   /** Ends it between two attempts. */
   signal: AbortSignal
@@ -26,22 +35,25 @@ interface Of {
  * built-in one, and approves or rejects the session. Each step can be repeated, and whoever repeats one after a crash
  * makes the same tokens and keys. Rejects when a step could not be made now, and when it is interrupted.
  */
-export async function concludeApproval(deps: ConcludeDeps, { gateSessionId, signal }: Of): Promise<void> {
+export async function concludeApproval(
+  deps: ConcludeDeps,
+  { gateSessionId, signal }: Conclusion,
+): Promise<void> {
   const { pool, clock, vault, integratorTimeoutMs } = deps
   const session = await findGateSession(pool, gateSessionId)
   if (!isStarted(session)) return
   if (clock() > overdueAt(session, integratorTimeoutMs)) {
     // First: once the session has ended nobody comes back for its delivery.
-    await stopAsking(deps, session, overdue)
+    await stopRequest(deps, session, overdue)
     return reject(deps, session, overdue)
   }
   // Before anything is asked for: without it nothing could be delivered.
   const dataKey = await vault.make(gateSessionId)
   const asked = await (session.organization_id === null
     ? signUpHere(deps, { session, dataKey })
-    : askService(deps, { session, signal }))
+    : requestAccount(deps, { session, signal }))
   if (asked.kind === 'failed') return reject(deps, session, asked.problem)
-  await approve(deps, { session, dataKey, integrator: asked.envelope })
+  await approveWith(deps, { session, dataKey, integrator: asked.envelope })
 }
 
 const overdue = 'The signup could not be finished in time.'
@@ -52,12 +64,12 @@ interface Started {
 }
 
 /** For the built-in service: an organization of this server. */
-async function signUpHere(deps: ConcludeDeps, { session, dataKey }: Started): Promise<Asked> {
+async function signUpHere(deps: ConcludeDeps, { session, dataKey }: Started): Promise<AccountAnswer> {
   const { id: gateSessionId, account_name: accountName, approval_started_at: now } = session
   try {
     const random = dataKey.random('organization')
     const outputs = await deps.signUpOrganization({ gateSessionId, accountName, random, now })
-    const delivery = deliveryOf(session)
+    const delivery = deliveryKeyOf(session)
     return {
       kind: 'answered',
       envelope: sealEnvelope({ version: 1, outputs }, { delivery, random: deps.random }),
@@ -68,19 +80,19 @@ async function signUpHere(deps: ConcludeDeps, { session, dataKey }: Started): Pr
   }
 }
 
-async function approve(
+async function approveWith(
   deps: ConcludeDeps,
   { session, ...made }: Started & { integrator: Parameters<typeof makeCredentials>[0]['integrator'] },
 ): Promise<void> {
   const { pool, publicUrl, keyring, random, clock } = deps
   const service = await serviceOf(pool, { serviceId: session.service_id, publicUrl })
   const credentials = makeCredentials({ session, service, ...made, keyring, random, now: clock() })
-  await decideAbout(deps, session, (current) => approveSignup(current, credentials))
+  await decideAbout(deps, session, (current) => decideApproval(current, credentials))
 }
 
 function reject(deps: ConcludeDeps, session: StartedSession, problem: string): Promise<void> {
   const now = deps.clock()
-  return decideAbout(deps, session, (current) => failSignup(current, { problem, now }))
+  return decideAbout(deps, session, (current) => decideApprovalFailure(current, { problem, now }))
 }
 
 async function decideAbout(
@@ -97,4 +109,42 @@ async function decideAbout(
   const outcome = event.type === 'GateSessionApproved' ? 'approved' : 'rejected'
   meter?.finished(outcome, clock() - since)
   logger.info({ gateSessionId, serviceId, outcome }, 'the approval of a signup has ended')
+}
+
+interface CredentialsOptions {
+  session: StartedSession
+  service: RegisteredService
+  /** What the service sealed. */
+  integrator: DeliveryEnvelope
+  /** Of this signup. What is drawn from it is the same whenever the step is repeated. */
+  dataKey: DataKey
+  keyring: Keyring
+  random: Random
+  /** Epoch milliseconds. */
+  now: number
+}
+
+/** What an approval makes: the ack token, an agent token where the service has a dashboard login, and both sealed. */
+function makeCredentials(options: CredentialsOptions): SignupCredentials {
+  const { session, service, integrator, dataKey, keyring, random, now } = options
+  const ackToken = generateToken('gtack', dataKey.random('ack-token'))
+  const agentToken = agentTokenFor(service, dataKey)
+  const outputs = agentToken === null ? {} : { [agentTokenEnvName(service.id)]: agentToken }
+  const gate = sealEnvelope(
+    { version: 1, outputs, ack_token: ackToken },
+    { delivery: deliveryKeyOf(session), random },
+  )
+  return {
+    delivery_sealed: sealBundle({ integrator, gate }, { dataKey, gateSessionId: session.id, random }),
+    delivery_expires_at: now + deliveryTtlMs,
+    ack_token_hash: tokenHashes(keyring, ackToken)[0],
+    agent_token_hash: agentToken && tokenHashes(keyring, agentToken)[0],
+    agent_token_expires_at: agentToken && now + agentTokenTtlMs,
+    approved_at: now,
+  }
+}
+
+function agentTokenFor({ definition }: RegisteredService, dataKey: DataKey) {
+  if (definition.dashboard_login_url === null) return null
+  return generateToken('agt', dataKey.random('agent-token'))
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { Token } from '../../../infra/crypto/tokens.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
 import type { Command } from '../../../infra/idempotency/idempotency.ts'
@@ -7,14 +7,23 @@ import { createStoredAnswers } from '../../../infra/idempotency/stored-answers.t
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateContext } from '../context.ts'
-import { noStore } from '../requests/no-store.ts'
-import { ownOriginOnly } from '../requests/own-origin.ts'
-import { type GateSessionPath, gateSessionIdOf, gateSessionParams } from '../requests/session-path.ts'
-import { foundSession } from '../session-state.ts'
-import { signupOutcome, startSignup } from './approve-signup.ts'
-import { type ApproveRequest, asksForOutcome, checkedApproval, countAttempt } from './approving.ts'
-import { loginOutcome, startLogin } from './conclude-login.ts'
-import { approveBody, approvedSchema } from './schemas.ts'
+import { approveLogin, loginOutcome } from '../login/commands.ts'
+import {
+  type GateSessionPath,
+  gateSessionIdOf,
+  gateSessionParams,
+  noStore,
+  ownOriginOnly,
+} from '../requests.ts'
+import { foundSession } from '../sessions.ts'
+import {
+  type ApproveRequest,
+  checkedApproval,
+  countAttempt,
+  outcomeToken,
+  signupOutcome,
+  startSignupApproval,
+} from './commands.ts'
 
 interface Approve extends GateSessionPath {
   Body: z.output<typeof approveBody>
@@ -53,7 +62,7 @@ export function approvalRoutes(app: FastifyInstance, context: GateContext): void
       const replayed = await storedAnswers.replay(run)
       if (replayed) return replayed
       const asked = requestOf(request, session)
-      const token = await asksForOutcome(context, asked)
+      const token = await outcomeToken(context, asked)
       // The same whenever it is asked, as often as one likes: nothing is stored for it.
       if (token !== undefined) return answered(await outcomeOf(context, session, token))
       // Before a row is made for its key: refused, it leaves nothing behind.
@@ -74,10 +83,49 @@ function requestOf({ body, ip }: FastifyRequest<Approve>, session: GateSessionRo
 async function approve(context: GateContext, request: ApproveRequest, command: Command) {
   const { session } = request
   const approving = { ...(await checkedApproval(context, request)), command }
-  await (session.kind === 'login' ? startLogin(context, approving) : startSignup(context, approving))
+  await (session.kind === 'login'
+    ? approveLogin(context, approving)
+    : startSignupApproval(context, approving))
   return outcomeOf(context, session, approving.token)
 }
 
 function outcomeOf(context: GateContext, session: GateSessionRow, token: Token<'gtapr'>) {
   return session.kind === 'login' ? loginOutcome(context, session.id, token) : signupOutcome(context, session)
 }
+
+const gateSessionId = z.string().describe('`gate_...`')
+
+const approveBody = z
+  .strictObject({
+    approve_token: z.string().max(200).optional().describe('From the consent data; only the newest is good.'),
+    sealed_token: z
+      .string()
+      .max(192 * 1024)
+      .optional()
+      .describe('What the SDK on the consent page was handed for its session.'),
+    session_id: z
+      .string()
+      .max(200)
+      .optional()
+      .describe('`sid_...` of that session; checked where it is given.'),
+  })
+  .meta({ id: 'ApproveGateSessionRequest' })
+
+const approved = z.literal('approved')
+
+/** By `object`: of a signup, or of a dashboard login. */
+const approvedSchema = z
+  .discriminatedUnion('object', [
+    z.strictObject({ object: z.literal('gate_session'), id: gateSessionId, status: approved }),
+    z.strictObject({
+      object: z.literal('gate_login_session'),
+      id: gateSessionId,
+      status: approved,
+      code: z.string().describe('`gtcode_...`; the service exchanges it once, within five minutes.'),
+      redirect_url: z
+        .string()
+        .nullable()
+        .describe("The service's dashboard with `code` in the query; null once the service has none."),
+    }),
+  ])
+  .meta({ id: 'GateSessionApproval' })

@@ -1,8 +1,10 @@
-import { isToken, tokenHashes } from '../../../infra/crypto/tokens.ts'
-import { unavailable } from '../../../infra/errors/errors.ts'
+import type { Keyring, MasterKey } from '../../../infra/crypto/keyring.ts'
+import { generateToken, isToken, isTokenOf, type Token, tokenHashes } from '../../../infra/crypto/tokens.ts'
+import { ApiError, unavailable } from '../../../infra/errors/errors.ts'
 import type { CommandDeps } from '../../../infra/event-store/command-deps.ts'
 import { type GateAccountId, type GateSessionId, randomId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
+import { counterRandom } from '../../../infra/random.ts'
 import {
   findAgentToken,
   findGateSession,
@@ -11,13 +13,21 @@ import {
 } from '../../../projections/gate/queries.ts'
 import type { AgentTokenRow, GateSessionRow } from '../../../projections/gate/tables.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
-import type { Believed } from '../accounts/believed.ts'
-import { isServiceId } from '../registry/fields/service-id.ts'
-import { findRegistered } from '../registry/registered.ts'
-import type { Requester } from '../requests/requester.ts'
-import { seenOf, sessionStream } from '../streams.ts'
-import { type ConsumeCode, consumeCode, expiredCode } from './consume-code.ts'
-import { openLogin } from './open-login.ts'
+import type { CheckedApproval } from '../approval/commands.ts'
+import type { GateContext, ReadCurrent } from '../context.ts'
+import { isServiceId } from '../registry/fields.ts'
+import { findRegistered, serviceOf } from '../registry/registered.ts'
+import type { Requester } from '../requests.ts'
+import { foundSession, seenOf, sessionStream } from '../sessions.ts'
+import { findPage } from '../store.ts'
+import {
+  type ConsumeCode,
+  checkAccount,
+  decideCodeConsumption,
+  decideLoginApproval,
+  decideLoginOpening,
+  expiredCode,
+} from './decide.ts'
 
 interface LoginRequest {
   token: AgentTokenRow
@@ -27,7 +37,7 @@ interface LoginRequest {
 }
 
 /** Opens a login for the account of the token. ApiError as of `openLogin`. */
-export async function createLogin(
+export async function openLogin(
   { pool, decide, random, clock }: CommandDeps & { pool: Db },
   { token, serviceId, requester, publicUrl }: LoginRequest,
 ): Promise<GateSessionRow> {
@@ -47,7 +57,7 @@ export async function createLogin(
         session: await findGateSession(tx, gateSessionId),
       }
     },
-    decide: (state) => openLogin(state, { gateSessionId, requester, now }),
+    decide: (state) => decideLoginOpening(state, { gateSessionId, requester, now }),
   })
   const session = await findGateSession(pool, gateSessionId)
   // Not a refusal: the login exists, and the same command will show it.
@@ -61,30 +71,116 @@ export interface LoggedIn {
 }
 
 /** For `alsoReads`: the account's agent token, which is where its signup is. */
-export async function tokenOf(db: Db, gateAccountId: string) {
+async function readsTokenOf(db: Db, gateAccountId: string) {
   const token = await findTokenOfAccount(db, gateAccountId)
   return token ? [seenOf(token.gate_session_id)] : []
 }
 
 /** Uses up a login code; who is logged in. ApiError as of `consumeCode`. */
 export async function consumeLoginCode(
-  { pool, keyring, decide, random, clock, believed }: CommandDeps & { pool: Db; believed: Believed },
+  { pool, keyring, decide, random, clock, readCurrent }: CommandDeps & { pool: Db; readCurrent: ReadCurrent },
   { code, ...scope }: Pick<ConsumeCode, 'organizationId' | 'environment'> & { code: string },
 ): Promise<LoggedIn> {
   const consumptionId = random(16).toString('hex')
   const now = clock()
   const find = () => findLoginByCode(pool, tokenHashes(keyring, code))
-  const login = isToken('gtcode', code) && (await believed(find))
+  const login = isToken('gtcode', code) && (await readCurrent(find))
   if (!login || login.gate_account_id === null) throw expiredCode()
   const { gate_account_id: gateAccountId, account_name: accountName } = login
   await decide({
     ...sessionStream(login.id),
-    alsoReads: await tokenOf(pool, gateAccountId),
+    alsoReads: await readsTokenOf(pool, gateAccountId),
     load: async (tx) => ({
       session: await findGateSession(tx, login.id),
       token: await findTokenOfAccount(tx, gateAccountId),
     }),
-    decide: (state) => consumeCode(state, { ...scope, consumptionId, now }),
+    decide: (state) => decideCodeConsumption(state, { ...scope, consumptionId, now }),
   })
   return { gateAccountId, accountName }
+}
+
+/** Approves the login. ApiError: see `approveLogin` and `checkAccount` of ../login; then the session stays pending. */
+export async function approveLogin(
+  { decide, keyring, clock, pool }: GateContext,
+  { session, token, proof }: CheckedApproval,
+): Promise<void> {
+  const { id, organization_id: organizationId, gate_account_id: gateAccountId } = session
+  const hashes = tokenHashes(keyring, token)
+  const { hash: codeHash } = loginCode({ keyring, gateSessionId: id, approveToken: token })
+  const now = clock()
+  await decide({
+    ...sessionStream(id),
+    alsoReads: await readsTokenOf(pool, gateAccountId ?? ''),
+    load: async (tx) => ({
+      session: await findGateSession(tx, id),
+      page: await findPage(tx, id),
+      owner: await findOrganization(tx, organizationId ?? ''),
+      token: await findTokenOfAccount(tx, gateAccountId ?? ''),
+    }),
+    decide({ owner, token: agentToken, ...state }) {
+      const command = { approveTokenHash: hashes[0], approveTokenHashes: hashes, proof, codeHash, now }
+      const decisions = decideLoginApproval(state, command)
+      if (decisions.length > 0) checkAccount({ owner, token: agentToken }, now)
+      return decisions
+    },
+  })
+}
+
+/**
+ * The code of an approved login for whoever has the token that approved it. ApiError: 409 when another one has or the
+ * code was used, 410 when the code's time is over.
+ */
+export async function loginOutcome(context: GateContext, id: GateSessionId, token: string) {
+  const { pool, keyring, clock, publicUrl } = context
+  const session = foundSession(await findGateSession(pool, id))
+  const { code_hash: codeHash, code: state, code_expires_at: expiresAt, service_id: serviceId } = session
+  const { code, hash } = loginCode({ keyring, gateSessionId: id, approveToken: token, codeHash })
+  if (codeHash !== hash || state === 'consumed') throw new ApiError('gate.session_already_resolved')
+  if (state !== 'issued' || (expiresAt ?? 0) <= clock()) throw new ApiError('gate.session_expired')
+  const { definition } = await serviceOf(pool, { serviceId, publicUrl })
+  const { dashboard_login_url: url } = definition
+  // The service may have dropped its dashboard since; the code is good all the same.
+  const redirect_url = url && redirectUrl(url, code)
+  return { object: 'gate_login_session' as const, id, status: 'approved' as const, code, redirect_url }
+}
+
+interface LoginCode {
+  code: Token<'gtcode'>
+  /** What it is stored under. */
+  hash: string
+}
+
+interface LoginCodeOptions {
+  keyring: Keyring
+  gateSessionId: string
+  approveToken: string
+  /** Of the login once it is approved, or null: whichever known master key made its code makes it again. */
+  codeHash?: string | null
+}
+
+/**
+ * The one-time code that an approval gives out. It follows from a master key, the session and the approve token, so
+ * whoever repeats the approval is told the same one and it is stored nowhere. An approved login is asked about with its
+ * `codeHash`, since the current master key may be another by then.
+ */
+export function loginCode({ keyring, gateSessionId, approveToken, codeHash }: LoginCodeOptions): LoginCode {
+  const codeUnder = (master: MasterKey) => codeOf(master, `${gateSessionId}\0${approveToken}`)
+  if (codeHash != null) {
+    for (const code of keyring.all.map(codeUnder)) {
+      if (isTokenOf(keyring, { token: code, hash: codeHash })) return { code, hash: codeHash }
+    }
+  }
+  const code = codeUnder(keyring.current)
+  return { code, hash: tokenHashes(keyring, code)[0] }
+}
+
+const codeOf = (master: MasterKey, seed: string) =>
+  generateToken('gtcode', counterRandom(master.derive('gate-login-code'), Buffer.from(seed)))
+
+/** Where the browser goes next: the service's dashboard, with the code in its query and the rest of it as it was. */
+export function redirectUrl(dashboardLoginUrl: string, code: string): string {
+  const url = new URL(dashboardLoginUrl)
+  if (url.searchParams.has('code')) url.searchParams.delete('code')
+  url.search = url.search === '' ? `code=${code}` : `${url.search}&code=${code}`
+  return url.href
 }

@@ -1,16 +1,13 @@
 import type { FastifyInstance } from 'fastify'
-import type { z } from 'zod'
-import { errorResponses, single } from '../../../infra/http/schemas.ts'
-import { confirmationCode, consentUrl } from '../../../infra/wire/gate.ts'
+import { z } from 'zod'
+import { errorResponses, single, timestamp } from '../../../infra/http/schemas.ts'
+import { confirmationCode, confirmationCodeSchema, consentUrl } from '../../../infra/wire/gate.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
-import { findToken, useToken } from '../accounts/use-token.ts'
+import { findToken, useToken } from '../accounts/commands.ts'
 import type { GateContext } from '../context.ts'
-import { agentTokenOf, requireToken } from '../requests/bearer.ts'
-import { noStore } from '../requests/no-store.ts'
-import { requesterOf } from '../requests/requester.ts'
-import { consumeLoginCode, createLogin, type LoggedIn } from './commands.ts'
-import { goodToken } from './open-login.ts'
-import { dashboardLoginSchema, loginCodeBody, loginSessionBody, loginSessionSchema } from './schemas.ts'
+import { agentTokenOf, noStore, requesterOf, requireToken } from '../requests.ts'
+import { consumeLoginCode, type LoggedIn, openLogin } from './commands.ts'
+import { goodToken } from './decide.ts'
 
 const tags = ['Gate']
 const path = '/v1/gate/login-sessions'
@@ -28,7 +25,7 @@ type LoginContext = Pick<
   | 'idempotency'
   | 'publicUrl'
   | 'depsOf'
-  | 'believed'
+  | 'readCurrent'
 >
 
 /** Logins to dashboards: who holds an agent token asks, a person approves, the service exchanges the code. */
@@ -38,7 +35,7 @@ export function loginRoutes(app: FastifyInstance, context: LoginContext): void {
 }
 
 function createRoute(app: FastifyInstance, context: LoginContext): void {
-  const { idempotency, limits, clock, pool, publicUrl, depsOf, believed } = context
+  const { idempotency, limits, clock, pool, publicUrl, depsOf, readCurrent } = context
   const schema = {
     operationId: 'createGateLoginSession',
     summary: 'Create a Gate dashboard login session',
@@ -56,9 +53,9 @@ function createRoute(app: FastifyInstance, context: LoginContext): void {
   const config = { parameterSet, bodyCode: 'gate.validation_failed', idempotent: true } as const
   app.post<Create>(path, { schema, onRequest, config }, async (request, reply) => {
     const text = agentTokenOf(request)
-    const token = goodToken(await believed(() => findToken(context, text)), clock())
+    const token = goodToken(await readCurrent(() => findToken(context, text)), clock())
     // Nothing is kept of the requests of those who only guess tokens.
-    await limits.take('create_login', text)
+    await limits.count('create_login', text)
     const requested = {
       token,
       serviceId: request.body.service_id,
@@ -67,7 +64,7 @@ function createRoute(app: FastifyInstance, context: LoginContext): void {
     }
     const scope = `gate:${token.gate_account_id}`
     return idempotency.run({ request, reply, scope }, async (command) => {
-      const session = await createLogin({ ...depsOf(command), pool }, requested)
+      const session = await openLogin({ ...depsOf(command), pool }, requested)
       await useToken(context, { token, now: clock() })
       const data = loginSessionJson(session, publicUrl)
       return { status: 201, body: { data, meta: { request_id: request.id } } }
@@ -76,7 +73,7 @@ function createRoute(app: FastifyInstance, context: LoginContext): void {
 }
 
 function consumeRoute(app: FastifyInstance, context: LoginContext): void {
-  const { auth, idempotency, limits, pool, depsOf, scopeOf, believed } = context
+  const { auth, idempotency, limits, pool, depsOf, scopeOf, readCurrent } = context
   const schema = {
     operationId: 'consumeGateLoginSessionCode',
     summary: 'Consume a Gate dashboard login code',
@@ -95,9 +92,9 @@ function consumeRoute(app: FastifyInstance, context: LoginContext): void {
   app.post<Consume>(`${path}/consume`, { schema, onRequest, config }, async (request, reply) => {
     const scope = scopeOf(request)
     const { code } = request.body
-    await limits.take('consume', scope.organizationId, code)
+    await limits.count('consume', scope.organizationId, code)
     return idempotency.run({ request, reply }, async (command) => {
-      const login = await consumeLoginCode({ ...depsOf(command), pool, believed }, { code, ...scope })
+      const login = await consumeLoginCode({ ...depsOf(command), pool, readCurrent }, { code, ...scope })
       return { status: 200, body: { data: dashboardLoginJson(login), meta: { request_id: request.id } } }
     })
   })
@@ -128,3 +125,30 @@ function loginSessionJson(
 function dashboardLoginJson({ gateAccountId, accountName }: LoggedIn): z.input<typeof dashboardLoginSchema> {
   return { object: 'gate_dashboard_login', gate_account_id: gateAccountId, account_name: accountName }
 }
+
+const loginSessionBody = z
+  .strictObject({ service_id: z.string() })
+  .meta({ id: 'CreateGateLoginSessionRequest' })
+
+const loginSessionSchema = z
+  .strictObject({
+    object: z.literal('gate_login_session'),
+    id: z.string().describe('gate_...'),
+    status: z.literal('pending'),
+    consent_url: z.url().describe('Where a person approves the login, in a browser.'),
+    confirmation_code: confirmationCodeSchema,
+    expires_at: timestamp,
+  })
+  .meta({ id: 'GateLoginSession' })
+
+const loginCodeBody = z
+  .strictObject({ code: z.string().describe('gtcode_...') })
+  .meta({ id: 'ConsumeGateLoginSessionRequest' })
+
+const dashboardLoginSchema = z
+  .strictObject({
+    object: z.literal('gate_dashboard_login'),
+    gate_account_id: z.string().describe('gacct_...'),
+    account_name: z.string(),
+  })
+  .meta({ id: 'GateDashboardLogin' })

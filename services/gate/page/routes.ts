@@ -6,7 +6,6 @@ import { isId } from '../../../infra/ids.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateContext } from '../context.ts'
 import { findRegistered } from '../registry/registered.ts'
-import { logoOrigin } from './logo-origin.ts'
 
 const folder = path.join(import.meta.dirname, 'assets')
 /** Whoever knows the address of a consent page may decide about the request. */
@@ -85,4 +84,13 @@ async function assetRoutes(app: FastifyInstance): Promise<void> {
     const body = await readFile(path.join(folder, file), 'utf8')
     fileRoute(app, { url: `/gate/assets/${file}`, type, body }, headers)
   }
+}
+
+/** Of an origin that a content security policy can name as it is: no wildcard, nothing that ends a directive. */
+const plainOrigin = /^https?:\/\/[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?$/
+
+/** Where the logo comes from; undefined when it is at no address that a page may load images from. */
+export function logoOrigin(logoUrl: string | null | undefined): string | undefined {
+  const origin = logoUrl ? URL.parse(logoUrl)?.origin : undefined
+  return origin && plainOrigin.test(origin) ? origin : undefined
 }

@@ -3,8 +3,7 @@ import type { Db } from '../../../infra/postgres/pool.ts'
 import { findService } from '../../../projections/gate/queries.ts'
 import type { GateServiceRow } from '../../../projections/gate/tables.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
-import { isServiceId } from './fields/service-id.ts'
-import { systemService, systemServiceId } from './system-service.ts'
+import { isServiceId } from './fields.ts'
 
 /** A service that anyone can name: one of an organization, or the built-in one, which has no owner. */
 export type RegisteredService = Omit<GateServiceRow, 'organization_id'> & { organization_id: string | null }
@@ -31,15 +30,94 @@ export async function serviceOf(db: Db, named: Named): Promise<RegisteredService
 }
 
 /** The service if anyone may sign up for it: 404 unless it is active and discoverable. */
-export function openService(service: RegisteredService | undefined): RegisteredService {
+export function requireOpenService(service: RegisteredService | undefined): RegisteredService {
   if (service?.status === 'active' && service.definition.discoverable) return service
   throw new ApiError('request.not_found', { message: 'No such service takes signups.' })
 }
 
 /** What the public registry shows of an id. 404 unless anyone may sign up for it and its organization is active. */
-export async function findOpen(db: Db, named: Named): Promise<RegisteredService> {
+export async function findOpenService(db: Db, named: Named): Promise<RegisteredService> {
   const service = await findRegistered(db, named)
   const owner = service?.organization_id ?? null
   const isServed = owner === null || (await findOrganization(db, owner))?.status === 'active'
-  return openService(isServed ? service : undefined)
+  return requireOpenService(isServed ? service : undefined)
+}
+
+export const systemServiceId = 'tidegate'
+
+/** When it came to be, for whom it matters: services of organizations have such times. */
+const since = Date.UTC(2026, 10, 21)
+
+/** The built-in service: who signs up for it gets an organization of this server, with its keys. */
+export function systemService(publicUrl: string): RegisteredService {
+  return {
+    id: systemServiceId,
+    organization_id: null,
+    environment: 'live',
+    status: 'active',
+    verified: true,
+    definition: {
+      name: 'Tidegate',
+      description: 'Scores sessions for automation and fraud, and lets agents sign up with consent.',
+      website: publicUrl,
+      discoverable: true,
+      webhook_endpoint_id: null,
+      dashboard_login_url: null,
+      docs_url: `${publicUrl}/docs`,
+      env_vars: [
+        { name: 'Organization', key: 'TIDEGATE_ORGANIZATION_ID', secret: false },
+        { name: 'Publishable key', key: 'TIDEGATE_PUBLISHABLE_KEY', secret: false },
+        { name: 'Secret key', key: 'TIDEGATE_SECRET_KEY', secret: true },
+        { name: 'Publishable key for tests', key: 'TIDEGATE_TEST_PUBLISHABLE_KEY', secret: false },
+        { name: 'Secret key for tests', key: 'TIDEGATE_TEST_SECRET_KEY', secret: true },
+      ],
+      sdks: [],
+      branding: {
+        logo_url: `${publicUrl}/assets/mark.svg`,
+        primary_color: null,
+        secondary_color: null,
+        ascii_art: null,
+      },
+      consent: { terms_url: null, privacy_url: null },
+    },
+    created_at: since,
+    updated_at: since,
+  }
+}
+
+/** A service as the public registry shows it. What is not set is left out; without documentation of its own, its website. */
+export function registryEntryJson({ id, status, verified, definition }: RegisteredService) {
+  const { branding, consent, dashboard_login_url, docs_url } = definition
+  return {
+    id,
+    status,
+    discoverable: definition.discoverable,
+    name: definition.name,
+    description: definition.description,
+    website: definition.website,
+    ...(dashboard_login_url !== null && { dashboard_login_url }),
+    env_vars: definition.env_vars,
+    docs_url: docs_url ?? definition.website,
+    sdks: definition.sdks,
+    branding: { ...present(branding), verified },
+    consent: present(consent),
+  }
+}
+
+/** The same as its owner sees it. */
+export function managedServiceJson(service: GateServiceRow) {
+  return {
+    object: 'gate_service',
+    ...registryEntryJson(service),
+    webhook_endpoint_id: service.definition.webhook_endpoint_id,
+    created_at: new Date(service.created_at).toISOString(),
+    updated_at: new Date(service.updated_at).toISOString(),
+  }
+}
+
+/** The members that are set. */
+function present<T extends object>(members: T): Partial<T> {
+  const set: Partial<T> = { ...members }
+  for (const name in set) if (set[name] === null) delete set[name]
+  return set
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { atLeastOne, meta, timestamp } from '../../../infra/http/schemas.ts'
-import { bounds } from './fields/bounds.ts'
+import { serviceBounds } from './fields.ts'
 
 /** As clients name a service. What else is wrong with an id the deciders say; there is none of a malformed one. */
 export const serviceIdSchema = z
@@ -12,7 +12,7 @@ export const serviceParams = z.object({ serviceId: z.string() })
 
 // Lengths and forms are for the description; the deciders check them.
 const text = (maxLength: number) => z.string().meta({ minLength: 1, maxLength })
-const url = z.string().meta({ format: 'uri', maxLength: bounds.url })
+const url = z.string().meta({ format: 'uri', maxLength: serviceBounds.url })
 const color = z
   .string()
   .meta({ pattern: '^#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})$' })
@@ -25,7 +25,7 @@ const webhookEndpointId = z
 
 const envVar = z
   .strictObject({
-    name: text(bounds.envVarName).describe('For people.'),
+    name: text(serviceBounds.envVarName).describe('For people.'),
     key: z
       .string()
       .meta({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,127}$' })
@@ -38,8 +38,8 @@ const envVar = z
 
 const sdk = z
   .strictObject({
-    label: text(bounds.sdkLabel),
-    install: text(bounds.sdkInstall).describe(`At most ${bounds.sdkInstallLines} lines.`),
+    label: text(serviceBounds.sdkLabel),
+    install: text(serviceBounds.sdkInstall).describe(`At most ${serviceBounds.sdkInstallLines} lines.`),
     url,
   })
   .meta({ id: 'GateSdkInstall' })
@@ -48,7 +48,9 @@ const brandingFields = {
   logo_url: url.optional(),
   primary_color: color.optional(),
   secondary_color: color.optional(),
-  ascii_art: text(bounds.asciiArt).optional().describe(`At most ${bounds.asciiArtLines} lines.`),
+  ascii_art: text(serviceBounds.asciiArt)
+    .optional()
+    .describe(`At most ${serviceBounds.asciiArtLines} lines.`),
 }
 const consent = z
   .strictObject({ terms_url: url.optional(), privacy_url: url.optional() })
@@ -58,8 +60,8 @@ const docsUrl = 'Default: the website.'
 const loginUrl =
   'Where the dashboard takes a login code. Without it there are neither logins nor agent tokens.'
 const writable = {
-  name: text(bounds.name),
-  description: text(bounds.description).describe(`At most ${bounds.descriptionLines} lines.`),
+  name: text(serviceBounds.name),
+  description: text(serviceBounds.description).describe(`At most ${serviceBounds.descriptionLines} lines.`),
   website: url.describe(
     'URLs are absolute, https and without a user name; in the test environment http, too.',
   ),
@@ -72,10 +74,10 @@ const writable = {
   docs_url: url.optional().describe(docsUrl),
   env_vars: z
     .array(envVar)
-    .meta({ maxItems: bounds.envVars })
+    .meta({ maxItems: serviceBounds.envVars })
     .optional()
     .describe('The variables that whoever signs up gets.'),
-  sdks: z.array(sdk).meta({ maxItems: bounds.sdks }).optional(),
+  sdks: z.array(sdk).meta({ maxItems: serviceBounds.sdks }).optional(),
   // Not `verified`, which is the operator's to say: only what is writable is taken.
   branding: z.strictObject(brandingFields).optional(),
   consent: consent.optional(),

@@ -1,25 +1,45 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import { unavailable } from '../../../infra/errors/errors.ts'
+import { refuseBody } from '../../../infra/http/checked-fields.ts'
 import { refusingOffset } from '../../../infra/http/pagination.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
+import type { Db } from '../../../infra/postgres/pool.ts'
 import { findService, listServices } from '../../../projections/gate/queries.ts'
-import type { RegistryContext } from './context.ts'
-import { completeList, createServiceBody, managedServiceSchema } from './schemas.ts'
-import { registerService } from './service-commands.ts'
-import { managedServiceJson } from './shapes.ts'
+import type { GateContext } from '../context.ts'
+import { changeService, createService, disableService } from './commands.ts'
+import { noSuchService, type ServicePath, serviceFor } from './decide.ts'
+import { isServiceId } from './fields.ts'
+import { managedServiceJson } from './registered.ts'
+import {
+  completeList,
+  createServiceBody,
+  managedServiceSchema,
+  serviceParams,
+  updateServiceBody,
+} from './schemas.ts'
+
+type ServiceContext = Pick<
+  GateContext,
+  'pool' | 'auth' | 'idempotency' | 'decide' | 'clock' | 'random' | 'depsOf' | 'scopeOf'
+>
 
 const tags = ['Gate']
 const security = [{ secretKey: [] }]
 const path = '/v1/gate/services'
+const onePath = `${path}/:serviceId`
+const manages = 'Requires the `gate:services:manage` secret-key scope.'
 
-/** What is not about one service: the list, and a new one. */
-export function serviceRoutes(app: FastifyInstance, context: RegistryContext): void {
+/** What an organization does with its services. */
+export function serviceRoutes(app: FastifyInstance, context: ServiceContext): void {
   listRoute(app, context)
   createRoute(app, context)
+  getRoute(app, context)
+  updateRoute(app, context)
+  disableRoute(app, context)
 }
 
-function listRoute(app: FastifyInstance, { pool, auth, scopeOf }: RegistryContext): void {
+function listRoute(app: FastifyInstance, { pool, auth, scopeOf }: ServiceContext): void {
   const schema = {
     operationId: 'listManagedGateServices',
     summary:
@@ -39,7 +59,7 @@ function listRoute(app: FastifyInstance, { pool, auth, scopeOf }: RegistryContex
   })
 }
 
-function createRoute(app: FastifyInstance, context: RegistryContext): void {
+function createRoute(app: FastifyInstance, context: ServiceContext): void {
   const { pool, auth, idempotency, depsOf, scopeOf } = context
   const schema = {
     operationId: 'createManagedGateService',
@@ -55,7 +75,7 @@ function createRoute(app: FastifyInstance, context: RegistryContext): void {
   const config = { bodyCode: 'gate.validation_failed', parameterSet: 'gate_service_create' } as const
   app.post<Create>(path, { schema, onRequest, config }, (request, reply) =>
     idempotency.run({ request, reply }, async (command) => {
-      await registerService(depsOf(command), { ...request.body, ...scopeOf(request) })
+      await createService(depsOf(command), { ...request.body, ...scopeOf(request) })
       const service = await findService(pool, request.body.id)
       // Not a refusal: the service exists, and the same command will show it.
       if (!service) throw unavailable(new Error('the new service is not in the read model'))
@@ -66,4 +86,91 @@ function createRoute(app: FastifyInstance, context: RegistryContext): void {
 
 interface Create {
   Body: z.output<typeof createServiceBody>
+}
+
+function getRoute(app: FastifyInstance, context: ServiceContext): void {
+  const { pool, auth } = context
+  const schema = {
+    tags,
+    security,
+    params: serviceParams,
+    operationId: 'getManagedGateService',
+    summary: 'Get a Gate service of the organization',
+    description: 'Requires the `gate:services:read` secret-key scope.',
+    response: { 200: single(managedServiceSchema), ...errorResponses(401, 403, 404, 422) },
+  }
+  const onRequest = auth.requireSecret('gate:services:read')
+  app.get<Params>(onePath, { schema, onRequest }, (request) =>
+    serviceBody(pool, { ...servicePath(context, request), requestId: request.id }),
+  )
+}
+
+function updateRoute(app: FastifyInstance, context: ServiceContext): void {
+  const { pool, auth, decide, clock, random } = context
+  const schema = {
+    tags,
+    security,
+    params: serviceParams,
+    operationId: 'updateManagedGateService',
+    summary: 'Change a Gate service of the organization',
+    description: `${manages} Lists and objects replace what was there as a whole. A change of the name, the website or the logo ends the operator's verification. A disabled service cannot be changed.`,
+    body: updateServiceBody,
+    response: {
+      200: single(managedServiceSchema),
+      ...errorResponses(400, 401, 403, 404, 409, 413, 415, 422),
+    },
+  }
+  const onRequest = auth.requireSecret('gate:services:manage')
+  const config = { bodyCode: 'gate.validation_failed', parameterSet: 'gate_service_update' } as const
+  // Before the body is validated: a service of others is not found, whatever the body says.
+  const preValidation = async (request: FastifyRequest<Params>) => {
+    const service = servicePath(context, request)
+    serviceFor(await findService(pool, service.serviceId), service)
+  }
+  app.patch<Params & Update>(onePath, { schema, onRequest, preValidation, config }, async (request) => {
+    const service = servicePath(context, request)
+    await changeService({ decide, clock, random }, { ...request.body, ...service })
+    return serviceBody(pool, { ...service, requestId: request.id })
+  })
+}
+
+function disableRoute(app: FastifyInstance, context: ServiceContext): void {
+  const { pool, auth, decide, clock } = context
+  const schema = {
+    tags,
+    security,
+    params: serviceParams,
+    operationId: 'disableManagedGateService',
+    summary: 'Disable a Gate service of the organization for good; its id stays taken',
+    description: `${manages} Nobody can sign up for it or log in to it any more; what has begun goes on.`,
+    response: { 200: single(managedServiceSchema), ...errorResponses(400, 401, 403, 404, 413, 415, 422) },
+  }
+  const onRequest = auth.requireSecret('gate:services:manage')
+  const preValidation = refuseBody('gate_service_disable')
+  const config = { bodyCode: 'gate.validation_failed' } as const
+  app.delete<Params>(onePath, { schema, onRequest, preValidation, config }, async (request) => {
+    const service = servicePath(context, request)
+    await disableService({ decide, clock }, service)
+    return serviceBody(pool, { ...service, requestId: request.id })
+  })
+}
+
+interface Params {
+  Params: z.output<typeof serviceParams>
+}
+
+interface Update {
+  Body: z.output<typeof updateServiceBody>
+}
+
+/** 404 for what cannot be the id of a service. */
+function servicePath({ scopeOf }: ServiceContext, request: FastifyRequest<Params>): ServicePath {
+  const { serviceId } = request.params
+  if (!isServiceId(serviceId)) throw noSuchService()
+  return { ...scopeOf(request), serviceId }
+}
+
+async function serviceBody(db: Db, { requestId, ...path }: ServicePath & { requestId: string }) {
+  const service = serviceFor(await findService(db, path.serviceId), path)
+  return { data: managedServiceJson(service), meta: { request_id: requestId } }
 }

@@ -1,16 +1,210 @@
-import type { FastifyInstance } from 'fastify'
-import { ackRoute } from './ack-route.ts'
-import { cancelRoute } from './cancel-route.ts'
-import { consentRoute } from './consent-route.ts'
-import type { SignupContext } from './context.ts'
-import { createRoute } from './create-route.ts'
-import { pollRoute } from './poll-route.ts'
+import type { FastifyInstance, FastifyRequest, preValidationHookHandler } from 'fastify'
+import type { z } from 'zod'
+import { sourceOf } from '../../../infra/access/source-budget.ts'
+import { isTokenOf } from '../../../infra/crypto/tokens.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
+import { errorResponses, single } from '../../../infra/http/schemas.ts'
+import { findGateSession } from '../../../projections/gate/queries.ts'
+import type { GateSessionRow } from '../../../projections/gate/tables.ts'
+import type { GateContext } from '../context.ts'
+import type { GateLimit } from '../limits.ts'
+import { serviceOf } from '../registry/registered.ts'
+import {
+  type GateSessionPath,
+  gateSessionIdOf,
+  gateSessionParams,
+  noStore,
+  pollTokenOf,
+  requesterOf,
+  requireToken,
+} from '../requests.ts'
+import { foundSession, pendingSession } from '../sessions.ts'
+import { type DeliveryBundle, openBundle } from '../store.ts'
+import { approvedJson, createdJson, unapprovedJson } from './answers.ts'
+import { acknowledgeDelivery, openSignup } from './commands.ts'
+import { consentRoutes } from './consent-routes.ts'
+import { isWaiting } from './decide.ts'
+import {
+  ackBody,
+  acknowledgementSchema,
+  checkedRequest,
+  createdSessionSchema,
+  createParameterSet,
+  createSessionBody,
+  polledSessionSchema,
+} from './schemas.ts'
+
+type SignupContext = Pick<
+  GateContext,
+  | 'publicUrl'
+  | 'pool'
+  | 'decide'
+  | 'keyring'
+  | 'clock'
+  | 'logger'
+  | 'limits'
+  | 'vault'
+  | 'pages'
+  | 'idempotency'
+  | 'depsOf'
+>
 
 /** Signups as those who ask for them and those who decide see them; consent and cancel are about logins, too. */
 export function signupRoutes(app: FastifyInstance, context: SignupContext): void {
   createRoute(app, context)
   pollRoute(app, context)
-  consentRoute(app, context)
-  cancelRoute(app, context)
+  consentRoutes(app, context)
   ackRoute(app, context)
+}
+
+/** A new signup, for anyone. */
+export function createRoute(app: FastifyInstance, context: SignupContext): void {
+  const { limits, idempotency, depsOf, pool, publicUrl } = context
+  const schema = {
+    operationId: 'createGateSession',
+    summary: 'Ask for an account at a service',
+    description:
+      'A person decides about it at `consent_url` within 15 minutes. What the service gives out is sealed to the public key in `delivery`, and picked up with the poll token. Five a minute for each IP address.',
+    tags: ['Gate'],
+    body: createSessionBody,
+    response: { 201: single(createdSessionSchema), ...errorResponses(400, 404, 409, 413, 415, 422, 429) },
+  }
+  const config = { bodyCode: 'gate.validation_failed', createParameterSet, idempotent: true } as const
+  app.post<Create>('/v1/gate/sessions', {
+    schema,
+    config,
+    onRequest: [({ ip }) => limits.count('create_session', sourceOf(ip)), noStore],
+    handler: (request, reply) => {
+      const { service_id: serviceId, ...body } = request.body
+      const spec = checkedRequest({ ...body, requester: requesterOf(request) })
+      const scope = `gate:${sourceOf(request.ip)}`
+      return idempotency.run({ request, reply, scope }, async (command) => {
+        const { session, pollToken } = await openSignup(
+          { ...depsOf(command), pool, publicUrl },
+          { serviceId, spec },
+        )
+        const data = createdJson(session, { pollToken, publicUrl })
+        return { status: 201, body: { data, meta: { request_id: request.id } } }
+      })
+    },
+  })
+}
+
+interface Create {
+  Body: z.output<typeof createSessionBody>
+}
+
+/** How a signup stands, and its credentials once there are any. */
+function pollRoute(app: FastifyInstance, context: SignupContext): void {
+  const schema = {
+    operationId: 'pollGateSession',
+    summary: 'Poll a signup',
+    description:
+      "Requires the session's poll token. An approved signup has its credentials here until they are acknowledged, for at most 24 hours. 30 requests a minute for each token.",
+    tags: ['Gate'],
+    params: gateSessionParams,
+    response: { 200: single(polledSessionSchema), ...errorResponses(401, 404, 410, 429) },
+  }
+  app.get<GateSessionPath>('/v1/gate/sessions/:gateSessionId', {
+    schema,
+    onRequest: [noStore, requireToken('poll')],
+    handler: async (request) => {
+      const data = await polledData(context, await polledSession(context, { request, limit: 'poll' }))
+      return { data, meta: { request_id: request.id } }
+    },
+  })
+}
+
+async function polledData(parts: SignupContext, session: GateSessionRow) {
+  if (session.status === 'rejected') return unapprovedJson(session)
+  if (session.status !== 'approved') return unapprovedJson(pendingSession(session, parts.clock()))
+  const { pool, publicUrl } = parts
+  const bundle = await bundleOf(parts, session)
+  const service = await serviceOf(pool, { serviceId: session.service_id, publicUrl })
+  return approvedJson(session, { bundle, service })
+}
+
+/** 410 once the delivery has ended, of which the deletion of its key is the last trace. */
+async function bundleOf(
+  { vault, clock }: Pick<SignupContext, 'vault' | 'clock'>,
+  session: GateSessionRow,
+): Promise<DeliveryBundle> {
+  const { id: gateSessionId, delivery_sealed: sealed } = session
+  const dataKey = isWaiting(session, clock()) ? await vault.find(gateSessionId) : undefined
+  const bundle = sealed && dataKey && openBundle(sealed, { dataKey, gateSessionId })
+  if (!bundle) throw new ApiError('gate.delivery_consumed')
+  return bundle
+}
+
+/** The end of a delivery by whoever has read it. */
+function ackRoute(app: FastifyInstance, context: SignupContext): void {
+  const { idempotency } = context
+  const schema = {
+    operationId: 'acknowledgeGateSessionDelivery',
+    summary: 'Acknowledge the credentials, which are then deleted',
+    description:
+      "Requires the session's poll token. Once it has answered 200 nobody can read the credentials any more; a second acknowledgement is refused; a repetition with the same Idempotency-Key gets the first answer. 20 requests a minute for each token.",
+    tags: ['Gate'],
+    params: gateSessionParams,
+    body: ackBody,
+    response: {
+      200: single(acknowledgementSchema),
+      ...errorResponses(400, 401, 403, 404, 409, 410, 413, 415, 422, 429),
+    },
+  }
+  const parameterSet = 'gate_session_ack'
+  const config = { bodyCode: 'gate.validation_failed', parameterSet, idempotent: true } as const
+  app.post<Ack>('/v1/gate/sessions/:gateSessionId/ack', {
+    schema,
+    config,
+    onRequest: [
+      noStore,
+      requireToken('poll'),
+      async (request) => {
+        await polledSession(context, { request, limit: 'ack' })
+      },
+    ],
+    preValidation: requireAckToken,
+    handler: (request, reply) => {
+      const gateSessionId = gateSessionIdOf(request)
+      return idempotency.run({ request, reply, scope: gateSessionId }, async ({ random }) => {
+        await acknowledgeDelivery({ ...context, random }, { gateSessionId, ackToken: request.body.ack_token })
+        const data = {
+          object: 'gate_session_delivery',
+          gate_session_id: gateSessionId,
+          status: 'acknowledged',
+        }
+        return { status: 200, body: { data, meta: { request_id: request.id } } }
+      })
+    },
+  })
+}
+
+interface Ack extends GateSessionPath {
+  Body: z.output<typeof ackBody>
+}
+
+/** Without an ack token a request is refused as one with a wrong one is. */
+const requireAckToken: preValidationHookHandler = ({ body }, _reply, done) => {
+  const lacks = body === undefined || (isObject(body) && !('ack_token' in body))
+  done(lacks ? new ApiError('gate.delivery_ack_invalid') : undefined)
+}
+
+const isObject = (body: unknown): body is object =>
+  typeof body === 'object' && body !== null && !Array.isArray(body)
+
+/**
+ * The signup that the request names, for the holder of its poll token, whose limit it counts towards. ApiError: 404
+ * without it, also for logins; 401 for another's token; 429. Nothing is kept of the requests of those who only guess.
+ */
+async function polledSession(
+  { pool, keyring, limits }: Pick<SignupContext, 'pool' | 'keyring' | 'limits'>,
+  { request, limit }: { request: FastifyRequest<GateSessionPath>; limit: Extract<GateLimit, 'poll' | 'ack'> },
+): Promise<GateSessionRow> {
+  const session = await findGateSession(pool, gateSessionIdOf(request))
+  const found = foundSession(session?.kind === 'signup' ? session : undefined)
+  const token = pollTokenOf(request)
+  if (!isTokenOf(keyring, { token, hash: found.poll_token_hash })) throw new ApiError('auth.invalid_api_key')
+  await limits.count(limit, token)
+  return found
 }

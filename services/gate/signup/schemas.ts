@@ -1,10 +1,26 @@
 import { z } from 'zod'
+import { type FieldIssue, invalidField } from '../../../infra/errors/errors.ts'
 import { timestamp } from '../../../infra/http/schemas.ts'
-import { deliveryRequestSchema } from '../../../infra/wire/delivery-envelope.ts'
+import { characterCount, isOneLine, isVisible } from '../../../infra/text.ts'
+import {
+  type DeliveryRequest,
+  deliveryKeyId,
+  deliveryRequestSchema,
+  isUsablePublicKey,
+} from '../../../infra/wire/delivery-envelope.ts'
 import { confirmationCodeSchema } from '../../../infra/wire/gate.ts'
-import { bundleSchema } from '../approval/bundle.ts'
 import { registryEntrySchema, serviceIdSchema } from '../registry/schemas.ts'
-import { bounds } from './checked-request.ts'
+import type { Requester } from '../requests.ts'
+import { bundleSchema } from '../store.ts'
+import type { SessionSpec } from './decide.ts'
+
+/** Of what comes with a signup; the name in characters (code points), metadata as the UTF-8 of its JSON. */
+const signupBounds = {
+  accountName: 100,
+  metadataKeys: 5,
+  metadataBytes: 4096,
+  metadataDepth: 8,
+} as const
 
 const gateSessionId = z.string().regex(/^gate_[0-9a-hjkmnp-tv-z]{26}$/)
 
@@ -14,13 +30,13 @@ export const createSessionBody = z
     account_name: z
       .string()
       .describe(
-        `1-${bounds.accountName} characters in one line, without outer spaces; the person who decides sees it.`,
+        `1-${signupBounds.accountName} characters in one line, without outer spaces; the person who decides sees it.`,
       ),
     metadata: z
       .record(z.string(), z.unknown())
       .optional()
       .describe(
-        `At most ${bounds.metadataKeys} members and ${bounds.metadataBytes} bytes of JSON, nested at most ${bounds.metadataDepth} deep. The service gets it as it is.`,
+        `At most ${signupBounds.metadataKeys} members and ${signupBounds.metadataBytes} bytes of JSON, nested at most ${signupBounds.metadataDepth} deep. The service gets it as it is.`,
       ),
     delivery: deliveryRequestSchema,
   })
@@ -124,3 +140,63 @@ export const acknowledgementSchema = z
     status: z.literal('acknowledged'),
   })
   .meta({ id: 'GateSessionDeliveryAcknowledgement' })
+
+export const createParameterSet = 'gate_session_create'
+
+type SessionRequest = Omit<z.output<typeof createSessionBody>, 'service_id'> & { requester: Requester }
+
+/** The request as it is decided about. 422 naming the field that does not fit. */
+export function checkedRequest(request: SessionRequest): SessionSpec {
+  const { key_id, public_key } = checkedDelivery(request.delivery)
+  return {
+    account_name: checkedAccountName(request.account_name),
+    metadata: checkedMetadata(request.metadata),
+    delivery_key_id: key_id,
+    delivery_public_key: public_key,
+    ...request.requester,
+  }
+}
+
+function refused(field: Omit<FieldIssue, 'received'>) {
+  return invalidField(field, { parameter_set: createParameterSet }, 'gate.validation_failed')
+}
+
+function checkedAccountName(name: string): string {
+  const trimmed = name.trim()
+  const fits = characterCount(trimmed) <= signupBounds.accountName && isOneLine(trimmed) && isVisible(trimmed)
+  if (fits) return trimmed
+  const expected = `1-${signupBounds.accountName} characters in one line, no control or direction characters`
+  throw refused({ name: 'account_name', issue: 'invalid', expected })
+}
+
+function checkedMetadata(metadata: Record<string, unknown> | undefined): string | null {
+  if (metadata === undefined) return null
+  const tooLarge = (expected: string) => refused({ name: 'metadata', issue: 'too_large', expected })
+  if (Object.keys(metadata).length > signupBounds.metadataKeys) {
+    throw tooLarge(`at most ${signupBounds.metadataKeys} members`)
+  }
+  if (!isStorable(metadata, signupBounds.metadataDepth)) {
+    const expected = `JSON nested at most ${signupBounds.metadataDepth} deep, with numbers of double precision`
+    throw refused({ name: 'metadata', issue: 'invalid', expected })
+  }
+  const text = JSON.stringify(metadata)
+  if (Buffer.byteLength(text) <= signupBounds.metadataBytes) return text
+  throw tooLarge(`at most ${signupBounds.metadataBytes} bytes of JSON`)
+}
+
+/** Whether the value stays what it is as JSON: a number such as 1e400 would not. Not deeper than `depth` levels. */
+function isStorable(value: unknown, depth: number): boolean {
+  if (typeof value === 'number') return Number.isFinite(value)
+  if (typeof value !== 'object' || value === null) return true
+  return depth > 0 && Object.values(value).every((member) => isStorable(member, depth - 1))
+}
+
+function checkedDelivery(delivery: DeliveryRequest): DeliveryRequest {
+  if (!isUsablePublicKey(delivery.public_key)) {
+    throw refused({ name: 'delivery.public_key', issue: 'invalid', expected: 'a raw X25519 public key' })
+  }
+  const expected = 'base64url of the SHA-256 of the raw public key'
+  const keyId = deliveryKeyId(Buffer.from(delivery.public_key, 'base64url'))
+  if (delivery.key_id !== keyId) throw refused({ name: 'delivery.key_id', issue: 'mismatch', expected })
+  return delivery
+}

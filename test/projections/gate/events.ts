@@ -1,5 +1,5 @@
 import type { DomainEvent } from '../../../infra/event-store/codec.ts'
-import { systemService } from '../../../services/gate/registry/system-service.ts'
+import { systemService } from '../../../services/gate/registry/registered.ts'
 
 export const topic = 'tidegate.gate.v1'
 export const minute = 60_000

@@ -12,7 +12,7 @@ import {
   findLoginByCode,
   startedApprovals,
 } from '../../../projections/gate/queries.ts'
-import { createGateTables } from '../../../services/gate/serving/tables.ts'
+import { createGateTables } from '../../../services/gate/store.ts'
 import { openTestLogs } from '../../support/logs.ts'
 import { openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
 import { day, events, gacct, gate, minute, start, topic } from './events.ts'

@@ -4,7 +4,7 @@ import type { ApiError } from '../../../infra/errors/errors.ts'
 import { toApiError } from '../../../infra/http/error-response.ts'
 import { createPool, transaction } from '../../../infra/postgres/pool.ts'
 import { createGateTables } from '../../../services/gate/gate.ts'
-import { createGateLimits, type GateLimit, type GateLimits } from '../../../services/gate/serving/limits.ts'
+import { createGateLimits, type GateLimit, type GateLimits } from '../../../services/gate/limits.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 
 interface Specified {
@@ -61,7 +61,7 @@ function freshKey(parts: string[]): Key {
 
 /** So many requests at once, to both processes in turn; those that were refused. */
 async function refusedOf(name: GateLimit, key: Key, count: number): Promise<ApiError[]> {
-  const taken = Array.from({ length: count }, (_, i) => processes[i % 2 === 0 ? 0 : 1].take(name, ...key))
+  const taken = Array.from({ length: count }, (_, i) => processes[i % 2 === 0 ? 0 : 1].count(name, ...key))
   const results = await Promise.allSettled(taken)
   return results.flatMap((result) => (result.status === 'rejected' ? [toApiError(result.reason)] : []))
 }
@@ -121,7 +121,7 @@ test('a key is stored as a hash: tokens are among them', async () => {
 test('without the database nothing passes: 503', async () => {
   const gone = createPool({ url: 'postgres://nobody@127.0.0.1:1/none', max: 1 })
   const refused = await createGateLimits(gone)
-    .take('poll', 'token')
+    .count('poll', 'token')
     .catch((error: unknown) => toApiError(error))
   await gone.end()
   expect(refused).toMatchObject({ code: 'service.unavailable', status: 503 })

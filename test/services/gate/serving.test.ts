@@ -4,9 +4,13 @@ import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { isTokenOf } from '../../../infra/crypto/tokens.ts'
 import { randomId } from '../../../infra/ids.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
-import { closingFor, createPages, findPage } from '../../../services/gate/serving/pages.ts'
-import { createGateTables } from '../../../services/gate/serving/tables.ts'
-import { createVault } from '../../../services/gate/serving/vault.ts'
+import {
+  closingFor,
+  createGateTables,
+  createPages,
+  createVault,
+  findPage,
+} from '../../../services/gate/store.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 
 const keyring = createKeyring(randomBytes(32).toString('base64'))

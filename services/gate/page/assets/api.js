@@ -10,7 +10,7 @@ import { problemOf } from './problems.js'
  * The requests of one consent page. They resolve with the answer and throw a Problem, nothing else.
  * @param {string} gateSessionId
  */
-export function createApi(gateSessionId) {
+export function createConsentApi(gateSessionId) {
   const base = `/v1/gate/sessions/${encodeURIComponent(gateSessionId)}`
   return {
     /** @returns {Promise<Answer<import('./state.js').Consent>>} */

@@ -1,4 +1,4 @@
-import { createApi } from './api.js'
+import { createConsentApi } from './api.js'
 import { paintBrand } from './brand.js'
 import { createProver } from './proof.js'
 import { initial, next, undecided } from './state.js'
@@ -10,7 +10,7 @@ import { createView } from './view.js'
 
 const gateSessionId = decodeURIComponent(location.pathname.split('/').at(-1) ?? '')
 const key = document.querySelector('meta[name="tidegate-key"]')?.getAttribute('content') ?? ''
-const api = createApi(gateSessionId)
+const api = createConsentApi(gateSessionId)
 const prover = createProver(key)
 const tabs = followTabs(gateSessionId, {
   opened: () => happen({ type: 'superseded' }),

@@ -1,7 +1,15 @@
 import { clockTime, countDown } from './countdown.js'
 import { button, el } from './dom.js'
 import { noticeOf, pressAgain } from './notices.js'
-import { asking, code, drawing, grants, legal, serviceHead, told } from './sections.js'
+import {
+  asciiArt,
+  codeSection,
+  grantsSection,
+  legalLinks,
+  metadataSection,
+  requesterSection,
+  serviceHead,
+} from './sections.js'
 
 /**
  * @typedef {import('./state.js').State} State
@@ -70,12 +78,12 @@ function layout(consent, { approve, decline, notice, left }) {
     'div',
     { class: 'review' },
     serviceHead(consent),
-    drawing(consent.service),
-    code(consent),
-    grants(consent),
-    told(consent),
-    asking(consent),
-    legal(consent.service),
+    asciiArt(consent.service),
+    codeSection(consent),
+    grantsSection(consent),
+    metadataSection(consent),
+    requesterSection(consent),
+    legalLinks(consent.service),
     el(
       'section',
       { class: 'decide', 'aria-label': 'Your decision' },

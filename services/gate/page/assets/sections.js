@@ -78,7 +78,7 @@ function outside(url, ...children) {
 }
 
 /** @param {import('./state.js').Service} service */
-export function drawing({ branding }) {
+export function asciiArt({ branding }) {
   const art = block(branding?.ascii_art, { lines: 60, columns: 160 })
   if (art.trim() === '') return null
   const label = 'A drawing by the service, made of characters'
@@ -102,7 +102,7 @@ function reachable(box) {
 }
 
 /** @param {Consent} consent */
-export function code({ confirmation_code }) {
+export function codeSection({ confirmation_code }) {
   return el(
     'section',
     { class: 'code joined', 'aria-labelledby': 'code-title' },
@@ -117,7 +117,7 @@ export function code({ confirmation_code }) {
 }
 
 /** @param {Consent} consent */
-export function grants(consent) {
+export function grantsSection(consent) {
   const { kind, service, account_name } = consent
   const parts = kind === 'login' ? loginGrants(service, account_name) : signupGrants(service, account_name)
   return el(
@@ -209,7 +209,7 @@ function valueItem({ key, name, secret }) {
  * What the agent tells the service along with it, as plain text; null for nothing.
  * @param {Consent} consent
  */
-export function told({ metadata, service }) {
+export function metadataSection({ metadata, service }) {
   const members = Object.entries(metadata ?? {}).slice(0, 20)
   if (members.length === 0) return null
   const rows = members.flatMap(([name, value]) => [
@@ -225,7 +225,7 @@ export function told({ metadata, service }) {
 }
 
 /** @param {Consent} consent */
-export function asking({ requested_by: { ip_address, user_agent, at } }) {
+export function requesterSection({ requested_by: { ip_address, user_agent, at } }) {
   const time = new Date(at)
   const known = !Number.isNaN(time.getTime())
   const rows = [
@@ -245,7 +245,7 @@ export function asking({ requested_by: { ip_address, user_agent, at } }) {
 }
 
 /** @param {import('./state.js').Service} service */
-export function legal({ consent }) {
+export function legalLinks({ consent }) {
   const links = [legalLink('Terms', consent?.terms_url), legalLink('Privacy', consent?.privacy_url)]
   return links.some(Boolean) ? el('p', { class: 'legal joined' }, ...links) : null
 }

@@ -5,14 +5,14 @@ import type { Decide } from '../../../../infra/event-store/decide.ts'
 import { type GateAccountId, type GateSessionId, randomId } from '../../../../infra/ids.ts'
 import { gateProjection } from '../../../../projections/gate/projection.ts'
 import { findAgentToken, findGateSession } from '../../../../projections/gate/queries.ts'
-import { createBelieved } from '../../../../services/gate/accounts/believed.ts'
+import { createReadCurrent } from '../../../../services/gate/accounts/commands.ts'
 import { accountRoutes } from '../../../../services/gate/accounts/routes.ts'
-import { approveLogin, loginCode } from '../../../../services/gate/login/approve-login.ts'
+import { createGateLimits } from '../../../../services/gate/limits.ts'
+import { loginCode } from '../../../../services/gate/login/commands.ts'
+import { decideLoginApproval } from '../../../../services/gate/login/decide.ts'
 import { loginRoutes } from '../../../../services/gate/login/routes.ts'
-import { createGateLimits } from '../../../../services/gate/serving/limits.ts'
-import { createPages, findPage } from '../../../../services/gate/serving/pages.ts'
-import { createGateTables } from '../../../../services/gate/serving/tables.ts'
-import { sessionStream } from '../../../../services/gate/streams.ts'
+import { sessionStream } from '../../../../services/gate/sessions.ts'
+import { createGateTables, createPages, findPage } from '../../../../services/gate/store.ts'
 import { proof, signedUp } from '../../../support/gate-rows.ts'
 import { type GateOwner, gateOwner } from '../../../support/gate-world.ts'
 import { createServiceApp, type Send } from '../../../support/service-app.ts'
@@ -37,8 +37,8 @@ export async function startAccounts() {
   const { app, context, send } = await createServiceApp({ ...world, deps })
   const limits = createGateLimits(pool)
   const database = { identity: 'first' }
-  const believed = createBelieved({ ...world, db: pool, identify: async () => database.identity })
-  for (const add of [accountRoutes, loginRoutes]) add(app, { ...context, limits, believed })
+  const readCurrent = createReadCurrent({ ...world, db: pool, identify: async () => database.identity })
+  for (const add of [accountRoutes, loginRoutes]) add(app, { ...context, limits, readCurrent })
   const pages = createPages(base)
 
   /** POST to a path below /v1/gate. */
@@ -74,7 +74,7 @@ export async function startAccounts() {
     await decide({
       ...sessionStream(id),
       load: async (tx) => ({ session: await findGateSession(tx, id), page: await findPage(tx, id) }),
-      decide: (state) => approveLogin(state, command),
+      decide: (state) => decideLoginApproval(state, command),
     })
     return code
   }

@@ -4,11 +4,11 @@ import { asId } from '../../../../infra/ids.ts'
 import { evolveAgentToken, isTokenEvent } from '../../../../projections/gate/evolve.ts'
 import type { AgentTokenRow } from '../../../../projections/gate/tables.ts'
 import {
+  decideRenewal,
+  decideRevocation,
   ownToken,
-  renewAgentToken,
-  revokeAgentToken,
   usableToken,
-} from '../../../../services/gate/accounts/agent-token.ts'
+} from '../../../../services/gate/accounts/decide.ts'
 import { day, now, token } from '../../../support/gate-rows.ts'
 import { eventsOf, refusalOf, scope, strangers } from './given.ts'
 
@@ -30,32 +30,32 @@ test('a token is seen by its organization and environment alone', () => {
 })
 
 test('given a token, when it is used within a day, then nothing happens; after it, then it has 90 days again', () => {
-  expect(renewAgentToken(token, { now: now + day })).toEqual([])
+  expect(decideRenewal(token, { now: now + day })).toEqual([])
   const at = now + day + 1
-  expect(eventsOf(renewAgentToken(token, { now: at }))).toEqual([
+  expect(eventsOf(decideRenewal(token, { now: at }))).toEqual([
     { type: 'AgentTokenRenewed', data: { ...subject, expires_at: at + 90 * day, renewed_at: at } },
   ])
 })
 
 test('given a token that is revoked, over or unknown, when it is used, then nothing happens', () => {
   for (const state of [revoked, { ...token, expires_at: now + 2 * day }, undefined]) {
-    expect(renewAgentToken(state, { now: now + 2 * day })).toEqual([])
+    expect(decideRenewal(state, { now: now + 2 * day })).toEqual([])
   }
 })
 
 test('given a token, when it is revoked, then it is; again, then nothing happens, also once its time is over', () => {
   const command = { ...scope, now: now + 5 }
   const expected = [{ type: 'AgentTokenRevoked', data: { ...subject, revoked_at: now + 5 } }]
-  expect(eventsOf(revokeAgentToken(token, command))).toEqual(expected)
-  expect(eventsOf(revokeAgentToken({ ...token, expires_at: 1 }, command))).toEqual(expected)
-  expect(revokeAgentToken(revoked, command)).toEqual([])
+  expect(eventsOf(decideRevocation(token, command))).toEqual(expected)
+  expect(eventsOf(decideRevocation({ ...token, expires_at: 1 }, command))).toEqual(expected)
+  expect(decideRevocation(revoked, command)).toEqual([])
 })
 
 test("given no token or another's, when it is revoked, then it is not found", () => {
-  expect(refusalOf(() => revokeAgentToken(undefined, { ...scope, now })).code).toBe('request.not_found')
+  expect(refusalOf(() => decideRevocation(undefined, { ...scope, now })).code).toBe('request.not_found')
   for (const stranger of strangers) {
     for (const state of [token, revoked]) {
-      expect(refusalOf(() => revokeAgentToken(state, { ...stranger, now }))).toEqual({
+      expect(refusalOf(() => decideRevocation(state, { ...stranger, now }))).toEqual({
         status: 404,
         code: 'request.not_found',
       })
@@ -88,9 +88,7 @@ test('a token in use never ends and one out of use does, whenever it is used', (
         if (promised.revoked || at - promised.usedAt >= 90 * day) expect(isGood).toBe(false)
         else if (at - promised.usedAt < 89 * day) expect(isGood).toBe(true)
         const decisions =
-          does === 'use'
-            ? renewAgentToken(state, { now: at })
-            : revokeAgentToken(state, { ...scope, now: at })
+          does === 'use' ? decideRenewal(state, { now: at }) : decideRevocation(state, { ...scope, now: at })
         for (const { event, meta } of decisions) {
           const position = { topic: 'tidegate.gate.v1', partition: 0, offset: 0 } as const
           const recorded = { ...event, meta, position }
@@ -110,7 +108,7 @@ test('a token in use never ends and one out of use does, whenever it is used', (
 })
 
 test('what follows from the same use has the same event id, from another use another', () => {
-  const idAt = (at: number, of = token) => renewAgentToken(of, { now: at })[0]?.meta.eventId
+  const idAt = (at: number, of = token) => decideRenewal(of, { now: at })[0]?.meta.eventId
   expect(idAt(now + 2 * day)).toBe(idAt(now + 2 * day))
   expect(idAt(now + 2 * day)).not.toBe(idAt(now + 3 * day))
   const other = { ...token, gate_account_id: asId('gacct', `gacct_${'9'.repeat(26)}`) }

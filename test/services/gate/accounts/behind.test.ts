@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { generateDeliveryKeys } from '../../../../infra/wire/delivery-envelope.ts'
 import { gateProjection } from '../../../../projections/gate/projection.ts'
 import { eventTopics } from '../../../../schemas/events.ts'
-import { openSession } from '../../../../services/gate/signup/session-commands.ts'
+import { openSignup } from '../../../../services/gate/signup/commands.ts'
 import { endsAsked } from '../../../support/ends-asked.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
 import { publicUrl } from '../../../support/service-app.ts'
@@ -81,7 +81,7 @@ test('nobody signs up for a service that was disabled', async () => {
     requested_user_agent: null,
   }
   const open = () =>
-    openSession({ ...gate.deps, pool: gate.pool, publicUrl }, { serviceId, spec }).then(
+    openSignup({ ...gate.deps, pool: gate.pool, publicUrl }, { serviceId, spec }).then(
       () => 'open',
       (error) => error.code,
     )

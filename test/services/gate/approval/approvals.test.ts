@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import {
-  type Approvals,
   type ApprovalsOptions,
+  createInFlightApprovals,
   startApprovals,
 } from '../../../../services/gate/approval/approvals.ts'
-import { createLeases } from '../../../../services/gate/approval/leases.ts'
+import type { Approvals } from '../../../../services/gate/context.ts'
 import { eventually } from '../../../support/eventually.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
 import { type ApprovalWorld, account, openApprovalWorld, responding, type Signup } from './world.ts'
@@ -27,7 +27,7 @@ afterAll(() => world.close())
 
 /** As a process of its own; it looks for what others left once, at its start, unless it is told otherwise. */
 function startProcess(changes: Partial<ApprovalsOptions> = {}): Approvals {
-  const approvals = startApprovals({ ...world.parts, lookEveryMs: 1_000_000, ...changes })
+  const approvals = startApprovals({ ...world.parts, pollIntervalMs: 1_000_000, ...changes })
   processes.push(approvals)
   return approvals
 }
@@ -58,7 +58,7 @@ test('64 who drive the same approval in two processes have the service asked onc
   const signup = await world.started(owner)
   const outcomes = Array.from({ length: 64 }, (_, i) => {
     const approvals = both[i % 2] ?? startProcess()
-    approvals.drive(signup.id)
+    approvals.run(signup.id)
     return approvals.outcome(signup.id, patience)
   })
   await asked
@@ -73,7 +73,7 @@ test('the outcome is pending while the service has not answered in the time of w
   const approvals = startProcess()
   const { asked, letGo } = holdAnswers()
   const signup = await world.started(owner)
-  approvals.drive(signup.id)
+  approvals.run(signup.id)
   await asked
   expect(await approvals.outcome(signup.id, 0)).toMatchObject({ status: 'pending' })
   letGo()
@@ -84,16 +84,16 @@ test('a rejection is an outcome, too', async () => {
   world.script.answer = responding(403)
   const approvals = startProcess()
   const signup = await world.started(owner)
-  approvals.drive(signup.id)
+  approvals.run(signup.id)
   const outcome = await approvals.outcome(signup.id, patience)
   expect(outcome).toMatchObject({ status: 'rejected', rejection: 'integrator_failed' })
 })
 
 test('what somebody works on is left to him until his lease has run out', async () => {
   const signup = await world.started(owner)
-  const leases = createLeases({ pool: world.pool, holder: 'killed', leaseMs: 600 })
-  expect(await leases.take(signup.id)).toBe(true)
-  const approvals = startProcess({ lookEveryMs: 50 })
+  const leases = createInFlightApprovals({ pool: world.pool, processId: 'killed', visibilityTimeoutMs: 600 })
+  expect(await leases.receive(signup.id)).toBe(true)
+  const approvals = startProcess({ pollIntervalMs: 50 })
   const leasedUntil = await until(signup.id)
   expect(await approvals.outcome(signup.id, patience)).toMatchObject({ status: 'approved' })
   expect(await databaseTime()).toBeGreaterThanOrEqual(leasedUntil)
@@ -103,11 +103,11 @@ test('what somebody works on is left to him until his lease has run out', async 
 test('a lease is renewed while the service takes longer than it lasts', async () => {
   const { asked, letGo } = holdAnswers()
   const signup = await world.started(owner)
-  const slow = startProcess({ leaseMs: 300 })
-  slow.drive(signup.id)
+  const slow = startProcess({ visibilityTimeoutMs: 300 })
+  slow.run(signup.id)
   await asked
   const first = await until(signup.id)
-  const other = startProcess({ lookEveryMs: 30 })
+  const other = startProcess({ pollIntervalMs: 30 })
   // Two leases later the other still has not taken it.
   while ((await databaseTime()) < first + 600) await other.outcome(signup.id, 50)
   letGo()
@@ -120,8 +120,8 @@ test('who has lost a lease stops waiting and leaves the rest to the new holder',
   const { promise: waiting, resolve: isWaiting } = Promise.withResolvers<AbortSignal>()
   const signup = await world.started(owner)
   const loser = startProcess({
-    leaseMs: 300,
-    async wait(ms, signal) {
+    visibilityTimeoutMs: 300,
+    async sleep(ms, signal) {
       if (ms <= 0) return
       isWaiting(signal)
       const { promise, reject } = Promise.withResolvers<void>()
@@ -129,7 +129,7 @@ test('who has lost a lease stops waiting and leaves the rest to the new holder',
       await promise
     },
   })
-  loser.drive(signup.id)
+  loser.run(signup.id)
   const signal = await waiting
   await world.pool.query(`update tidegate.gate_leases set holder = 'another' where gate_session_id = $1`, [
     signup.id,
@@ -151,23 +151,23 @@ test('a process that stops ends its waits, and another goes on at once', async (
     return responding(500)(sent)
   }
   const signup = await world.started(owner)
-  const first = startProcess({ leaseMs: 600_000 })
-  first.drive(signup.id)
+  const first = startProcess({ visibilityTimeoutMs: 600_000 })
+  first.run(signup.id)
   await waiting
   await first.stop()
   world.script.answer = account
   const second = startProcess()
   expect(await second.outcome(signup.id, patience)).toMatchObject({ status: 'approved' })
   expect(world.sentTo(signup.id)).toHaveLength(2)
-  first.drive(signup.id)
+  first.run(signup.id)
   expect(world.sentTo(signup.id)).toHaveLength(2)
 })
 
 test('an answer that comes after its process has stopped changes nothing that another decided', async () => {
   const { asked, letGo } = holdAnswers()
   const signup = await world.started(owner)
-  const first = startProcess({ leaseMs: 600_000 })
-  first.drive(signup.id)
+  const first = startProcess({ visibilityTimeoutMs: 600_000 })
+  first.run(signup.id)
   await asked
   await first.stop()
   world.script.answer = account
@@ -191,14 +191,14 @@ test('an organization whose service is silent holds up nobody else, nor who asks
   const stuck: Signup[] = []
   for (let n = 0; n < 4; n++) stuck.push(await world.started(silent))
   const others = [await world.started(owner), await world.started(owner), await world.started()]
-  const approvals = startProcess({ lookEveryMs: 30, background: { max: 3, each: 2 } })
+  const approvals = startProcess({ pollIntervalMs: 30, concurrency: { max: 3, each: 2 } })
   const outcomes = (signups: Signup[]) =>
     Promise.all(signups.map(async ({ id }) => (await approvals.outcome(id, patience))?.status))
   expect(await outcomes(others)).toEqual(others.map(() => 'approved'))
   const asked = () => stuck.filter(({ id }) => world.sentTo(id).length > 0)
   await eventually(() => expect(asked()).toHaveLength(2))
   const another = stuck.find((signup) => !asked().includes(signup))
-  if (another) approvals.drive(another.id)
+  if (another) approvals.run(another.id)
   await eventually(() => expect(asked()).toHaveLength(3))
   expect(asked()).toContain(another)
   letGo()
@@ -210,7 +210,7 @@ test('a step that fails is made again by the next look', async () => {
   const signup = await world.started(owner)
   let failures = 0
   const approvals = startProcess({
-    lookEveryMs: 30,
+    pollIntervalMs: 30,
     decide: (request) => (++failures <= 2 ? Promise.reject(new Error('away')) : world.parts.decide(request)),
   })
   expect(await approvals.outcome(signup.id, patience)).toMatchObject({ status: 'approved' })

@@ -6,7 +6,7 @@ import { webhookEventId } from '../../../../infra/wire/webhooks/events.ts'
 import { findAgentToken } from '../../../../projections/gate/queries.ts'
 import { findDelivery } from '../../../../projections/webhooks/queries.ts'
 import { type ConcludeDeps, concludeApproval } from '../../../../services/gate/approval/conclude.ts'
-import { agentTokenTtlMs, deliveryTtlMs, sessionTtlMs } from '../../../../services/gate/session-state.ts'
+import { agentTokenTtlMs, deliveryTtlMs, sessionTtlMs } from '../../../../services/gate/sessions.ts'
 import { eventually } from '../../../support/eventually.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
 import { Crash, type CrashPoint, dyingAt } from './crashes.ts'
@@ -39,7 +39,7 @@ beforeEach(() => {
 /** Waits pass at once, on the clock. */
 const deps = (changes: Partial<ConcludeDeps> = {}): ConcludeDeps => ({
   ...world.parts,
-  wait: async (ms) => {
+  sleep: async (ms) => {
     waits.push(ms)
     world.now.ms += Math.max(0, ms)
   },
@@ -277,10 +277,10 @@ describe('after a crash', () => {
   })
 
   test.each([
-    ['before the service was asked', (): Partial<ConcludeDeps> => ({ wait: crash })],
+    ['before the service was asked', (): Partial<ConcludeDeps> => ({ sleep: crash })],
     [
       'after an attempt',
-      (): Partial<ConcludeDeps> => ({ wait: async (ms) => (ms > 0 ? crash() : undefined) }),
+      (): Partial<ConcludeDeps> => ({ sleep: async (ms) => (ms > 0 ? crash() : undefined) }),
     ],
   ])('%s nobody went on in time: the delivery is given up with the signup', async (_name, dying) => {
     inTurn(responding(500))
@@ -315,7 +315,7 @@ test('an attempt that should have been made while nobody was there is made at on
   inTurn(responding(500), account)
   const signup = await world.started(owner)
   const away = deps({
-    wait: async (ms) => {
+    sleep: async (ms) => {
       if (ms > 0) throw new Crash()
     },
   })

@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import type { GateSessionRow } from '../../../../projections/gate/tables.ts'
-import { approveSignup, failSignup, isStarted } from '../../../../services/gate/approval/finish-approval.ts'
-import { startApproval } from '../../../../services/gate/approval/start-approval.ts'
+import {
+  decideApproval,
+  decideApprovalFailure,
+  decideApprovalStart,
+  isStarted,
+} from '../../../../services/gate/approval/decide.ts'
 import {
   minute,
   now as opened,
@@ -30,7 +34,7 @@ const code = (expected: string) => expect.objectContaining({ code: expected })
 
 describe('start of an approval', () => {
   test('says who is asked, and what the person was taken for', () => {
-    const [decision, ...others] = startApproval(given(pendingSignup()), command)
+    const [decision, ...others] = decideApprovalStart(given(pendingSignup()), command)
     expect(others).toEqual([])
     expect(decision?.event).toEqual({
       type: 'GateSessionApprovalStarted',
@@ -55,7 +59,7 @@ describe('start of an approval', () => {
 
   test('of the built-in service asks nobody', () => {
     const session = pendingSignup({ organization_id: null })
-    const [decision] = startApproval({ ...given(session), endpointId: null }, command)
+    const [decision] = decideApprovalStart({ ...given(session), endpointId: null }, command)
     expect(decision).toMatchObject({
       event: { data: { webhook_endpoint_id: null } },
       meta: { organizationId: null },
@@ -63,7 +67,7 @@ describe('start of an approval', () => {
   })
 
   test('a token stored under an older master key is the same token', () => {
-    expect(startApproval(given(pendingSignup(), 'approve-under-an-older-key'), command)).toHaveLength(1)
+    expect(decideApprovalStart(given(pendingSignup(), 'approve-under-an-older-key'), command)).toHaveLength(1)
   })
 
   test.each([
@@ -72,12 +76,12 @@ describe('start of an approval', () => {
     ['was approved', startedSignup({ status: 'approved' })],
     ['came to nothing', startedSignup({ status: 'rejected' })],
   ])('nothing happens when it %s by this token', (_name, session) => {
-    expect(startApproval(given(session, 'newer'), command)).toEqual([])
+    expect(decideApprovalStart(given(session, 'newer'), command)).toEqual([])
   })
 
   test('nothing happens when another token started it and the page asks with its newest', () => {
     const session = startedSignup({ approve_token_hash: 'other' })
-    expect(startApproval(given(session), command)).toEqual([])
+    expect(decideApprovalStart(given(session), command)).toEqual([])
   })
 
   test.each([
@@ -93,12 +97,12 @@ describe('start of an approval', () => {
     ['gate.approve_token_invalid', pendingSignup(), 'newer'],
     ['gate.approve_token_invalid', startedSignup({ approve_token_hash: 'other' }), 'newer'],
   ])('%s', (refusal, session, page) => {
-    expect(() => startApproval(given(session, page), command)).toThrow(code(refusal))
+    expect(() => decideApprovalStart(given(session, page), command)).toThrow(code(refusal))
   })
 
   test('without a page that was ever opened there is no token', () => {
     const state = { session: pendingSignup(), page: undefined, endpointId }
-    expect(() => startApproval(state, command)).toThrow(code('gate.approve_token_invalid'))
+    expect(() => decideApprovalStart(state, command)).toThrow(code('gate.approve_token_invalid'))
   })
 })
 
@@ -114,7 +118,7 @@ const failure = { problem: 'The service answered with status 400.', now }
 
 describe('end of an approval', () => {
   test('with credentials: all in one event', () => {
-    const [decision, ...others] = approveSignup(startedSignup(), credentials)
+    const [decision, ...others] = decideApproval(startedSignup(), credentials)
     expect(others).toEqual([])
     expect(decision?.event).toEqual({
       type: 'GateSessionApproved',
@@ -127,7 +131,7 @@ describe('end of an approval', () => {
   })
 
   test('without: the session is rejected, with what was wrong', () => {
-    const [decision, ...others] = failSignup(startedSignup(), failure)
+    const [decision, ...others] = decideApprovalFailure(startedSignup(), failure)
     expect(others).toEqual([])
     expect(decision?.event).toEqual({
       type: 'GateSessionRejected',
@@ -141,7 +145,7 @@ describe('end of an approval', () => {
   })
 
   test('an answer that came after the time of the session counts', () => {
-    expect(approveSignup(startedSignup({ expires_at: now - 1 }), credentials)).toHaveLength(1)
+    expect(decideApproval(startedSignup({ expires_at: now - 1 }), credentials)).toHaveLength(1)
   })
 
   test.each([
@@ -152,7 +156,7 @@ describe('end of an approval', () => {
     ['a login', pendingSignup({ kind: 'login' })],
   ])('nothing happens to a session that is %s', (_name, session) => {
     expect(isStarted(session)).toBe(false)
-    expect(approveSignup(session, credentials)).toEqual([])
-    expect(failSignup(session, failure)).toEqual([])
+    expect(decideApproval(session, credentials)).toEqual([])
+    expect(decideApprovalFailure(session, failure)).toEqual([])
   })
 })

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { sealToken } from '../../../../infra/wire/sealed-token.ts'
-import { checkProof, openProof } from '../../../../services/gate/approval/proof.ts'
+import { checkProof, openProof } from '../../../../services/gate/approval/decide.ts'
 
 const hash = () => randomBytes(32).toString('hex')
 const [ours, replaced] = [hash(), hash()]

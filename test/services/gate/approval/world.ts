@@ -12,15 +12,11 @@ import {
   sealEnvelope,
 } from '../../../../infra/wire/delivery-envelope.ts'
 import { findGateSession } from '../../../../projections/gate/queries.ts'
-import { startSignup } from '../../../../services/gate/approval/approve-signup.ts'
-import { openBundle } from '../../../../services/gate/approval/bundle.ts'
+import { startSignupApproval } from '../../../../services/gate/approval/commands.ts'
 import type { GateOptions } from '../../../../services/gate/context.ts'
-import { createGateLimits } from '../../../../services/gate/serving/limits.ts'
-import { createPages } from '../../../../services/gate/serving/pages.ts'
-import { createGateTables } from '../../../../services/gate/serving/tables.ts'
-import { createVault } from '../../../../services/gate/serving/vault.ts'
-import { foundSession } from '../../../../services/gate/session-state.ts'
-import { serviceStream, sessionStream } from '../../../../services/gate/streams.ts'
+import { createGateLimits } from '../../../../services/gate/limits.ts'
+import { foundSession, serviceStream, sessionStream } from '../../../../services/gate/sessions.ts'
+import { createGateTables, createPages, createVault, openBundle } from '../../../../services/gate/store.ts'
 import { signUpOrganization } from '../../../../services/organizations/sign-up.ts'
 import { createDirectCalls } from '../../../../services/webhooks/direct/direct-calls.ts'
 import { createSigningSecrets } from '../../../../services/webhooks/signing-secrets.ts'
@@ -85,7 +81,7 @@ export async function openApprovalWorld() {
     applied,
     log,
     publicUrl,
-    leaseMs: 3000,
+    visibilityTimeoutMs: 3000,
     integratorTimeoutMs: 10_000,
     directCalls: createDirectCalls({
       ...deps,
@@ -150,7 +146,7 @@ export async function openApprovalWorld() {
   async function approve({ id }: Signup): Promise<void> {
     const token = await pages.open(id)
     const command = { random: randomBytes, now: now.ms }
-    await startSignup(parts, { session: await find(id), token, proof, command })
+    await startSignupApproval(parts, { session: await find(id), token, proof, command })
   }
 
   /** A signup that a person has approved. */

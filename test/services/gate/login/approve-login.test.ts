@@ -3,8 +3,9 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createKeyring } from '../../../../infra/crypto/keyring.ts'
 import { isToken, isTokenOf } from '../../../../infra/crypto/tokens.ts'
-import { approveLogin, loginCode, redirectUrl } from '../../../../services/gate/login/approve-login.ts'
-import { codeTtlMs, sessionTtlMs } from '../../../../services/gate/session-state.ts'
+import { loginCode, redirectUrl } from '../../../../services/gate/login/commands.ts'
+import { decideLoginApproval } from '../../../../services/gate/login/decide.ts'
+import { codeTtlMs, sessionTtlMs } from '../../../../services/gate/sessions.ts'
 import { approvedLogin, login, now } from '../../../support/gate-rows.ts'
 import { eventsOf, keyring, refusalOf } from '../accounts/given.ts'
 
@@ -19,7 +20,7 @@ const command = {
 const codeOf = (decide: () => unknown) => refusalOf(decide).code
 
 test('given a login, when its newest token approves, then a code may be used for five minutes', () => {
-  expect(eventsOf(approveLogin({ session: login, page }, command))).toEqual([
+  expect(eventsOf(decideLoginApproval({ session: login, page }, command))).toEqual([
     {
       type: 'LoginSessionApproved',
       data: {
@@ -39,12 +40,12 @@ test('given a login, when its newest token approves, then a code may be used for
 
 test('given a page from before the master keys were rotated, then its token still approves', () => {
   const older = { ...page, approve_token_hash: 'approve under an older master key' }
-  expect(approveLogin({ session: login, page: older }, command)).toHaveLength(1)
+  expect(decideLoginApproval({ session: login, page: older }, command)).toHaveLength(1)
 })
 
 test('given a login, when a token approves that is not the newest of its page, then it is refused', () => {
   for (const state of [undefined, { ...page, approve_token_hash: 'newer' }]) {
-    expect(refusalOf(() => approveLogin({ session: login, page: state }, command))).toEqual({
+    expect(refusalOf(() => decideLoginApproval({ session: login, page: state }, command))).toEqual({
       status: 403,
       code: 'gate.approve_token_invalid',
     })
@@ -53,7 +54,7 @@ test('given a login, when a token approves that is not the newest of its page, t
 
 test('given no login, or one that has ended, then it is refused whatever the token', () => {
   const refused = (session: typeof login | undefined, at = now) =>
-    codeOf(() => approveLogin({ session, page }, { ...command, now: at }))
+    codeOf(() => decideLoginApproval({ session, page }, { ...command, now: at }))
   expect(refused(undefined)).toBe('gate.session_not_found')
   expect(refused({ ...login, status: 'expired' })).toBe('gate.session_expired')
   expect(refused(login, now + sessionTtlMs)).toBe('gate.session_expired')
@@ -61,22 +62,22 @@ test('given no login, or one that has ended, then it is refused whatever the tok
 })
 
 test('given an approved login, when the token that approved asks again, then nothing happens', () => {
-  expect(approveLogin({ session: approvedLogin, page }, command)).toEqual([])
+  expect(decideLoginApproval({ session: approvedLogin, page }, command)).toEqual([])
   // Even after the page was loaded again.
   expect(
-    approveLogin({ session: approvedLogin, page: { ...page, approve_token_hash: 'newer' } }, command),
+    decideLoginApproval({ session: approvedLogin, page: { ...page, approve_token_hash: 'newer' } }, command),
   ).toEqual([])
 })
 
 test('given an approved login, when another token approves, then it is resolved', () => {
   const other = { ...command, approveTokenHash: 'other', approveTokenHashes: ['other'] }
   const state = { session: approvedLogin, page: { ...page, approve_token_hash: 'other' } }
-  expect(codeOf(() => approveLogin(state, other))).toBe('gate.session_already_resolved')
+  expect(codeOf(() => decideLoginApproval(state, other))).toBe('gate.session_already_resolved')
 })
 
 test('given an approved login whose code is gone, when its token asks again, then it is told why there is none', () => {
   const asked = (session: typeof login, at = now) =>
-    codeOf(() => approveLogin({ session, page }, { ...command, now: at }))
+    codeOf(() => decideLoginApproval({ session, page }, { ...command, now: at }))
   expect(asked({ ...approvedLogin, code: 'consumed' })).toBe('gate.session_already_resolved')
   expect(asked({ ...approvedLogin, code: 'expired' })).toBe('gate.session_expired')
   expect(asked(approvedLogin, now + codeTtlMs)).toBe('gate.session_expired')

@@ -1,9 +1,14 @@
 import { expect, test } from 'vitest'
-import { consumeCode } from '../../../../services/gate/login/consume-code.ts'
-import { type LoginOpeningState, openLogin } from '../../../../services/gate/login/open-login.ts'
-import type { RegisteredService as Service } from '../../../../services/gate/registry/registered.ts'
-import { systemService } from '../../../../services/gate/registry/system-service.ts'
-import { codeTtlMs, sessionTtlMs } from '../../../../services/gate/session-state.ts'
+import {
+  decideCodeConsumption,
+  decideLoginOpening,
+  type LoginOpeningState,
+} from '../../../../services/gate/login/decide.ts'
+import {
+  type RegisteredService as Service,
+  systemService,
+} from '../../../../services/gate/registry/registered.ts'
+import { codeTtlMs, sessionTtlMs } from '../../../../services/gate/sessions.ts'
 import { approvedLogin, login, now, token } from '../../../support/gate-rows.ts'
 import { organization, organizationId } from '../../../support/organization-rows.ts'
 import { eventsOf, refusalOf, scope, strangers } from '../accounts/given.ts'
@@ -25,7 +30,7 @@ const changed = (definition: Partial<Service['definition']>): Service => ({
 const revoked = { ...token, status: 'revoked' } as const
 
 test('given a good token, when a login is opened, then it waits 15 minutes for the account of the token', () => {
-  expect(eventsOf(openLogin(state, opening))).toEqual([
+  expect(eventsOf(decideLoginOpening(state, opening))).toEqual([
     {
       type: 'LoginSessionOpened',
       data: {
@@ -44,19 +49,19 @@ test('given a good token, when a login is opened, then it waits 15 minutes for t
 })
 
 test('given the login is there, when the command is repeated, then nothing happens', () => {
-  expect(openLogin({ ...state, session: login }, opening)).toEqual([])
+  expect(decideLoginOpening({ ...state, session: login }, opening)).toEqual([])
 })
 
 test('given a token that is not good, or of another service, then it is no key to this one', () => {
   for (const bad of [undefined, revoked, { ...token, expires_at: now }, { ...token, service_id: 'other' }]) {
-    expect(refusalOf(() => openLogin({ ...state, token: bad }, opening))).toEqual({
+    expect(refusalOf(() => decideLoginOpening({ ...state, token: bad }, opening))).toEqual({
       status: 401,
       code: 'auth.invalid_api_key',
     })
   }
   // Whatever was made before.
   const repeated = { ...state, session: login, token: revoked }
-  expect(refusalOf(() => openLogin(repeated, opening)).status).toBe(401)
+  expect(refusalOf(() => decideLoginOpening(repeated, opening)).status).toBe(401)
 })
 
 test('given a service that is not open, or has no dashboard, then it is not found', () => {
@@ -69,7 +74,7 @@ test('given a service that is not open, or has no dashboard, then it is not foun
     { service, organization: { ...organization, status: 'suspended' } },
   ]
   for (const part of closed) {
-    expect(refusalOf(() => openLogin({ ...state, ...part }, opening))).toEqual({
+    expect(refusalOf(() => decideLoginOpening({ ...state, ...part }, opening))).toEqual({
       status: 404,
       code: 'request.not_found',
     })
@@ -81,7 +86,7 @@ const approved = { session: approvedLogin, token }
 const consumed = { ...approvedLogin, code: 'consumed', code_consumption_id: 'this' } as const
 
 test('given a code, when it is used, then it is used up', () => {
-  expect(eventsOf(consumeCode(approved, command))).toEqual([
+  expect(eventsOf(decideCodeConsumption(approved, command))).toEqual([
     {
       type: 'LoginCodeConsumed',
       data: { gate_session_id: login.id, consumption_id: 'this', consumed_at: now + 1 },
@@ -90,11 +95,13 @@ test('given a code, when it is used, then it is used up', () => {
 })
 
 test('given a code that was used, when that request is repeated, then nothing happens; by another, then it is told', () => {
-  expect(consumeCode({ session: consumed, token }, command)).toEqual([])
+  expect(decideCodeConsumption({ session: consumed, token }, command)).toEqual([])
   const later = { ...command, now: now + codeTtlMs }
-  expect(consumeCode({ session: consumed, token: revoked }, later)).toEqual([])
+  expect(decideCodeConsumption({ session: consumed, token: revoked }, later)).toEqual([])
   expect(
-    refusalOf(() => consumeCode({ session: consumed, token }, { ...command, consumptionId: 'other' })),
+    refusalOf(() =>
+      decideCodeConsumption({ session: consumed, token }, { ...command, consumptionId: 'other' }),
+    ),
   ).toEqual({
     status: 410,
     code: 'gate.session_already_resolved',
@@ -119,6 +126,9 @@ test("given a code that is old, another's or of nobody, or whose agent was shut 
     ),
   ] as const
   for (const [given, when] of expired) {
-    expect(refusalOf(() => consumeCode(given, when))).toEqual({ status: 410, code: 'gate.session_expired' })
+    expect(refusalOf(() => decideCodeConsumption(given, when))).toEqual({
+      status: 410,
+      code: 'gate.session_expired',
+    })
   }
 })

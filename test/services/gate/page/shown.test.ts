@@ -4,7 +4,7 @@ import { contrast, parseHex, readableOn, standsOut } from '../../../../services/
 import { clockFace, spoken } from '../../../../services/gate/page/assets/countdown.js'
 import { problemOf } from '../../../../services/gate/page/assets/problems.js'
 import { block, line, loginAddress, webAddress } from '../../../../services/gate/page/assets/text.js'
-import { logoOrigin } from '../../../../services/gate/page/logo-origin.ts'
+import { logoOrigin } from '../../../../services/gate/page/routes.ts'
 
 const color = fc.tuple(fc.nat(255), fc.nat(255), fc.nat(255))
 const grounds: [number, number, number][] = [

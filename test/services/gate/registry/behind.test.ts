@@ -7,7 +7,7 @@ import { gateProjection } from '../../../../projections/gate/projection.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
 import { eventTopics } from '../../../../schemas/events.ts'
 import { createGateTables } from '../../../../services/gate/gate.ts'
-import { changeService, registerService } from '../../../../services/gate/registry/service-commands.ts'
+import { changeService, createService } from '../../../../services/gate/registry/commands.ts'
 import { disableEndpoint, updateEndpoint } from '../../../../services/webhooks/endpoints/endpoint-commands.ts'
 import { endsAsked } from '../../../support/ends-asked.ts'
 import { type GateTenant, gateTenant, registration } from '../../../support/gate-world.ts'
@@ -100,11 +100,11 @@ test('a service does not get an endpoint that was disabled', async () => {
       },
     },
   })
-  const register = () => registerService(world.deps, { ...registration(own), id: newId() })
+  const register = () => createService(world.deps, { ...registration(own), id: newId() })
   expect(await behind(disabled(), register)).toBe('gate.validation_failed')
   own = await gateTenant(world.deps)
   const serviceId = newId()
-  await registerService(world.deps, { ...registration(own), id: serviceId })
+  await createService(world.deps, { ...registration(own), id: serviceId })
   const { organizationId, environment, endpointId: webhook_endpoint_id } = own
   const change = () =>
     changeService(world.deps, { organizationId, environment, serviceId, webhook_endpoint_id })

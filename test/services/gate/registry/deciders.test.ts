@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { derivedId } from '../../../../infra/ids.ts'
-import { changeService } from '../../../../services/gate/registry/change-service.ts'
-import { disableService } from '../../../../services/gate/registry/disable-service.ts'
 import {
+  decideRegistration,
+  decideServiceChange,
+  decideServiceDisabling,
+  decideVerification,
   type RegistrationState,
-  registerService,
-} from '../../../../services/gate/registry/register-service.ts'
-import { verifyService } from '../../../../services/gate/registry/verify-service.ts'
+} from '../../../../services/gate/registry/decide.ts'
 import { now } from '../../../support/gate-rows.ts'
 import { organization, refusal } from '../../organizations/given.ts'
 import { about, definition, endpoint, eventId, meta, path, service } from './given.ts'
@@ -24,20 +24,20 @@ describe('registering', () => {
 
   test('makes an active service in the environment of the key', () => {
     const data = { ...about, definition, registered_at: now }
-    expect(registerService(state, command)).toEqual([
+    expect(decideRegistration(state, command)).toEqual([
       { event: { type: 'GateServiceRegistered', data }, meta },
     ])
   })
 
   test('again does nothing, whatever has become of the rest since', () => {
     const later = { organization, isRepeated: true, alike: ['acme-mail'], count: 5, endpoint: undefined }
-    expect(registerService(later, command)).toEqual([])
+    expect(decideRegistration(later, command)).toEqual([])
   })
 
   test('is refused for an id that somebody has, the built-in service too', () => {
     const refusals = [
-      refusal(() => registerService({ ...state, alike: ['acme-mail'] }, command)),
-      refusal(() => registerService(state, { ...command, serviceId: 'tidegate' })),
+      refusal(() => decideRegistration({ ...state, alike: ['acme-mail'] }, command)),
+      refusal(() => decideRegistration(state, { ...command, serviceId: 'tidegate' })),
     ]
     for (const { code, details } of refusals) {
       expect(code).toBe('request.conflict')
@@ -47,7 +47,7 @@ describe('registering', () => {
 
   test('is refused where the agent tokens of another service have its variable, and says so', () => {
     const { code, message, details } = refusal(() =>
-      registerService({ ...state, alike: ['acme_mail'] }, command),
+      decideRegistration({ ...state, alike: ['acme_mail'] }, command),
     )
     expect(code).toBe('request.conflict')
     expect(details).toMatchObject({ fields: [{ name: 'id', issue: 'taken', received: 'acme-mail' }] })
@@ -56,14 +56,14 @@ describe('registering', () => {
   })
 
   test('is refused for a sixth service', () => {
-    expect(registerService({ ...state, count: 4 }, command)).toHaveLength(1)
-    const { code, details } = refusal(() => registerService({ ...state, count: 5 }, command))
+    expect(decideRegistration({ ...state, count: 4 }, command)).toHaveLength(1)
+    const { code, details } = refusal(() => decideRegistration({ ...state, count: 5 }, command))
     expect([code, details?.next_action]).toEqual(['request.conflict', 'contact_support'])
   })
 
   test('needs an endpoint that is told of approvals', () => {
     for (const told of deaf) {
-      const { code, details } = refusal(() => registerService({ ...state, endpoint: told }, command))
+      const { code, details } = refusal(() => decideRegistration({ ...state, endpoint: told }, command))
       expect(code).toBe('gate.validation_failed')
       expect(details).toMatchObject({
         fields: [{ name: 'webhook_endpoint_id' }],
@@ -74,7 +74,7 @@ describe('registering', () => {
 
   test('needs an active organization', () => {
     const codeOf = (of: RegistrationState['organization']) =>
-      refusal(() => registerService({ ...state, organization: of }, command)).code
+      refusal(() => decideRegistration({ ...state, organization: of }, command)).code
     expect(codeOf(undefined)).toBe('request.not_found')
     expect(codeOf(suspended)).toBe('auth.organization_inactive')
   })
@@ -87,26 +87,28 @@ describe('changing', () => {
 
   test('replaces what is named and nothing else', () => {
     const data = { ...about, definition: { ...definition, name: 'Acme Post' }, changed_at: now }
-    expect(changeService(state, command)).toEqual([{ event: { type: 'GateServiceChanged', data }, meta }])
+    expect(decideServiceChange(state, command)).toEqual([
+      { event: { type: 'GateServiceChanged', data }, meta },
+    ])
   })
 
   test('to what it is does nothing', () => {
     const same = { ...command, changes: { name: 'Acme Mail', consent: { ...definition.consent } } }
-    expect(changeService(state, same)).toEqual([])
+    expect(decideServiceChange(state, same)).toEqual([])
   })
 
   test('leaves an endpoint alone that it does not name, and checks the one it names', () => {
     const moved = { ...command, changes: { webhook_endpoint_id: endpoint.id } }
-    expect(refusal(() => changeService(state, moved)).details).toMatchObject({
+    expect(refusal(() => decideServiceChange(state, moved)).details).toMatchObject({
       fields: [{ name: 'webhook_endpoint_id' }],
       parameter_set: 'gate_service_update',
     })
-    expect(changeService({ ...state, endpoint }, moved)).toEqual([])
+    expect(decideServiceChange({ ...state, endpoint }, moved)).toEqual([])
   })
 
   test('is refused when it is disabled', () => {
     const disabled = { ...service, status: 'disabled' } as const
-    expect(refusal(() => changeService({ ...state, service: disabled }, command)).code).toBe(
+    expect(refusal(() => decideServiceChange({ ...state, service: disabled }, command)).code).toBe(
       'request.conflict',
     )
   })
@@ -117,9 +119,9 @@ describe('disabling', () => {
     const disabling = { ...path, now }
     const event = { type: 'GateServiceDisabled', data: { ...about, disabled_at: now } }
     const once = { ...meta, eventId: derivedId('evt', 'acme-mail', 'disabled') }
-    expect(disableService({ organization, service }, disabling)).toEqual([{ event, meta: once }])
+    expect(decideServiceDisabling({ organization, service }, disabling)).toEqual([{ event, meta: once }])
     const disabled = { ...service, status: 'disabled' } as const
-    expect(disableService({ organization, service: disabled }, disabling)).toEqual([])
+    expect(decideServiceDisabling({ organization, service: disabled }, disabling)).toEqual([])
   })
 })
 
@@ -131,9 +133,9 @@ test('a service is seen by keys of its organization and environment alone', () =
   for (const other of others) {
     const change = { ...other, changes: { name: 'Mine' }, eventId, now }
     const refusals = [
-      refusal(() => changeService({ organization, service, endpoint }, change)),
-      refusal(() => disableService({ organization, service }, { ...other, now })),
-      refusal(() => disableService({ organization, service: undefined }, { ...other, now })),
+      refusal(() => decideServiceChange({ organization, service, endpoint }, change)),
+      refusal(() => decideServiceDisabling({ organization, service }, { ...other, now })),
+      refusal(() => decideServiceDisabling({ organization, service: undefined }, { ...other, now })),
     ]
     expect(new Set(refusals.map(({ code, message }) => `${code} ${message}`)).size).toBe(1)
     expect(refusals[0]?.code).toBe('request.not_found')
@@ -143,8 +145,8 @@ test('a service is seen by keys of its organization and environment alone', () =
 test('neither is possible for an organization that is not active', () => {
   const state = { organization: suspended, service, endpoint }
   const codes = [
-    refusal(() => changeService(state, { ...path, changes: { name: 'Mine' }, eventId, now })).code,
-    refusal(() => disableService(state, { ...path, now })).code,
+    refusal(() => decideServiceChange(state, { ...path, changes: { name: 'Mine' }, eventId, now })).code,
+    refusal(() => decideServiceDisabling(state, { ...path, now })).code,
   ]
   expect(codes).toEqual(Array(2).fill('auth.organization_inactive'))
 })
@@ -155,17 +157,17 @@ describe('verifying', () => {
 
   test('is given and withdrawn', () => {
     const verification = { type: 'GateServiceVerified', data: { ...about, verified_at: now } }
-    expect(verifyService(service, verify(true))).toEqual([{ event: verification, meta }])
+    expect(decideVerification(service, verify(true))).toEqual([{ event: verification, meta }])
     const withdrawal = { type: 'GateServiceVerificationWithdrawn', data: { ...about, withdrawn_at: now } }
-    expect(verifyService(given, verify(false))).toEqual([{ event: withdrawal, meta }])
+    expect(decideVerification(given, verify(false))).toEqual([{ event: withdrawal, meta }])
   })
 
   test('again does nothing', () => {
-    expect(verifyService(given, verify(true))).toEqual([])
-    expect(verifyService(service, verify(false))).toEqual([])
+    expect(decideVerification(given, verify(true))).toEqual([])
+    expect(decideVerification(service, verify(false))).toEqual([])
   })
 
   test('needs a service of an organization', () => {
-    expect(refusal(() => verifyService(undefined, verify(true))).code).toBe('request.not_found')
+    expect(refusal(() => decideVerification(undefined, verify(true))).code).toBe('request.not_found')
   })
 })

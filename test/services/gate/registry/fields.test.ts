@@ -6,8 +6,8 @@ import {
   checkedDefinition,
   completeDefinition,
   type ServiceFields,
-} from '../../../../services/gate/registry/fields/definition.ts'
-import { checkedServiceId, isServiceId } from '../../../../services/gate/registry/fields/service-id.ts'
+} from '../../../../services/gate/registry/definition.ts'
+import { checkedServiceId, isServiceId } from '../../../../services/gate/registry/fields.ts'
 import { refusal } from '../../organizations/given.ts'
 
 const minimal: CompleteFields = {

@@ -5,11 +5,7 @@ import { countServices, findService } from '../../../../projections/gate/queries
 import { organizationsProjection } from '../../../../projections/organizations/projection.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
 import { findEndpoint } from '../../../../projections/webhooks/queries.ts'
-import {
-  changeService,
-  disableService,
-  registerService,
-} from '../../../../services/gate/registry/service-commands.ts'
+import { changeService, createService, disableService } from '../../../../services/gate/registry/commands.ts'
 import {
   disableEndpoint,
   type EndpointDeps,
@@ -37,7 +33,7 @@ describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
   test('of 64 services that one organization registers at once, five are', async () => {
     const tenant = await gateTenant(processOf(0))
     const codes = await race(64, (racer) =>
-      registerService(processOf(racer), { ...registration(tenant), id: newId() }),
+      createService(processOf(racer), { ...registration(tenant), id: newId() }),
     )
     expect(codes.toSorted()).toEqual([...Array(5).fill('done'), ...Array(59).fill('request.conflict')])
     expect(await countServices(world.pool, tenant.organizationId)).toBe(5)
@@ -47,7 +43,7 @@ describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
     const tenants = [await gateTenant(processOf(0)), await gateTenant(processOf(1))] as const
     const id = newId()
     const codes = await race(64, (racer) =>
-      registerService(processOf(racer), { ...registration(tenants[racer % 2 === 0 ? 0 : 1]), id }),
+      createService(processOf(racer), { ...registration(tenants[racer % 2 === 0 ? 0 : 1]), id }),
     )
     expect(codes.toSorted()).toEqual(['done', ...Array(63).fill('request.conflict')])
     const counts = tenants.map(({ organizationId }) => countServices(world.pool, organizationId))
@@ -60,7 +56,7 @@ describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
     const codes = await race(64, (racer) => {
       const other = racer % 2 === 0
       const tenant = registration(tenants[other ? 0 : 1])
-      return registerService(processOf(racer), { ...tenant, id: other ? id : id.replace('-', '_') })
+      return createService(processOf(racer), { ...tenant, id: other ? id : id.replace('-', '_') })
     })
     expect(codes.toSorted()).toEqual(['done', ...Array(63).fill('request.conflict')])
   })
@@ -73,7 +69,7 @@ describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
       random: (size) => Buffer.alloc(size, tenant.organizationId),
       idTime: at,
     })
-    const codes = await race(16, (racer) => registerService(same(racer), { ...registration(tenant), id }))
+    const codes = await race(16, (racer) => createService(same(racer), { ...registration(tenant), id }))
     expect(codes).toEqual(Array(16).fill('done'))
     expect(await countServices(world.pool, tenant.organizationId)).toBe(1)
   })
@@ -96,7 +92,7 @@ describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
       tenants.map(async (tenant, i) => {
         const id = newId()
         const work = [
-          () => registerService(processOf(i), { ...registration(tenant), id }),
+          () => createService(processOf(i), { ...registration(tenant), id }),
           () => disableEndpoint(processOf(i + 1), tenant),
         ]
         await race(2, (racer) => (work[i % 2 === 0 ? racer : 1 - racer] ?? never)())

@@ -1,5 +1,4 @@
-import { oneServiceRoutes } from '../../../../services/gate/registry/one-service-routes.ts'
-import { registryRoutes } from '../../../../services/gate/registry/registry-routes.ts'
+import { registryRoutes } from '../../../../services/gate/registry/routes.ts'
 import { serviceRoutes } from '../../../../services/gate/registry/service-routes.ts'
 import { createServiceApp } from '../../../support/service-app.ts'
 import { openServiceWorld } from '../../../support/service-world.ts'
@@ -8,7 +7,7 @@ import { openServiceWorld } from '../../../support/service-world.ts'
 export async function startServices() {
   const world = await openServiceWorld()
   const { app, context, send } = await createServiceApp(world)
-  for (const add of [registryRoutes, serviceRoutes, oneServiceRoutes]) add(app, context)
+  for (const add of [registryRoutes, serviceRoutes]) add(app, context)
   return {
     ...world,
     send,

@@ -1,10 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import type { GateSessionRow } from '../../../../projections/gate/tables.ts'
-import { codeTtlMs, deliveryTtlMs, sessionTtlMs } from '../../../../services/gate/session-state.ts'
-import { acknowledgeDelivery } from '../../../../services/gate/signup/acknowledge-delivery.ts'
-import { expireCode, expireDelivery, expireSession } from '../../../../services/gate/signup/expire.ts'
-import { openSession } from '../../../../services/gate/signup/open-session.ts'
-import { declineSession, rejectClosed, reloadMs } from '../../../../services/gate/signup/reject-session.ts'
+import { codeTtlMs, deliveryTtlMs, sessionTtlMs } from '../../../../services/gate/sessions.ts'
+import {
+  decideAcknowledgement,
+  decideClosedPage,
+  decideCodeExpiry,
+  decideDecline,
+  decideDeliveryExpiry,
+  decideOpening,
+  decideSessionExpiry,
+  reloadMs,
+} from '../../../../services/gate/signup/decide.ts'
 import { now } from '../../../support/gate-rows.ts'
 import { organization } from '../../../support/organization-rows.ts'
 import {
@@ -19,14 +25,14 @@ import {
   started,
 } from './given.ts'
 
-const declined = after(pending, declineSession(pending, { now }))
-const expired = after(pending, expireSession(pending, { now: now + sessionTtlMs }))
+const declined = after(pending, decideDecline(pending, { now }))
+const expired = after(pending, decideSessionExpiry(pending, { now: now + sessionTtlMs }))
 const ack = { acknowledgementId: 'this', now }
-const acknowledged = after(approved, acknowledgeDelivery({ session: approved, isAckToken: true }, ack))
+const acknowledged = after(approved, decideAcknowledgement({ session: approved, isAckToken: true }, ack))
 
 describe('opening a session', () => {
   test('says all that the read model needs, with ids that follow from the session', () => {
-    const [decision] = openSession(opening, command)
+    const [decision] = decideOpening(opening, command)
     expect(decision?.event).toEqual({
       type: 'GateSessionOpened',
       data: {
@@ -40,13 +46,13 @@ describe('opening a session', () => {
         expires_at: now + sessionTtlMs,
       },
     })
-    expect(decision).toEqual(openSession(opening, command)[0])
+    expect(decision).toEqual(decideOpening(opening, command)[0])
   })
 
   test('again does nothing, whatever became of the service', () => {
-    expect(openSession({ service: undefined, organization: undefined, session: declined }, command)).toEqual(
-      [],
-    )
+    expect(
+      decideOpening({ service: undefined, organization: undefined, session: declined }, command),
+    ).toEqual([])
   })
 
   const owned = { ...service, id: 'acme', organization_id: organization.id }
@@ -67,7 +73,7 @@ describe('opening a session', () => {
     ],
     ['no organization', { ...open, organization: undefined }, 'request.not_found'],
   ])('for %s', (_what, state, expected) => {
-    expect(outcome(() => openSession(state, command))).toBe(expected)
+    expect(outcome(() => decideOpening(state, command))).toBe(expected)
   })
 })
 
@@ -82,7 +88,7 @@ test.each<[string, Row, number, string]>([
   ['an approved one', approved, 0, 'gate.session_already_resolved'],
   ['none', undefined, 0, 'gate.session_not_found'],
 ])('declining %s', (_what, session, ms, expected) => {
-  expect(outcome(() => declineSession(session, { now: now + ms }))).toBe(expected)
+  expect(outcome(() => decideDecline(session, { now: now + ms }))).toBe(expected)
 })
 
 test.each<[string, Row, number | null, number, string]>([
@@ -94,13 +100,13 @@ test.each<[string, Row, number | null, number, string]>([
   ['is not once it is resolved', approved, reloadMs, reloadMs, 'nothing'],
   ['expires rather, when that is due, too', pending, sessionTtlMs, sessionTtlMs, 'nothing'],
 ])('a session whose page was closed %s', (_what, session, closingForMs, ms, expected) => {
-  expect(outcome(() => rejectClosed({ session, closingForMs }, { now: now + ms }))).toBe(expected)
+  expect(outcome(() => decideClosedPage({ session, closingForMs }, { now: now + ms }))).toBe(expected)
 })
 
 test('why a session was rejected is told apart', () => {
   const byPage = after(
     pending,
-    rejectClosed({ session: pending, closingForMs: reloadMs }, { now: now + reloadMs }),
+    decideClosedPage({ session: pending, closingForMs: reloadMs }, { now: now + reloadMs }),
   )
   expect([declined.rejection, byPage.rejection]).toEqual(['declined', 'closed'])
 })
@@ -114,7 +120,7 @@ test.each<[string, Row, boolean, number, string]>([
   ['a token of a rejected session', declined, false, 0, 'gate.delivery_ack_invalid'],
   ['a token of an expired session', expired, false, sessionTtlMs, 'gate.session_expired'],
 ])('acknowledging with %s', (_what, session, isAckToken, ms, expected) => {
-  expect(outcome(() => acknowledgeDelivery({ session, isAckToken }, other(ms)))).toBe(expected)
+  expect(outcome(() => decideAcknowledgement({ session, isAckToken }, other(ms)))).toBe(expected)
 })
 
 const other = (ms: number) => ({ acknowledgementId: 'other', now: now + ms })
@@ -122,11 +128,11 @@ const other = (ms: number) => ({ acknowledgementId: 'other', now: now + ms })
 test('acknowledging again by the same request does nothing, at any time, unless the token is wrong', () => {
   const again = (isAckToken: boolean) =>
     outcome(() =>
-      acknowledgeDelivery({ session: acknowledged, isAckToken }, { ...ack, now: now + deliveryTtlMs }),
+      decideAcknowledgement({ session: acknowledged, isAckToken }, { ...ack, now: now + deliveryTtlMs }),
     )
   expect([again(true), again(false)]).toEqual(['nothing', 'gate.delivery_ack_invalid'])
-  const late = after(approved, expireDelivery(approved, { now: now + deliveryTtlMs }))
-  expect(outcome(() => acknowledgeDelivery({ session: late, isAckToken: true }, ack))).toBe(
+  const late = after(approved, decideDeliveryExpiry(approved, { now: now + deliveryTtlMs }))
+  expect(outcome(() => decideAcknowledgement({ session: late, isAckToken: true }, ack))).toBe(
     'gate.delivery_consumed',
   )
 })
@@ -139,25 +145,25 @@ const issued = {
   code_expires_at: now + codeTtlMs,
 } as const
 test.each<
-  [string, (session: Row, at: { now: number }) => ReturnType<typeof expireCode>, Row, number, string]
+  [string, (session: Row, at: { now: number }) => ReturnType<typeof decideCodeExpiry>, Row, number, string]
 >([
-  ['a session', expireSession, pending, sessionTtlMs, 'GateSessionExpired'],
-  ['a session before its time', expireSession, pending, sessionTtlMs - 1, 'nothing'],
-  ['a session that is being approved', expireSession, started, sessionTtlMs, 'nothing'],
-  ['a resolved session', expireSession, declined, sessionTtlMs, 'nothing'],
-  ['no session', expireSession, undefined, sessionTtlMs, 'nothing'],
-  ['a delivery', expireDelivery, approved, deliveryTtlMs, 'GateDeliveryExpired'],
-  ['a delivery before its time', expireDelivery, approved, deliveryTtlMs - 1, 'nothing'],
-  ['an acknowledged delivery', expireDelivery, acknowledged, deliveryTtlMs, 'nothing'],
-  ['a code', expireCode, issued, codeTtlMs, 'LoginCodeExpired'],
-  ['a code before its time', expireCode, issued, codeTtlMs - 1, 'nothing'],
-  ['a used code', expireCode, { ...issued, code: 'consumed' }, codeTtlMs, 'nothing'],
+  ['a session', decideSessionExpiry, pending, sessionTtlMs, 'GateSessionExpired'],
+  ['a session before its time', decideSessionExpiry, pending, sessionTtlMs - 1, 'nothing'],
+  ['a session that is being approved', decideSessionExpiry, started, sessionTtlMs, 'nothing'],
+  ['a resolved session', decideSessionExpiry, declined, sessionTtlMs, 'nothing'],
+  ['no session', decideSessionExpiry, undefined, sessionTtlMs, 'nothing'],
+  ['a delivery', decideDeliveryExpiry, approved, deliveryTtlMs, 'GateDeliveryExpired'],
+  ['a delivery before its time', decideDeliveryExpiry, approved, deliveryTtlMs - 1, 'nothing'],
+  ['an acknowledged delivery', decideDeliveryExpiry, acknowledged, deliveryTtlMs, 'nothing'],
+  ['a code', decideCodeExpiry, issued, codeTtlMs, 'LoginCodeExpired'],
+  ['a code before its time', decideCodeExpiry, issued, codeTtlMs - 1, 'nothing'],
+  ['a used code', decideCodeExpiry, { ...issued, code: 'consumed' }, codeTtlMs, 'nothing'],
 ])('time passes for %s', (_what, decide, session, ms, expected) => {
   expect(outcome(() => decide(session, { now: now + ms }))).toBe(expected)
 })
 
 test('what was to be delivered is gone from the read model once the delivery has ended', () => {
-  const late = after(approved, expireDelivery(approved, { now: now + deliveryTtlMs }))
+  const late = after(approved, decideDeliveryExpiry(approved, { now: now + deliveryTtlMs }))
   expect([approved.delivery_sealed, acknowledged.delivery_sealed, late.delivery_sealed]).toEqual([
     Buffer.from([1]),
     null,

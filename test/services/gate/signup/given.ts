@@ -2,12 +2,15 @@ import { ApiError } from '../../../../infra/errors/errors.ts'
 import type { Decision } from '../../../../infra/event-store/decide.ts'
 import { asId } from '../../../../infra/ids.ts'
 import type { GateSessionRow } from '../../../../projections/gate/tables.ts'
-import { approveSignup, failSignup } from '../../../../services/gate/approval/finish-approval.ts'
-import { startApproval } from '../../../../services/gate/approval/start-approval.ts'
-import { systemService } from '../../../../services/gate/registry/system-service.ts'
-import type { PageRow } from '../../../../services/gate/serving/pages.ts'
-import { deliveryTtlMs } from '../../../../services/gate/session-state.ts'
-import { openSession } from '../../../../services/gate/signup/open-session.ts'
+import {
+  decideApproval,
+  decideApprovalFailure,
+  decideApprovalStart,
+} from '../../../../services/gate/approval/decide.ts'
+import { systemService } from '../../../../services/gate/registry/registered.ts'
+import { deliveryTtlMs } from '../../../../services/gate/sessions.ts'
+import { decideOpening } from '../../../../services/gate/signup/decide.ts'
+import type { PageRow } from '../../../../services/gate/store.ts'
 import { now, pageWith, proof, sessionAfter } from '../../../support/gate-rows.ts'
 
 export const gateSessionId = asId('gate', `gate_${'1'.repeat(26)}`)
@@ -36,7 +39,7 @@ export const after = (session: GateSessionRow | undefined, decisions: Decision[]
 
 export const opening = { service, organization: undefined, session: undefined }
 /** A signup that waits for consent since just now. */
-export const pending = after(undefined, openSession(opening, command))
+export const pending = after(undefined, decideOpening(opening, command))
 
 export const start = {
   approveTokenHash: 'approve',
@@ -49,11 +52,11 @@ export const startedAt = (
   state: { session: GateSessionRow; page: PageRow | undefined },
   at: number,
   command = start,
-) => startApproval({ ...state, endpointId: null }, { ...command, proof, now: at })
+) => decideApprovalStart({ ...state, endpointId: null }, { ...command, proof, now: at })
 export const started = after(pending, startedAt({ session: pending, page }, now))
 
 export const approvedAt = (session: GateSessionRow, at: number) =>
-  approveSignup(session, {
+  decideApproval(session, {
     delivery_sealed: Buffer.from([1]),
     delivery_expires_at: at + deliveryTtlMs,
     ack_token_hash: 'ack',
@@ -63,7 +66,7 @@ export const approvedAt = (session: GateSessionRow, at: number) =>
   })
 export const approved = after(started, approvedAt(started, now))
 export const failedAt = (session: GateSessionRow, at: number) =>
-  failSignup(session, { problem: 'It timed out.', now: at })
+  decideApprovalFailure(session, { problem: 'It timed out.', now: at })
 
 /** What the decider did: the types of its events, or the code that it refused with. */
 export function outcome(decide: () => Decision[]): string {

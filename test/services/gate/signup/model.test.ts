@@ -2,16 +2,17 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Decision } from '../../../../infra/event-store/decide.ts'
 import type { GateSessionRow } from '../../../../projections/gate/tables.ts'
-import type { PageRow } from '../../../../services/gate/serving/pages.ts'
-import { pendingSession } from '../../../../services/gate/session-state.ts'
-import { acknowledgeDelivery } from '../../../../services/gate/signup/acknowledge-delivery.ts'
-import { expireDelivery, expireSession } from '../../../../services/gate/signup/expire.ts'
-import { openSession } from '../../../../services/gate/signup/open-session.ts'
+import { pendingSession } from '../../../../services/gate/sessions.ts'
 import {
   checkDeclinable,
-  declineSession,
-  rejectClosed,
-} from '../../../../services/gate/signup/reject-session.ts'
+  decideAcknowledgement,
+  decideClosedPage,
+  decideDecline,
+  decideDeliveryExpiry,
+  decideOpening,
+  decideSessionExpiry,
+} from '../../../../services/gate/signup/decide.ts'
+import type { PageRow } from '../../../../services/gate/store.ts'
 import { now as begin } from '../../../support/gate-rows.ts'
 import { after, approvedAt, command, failedAt, opening, outcome, start, startedAt } from './given.ts'
 
@@ -103,7 +104,7 @@ const commands: Record<string, Command> = {
     },
   },
   cancel: {
-    real: (world) => apply(world, () => declineSession(world.session, { now: world.now })),
+    real: (world) => apply(world, () => decideDecline(world.session, { now: world.now })),
     model({ model, now }) {
       if (['declined', 'closed', 'failed'].includes(model.stage)) return 'nothing'
       const refused =
@@ -174,9 +175,9 @@ const commands: Record<string, Command> = {
       const closedAt = page?.closed_at ?? null
       const closingForMs = closedAt === null ? null : now - closedAt
       const results = [
-        apply(world, () => rejectClosed({ session, closingForMs }, at)),
-        apply(world, () => expireDelivery(world.session, at)),
-        apply(world, () => expireSession(world.session, at)),
+        apply(world, () => decideClosedPage({ session, closingForMs }, at)),
+        apply(world, () => decideDeliveryExpiry(world.session, at)),
+        apply(world, () => decideSessionExpiry(world.session, at)),
       ]
       return results.includes('done') ? 'done' : 'nothing'
     },
@@ -199,7 +200,7 @@ let requests = 0
 function acknowledgeAs(who: 'one' | 'another', { session, now }: World): Decision[] {
   const acknowledgementId = who === 'one' ? who : `${who} ${requests++}`
   const isAckToken = session.ack_token_hash !== null
-  return acknowledgeDelivery({ session, isAckToken }, { acknowledgementId, now })
+  return decideAcknowledgement({ session, isAckToken }, { acknowledgementId, now })
 }
 
 function acknowledge({ model, now }: World): string {
@@ -259,7 +260,7 @@ test('whatever is asked in whatever order, a signup is what the model says', () 
   console.log(`fast-check seed ${seed}`)
   const seen = new Set<string>()
   const property = fc.property(sequence, (steps) => {
-    const session = after(undefined, openSession(opening, command))
+    const session = after(undefined, decideOpening(opening, command))
     const model: Model = { stage: 'waiting', until: begin + 15 * minute, page: undefined }
     const world: World = { now: begin, model, session, page: undefined, tokens: 0 }
     for (const { name, ms, waits } of steps) {

@@ -5,16 +5,21 @@ import { asId, type GateSessionId, randomId } from '../../../../infra/ids.ts'
 import { generateDeliveryKeys, sealEnvelope } from '../../../../infra/wire/delivery-envelope.ts'
 import { findGateSession } from '../../../../projections/gate/queries.ts'
 import type { OrganizationStatus } from '../../../../projections/organizations/tables.ts'
-import { sealBundle } from '../../../../services/gate/approval/bundle.ts'
-import { approveSignup, failSignup } from '../../../../services/gate/approval/finish-approval.ts'
-import { startApproval } from '../../../../services/gate/approval/start-approval.ts'
-import { createGateLimits } from '../../../../services/gate/serving/limits.ts'
-import { createPages, findPage } from '../../../../services/gate/serving/pages.ts'
-import { createGateTables } from '../../../../services/gate/serving/tables.ts'
-import { createVault } from '../../../../services/gate/serving/vault.ts'
-import { deliveryTtlMs } from '../../../../services/gate/session-state.ts'
+import {
+  decideApproval,
+  decideApprovalFailure,
+  decideApprovalStart,
+} from '../../../../services/gate/approval/decide.ts'
+import { createGateLimits } from '../../../../services/gate/limits.ts'
+import { deliveryTtlMs, sessionStream } from '../../../../services/gate/sessions.ts'
 import { signupRoutes } from '../../../../services/gate/signup/routes.ts'
-import { sessionStream } from '../../../../services/gate/streams.ts'
+import {
+  createGateTables,
+  createPages,
+  createVault,
+  findPage,
+  sealBundle,
+} from '../../../../services/gate/store.ts'
 import { updateOrganization } from '../../../../services/organizations/organization-commands.ts'
 import { freshAddress } from '../../../support/gate-flow.ts'
 import { loginOpened, proof } from '../../../support/gate-rows.ts'
@@ -81,7 +86,7 @@ export async function startSignups() {
         endpointId: null,
       }),
       decide: (state) =>
-        startApproval(state, {
+        decideApprovalStart(state, {
           approveTokenHash,
           approveTokenHashes: [approveTokenHash, ...older],
           proof,
@@ -107,7 +112,7 @@ export async function startSignups() {
       ...sessionStream(id),
       load: (tx) => findGateSession(tx, id),
       decide: (session) =>
-        approveSignup(session, {
+        decideApproval(session, {
           delivery_sealed,
           delivery_expires_at: now.ms + deliveryTtlMs,
           ack_token_hash: tokenHashes(keyring, ackToken)[0],
@@ -143,7 +148,7 @@ export async function startSignups() {
     await decide({
       ...sessionStream(id),
       load: (tx) => findGateSession(tx, id),
-      decide: (session) => failSignup(session, { problem: 'It did not answer.', now: now.ms }),
+      decide: (session) => decideApprovalFailure(session, { problem: 'It did not answer.', now: now.ms }),
     })
   }
 

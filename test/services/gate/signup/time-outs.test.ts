@@ -3,14 +3,11 @@ import { asId, type GateSessionId, randomId } from '../../../../infra/ids.ts'
 import { tryLock } from '../../../../infra/postgres/advisory-lock.ts'
 import { transaction } from '../../../../infra/postgres/pool.ts'
 import { findGateSession } from '../../../../projections/gate/queries.ts'
-import { approveLogin } from '../../../../services/gate/login/approve-login.ts'
-import { codeTtlMs, deliveryTtlMs, sessionTtlMs } from '../../../../services/gate/session-state.ts'
-import { reloadMs } from '../../../../services/gate/signup/reject-session.ts'
-import { sessionStream } from '../../../../services/gate/streams.ts'
-import { createFailedEnds } from '../../../../services/gate/time-outs/failed-ends.ts'
-import { purgeGate } from '../../../../services/gate/time-outs/purge.ts'
-import { runScheduler } from '../../../../services/gate/time-outs/scheduler.ts'
-import { endOverdue } from '../../../../services/gate/time-outs/time-outs.ts'
+import { decideLoginApproval } from '../../../../services/gate/login/decide.ts'
+import { purgeGate } from '../../../../services/gate/purge.ts'
+import { codeTtlMs, deliveryTtlMs, sessionStream, sessionTtlMs } from '../../../../services/gate/sessions.ts'
+import { reloadMs } from '../../../../services/gate/signup/decide.ts'
+import { createFailedEnds, endOverdue, runTimeOuts } from '../../../../services/gate/time-outs.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { type Signups, startSignups } from './signup-app.ts'
 
@@ -56,7 +53,7 @@ async function approveIt(id: GateSessionId): Promise<void> {
   await gate.deps.decide({
     ...sessionStream(id),
     load: (tx) => findGateSession(tx, id),
-    decide: (session) => approveLogin({ session, page }, { ...hashes, proof, now: gate.now.ms }),
+    decide: (session) => decideLoginApproval({ session, page }, { ...hashes, proof, now: gate.now.ms }),
   })
 }
 
@@ -159,7 +156,7 @@ describe('what is past its time ends', () => {
   })
 
   test('by the scheduler, which looks again and again', async () => {
-    const scheduler = runScheduler({ ...gate.parts, logger: gate.deps.logger, timeOutsMs: 20, purgeMs: 20 })
+    const scheduler = runTimeOuts({ ...gate.parts, logger: gate.deps.logger, timeOutsMs: 20, purgeMs: 20 })
     try {
       const { id } = await gate.open()
       await gate.approve(id)

@@ -1,0 +1,97 @@
+import { isToken, tokenHashes } from '../../../infra/crypto/tokens.ts'
+import { type CaughtUpOptions, createCaughtUp } from '../../../infra/event-store/caught-up.ts'
+import { within } from '../../../infra/timing.ts'
+import { findAgentToken } from '../../../projections/gate/queries.ts'
+import type { AgentTokenRow } from '../../../projections/gate/tables.ts'
+import { eventTopics } from '../../../schemas/events.ts'
+import type { GateParts, ReadCurrent } from '../context.ts'
+import { sessionStream } from '../sessions.ts'
+import {
+  decideRenewal,
+  decideRevocation,
+  isRenewalDue,
+  noSuchToken,
+  ownToken,
+  type TokenScope,
+  usableToken,
+} from './decide.ts'
+
+type TokenDeps = Pick<GateParts, 'pool' | 'keyring' | 'decide' | 'clock' | 'logger'>
+
+interface OwnToken {
+  /** As sent: any text. */
+  agentToken: string
+  scope: TokenScope
+}
+
+/** A use of the token; undefined unless it is usable and of the scope. */
+export async function verifyAgentToken(
+  deps: TokenDeps,
+  { agentToken, scope }: OwnToken,
+): Promise<AgentTokenRow | undefined> {
+  if (!isToken('agt', agentToken)) return undefined
+  const now = deps.clock()
+  const token = usableToken(ownToken(await findToken(deps, agentToken), scope), now)
+  return token && useToken(deps, { token, now })
+}
+
+/** The agent token as it is stored, whatever has become of it. */
+export function findToken(
+  { pool, keyring }: Pick<TokenDeps, 'pool' | 'keyring'>,
+  token: string,
+): Promise<AgentTokenRow | undefined> {
+  return findAgentToken(pool, tokenHashes(keyring, token))
+}
+
+const renewalTimeoutMs = 2000
+
+/**
+ * Renews a usable token where that is due; undefined when it was revoked meanwhile. Where the log does not answer, a
+ * later use renews it: this one counts all the same.
+ */
+export async function useToken(
+  { decide, pool, logger }: Pick<TokenDeps, 'decide' | 'pool' | 'logger'>,
+  { token, now }: { token: AgentTokenRow; now: number },
+): Promise<AgentTokenRow | undefined> {
+  if (!isRenewalDue(token, now)) return token
+  const hashes = [token.token_hash]
+  const renewal = decide({
+    ...sessionStream(token.gate_session_id),
+    load: (tx) => findAgentToken(tx, hashes),
+    decide: (state) => decideRenewal(state, { now }),
+  })
+  try {
+    await within(renewal, renewalTimeoutMs)
+  } catch (err) {
+    logger.warn({ err, gate_account_id: token.gate_account_id }, 'an agent token was not renewed')
+  }
+  return usableToken(await findAgentToken(pool, hashes), now)
+}
+
+export async function revokeAgentToken(
+  { pool, keyring, decide, clock, readCurrent }: TokenDeps & { readCurrent: ReadCurrent },
+  { agentToken, scope }: OwnToken,
+): Promise<void> {
+  const hashes = isToken('agt', agentToken) ? tokenHashes(keyring, agentToken) : []
+  // Which session issued a token never changes, so it may be read before the lock is acquired.
+  const token = ownToken(await readCurrent(() => findAgentToken(pool, hashes)), scope)
+  if (!token) throw noSuchToken()
+  const now = clock()
+  await decide({
+    ...sessionStream(token.gate_session_id),
+    load: (tx) => findAgentToken(tx, hashes),
+    decide: (state) => decideRevocation(state, { ...scope, now }),
+  })
+}
+
+/** Costs one short query for each read. */
+export function createReadCurrent(options: Omit<CaughtUpOptions, 'readModels'>): ReadCurrent {
+  const readModels = [{ projection: 'gate', topic: eventTopics.AgentTokenRevoked }]
+  const caughtUp = createCaughtUp({ ...options, readModels })
+
+  return async function readCurrent<T>(read: () => Promise<T>): Promise<T> {
+    const identity = await caughtUp.reach()
+    const value = await read()
+    return (await caughtUp.isStill(identity)) ? value : readCurrent(read)
+  }
+}

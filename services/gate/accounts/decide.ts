@@ -1,0 +1,70 @@
+import { ApiError } from '../../../infra/errors/errors.ts'
+import type { DomainEvent } from '../../../infra/event-store/codec.ts'
+import type { Decision } from '../../../infra/event-store/decide.ts'
+import { decided } from '../../../infra/event-store/decided.ts'
+import { derivedId } from '../../../infra/ids.ts'
+import type { AgentTokenRow } from '../../../projections/gate/tables.ts'
+import type { Environment } from '../../../schemas/events.ts'
+import { agentTokenTtlMs } from '../sessions.ts'
+
+/** A token in use is renewed when this much of its time has passed, so that use costs an event a day at most. */
+const renewEveryMs = 24 * 60 * 60 * 1000
+
+/** The token while it is good: active, and its time not over. `now` is in epoch milliseconds. */
+export function usableToken(token: AgentTokenRow | undefined, now: number): AgentTokenRow | undefined {
+  return token?.status === 'active' && token.expires_at > now ? token : undefined
+}
+
+/** Whose tokens a key sees. */
+export interface TokenScope {
+  organizationId: string
+  environment: Environment
+}
+
+/** The token if it is of the organization and environment. */
+export function ownToken(token: AgentTokenRow | undefined, scope: TokenScope): AgentTokenRow | undefined {
+  const { organizationId, environment } = scope
+  return token?.organization_id === organizationId && token.environment === environment ? token : undefined
+}
+
+/** Whether a use at `now` makes the token good for longer. */
+export function isRenewalDue({ expires_at }: AgentTokenRow, now: number): boolean {
+  return expires_at - now < agentTokenTtlMs - renewEveryMs
+}
+
+/** A use of the token: 90 more days where a day of them has passed; no event for one that is not good any more. */
+export function decideRenewal(token: AgentTokenRow | undefined, { now }: { now: number }): Decision[] {
+  const usable = usableToken(token, now)
+  if (!usable || !isRenewalDue(usable, now)) return []
+  const expires_at = now + agentTokenTtlMs
+  const { gate_session_id, gate_account_id } = usable
+  const data = { gate_session_id, gate_account_id, expires_at, renewed_at: now }
+  return [
+    tokenDecision(usable, { event: { type: 'AgentTokenRenewed', data }, part: `renewed ${expires_at}`, now }),
+  ]
+}
+
+/** Ends a token for good; no event where it has ended. 404 unless it is of the organization and environment. */
+export function decideRevocation(
+  token: AgentTokenRow | undefined,
+  { now, ...scope }: TokenScope & { now: number },
+): Decision[] {
+  const own = ownToken(token, scope)
+  if (!own) throw noSuchToken()
+  if (own.status === 'revoked') return []
+  const { gate_session_id, gate_account_id } = own
+  const data = { gate_session_id, gate_account_id, revoked_at: now }
+  return [tokenDecision(own, { event: { type: 'AgentTokenRevoked', data }, part: 'revoked', now })]
+}
+
+export function noSuchToken(): ApiError {
+  return new ApiError('request.not_found', { message: 'There is no such agent token.' })
+}
+
+function tokenDecision(
+  { gate_account_id, organization_id, environment }: AgentTokenRow,
+  { event, part, now }: { event: DomainEvent; part: string; now: number },
+): Decision {
+  const eventId = derivedId('evt', gate_account_id, part)
+  return decided(event, { organizationId: organization_id, environment, eventId, now })
+}

@@ -1,0 +1,276 @@
+import { z } from 'zod'
+import { type Clock, derivedHexId } from '../../../infra/ids.ts'
+import type { Db } from '../../../infra/postgres/pool.ts'
+import {
+  type DeliveryEnvelope,
+  deliveryAlgorithm,
+  deliveryEnvelopeSchema,
+  isUsablePublicKey,
+} from '../../../infra/wire/delivery-envelope.ts'
+import {
+  type DirectAnswer,
+  type DirectCalls,
+  type DirectDelivery,
+  type DirectEvent,
+  type DirectRefusal,
+  type DirectResponse,
+  type DirectSchedule,
+  directType,
+  nextDirectAttempt,
+} from '../../../infra/wire/webhooks/direct-call.ts'
+import { webhookEventId } from '../../../infra/wire/webhooks/events.ts'
+import { findDelivery } from '../../../projections/webhooks/queries.ts'
+import type { DeliveryRow } from '../../../projections/webhooks/tables.ts'
+import { deliveryKeyOf, type StartedSession } from './decide.ts'
+
+/** Rejects when the signal ends it. */
+export type Sleep = (ms: number, signal: AbortSignal) => Promise<unknown>
+
+interface AccountRequestDeps {
+  pool: Db
+  clock: Clock
+  directCalls: DirectCalls
+  /** For one answer, in milliseconds. */
+  integratorTimeoutMs: number
+  sleep: Sleep
+}
+
+interface AccountRequest {
+  session: StartedSession
+  /** Ends waiting for the next attempt, not an attempt. */
+  signal: AbortSignal
+}
+
+export type AccountAnswer =
+  | { kind: 'answered'; envelope: DeliveryEnvelope }
+  | { kind: 'failed'; problem: string }
+
+const silent = 'The service did not answer within the time of the signup.'
+/** What is said of a service that cannot be asked; it is told to whoever signed up. */
+const refusals: Record<Exclude<DirectRefusal, 'ended' | 'not_raised'>, string> = {
+  organization_inactive: "The service's organization is not active.",
+  endpoint_unknown: 'The service has no webhook endpoint.',
+  endpoint_disabled: "The service's webhook endpoint is disabled.",
+  endpoint_not_subscribed: "The service's webhook endpoint does not take approvals.",
+}
+
+/**
+ * Asks the service for the account until it answers, refuses, or the session's time is over. Everything that was done
+ * before is in the read model of webhooks, so whoever asks again goes on with the attempt that a crash interrupted. An
+ * answer that was good and got lost is asked for again: the service knows the event's id. Rejects when it is
+ * interrupted, and when the log or the database cannot be reached: ask again.
+ */
+export async function requestAccount(
+  deps: AccountRequestDeps,
+  { session, signal }: AccountRequest,
+): Promise<AccountAnswer> {
+  const { organization_id: organizationId, webhook_endpoint_id: endpointId } = session
+  if (organizationId === null || endpointId === null) return failed(refusals.endpoint_unknown)
+  const eventId = await deps.directCalls.raise(approvalEvent(session, { organizationId, endpointId }))
+  const delivery = await deliveryOf(deps.pool, { eventId, endpointId })
+  if (hasFailed(delivery)) return failed(delivery.error ?? silent)
+  return attemptAll(deps, { session, signal, delivery })
+}
+
+/** No attempt follows: gives the delivery up, if the event was raised and nothing has ended it. */
+export async function stopRequest(
+  { directCalls, pool }: Pick<AccountRequestDeps, 'directCalls' | 'pool'>,
+  { id, webhook_endpoint_id: endpointId }: StartedSession,
+  problem: string,
+): Promise<void> {
+  if (endpointId === null) return
+  const which = { eventId: webhookEventId(directType, id), endpointId }
+  const delivery = await findDelivery(pool, deliveryId(which))
+  if (delivery?.status === 'pending') await directCalls.giveUp(which, problem)
+}
+
+const failed = (problem: string): AccountAnswer => ({ kind: 'failed', problem })
+
+const deliveryId = ({ eventId, endpointId }: DirectDelivery) => derivedHexId('wdlv', eventId, endpointId)
+
+async function deliveryOf(pool: Db, which: DirectDelivery): Promise<DeliveryRow> {
+  const { eventId, endpointId } = which
+  const delivery = await findDelivery(pool, deliveryId(which))
+  if (!delivery) throw new Error(`the delivery of ${eventId} to ${endpointId} is not readable`)
+  return delivery
+}
+
+const hasFailed = ({ status }: DeliveryRow) => status === 'failed' || status === 'skipped'
+
+async function attemptAll(
+  deps: AccountRequestDeps,
+  { session, signal, delivery }: AccountRequest & { delivery: DeliveryRow },
+) {
+  const { directCalls, clock, sleep, pool } = deps
+  const which = { eventId: delivery.event_id, endpointId: delivery.endpoint_id }
+  let progress = progressOf(delivery, { session, timeoutMs: deps.integratorTimeoutMs })
+  for (;;) {
+    const next = nextFrom(progress, clock())
+    if (!next) return giveUp(directCalls, which, progress.problem ?? silent)
+    await sleep(next.at - clock(), signal)
+    const answer = await attempt(deps, { session, ...which, number: progress.number, isLast: next.isLast })
+    if (answer.kind === 'accepted') return answered(answer, session)
+    if (answer.kind === 'failed') return failed(answer.problem)
+    if (answer.kind === 'not_sent') return refused(directCalls, which, { reason: answer.reason, pool })
+    const { number, attempts } = progress
+    const { problem } = answer
+    progress = { ...progress, number: number + 1, attempts: attempts + 1, since: clock(), problem }
+  }
+}
+
+interface Attempt extends DirectDelivery {
+  session: StartedSession
+  number: number
+  isLast: boolean
+}
+
+function attempt(deps: AccountRequestDeps, { session, number, ...call }: Attempt): Promise<DirectAnswer> {
+  return deps.directCalls.attempt({
+    ...call,
+    attempt: number,
+    timeoutMs: deps.integratorTimeoutMs,
+    judge: (response) => judgeAnswer(response, session.delivery_key_id),
+  })
+}
+
+function answered(
+  { response }: Extract<DirectAnswer, { kind: 'accepted' }>,
+  session: StartedSession,
+): AccountAnswer {
+  const answer: Judgement = judgeAnswer(response, session.delivery_key_id)
+  if (answer.kind !== 'accepted') throw new Error('an accepted answer was judged otherwise')
+  return { kind: 'answered', envelope: answer.envelope }
+}
+
+async function giveUp(calls: DirectCalls, which: DirectDelivery, problem: string): Promise<AccountAnswer> {
+  await calls.giveUp(which, problem)
+  return failed(problem)
+}
+
+async function refused(
+  calls: DirectCalls,
+  which: DirectDelivery,
+  { reason, pool }: { reason: DirectRefusal; pool: Db },
+): Promise<AccountAnswer> {
+  if (reason === 'not_raised') throw new Error(`${which.eventId} was raised and is not readable`)
+  if (reason !== 'ended') return giveUp(calls, which, refusals[reason])
+  return failed((await deliveryOf(pool, which)).error ?? silent)
+}
+
+/** How far asking a service has come. */
+interface RequestProgress extends DirectSchedule {
+  /** Of the next attempt. */
+  number: number
+  /** Of the last one. */
+  problem: string | null
+}
+
+/** An answer that came in time and got lost in a crash may be asked for so long after the session's end. */
+const lostAnswerMs = 15 * 60 * 1000
+/** Who approves at the last moment has the service asked once, at least. */
+const slackMs = 2000
+
+/** As the read model of webhooks has it: whoever goes on after a crash begins with the attempt that it interrupted. */
+function progressOf(
+  { status, attempts, updated_at: since, error: problem }: DeliveryRow,
+  { session, timeoutMs }: { session: StartedSession; timeoutMs: number },
+): RequestProgress {
+  const deadline = deadlineOf(session, timeoutMs)
+  if (status === 'succeeded') {
+    // The same attempt once more, and now: the schedule begins anew.
+    return { number: attempts, attempts: 0, since, timeoutMs, deadline: deadline + lostAnswerMs, problem }
+  }
+  return { number: attempts + 1, attempts, since, timeoutMs, deadline, problem }
+}
+
+function deadlineOf({ expires_at, approval_started_at }: StartedSession, timeoutMs: number): number {
+  return Math.max(expires_at, approval_started_at + timeoutMs + slackMs)
+}
+
+/** When nothing but the end is left of an approval that could not be finished, whatever the reason. */
+export function overdueAt(session: StartedSession, timeoutMs: number): number {
+  return deadlineOf(session, timeoutMs) + lostAnswerMs + slackMs
+}
+
+/** As nextDirectAttempt, for an attempt that should have begun while nobody was there to make it. */
+function nextFrom(schedule: DirectSchedule, now: number) {
+  const next = nextDirectAttempt(schedule)
+  if (!next || next.at >= now) return next
+  const waited = next.at - schedule.since
+  return nextDirectAttempt({ ...schedule, since: now - waited })
+}
+
+/** What a service's response is worth. Problems are read by its owner and by whoever signs up, and quote nothing. */
+type Judgement =
+  | { kind: 'accepted'; envelope: DeliveryEnvelope }
+  /** `retry`: it may be better the next time; `refuse`: the service does not want the account. */
+  | { kind: 'retry' | 'refuse'; problem: string }
+
+const answerSchema = z.object({ encrypted_delivery: deliveryEnvelopeSchema })
+/** Of the 4xx those that say "not now": time-out, conflict with a request under way, too early, too many. */
+const laterStatuses = [408, 409, 425, 429]
+
+/** Accepted with 2xx and an envelope for this delivery key (`keyId`), of which only the key's holder can tell more. */
+export function judgeAnswer({ status, body }: DirectResponse, keyId: string): Judgement {
+  if (status >= 200 && status < 300) return readEnvelope(body, keyId)
+  const problem = `The service answered with status ${status}.`
+  const isFinal = status >= 300 && status < 500 && !laterStatuses.includes(status)
+  return { kind: isFinal ? 'refuse' : 'retry', problem }
+}
+
+function readEnvelope(body: Buffer, keyId: string): Judgement {
+  const json = parsed(body)
+  if (json === undefined) return improper('is not JSON')
+  const answer = answerSchema.safeParse(json)
+  if (!answer.success) return improper(`has no proper ${placeOf(answer.error)}`)
+  const { encrypted_delivery: envelope } = answer.data
+  if (envelope.key_id !== keyId) return improper('is sealed to another key than the one in the request')
+  if (!isUsablePublicKey(envelope.ephemeral_public_key)) {
+    return improper('has an ephemeral_public_key that nothing can be sealed with')
+  }
+  return { kind: 'accepted', envelope }
+}
+
+const improper = (what: string): Judgement => ({ kind: 'retry', problem: `The service's answer ${what}.` })
+
+function parsed(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+/** The names are ours: members that we do not know are not named. */
+function placeOf({ issues }: z.ZodError): string {
+  return issues[0]?.path.join('.') || 'encrypted_delivery'
+}
+
+interface Receiver {
+  organizationId: string
+  endpointId: string
+}
+
+/** What the service is told of an approved signup: contract/openapi.json, GateApprovedWebhookPayload. */
+function approvalEvent(session: StartedSession, { organizationId, endpointId }: Receiver): DirectEvent {
+  const { id, service_id, gate_account_id, account_name, metadata, verdict, risk_score } = session
+  const delivery = { version: 1, algorithm: deliveryAlgorithm, ...deliveryKeyOf(session) }
+  return {
+    type: directType,
+    organizationId,
+    environment: session.environment,
+    endpointId,
+    subject: { type: 'gate_session', id },
+    createdAt: session.approval_started_at,
+    data: {
+      service_id,
+      gate_session_id: id,
+      gate_account_id,
+      account_name,
+      metadata: metadata === null ? null : JSON.parse(metadata),
+      // 0 to 1 here, as in the golden vector; a session's risk_score is 0 to 100.
+      foil: { verdict, score: risk_score / 100 },
+      delivery,
+    },
+  }
+}

@@ -1,0 +1,150 @@
+import { sourceOf } from '../../../infra/access/source-budget.ts'
+import { isToken, type Token, tokenHashes } from '../../../infra/crypto/tokens.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
+import type { Command } from '../../../infra/idempotency/idempotency.ts'
+import { type GateSessionId, randomId } from '../../../infra/ids.ts'
+import { consentUrl } from '../../../infra/wire/gate.ts'
+import { findGateSession } from '../../../projections/gate/queries.ts'
+import type { GateSessionRow } from '../../../projections/gate/tables.ts'
+import type { Approvals, GateContext } from '../context.ts'
+import { serviceOf } from '../registry/registered.ts'
+import { pendingSession, sessionStream } from '../sessions.ts'
+import { findPage, type PageRow } from '../store.ts'
+import {
+  checkProof,
+  decideApprovalStart,
+  hasApproved,
+  openProof,
+  type Proof,
+  requireNewestToken,
+} from './decide.ts'
+
+/** A request to approve a signup or login. */
+export interface ApproveRequest {
+  session: GateSessionRow
+  /** As sent; undefined where the member is missing. */
+  approveToken: string | undefined
+  sealedToken: string | undefined
+  proofSessionId: string | undefined
+  ip: string
+}
+
+/** A request that is fit to be decided about. */
+export interface CheckedApproval {
+  session: GateSessionRow
+  token: Token<'gtapr'>
+  proof: Proof
+  command: Command
+}
+
+/**
+ * The token when the approval has happened or started and the request is from its page: then it asks what came of it,
+ * which is not another attempt and needs no proof.
+ */
+export async function outcomeToken(
+  { pool, keyring }: GateContext,
+  { session, approveToken: token }: ApproveRequest,
+): Promise<Token<'gtapr'> | undefined> {
+  if (session.approve_token_hash === null || !isApproveToken(token)) return undefined
+  const hashes = tokenHashes(keyring, token)
+  if (hasApproved(session, hashes)) return token
+  return isNewest(await findPage(pool, session.id), hashes) ? token : undefined
+}
+
+function isNewest(page: PageRow | undefined, hashes: string[]): boolean {
+  return page !== undefined && hashes.includes(page.approve_token_hash)
+}
+
+function isApproveToken(token: string | undefined): token is Token<'gtapr'> {
+  return token !== undefined && isToken('gtapr', token)
+}
+
+/** Counts the request as an attempt. ApiError: 429 the source's fourth at the session. */
+export async function countAttempt({ limits }: GateContext, { session, ip }: ApproveRequest): Promise<void> {
+  await limits.count('approve', sourceOf(ip), session.id)
+}
+
+/**
+ * Checks all of the request before anything is decided. ApiError: 410 or 409 the session is not pending, 403 not the
+ * newest token of its page, 422 no proof, 403 a proof that is invalid or of a bot. A refusal leaves session and token
+ * as they are.
+ */
+export async function checkedApproval(
+  context: GateContext,
+  request: ApproveRequest,
+): Promise<Omit<CheckedApproval, 'command'>> {
+  const { pool, keyring, clock } = context
+  const { session, approveToken: token } = request
+  pendingSession(session, clock())
+  if (!isApproveToken(token)) throw new ApiError('gate.approve_token_invalid')
+  requireNewestToken(await findPage(pool, session.id), tokenHashes(keyring, token))
+  return { session, token, proof: await checkedProof(context, request) }
+}
+
+async function checkedProof(
+  { consentKeys, publicUrl, clock }: GateContext,
+  { session, sealedToken, proofSessionId }: ApproveRequest,
+): Promise<Proof> {
+  if (!sealedToken) throw new ApiError('gate.svc_proof_required')
+  const claims = openProof(sealedToken, await consentKeys.secretHashes())
+  const url = consentUrl(publicUrl, session.id)
+  return checkProof(claims, { url, sessionId: proofSessionId, now: clock() })
+}
+
+/** How long a request waits for the service's answer, in milliseconds; then the page asks again. */
+const patienceMs = 4000
+
+type StartDeps = Pick<GateContext, 'vault' | 'decide' | 'keyring' | 'clock' | 'publicUrl'>
+
+/** Starts the approval. ApiError: see `startApproval`; 503 when the service cannot be read. */
+export async function startSignupApproval(
+  { vault, decide, keyring, clock, publicUrl }: StartDeps,
+  { session, token, proof, command }: CheckedApproval,
+): Promise<void> {
+  const { id, service_id: serviceId } = session
+  // On disk before the approval is: all that is delivered will be sealed under it.
+  await vault.make(id)
+  const hashes = tokenHashes(keyring, token)
+  const gateAccountId = randomId('gacct', command.random)
+  const now = clock()
+  await decide({
+    ...sessionStream(id),
+    load: async (tx) => ({
+      session: await findGateSession(tx, id),
+      page: await findPage(tx, id),
+      // Not to know whom to ask must not end the signup: 503.
+      endpointId: (await serviceOf(tx, { serviceId, publicUrl })).definition.webhook_endpoint_id,
+    }),
+    decide: (state) =>
+      decideApprovalStart(state, {
+        approveTokenHash: hashes[0],
+        approveTokenHashes: hashes,
+        proof,
+        gateAccountId,
+        now,
+      }),
+  })
+}
+
+/** What came of the approval, which has started; `asked` may be from before. ApiError: 409 while the service has not answered, or when the signup was rejected. */
+export async function signupOutcome({ approvals }: GateContext, asked: GateSessionRow) {
+  const { id } = asked
+  const session = asked.status === 'pending' ? await outcomeSoon(approvals, id) : asked
+  if (session?.status === 'approved')
+    return { object: 'gate_session' as const, id, status: 'approved' as const }
+  throw refusalOf(session)
+}
+
+/** Has the approval worked on, wherever its process may have gone. */
+function outcomeSoon(approvals: Approvals, id: GateSessionId): Promise<GateSessionRow | undefined> {
+  approvals.run(id)
+  return approvals.outcome(id, patienceMs)
+}
+
+function refusalOf(session: GateSessionRow | undefined): ApiError {
+  if (session?.status !== 'rejected') {
+    return new ApiError('gate.approval_in_progress', { headers: { 'retry-after': '1' } })
+  }
+  const message = 'The service could not provide the account, so the signup was rejected.'
+  return new ApiError('gate.session_already_resolved', { message })
+}

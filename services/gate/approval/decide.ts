@@ -1,0 +1,199 @@
+import { z } from 'zod'
+import { ApiError } from '../../../infra/errors/errors.ts'
+import type { Decision } from '../../../infra/event-store/decide.ts'
+import { decided } from '../../../infra/event-store/decided.ts'
+import { derivedId, type GateAccountId, isId } from '../../../infra/ids.ts'
+import { openToken } from '../../../infra/wire/sealed-token.ts'
+import type { GateSessionRow } from '../../../projections/gate/tables.ts'
+import type { GateSessionApproved } from '../../../schemas/events.ts'
+import { foundSession, pendingSession } from '../sessions.ts'
+import type { PageRow } from '../store.ts'
+
+interface ApprovalState {
+  session: GateSessionRow | undefined
+  page: PageRow | undefined
+  /** Of the service, now: who is asked stays the same while the approval lasts. null = the built-in service. */
+  endpointId: string | null
+}
+
+interface StartApproval {
+  /** What the token would be stored under now, and everything that it may be stored under. */
+  approveTokenHash: string
+  approveTokenHashes: string[]
+  proof: Proof
+  gateAccountId: GateAccountId
+  /** Epoch milliseconds. */
+  now: number
+}
+
+/**
+ * A person's approval of a signup, after which only the service's answer or its silence ends the session. Nothing when
+ * it has started and the page asks again. A service that was disabled or hidden, or cannot be asked, changes nothing
+ * here: what came of asking is the approval's end. ApiError: 404 no such session, 410 its time is over, 409 it is
+ * resolved, 403 not the page's newest token.
+ */
+export function decideApprovalStart(state: ApprovalState, command: StartApproval): Decision[] {
+  const { session, page, endpointId } = state
+  if (hasApproved(session, command.approveTokenHashes)) return []
+  const { id, approval_started_at, organization_id, environment } = pendingSession(session, command.now)
+  requireNewestToken(page, command.approveTokenHashes)
+  if (approval_started_at !== null) return []
+  const { approveTokenHash, proof, gateAccountId, now } = command
+  const data = {
+    gate_session_id: id,
+    gate_account_id: gateAccountId,
+    webhook_endpoint_id: endpointId,
+    approve_token_hash: approveTokenHash,
+    verdict: proof.verdict,
+    risk_score: proof.riskScore,
+    proof_session_id: proof.sessionId,
+    proof_decision_id: proof.decisionId,
+    started_at: now,
+  }
+  const about = { organizationId: organization_id, environment, now }
+  const eventId = derivedId('evt', id, 'approval_started')
+  return [decided({ type: 'GateSessionApprovalStarted', data }, { ...about, eventId })]
+}
+
+/** Whether a token with these hashes has approved the session already. */
+export function hasApproved(session: GateSessionRow | undefined, tokenHashes: string[]): boolean {
+  const hash = foundSession(session).approve_token_hash
+  return hash !== null && tokenHashes.includes(hash)
+}
+
+/** ApiError gate.approve_token_invalid unless it is the newest token of the page. */
+export function requireNewestToken(page: PageRow | undefined, tokenHashes: string[]): void {
+  if (!page || !tokenHashes.includes(page.approve_token_hash))
+    throw new ApiError('gate.approve_token_invalid')
+}
+
+/** A signup that a person approved and whose service has not answered yet. */
+export type StartedSession = GateSessionRow &
+  Record<'approval_started_at' | 'risk_score', number> &
+  Record<'approve_token_hash' | 'verdict' | 'delivery_key_id' | 'delivery_public_key', string> & {
+    gate_account_id: NonNullable<GateSessionRow['gate_account_id']>
+  }
+
+/** Whether only the approval can end the session. */
+export function isStarted(session: GateSessionRow | undefined): session is StartedSession {
+  return session?.kind === 'signup' && session.status === 'pending' && session.approval_started_at !== null
+}
+
+/** The key that whoever signed up opens deliveries with. */
+export function deliveryKeyOf({ delivery_key_id, delivery_public_key }: StartedSession) {
+  return { key_id: delivery_key_id, public_key: delivery_public_key }
+}
+
+/** What an approval has made. */
+export type SignupCredentials = Omit<GateSessionApproved, 'gate_session_id' | 'gate_account_id'>
+
+/** The signup with all that it delivers; nothing when another has ended it meanwhile. */
+export function decideApproval(
+  session: GateSessionRow | undefined,
+  credentials: SignupCredentials,
+): Decision[] {
+  if (!isStarted(session)) return []
+  const { id: gate_session_id, gate_account_id } = session
+  const data = { gate_session_id, gate_account_id, ...credentials }
+  const about = { ...tenantOf(session), now: credentials.approved_at }
+  const eventId = derivedId('evt', gate_session_id, 'approved')
+  return [decided({ type: 'GateSessionApproved', data }, { ...about, eventId })]
+}
+
+interface ApprovalFailure {
+  /** In words for whoever signed up; quotes nothing of what the service answered. */
+  problem: string
+  /** Epoch milliseconds. */
+  now: number
+}
+
+/** The approval came to nothing because of the service; nothing when another has ended it meanwhile. */
+export function decideApprovalFailure(
+  session: GateSessionRow | undefined,
+  { problem, now }: ApprovalFailure,
+): Decision[] {
+  if (!isStarted(session)) return []
+  const reason = 'integrator_failed' as const
+  const data = { gate_session_id: session.id, reason, problem, rejected_at: now }
+  const eventId = derivedId('evt', session.id, 'rejected', reason)
+  return [decided({ type: 'GateSessionRejected', data }, { ...tenantOf(session), eventId, now })]
+}
+
+const tenantOf = ({ organization_id: organizationId, environment }: GateSessionRow) => ({
+  organizationId,
+  environment,
+})
+
+/** The decision about the browser that approves. */
+export interface Proof {
+  verdict: 'human' | 'inconclusive'
+  /** 0-100. */
+  riskScore: number
+  /** Of the consent page's own session. */
+  sessionId: string
+  decisionId: string
+}
+
+/** What services/collect/token-payload.ts writes, as far as it matters here. */
+const claimsSchema = z.object({
+  session_id: z.string().refine((id) => isId('sid', id)),
+  decision: z.object({
+    event_id: z.string().refine((id) => isId('evt', id)),
+    verdict: z.enum(['bot', 'human', 'inconclusive']),
+    risk_score: z.int().min(0).max(100),
+    evaluated_at: z.iso.datetime(),
+  }),
+  request: z.object({ url: z.string() }),
+})
+type ProofClaims = z.output<typeof claimsSchema>
+
+/** What the token says. ApiError gate.svc_proof_invalid when none of the secrets (their SHA-256, hex) opens it. */
+export function openProof(sealedToken: string, secretHashes: string[]): ProofClaims {
+  for (const secretHash of secretHashes) {
+    const claims = claimsSchema.safeParse(opened(sealedToken, secretHash))
+    if (claims.success) return claims.data
+  }
+  throw new ApiError('gate.svc_proof_invalid')
+}
+
+function opened(sealedToken: string, secretHash: string): unknown {
+  try {
+    return openToken(sealedToken, { secretHash })
+  } catch {
+    return undefined
+  }
+}
+
+interface ProofRules {
+  /** Of the consent page of this Gate session, and of no other. */
+  url: string
+  /** What the request says the session is, where it does. */
+  sessionId?: string | undefined
+  /** Epoch milliseconds. */
+  now: number
+}
+
+const maxAgeMs = 2 * 60 * 1000
+/** The scoring process may have another clock. */
+const maxAheadMs = 30 * 1000
+
+/** ApiError: gate.svc_proof_invalid for the proof of another page, session or time; gate.bot_detected. */
+export function checkProof(claims: ProofClaims, { url, sessionId, now }: ProofRules): Proof {
+  const { session_id, request, decision } = claims
+  const age = now - Date.parse(decision.evaluated_at)
+  if (pageOf(request.url) !== pageOf(url)) throw invalid('The proof is of another page.')
+  if (sessionId !== undefined && sessionId !== session_id) throw invalid('The proof is of another session.')
+  if (age > maxAgeMs) throw invalid('The proof is older than two minutes.')
+  if (age < -maxAheadMs) throw invalid('The proof is from the future.')
+  const { verdict, risk_score: riskScore, event_id: decisionId } = decision
+  if (verdict === 'bot') throw new ApiError('gate.bot_detected')
+  return { verdict, riskScore, sessionId: session_id, decisionId }
+}
+
+const invalid = (message: string) => new ApiError('gate.svc_proof_invalid', { message })
+
+/** Without query and fragment, which whatever opened the page may have added. */
+function pageOf(address: string): string | undefined {
+  const url = URL.parse(address)
+  return url ? url.origin + url.pathname : undefined
+}

@@ -1,0 +1,197 @@
+import { ApiError } from '../../../infra/errors/errors.ts'
+import type { Decision } from '../../../infra/event-store/decide.ts'
+import type { GateSessionId } from '../../../infra/ids.ts'
+import type { AgentTokenRow, GateSessionRow } from '../../../projections/gate/tables.ts'
+import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
+import type { Environment } from '../../../schemas/events.ts'
+import { usableToken } from '../accounts/decide.ts'
+import { type RegisteredService, requireOpenService } from '../registry/registered.ts'
+import type { Requester } from '../requests.ts'
+import { codeTtlMs, pendingSession, sessionDecision, sessionTtlMs } from '../sessions.ts'
+import type { PageRow } from '../store.ts'
+
+export interface LoginOpeningState {
+  token: AgentTokenRow | undefined
+  service: RegisteredService | undefined
+  /** Whose service it is. */
+  organization: OrganizationRow | undefined
+  /** What the command made before. */
+  session: GateSessionRow | undefined
+}
+
+interface OpenLogin {
+  gateSessionId: GateSessionId
+  requester: Requester
+  /** Epoch milliseconds. */
+  now: number
+}
+
+/**
+ * A dashboard login that waits for consent; no event when it is there already: the command is repeated. ApiError: 401
+ * unless the token is good and of this service, 404 unless the service is open and has a dashboard to log in to.
+ */
+export function decideLoginOpening({ session, ...state }: LoginOpeningState, command: OpenLogin): Decision[] {
+  const token = goodToken(state.token, command.now)
+  if (session) return []
+  const service = serviceWithDashboard(state)
+  // The registry is public, so it is no secret that the service exists; that it has this account is.
+  if (token.service_id !== service.id) throw new ApiError('auth.invalid_api_key')
+  return [opened(token, command)]
+}
+
+/** The token; 401 unless it is good. */
+export function goodToken(token: AgentTokenRow | undefined, now: number): AgentTokenRow {
+  const usable = usableToken(token, now)
+  if (!usable) throw new ApiError('auth.invalid_api_key')
+  return usable
+}
+
+function serviceWithDashboard({
+  service,
+  organization,
+}: Pick<LoginOpeningState, 'service' | 'organization'>): RegisteredService {
+  const open = requireOpenService(organization?.status === 'active' ? service : undefined)
+  if (open.definition.dashboard_login_url !== null) return open
+  throw new ApiError('request.not_found', { message: 'The service has no dashboard to log in to.' })
+}
+
+function opened(token: AgentTokenRow, { gateSessionId, requester, now }: OpenLogin): Decision {
+  const { service_id, organization_id, environment, gate_account_id, account_name } = token
+  const data = {
+    gate_session_id: gateSessionId,
+    service_id,
+    organization_id,
+    environment,
+    gate_account_id,
+    account_name,
+    ...requester,
+    opened_at: now,
+    expires_at: now + sessionTtlMs,
+  }
+  const of = { id: gateSessionId, organization_id, environment }
+  return sessionDecision(of, { event: { type: 'LoginSessionOpened', data }, now })
+}
+
+interface LoginApproval {
+  /** What the token would be stored under now, and everything that it may be stored under. */
+  approveTokenHash: string
+  approveTokenHashes: string[]
+  /** The decision about the browser that approves. */
+  proof: { verdict: string; riskScore: number; sessionId: string; decisionId: string }
+  /** Of the code that is given out. */
+  codeHash: string
+  /** Epoch milliseconds. */
+  now: number
+}
+
+interface ApproveLoginState {
+  session: GateSessionRow | undefined
+  page: PageRow | undefined
+}
+
+/**
+ * Approves a login; no event when this very token has, and its code is still to be used. ApiError: 404 no such
+ * session, 410 its time or its code's is over, 409 it is resolved or its code was used, 403 not its page's token.
+ */
+export function decideLoginApproval(
+  { session, page }: ApproveLoginState,
+  command: LoginApproval,
+): Decision[] {
+  if (session && isRepetition(session, command)) return []
+  const login = pendingSession(session, command.now)
+  const token = page?.approve_token_hash
+  if (token === undefined || !command.approveTokenHashes.includes(token)) {
+    throw new ApiError('gate.approve_token_invalid')
+  }
+  return [approved(login, command)]
+}
+
+function isRepetition(session: GateSessionRow, { approveTokenHashes, now }: LoginApproval): boolean {
+  const { status, approve_token_hash, code, code_expires_at } = session
+  if (status !== 'approved' || approve_token_hash === null) return false
+  if (!approveTokenHashes.includes(approve_token_hash) || code === 'consumed') return false
+  if (code === 'issued' && (code_expires_at ?? 0) > now) return true
+  throw new ApiError('gate.session_expired')
+}
+
+function approved(session: GateSessionRow, command: LoginApproval): Decision {
+  const { approveTokenHash, proof, codeHash, now } = command
+  const data = {
+    gate_session_id: session.id,
+    code_hash: codeHash,
+    code_expires_at: now + codeTtlMs,
+    approve_token_hash: approveTokenHash,
+    verdict: proof.verdict,
+    risk_score: proof.riskScore,
+    proof_session_id: proof.sessionId,
+    proof_decision_id: proof.decisionId,
+    approved_at: now,
+  }
+  return sessionDecision(session, { event: { type: 'LoginSessionApproved', data }, now })
+}
+
+interface AccountState {
+  /** Whose service it is. */
+  owner: OrganizationRow | undefined
+  /** Of the account that would be logged in. */
+  token: AgentTokenRow | undefined
+}
+
+/**
+ * That a code for the account could be used, before a person is sent to the dashboard with one. ApiError: 404
+ * request.not_found while the owner is not active, as when a login is created, so that no more of it is told than the
+ * registry tells; 410 gate.session_expired when the agent token that asked for the login was revoked or has expired.
+ */
+export function checkAccount({ owner, token }: AccountState, now: number): void {
+  if (owner?.status !== 'active')
+    throw new ApiError('request.not_found', { message: 'The service takes no logins now.' })
+  if (!usableToken(token, now)) {
+    const message = 'The agent token that asked for this login does not work any more.'
+    throw new ApiError('gate.session_expired', { message })
+  }
+}
+
+interface CodeState {
+  /** The login that the code is of. */
+  session: GateSessionRow | undefined
+  /** Of the account that would be logged in. */
+  token: AgentTokenRow | undefined
+}
+
+export interface ConsumeCode {
+  organizationId: string
+  environment: Environment
+  /** Of this request and its repetitions. */
+  consumptionId: string
+  /** Epoch milliseconds. */
+  now: number
+}
+
+/**
+ * Uses up a login code; no event when this very request has. ApiError: 410 gate.session_already_resolved when another
+ * has, else 410 gate.session_expired unless it is of this organization and environment and its time is not over. A code
+ * whose account's agent token was revoked counts as expired: who was shut out after a person approved stays out.
+ */
+export function decideCodeConsumption({ session, token }: CodeState, command: ConsumeCode): Decision[] {
+  const { organizationId, environment, consumptionId, now } = command
+  const isOwn = session?.organization_id === organizationId && session.environment === environment
+  if (!isOwn) throw expiredCode()
+  if (session.code === 'consumed') {
+    if (session.code_consumption_id === consumptionId) return []
+    throw usedCode()
+  }
+  const isOpen = session.code === 'issued' && (session.code_expires_at ?? 0) > now
+  if (!isOpen || token?.status !== 'active') throw expiredCode()
+  const data = { gate_session_id: session.id, consumption_id: consumptionId, consumed_at: now }
+  return [sessionDecision(session, { event: { type: 'LoginCodeConsumed', data }, now })]
+}
+
+/** 410 for a code that cannot be used any more, or never could. */
+export function expiredCode(): ApiError {
+  return new ApiError('gate.session_expired', { message: 'The login code is unknown, or its time is over.' })
+}
+
+function usedCode(): ApiError {
+  const message = 'The login code was used before.'
+  return new ApiError('gate.session_already_resolved', { status: 410, message })
+}

@@ -1,0 +1,139 @@
+import { type CommandDeps, newId } from '../../../infra/event-store/command-deps.ts'
+import { isId } from '../../../infra/ids.ts'
+import type { Tx } from '../../../infra/postgres/pool.ts'
+import { agentTokenEnvName } from '../../../infra/wire/gate.ts'
+import {
+  countServices,
+  findIdsAlike,
+  findService,
+  isServiceEventApplied,
+  type ServiceScope,
+} from '../../../projections/gate/queries.ts'
+import { findOrganization } from '../../../projections/organizations/queries.ts'
+import { endpointsLock, findEndpoint } from '../../../projections/webhooks/queries.ts'
+import { eventTopics } from '../../../schemas/events.ts'
+import { serviceStream } from '../sessions.ts'
+import {
+  decideRegistration,
+  decideServiceChange,
+  decideServiceDisabling,
+  decideVerification,
+  type ServicePath,
+} from './decide.ts'
+import {
+  type CompleteFields,
+  checkedDefinition,
+  completeDefinition,
+  type ServiceFields,
+} from './definition.ts'
+import { checkedServiceId, isServiceId } from './fields.ts'
+
+type ServiceDeps = Omit<CommandDeps, 'keyring'>
+
+type ServiceRegistration = ServiceScope & CompleteFields & { id: string }
+
+/**
+ * Registers a service, active from the start. ApiError: 404 no such organization, 403 not active, 409 id taken or too
+ * many services, 422 what does not fit.
+ */
+export async function createService(
+  { decide, clock, ...deps }: ServiceDeps,
+  { id, organizationId, environment, ...fields }: ServiceRegistration,
+): Promise<void> {
+  const rules = { environment, parameterSet: 'gate_service_create' } as const
+  const serviceId = checkedServiceId(id, rules)
+  const definition = completeDefinition(fields, rules)
+  const now = clock()
+  const eventId = newId('evt', { ...deps, now })
+  const path = { organizationId, environment, serviceId }
+  const stream = ownedStream(path)
+  await decide({
+    ...stream,
+    // Ids that differ may have one variable.
+    locks: [...stream.locks, `gate-variable:${agentTokenEnvName(serviceId)}`],
+    // The organization's other services may be in any partition.
+    reads: 'topic',
+    ...seesEndpoint(path),
+    load: async (tx) => ({
+      organization: await findOrganization(tx, organizationId),
+      isRepeated: await isServiceEventApplied(tx, eventId),
+      alike: await findIdsAlike(tx, serviceId),
+      count: await countServices(tx, organizationId),
+      endpoint: await endpointOf(tx, path, fields.webhook_endpoint_id),
+    }),
+    decide: (state) => decideRegistration(state, { ...path, definition, eventId, now }),
+  })
+}
+
+/** ApiError: 404 no such service, 403 organization not active, 409 disabled, 422 what does not fit. */
+export async function changeService(
+  { decide, clock, ...deps }: ServiceDeps,
+  { organizationId, environment, serviceId, ...fields }: ServicePath & ServiceFields,
+): Promise<void> {
+  const changes = checkedDefinition(fields, { environment, parameterSet: 'gate_service_update' })
+  const now = clock()
+  const eventId = newId('evt', { ...deps, now })
+  const path = { organizationId, environment, serviceId }
+  await decide({
+    ...ownedStream(path),
+    ...(fields.webhook_endpoint_id !== undefined && seesEndpoint(path)),
+    load: async (tx) => ({
+      ...(await loadService(tx, path)),
+      endpoint: await endpointOf(tx, path, fields.webhook_endpoint_id),
+    }),
+    decide: (state) => decideServiceChange(state, { ...path, changes, eventId, now }),
+  })
+}
+
+/** Disables a service for good; again, it does nothing. ApiError: 404 no such service, 403 organization not active. */
+export async function disableService(
+  { decide, clock }: Pick<ServiceDeps, 'decide' | 'clock'>,
+  path: ServicePath,
+): Promise<void> {
+  const now = clock()
+  await decide({
+    ...ownedStream(path),
+    load: (tx) => loadService(tx, path),
+    decide: (state) => decideServiceDisabling(state, { ...path, now }),
+  })
+}
+
+/** For the operator; again, it does nothing. ApiError: 404 no organization has such a service. */
+export async function verifyService(
+  { decide, clock, ...deps }: ServiceDeps,
+  { serviceId, verified }: { serviceId: string; verified: boolean },
+): Promise<void> {
+  const now = clock()
+  const eventId = newId('evt', { ...deps, now })
+  await decide({
+    ...serviceStream(serviceId),
+    load: async (tx) => (isServiceId(serviceId) ? findService(tx, serviceId) : undefined),
+    decide: (service) => decideVerification(service, { verified, eventId, now }),
+  })
+}
+
+/**
+ * One command at a time about the service, and about the organization's endpoints, of which it names one. Each
+ * organization's registrations wait for each other there too: how many services there are is part of them.
+ */
+function ownedStream({ organizationId, serviceId }: ServicePath) {
+  const stream = serviceStream(serviceId)
+  return { ...stream, locks: [...stream.locks, endpointsLock(organizationId)] }
+}
+
+/** What a decision that names an endpoint reads too: the organization's endpoints. */
+function seesEndpoint({ organizationId: key }: ServicePath) {
+  return { alsoReads: [{ projection: 'webhooks', topic: eventTopics.WebhookEndpointCreated, key }] }
+}
+
+async function loadService(tx: Tx, { organizationId, serviceId }: ServicePath) {
+  return {
+    organization: await findOrganization(tx, organizationId),
+    service: await findService(tx, serviceId),
+  }
+}
+
+async function endpointOf(tx: Tx, scope: ServiceScope, endpointId: string | undefined) {
+  if (endpointId === undefined || !isId('we', endpointId)) return undefined
+  return findEndpoint(tx, { ...scope, endpointId })
+}

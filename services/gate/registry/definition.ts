@@ -1,0 +1,217 @@
+import { isCriticalEnvName, isEnvName, isGateManagedEnvName } from '../../../infra/wire/gate.ts'
+import type {
+  GateBranding,
+  GateConsentLinks,
+  GateEnvVar,
+  GateSdk,
+  GateServiceDefinition,
+} from '../../../schemas/events.ts'
+import {
+  below,
+  checkedServiceUrl,
+  checkedText,
+  type FieldRules,
+  type Member,
+  refusedMember,
+  serviceBounds,
+} from './fields.ts'
+
+/** What an organization says about a service; undefined = not said, null = to be cleared. */
+export interface ServiceFields {
+  name?: string | undefined
+  description?: string | undefined
+  website?: string | undefined
+  webhook_endpoint_id?: string | undefined
+  discoverable?: boolean | undefined
+  dashboard_login_url?: string | null | undefined
+  docs_url?: string | null | undefined
+  env_vars?: readonly GateEnvVar[] | undefined
+  sdks?: readonly GateSdk[] | undefined
+  branding?: Given<GateBranding> | undefined
+  consent?: Given<GateConsentLinks> | undefined
+}
+
+type Required = 'name' | 'description' | 'website' | 'webhook_endpoint_id'
+/** Of a new service. */
+export type CompleteFields = ServiceFields & { [Name in Required]: string }
+
+/** Checked fields, normalised: as much of a definition as was said. */
+export type DefinitionChanges = Partial<GateServiceDefinition>
+
+/** The definition of a new service. 422 naming the member that does not fit, or the largest of too much. */
+export function completeDefinition(fields: CompleteFields, rules: FieldRules): GateServiceDefinition {
+  const { name, description, website, webhook_endpoint_id } = fields
+  const unset = {
+    discoverable: false,
+    dashboard_login_url: null,
+    docs_url: null,
+    env_vars: [],
+    sdks: [],
+    branding: checkedBranding({}, { ...rules, field: 'branding' }),
+    consent: checkedConsent({}, { ...rules, field: 'consent' }),
+  }
+  const said = checkedDefinition(fields, rules)
+  const definition = { name, description, website, webhook_endpoint_id, ...unset, ...said }
+  refuseLarge(definition, rules)
+  return definition
+}
+
+/** As much of a definition as is said; lists and objects as a whole. 422 naming the member that does not fit. */
+export function checkedDefinition(fields: ServiceFields, rules: FieldRules): DefinitionChanges {
+  return { ...texts(fields, rules), ...links(fields, rules), ...parts(fields, rules) }
+}
+
+const memberOf = (rules: FieldRules, field: keyof ServiceFields): Member => ({ ...rules, field })
+
+function texts({ name, description }: ServiceFields, rules: FieldRules): DefinitionChanges {
+  const described = { max: serviceBounds.description, lines: serviceBounds.descriptionLines }
+  return {
+    ...(name !== undefined && {
+      name: checkedText(name, memberOf(rules, 'name'), { max: serviceBounds.name }),
+    }),
+    ...(description !== undefined && {
+      description: checkedText(description, memberOf(rules, 'description'), described),
+    }),
+  }
+}
+
+function links(fields: ServiceFields, rules: FieldRules): DefinitionChanges {
+  const { website, dashboard_login_url, docs_url } = fields
+  return {
+    ...(website !== undefined && { website: checkedServiceUrl(website, memberOf(rules, 'website')) }),
+    ...(dashboard_login_url !== undefined && {
+      dashboard_login_url: checkedOptional(
+        dashboard_login_url,
+        memberOf(rules, 'dashboard_login_url'),
+        checkedServiceUrl,
+      ),
+    }),
+    ...(docs_url !== undefined && {
+      docs_url: checkedOptional(docs_url, memberOf(rules, 'docs_url'), checkedServiceUrl),
+    }),
+  }
+}
+
+function parts(fields: ServiceFields, rules: FieldRules): DefinitionChanges {
+  const { webhook_endpoint_id, discoverable, env_vars, sdks, branding, consent } = fields
+  return {
+    // Whether there is such an endpoint is decided with the service.
+    ...(webhook_endpoint_id !== undefined && { webhook_endpoint_id }),
+    ...(discoverable !== undefined && { discoverable }),
+    ...(env_vars && { env_vars: checkedEnvVars(env_vars, memberOf(rules, 'env_vars')) }),
+    ...(sdks && { sdks: checkedSdks(sdks, memberOf(rules, 'sdks')) }),
+    ...(branding && { branding: checkedBranding(branding, memberOf(rules, 'branding')) }),
+    ...(consent && { consent: checkedConsent(consent, memberOf(rules, 'consent')) }),
+  }
+}
+
+const sizeOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
+
+/** 422 for more than the registry shows of a service; names the member that takes the most. */
+export function refuseLarge(
+  definition: GateServiceDefinition,
+  { parameterSet }: Pick<FieldRules, 'parameterSet'>,
+): void {
+  if (sizeOf(definition) <= serviceBounds.definitionBytes) return
+  const members = Object.entries(definition).map(([field, value]) => ({ field, size: sizeOf(value) }))
+  const [largest] = members.toSorted((a, b) => b.size - a.size)
+  const expected = `less of it: a service has at most ${serviceBounds.definitionBytes} bytes of JSON in all`
+  throw refusedMember({ field: largest?.field ?? 'body', parameterSet }, { issue: 'too_large', expected })
+}
+
+/** The variables that whoever signs up gets; 422 for a key that is twice in it or that no service may set. */
+function checkedEnvVars(variables: readonly GateEnvVar[], list: Member): GateEnvVar[] {
+  refuseMany(variables, list, serviceBounds.envVars)
+  const checked = variables.map(({ name, key, secret }, i) => {
+    const member = below(list, i)
+    const shown = checkedText(name, below(member, 'name'), { max: serviceBounds.envVarName })
+    return { name: shown, key: checkedKey(key, below(member, 'key')), secret }
+  })
+  refuseRepeated(checked, list)
+  return checked
+}
+
+function checkedKey(key: string, member: Member): string {
+  if (!isEnvName(key)) {
+    const expected = '1-128 letters, digits and _, not beginning with a digit'
+    throw refusedMember(member, { issue: 'invalid', expected })
+  }
+  if (isCriticalEnvName(key)) {
+    const expected = 'a variable that changes nothing of what a process runs'
+    throw refusedMember(member, { issue: 'not_allowed', expected })
+  }
+  if (!isGateManagedEnvName(key)) return key
+  throw refusedMember(member, { issue: 'not_allowed', expected: 'a variable that Gate does not set itself' })
+}
+
+/** Windows knows a variable by its name in any case. */
+function refuseRepeated(variables: readonly GateEnvVar[], list: Member): void {
+  const seen = new Set<string>()
+  for (const [i, { key }] of variables.entries()) {
+    const upper = key.toUpperCase()
+    if (seen.has(upper))
+      throw refusedMember(below(below(list, i), 'key'), { issue: 'repeated', expected: 'each key once' })
+    seen.add(upper)
+  }
+}
+
+/** How to install what speaks to the service; 422 for what does not fit. */
+function checkedSdks(sdks: readonly GateSdk[], list: Member): GateSdk[] {
+  refuseMany(sdks, list, serviceBounds.sdks)
+  return sdks.map(({ label, install, url }, i) => {
+    const member = below(list, i)
+    return {
+      label: checkedText(label, below(member, 'label'), { max: serviceBounds.sdkLabel }),
+      install: checkedText(install, below(member, 'install'), {
+        max: serviceBounds.sdkInstall,
+        lines: serviceBounds.sdkInstallLines,
+      }),
+      url: checkedServiceUrl(url, below(member, 'url')),
+    }
+  })
+}
+
+function refuseMany(entries: readonly unknown[], list: Member, max: number): void {
+  if (entries.length > max) throw refusedMember(list, { issue: 'too_many', expected: `at most ${max}` })
+}
+
+/** The members that a request may have; null in what is stored = not set. */
+type Given<T> = { [Name in keyof T]?: NonNullable<T[Name]> | undefined }
+
+/** How the service looks; 422 for what is no colour, URL or drawing. */
+function checkedBranding(given: Given<GateBranding>, member: Member): GateBranding {
+  const { logo_url, primary_color, secondary_color, ascii_art } = given
+  return {
+    logo_url: checkedOptional(logo_url, below(member, 'logo_url'), checkedServiceUrl),
+    primary_color: checkedOptional(primary_color, below(member, 'primary_color'), checkedColor),
+    secondary_color: checkedOptional(secondary_color, below(member, 'secondary_color'), checkedColor),
+    ascii_art: checkedOptional(ascii_art, below(member, 'ascii_art'), checkedDrawing),
+  }
+}
+
+/** What whoever approves agrees to; 422 for what is no URL. */
+function checkedConsent(given: Given<GateConsentLinks>, member: Member): GateConsentLinks {
+  return {
+    terms_url: checkedOptional(given.terms_url, below(member, 'terms_url'), checkedServiceUrl),
+    privacy_url: checkedOptional(given.privacy_url, below(member, 'privacy_url'), checkedServiceUrl),
+  }
+}
+
+/** The checked text; null where there is none. */
+function checkedOptional(
+  text: string | null | undefined,
+  member: Member,
+  checked: (text: string, member: Member) => string,
+): string | null {
+  return text === undefined || text === null ? null : checked(text, member)
+}
+
+function checkedColor(color: string, member: Member): string {
+  if (/^#(?:[\da-f]{3,4}|[\da-f]{6}|[\da-f]{8})$/i.test(color)) return color
+  throw refusedMember(member, { issue: 'invalid', expected: '#RGB, #RGBA, #RRGGBB or #RRGGBBAA' })
+}
+
+function checkedDrawing(drawing: string, member: Member): string {
+  const rule = { max: serviceBounds.asciiArt, lines: serviceBounds.asciiArtLines, untrimmed: true }
+  return checkedText(drawing, member, rule)
+}

@@ -1,0 +1,109 @@
+import { createHash } from 'node:crypto'
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import { matchesEtag } from '../../../infra/http/pages.ts'
+import { refusingOffset } from '../../../infra/http/pagination.ts'
+import { errorResponses, single } from '../../../infra/http/schemas.ts'
+import type { Db } from '../../../infra/postgres/pool.ts'
+import { listRegistry, registryVersion } from '../../../projections/gate/queries.ts'
+import type { GateContext } from '../context.ts'
+import { findOpenService, type RegisteredService, registryEntryJson, systemService } from './registered.ts'
+import { completeList, registryEntrySchema, serviceParams } from './schemas.ts'
+
+const tags = ['Gate']
+const path = '/v1/gate/registry'
+
+type PublicRegistryContext = Pick<GateContext, 'pool' | 'publicUrl'>
+
+/** What anyone may see: the services that agents can sign up for. */
+export function registryRoutes(app: FastifyInstance, context: PublicRegistryContext): void {
+  listRoute(app, context)
+  getRoute(app, context)
+}
+
+function listRoute(app: FastifyInstance, { pool, publicUrl }: PublicRegistryContext): void {
+  const schema = {
+    operationId: 'listGateRegistryServices',
+    summary: 'List the services that agents can sign up for, by id',
+    description:
+      'All that are active and discoverable and of active organizations, the built-in one of this server among them. The ETag is another when one of them is; with it in If-None-Match an unchanged list is not sent again.',
+    tags,
+    response: {
+      200: completeList(registryEntrySchema),
+      304: z.null().describe('As it was.'),
+      ...errorResponses(422),
+    },
+  }
+  const list = createRegistryList(pool, { publicUrl })
+  const preValidation = refusingOffset('no offset: the list is one page')
+  app.get(path, { schema, preValidation }, async (request, reply) => {
+    const { data, etag } = await list()
+    reply.headers({ etag, 'cache-control': 'no-cache' })
+    if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send()
+    const meta = JSON.stringify({ request_id: request.id })
+    return reply.type('application/json; charset=utf-8').send(`{"data":${data},"meta":${meta}}`)
+  })
+}
+
+function getRoute(app: FastifyInstance, { pool, publicUrl }: PublicRegistryContext): void {
+  const schema = {
+    operationId: 'getGateRegistryService',
+    summary: 'Get a service that agents can sign up for',
+    tags,
+    params: serviceParams,
+    response: { 200: single(registryEntrySchema), ...errorResponses(404, 422) },
+  }
+  app.get<{ Params: z.output<typeof serviceParams> }>(`${path}/:serviceId`, { schema }, async (request) => {
+    const { serviceId } = request.params
+    const service = await findOpenService(pool, { serviceId, publicUrl })
+    return { data: registryEntryJson(service), meta: { request_id: request.id } }
+  })
+}
+
+interface RegistryList {
+  /** As `registryVersion`. */
+  version: string
+  /** A JSON array of the entries, by id. */
+  data: string
+  /** Of `data`, whichever process made it. */
+  etag: string
+}
+
+/**
+ * The registry as it is now, whoever changed it. A look costs one query that reads no definition; the list is read and
+ * written out again only when it is another, once for all who ask meanwhile.
+ */
+export function createRegistryList(
+  db: Db,
+  { publicUrl }: { publicUrl: string },
+): () => Promise<RegistryList> {
+  let kept: RegistryList | undefined
+  let reading: Promise<RegistryList> | undefined
+
+  async function read(): Promise<RegistryList> {
+    const { version, services } = await listRegistry(db)
+    kept = { version, ...renderList([systemService(publicUrl), ...services]) }
+    return kept
+  }
+
+  return async () => {
+    const version = await registryVersion(db)
+    if (kept?.version === version) return kept
+    reading ??= read().finally(() => {
+      reading = undefined
+    })
+    const shared = await reading
+    // One that began before this look may be of an earlier state.
+    return shared.version === version ? shared : read()
+  }
+}
+
+function renderList(services: RegisteredService[]): Pick<RegistryList, 'data' | 'etag'> {
+  const data = JSON.stringify(services.toSorted(byId).map(registryEntryJson))
+  const hash = createHash('sha256').update(data).digest('base64url').slice(0, 22)
+  // Weak: each answer has a request id of its own.
+  return { data, etag: `W/"${hash}"` }
+}
+
+// As Postgres does it, which sorts by code points; ids are ASCII.
+const byId = (a: RegisteredService, b: RegisteredService): number => (a.id < b.id ? -1 : 1)

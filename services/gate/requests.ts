@@ -1,0 +1,87 @@
+import type { FastifyRequest, onRequestHookHandler } from 'fastify'
+import ipaddr from 'ipaddr.js'
+import { z } from 'zod'
+import { enforcing } from '../../infra/access/access.ts'
+import { bearerOf } from '../../infra/access/key-checks.ts'
+import { isToken, type Token } from '../../infra/crypto/tokens.ts'
+import { ApiError } from '../../infra/errors/errors.ts'
+import { type GateSessionId, isId } from '../../infra/ids.ts'
+import { plainAddress } from '../../infra/ip/address.ts'
+
+const kinds = { poll: 'gtpoll', agent: 'agt' } as const
+const names = { gtpoll: 'a poll token', agt: 'an agent token' } as const
+
+/** For routes that one of Gate's own tokens opens: 401 without a well-formed one. Whether it is good the route decides. */
+export function requireToken(token: keyof typeof kinds): onRequestHookHandler {
+  return enforcing({ token }, (request, _reply, done) => {
+    readToken(request, kinds[token])
+    done()
+  })
+}
+
+export const pollTokenOf = (request: FastifyRequest): Token<'gtpoll'> => readToken(request, 'gtpoll')
+export const agentTokenOf = (request: FastifyRequest): Token<'agt'> => readToken(request, 'agt')
+
+function readToken<K extends 'gtpoll' | 'agt'>({ headers }: FastifyRequest, kind: K): Token<K> {
+  const token = bearerOf(headers.authorization)
+  if (isToken(kind, token)) return token
+  const message = `This endpoint needs ${names[kind]}, ${kind}_..., and the one sent is none or has a typo.`
+  throw new ApiError('auth.invalid_api_key', { message })
+}
+
+/** First of a route's hooks: no answer of it, refusals too, may be kept by anything on the way. */
+export const noStore: onRequestHookHandler = (_request, reply, done) => {
+  reply.header('cache-control', 'no-store')
+  done()
+}
+
+/**
+ * For what only the consent page does in a browser: 403 when a page of another origin asks. Without either header it
+ * is no browser; browsers that do not say where a request is from name its origin wherever it changes something.
+ */
+export function ownOriginOnly(publicUrl: string): onRequestHookHandler {
+  const own = new URL(publicUrl).origin
+  return ({ headers }, _reply, done) => {
+    if (isOurs(headers, own)) return done()
+    const message = "Only this server's consent page may do this in a browser."
+    done(new ApiError('auth.origin_not_allowed', { message }))
+  }
+}
+
+function isOurs(headers: FastifyRequest['headers'], own: string): boolean {
+  const site = headers['sec-fetch-site']
+  // Pages that send no referrer send `null` for their origin along with beacons; scripts cannot set the other header.
+  const isOwnPage = headers.origin === own || (headers.origin === 'null' && site === 'same-origin')
+  if (headers.origin !== undefined && !isOwnPage) return false
+  return site === undefined || site === 'same-origin' || site === 'none'
+}
+
+/** What the person who decides is shown of who asked. */
+export interface Requester {
+  requested_ip: string | null
+  requested_user_agent: string | null
+}
+
+const userAgentCharacters = 200
+
+/** The address as people write it and the first 200 characters of the user agent, which cannot turn what follows around; null for what there is none of. */
+export function requesterOf({ ip, headers }: Pick<FastifyRequest, 'ip' | 'headers'>): Requester {
+  const userAgent = (headers['user-agent'] ?? '').replace(/[\p{Cc}\p{Bidi_Control}]+/gu, ' ').trim()
+  return {
+    requested_ip: ipaddr.isValid(ip) ? plainAddress(ip) : null,
+    requested_user_agent: Array.from(userAgent).slice(0, userAgentCharacters).join('') || null,
+  }
+}
+
+/** Of routes about one signup or login. */
+export const gateSessionParams = z.object({ gateSessionId: z.string() })
+
+export interface GateSessionPath {
+  Params: z.output<typeof gateSessionParams>
+}
+
+/** The id in the path; 404 for what cannot be one. */
+export function gateSessionIdOf({ params }: { params: GateSessionPath['Params'] }): GateSessionId {
+  if (isId('gate', params.gateSessionId)) return params.gateSessionId
+  throw new ApiError('gate.session_not_found')
+}

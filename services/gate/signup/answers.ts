@@ -1,0 +1,90 @@
+import { z } from 'zod'
+import { confirmationCode, consentUrl } from '../../../infra/wire/gate.ts'
+import type { GateSessionRow } from '../../../projections/gate/tables.ts'
+import { type RegisteredService, registryEntryJson } from '../registry/registered.ts'
+import type { DeliveryBundle } from '../store.ts'
+
+const jsonObject = z.record(z.string(), z.unknown())
+const isoTime = (ms: number) => new Date(ms).toISOString()
+
+interface Revealed {
+  /** This is the only time that anyone sees it. */
+  pollToken: string
+  publicUrl: string
+}
+
+/** A new signup, as whoever asked for it sees it. */
+export function createdJson({ id, expires_at }: GateSessionRow, { pollToken, publicUrl }: Revealed) {
+  return {
+    object: 'gate_session',
+    id,
+    status: 'pending',
+    poll_token: pollToken,
+    consent_url: consentUrl(publicUrl, id),
+    confirmation_code: confirmationCode(id),
+    expires_at: isoTime(expires_at),
+  } as const
+}
+
+/** A signup that waits, or was rejected, as whoever polls it sees it. */
+export function unapprovedJson({ id, status, ...session }: GateSessionRow) {
+  return {
+    object: 'gate_session',
+    id,
+    status,
+    expires_at: isoTime(session.expires_at),
+    ...inProgress({ status, ...session }),
+    ...(session.rejection !== null && { reason: session.rejection }),
+    ...(session.problem !== null && { problem: session.problem }),
+  } as const
+}
+
+/** An approved signup with its credentials. */
+export function approvedJson(
+  { id, gate_account_id, account_name }: GateSessionRow,
+  { bundle, service }: { bundle: DeliveryBundle; service: RegisteredService },
+) {
+  return {
+    object: 'gate_session',
+    id,
+    status: 'approved',
+    gate_account_id,
+    account_name,
+    delivery_bundle: bundle,
+    docs_url: registryEntryJson(service).docs_url,
+  } as const
+}
+
+/** What the consent page shows and approves with. */
+export function consentJson(
+  session: GateSessionRow,
+  { service, approveToken }: { service: RegisteredService; approveToken: string },
+) {
+  return {
+    object: 'gate_consent',
+    gate_session_id: session.id,
+    kind: session.kind,
+    status: 'pending',
+    ...inProgress(session),
+    account_name: session.account_name,
+    ...(session.metadata !== null && { metadata: jsonObject.parse(JSON.parse(session.metadata)) }),
+    service: registryEntryJson(service),
+    approve_token: approveToken,
+    confirmation_code: confirmationCode(session.id),
+    requested_by: {
+      ip_address: session.requested_ip,
+      user_agent: session.requested_user_agent,
+      at: isoTime(session.opened_at),
+    },
+    expires_at: isoTime(session.expires_at),
+  } as const
+}
+
+/** A session that is cancelled, or about to be. */
+export function cancelledJson({ id, kind }: GateSessionRow, status: 'rejected' | 'pending') {
+  return { object: kind === 'login' ? 'gate_login_session' : 'gate_session', id, status } as const
+}
+
+function inProgress({ status, approval_started_at }: Pick<GateSessionRow, 'status' | 'approval_started_at'>) {
+  return status === 'pending' && approval_started_at !== null ? ({ approval: 'in_progress' } as const) : {}
+}

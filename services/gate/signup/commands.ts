@@ -1,0 +1,161 @@
+import { generateToken, isToken, isTokenOf, type Token, tokenHashes } from '../../../infra/crypto/tokens.ts'
+import { unavailable } from '../../../infra/errors/errors.ts'
+import type { CommandDeps } from '../../../infra/event-store/command-deps.ts'
+import type { Decision } from '../../../infra/event-store/decide.ts'
+import { type GateSessionId, randomId } from '../../../infra/ids.ts'
+import type { Db, Tx } from '../../../infra/postgres/pool.ts'
+import { findGateSession } from '../../../projections/gate/queries.ts'
+import type { GateSessionRow } from '../../../projections/gate/tables.ts'
+import { findOrganization } from '../../../projections/organizations/queries.ts'
+import type { GateOptions } from '../context.ts'
+import { findRegistered } from '../registry/registered.ts'
+import { seenOf, sessionStream } from '../sessions.ts'
+import { closingFor, type Vault } from '../store.ts'
+import {
+  decideAcknowledgement,
+  decideClosedPage,
+  decideCodeExpiry,
+  decideDecline,
+  decideDeliveryExpiry,
+  decideOpening,
+  decideSessionExpiry,
+  type OpeningState,
+  type SessionSpec,
+} from './decide.ts'
+
+type OpenSignupDeps = CommandDeps & { pool: Db; publicUrl: string }
+
+interface OpenedSignup {
+  session: GateSessionRow
+  /** This is the only time that anyone sees it. */
+  pollToken: Token<'gtpoll'>
+}
+
+/** A new signup that waits for consent. ApiError: 404 unless the service takes signups. */
+export async function openSignup(
+  { decide, keyring, clock, random, pool, publicUrl }: OpenSignupDeps,
+  { serviceId, spec }: { serviceId: string; spec: SessionSpec },
+): Promise<OpenedSignup> {
+  const gateSessionId = randomId('gate', random)
+  const pollToken = generateToken('gtpoll', random)
+  const [pollTokenHash] = tokenHashes(keyring, pollToken)
+  const now = clock()
+  await decide({
+    ...sessionStream(gateSessionId),
+    alsoReads: [seenOf(serviceId)],
+    load: (tx) => loadOpening(tx, { gateSessionId, serviceId, publicUrl }),
+    decide: (state) => decideOpening(state, { gateSessionId, spec, pollTokenHash, now }),
+  })
+  const session = await findGateSession(pool, gateSessionId)
+  // Not a refusal: the session is open, and the same command will show it.
+  if (!session) throw unavailable(new Error(`the opened session ${gateSessionId} is not readable`))
+  return { session, pollToken }
+}
+
+interface Opening {
+  gateSessionId: GateSessionId
+  serviceId: string
+  publicUrl: string
+}
+
+async function loadOpening(tx: Tx, { gateSessionId, ...named }: Opening): Promise<OpeningState> {
+  const service = await findRegistered(tx, named)
+  const owner = service?.organization_id
+  return {
+    service,
+    organization: owner ? await findOrganization(tx, owner) : undefined,
+    session: await findGateSession(tx, gateSessionId),
+  }
+}
+
+type EndDeps = Pick<GateOptions, 'decide' | 'clock'>
+
+type DeliveryDeps = EndDeps & Pick<GateOptions, 'logger'> & { vault: Vault }
+
+/** The person says no. ApiError as for the decision. */
+export async function declineSession(deps: EndDeps, gateSessionId: GateSessionId): Promise<void> {
+  await aboutSession(deps, { gateSessionId, decide: decideDecline })
+}
+
+export interface Acknowledge {
+  gateSessionId: GateSessionId
+  ackToken: string
+}
+
+/** Ends a delivery and deletes the only key to it. ApiError as for the decision. */
+export async function acknowledgeDelivery(
+  { decide, clock, keyring, random, ...deps }: DeliveryDeps & Pick<CommandDeps, 'keyring' | 'random'>,
+  { gateSessionId, ackToken: token }: Acknowledge,
+): Promise<void> {
+  const acknowledgementId = random(16).toString('hex')
+  const now = clock()
+  await decide({
+    ...sessionStream(gateSessionId),
+    load: async (tx) => {
+      const session = await findGateSession(tx, gateSessionId)
+      const hash = session?.ack_token_hash ?? null
+      return { session, isAckToken: isToken('gtack', token) && isTokenOf(keyring, { token, hash }) }
+    },
+    decide: (state) => decideAcknowledgement(state, { acknowledgementId, now }),
+  })
+  await forget(deps, gateSessionId)
+}
+
+/** Whether the session ended now, for want of a decision. */
+export function expireSession(deps: EndDeps, gateSessionId: GateSessionId): Promise<boolean> {
+  return aboutSession(deps, { gateSessionId, decide: decideSessionExpiry })
+}
+
+/** Whether the delivery ended now, for want of an acknowledgement; the only key to it is then deleted. */
+export async function expireDelivery(deps: DeliveryDeps, gateSessionId: GateSessionId): Promise<boolean> {
+  const ended = await aboutSession(deps, { gateSessionId, decide: decideDeliveryExpiry })
+  if (ended) await forget(deps, gateSessionId)
+  return ended
+}
+
+/** Deletes the key of a delivery that has ended; the purge does where that fails. */
+async function forget({ vault, logger }: Omit<DeliveryDeps, keyof EndDeps>, gateSessionId: GateSessionId) {
+  await vault.remove([gateSessionId]).catch((err) => {
+    logger.warn({ err, gate_session_id: gateSessionId }, 'the key of an ended delivery is deleted later')
+  })
+}
+
+/** Whether the code ended now, for want of use. */
+export function expireCode(deps: EndDeps, gateSessionId: GateSessionId): Promise<boolean> {
+  return aboutSession(deps, { gateSessionId, decide: decideCodeExpiry })
+}
+
+/** Whether the session was rejected now, since its page was closed and not opened again. */
+export async function rejectClosed(
+  { decide, clock }: EndDeps,
+  gateSessionId: GateSessionId,
+): Promise<boolean> {
+  const now = clock()
+  const events = await decide({
+    ...sessionStream(gateSessionId),
+    load: async (tx) => ({
+      session: await findGateSession(tx, gateSessionId),
+      closingForMs: await closingFor(tx, gateSessionId),
+    }),
+    decide: (state) => decideClosedPage(state, { now }),
+  })
+  return events.length > 0
+}
+
+interface AboutSession {
+  gateSessionId: GateSessionId
+  decide: (session: GateSessionRow | undefined, at: { now: number }) => Decision[]
+}
+
+async function aboutSession(
+  { decide, clock }: EndDeps,
+  { gateSessionId, decide: rule }: AboutSession,
+): Promise<boolean> {
+  const now = clock()
+  const events = await decide({
+    ...sessionStream(gateSessionId),
+    load: (tx) => findGateSession(tx, gateSessionId),
+    decide: (session) => rule(session, { now }),
+  })
+  return events.length > 0
+}

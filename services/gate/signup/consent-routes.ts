@@ -1,0 +1,116 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { z } from 'zod'
+import { sourceOf } from '../../../infra/access/source-budget.ts'
+import { isToken, type Token } from '../../../infra/crypto/tokens.ts'
+import { errorResponses, single } from '../../../infra/http/schemas.ts'
+import { findGateSession } from '../../../projections/gate/queries.ts'
+import type { GateContext } from '../context.ts'
+import { serviceOf } from '../registry/registered.ts'
+import {
+  type GateSessionPath,
+  gateSessionIdOf,
+  gateSessionParams,
+  noStore,
+  ownOriginOnly,
+} from '../requests.ts'
+import { cancelledJson, consentJson } from './answers.ts'
+import { declineSession } from './commands.ts'
+import { checkDeclinable, decidableSession } from './decide.ts'
+import { cancelledSessionSchema, cancelQuery, consentSchema } from './schemas.ts'
+
+type ConsentContext = Pick<GateContext, 'publicUrl' | 'pool' | 'decide' | 'clock' | 'limits' | 'pages'>
+
+/** What the person who decides does, about signups and logins. */
+export function consentRoutes(app: FastifyInstance, context: ConsentContext): void {
+  consentRoute(app, context)
+  cancelRoute(app, context)
+}
+
+/** What a person decides about, with a new approve token; of signups and logins. */
+function consentRoute(app: FastifyInstance, context: ConsentContext): void {
+  const { limits, pool, pages, clock, publicUrl } = context
+  const schema = {
+    operationId: 'getGateSessionConsent',
+    summary: 'Read what a person is asked to approve',
+    description:
+      'For the consent page; other pages cannot read it in a browser. Each answer has a new approve token, and those before it are void. Once it is resolved, the field `status` of the error says how: approved, declined, closed (its page was) or integrator_failed. 30 requests a minute for each IP address.',
+    tags: ['Gate'],
+    params: gateSessionParams,
+    response: { 200: single(consentSchema), ...errorResponses(403, 404, 409, 410, 429) },
+  }
+  app.get<GateSessionPath>('/v1/gate/sessions/:gateSessionId/consent', {
+    schema,
+    // Asking for the headers alone must not void the token of an open page.
+    exposeHeadRoute: false,
+    onRequest: [noStore, ownOriginOnly(publicUrl), ({ ip }) => limits.count('consent', sourceOf(ip))],
+    handler: async (request) => {
+      const found = await findGateSession(pool, gateSessionIdOf(request))
+      const session = decidableSession(found, clock())
+      const service = await serviceOf(pool, { serviceId: session.service_id, publicUrl })
+      const data = consentJson(session, { service, approveToken: await pages.open(session.id) })
+      return { data, meta: { request_id: request.id } }
+    },
+  })
+}
+
+const cancelRouteSchema = {
+  operationId: 'cancelGateSession',
+  summary: 'Reject a signup or login that is pending',
+  description:
+    'Takes no body; one of any type is ignored. Rejecting again does nothing, with or without an Idempotency-Key. 60 a minute of sessions that are pending, for each IP address. With `closing=1`, as the consent page sends it when it is being closed, the session is rejected only if the page is not opened again within 3 seconds, as by a reload. The page sends its `approve_token` along, as JSON: one that was opened again is not closed by what it was before.',
+  tags: ['Gate'],
+  params: gateSessionParams,
+  querystring: cancelQuery,
+  response: { 200: single(cancelledSessionSchema), ...errorResponses(403, 404, 409, 410, 413, 415, 429) },
+}
+
+/** The end of a session by the person who was to decide, or by whoever asked for it. */
+function cancelRoute(app: FastifyInstance, context: ConsentContext): void {
+  app.register(async (scope) => {
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) =>
+      done(null, closingPage(body)),
+    )
+    scope.post<Cancel>('/v1/gate/sessions/:gateSessionId/cancel', {
+      schema: cancelRouteSchema,
+      onRequest: ownOriginOnly(context.publicUrl),
+      handler: async (request) => ({
+        data: await cancel(context, request),
+        meta: { request_id: request.id },
+      }),
+    })
+  })
+}
+
+interface Cancel extends GateSessionPath {
+  Body: Token<'gtapr'> | undefined
+  Querystring: z.output<typeof cancelQuery>
+}
+
+/** Which page is being closed, by its approve token; undefined for all other bodies. */
+function closingPage(body: string | Buffer): Token<'gtapr'> | undefined {
+  try {
+    const token: unknown = JSON.parse(String(body)).approve_token
+    return typeof token === 'string' && isToken('gtapr', token) ? token : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * What needs no decision is answered without one: anyone may send this, with ids of their own making.
+ * Only what is about to change something counts towards the limit, so that a repetition never fails for it.
+ */
+async function cancel(context: ConsentContext, request: FastifyRequest<Cancel>) {
+  const { pool, clock, limits } = context
+  const session = checkDeclinable(await findGateSession(pool, gateSessionIdOf(request)), { now: clock() })
+  if (session.status === 'rejected') return cancelledJson(session, 'rejected')
+  await limits.count('cancel', sourceOf(request.ip), session.id)
+  if (request.query.closing === '1') {
+    // One of a page that was opened again since, as by a reload, comes too late to mean anything.
+    await context.pages.close(session.id, request.body)
+    return cancelledJson(session, 'pending')
+  }
+  await declineSession(context, session.id)
+  return cancelledJson(session, 'rejected')
+}

@@ -1,0 +1,220 @@
+import { z } from 'zod'
+import type { Keyring } from '../../infra/crypto/keyring.ts'
+import { createDataKey, type DataKey, dataKeyBytes, open, seal } from '../../infra/crypto/sealing.ts'
+import { generateToken, type Token, tokenHashes } from '../../infra/crypto/tokens.ts'
+import { asId, type Clock, type GateSessionId, type Random } from '../../infra/ids.ts'
+import { ensureTables } from '../../infra/postgres/ensure-tables.ts'
+import type { Db, Tx } from '../../infra/postgres/pool.ts'
+import { deliveryEnvelopeSchema } from '../../infra/wire/delivery-envelope.ts'
+
+/**
+ * What Gate remembers beside the log. Without a row of gate_pages the consent page is reloaded; without one of
+ * gate_leases an approval is resumed; gate_limits are full again. gate_vault holds the only copies of the keys that
+ * deliveries are encrypted under: to delete a row is to delete what was to be delivered, in the log too.
+ */
+const ddl = `
+create table if not exists tidegate.gate_vault (
+  gate_session_id text collate "C" primary key,
+  data_key_sealed bytea not null,
+  created_at bigint not null
+);
+create index if not exists gate_vault_created_at on tidegate.gate_vault (created_at);
+create table if not exists tidegate.gate_pages (
+  gate_session_id text collate "C" primary key,
+  approve_token_hash text not null,
+  issued_at bigint not null,
+  closed_at bigint
+);
+create index if not exists gate_pages_closed_at on tidegate.gate_pages (closed_at) where closed_at is not null;
+create index if not exists gate_pages_issued_at on tidegate.gate_pages (issued_at);
+create table if not exists tidegate.gate_leases (
+  gate_session_id text collate "C" primary key,
+  holder text not null,
+  leased_until bigint not null
+);
+create unlogged table if not exists tidegate.gate_limits (
+  key varchar(255) primary key,
+  points integer not null default 0,
+  expire bigint
+);
+create index if not exists gate_limits_expire on tidegate.gate_limits (expire);
+`
+
+/** Creates what is missing; safe to run from several processes at once. */
+export function createGateTables(tx: Tx): Promise<void> {
+  return ensureTables(tx, { name: 'gate', table: 'tidegate.gate_vault', ddl })
+}
+
+interface PagesOptions {
+  pool: Db
+  keyring: Keyring
+  clock: Clock
+  random: Random
+}
+
+/** Consent pages that are open: which approve token each has, and since when one is closing. */
+export interface Pages {
+  /** A new approve token for the page; those before it are void, and the page is not closing any more. */
+  open(gateSessionId: GateSessionId): Promise<Token<'gtapr'>>
+  /**
+   * The page says that it is being closed. It may be a reload: then `open` follows, or came before, so that the token
+   * which the page says it has is not the newest one any more.
+   */
+  close(gateSessionId: GateSessionId, token?: Token<'gtapr'>): Promise<void>
+}
+
+/** Epoch milliseconds. A few seconds count here, and the clocks of two processes may differ by as many. */
+const databaseNow = '(extract(epoch from statement_timestamp()) * 1000)::bigint'
+
+export function createPages({ pool, keyring, clock, random }: PagesOptions): Pages {
+  return {
+    async open(gateSessionId) {
+      const token = generateToken('gtapr', random)
+      await pool.query(
+        `insert into tidegate.gate_pages values ($1, $2, $3)
+         on conflict (gate_session_id) do update
+         set approve_token_hash = excluded.approve_token_hash, issued_at = excluded.issued_at, closed_at = null`,
+        [gateSessionId, tokenHashes(keyring, token)[0], clock()],
+      )
+      return token
+    },
+    async close(gateSessionId, token) {
+      await pool.query(
+        `update tidegate.gate_pages set closed_at = coalesce(closed_at, ${databaseNow})
+         where gate_session_id = $1 and ($2::text[] is null or approve_token_hash = any($2))`,
+        [gateSessionId, token ? tokenHashes(keyring, token) : null],
+      )
+    },
+  }
+}
+
+/** A page as it is stored. Times are epoch milliseconds. */
+export interface PageRow {
+  /** Of the newest token. */
+  approve_token_hash: string
+  issued_at: number
+  /** Since when it is closing, by the database's clock; null while it is open. */
+  closed_at: number | null
+}
+
+/** undefined until the page was opened for the first time. */
+export async function findPage(db: Db, gateSessionId: string): Promise<PageRow | undefined> {
+  const { rows } = await db.query<PageRow>(
+    `select approve_token_hash, issued_at::float8, closed_at::float8 from tidegate.gate_pages
+     where gate_session_id = $1`,
+    [gateSessionId],
+  )
+  return rows[0]
+}
+
+/** For how many milliseconds the page has been closing; null while it is open, and before it was. */
+export async function closingFor(db: Db, gateSessionId: string): Promise<number | null> {
+  const { rows } = await db.query<{ ms: number | null }>(
+    `select (${databaseNow} - closed_at)::float8 as ms from tidegate.gate_pages where gate_session_id = $1`,
+    [gateSessionId],
+  )
+  return rows[0]?.ms ?? null
+}
+
+interface LongClosing {
+  /** So long at least, in milliseconds. */
+  forMs: number
+  /** Epoch milliseconds. */
+  now: number
+  limit: number
+  /** Sessions to leave out. */
+  except: string[]
+}
+
+/** The sessions that nobody has decided about and whose page has been closing for so long, longest first. */
+export async function longClosing(
+  db: Db,
+  { forMs, now, limit, except }: LongClosing,
+): Promise<GateSessionId[]> {
+  const { rows } = await db.query<{ id: string }>(
+    `select p.gate_session_id as id
+     from tidegate.gate_pages p join read.gate_sessions s using (gate_session_id)
+     where p.closed_at <= ${databaseNow} - $1 and p.gate_session_id <> all($4)
+       and s.status = 'pending' and s.approval_started_at is null and s.expires_at > $2
+     order by p.closed_at, p.gate_session_id limit $3`,
+    [forMs, now, limit, except],
+  )
+  return rows.map(({ id }) => asId('gate', id))
+}
+
+interface VaultOptions {
+  pool: Db
+  keyring: Keyring
+  clock: Clock
+  random: Random
+}
+
+/** The keys that deliveries are encrypted under, one for each signup, kept nowhere else. */
+export interface Vault {
+  /** The signup's key, made now where there is none; every caller gets the same. Durable when it resolves. */
+  make(gateSessionId: GateSessionId): Promise<DataKey>
+  /** undefined once it was deleted, or when none of our master keys opens it. */
+  find(gateSessionId: GateSessionId): Promise<DataKey | undefined>
+  /** For good. */
+  remove(gateSessionIds: GateSessionId[]): Promise<void>
+}
+
+const purpose = 'gate-data-key'
+
+export function createVault({ pool, keyring, clock, random }: VaultOptions): Vault {
+  async function find(gateSessionId: GateSessionId): Promise<DataKey | undefined> {
+    const { rows } = await pool.query<{ sealed: Buffer }>(
+      'select data_key_sealed as sealed from tidegate.gate_vault where gate_session_id = $1',
+      [gateSessionId],
+    )
+    const secret = rows[0] && open(rows[0].sealed, { keyring, purpose, context: gateSessionId })
+    return secret && createDataKey(secret)
+  }
+
+  return {
+    find,
+    async make(gateSessionId) {
+      const sealed = seal(random(dataKeyBytes), { keyring, purpose, context: gateSessionId, random })
+      await pool.query(
+        'insert into tidegate.gate_vault values ($1, $2, $3) on conflict (gate_session_id) do nothing',
+        [gateSessionId, sealed, clock()],
+      )
+      const key = await find(gateSessionId)
+      if (!key) throw new Error(`no master key opens the data key of ${gateSessionId}`)
+      return key
+    },
+    async remove(gateSessionIds) {
+      if (gateSessionIds.length === 0) return
+      await pool.query('delete from tidegate.gate_vault where gate_session_id = any($1)', [gateSessionIds])
+    },
+  }
+}
+
+/** What an approved signup delivers: what its service sealed, and what Gate did. */
+export const bundleSchema = z
+  .strictObject({ integrator: deliveryEnvelopeSchema, gate: deliveryEnvelopeSchema })
+  .meta({ id: 'GateDeliveryBundle' })
+export type DeliveryBundle = z.output<typeof bundleSchema>
+
+interface BundleKey {
+  /** The one that the vault keeps for the signup. */
+  dataKey: DataKey
+  gateSessionId: GateSessionId
+}
+
+/** The bundle as events and read models carry it: nobody reads it once the data key is deleted. */
+export function sealBundle(
+  bundle: DeliveryBundle,
+  { dataKey, gateSessionId, random }: BundleKey & { random: Random },
+): Buffer {
+  return dataKey.seal(Buffer.from(JSON.stringify(bundle)), { context: gateSessionId, random })
+}
+
+/** undefined for what was not sealed under this key for this signup. */
+export function openBundle(
+  sealed: Buffer,
+  { dataKey, gateSessionId }: BundleKey,
+): DeliveryBundle | undefined {
+  const text = dataKey.open(sealed, { context: gateSessionId })?.toString('utf8')
+  return text === undefined ? undefined : bundleSchema.parse(JSON.parse(text))
+}

@@ -1,0 +1,174 @@
+import type { GateSessionId } from '../../infra/ids.ts'
+import { tryLock } from '../../infra/postgres/advisory-lock.ts'
+import { type Db, type Tx, transaction } from '../../infra/postgres/pool.ts'
+import { runPeriodically } from '../../infra/timing.ts'
+import { dueGateSessions } from '../../projections/gate/queries.ts'
+import type { GateParts } from './context.ts'
+import { type PurgeParts, purgeGate } from './purge.ts'
+import { expireCode, expireDelivery, expireSession, rejectClosed } from './signup/commands.ts'
+import { reloadMs } from './signup/decide.ts'
+import { longClosing } from './store.ts'
+
+interface TimeOutOptions extends TimeOutParts, PurgeParts {
+  /** Milliseconds between looks for what is past its time (default 1000). */
+  timeOutsMs?: number
+  /** Milliseconds between looks for what is of no use any more (default 10,000). */
+  purgeMs?: number
+}
+
+/** Ends what is past its time and deletes what is left of it. Several may run; one works at a time. */
+export function runTimeOuts(options: TimeOutOptions): { stop(): Promise<void> } {
+  const { logger, timeOutsMs = 1000, purgeMs = 10_000 } = options
+  const failed = createFailedEnds()
+  const workers = [
+    runPeriodically({
+      intervalMs: timeOutsMs,
+      look: async () => (await endOverdue(options, { failed })) > 0,
+      onError: (err) => logger.error({ err }, 'what is past its time did not end; the next look tries again'),
+    }),
+    runPeriodically({
+      intervalMs: purgeMs,
+      look: async () => (await purgeGate(options)) > 0,
+      onError: (err) =>
+        logger.error({ err }, 'what Gate needs no more was not deleted; the next look tries again'),
+    }),
+  ]
+  return {
+    async stop() {
+      await Promise.all(workers.map((worker) => worker.stop()))
+    },
+  }
+}
+
+type TimeOutParts = Pick<GateParts, 'pool' | 'decide' | 'clock' | 'vault' | 'logger'>
+
+interface EndOverdueOptions {
+  /** What failed at earlier looks (default: nothing); what fails now is added. */
+  failed?: FailedEnds
+  /** After so many milliseconds (default 1000) a look goes on with the next kind; one of each is tried at least. */
+  budgetMs?: number
+}
+
+const maxOfAKind = 100
+/** First what is to be deleted. */
+const kinds = ['deliveries', 'pages', 'codes', 'sessions'] as const satisfies EndKind[]
+const endOf: Record<EndKind, (parts: TimeOutParts, id: GateSessionId) => Promise<boolean>> = {
+  deliveries: expireDelivery,
+  pages: rejectClosed,
+  codes: expireCode,
+  sessions: expireSession,
+}
+
+/**
+ * One look for what is past its time: deliveries, pages that were closed, login codes, sessions. Resolves to how many
+ * ended. What cannot be ended, and may take seconds to fail, is tried again when all else was; the first failure is
+ * thrown at the end. Another look at the same time does nothing; were it to, each thing would still end once, since
+ * that is decided.
+ */
+export async function endOverdue(parts: TimeOutParts, options: EndOverdueOptions = {}): Promise<number> {
+  const { failed = createFailedEnds(), budgetMs = 1000 } = options
+  return transaction(parts.pool, async (tx) => {
+    if (!(await tryLock(tx, 'gate-time-outs'))) return 0
+    const look = createLook(tx, { parts, failed, budgetMs })
+    const before = failed.all()
+    for (const kind of kinds) {
+      const ids = await dueEnds(tx, { kind, now: parts.clock(), except: failed.of(kind) })
+      await look.tryEach(ids.map((gateSessionId) => ({ kind, gateSessionId })))
+    }
+    await look.retry(before)
+    return look.ended()
+  })
+}
+
+interface Look {
+  parts: TimeOutParts
+  failed: FailedEnds
+  budgetMs: number
+}
+
+function createLook(tx: Tx, { parts, failed, budgetMs }: Look) {
+  const failures: unknown[] = []
+  let ended = 0
+
+  /** Whether it is over, by this attempt or another. */
+  async function attempt(end: End): Promise<boolean> {
+    // The transaction is idle while others decide, and the server's connections may be so for 15 seconds only.
+    await tx.query('select')
+    try {
+      if (await endOf[end.kind](parts, end.gateSessionId)) ended++
+      failed.remove(end)
+      return true
+    } catch (error) {
+      failures.push(error)
+      failed.add(end)
+      return false
+    }
+  }
+
+  return {
+    async tryEach(ends: End[]): Promise<void> {
+      const endAt = performance.now() + budgetMs
+      for (const end of ends) {
+        await attempt(end)
+        if (performance.now() >= endAt) return
+      }
+    },
+    /** As one fails the others most probably would: they are left for the next looks. */
+    async retry(ends: End[]): Promise<void> {
+      const endAt = performance.now() + budgetMs
+      for (const end of ends) if (!(await attempt(end)) || performance.now() >= endAt) return
+    },
+    ended(): number {
+      if (failures.length > 0) throw failures[0]
+      return ended
+    },
+  }
+}
+
+interface Due {
+  kind: EndKind
+  now: number
+  except: GateSessionId[]
+}
+
+/** What is to be ended, a few of the kind, the longest overdue first. */
+function dueEnds(db: Db, { kind, now, except }: Due): Promise<GateSessionId[]> {
+  const some = { now, except, limit: maxOfAKind }
+  return kind === 'pages' ? longClosing(db, { ...some, forMs: reloadMs }) : dueGateSessions(db, kind, some)
+}
+
+/** What ends by itself. */
+type EndKind = 'deliveries' | 'pages' | 'codes' | 'sessions'
+
+export interface End {
+  kind: EndKind
+  gateSessionId: GateSessionId
+}
+
+/** What could not be ended at the last attempt, so that it keeps nothing else waiting. */
+interface FailedEnds {
+  /** The sessions of a kind. */
+  of(kind: EndKind): GateSessionId[]
+  /** All of them, the longest untried first. */
+  all(): End[]
+  /** It was tried just now, without success. */
+  add(end: End): void
+  remove(end: End): void
+}
+
+/** Of more than `max` (default 10,000) the longest untried are forgotten, and taken for new ones. */
+export function createFailedEnds({ max = 10_000 }: { max?: number } = {}): FailedEnds {
+  const ends = new Map<string, End>()
+  const nameOf = ({ kind, gateSessionId }: End) => `${kind} ${gateSessionId}`
+  return {
+    of: (kind) => [...ends.values()].filter((end) => end.kind === kind).map((end) => end.gateSessionId),
+    all: () => [...ends.values()],
+    add(end) {
+      // A map is in the order of insertion.
+      ends.delete(nameOf(end))
+      ends.set(nameOf(end), end)
+      for (const oldest of ends.keys()) if (ends.size > max) ends.delete(oldest)
+    },
+    remove: (end) => void ends.delete(nameOf(end)),
+  }
+}
