@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { startEmbeddedPostgres } from '../infra/local/embedded-postgres.ts'
 import { createLogger } from '../infra/telemetry.ts'
-import type { Credentials } from '../services/cli/credentials.ts'
+import type { DevelopmentCredentials } from '../services/cli/credentials.ts'
 import type { Role } from '../services/server/server.ts'
 import { type Child, startChild } from './child.ts'
 
@@ -31,7 +31,7 @@ export interface Environment {
   /** The floor with a second route that verifies `key` and takes a unit. */
   startGuardedFloor(key: string): Promise<Child>
   /** After the first startAllInOne. */
-  credentials(): Promise<Credentials>
+  credentials(): Promise<DevelopmentCredentials>
   stop(): Promise<void>
 }
 

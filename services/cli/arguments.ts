@@ -6,7 +6,7 @@ export const jsonFlag = ['--json', 'print one JSON document', false] as const
 export const organizationArgument = ['<organization>', 'its id or slug'] as const
 
 /** A parser that takes one of the words. Commander names the option in its message. */
-export function oneOf<Word extends string>(...words: Word[]): (text: string) => Word {
+export function wordOf<Word extends string>(...words: Word[]): (text: string) => Word {
   return (text) => {
     const word = words.find((known) => known === text)
     if (word) return word
@@ -14,7 +14,7 @@ export function oneOf<Word extends string>(...words: Word[]): (text: string) => 
   }
 }
 
-export function list(text: string): string[] {
+export function commaList(text: string): string[] {
   return text
     .split(',')
     .map((part) => part.trim())

@@ -10,7 +10,7 @@ import type { Core } from '../server/dependencies.ts'
 /** Where a running `tidegate dev` keeps its files: DATA_DIR. */
 export const dataDirectory = (): string => process.env.DATA_DIR || '.tidegate'
 
-export async function readCredentials(): Promise<Credentials | undefined> {
+export async function readCredentials(): Promise<DevelopmentCredentials | undefined> {
   const file = path.join(dataDirectory(), 'credentials.json')
   const text = await readFile(file, 'utf8').catch(() => undefined)
   return text === undefined ? undefined : JSON.parse(text)
@@ -24,16 +24,16 @@ export function given(value: string | undefined, flag: string): string {
   )
 }
 
-export interface KeyPair {
+export interface EnvironmentKeys {
   publishable_key: string
   secret_key: string
 }
 
-export interface Credentials {
+export interface DevelopmentCredentials {
   base_url: string
   organization_id: string
-  live: KeyPair
-  test: KeyPair
+  live: EnvironmentKeys
+  test: EnvironmentKeys
 }
 
 const slug = 'development'
@@ -53,19 +53,19 @@ export async function developmentCredentials({
   core,
   dataDir,
   baseUrl,
-}: DevelopmentOptions): Promise<Credentials> {
+}: DevelopmentOptions): Promise<DevelopmentCredentials> {
   const file = path.join(dataDir, fileName)
   const known = existsSync(file) ? JSON.parse(await readFile(file, 'utf8')) : await issueCredentials(core)
-  const credentials: Credentials = { ...known, base_url: baseUrl }
+  const credentials: DevelopmentCredentials = { ...known, base_url: baseUrl }
   await writePrivate({ dataDir, name: fileName, text: `${JSON.stringify(credentials, null, 2)}\n` })
   return credentials
 }
 
-async function issueCredentials(core: Core): Promise<Omit<Credentials, 'base_url'>> {
+async function issueCredentials(core: Core): Promise<Omit<DevelopmentCredentials, 'base_url'>> {
   const known = await findOrganizationBySlug(core.pool, slug)
   const organizationId =
     known?.id ?? (await createOrganization(core, { name: 'Development', slug })).organizationId
-  const pair = async (environment: Environment): Promise<KeyPair> => {
+  const pair = async (environment: Environment): Promise<EnvironmentKeys> => {
     const issue = { organizationId, environment, name: `Development ${environment}` }
     const publishable = await issueApiKey(core, { ...issue, type: 'publishable' })
     const secret = await issueApiKey(core, { ...issue, type: 'secret', scopes: ['*'] })

@@ -9,7 +9,7 @@ export interface LoopbackRequest {
   body: string
 }
 
-export interface Answer {
+export interface LoopbackAnswer {
   status: number
   headers?: Record<string, string>
   body?: string
@@ -22,7 +22,7 @@ export interface LoopbackServer {
 
 interface LoopbackOptions {
   port: number
-  answer: (request: LoopbackRequest) => Promise<Answer>
+  answer: (request: LoopbackRequest) => Promise<LoopbackAnswer>
 }
 
 const maxBytes = 1024 * 1024
@@ -74,7 +74,7 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
   return Buffer.concat(chunks).toString()
 }
 
-function end(response: ServerResponse, { status, headers = {}, body }: Answer): void {
+function end(response: ServerResponse, { status, headers = {}, body }: LoopbackAnswer): void {
   if (response.headersSent) return
   response.writeHead(status, headers).end(body)
 }

@@ -6,7 +6,7 @@ import type { KeyType } from '../../schemas/events.ts'
 export type Cell = string | number | null
 
 /** Rows under their headings; what is null shows as a dash. */
-export function table(head: string[], rows: Cell[][]): string {
+export function textTable(head: string[], rows: Cell[][]): string {
   // Colours would end up in files and pipes.
   const drawn = new Table({ head, style: { head: [], border: [], compact: true } })
   drawn.push(...rows.map((row) => row.map((cell) => (cell === null ? '-' : printable(String(cell))))))
@@ -33,14 +33,14 @@ export function organizationTable(
     'capabilities',
     'created',
   ]
-  return table(
+  return textTable(
     head,
     organizations.map(({ id, slug, name, status, ...row }) => [
       ...[id, slug, name, status],
       limitText(row.secret_limit, defaults.secret),
       limitText(row.publishable_limit, defaults.publishable),
       row.capabilities.join(', ') || null,
-      time(row.created_at),
+      shownTime(row.created_at),
     ]),
   )
 }
@@ -50,13 +50,13 @@ const limitText = (limit: number | null, byDefault: number) =>
 
 export function keyTable(keys: ApiKeyRow[]): string {
   const head = ['id', 'type', 'environment', 'name', 'status', 'key', 'may', 'created', 'ends']
-  return table(
+  return textTable(
     head,
     keys.map((key) => [
       ...[key.id, key.type, key.environment, key.name, key.status, key.key_preview],
       mayText(key),
-      time(key.created_at),
-      time(key.revoked_at ?? key.grace_expires_at),
+      shownTime(key.created_at),
+      shownTime(key.revoked_at ?? key.grace_expires_at),
     ]),
   )
 }
@@ -70,7 +70,7 @@ function mayText({ type, scopes, client_target, allowed_origins }: ApiKeyRow): s
 /** What the operator vouches for stands in it. */
 export function serviceTable(services: GateServiceRow[]): string {
   const head = ['id', 'organization', 'environment', 'status', 'verified', 'name', 'website', 'logo']
-  return table(
+  return textTable(
     head,
     services.map(({ id, organization_id, environment, status, verified, definition }) => [
       ...[id, organization_id, environment, status, verified ? 'yes' : 'no'],
@@ -79,8 +79,8 @@ export function serviceTable(services: GateServiceRow[]): string {
   )
 }
 
-export function time(at: number): string
-export function time(at: number | null): string | null
-export function time(at: number | null): string | null {
+export function shownTime(at: number): string
+export function shownTime(at: number | null): string | null
+export function shownTime(at: number | null): string | null {
   return at === null ? null : new Date(at).toISOString().replace(/\.\d+Z$/, 'Z')
 }

@@ -4,7 +4,7 @@ import { verifyService } from '../../gate/registry/commands.ts'
 import { managedServiceJson, systemServiceId } from '../../gate/registry/registered.ts'
 import type { Core } from '../../server/dependencies.ts'
 import { jsonFlag } from '../arguments.ts'
-import { type OperatorOptions, type Outcome, operate } from '../operator/operate.ts'
+import { type CommandOutcome, type OperatorOptions, operate } from '../operator/operate.ts'
 import { serviceTable } from '../tables.ts'
 import { registerDevIntegrator } from './dev-integrator.ts'
 
@@ -33,7 +33,7 @@ export function registerVerification(gate: Command): void {
     )
 }
 
-async function outcome({ pool }: Core, serviceId: string): Promise<Outcome> {
+async function outcome({ pool }: Core, serviceId: string): Promise<CommandOutcome> {
   const service = await findService(pool, serviceId)
   if (!service) throw new Error(`${serviceId} is not in the read model`)
   return { data: managedServiceJson(service), text: serviceTable([service]) }

@@ -1,11 +1,16 @@
 import type { Command } from 'commander'
 import { createRandom } from '../../../infra/random.ts'
 import { createLogger } from '../../../infra/telemetry.ts'
-import { oneOf, port } from '../arguments.ts'
+import { port, wordOf } from '../arguments.ts'
 import { dataDirectory, readCredentials } from '../credentials.ts'
 import { errorText } from '../failure.ts'
 import { runUntilSignal } from '../lifetime.ts'
-import { type Answer, type LoopbackRequest, type LoopbackServer, serveLoopback } from '../loopback-server.ts'
+import {
+  type LoopbackAnswer,
+  type LoopbackRequest,
+  type LoopbackServer,
+  serveLoopback,
+} from '../loopback-server.ts'
 import { failureText } from '../signup/failure.ts'
 import { serviceId, typed } from '../signup/settings.ts'
 import { printable } from '../tables.ts'
@@ -19,7 +24,7 @@ import {
   failures,
   page,
 } from './integrator.ts'
-import { frontPage, hideService, registerService } from './registration.ts'
+import { frontPage, hideService, registerSampleService } from './registration.ts'
 
 interface Flags {
   port: number
@@ -37,7 +42,7 @@ export function registerDevIntegrator(gate: Command): void {
     .option('--port <n>', 'to listen on; 0 picks a free one', port, 0)
     .option('--service-id <id>', 'what agents sign up for', id, 'demo-service')
     .option('--name <name>', 'as people see it', 'Demo Service')
-    .option('--fail <how>', `instead of credentials: ${failures.join(', ')}`, oneOf(...failures), 'never')
+    .option('--fail <how>', `instead of credentials: ${failures.join(', ')}`, wordOf(...failures), 'never')
     .action(async (flags: Flags) => {
       const start = (undo: AsyncDisposableStack) =>
         startIntegrator(flags, undo).catch((error: unknown) => {
@@ -62,7 +67,7 @@ async function startIntegrator(flags: Flags, undo: AsyncDisposableStack): Promis
   })
   undo.defer(server.close)
   const service = { serviceId, name, url: server.url }
-  resolve(await registerService(target, service))
+  resolve(await registerSampleService(target, service))
   undo.defer(() => hideService(target, service).catch((error: unknown) => tell(errorText(error))))
   tell(`${serviceId} listens on ${server.url}; Ctrl-C ends it.`)
   tell(`To sign up for it: ${typed('signup', serviceId)}\n`)
@@ -90,7 +95,10 @@ interface Running {
   secret: string
 }
 
-async function answer(request: LoopbackRequest, { flags, target, ...running }: Running): Promise<Answer> {
+async function answer(
+  request: LoopbackRequest,
+  { flags, target, ...running }: Running,
+): Promise<LoopbackAnswer> {
   const { pathname, searchParams } = new URL(request.url, target.baseUrl)
   const { serviceId, fail, name } = flags
   const route = `${request.method} ${pathname}`

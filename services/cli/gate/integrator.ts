@@ -9,7 +9,7 @@ import {
 import { directType } from '../../../infra/wire/webhooks/direct-call.ts'
 import { verifySignature } from '../../../infra/wire/webhooks/signature.ts'
 import { askServer } from '../ask-server.ts'
-import type { Answer, LoopbackRequest } from '../loopback-server.ts'
+import type { LoopbackAnswer, LoopbackRequest } from '../loopback-server.ts'
 
 const signupSchema = z.object({
   service_id: z.string(),
@@ -39,7 +39,7 @@ export interface ApprovalOptions {
 export async function answerApproval(
   { headers, body }: Pick<LoopbackRequest, 'headers' | 'body'>,
   { accounts, serviceId, secret, fail, tell }: ApprovalOptions,
-): Promise<Answer> {
+): Promise<LoopbackAnswer> {
   const verification = verifySignature({ headers, body, secrets: [secret], now: Date.now() })
   if (!verification.valid) {
     tell(`A request to the webhook was refused: ${verification.problem}`)
@@ -58,7 +58,7 @@ export async function answerApproval(
 function failure(
   { gate_session_id }: ApprovedSignup,
   { fail, tell }: Pick<ApprovalOptions, 'fail' | 'tell'>,
-): Answer | Promise<Answer> {
+): LoopbackAnswer | Promise<LoopbackAnswer> {
   tell(`${gate_session_id}: fails as it was asked to (${fail})`)
   if (fail === 'timeout') return new Promise(() => {})
   if (fail === 'garbage') return { status: 200, body: 'this is no JSON' }
@@ -112,7 +112,7 @@ export interface DashboardOptions {
 const loginSchema = z.object({ gate_account_id: z.string(), account_name: z.string() })
 
 /** The page behind `dashboard_login_url`: exchanges the code for the account, which is logged in with that. */
-export async function answerLogin(code: string, options: DashboardOptions): Promise<Answer> {
+export async function answerLogin(code: string, options: DashboardOptions): Promise<LoopbackAnswer> {
   const { baseUrl, secretKey, tell } = options
   const request = { baseUrl, method: 'POST', path: '/v1/gate/login-sessions/consume' } as const
   try {
@@ -126,7 +126,7 @@ export async function answerLogin(code: string, options: DashboardOptions): Prom
   }
 }
 
-export function page(status: number, { title, text }: { title: string; text: string }): Answer {
+export function page(status: number, { title, text }: { title: string; text: string }): LoopbackAnswer {
   const [heading, body] = [escaped(title), escaped(text)]
   return {
     status,

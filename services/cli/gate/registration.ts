@@ -3,7 +3,7 @@ import { ApiError } from '../../../infra/errors/errors.ts'
 import { directType } from '../../../infra/wire/webhooks/direct-call.ts'
 import { askServer } from '../ask-server.ts'
 import { disable, register } from '../webhooks/listen.ts'
-import { createApi, type Target } from '../webhooks/target.ts'
+import { createOrganizationApi, type Target } from '../webhooks/target.ts'
 import { variableNames } from './integrator.ts'
 
 export interface SampleService {
@@ -25,14 +25,14 @@ export const frontPage = 'A sample service for development.'
  * Registers the service and its webhook endpoint, or leads those of the last time here. Each service has an endpoint of
  * its own, which nothing is done to unless the service can be led here. Returns the signing secret.
  */
-export async function registerService(target: Target, service: SampleService): Promise<string> {
+export async function registerSampleService(target: Target, service: SampleService): Promise<string> {
   const { serviceId } = service
   const known = await find(target, serviceId)
   if (known?.status === 'disabled')
     throw new Error(`The service ${serviceId} was disabled for good: name another with --service-id.`)
   if (known?.discoverable && known.website !== service.url && (await isRunning(known.website)))
     throw new Error(`${serviceId} runs already, on ${known.website}: name another with --service-id.`)
-  const api = createApi(target)
+  const api = createOrganizationApi(target)
   const { endpointId, signingSecret } = await register(api, target, {
     url: `${service.url}webhook`,
     eventTypes: [directType],

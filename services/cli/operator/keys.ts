@@ -10,9 +10,16 @@ import {
 } from '../../organizations/key-commands.ts'
 import { apiKeyJson, storedTarget } from '../../organizations/shapes.ts'
 import type { Core } from '../../server/dependencies.ts'
-import { jsonFlag, list, oneOf, organizationArgument } from '../arguments.ts'
+import { commaList, jsonFlag, organizationArgument, wordOf } from '../arguments.ts'
 import { keyTable } from '../tables.ts'
-import { allKeys, keyOf, type OperatorOptions, type Outcome, operate, organizationOf } from './operate.ts'
+import {
+  type CommandOutcome,
+  keysOfOrganization,
+  type OperatorOptions,
+  operate,
+  requireKey,
+  requireOrganization,
+} from './operate.ts'
 
 const keyArgument = ['<key>', 'its id (key_...), never its value'] as const
 
@@ -28,8 +35,8 @@ export function registerKeys(program: Command): void {
     .option(...jsonFlag)
     .action((organization: string, options: OperatorOptions) =>
       operate(options, async (core) => {
-        const { id } = await organizationOf(core.pool, organization)
-        const rows = await allKeys(core.pool, id)
+        const { id } = await requireOrganization(core.pool, organization)
+        const rows = await keysOfOrganization(core.pool, id)
         const ids = rows.map((key) => key.id)
         const used = await lastUsedAt(core.pool, ids)
         const data = rows.map((key) => apiKeyJson(key, { lastUsedAt: used.get(key.id) }))
@@ -60,20 +67,24 @@ function createCommand(keys: Command): void {
     .option(
       '--type <type>',
       'secret or publishable (default: publishable with --origins or --client-target, else secret)',
-      oneOf('secret', 'publishable'),
+      wordOf('secret', 'publishable'),
     )
-    .option('--environment <name>', 'live or test', oneOf('live', 'test'), 'live')
-    .option('--scopes <list>', 'of a secret key, comma-separated; needs --type secret', list)
-    .option('--origins <list>', 'that a publishable key works from, comma-separated (default: any)', list)
+    .option('--environment <name>', 'live or test', wordOf('live', 'test'), 'live')
+    .option('--scopes <list>', 'of a secret key, comma-separated; needs --type secret', commaList)
+    .option(
+      '--origins <list>',
+      'that a publishable key works from, comma-separated (default: any)',
+      commaList,
+    )
     .option(
       '--client-target <client>',
       'browser, native-ios or native-android',
-      oneOf<Target>('browser', 'native-ios', 'native-android'),
+      wordOf<Target>('browser', 'native-ios', 'native-android'),
     )
     .option(...jsonFlag)
     .action((organization: string, flags: CreateFlags) =>
       operate(flags, async (core) => {
-        const { id: organizationId } = await organizationOf(core.pool, organization)
+        const { id: organizationId } = await requireOrganization(core.pool, organization)
         const { name, type, environment, scopes, origins: allowedOrigins } = flags
         const clientTarget = flags.clientTarget && storedTarget(flags.clientTarget)
         const request = { name, type, environment, scopes, allowedOrigins, clientTarget }
@@ -96,7 +107,7 @@ function revokeCommand(keys: Command): void {
     does: 'End a key for good; every server follows within 15 seconds',
     async run(core, { organizationId, keyId }) {
       await revokeApiKey(core, { organizationId, keyId, by: 'operator' })
-      const key = await keyOf(core.pool, organizationId, keyId)
+      const key = await requireKey(core.pool, organizationId, keyId)
       const used = await lastUsedAt(core.pool, [keyId])
       return { data: apiKeyJson(key, { lastUsedAt: used.get(keyId) }), text: keyTable([key]) }
     },
@@ -106,7 +117,7 @@ function revokeCommand(keys: Command): void {
 interface OneKeyCommand {
   name: string
   does: string
-  run: (core: Core, key: KeyPath) => Promise<Outcome>
+  run: (core: Core, key: KeyPath) => Promise<CommandOutcome>
 }
 
 function oneKeyCommand(keys: Command, { name, does, run }: OneKeyCommand): void {
@@ -118,8 +129,8 @@ function oneKeyCommand(keys: Command, { name, does, run }: OneKeyCommand): void 
     .option(...jsonFlag)
     .action((organization: string, id: string, options: OperatorOptions) =>
       operate(options, async (core) => {
-        const { id: organizationId } = await organizationOf(core.pool, organization)
-        const { id: keyId } = await keyOf(core.pool, organizationId, id)
+        const { id: organizationId } = await requireOrganization(core.pool, organization)
+        const { id: keyId } = await requireKey(core.pool, organizationId, id)
         return run(core, { organizationId, keyId })
       }),
     )
@@ -129,8 +140,8 @@ async function revealed(
   { pool }: Core,
   organizationId: string,
   { keyId, revealedKey }: IssuedKey,
-): Promise<Outcome> {
-  const key = await keyOf(pool, organizationId, keyId)
+): Promise<CommandOutcome> {
+  const key = await requireKey(pool, organizationId, keyId)
   const once = key.type === 'secret' ? 'The key, shown this once; keep it now' : 'The key'
   return { data: apiKeyJson(key, { revealedKey }), text: `${keyTable([key])}\n\n${once}:\n${revealedKey}` }
 }

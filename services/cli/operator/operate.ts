@@ -21,13 +21,13 @@ export interface OperatorOptions {
   json: boolean
 }
 
-export interface Outcome {
+export interface CommandOutcome {
   /** A resource or a list of them, in the shapes of the API. */
   data: object
   text: string
 }
 
-export type Work = (core: Core) => Promise<Outcome>
+export type Work = (core: Core) => Promise<CommandOutcome>
 
 export function operate(options: OperatorOptions, work: Work): Promise<void> {
   return printOutcome(options, () => withCore(work))
@@ -37,7 +37,10 @@ export function operate(options: OperatorOptions, work: Work): Promise<void> {
  * Prints what came of the work: `text`, or `{ "data": ... }`. A failure is a message on standard error, or
  * `{ "error": ... }` on standard output; the exit code is then 1.
  */
-export async function printOutcome({ json }: OperatorOptions, work: () => Promise<Outcome>): Promise<void> {
+export async function printOutcome(
+  { json }: OperatorOptions,
+  work: () => Promise<CommandOutcome>,
+): Promise<void> {
   try {
     const { data, text } = await work()
     console.log(json ? JSON.stringify({ data }, null, 2) : text)
@@ -49,7 +52,7 @@ export async function printOutcome({ json }: OperatorOptions, work: () => Promis
 }
 
 /** The organization of an id or a slug. ApiError: 404, without what was given, which may be a key. */
-export async function organizationOf(db: Db, idOrSlug: string): Promise<OrganizationRow> {
+export async function requireOrganization(db: Db, idOrSlug: string): Promise<OrganizationRow> {
   const organization = isId('org', idOrSlug)
     ? await findOrganization(db, idOrSlug)
     : await findOrganizationBySlug(db, idOrSlug)
@@ -58,7 +61,7 @@ export async function organizationOf(db: Db, idOrSlug: string): Promise<Organiza
   throw new ApiError('request.not_found', { message, details: { fields: [missing('organization')] } })
 }
 
-export async function keyOf(db: Db, organizationId: string, keyId: string): Promise<ApiKeyRow> {
+export async function requireKey(db: Db, organizationId: string, keyId: string): Promise<ApiKeyRow> {
   const key = isId('key', keyId) ? await findKey(db, organizationId, keyId) : undefined
   if (key) return key
   const message =
@@ -70,7 +73,7 @@ const missing = (name: string) => ({ name, issue: 'not_found' })
 
 const pageSize = 200
 
-export async function allKeys(db: Db, organizationId: string): Promise<ApiKeyRow[]> {
+export async function keysOfOrganization(db: Db, organizationId: string): Promise<ApiKeyRow[]> {
   const keys: ApiKeyRow[] = []
   for (;;) {
     const last = keys.at(-1)

@@ -13,7 +13,7 @@ import { organizationJson } from '../../organizations/shapes.ts'
 import type { Core } from '../../server/dependencies.ts'
 import { jsonFlag, limit, organizationArgument } from '../arguments.ts'
 import { organizationTable } from '../tables.ts'
-import { type OperatorOptions, type Outcome, operate, organizationOf } from './operate.ts'
+import { type CommandOutcome, type OperatorOptions, operate, requireOrganization } from './operate.ts'
 
 export function registerOrganizations(program: Command): void {
   const org = program.command('org').description('Create, list, limit and suspend organizations')
@@ -112,13 +112,13 @@ function change(
   command: (core: Core, organizationId: string) => Promise<void>,
 ): Promise<void> {
   return operate(options, async (core) => {
-    const { id } = await organizationOf(core.pool, idOrSlug)
+    const { id } = await requireOrganization(core.pool, idOrSlug)
     await command(core, id)
     return oneOutcome(core, id)
   })
 }
 
-async function oneOutcome({ pool, config }: Core, organizationId: string): Promise<Outcome> {
+async function oneOutcome({ pool, config }: Core, organizationId: string): Promise<CommandOutcome> {
   const organization = await findOrganization(pool, organizationId)
   if (!organization) throw new Error(`${organizationId} is not in the read model`)
   return { data: json(organization), text: organizationTable([organization], defaultsOf(config)) }

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Argument, type Command } from 'commander'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { baseUrl } from '../arguments.ts'
-import { table } from '../tables.ts'
+import { textTable } from '../tables.ts'
 import type { Patience } from './decision.ts'
 import { SignupFailed, tellSignupFailure } from './failure.ts'
 import { createGateApi, type GateApi, persistently, type RegistryEntry } from './gate-api.ts'
@@ -81,7 +81,7 @@ async function run({ service, action, flags }: Asked): Promise<void> {
   try {
     const api = createGateApi(await serverUrl(flags.baseUrl))
     if (action) return await logIn(api, loginOptions(service, flags))
-    if (service === 'list') return await listServices(api, flags)
+    if (service === 'list') return await printServices(api, flags)
     await runSignup(api, service, flags)
   } catch (error) {
     tellSignupFailure(error, flags)
@@ -124,7 +124,7 @@ async function sleep(ms: number, signal: AbortSignal | undefined): Promise<void>
 }
 
 /** `tidegate signup list`: what there is to sign up for, as text or as one line `{ "data": [...] }`. */
-export async function listServices(api: GateApi, { json }: { json: boolean }): Promise<void> {
+export async function printServices(api: GateApi, { json }: { json: boolean }): Promise<void> {
   const services = await persistently(api.services).catch((cause: unknown) => {
     if (!(cause instanceof ApiError && cause.status === 404)) throw cause
     const message = `${api.baseUrl} has no list of services: give the address of the server, without the path of a page.`
@@ -135,7 +135,7 @@ export async function listServices(api: GateApi, { json }: { json: boolean }): P
 
 function registryTable(services: RegistryEntry[]): string {
   const head = ['id', 'name', 'verified', 'website', 'gives out', 'dashboard']
-  return table(
+  return textTable(
     head,
     services.map(({ id, name, branding, website, env_vars, dashboard_login_url }) => [
       ...[id, name, branding.verified ? 'yes' : 'no', website],

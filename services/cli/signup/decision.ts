@@ -6,7 +6,7 @@ const pollEveryMs = 3000
 /** By the clock of this machine; the server ends a session after fifteen. */
 const patienceMs = 20 * 60 * 1000
 
-export type Outcome =
+export type SignupOutcome =
   | { kind: 'approved'; session: ApprovedSession }
   | { kind: 'rejected'; reason: string; problem?: string }
   | { kind: 'stopped'; why: unknown }
@@ -21,7 +21,7 @@ interface Waiting {
   problem?: string
 }
 
-export function afterAnswer(polled: PolledSession): Outcome | Waiting {
+export function afterAnswer(polled: PolledSession): SignupOutcome | Waiting {
   if (polled.status === 'approved') return { kind: 'approved', session: polled }
   if (polled.status === 'expired') return { kind: 'expired' }
   if (polled.status === 'pending')
@@ -31,7 +31,7 @@ export function afterAnswer(polled: PolledSession): Outcome | Waiting {
 }
 
 /** What follows from a poll that failed. Throws what no other poll could mend. */
-export function afterFailure(error: unknown): Outcome | Waiting {
+export function afterFailure(error: unknown): SignupOutcome | Waiting {
   if (error instanceof ApiError && error.code === 'gate.session_expired') return { kind: 'expired' }
   if (error instanceof ApiError && error.code === 'gate.delivery_consumed') return { kind: 'consumed' }
   const ms = retryAfterMs(error, pollEveryMs)
@@ -62,7 +62,7 @@ export interface Patience {
  * Polls until the signup is decided. When it is to stop before, the signup is cancelled; one that a person has approved
  * already is waited for until the time is up.
  */
-export async function awaitDecision(awaiting: Awaiting, { stop, timeUp }: Patience): Promise<Outcome> {
+export async function awaitDecision(awaiting: Awaiting, { stop, timeUp }: Patience): Promise<SignupOutcome> {
   const until = awaiting.now() + patienceMs
   let tooLate = false
   for (;;) {

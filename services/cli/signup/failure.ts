@@ -2,7 +2,7 @@ import { toApiError } from '../../../infra/http/error-response.ts'
 import { NoAnswer } from '../ask-server.ts'
 import { errorJson, errorText } from '../failure.ts'
 import { printable } from '../tables.ts'
-import type { Outcome } from './decision.ts'
+import type { SignupOutcome } from './decision.ts'
 
 export class SignupFailed extends Error {
   override name = 'SignupFailed'
@@ -14,7 +14,7 @@ export class SignupFailed extends Error {
   }
 }
 
-export function failureOf(outcome: Exclude<Outcome, { kind: 'approved' }>): SignupFailed {
+export function failureOf(outcome: Exclude<SignupOutcome, { kind: 'approved' }>): SignupFailed {
   switch (outcome.kind) {
     case 'rejected':
       return rejection(outcome)

@@ -27,7 +27,7 @@ export interface Approval {
 }
 
 /** How a signup is told: to a person or to a program. Never with a value that was delivered. */
-export interface Report {
+export interface SignupReport {
   consentRequired(request: ConsentRequest): Promise<void>
   waiting(state: { remainingMs: number; inProgress: boolean; problem?: string | undefined }): void
   warning(message: string): void
@@ -36,7 +36,7 @@ export interface Report {
   end(): void
 }
 
-export function jsonReport(): Report {
+export function jsonReport(): SignupReport {
   let isInProgress = false
   const print = (event: string, members: object) => console.log(JSON.stringify({ event, ...members }))
   return {
@@ -80,7 +80,7 @@ export interface TextReportOptions extends PageFlags {
   loginCommand: string
 }
 
-export function textReport({ loginCommand, ...flags }: TextReportOptions): Report {
+export function textReport({ loginCommand, ...flags }: TextReportOptions): SignupReport {
   const say = (text: string) => console.log(printable(text))
   const progress = createProgress()
   return {
@@ -169,13 +169,13 @@ export async function openPage(url: string, flags: PageFlags): Promise<boolean> 
   }
 }
 
-export interface Progress {
+export interface StatusLine {
   show(text: () => string): void
   end(): void
 }
 
 /** One line that changes, on a terminal; elsewhere nothing. Other lines may be printed after `end`. */
-export function createProgress(): Progress {
+export function createProgress(): StatusLine {
   if (!process.stderr.isTTY) return { show: () => {}, end: () => {} }
   // Ctrl-C is this command's own: it cancels the signup.
   const spinner = yoctoSpinner({ handleSignals: false })

@@ -7,11 +7,11 @@ import {
 } from '../../../infra/wire/delivery-envelope.ts'
 import { agentTokenEnvName, confirmationCode } from '../../../infra/wire/gate.ts'
 import { printable } from '../tables.ts'
-import { awaitDecision, type Outcome, type Patience } from './decision.ts'
+import { awaitDecision, type Patience, type SignupOutcome } from './decision.ts'
 import { committable, readText, targetOf, valueIn } from './env-file.ts'
 import { failureOf, SignupFailed } from './failure.ts'
 import { type CreatedSession, type GateApi, persistently, type RegistryEntry } from './gate-api.ts'
-import { openPage, type PageFlags, type Report } from './report.ts'
+import { openPage, type PageFlags, type SignupReport } from './report.ts'
 import { typed } from './settings.ts'
 import {
   acceptedOutputs,
@@ -33,7 +33,7 @@ export interface SignupOptions {
 
 export interface SignupParts extends Patience {
   api: GateApi
-  report: Report
+  report: SignupReport
   /** Resolves after the time or when the signal is aborted; never rejects. */
   sleep(ms: number, stop: AbortSignal | undefined): Promise<void>
   now(): number
@@ -46,7 +46,7 @@ export interface SignupParts extends Patience {
 export async function signUp(options: SignupOptions, parts: SignupParts): Promise<void> {
   const { api, report } = parts
   const { serviceId, accountName, metadata, envFile } = options
-  const service = await findService(api, serviceId)
+  const service = await requireService(api, serviceId)
   const announced = announcedNames(service)
   await requireRoom(announced, envFile)
   const { privateKey, delivery } = generateDeliveryKeys()
@@ -78,7 +78,7 @@ export async function signUp(options: SignupOptions, parts: SignupParts): Promis
   })
 }
 
-export function findService(api: GateApi, serviceId: string): Promise<RegistryEntry> {
+export function requireService(api: GateApi, serviceId: string): Promise<RegistryEntry> {
   return persistently(() => api.service(serviceId)).catch((error: unknown) => {
     if (!(error instanceof ApiError && error.status === 404)) throw error
     const message = `No service "${serviceId}" takes signups on ${api.baseUrl}. To see those that do: ${typed('signup', 'list')}`
@@ -98,7 +98,7 @@ function missingNames(announced: ReadonlySet<string>, { values, skipped }: Outpu
 
 async function approval(session: CreatedSession, { api, report, sleep, now, ...patience }: SignupParts) {
   const endsAt = Date.parse(session.expires_at)
-  const outcome: Outcome = await awaitDecision(
+  const outcome: SignupOutcome = await awaitDecision(
     {
       poll: () => api.poll(session),
       cancel: () => api.cancel(session),
@@ -161,7 +161,7 @@ export interface LoginOptions extends PageFlags {
 /** Asks a person to open the dashboard of an account that was signed up for. Rejects as askServer does. */
 export async function logIn(api: GateApi, options: LoginOptions): Promise<void> {
   const { serviceId, envFile, signupCommand, ...flags } = options
-  const service = await findService(api, serviceId)
+  const service = await requireService(api, serviceId)
   if (!service.dashboard_login_url) throw new Error(`${service.name} (${serviceId}) has no dashboard login.`)
   const { token, name, place } = await agentToken(options)
   const session = await api.createLogin(serviceId, token)

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Environment } from '../../../schemas/events.ts'
-import { type Credentials, given, readCredentials } from '../credentials.ts'
+import { type DevelopmentCredentials, given, readCredentials } from '../credentials.ts'
 import { defaultMix, type TrafficMix } from './generate/plan.ts'
 import { openAckFile } from './recorder.ts'
 import { formatReport, startProgress } from './report.ts'
@@ -68,7 +68,7 @@ async function run(flags: Flags): Promise<void> {
   if (!succeeded(report)) process.exitCode = 1
 }
 
-function toOptions(flags: Flags, known: Credentials | undefined): SimulationOptions {
+function toOptions(flags: Flags, known: DevelopmentCredentials | undefined): SimulationOptions {
   const keys = known?.[flags.environment]
   return {
     baseUrl: given(flags.baseUrl ?? known?.base_url, '--base-url').replace(/\/+$/, ''),
@@ -82,7 +82,7 @@ function toOptions(flags: Flags, known: Credentials | undefined): SimulationOpti
   }
 }
 
-function organizationOf({ publishableKey, secretKey }: Flags, known: Credentials | undefined) {
+function organizationOf({ publishableKey, secretKey }: Flags, known: DevelopmentCredentials | undefined) {
   return publishableKey || secretKey ? undefined : known?.organization_id
 }
 

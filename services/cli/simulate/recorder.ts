@@ -5,7 +5,7 @@ import type { FetchLike, FetchRequest } from '../../../infra/wire/collect/client
 import type { HttpAnswer, HttpClient } from './http.ts'
 import type { Pacer } from './pacer.ts'
 
-export type Endpoint = 'open' | 'batch' | 'result' | 'readback'
+export type MeasuredEndpoint = 'open' | 'batch' | 'result' | 'readback'
 
 export interface Acknowledgement {
   kind: 'batch' | 'result'
@@ -18,7 +18,7 @@ export interface Acknowledgement {
 
 export interface Recording {
   /** Milliseconds of each request that was answered well. */
-  durations: Record<Endpoint, number[]>
+  durations: Record<MeasuredEndpoint, number[]>
   /** By endpoint and code: requests without a good answer, and (`session`) answers that the client refused. */
   errors: Map<string, number>
   onAcknowledged: ((acknowledgement: Acknowledgement) => void) | undefined
@@ -28,7 +28,7 @@ export function createRecording(onAcknowledged?: Recording['onAcknowledged']): R
   return { durations: { open: [], batch: [], result: [], readback: [] }, errors: new Map(), onAcknowledged }
 }
 
-export function countError(recording: Recording, endpoint: Endpoint | 'session', code: string): void {
+export function countError(recording: Recording, endpoint: MeasuredEndpoint | 'session', code: string): void {
   const key = `${endpoint} ${code}`
   recording.errors.set(key, (recording.errors.get(key) ?? 0) + 1)
 }
@@ -47,7 +47,7 @@ const mostTries = 50
  * taken nothing, so the same bytes are sent again when the bucket allows it.
  */
 export async function recorded(
-  { recording, pacer, endpoint }: Lane & { endpoint: Endpoint },
+  { recording, pacer, endpoint }: Lane & { endpoint: MeasuredEndpoint },
   send: () => Promise<HttpAnswer>,
 ): Promise<HttpAnswer> {
   for (let tries = 1; ; tries++) {
@@ -96,7 +96,7 @@ export function recordingFetch({
   }
 }
 
-function endpointOf(url: string): Endpoint {
+function endpointOf(url: string): MeasuredEndpoint {
   if (url.endsWith('/batches')) return 'batch'
   return url.endsWith('/results') ? 'result' : 'open'
 }

@@ -1,7 +1,7 @@
 import { Presets, SingleBar } from 'cli-progress'
 import type { KeyType } from '../../../schemas/events.ts'
 import type { Waits } from './pacer.ts'
-import { type Endpoint, type LatencySummary, type Recording, summarize } from './recorder.ts'
+import { type LatencySummary, type MeasuredEndpoint, type Recording, summarize } from './recorder.ts'
 import type { Verification } from './verify.ts'
 
 export interface SimulationReport {
@@ -16,7 +16,7 @@ export interface SimulationReport {
   sessionsPerSecond: number
   requestsPerSecond: number
   acknowledgedBatches: number
-  latency: Record<Endpoint, LatencySummary>
+  latency: Record<MeasuredEndpoint, LatencySummary>
   errors: { endpoint: string; code: string; count: number }[]
   waits: Record<KeyType, Waits>
   verification: Verification | null
@@ -129,13 +129,13 @@ function verificationLines({ readable, unreadable, verdicts }: Verification): st
   ]
 }
 
-export interface Progress {
+export interface ProgressBar {
   update(finished: number, waits: Waits): void
   stop(): void
 }
 
 /** A bar on standard error, so that the report on standard output can be piped; nothing when not enabled. */
-export function startProgress({ total, enabled }: { total: number; enabled: boolean }): Progress {
+export function startProgress({ total, enabled }: { total: number; enabled: boolean }): ProgressBar {
   if (!enabled) return { update: () => {}, stop: () => {} }
   const format =
     '{bar} {percentage}% | {value}/{total} sessions | {duration_formatted} | ETA {eta_formatted}{limit}'

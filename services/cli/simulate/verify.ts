@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import type { Actor } from './generate/bots.ts'
+import type { Driver } from './generate/bots.ts'
 import type { HttpAnswer, HttpClient } from './http.ts'
 import { countError, type Lane, recorded } from './recorder.ts'
 
 export interface SentSession {
   sessionId: string
-  actor: Actor
+  actor: Driver
 }
 
 export interface Verification {

@@ -7,8 +7,13 @@ import type { Core } from '../../server/dependencies.ts'
 import { deliveryJson as shownByTheApi } from '../../webhooks/events/shapes.ts'
 import { redeliver } from '../../webhooks/redeliver/command.ts'
 import { idOf, jsonFlag } from '../arguments.ts'
-import { type OperatorOptions, type Outcome, operate, organizationOf } from '../operator/operate.ts'
-import { table, time } from '../tables.ts'
+import {
+  type CommandOutcome,
+  type OperatorOptions,
+  operate,
+  requireOrganization,
+} from '../operator/operate.ts'
+import { shownTime, textTable } from '../tables.ts'
 
 /** `tidegate webhooks redeliver`: for an operator, against the database and the log of the settings. */
 export function registerRedeliver(webhooks: Command): void {
@@ -26,11 +31,11 @@ export function registerRedeliver(webhooks: Command): void {
 async function redeliverEvent(
   core: Core,
   { eventId, endpointId }: { eventId: string; endpointId: string | undefined },
-): Promise<Outcome> {
+): Promise<CommandOutcome> {
   const ids = await redeliver(core, { eventId, endpointId })
   const deliveries = await deliveriesOf(core.pool, [eventId])
   const again = deliveries.filter(({ id }) => ids.includes(id))
-  return { data: again.map(deliveryJson), text: deliveryTable(again) }
+  return { data: again.map(deadLetterJson), text: deliveryTable(again) }
 }
 
 interface Flags extends OperatorOptions {
@@ -64,7 +69,7 @@ async function deadLetters(
   organization: string | undefined,
   { endpoint: endpointId, limit, skipped }: Flags,
 ): Promise<DeliveryRow[]> {
-  const organizationId = organization && (await organizationOf(pool, organization)).id
+  const organizationId = organization && (await requireOrganization(pool, organization)).id
   if (endpointId) await requireEndpoint(pool, { endpointId, organizationId })
   return listUndelivered(pool, {
     status: skipped ? 'skipped' : 'failed',
@@ -75,12 +80,12 @@ async function deadLetters(
   })
 }
 
-function shown(found: DeliveryRow[]): Outcome {
-  return { data: found.map(deliveryJson), text: found.length > 0 ? deliveryTable(found) : 'None.' }
+function shown(found: DeliveryRow[]): CommandOutcome {
+  return { data: found.map(deadLetterJson), text: found.length > 0 ? deliveryTable(found) : 'None.' }
 }
 
 /** A refusal is no failure of the command, whose outcome is printed all the same, but a script must not miss it. */
-async function again(core: Core, found: DeliveryRow[]): Promise<Outcome> {
+async function again(core: Core, found: DeliveryRow[]): Promise<CommandOutcome> {
   const results = await redeliverAll(core, found)
   if (results.some(({ redelivered }) => !redelivered)) process.exitCode = 1
   return resultsOutcome(results)
@@ -113,7 +118,7 @@ export async function redeliverAll(core: Core, deliveries: DeliveryRow[]): Promi
   return results
 }
 
-export function resultsOutcome(results: Redelivered[]): Outcome {
+export function resultsOutcome(results: Redelivered[]): CommandOutcome {
   const lines = results.map(
     ({ event_id, endpoint_id, refused }) => `${event_id} to ${endpoint_id}: ${refused ?? 'due again'}`,
   )
@@ -142,7 +147,7 @@ export async function requireEndpoint(db: Db, { endpointId, organizationId }: Wa
 const noLeases: ReadonlySet<string> = new Set()
 
 /** As the API shows it, and whose it is. */
-export function deliveryJson(delivery: DeliveryRow) {
+export function deadLetterJson(delivery: DeliveryRow) {
   const { organization_id, environment } = delivery
   return { ...shownByTheApi(delivery, noLeases), organization_id, environment }
 }
@@ -159,12 +164,12 @@ export function deliveryTable(deliveries: DeliveryRow[]): string {
     'error',
     'last change',
   ]
-  return table(
+  return textTable(
     head,
     deliveries.map((delivery) => [
       ...[delivery.event_id, delivery.event_type, delivery.organization_id, delivery.endpoint_id],
       ...[delivery.status, delivery.attempts, delivery.response_status, delivery.error],
-      time(delivery.updated_at),
+      shownTime(delivery.updated_at),
     ]),
   )
 }

@@ -5,26 +5,26 @@ import { z } from 'zod'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { createLogger } from '../../../infra/telemetry.ts'
 import { type SubscribableType, subscribableTypes } from '../../../infra/wire/webhooks/events.ts'
-import { httpUrl, list, port, signingSecrets } from '../arguments.ts'
+import { commaList, httpUrl, port, signingSecrets } from '../arguments.ts'
 import { dataDirectory, writePrivate } from '../credentials.ts'
 import { errorText } from '../failure.ts'
 import { runUntilSignal } from '../lifetime.ts'
 import { printable } from '../tables.ts'
 import {
-  type Answer,
   forward,
   inspect,
   inspectionText,
   isGenuine,
+  type LoopbackAnswer,
   type Received,
   type Receiver,
   startReceiver,
 } from './receiver.ts'
 import {
   type Api,
-  createApi,
-  type Endpoint,
-  endpointSchema,
+  createOrganizationApi,
+  type OwnEndpoint,
+  ownEndpointSchema,
   readTarget,
   type Target,
   type TargetFlags,
@@ -95,7 +95,7 @@ async function registerAt(
   { flags, undo }: { flags: Flags; undo: AsyncDisposableStack },
 ): Promise<{ endpointId: string; secret: string }> {
   const target = await readTarget(flags)
-  const api = createApi(target)
+  const api = createOrganizationApi(target)
   const { endpointId, signingSecret } = await register(api, target, { url, eventTypes: flags.eventTypes })
   undo.defer(() =>
     disable(api, endpointId).catch((error: unknown) => {
@@ -106,7 +106,7 @@ async function registerAt(
 }
 
 /** `secrets` may still grow: the endpoint is registered at the URL of the receiver that runs already. */
-function answering(flags: Flags, secrets: string[]): (received: Received) => Promise<Answer> {
+function answering(flags: Flags, secrets: string[]): (received: Received) => Promise<LoopbackAnswer> {
   const seen = new Map<string, number>()
   return async (received) => {
     const inspection = inspect(received, { secrets, now: Date.now(), seen })
@@ -118,7 +118,7 @@ function answering(flags: Flags, secrets: string[]): (received: Received) => Pro
   }
 }
 
-async function answerOf(received: Received, flags: Flags): Promise<Answer> {
+async function answerOf(received: Received, flags: Flags): Promise<LoopbackAnswer> {
   return flags.forward ? forward(received, flags.forward) : { status: flags.status }
 }
 
@@ -134,7 +134,7 @@ function eventTypesOption(): Option {
 }
 
 function eventTypes(text: string): SubscribableType[] {
-  return list(text).map((name) => {
+  return commaList(text).map((name) => {
     const type = subscribableTypes.find((known) => known === name)
     if (type) return type
     throw new InvalidArgumentError(`They must be of ${subscribableTypes.join(', ')}.`)
@@ -147,7 +147,7 @@ const defaultListener = { file: 'webhook-listener.json', name: 'tidegate webhook
 const remembered = z.record(z.string(), z.object({ endpoint_id: z.string(), signing_secret: z.string() }))
 type Remembered = z.infer<typeof remembered>
 
-export interface Registration {
+export interface RegisteredEndpoint {
   endpointId: string
   signingSecret: string
 }
@@ -163,7 +163,7 @@ interface Wanted {
  * An active endpoint at `url`: the one of the last time, moved, or a new one. Its id and secret are remembered in a
  * file of DATA_DIR that only its owner may read, so that not every start makes another endpoint.
  */
-export async function register(api: Api, target: Target, wanted: Wanted): Promise<Registration> {
+export async function register(api: Api, target: Target, wanted: Wanted): Promise<RegisteredEndpoint> {
   const place = `${target.organizationId} ${target.environment}`
   const { file } = wanted.listener ?? defaultListener
   const all = await readRemembered(file)
@@ -178,13 +178,13 @@ export async function register(api: Api, target: Target, wanted: Wanted): Promis
 
 export async function disable(api: Api, endpointId: string): Promise<void> {
   const body = { status: 'disabled' }
-  await api.request({ method: 'PATCH', path: pathOf(endpointId), body, schema: endpointSchema })
+  await api.request({ method: 'PATCH', path: pathOf(endpointId), body, schema: ownEndpointSchema })
 }
 
 /** Whether there still is such an endpoint, now active at the URL. */
 async function reuse(api: Api, endpointId: string, { url, eventTypes }: Wanted): Promise<boolean> {
   const body = { url, event_types: eventTypes, status: 'active' }
-  return api.request({ method: 'PATCH', path: pathOf(endpointId), body, schema: endpointSchema }).then(
+  return api.request({ method: 'PATCH', path: pathOf(endpointId), body, schema: ownEndpointSchema }).then(
     () => true,
     (error: unknown) => {
       if (error instanceof ApiError && error.status === 404) return false
@@ -196,9 +196,9 @@ async function reuse(api: Api, endpointId: string, { url, eventTypes }: Wanted):
 function create(
   api: Api,
   { url, eventTypes, listener = defaultListener }: Wanted,
-): Promise<Endpoint & { signing_secret: string }> {
+): Promise<OwnEndpoint & { signing_secret: string }> {
   const body = { name: listener.name, url, event_types: eventTypes }
-  const schema = endpointSchema.extend({ signing_secret: z.string() })
+  const schema = ownEndpointSchema.extend({ signing_secret: z.string() })
   return api.request({ method: 'POST', path: '/webhooks/endpoints', body, schema })
 }
 

@@ -1,14 +1,19 @@
 import { wire } from '../../../infra/wire/names.ts'
 import { standardHeaders, verifySignature } from '../../../infra/wire/webhooks/signature.ts'
-import { type Answer, type LoopbackRequest, type LoopbackServer, serveLoopback } from '../loopback-server.ts'
+import {
+  type LoopbackAnswer,
+  type LoopbackRequest,
+  type LoopbackServer,
+  serveLoopback,
+} from '../loopback-server.ts'
 
-export type { Answer } from '../loopback-server.ts'
+export type { LoopbackAnswer } from '../loopback-server.ts'
 export type Received = Pick<LoopbackRequest, 'headers' | 'body'>
 export type Receiver = LoopbackServer
 
 interface ReceiverOptions {
   port: number
-  answer: (received: Received) => Promise<Answer>
+  answer: (received: Received) => Promise<LoopbackAnswer>
 }
 
 /** A receiver on this machine's loopback address, at whatever path. Rejects when the port is taken. */
@@ -24,7 +29,7 @@ const timeoutMs = 15_000
 const notForwarded = ['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive', 'expect']
 
 /** Posts the request on, byte for byte and with its signatures, and answers what `url` answered; 502 when nothing. */
-export async function forward({ headers, body }: Received, url: string): Promise<Answer> {
+export async function forward({ headers, body }: Received, url: string): Promise<LoopbackAnswer> {
   const kept = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
     typeof value === 'string' && !notForwarded.includes(name) ? [[name, value]] : [],
   )

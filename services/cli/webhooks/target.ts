@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { subscribableTypes } from '../../../infra/wire/webhooks/events.ts'
 import type { Environment } from '../../../schemas/events.ts'
-import { baseUrl, idOf, oneOf } from '../arguments.ts'
+import { baseUrl, idOf, wordOf } from '../arguments.ts'
 import { askServer } from '../ask-server.ts'
 import { given, readCredentials } from '../credentials.ts'
 
@@ -38,7 +38,7 @@ export function withTarget(command: Command): Command {
     .option(
       '--environment <name>',
       'whose keys of credentials.json: live or test',
-      oneOf<Environment>('live', 'test'),
+      wordOf<Environment>('live', 'test'),
       'live',
     )
 }
@@ -57,14 +57,14 @@ export async function readTarget(flags: TargetFlags): Promise<Target> {
 }
 
 /** What these commands read of a webhook endpoint; `signing_secret` only where it was just made. */
-export const endpointSchema = z.object({
+export const ownEndpointSchema = z.object({
   id: z.string(),
   url: z.string(),
   status: z.enum(['active', 'disabled']),
   event_types: z.array(z.enum(subscribableTypes)),
   signing_secret: z.string().optional(),
 })
-export type Endpoint = z.infer<typeof endpointSchema>
+export type OwnEndpoint = z.infer<typeof ownEndpointSchema>
 
 interface Request<T> {
   method: 'GET' | 'POST' | 'PATCH'
@@ -79,7 +79,7 @@ export interface Api {
   request<T>(request: Request<T>): Promise<T>
 }
 
-export function createApi({ baseUrl, secretKey, organizationId }: Target): Api {
+export function createOrganizationApi({ baseUrl, secretKey, organizationId }: Target): Api {
   const base = `/v1/organizations/${organizationId}`
   return {
     request: ({ path, ...request }) =>

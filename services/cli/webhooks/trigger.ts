@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { idOf, jsonFlag, oneOf } from '../arguments.ts'
-import { type OperatorOptions, type Outcome, printOutcome } from '../operator/operate.ts'
+import { idOf, jsonFlag, wordOf } from '../arguments.ts'
+import { type CommandOutcome, type OperatorOptions, printOutcome } from '../operator/operate.ts'
 import { defaultMix } from '../simulate/generate/plan.ts'
 import { simulate } from '../simulate/simulate.ts'
 import {
   type Api,
-  createApi,
-  endpointSchema,
+  createOrganizationApi,
+  ownEndpointSchema,
   readTarget,
   type Target,
   type TargetFlags,
@@ -28,7 +28,7 @@ interface Flags extends OperatorOptions, TargetFlags {
 export function registerTrigger(webhooks: Command): void {
   withTarget(webhooks.command('trigger'))
     .description('Send a test, or have a synthetic session raise its events; prints their ids')
-    .argument('[type]', `one of ${triggered.join(', ')}`, oneOf(...triggered), 'webhook.test')
+    .argument('[type]', `one of ${triggered.join(', ')}`, wordOf(...triggered), 'webhook.test')
     .option(
       '--endpoint <id>',
       'of a webhook.test: only to this one (default: every active endpoint)',
@@ -39,9 +39,9 @@ export function registerTrigger(webhooks: Command): void {
     .action((type: Triggered, flags: Flags) => printOutcome(flags, () => trigger(type, flags)))
 }
 
-async function trigger(type: Triggered, flags: Flags): Promise<Outcome> {
+async function trigger(type: Triggered, flags: Flags): Promise<CommandOutcome> {
   const target = await readTarget(flags)
-  const api = createApi(target)
+  const api = createOrganizationApi(target)
   if (type === 'webhook.test') return sendTests(api, flags.endpoint)
   if (flags.endpoint)
     throw new Error(`--endpoint goes with webhook.test: a ${type} is for all that subscribe to it`)
@@ -50,7 +50,7 @@ async function trigger(type: Triggered, flags: Flags): Promise<Outcome> {
 
 const testSchema = z.object({ event_id: z.string(), delivery_ids: z.array(z.string()) })
 
-async function sendTests(api: Api, endpointId: string | undefined): Promise<Outcome> {
+async function sendTests(api: Api, endpointId: string | undefined): Promise<CommandOutcome> {
   const ids = endpointId ? [endpointId] : await activeEndpoints(api)
   if (ids.length === 0)
     throw new Error('There is no active endpoint: create one, or start "tidegate webhooks listen".')
@@ -65,7 +65,7 @@ async function sendTests(api: Api, endpointId: string | undefined): Promise<Outc
 }
 
 async function activeEndpoints(api: Api): Promise<string[]> {
-  const schema = z.array(endpointSchema)
+  const schema = z.array(ownEndpointSchema)
   const endpoints = await api.request({ method: 'GET', path: '/webhooks/endpoints', schema })
   return endpoints.filter(({ status }) => status === 'active').map(({ id }) => id)
 }
@@ -76,7 +76,10 @@ interface SessionTrigger {
   publishableKey: string | undefined
 }
 
-async function runSession(api: Api, { type, target, publishableKey }: SessionTrigger): Promise<Outcome> {
+async function runSession(
+  api: Api,
+  { type, target, publishableKey }: SessionTrigger,
+): Promise<CommandOutcome> {
   const key = publishableKey ?? target.publishableKey
   if (!key) throw new Error('--publishable-key is needed with a --secret-key that is not of credentials.json')
   const sessionId = await syntheticSession(target.baseUrl, key)

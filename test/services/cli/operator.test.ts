@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { ApiError, invalidField, unavailable } from '../../../infra/errors/errors.ts'
 import { LogUnavailable } from '../../../infra/log/port.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
-import { limit, list, oneOf } from '../../../services/cli/arguments.ts'
+import { commaList, limit, wordOf } from '../../../services/cli/arguments.ts'
 import { errorJson, errorText } from '../../../services/cli/failure.ts'
 import { organizationTable } from '../../../services/cli/tables.ts'
 
@@ -30,15 +30,15 @@ test('a table has no colours, and a name cannot steer the terminal', () => {
 })
 
 test('arguments', () => {
-  expect(list(' a, b,,c ')).toEqual(['a', 'b', 'c'])
-  expect(list('')).toEqual([])
+  expect(commaList(' a, b,,c ')).toEqual(['a', 'b', 'c'])
+  expect(commaList('')).toEqual([])
   expect(limit('600')).toBe(600)
   expect(limit('default')).toBe('default')
   for (const bad of ['', '-1', '1.5', '1e3', 'none', '9'.repeat(16)]) {
     expect(() => limit(bad)).toThrow(InvalidArgumentError)
   }
-  expect(oneOf('live', 'test')('test')).toBe('test')
-  expect(() => oneOf('live', 'test')('prod')).toThrow('live, test')
+  expect(wordOf('live', 'test')('test')).toBe('test')
+  expect(() => wordOf('live', 'test')('prod')).toThrow('live, test')
 })
 
 test('a failure names fields, what is expected and what is possible', () => {

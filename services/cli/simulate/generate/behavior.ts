@@ -1,9 +1,9 @@
 import { type Behavior, behaviorSchema } from '../../../../schemas/observations.ts'
-import type { Actor } from './bots.ts'
+import type { Driver } from './bots.ts'
 import type { SeededRandom } from './random.ts'
 
 export interface BehaviorOptions {
-  actor: Actor
+  actor: Driver
   mobile: boolean
   durationMs: number
   random: SeededRandom
@@ -34,7 +34,7 @@ function personMouse(durationMs: number, random: SeededRandom) {
   }
 }
 
-function programMouse(actor: Actor, random: SeededRandom) {
+function programMouse(actor: Driver, random: SeededRandom) {
   const clicks = random.int(1, 4)
   const moves = random.int(0, 3)
   return {

@@ -2,9 +2,9 @@ import type { Snapshot } from '../../../../schemas/observations.ts'
 import type { Client } from './families.ts'
 
 /** What a synthetic session is driven by. `scripted` is a real browser whose input is made by a program. */
-export type Actor = 'human' | 'headless' | 'selenium' | 'playwright' | 'stealth' | 'scripted' | 'emulator'
+export type Driver = 'human' | 'headless' | 'selenium' | 'playwright' | 'stealth' | 'scripted' | 'emulator'
 
-export const botKinds: Record<Client, readonly (readonly [Exclude<Actor, 'human'>, number])[]> = {
+export const botKinds: Record<Client, readonly (readonly [Exclude<Driver, 'human'>, number])[]> = {
   web: [
     ['headless', 35],
     ['selenium', 15],
@@ -17,7 +17,7 @@ export const botKinds: Record<Client, readonly (readonly [Exclude<Actor, 'human'
 }
 
 /** Leaves in a device's snapshot what the actor's tooling leaves in a real one (signals A-D of the catalogue). */
-export function markAs(actor: Actor, snapshot: Snapshot): Snapshot {
+export function markAs(actor: Driver, snapshot: Snapshot): Snapshot {
   switch (actor) {
     case 'human':
     case 'scripted':

@@ -1,6 +1,6 @@
 export type Client = 'web' | 'ios' | 'android'
 
-export interface Family {
+export interface DeviceFamily {
   name: string
   client: Client
   engine: 'V8' | 'SpiderMonkey' | 'JavaScriptCore'
@@ -102,7 +102,7 @@ const iosAgent = `Mozilla/5.0 (iPhone; CPU iPhone OS {v}_5 like Mac OS X)`
 const androidAgent = `Mozilla/5.0 (Linux; Android 10; K) ${agent.chrome} Mobile Safari/537.36`
 
 /** What the synthetic visitors use, with the weight of each. Values are as these browsers report them in 2025. */
-export const families: readonly (readonly [Family, number])[] = [
+export const families: readonly (readonly [DeviceFamily, number])[] = [
   [
     {
       ...windows,

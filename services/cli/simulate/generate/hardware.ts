@@ -1,8 +1,8 @@
-import type { Family } from './families.ts'
+import type { DeviceFamily } from './families.ts'
 import type { SeededRandom } from './random.ts'
 
 // What a device's parts and software report, by the groups of an observation snapshot.
-export function capabilitiesOf(family: Family, random: SeededRandom) {
+export function capabilitiesOf(family: DeviceFamily, random: SeededRandom) {
   return {
     touch: family.mobile,
     webgpu: family.engine === 'V8',
@@ -37,7 +37,7 @@ export function webglOf([vendor, renderer]: readonly [string, string], random: S
   }
 }
 
-export function webgpuOf(family: Family, random: SeededRandom) {
+export function webgpuOf(family: DeviceFamily, random: SeededRandom) {
   if (family.engine !== 'V8') return { available: false }
   return {
     available: true,
@@ -62,7 +62,7 @@ export function audioOf(random: SeededRandom) {
   }
 }
 
-export function fontsOf(family: Family, random: SeededRandom) {
+export function fontsOf(family: DeviceFamily, random: SeededRandom) {
   const detected = family.fonts.filter(() => random.chance(0.9))
   return {
     detected_count: detected.length,
@@ -75,7 +75,7 @@ export function fontsOf(family: Family, random: SeededRandom) {
   }
 }
 
-export function mediaOf(family: Family, random: SeededRandom) {
+export function mediaOf(family: DeviceFamily, random: SeededRandom) {
   const cameras = family.mobile ? 2 : random.int(0, 1)
   return {
     device_count: cameras + 2,
@@ -85,7 +85,7 @@ export function mediaOf(family: Family, random: SeededRandom) {
   }
 }
 
-export function nativeOf(family: Family, random: SeededRandom) {
+export function nativeOf(family: DeviceFamily, random: SeededRandom) {
   const ios = family.client === 'ios'
   return {
     device_model: ios ? random.pick(['iPhone15,2', 'iPhone16,1']) : random.pick(['Pixel 8', 'SM-S921B']),

@@ -1,7 +1,7 @@
 import type { Observations, Snapshot } from '../../../../schemas/observations.ts'
 import { behaviorOf } from './behavior.ts'
-import { type Actor, botKinds, markAs } from './bots.ts'
-import { type Client, type Family, families } from './families.ts'
+import { botKinds, type Driver, markAs } from './bots.ts'
+import { type Client, type DeviceFamily, families } from './families.ts'
 import { createSeededRandom, type SeededRandom } from './random.ts'
 import { deviceSnapshot } from './snapshot.ts'
 
@@ -25,7 +25,7 @@ export interface SessionPlan {
   visitor: number
   client: Client
   family: string
-  actor: Actor
+  actor: Driver
   sdk: { name: string; version: string; platform: Client }
   page: { url: string; referrer: string | null }
   /** The first carries the snapshot, the others behaviour. */
@@ -66,8 +66,8 @@ function visitorOf(seed: string, index: number, mix: TrafficMix): number {
 
 interface Device {
   client: Client
-  family: Family
-  actor: Actor
+  family: DeviceFamily
+  actor: Driver
   snapshot: Snapshot
 }
 
@@ -86,7 +86,7 @@ function deviceOf(seed: string, visitor: number, { clients, bots }: TrafficMix):
 }
 
 /** Browser automation mostly drives desktop Chromium; the other bots use what people use. */
-function fits(actor: Actor, family: Family): boolean {
+function fits(actor: Driver, family: DeviceFamily): boolean {
   const drivesChromium =
     actor === 'headless' || actor === 'selenium' || actor === 'playwright' || actor === 'stealth'
   return !drivesChromium || (family.engine === 'V8' && !family.mobile)
@@ -99,7 +99,7 @@ function pageOf(client: Client, random: SeededRandom): SessionPlan['page'] {
   return { url: `https://shop.example.com${path}`, referrer }
 }
 
-function stepsOf({ actor, mobile, random }: { actor: Actor; mobile: boolean; random: SeededRandom }) {
+function stepsOf({ actor, mobile, random }: { actor: Driver; mobile: boolean; random: SeededRandom }) {
   let elapsed = 400
   const step = (): PlannedObservations => {
     const durationMs = random.int(1800, 2200)

@@ -1,5 +1,5 @@
 import { type Snapshot, snapshotSchema } from '../../../../schemas/observations.ts'
-import type { Family } from './families.ts'
+import type { DeviceFamily } from './families.ts'
 import {
   audioOf,
   canvasOf,
@@ -25,11 +25,11 @@ const nullMessages = {
   JavaScriptCore: "null is not an object (evaluating 'null.x')",
 }
 
-export function deviceSnapshot(family: Family, random: SeededRandom): Snapshot {
+export function deviceSnapshot(family: DeviceFamily, random: SeededRandom): Snapshot {
   return family.client === 'web' ? browserSnapshot(family, random) : appSnapshot(family, random)
 }
 
-function browserSnapshot(family: Family, random: SeededRandom): Snapshot {
+function browserSnapshot(family: DeviceFamily, random: SeededRandom): Snapshot {
   const navigator = navigatorOf(family, random)
   const gpu = random.pick(family.gpus)
   const { languages, ...zone } = random.pick(places)
@@ -54,7 +54,7 @@ function browserSnapshot(family: Family, random: SeededRandom): Snapshot {
 }
 
 /** An app has no browser to look into: it reports itself, the screen, the locale and the device. */
-function appSnapshot(family: Family, random: SeededRandom): Snapshot {
+function appSnapshot(family: DeviceFamily, random: SeededRandom): Snapshot {
   const { languages, ...zone } = random.pick(places)
   const [width, height, ratio] = random.pick(family.screens)
   return snapshotSchema.parse({
@@ -90,7 +90,7 @@ const allStorage = {
   window_name: true,
 }
 
-function navigatorOf(family: Family, random: SeededRandom) {
+function navigatorOf(family: DeviceFamily, random: SeededRandom) {
   const version = random.pick(family.versions)
   const plugins = family.mobile ? [] : ['PDF Viewer', 'Chrome PDF Viewer', 'Chromium PDF Viewer']
   const userAgent = family.userAgent.replaceAll('{v}', String(version))
@@ -113,7 +113,7 @@ function navigatorOf(family: Family, random: SeededRandom) {
   }
 }
 
-function hintsOf({ brand, hintsPlatform, mobile }: Family, version: number) {
+function hintsOf({ brand, hintsPlatform, mobile }: DeviceFamily, version: number) {
   if (!brand || !hintsPlatform) return {}
   const text = String(version)
   return {
@@ -131,7 +131,7 @@ function hintsOf({ brand, hintsPlatform, mobile }: Family, version: number) {
   }
 }
 
-function windowOf(family: Family, random: SeededRandom) {
+function windowOf(family: DeviceFamily, random: SeededRandom) {
   const [width, height, ratio] = random.pick(family.screens)
   const chrome = family.mobile ? 0 : random.int(74, 120)
   return {
@@ -167,6 +167,6 @@ function realmOf(navigator: NavigatorValues, gpu: readonly [string, string], lan
   }
 }
 
-function engineOf({ engine }: Family) {
+function engineOf({ engine }: DeviceFamily) {
   return { name: engine, eval_length: engine === 'V8' ? 33 : 37, null_property_message: nullMessages[engine] }
 }

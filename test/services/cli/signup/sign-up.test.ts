@@ -8,7 +8,7 @@ import { ApiError } from '../../../../infra/errors/errors.ts'
 import { randomId } from '../../../../infra/ids.ts'
 import { type DeliveryRequest, sealEnvelope } from '../../../../infra/wire/delivery-envelope.ts'
 import type { GateApi, PolledSession, SignupRequest } from '../../../../services/cli/signup/gate-api.ts'
-import type { Approval, Report } from '../../../../services/cli/signup/report.ts'
+import type { Approval, SignupReport } from '../../../../services/cli/signup/report.ts'
 import { signUp } from '../../../../services/cli/signup/sign-up.ts'
 
 let folder = ''
@@ -89,7 +89,7 @@ async function run(world: World = {}) {
     },
     createLogin: () => Promise.reject(new Error('no login')),
   }
-  const report: Report = {
+  const report: SignupReport = {
     consentRequired: async () => {},
     waiting: () => {},
     warning: (message) => void warnings.push(message),
