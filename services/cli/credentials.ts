@@ -3,8 +3,7 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { findOrganizationBySlug } from '../../projections/organizations/queries.ts'
 import type { Environment } from '../../schemas/events.ts'
-import { issueApiKey } from '../organizations/key-commands.ts'
-import { createOrganization } from '../organizations/organization-commands.ts'
+import { createOrganization, issueApiKey } from '../organizations/commands.ts'
 import type { Core } from '../server/dependencies.ts'
 
 /** Where a running `tidegate dev` keeps its files: DATA_DIR. */

@@ -12,11 +12,9 @@ import {
   recipientKeys,
 } from '../../projections/organizations/queries.ts'
 import type { Environment } from '../../schemas/events.ts'
-import { issueApiKey, revokeApiKey } from './key-commands.ts'
-import { createOrganization } from './organization-commands.ts'
+import { createOrganization, issueApiKey, revokeApiKey } from './commands.ts'
 
 export interface ConsentKeysOptions {
-  /** Where the consent page is. */
   publicUrl: string
   pool: pg.Pool
   decide: Decide
@@ -26,17 +24,17 @@ export interface ConsentKeysOptions {
 }
 
 const zeros: Random = (size) => Buffer.alloc(size)
-/** The organization of the server itself; the same in every installation, and nobody else can have it. */
+/** The organization of the server itself has this id in every installation. Nobody else can have it. */
 const organizationId = timeOrderedId('org', 0, zeros)
 const slug = 'tidegate-consent'
-/** Whether it is a key in consent pages: everybody can read it there, and whoever is no browser can name its origin. */
+/** Everybody can read the key of a consent page, and a program that is no browser can send its origin. */
 export function isConsentPageKey({ organizationId: owner, type }: Principal): boolean {
   return owner === organizationId && type === 'publishable'
 }
 
-/** As long as a verified key is believed everywhere. */
+/** A verified key is believed everywhere for as long. */
 const rememberMs = 15_000
-/** Servers of one installation that are reached at different addresses, at most; also those that no longer run. */
+/** Addresses of one installation, those included whose servers no longer run. */
 const maxOrigins = 10
 
 interface Page {
@@ -45,9 +43,10 @@ interface Page {
 }
 
 /**
- * The keys that consent pages are scored with: of an organization of the server's own, made when they are first asked
- * for and replaced once they are revoked. Browsers elsewhere cannot use the publishable key, so a page that lures people
- * cannot make proofs for other people's signups. Both reject with 503 while the organization is not active.
+ * The keys that consent pages are scored with belong to an organization of the server's own. They are made when they
+ * are first asked for and replaced once they are revoked. Browsers elsewhere cannot use the publishable key, so a
+ * page that lures people cannot make proofs for other people's signups. Both functions reject with 503 while the
+ * organization is not active.
  */
 export function createConsentKeys(options: ConsentKeysOptions) {
   const { origin, protocol } = new URL(options.publicUrl)
@@ -61,7 +60,7 @@ export function createConsentKeys(options: ConsentKeysOptions) {
   }
 }
 
-/** That of this origin alone: another server on the same database may be reached elsewhere, and has its own. */
+/** Another server on the same database may be reached at another origin, and has a key of its own. */
 async function publishableKey(options: ConsentKeysOptions, page: Page): Promise<string> {
   // The page's sealed tokens need somebody who can open them.
   await secretHashes(options, page.environment)
@@ -78,7 +77,6 @@ async function publishableKey(options: ConsentKeysOptions, page: Page): Promise<
   return revealedKey
 }
 
-/** Those of the keys in use; a new one, which nobody ever sees, where there is none. */
 async function secretHashes(options: ConsentKeysOptions, environment: Environment): Promise<string[]> {
   const { pool, keyring, clock } = options
   await ensureOrganization(options)
@@ -93,7 +91,7 @@ async function secretHashes(options: ConsentKeysOptions, environment: Environmen
   return find()
 }
 
-/** 503 when it is not active: by that an operator switches consent pages off, and approvals with them. */
+/** An operator switches consent pages and approvals off by suspending the organization: 503. */
 async function ensureOrganization(options: ConsentKeysOptions): Promise<void> {
   const organization = await findOrganization(options.pool, organizationId)
   if (organization?.status === 'active') return
@@ -110,7 +108,6 @@ async function ensureOrganization(options: ConsentKeysOptions): Promise<void> {
   }
 }
 
-/** The last answer for as long as it is believed; one question for all who ask meanwhile. */
 function remembered<T>(clock: Clock, ask: () => Promise<T>): () => Promise<T> {
   let last: { answer: Promise<T>; askedAt: number } | undefined
   return () => {

@@ -6,22 +6,22 @@ import { transaction } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import { runPeriodically } from '../../infra/timing.ts'
 import { endedGraces } from '../../projections/organizations/queries.ts'
-import { endGrace } from './key-commands.ts'
+import { endGrace } from './commands.ts'
 
 export interface GraceSchedulerOptions {
   pool: pg.Pool
   decide: Decide
   clock: Clock
   logger: Logger
-  /** Milliseconds between looks (default 5000). */
+  /** Milliseconds (default 5000). */
   intervalMs?: number
 }
 
 const maxKeys = 100
-/** The transaction of a look is idle meanwhile; the server's connections may be so for 15 seconds. */
+/** The transaction is idle while keys are revoked. The server's connections may be idle for 15 seconds. */
 const maxLookMs = 3000
 
-/** Revokes keys whose grace after a rotation is over. Several may run; one works at a time. */
+/** Revokes keys whose grace after a rotation is over. Several may run, and one works at a time. */
 export function runGraceScheduler(options: GraceSchedulerOptions): { stop(): Promise<void> } {
   const { logger, intervalMs = 5000 } = options
   return runPeriodically({
@@ -32,9 +32,9 @@ export function runGraceScheduler(options: GraceSchedulerOptions): { stop(): Pro
 }
 
 /**
- * One look; how many keys it revoked, at most 100. A key that cannot be revoked now does not keep others from it; the
- * first failure is thrown at the end. Another scheduler at the same time does nothing; were it to, each key would
- * still be revoked once, since that is decided like everything about its organization.
+ * Returns how many keys it revoked, at most 100. A key that cannot be revoked now does not keep others from it: the
+ * first failure is thrown at the end. Each key is revoked once even if two schedulers look at the same time, since
+ * that is decided as everything about its organization is.
  */
 export async function endGraces({ pool, decide, clock }: GraceSchedulerOptions): Promise<number> {
   const endAt = performance.now() + maxLookMs

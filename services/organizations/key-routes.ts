@@ -1,29 +1,79 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type pg from 'pg'
 import { z } from 'zod'
+import type { Auth } from '../../infra/access/auth.ts'
 import { lastUsedAt } from '../../infra/access/key-usage.ts'
+import type { Keyring } from '../../infra/crypto/keyring.ts'
 import { unavailable } from '../../infra/errors/errors.ts'
-import { loadPage, pageQuery, refuseOffset } from '../../infra/http/pagination.ts'
+import type { CommandDeps } from '../../infra/event-store/command-deps.ts'
+import type { Decide } from '../../infra/event-store/decide.ts'
+import { refuseBody } from '../../infra/http/checked-fields.ts'
+import {
+  type Cursors,
+  createCursors,
+  loadPage,
+  pageQuery,
+  refuseOffset,
+} from '../../infra/http/pagination.ts'
 import { errorResponses, list, organizationParams, single } from '../../infra/http/schemas.ts'
-import type { CommandAnswer } from '../../infra/idempotency/idempotency.ts'
+import type { Command, CommandAnswer, Idempotency } from '../../infra/idempotency/idempotency.ts'
+import { type Clock, isId, type Random } from '../../infra/ids.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { findKey, listKeys } from '../../projections/organizations/queries.ts'
-import { type IssuedKey, issueApiKey, type KeyPath } from './key-commands.ts'
-import type { OrganizationContext } from './routes.ts'
-import { apiKeySchema, createKeyBody, issuedApiKeySchema } from './schemas.ts'
-import { apiKeyJson, storedTarget } from './shapes.ts'
+import {
+  type IssuedKey,
+  issueApiKey,
+  type KeyPath,
+  revokeApiKey,
+  rotateApiKey,
+  updateApiKey,
+} from './commands.ts'
+import { keyInUse, noSuchKey } from './decide-key.ts'
+import {
+  apiKeyJson,
+  apiKeySchema,
+  createKeyBody,
+  issuedApiKeySchema,
+  keyParams,
+  storedTarget,
+  updateKeyBody,
+} from './schemas.ts'
+
+export interface KeyRouteOptions {
+  /**
+   * The one that decisions use: a new secret is shown once, and its answer must not wait behind slow searches. The
+   * tables of `createKeyUsageTables` are in it.
+   */
+  pool: pg.Pool
+  decide: Decide
+  auth: Auth
+  keyring: Keyring
+  clock: Clock
+  random: Random
+  idempotency: Idempotency
+}
 
 const tags = ['API keys']
 const security = [{ secretKey: [] }]
+const keysPath = '/v1/organizations/:organizationId/api-keys'
+const keyPath = `${keysPath}/:keyId`
 const listQuery = z.object(pageQuery)
-const path = '/v1/organizations/:organizationId/api-keys'
-
-/** What is not about one key: the list, and a new one. */
-export function keyRoutes(app: FastifyInstance, context: OrganizationContext): void {
-  listRoute(app, context)
-  createRoute(app, context)
+const ofOneKey = {
+  description: 'Requires the `api_keys:manage` secret-key scope.',
+  tags,
+  security,
+  params: keyParams,
 }
 
-function listRoute(app: FastifyInstance, { pool, auth, cursors }: OrganizationContext): void {
+export function keyRoutes(app: FastifyInstance, options: KeyRouteOptions): void {
+  listRoute(app, options, createCursors(options))
+  createRoute(app, options)
+  updateRoute(app, options)
+  revokeRoute(app, options)
+  rotateRoute(app, options)
+}
+
+function listRoute(app: FastifyInstance, { pool, auth }: KeyRouteOptions, cursors: Cursors): void {
   const schema = {
     operationId: 'listOrganizationApiKeys',
     summary: 'List API keys of both environments, newest first, revoked ones too',
@@ -35,7 +85,7 @@ function listRoute(app: FastifyInstance, { pool, auth, cursors }: OrganizationCo
     response: { 200: list(apiKeySchema), ...errorResponses(401, 403, 404, 422) },
   }
   const hooks = { onRequest: auth.requireOwnOrganization('api_keys:read'), preValidation: refuseOffset }
-  app.get<Params & Query>(path, { schema, ...hooks }, async (request) => {
+  app.get<OfOrganization & Query>(keysPath, { schema, ...hooks }, async (request) => {
     const { organizationId } = request.params
     const { limit, cursor } = request.query
     const { rows, pagination } = await loadPage({
@@ -56,7 +106,8 @@ function listRoute(app: FastifyInstance, { pool, auth, cursors }: OrganizationCo
   })
 }
 
-function createRoute(app: FastifyInstance, { pool, auth, idempotency, depsOf }: OrganizationContext): void {
+function createRoute(app: FastifyInstance, options: KeyRouteOptions): void {
+  const { pool, auth, idempotency } = options
   const schema = {
     operationId: 'createOrganizationApiKey',
     summary: 'Create an API key',
@@ -70,7 +121,7 @@ function createRoute(app: FastifyInstance, { pool, auth, idempotency, depsOf }: 
   }
   const onRequest = auth.requireOwnOrganization('api_keys:manage')
   const config = { parameterSet: 'api_key_create' }
-  app.post<Params & Create>(path, { schema, onRequest, config }, (request, reply) => {
+  app.post<OfOrganization & Create>(keysPath, { schema, onRequest, config }, (request, reply) => {
     const { organizationId } = request.params
     const { environment, allowed_origins: allowedOrigins, client_target, ...body } = request.body
     const asked = {
@@ -82,14 +133,85 @@ function createRoute(app: FastifyInstance, { pool, auth, idempotency, depsOf }: 
     }
     reply.header('cache-control', 'no-store')
     return idempotency.run({ request, reply }, async (command) => {
-      const issued = await issueApiKey(depsOf(command), asked)
+      const issued = await issueApiKey(repeatable(options, command), asked)
       return issuedAnswer(pool, { ...issued, organizationId, requestId: request.id })
     })
   })
 }
 
-interface Params {
+function updateRoute(app: FastifyInstance, { pool, auth, decide, clock, random }: KeyRouteOptions): void {
+  const schema = {
+    ...ofOneKey,
+    operationId: 'updateOrganizationApiKey',
+    summary: 'Change the name, allowed origins or scopes of an API key',
+    body: updateKeyBody,
+    response: { 200: single(apiKeySchema), ...errorResponses(400, 401, 403, 404, 413, 415, 422) },
+  }
+  const onRequest = auth.requireOwnOrganization('api_keys:manage')
+  const config = { parameterSet: 'api_key_update' }
+  // Before the body is validated: a key that cannot be changed is not found, whatever the body says.
+  const preValidation = async ({ params }: FastifyRequest<OfKey>) => {
+    const { organizationId, keyId } = checkedPath(params)
+    keyInUse(await findKey(pool, organizationId, keyId))
+  }
+  app.patch<OfKey & Update>(keyPath, { schema, onRequest, preValidation, config }, async (request) => {
+    const key = checkedPath(request.params)
+    const { allowed_origins: allowedOrigins, ...body } = request.body
+    await updateApiKey({ decide, clock, random }, { ...key, ...body, allowedOrigins, by: 'key' })
+    return keyBody(pool, { ...key, requestId: request.id })
+  })
+}
+
+function revokeRoute(app: FastifyInstance, { pool, auth, decide, clock }: KeyRouteOptions): void {
+  const schema = {
+    ...ofOneKey,
+    operationId: 'revokeOrganizationApiKey',
+    summary: 'Revoke an API key for good',
+    response: { 200: single(apiKeySchema), ...errorResponses(400, 401, 403, 404, 413, 415, 422) },
+  }
+  const onRequest = auth.requireOwnOrganization('api_keys:manage')
+  const preValidation = refuseBody('api_key_revoke')
+  app.delete<OfKey>(keyPath, { schema, onRequest, preValidation }, async (request) => {
+    const key = checkedPath(request.params)
+    await revokeApiKey({ decide, clock }, { ...key, by: 'key' })
+    return keyBody(pool, { ...key, requestId: request.id })
+  })
+}
+
+function rotateRoute(app: FastifyInstance, options: KeyRouteOptions): void {
+  const { pool, auth, idempotency } = options
+  const schema = {
+    ...ofOneKey,
+    operationId: 'rotateOrganizationApiKey',
+    summary: 'Replace an API key; it works for 24 more hours',
+    response: { 201: single(issuedApiKeySchema), ...errorResponses(400, 401, 403, 404, 409, 413, 415, 422) },
+  }
+  const onRequest = auth.requireOwnOrganization('api_keys:manage')
+  const preValidation = refuseBody('api_key_rotate')
+  app.post<OfKey>(`${keyPath}/rotations`, { schema, onRequest, preValidation }, (request, reply) => {
+    const { organizationId, keyId } = checkedPath(request.params)
+    reply.header('cache-control', 'no-store')
+    return idempotency.run({ request, reply }, async (command) => {
+      const issued = await rotateApiKey({ ...repeatable(options, command), pool }, { organizationId, keyId })
+      return issuedAnswer(pool, { ...issued, organizationId, requestId: request.id })
+    })
+  })
+}
+
+/** What makes a command the same whenever it is repeated, but for when it happens. */
+function repeatable(
+  { decide, keyring, clock }: KeyRouteOptions,
+  { random, now: idTime }: Command,
+): CommandDeps {
+  return { decide, keyring, clock, random, idTime }
+}
+
+interface OfOrganization {
   Params: z.output<typeof organizationParams>
+}
+
+interface OfKey {
+  Params: z.output<typeof keyParams>
 }
 
 interface Query {
@@ -100,8 +222,24 @@ interface Create {
   Body: z.output<typeof createKeyBody>
 }
 
-/** 201 with the key, this once as a whole. */
-export async function issuedAnswer(
+interface Update {
+  Body: z.output<typeof updateKeyBody>
+}
+
+/** 404 for what cannot be the id of a key, a key's value among it. */
+function checkedPath({ organizationId, keyId }: z.output<typeof keyParams>): KeyPath {
+  if (!isId('key', keyId)) throw noSuchKey()
+  return { organizationId, keyId }
+}
+
+async function keyBody(db: Db, { organizationId, keyId, requestId }: KeyPath & { requestId: string }) {
+  const key = await findKey(db, organizationId, keyId)
+  if (!key) throw noSuchKey()
+  const used = await lastUsedAt(db, [keyId])
+  return { data: apiKeyJson(key, { lastUsedAt: used.get(keyId) }), meta: { request_id: requestId } }
+}
+
+async function issuedAnswer(
   db: Db,
   { revealedKey, requestId, ...path }: IssuedKey & KeyPath & { requestId: string },
 ): Promise<CommandAnswer> {

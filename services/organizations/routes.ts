@@ -1,45 +1,108 @@
 import type { FastifyInstance } from 'fastify'
-import type pg from 'pg'
-import type { Auth } from '../../infra/access/auth.ts'
-import type { Keyring } from '../../infra/crypto/keyring.ts'
-import type { CommandDeps } from '../../infra/event-store/command-deps.ts'
-import type { Decide } from '../../infra/event-store/decide.ts'
-import { type Cursors, createCursors } from '../../infra/http/pagination.ts'
-import type { Command, Idempotency } from '../../infra/idempotency/idempotency.ts'
-import type { Clock, Random } from '../../infra/ids.ts'
-import { keyRoutes } from './key-routes.ts'
-import { oneKeyRoutes } from './one-key-routes.ts'
-import { organizationRoutes as ownRoutes } from './organization-routes.ts'
+import type { z } from 'zod'
+import { errorResponses, organizationParams, single } from '../../infra/http/schemas.ts'
+import type { Db } from '../../infra/postgres/pool.ts'
+import { findOrganization, organizationFor } from '../../projections/organizations/queries.ts'
+import { createOrganization, updateOrganization } from './commands.ts'
+import { type KeyRouteOptions, keyRoutes } from './key-routes.ts'
+import {
+  createOrganizationBody,
+  organizationJson,
+  organizationSchema,
+  updateOrganizationBody,
+} from './schemas.ts'
 
-export interface OrganizationOptions {
-  /**
-   * The one that decisions use: a new secret is shown once, and its answer must not wait behind slow searches. The
-   * tables of `createKeyUsageTables` are in it.
-   */
-  pool: pg.Pool
-  decide: Decide
-  auth: Auth
-  keyring: Keyring
-  clock: Clock
-  random: Random
-  idempotency: Idempotency
-}
+export type OrganizationOptions = KeyRouteOptions
 
-export interface OrganizationContext extends OrganizationOptions {
-  cursors: Cursors
-  /** What makes a command the same whenever it is repeated, but for when it happens. */
-  depsOf(command: Command): CommandDeps
-}
+const tags = ['Organizations']
+const security = [{ secretKey: [] }]
 
 /** `/v1/organizations`, `/v1/organizations/{organizationId}`, and its API keys below `/api-keys`. */
 export function organizationRoutes(app: FastifyInstance, options: OrganizationOptions): void {
-  const { decide, keyring, clock } = options
-  const context: OrganizationContext = {
-    ...options,
-    cursors: createCursors(options),
-    depsOf: ({ random, now }) => ({ decide, keyring, clock, random, idTime: now }),
+  createRoute(app, options)
+  getRoute(app, options)
+  updateRoute(app, options)
+  keyRoutes(app, options)
+}
+
+function createRoute(app: FastifyInstance, options: OrganizationOptions): void {
+  const { pool, auth, idempotency, decide, clock } = options
+  const schema = {
+    operationId: 'createOrganization',
+    summary: 'Create an organization',
+    description:
+      'Requires the `organizations:create` secret-key scope. The calling key gets no access to the new organization.',
+    tags,
+    security,
+    body: createOrganizationBody,
+    response: {
+      201: single(organizationSchema),
+      ...errorResponses(400, 401, 403, 409, 413, 415, 422),
+    },
   }
-  ownRoutes(app, context)
-  keyRoutes(app, context)
-  oneKeyRoutes(app, context)
+  const onRequest = auth.requireSecret('organizations:create')
+  const config = { parameterSet: 'organization_create' }
+  app.post<{ Body: z.output<typeof createOrganizationBody> }>(
+    '/v1/organizations',
+    { schema, onRequest, config },
+    (request, reply) =>
+      idempotency.run({ request, reply }, async ({ random, now: idTime }) => {
+        const { organizationId } = await createOrganization({ decide, clock, random, idTime }, request.body)
+        return { status: 201, body: await organizationBody(pool, organizationId, request.id) }
+      }),
+  )
+}
+
+function getRoute(app: FastifyInstance, { pool, auth }: OrganizationOptions): void {
+  const schema = {
+    operationId: 'getOrganization',
+    summary: 'Retrieve one organization',
+    description: "Requires the `organizations:read` secret-key scope and a key of the organization's own.",
+    tags,
+    security,
+    params: organizationParams,
+    response: { 200: single(organizationSchema), ...errorResponses(401, 403, 404) },
+  }
+  const onRequest = auth.requireOwnOrganization('organizations:read')
+  app.get<Params>('/v1/organizations/:organizationId', { schema, onRequest }, (request) =>
+    organizationBody(pool, request.params.organizationId, request.id),
+  )
+}
+
+function updateRoute(app: FastifyInstance, { pool, auth, decide, clock, random }: OrganizationOptions): void {
+  const schema = {
+    operationId: 'updateOrganization',
+    summary: 'Rename an organization or change its status',
+    description:
+      'Requires the `organizations:update` secret-key scope. Once it is suspended or deleted, all keys of the organization are refused, so that its status cannot be set back here.',
+    tags,
+    security,
+    params: organizationParams,
+    body: updateOrganizationBody,
+    response: { 200: single(organizationSchema), ...errorResponses(400, 401, 403, 404, 413, 415, 422) },
+  }
+  const onRequest = auth.requireOwnOrganization('organizations:update')
+  const config = { parameterSet: 'organization_update' }
+  app.patch<Params & Update>(
+    '/v1/organizations/:organizationId',
+    { schema, onRequest, config },
+    async (request) => {
+      const { organizationId } = request.params
+      await updateOrganization({ decide, clock, random }, { ...request.body, organizationId, by: 'key' })
+      return organizationBody(pool, organizationId, request.id)
+    },
+  )
+}
+
+interface Params {
+  Params: z.output<typeof organizationParams>
+}
+
+interface Update {
+  Body: z.output<typeof updateOrganizationBody>
+}
+
+async function organizationBody(db: Db, organizationId: string, requestId: string) {
+  const organization = organizationFor(await findOrganization(db, organizationId), 'operator')
+  return { data: organizationJson(organization), meta: { request_id: requestId } }
 }

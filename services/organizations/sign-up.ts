@@ -1,7 +1,6 @@
 import type { CommandDeps } from '../../infra/event-store/command-deps.ts'
 import type { Environment } from '../../schemas/events.ts'
-import { issueApiKey } from './key-commands.ts'
-import { createOrganization } from './organization-commands.ts'
+import { createOrganization, issueApiKey } from './commands.ts'
 
 export interface SignUp {
   accountName: string
@@ -9,8 +8,8 @@ export interface SignUp {
 }
 
 /**
- * An organization with a publishable and a secret key for each environment, as environment variables for whoever
- * signed up. Repeated with the same random it is the same organization with the same keys.
+ * The result is environment variables: a publishable and a secret key for each environment. The same random makes the
+ * same organization with the same keys.
  */
 export async function signUpOrganization(
   deps: CommandDeps,
@@ -42,7 +41,6 @@ async function keyPair(deps: CommandDeps, { organizationId, environment }: Owner
   return { publishable: publishable.revealedKey, secret: secret.revealedKey }
 }
 
-/** Readable and taken by nobody: it ends with a part of the signup's id. */
 function slugOf(accountName: string, gateSessionId: string): string {
   const readable = accountName
     .normalize('NFKD')
@@ -50,5 +48,6 @@ function slugOf(accountName: string, gateSessionId: string): string {
     .toLowerCase()
     .match(/[a-z0-9]+/g)
   const stem = (readable ?? ['account']).join('-').slice(0, 40).replace(/-+$/, '')
+  // Nobody else has it: it ends with a part of the id of the signup.
   return `${stem}-${gateSessionId.slice(-8)}`
 }

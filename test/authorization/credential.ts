@@ -1,5 +1,5 @@
 import type { ClientTarget, Environment } from '../../schemas/events.ts'
-import type { KeyRequest } from '../../services/organizations/key-request.ts'
+import type { KeyRequest } from '../../services/organizations/checked-input.ts'
 import type { World } from './world.ts'
 
 export type Platform = 'web' | 'ios' | 'android'

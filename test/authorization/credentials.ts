@@ -1,5 +1,5 @@
 import { defaultScopes, type Scope, scopes } from '../../infra/access/scopes.ts'
-import { rotateApiKey } from '../../services/organizations/key-commands.ts'
+import { rotateApiKey } from '../../services/organizations/commands.ts'
 import { bearer, type Credential, credential, publishableKey, secretKey, type Tenants } from './credential.ts'
 import { refusedCredentials } from './refused-credentials.ts'
 import type { World } from './world.ts'

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { generateApiKey } from '../../infra/crypto/api-keys.ts'
-import { revokeApiKey } from '../../services/organizations/key-commands.ts'
-import { updateOrganization } from '../../services/organizations/organization-commands.ts'
+import { revokeApiKey, updateOrganization } from '../../services/organizations/commands.ts'
 import { type Credential, credential, publishableKey, secretKey, type Tenants } from './credential.ts'
 import type { World } from './world.ts'
 

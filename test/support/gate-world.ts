@@ -3,8 +3,7 @@ import type { EndpointId, KeyId, OrganizationId } from '../../infra/ids.ts'
 import type { Environment } from '../../schemas/events.ts'
 import { createService } from '../../services/gate/registry/commands.ts'
 import type { CompleteFields } from '../../services/gate/registry/definition.ts'
-import { issueApiKey } from '../../services/organizations/key-commands.ts'
-import { createOrganization } from '../../services/organizations/organization-commands.ts'
+import { createOrganization, issueApiKey } from '../../services/organizations/commands.ts'
 import { createEndpoint, type EndpointDeps } from '../../services/webhooks/endpoints/endpoint-commands.ts'
 
 /** An organization that is told of approvals. */

@@ -7,8 +7,8 @@ import {
   type KeyPath,
   revokeApiKey,
   rotateApiKey,
-} from '../../organizations/key-commands.ts'
-import { apiKeyJson, storedTarget } from '../../organizations/shapes.ts'
+} from '../../organizations/commands.ts'
+import { apiKeyJson, storedTarget } from '../../organizations/schemas.ts'
 import type { Core } from '../../server/dependencies.ts'
 import { commaList, jsonFlag, organizationArgument, wordOf } from '../arguments.ts'
 import { keyTable } from '../tables.ts'

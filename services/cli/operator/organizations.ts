@@ -7,9 +7,9 @@ import {
   setCapability,
   setLimits,
   updateOrganization,
-} from '../../organizations/organization-commands.ts'
-import { capabilities } from '../../organizations/set-capability.ts'
-import { organizationJson } from '../../organizations/shapes.ts'
+} from '../../organizations/commands.ts'
+import { capabilities } from '../../organizations/decide-organization.ts'
+import { organizationJson } from '../../organizations/schemas.ts'
 import type { Core } from '../../server/dependencies.ts'
 import { jsonFlag, limit, organizationArgument } from '../arguments.ts'
 import { organizationTable } from '../tables.ts'

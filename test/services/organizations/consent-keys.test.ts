@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { timeOrderedId } from '../../../infra/ids.ts'
 import { findOrganization, listKeys } from '../../../projections/organizations/queries.ts'
-import { createConsentKeys } from '../../../services/organizations/consent-keys.ts'
-import { revokeApiKey } from '../../../services/organizations/key-commands.ts'
 import {
   createOrganization,
+  revokeApiKey,
   updateOrganization,
-} from '../../../services/organizations/organization-commands.ts'
+} from '../../../services/organizations/commands.ts'
+import { createConsentKeys } from '../../../services/organizations/consent-keys.ts'
 import { startOrganizations } from './support.ts'
 
 type World = Awaited<ReturnType<typeof startOrganizations>>

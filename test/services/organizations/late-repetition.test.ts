@@ -6,7 +6,7 @@ import { createApp } from '../../../infra/http/app.ts'
 import { createIdempotency } from '../../../infra/idempotency/idempotency.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
 import { findKey, findKeyByLookupHash } from '../../../projections/organizations/queries.ts'
-import { graceMs } from '../../../services/organizations/rotate-api-key.ts'
+import { graceMs } from '../../../services/organizations/decide-key.ts'
 import { organizationRoutes } from '../../../services/organizations/routes.ts'
 import { type Organizations, startOrganizations } from './support.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { single } from '../../../infra/http/schemas.ts'
-import { graceMs } from '../../../services/organizations/rotate-api-key.ts'
+import { graceMs } from '../../../services/organizations/decide-key.ts'
 import { apiKeySchema } from '../../../services/organizations/schemas.ts'
 import { publishedSchema } from '../readback/contract.ts'
 import { type Organizations, startOrganizations } from './support.ts'

@@ -3,10 +3,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { timeOrderedId } from '../../../infra/ids.ts'
 import { organizationsProjection } from '../../../projections/organizations/projection.ts'
 import { findKey, listKeys } from '../../../projections/organizations/queries.ts'
+import {
+  createOrganization,
+  issueApiKey,
+  revokeApiKey,
+  rotateApiKey,
+} from '../../../services/organizations/commands.ts'
+import { graceMs } from '../../../services/organizations/decide-key.ts'
 import { endGraces, runGraceScheduler } from '../../../services/organizations/grace-scheduler.ts'
-import { issueApiKey, revokeApiKey, rotateApiKey } from '../../../services/organizations/key-commands.ts'
-import { createOrganization } from '../../../services/organizations/organization-commands.ts'
-import { graceMs } from '../../../services/organizations/rotate-api-key.ts'
 import { eventually } from '../../support/eventually.ts'
 import { openTestLogs } from '../../support/logs.ts'
 import { openProcesses, type Processes, race } from '../../support/racing.ts'

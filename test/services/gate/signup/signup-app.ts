@@ -20,7 +20,7 @@ import {
   findPage,
   sealBundle,
 } from '../../../../services/gate/store.ts'
-import { updateOrganization } from '../../../../services/organizations/organization-commands.ts'
+import { updateOrganization } from '../../../../services/organizations/commands.ts'
 import { freshAddress } from '../../../support/gate-flow.ts'
 import { loginOpened, proof } from '../../../support/gate-rows.ts'
 import { createServiceApp, publicUrl, type Send } from '../../../support/service-app.ts'

@@ -4,7 +4,7 @@ import { liveSecrets } from '../../../../infra/wire/webhooks/signature.ts'
 import { organizationsProjection } from '../../../../projections/organizations/projection.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
 import { listEndpoints, listEvents } from '../../../../projections/webhooks/queries.ts'
-import { createOrganization } from '../../../../services/organizations/organization-commands.ts'
+import { createOrganization } from '../../../../services/organizations/commands.ts'
 import {
   createEndpoint,
   disableEndpoint,

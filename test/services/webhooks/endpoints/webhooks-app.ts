@@ -4,11 +4,11 @@ import type { DomainEvent } from '../../../../infra/event-store/codec.ts'
 import { gateProjection } from '../../../../projections/gate/projection.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
 import type { Environment } from '../../../../schemas/events.ts'
-import { issueApiKey } from '../../../../services/organizations/key-commands.ts'
 import {
   createOrganization,
+  issueApiKey,
   updateOrganization,
-} from '../../../../services/organizations/organization-commands.ts'
+} from '../../../../services/organizations/commands.ts'
 import { createLeaseTables } from '../../../../services/webhooks/dispatch/tables.ts'
 import { webhookRoutes } from '../../../../services/webhooks/routes.ts'
 import { createServiceApp } from '../../../support/service-app.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { normalOrigin } from '../../../services/organizations/origins.ts'
+import { normalOrigin } from '../../../services/organizations/checked-input.ts'
 
 test.each([
   ['https://shop.example', 'https://shop.example'],

@@ -1,0 +1,129 @@
+import { defaultScopes, scopes as knownScopes } from '../../infra/access/scopes.ts'
+import { checkedName, invalid, type ParameterSet } from '../../infra/http/checked-fields.ts'
+import type { ApiKeyIssued, ClientTarget, Environment, KeyType } from '../../schemas/events.ts'
+
+export const bounds = { organizationName: 120, slug: 63, keyName: 100, origins: 50 } as const
+
+export function completeOrganizationRequest(request: { name: string; slug: string }) {
+  const parameterSet = 'organization_create'
+  return {
+    name: checkedName(request.name, { max: bounds.organizationName, parameterSet }),
+    slug: checkedSlug(request.slug, parameterSet),
+  }
+}
+
+function checkedSlug(slug: string, parameterSet: ParameterSet): string {
+  if (/^[a-z0-9-]{1,63}$/.test(slug)) return slug
+  const expected = `1-${bounds.slug} lower-case letters, digits and hyphens`
+  throw invalid({ name: 'slug', issue: 'invalid', expected }, parameterSet)
+}
+
+/** What a caller asks for. `completeKeyRequest` says what the defaults are. */
+export interface KeyRequest {
+  name: string
+  environment: Environment
+  type?: KeyType | undefined
+  allowedOrigins?: string[] | undefined
+  scopes?: string[] | undefined
+  clientTarget?: ClientTarget | undefined
+}
+
+export type KeySpec = Pick<
+  ApiKeyIssued,
+  'name' | 'type' | 'environment' | 'client_target' | 'allowed_origins' | 'scopes'
+>
+
+const keySet = 'api_key_create'
+const publishableOnly = { issue: 'not_allowed', expected: 'publishable keys only' }
+
+/**
+ * Defaults: a name alone makes a secret key with the narrow scopes. Allowed origins or a client target without a type
+ * make a publishable key. Throws 422 naming the field that does not fit.
+ */
+export function completeKeyRequest(request: KeyRequest): KeySpec {
+  if (request.scopes && !request.type) {
+    throw invalid({ name: 'type', issue: 'required', expected: 'secret, where scopes are given' }, keySet)
+  }
+  const type = request.type ?? (request.allowedOrigins || request.clientTarget ? 'publishable' : 'secret')
+  const name = checkedName(request.name, { max: bounds.keyName, parameterSet: keySet })
+  const base = { name, type, environment: request.environment }
+  if (type === 'publishable') return { ...base, scopes: null, ...publishableParts(request) }
+  return { ...base, client_target: 'browser', allowed_origins: null, scopes: secretScopes(request) }
+}
+
+function publishableParts(request: KeyRequest): Pick<KeySpec, 'client_target' | 'allowed_origins'> {
+  const { environment, allowedOrigins = [], clientTarget = 'browser' } = request
+  if (request.scopes) {
+    throw invalid({ name: 'scopes', issue: 'not_allowed', expected: 'secret keys only' }, keySet)
+  }
+  if (clientTarget !== 'browser' && request.allowedOrigins) {
+    const expected = 'browser keys only'
+    throw invalid({ name: 'allowed_origins', issue: 'not_allowed', expected }, keySet)
+  }
+  const origins = checkedOrigins(allowedOrigins, { environment, parameterSet: keySet })
+  return { client_target: clientTarget, allowed_origins: origins }
+}
+
+function secretScopes({ type, scopes, allowedOrigins, clientTarget }: KeyRequest): string[] {
+  if (allowedOrigins) throw invalid({ name: 'allowed_origins', ...publishableOnly }, keySet)
+  if (clientTarget) throw invalid({ name: 'client_target', ...publishableOnly }, keySet)
+  if (scopes) return checkedScopes(scopes, keySet)
+  if (type === undefined) return [...defaultScopes]
+  throw invalid({ name: 'scopes', issue: 'required', expected: 'at least one scope' }, keySet)
+}
+
+interface OriginRule {
+  environment: Environment
+  parameterSet: ParameterSet
+}
+
+export function checkedOrigins(origins: string[], { environment, parameterSet }: OriginRule): string[] {
+  if (origins.length > bounds.origins) {
+    const expected = `at most ${bounds.origins}`
+    throw invalid({ name: 'allowed_origins', issue: 'too_many', expected }, parameterSet)
+  }
+  const normal = origins.map((text, i) => {
+    const origin = normalOrigin(text, environment)
+    if (origin) return origin
+    const expected = `an ${environment === 'test' ? 'http or https' : 'https'} origin or https://*.host`
+    throw invalid({ name: `allowed_origins.${i}`, issue: 'invalid', expected }, parameterSet)
+  })
+  return [...new Set(normal)]
+}
+
+export function checkedScopes(scopes: string[], parameterSet: ParameterSet): string[] {
+  if (scopes.length === 0) {
+    throw invalid({ name: 'scopes', issue: 'required', expected: 'at least one scope' }, parameterSet)
+  }
+  const known: readonly string[] = knownScopes
+  const unknown = scopes.findIndex((scope) => !known.includes(scope))
+  if (unknown < 0) return [...new Set(scopes)]
+  const field = { name: `scopes.${unknown}`, issue: 'invalid_value', expected: 'a scope of this version' }
+  throw invalid(field, parameterSet, { allowed_values: [...known] })
+}
+
+/**
+ * An allowed origin as it is stored: lower case, punycode, no default port, no slash at the end. Live keys take
+ * `https://host[:port]` and `https://*.host`. Test keys also take any exact http or https origin. undefined for
+ * anything else.
+ */
+export function normalOrigin(text: string, environment: Environment): string | undefined {
+  const wildcard = /^https:\/\/\*\.([^:]+)$/i.exec(text)
+  if (wildcard?.[1]) {
+    const host = exactOrigin(`https://${wildcard[1]}`)
+    // A wildcard over a whole top-level domain or an address is never meant.
+    return host && isDomain(host) ? host.replace('https://', 'https://*.') : undefined
+  }
+  const origin = exactOrigin(text)
+  if (!origin) return undefined
+  return environment === 'test' || origin.startsWith('https://') ? origin : undefined
+}
+
+function exactOrigin(text: string): string | undefined {
+  if (!/^https?:\/\/[^/?#@\\*\s]+\/?$/i.test(text) || !URL.canParse(text)) return undefined
+  return new URL(text).origin
+}
+
+function isDomain(origin: string): boolean {
+  return /^https:\/\/([a-z0-9-]+\.)+[a-z][a-z0-9-]*$/.test(origin)
+}

@@ -1,0 +1,252 @@
+import { generateApiKey, type KeyKind, sealSecretHash } from '../../infra/crypto/api-keys.ts'
+import { type CommandDeps, newId } from '../../infra/event-store/command-deps.ts'
+import type { Decision } from '../../infra/event-store/decide.ts'
+import type { DecisionId, KeyId, OrganizationId } from '../../infra/ids.ts'
+import type { Db, Tx } from '../../infra/postgres/pool.ts'
+import {
+  type Actor,
+  countKeys,
+  findKey,
+  findOrganization,
+  findOrganizationBySlug,
+} from '../../projections/organizations/queries.ts'
+import type { OrganizationRow, OrganizationStatus } from '../../projections/organizations/tables.ts'
+import { eventTopics } from '../../schemas/events.ts'
+import { completeKeyRequest, completeOrganizationRequest, type KeyRequest } from './checked-input.ts'
+import {
+  decideGraceEnd,
+  decideKeyIssue,
+  decideKeyRevocation,
+  decideKeyRotation,
+  decideKeyUpdate,
+  type KeyChanges,
+  type KeyMaterial,
+  type KeyState,
+  noSuchKey,
+} from './decide-key.ts'
+import {
+  decideCapability,
+  decideLimits,
+  decideOrganizationCreation,
+  decideOrganizationUpdate,
+} from './decide-organization.ts'
+
+/** One organization's commands are decided one after the other. */
+function streamOf(organizationId: string) {
+  return {
+    topic: eventTopics.OrganizationCreated,
+    projection: 'organizations',
+    key: organizationId,
+    locks: [`organization:${organizationId}`],
+  }
+}
+
+type OrganizationDeps = Omit<CommandDeps, 'keyring'>
+
+/** ApiError: 409 slug taken, 422 bad name or slug. */
+export async function createOrganization(
+  { decide, clock, ...deps }: OrganizationDeps,
+  request: { name: string; slug: string },
+): Promise<{ organizationId: OrganizationId }> {
+  const { name, slug } = completeOrganizationRequest(request)
+  const now = clock()
+  const organizationId = newId('org', { ...deps, now })
+  await decide({
+    ...streamOf(organizationId),
+    locks: [`organization-slug:${slug}`],
+    // Whoever has the slug may be in any partition.
+    reads: 'topic',
+    load: async (tx) => ({ takenBy: (await findOrganizationBySlug(tx, slug))?.id }),
+    decide: (state) => decideOrganizationCreation(state, { organizationId, name, slug, now }),
+  })
+  return { organizationId }
+}
+
+interface OrganizationUpdate {
+  organizationId: string
+  by: Actor
+  name?: string | undefined
+  status?: OrganizationStatus | undefined
+}
+
+/** ApiError: 404 no such organization, 403 not active (`by` its key), 422 bad name. */
+export function updateOrganization(
+  deps: OrganizationDeps,
+  { organizationId, ...changes }: OrganizationUpdate,
+): Promise<void> {
+  return changeOrganization(deps, {
+    organizationId,
+    about: (organization, { eventId, now }) =>
+      decideOrganizationUpdate(organization, { ...changes, changeId: eventId, now }),
+  })
+}
+
+interface LimitsChange {
+  organizationId: string
+  /** Units in 60 seconds; null = the server's default, undefined = as it is. */
+  secretLimit?: number | null | undefined
+  publishableLimit?: number | null | undefined
+}
+
+export function setLimits(
+  deps: OrganizationDeps,
+  { organizationId, ...limits }: LimitsChange,
+): Promise<void> {
+  return changeOrganization(deps, {
+    organizationId,
+    about: (organization, at) => decideLimits(organization, { ...limits, ...at }),
+  })
+}
+
+interface CapabilityChange {
+  organizationId: string
+  capability: string
+  enabled: boolean
+}
+
+export function setCapability(
+  deps: OrganizationDeps,
+  { organizationId, ...wanted }: CapabilityChange,
+): Promise<void> {
+  return changeOrganization(deps, {
+    organizationId,
+    about: (organization, at) => decideCapability(organization, { ...wanted, ...at }),
+  })
+}
+
+interface OrganizationChange {
+  organizationId: string
+  about: (organization: OrganizationRow | undefined, at: { eventId: DecisionId; now: number }) => Decision[]
+}
+
+async function changeOrganization(
+  { decide, clock, ...deps }: OrganizationDeps,
+  { organizationId, about }: OrganizationChange,
+): Promise<void> {
+  const now = clock()
+  const eventId = newId('evt', { ...deps, now })
+  await decide({
+    ...streamOf(organizationId),
+    load: (tx) => findOrganization(tx, organizationId),
+    decide: (organization) => about(organization, { eventId, now }),
+  })
+}
+
+export interface IssuedKey {
+  keyId: KeyId
+  /** The whole key; of a secret key this is the only time that anyone sees it. */
+  revealedKey: string
+}
+
+export interface KeyPath {
+  organizationId: string
+  keyId: string
+}
+
+/** ApiError: 404 no such organization, 403 not active, 409 too many keys, 422 what does not fit. */
+export async function issueApiKey(
+  deps: CommandDeps,
+  { organizationId, ...request }: KeyRequest & { organizationId: string },
+): Promise<IssuedKey> {
+  const spec = completeKeyRequest(request)
+  const now = deps.clock()
+  const { keyId, revealedKey, material } = generate(deps, { ...spec, now })
+  await deps.decide({
+    ...streamOf(organizationId),
+    load: async (tx) => ({
+      organization: await findOrganization(tx, organizationId),
+      counts: await countKeys(tx, organizationId),
+      existing: await findKey(tx, organizationId, keyId),
+    }),
+    decide: (state) => decideKeyIssue(state, { organizationId, keyId, spec, material, now }),
+  })
+  return { keyId, revealedKey }
+}
+
+function generate(
+  { keyring, random, ...deps }: Pick<CommandDeps, 'keyring' | 'random' | 'idTime'>,
+  { type, environment, now }: KeyKind & { now: number },
+): IssuedKey & { material: KeyMaterial } {
+  const keyId = newId('key', { ...deps, random, now })
+  const { key, ...generated } = generateApiKey({ type, environment, keyring, random })
+  const material = {
+    lookup_hash: generated.lookupHash,
+    secret_hash_sealed: type === 'secret' ? sealSecretHash({ keyring, key, keyId, random }) : null,
+    key_preview: generated.preview,
+    display_key: generated.displayKey,
+  }
+  return { keyId, revealedKey: key, material }
+}
+
+/** ApiError: 404 no such key or revoked, 403 organization not active (`by` its key), 422 what does not fit. */
+export async function updateApiKey(
+  { decide, clock, ...deps }: Omit<CommandDeps, 'keyring'>,
+  { organizationId, keyId, ...changes }: KeyPath & KeyChanges & { by: Actor },
+): Promise<void> {
+  const now = clock()
+  const changeId = newId('evt', { ...deps, now })
+  await decide({
+    ...streamOf(organizationId),
+    load: (tx) => loadKey(tx, { organizationId, keyId }),
+    decide: (state) => decideKeyUpdate(state, { ...changes, changeId, now }),
+  })
+}
+
+/** A revoked key stays as it is. ApiError: 404 no such key, 403 organization not active (`by` its key). */
+export async function revokeApiKey(
+  { decide, clock }: Pick<CommandDeps, 'decide' | 'clock'>,
+  { organizationId, keyId, by }: KeyPath & { by: Actor },
+): Promise<void> {
+  const now = clock()
+  await decide({
+    ...streamOf(organizationId),
+    load: (tx) => loadKey(tx, { organizationId, keyId }),
+    decide: (state) => decideKeyRevocation(state, { by, now }),
+  })
+}
+
+async function loadKey(tx: Tx, { organizationId, keyId }: KeyPath): Promise<KeyState> {
+  return {
+    organization: await findOrganization(tx, organizationId),
+    key: await findKey(tx, organizationId, keyId),
+  }
+}
+
+/**
+ * The key works for 24 more hours. ApiError: 404 no such key or revoked, 409 rotating already or too many secret keys,
+ * 403 organization not active.
+ */
+export async function rotateApiKey(
+  { pool, ...deps }: CommandDeps & { pool: Db },
+  { organizationId, keyId }: KeyPath,
+): Promise<IssuedKey> {
+  const now = deps.clock()
+  // Type and environment never change, so they may be read before the lock is held.
+  const kind = await findKey(pool, organizationId, keyId)
+  if (!kind) throw noSuchKey()
+  const { type, environment } = kind
+  const { keyId: replacementId, revealedKey, material } = generate(deps, { type, environment, now })
+  await deps.decide({
+    ...streamOf(organizationId),
+    load: async (tx) => ({
+      ...(await loadKey(tx, { organizationId, keyId })),
+      counts: await countKeys(tx, organizationId),
+      existing: await findKey(tx, organizationId, replacementId),
+    }),
+    decide: (state) => decideKeyRotation(state, { replacementId, material, now }),
+  })
+  return { keyId: replacementId, revealedKey }
+}
+
+export async function endGrace(
+  { decide, clock }: Pick<CommandDeps, 'decide' | 'clock'>,
+  { organizationId, keyId }: KeyPath,
+): Promise<boolean> {
+  const now = clock()
+  const events = await decide({
+    ...streamOf(organizationId),
+    load: (tx) => findKey(tx, organizationId, keyId),
+    decide: (key) => decideGraceEnd(key, { now }),
+  })
+  return events.length > 0
+}

@@ -1,0 +1,248 @@
+import { isDeepStrictEqual } from 'node:util'
+import { ApiError } from '../../infra/errors/errors.ts'
+import type { DomainEvent } from '../../infra/event-store/codec.ts'
+import type { Decision } from '../../infra/event-store/decide.ts'
+import { decided } from '../../infra/event-store/decided.ts'
+import { checkedName, invalid } from '../../infra/http/checked-fields.ts'
+import { derivedId, type KeyId } from '../../infra/ids.ts'
+import { type Actor, type KeyCounts, organizationFor } from '../../projections/organizations/queries.ts'
+import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/tables.ts'
+import type { ApiKeyIssued, ApiKeyRevoked, ApiKeyRotated, Environment } from '../../schemas/events.ts'
+import { bounds, checkedOrigins, checkedScopes, type KeySpec } from './checked-input.ts'
+
+export interface KeyState {
+  organization: OrganizationRow | undefined
+  key: ApiKeyRow | undefined
+}
+
+/** The answer is the same for an id that is malformed, unknown, or another organization's. Nobody learns which. */
+export function noSuchKey(): ApiError {
+  return new ApiError('request.not_found', {
+    message: 'No API key with this id exists in this organization, or it is revoked.',
+  })
+}
+
+export function keyInUse(key: ApiKeyRow | undefined): ApiKeyRow {
+  if (!key || key.status === 'revoked') throw noSuchKey()
+  return key
+}
+
+export type KeyMaterial = Pick<
+  ApiKeyIssued,
+  'lookup_hash' | 'secret_hash_sealed' | 'key_preview' | 'display_key'
+>
+
+export interface IssueApiKey {
+  organizationId: string
+  keyId: KeyId
+  spec: KeySpec
+  material: KeyMaterial
+  /** Epoch milliseconds, as in all commands. */
+  now: number
+}
+
+export interface IssueState {
+  organization: OrganizationRow | undefined
+  counts: KeyCounts
+  existing: ApiKeyRow | undefined
+}
+
+const maxActiveKeys = 100
+// As many recipients as a sealed token can have.
+const maxSecretKeys = 256
+
+/**
+ * 404 without the organization, 403 when it is not active, 409 when it has as many keys as it can. A repeated command
+ * finds its key in `existing` and makes no event.
+ */
+export function decideKeyIssue(
+  { organization, counts, existing }: IssueState,
+  command: IssueApiKey,
+): Decision[] {
+  // Also for the operator: a key of an organization that is not active would not work.
+  organizationFor(organization, 'key')
+  if (existing) return []
+  if (counts.active >= maxActiveKeys) throw tooMany(`An organization can have ${maxActiveKeys} active keys.`)
+  refuseManySecretKeys(counts, command.spec)
+  return [issued(command, null)]
+}
+
+function refuseManySecretKeys(
+  { secret }: KeyCounts,
+  { type, environment }: { type: ApiKeyIssued['type']; environment: Environment },
+): void {
+  if (type !== 'secret' || secret[environment] < maxSecretKeys) return
+  throw tooMany(`An organization can have ${maxSecretKeys} secret keys in use in one environment.`)
+}
+
+function tooMany(message: string): ApiError {
+  return new ApiError('request.conflict', { message, details: { next_action: 'contact_support' } })
+}
+
+function issued(
+  { organizationId, keyId, spec, material, now }: IssueApiKey,
+  replacesKeyId: string | null,
+): Decision {
+  const data: ApiKeyIssued = {
+    organization_id: organizationId,
+    key_id: keyId,
+    ...spec,
+    ...material,
+    replaces_key_id: replacesKeyId,
+    issued_at: now,
+  }
+  const eventId = derivedId('evt', keyId, 'issued')
+  const { environment } = spec
+  return decided({ type: 'ApiKeyIssued', data }, { organizationId, environment, eventId, now })
+}
+
+export interface RotateApiKey {
+  replacementId: KeyId
+  material: KeyMaterial
+  now: number
+}
+
+export interface RotateState extends KeyState {
+  counts: KeyCounts
+  existing: ApiKeyRow | undefined
+}
+
+export const graceMs = 24 * 60 * 60 * 1000
+
+/**
+ * The replacement is like the key in everything but its material. 404 when there is no such key or it is revoked, 409
+ * when it is rotating or there are too many secret keys, 403 when the organization is not active. A repeated command
+ * adds only the events that the first attempt did not write.
+ */
+export function decideKeyRotation(state: RotateState, command: RotateApiKey): Decision[] {
+  organizationFor(state.organization, 'key')
+  const { existing } = state
+  if (!state.key) throw noSuchKey()
+  if (existing) return state.key.status === 'active' ? [rotated(state.key, command)] : []
+  const key = keyInUse(state.key)
+  if (key.status === 'rotating') {
+    throw new ApiError('request.conflict', { message: 'The API key is being rotated already.' })
+  }
+  refuseManySecretKeys(state.counts, key)
+  return [issued(replacementOf(key, command), key.id), rotated(key, command)]
+}
+
+function replacementOf(key: ApiKeyRow, { replacementId, material, now }: RotateApiKey) {
+  const { type, environment, name, client_target, allowed_origins, scopes } = key
+  const spec = { type, environment, name, client_target, allowed_origins, scopes }
+  return { organizationId: key.organization_id, keyId: replacementId, spec, material, now }
+}
+
+function rotated(key: ApiKeyRow, { replacementId, now }: RotateApiKey): Decision {
+  const { id: key_id, organization_id, environment } = key
+  const data: ApiKeyRotated = {
+    organization_id,
+    key_id,
+    replacement_key_id: replacementId,
+    rotated_at: now,
+    grace_expires_at: now + graceMs,
+  }
+  const eventId = derivedId('evt', key_id, 'rotated')
+  return decided(
+    { type: 'ApiKeyRotated', data },
+    { organizationId: organization_id, environment, eventId, now },
+  )
+}
+
+export interface RevokeApiKey {
+  by: Actor
+  now: number
+}
+
+export function decideKeyRevocation({ organization, key }: KeyState, { by, now }: RevokeApiKey): Decision[] {
+  organizationFor(organization, by)
+  if (!key) throw noSuchKey()
+  return key.status === 'revoked' ? [] : [revoked(key, { reason: 'requested', revokedAt: now, now })]
+}
+
+/** A rotating key is revoked as of the end of its grace, however late that is noticed. */
+export function decideGraceEnd(key: ApiKeyRow | undefined, { now }: { now: number }): Decision[] {
+  if (key?.status !== 'rotating' || key.grace_expires_at === null) return []
+  if (key.grace_expires_at > now) return []
+  return [revoked(key, { reason: 'grace_ended', revokedAt: key.grace_expires_at, now })]
+}
+
+interface Revocation {
+  reason: ApiKeyRevoked['reason']
+  revokedAt: number
+  now: number
+}
+
+function revoked(key: ApiKeyRow, { reason, revokedAt, now }: Revocation): Decision {
+  const { id: key_id, organization_id, environment } = key
+  const data: ApiKeyRevoked = { organization_id, key_id, revoked_at: revokedAt, reason }
+  const eventId = derivedId('evt', key_id, 'revoked')
+  return decided(
+    { type: 'ApiKeyRevoked', data },
+    { organizationId: organization_id, environment, eventId, now },
+  )
+}
+
+export interface KeyChanges {
+  name?: string | undefined
+  allowedOrigins?: string[] | undefined
+  scopes?: string[] | undefined
+}
+
+export interface UpdateApiKey extends KeyChanges {
+  by: Actor
+  changeId: string
+  now: number
+}
+
+const updateSet = 'api_key_update'
+
+/**
+ * Each of name, origins and scopes that changes makes an event. 404 when there is no such key or it is revoked, 403
+ * when its organization is not active, 422 naming the field that does not fit.
+ */
+export function decideKeyUpdate({ organization, key }: KeyState, command: UpdateApiKey): Decision[] {
+  const { by, changeId, now } = command
+  organizationFor(organization, by)
+  const current = keyInUse(key)
+  const { organization_id: organizationId, environment } = current
+  const events = [
+    ...renameKey(current, command),
+    ...changeOrigins(current, command),
+    ...changeScopes(current, command),
+  ]
+  return events.map((event) => {
+    const eventId = derivedId('evt', changeId, event.type)
+    return decided(event, { organizationId, environment, eventId, now })
+  })
+}
+
+const about = ({ organization_id, id: key_id }: ApiKeyRow) => ({ organization_id, key_id })
+
+function renameKey(key: ApiKeyRow, { name: text, now }: UpdateApiKey): DomainEvent[] {
+  if (text === undefined) return []
+  const name = checkedName(text, { max: bounds.keyName, parameterSet: updateSet })
+  return name === key.name ? [] : [{ type: 'ApiKeyRenamed', data: { ...about(key), name, renamed_at: now } }]
+}
+
+function changeOrigins(key: ApiKeyRow, { allowedOrigins, now }: UpdateApiKey): DomainEvent[] {
+  if (!allowedOrigins) return []
+  if (key.type === 'secret' || key.client_target !== 'browser') {
+    const expected = 'publishable browser keys only'
+    throw invalid({ name: 'allowed_origins', issue: 'not_allowed', expected }, updateSet)
+  }
+  const { environment } = key
+  const allowed_origins = checkedOrigins(allowedOrigins, { environment, parameterSet: updateSet })
+  if (isDeepStrictEqual(allowed_origins, key.allowed_origins)) return []
+  return [{ type: 'ApiKeyOriginsChanged', data: { ...about(key), allowed_origins, changed_at: now } }]
+}
+
+function changeScopes(key: ApiKeyRow, command: UpdateApiKey): DomainEvent[] {
+  if (!command.scopes) return []
+  if (key.type === 'publishable') {
+    throw invalid({ name: 'scopes', issue: 'not_allowed', expected: 'secret keys only' }, updateSet)
+  }
+  const scopes = checkedScopes(command.scopes, updateSet)
+  if (isDeepStrictEqual(scopes, key.scopes)) return []
+  return [{ type: 'ApiKeyScopesChanged', data: { ...about(key), scopes, changed_at: command.now } }]
+}

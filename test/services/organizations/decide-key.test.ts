@@ -1,0 +1,329 @@
+import { describe, expect, test } from 'vitest'
+import { asId } from '../../../infra/ids.ts'
+import type { ApiKeyRow } from '../../../projections/organizations/tables.ts'
+import { completeKeyRequest, type KeyRequest } from '../../../services/organizations/checked-input.ts'
+import {
+  decideGraceEnd,
+  decideKeyIssue,
+  decideKeyRevocation,
+  decideKeyRotation,
+  decideKeyUpdate,
+  graceMs,
+  type IssueApiKey,
+  type IssueState,
+  type KeyState,
+} from '../../../services/organizations/decide-key.ts'
+import { noKeys, organization, organizationId, publishableKey, refusal, secretKey } from './given.ts'
+
+describe('a key is issued', () => {
+  const keyId = asId('key', `key_${'2'.repeat(26)}`)
+  const material = {
+    lookup_hash: 'h',
+    secret_hash_sealed: Buffer.from('s'),
+    key_preview: 'p',
+    display_key: null,
+  }
+  const state: IssueState = { organization, counts: noKeys, existing: undefined }
+  const narrow = ['sessions:read', 'sessions:update', 'fingerprints:read']
+
+  function command(request: Partial<KeyRequest> = {}): IssueApiKey {
+    const spec = completeKeyRequest({ name: 'Server', environment: 'live', ...request })
+    return { organizationId, keyId, spec, material, now: 9 }
+  }
+
+  test('given an active organization, when a key is issued, then it is', () => {
+    const [decision, ...rest] = decideKeyIssue(state, command({ type: 'secret', scopes: ['*', '*'] }))
+    expect(rest).toEqual([])
+    expect(decision?.event).toEqual({
+      type: 'ApiKeyIssued',
+      data: {
+        organization_id: organizationId,
+        key_id: keyId,
+        name: 'Server',
+        type: 'secret',
+        environment: 'live',
+        client_target: 'browser',
+        allowed_origins: null,
+        scopes: ['*'],
+        ...material,
+        replaces_key_id: null,
+        issued_at: 9,
+      },
+    })
+    expect(decision?.meta).toMatchObject({ time: 9, organizationId, environment: 'live' })
+  })
+
+  test('given no organization, or one that is not active, then no key is issued', () => {
+    expect(refusal(() => decideKeyIssue({ ...state, organization: undefined }, command())).code).toBe(
+      'request.not_found',
+    )
+    for (const status of ['suspended', 'deleted'] as const) {
+      const inactive = { ...state, organization: { ...organization, status } }
+      expect(refusal(() => decideKeyIssue(inactive, command())).code).toBe('auth.organization_inactive')
+    }
+  })
+
+  test('given as many keys as there can be, then no more are issued', () => {
+    const many = { active: 100, secret: { live: 0, test: 0 } }
+    expect(refusal(() => decideKeyIssue({ ...state, counts: many }, command())).code).toBe('request.conflict')
+    const secrets = { active: 0, secret: { live: 256, test: 0 } }
+    expect(refusal(() => decideKeyIssue({ ...state, counts: secrets }, command())).code).toBe(
+      'request.conflict',
+    )
+    expect(decideKeyIssue({ ...state, counts: secrets }, command({ environment: 'test' }))).toHaveLength(1)
+    expect(decideKeyIssue({ ...state, counts: secrets }, command({ type: 'publishable' }))).toHaveLength(1)
+  })
+
+  test('given the key of the command, then the command is a repetition and does nothing', () => {
+    const full = { active: 100, secret: { live: 256, test: 0 } }
+    expect(decideKeyIssue({ ...state, counts: full, existing: secretKey }, command())).toEqual([])
+  })
+
+  test('a name alone makes a secret key with the narrow scopes', () => {
+    expect(command().spec).toMatchObject({ type: 'secret', scopes: narrow, allowed_origins: null })
+  })
+
+  test('allowed origins or a client target alone make a publishable key', () => {
+    expect(command({ allowedOrigins: ['https://Shop.example:443/'] }).spec).toMatchObject({
+      type: 'publishable',
+      scopes: null,
+      allowed_origins: ['https://shop.example'],
+    })
+    expect(command({ clientTarget: 'native_ios' }).spec).toMatchObject({
+      type: 'publishable',
+      client_target: 'native_ios',
+      allowed_origins: [],
+    })
+  })
+
+  test.each<[string, Partial<KeyRequest>]>([
+    ['type', { scopes: ['sessions:read'] }],
+    ['scopes', { type: 'secret' }],
+    ['allowed_origins', { type: 'secret', scopes: ['*'], allowedOrigins: [] }],
+    ['scopes', { type: 'secret', scopes: [] }],
+    ['scopes.1', { type: 'secret', scopes: ['sessions:read', 'organizations:manage'] }],
+    ['scopes', { type: 'publishable', scopes: ['*'] }],
+    ['allowed_origins', { type: 'secret', scopes: ['*'], allowedOrigins: ['https://a.example'] }],
+    ['allowed_origins', { clientTarget: 'native_android', allowedOrigins: ['https://a.example'] }],
+    ['client_target', { type: 'secret', scopes: ['*'], clientTarget: 'native_ios' }],
+    ['allowed_origins', { allowedOrigins: Array(51).fill('https://a.example') }],
+    ['allowed_origins.1', { allowedOrigins: ['https://a.example', 'http://a.example'] }],
+    ['name', { name: 'x'.repeat(101) }],
+    ['name', { name: '😀'.repeat(101) }],
+    ['name', { name: 'half \ud83d' }],
+  ])('a bad %s is refused: %j', (name, request) => {
+    const error = refusal(() => command(request))
+    expect(error).toMatchObject({
+      code: 'request.validation_failed',
+      details: { fields: [{ name }], parameter_set: 'api_key_create' },
+    })
+  })
+
+  test('a name is as long as its characters, whatever they take to store', () => {
+    for (const name of ['😀'.repeat(51), '😀'.repeat(100)]) expect(command({ name }).spec.name).toBe(name)
+  })
+
+  test('what an origin may be is said as it is for the environment', () => {
+    const expected = (environment: 'live' | 'test') =>
+      refusal(() => command({ environment, allowedOrigins: ['x'] })).details?.fields?.[0]?.expected
+    expect(expected('live')).toBe('an https origin or https://*.host')
+    expect(expected('test')).toBe('an http or https origin or https://*.host')
+  })
+
+  test('what a refused field held is not repeated: it may be a key', () => {
+    const pasted = `sk_live_${'0'.repeat(38)}`
+    const refusals = [
+      refusal(() => command({ allowedOrigins: [pasted] })),
+      refusal(() => command({ type: 'secret', scopes: [pasted] })),
+      refusal(() => command({ name: `${pasted}\n${pasted.repeat(3)}` })),
+    ]
+    for (const { message, details } of refusals)
+      expect(JSON.stringify([message, details])).not.toContain('0000')
+  })
+})
+
+describe('a key is changed', () => {
+  const command = { by: 'key', changeId: 'evt_change', now: 9 } as const
+  const secret: KeyState = { organization, key: secretKey }
+  const publishable: KeyState = { organization, key: publishableKey }
+  const about = { organization_id: organizationId, key_id: secretKey.id }
+  const events = (decisions: ReturnType<typeof decideKeyUpdate>) => decisions.map(({ event }) => event)
+
+  test('given a secret key, when its name and scopes change, then there is an event for each', () => {
+    const decisions = decideKeyUpdate(secret, { ...command, name: ' New ', scopes: ['*', '*'] })
+    expect(events(decisions)).toEqual([
+      { type: 'ApiKeyRenamed', data: { ...about, name: 'New', renamed_at: 9 } },
+      { type: 'ApiKeyScopesChanged', data: { ...about, scopes: ['*'], changed_at: 9 } },
+    ])
+    expect(decisions[0]?.meta).toMatchObject({ organizationId, environment: 'live', time: 9 })
+    expect(new Set(decisions.map(({ meta }) => meta.eventId)).size).toBe(2)
+  })
+
+  test('given a publishable key, when its origins change, then they are stored normalised', () => {
+    const allowedOrigins = ['https://Shop.example:443', 'https://*.Shop.example']
+    expect(events(decideKeyUpdate(publishable, { ...command, allowedOrigins }))).toEqual([
+      {
+        type: 'ApiKeyOriginsChanged',
+        data: {
+          ...about,
+          key_id: publishableKey.id,
+          allowed_origins: ['https://shop.example', 'https://*.shop.example'],
+          changed_at: 9,
+        },
+      },
+    ])
+    expect(events(decideKeyUpdate(publishable, { ...command, allowedOrigins: [] }))).toMatchObject([
+      { data: { allowed_origins: [] } },
+    ])
+  })
+
+  test('given what it has already, then nothing happens', () => {
+    expect(decideKeyUpdate(secret, { ...command, name: 'Server', scopes: ['sessions:read'] })).toEqual([])
+    const same = { ...command, allowedOrigins: ['https://SHOP.example/'] }
+    expect(decideKeyUpdate(publishable, same)).toEqual([])
+  })
+
+  test('given a rotating key, then it can still be changed', () => {
+    const rotating = { ...secretKey, status: 'rotating' } as const
+    expect(decideKeyUpdate({ organization, key: rotating }, { ...command, name: 'Old' })).toHaveLength(1)
+  })
+
+  test('given no key or a revoked one, then it is not found, whatever is asked', () => {
+    for (const key of [undefined, { ...secretKey, status: 'revoked' } as const]) {
+      const wrong = { ...command, name: '', allowedOrigins: ['https://a.example'] }
+      expect(refusal(() => decideKeyUpdate({ organization, key }, wrong)).code).toBe('request.not_found')
+    }
+  })
+
+  test('given an organization that is not active, then the operator can change its keys, they cannot', () => {
+    const state = { organization: { ...organization, status: 'suspended' }, key: secretKey } as const
+    const change = { ...command, name: 'New' }
+    expect(refusal(() => decideKeyUpdate(state, change)).code).toBe('auth.organization_inactive')
+    expect(decideKeyUpdate(state, { ...change, by: 'operator' })).toHaveLength(1)
+  })
+
+  const native: ApiKeyRow = { ...publishableKey, client_target: 'native_ios', allowed_origins: [] }
+  test.each([
+    ['allowed_origins', secretKey, { allowedOrigins: [] }],
+    ['allowed_origins', native, { allowedOrigins: ['https://a.example'] }],
+    ['allowed_origins.0', publishableKey, { allowedOrigins: ['http://a.example'] }],
+    ['allowed_origins', publishableKey, { allowedOrigins: Array(51).fill('https://a.example') }],
+    ['scopes', publishableKey, { scopes: ['*'] }],
+    ['scopes', secretKey, { scopes: [] }],
+    ['scopes.1', secretKey, { scopes: ['*', 'organizations:manage'] }],
+    ['name', secretKey, { name: 'x'.repeat(101) }],
+  ])('a bad %s is refused', (name, key, changes) => {
+    expect(refusal(() => decideKeyUpdate({ organization, key }, { ...command, ...changes }))).toMatchObject({
+      code: 'request.validation_failed',
+      details: { fields: [{ name }], parameter_set: 'api_key_update' },
+    })
+  })
+})
+
+describe('a key is rotated and revoked', () => {
+  const replacementId = asId('key', `key_${'9'.repeat(26)}`)
+  const material = {
+    lookup_hash: 'new',
+    secret_hash_sealed: Buffer.from('new'),
+    key_preview: 'sk_live_9999...9999',
+    display_key: null,
+  }
+  const command = { replacementId, material, now: 1000 }
+  const state = { organization, key: secretKey, counts: noKeys, existing: undefined }
+  const about = { organization_id: organizationId, key_id: secretKey.id }
+  const revocation = { by: 'key', now: 9 } as const
+  const events = (decisions: ReturnType<typeof decideKeyRotation>) => decisions.map(({ event }) => event)
+  const rotating = { ...secretKey, status: 'rotating', rotated_at: 1, grace_expires_at: 500 } as const
+  const revoked = { ...secretKey, status: 'revoked' } as const
+
+  test('given a key in use, when it is rotated, then there is one like it and 24 hours of grace', () => {
+    const { type, environment, name, client_target, allowed_origins, scopes } = secretKey
+    const same = { type, environment, name, client_target, allowed_origins, scopes }
+    const replacement = { ...about, key_id: replacementId, ...same, ...material }
+    expect(events(decideKeyRotation(state, command))).toEqual([
+      { type: 'ApiKeyIssued', data: { ...replacement, replaces_key_id: secretKey.id, issued_at: 1000 } },
+      {
+        type: 'ApiKeyRotated',
+        data: {
+          ...about,
+          replacement_key_id: replacementId,
+          rotated_at: 1000,
+          grace_expires_at: 1000 + 24 * 3600 * 1000,
+        },
+      },
+    ])
+  })
+
+  test('a native key keeps its client target', () => {
+    const native: ApiKeyRow = { ...publishableKey, client_target: 'native_android', allowed_origins: [] }
+    expect(events(decideKeyRotation({ ...state, key: native }, command))[0]).toMatchObject({
+      data: { type: 'publishable', client_target: 'native_android', allowed_origins: [], scopes: null },
+    })
+  })
+
+  test('given a rotating key, then it is refused; given none or a revoked one, then it is not found', () => {
+    expect(refusal(() => decideKeyRotation({ ...state, key: rotating }, command)).code).toBe(
+      'request.conflict',
+    )
+    for (const key of [undefined, revoked]) {
+      expect(refusal(() => decideKeyRotation({ ...state, key }, command)).code).toBe('request.not_found')
+    }
+  })
+
+  test('given the replacement, then the command is a repetition: only what is missing of it is added', () => {
+    const existing = { ...secretKey, id: replacementId }
+    const [, rotated] = decideKeyRotation(state, command)
+    expect(decideKeyRotation({ ...state, existing, key: rotating }, command)).toEqual([])
+    expect(decideKeyRotation({ ...state, existing, key: revoked }, command)).toEqual([])
+    expect(decideKeyRotation({ ...state, existing }, command)).toEqual([rotated])
+  })
+
+  test('given as many secret keys as a token has recipients, then none is rotated in that environment', () => {
+    const counts = { active: 100, secret: { live: 256, test: 256 } }
+    expect(refusal(() => decideKeyRotation({ ...state, counts }, command)).code).toBe('request.conflict')
+    expect(decideKeyRotation({ ...state, counts, key: publishableKey }, command)).toHaveLength(2)
+    const test = { ...counts, secret: { live: 255, test: 256 } }
+    expect(decideKeyRotation({ ...state, counts: test }, command)).toHaveLength(2)
+  })
+
+  test('given an organization that is not active, then no key is rotated', () => {
+    const suspended = { ...state, organization: { ...organization, status: 'suspended' } as const }
+    expect(refusal(() => decideKeyRotation(suspended, command)).code).toBe('auth.organization_inactive')
+  })
+
+  test('given an active or rotating key, when it is revoked, then it is, once', () => {
+    for (const key of [secretKey, rotating]) {
+      expect(events(decideKeyRevocation({ organization, key }, revocation))).toEqual([
+        { type: 'ApiKeyRevoked', data: { ...about, revoked_at: 9, reason: 'requested' } },
+      ])
+    }
+    expect(decideKeyRevocation({ organization, key: revoked }, revocation)).toEqual([])
+  })
+
+  test('given no key, or an organization that is not active, then its key cannot revoke', () => {
+    expect(refusal(() => decideKeyRevocation({ organization, key: undefined }, revocation)).code).toBe(
+      'request.not_found',
+    )
+    const state = { organization: { ...organization, status: 'deleted' }, key: secretKey } as const
+    expect(refusal(() => decideKeyRevocation(state, revocation)).code).toBe('auth.organization_inactive')
+    expect(decideKeyRevocation(state, { ...revocation, by: 'operator' })).toHaveLength(1)
+  })
+
+  test('given a rotating key, when its grace is over, then it is revoked as of then', () => {
+    expect(decideGraceEnd(rotating, { now: 499 })).toEqual([])
+    const [decision] = decideGraceEnd(rotating, { now: 500 })
+    expect(decision?.event).toEqual({
+      type: 'ApiKeyRevoked',
+      data: { ...about, revoked_at: 500, reason: 'grace_ended' },
+    })
+    expect(decideGraceEnd(rotating, { now: 900 })[0]).toMatchObject({
+      event: { data: { revoked_at: 500 } },
+      meta: { eventId: decision?.meta.eventId, time: 900 },
+    })
+  })
+
+  test('given any other key, then its grace does not end', () => {
+    for (const key of [undefined, secretKey, revoked]) expect(decideGraceEnd(key, { now: 1e15 })).toEqual([])
+    expect(graceMs).toBe(86_400_000)
+  })
+})
