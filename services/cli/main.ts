@@ -1,17 +1,21 @@
 import { Command } from 'commander'
-import { registerDev } from './dev.ts'
-import { registerEvents } from './events.ts'
 import { tellFailure, tellUsage, wantsJson } from './failure.ts'
-import { registerGate } from './gate/command.ts'
-import { registerKeys } from './operator/keys.ts'
-import { registerOrganizations } from './operator/organizations.ts'
-import { registerRebuild } from './rebuild.ts'
-import { registerServe } from './serve.ts'
-import { registerSignup } from './signup/command.ts'
-import { registerSimulate } from './simulate/command.ts'
-import { registerDeadLetters, registerRedeliver } from './webhooks/deliveries.ts'
-import { registerListen } from './webhooks/listen.ts'
-import { registerTrigger } from './webhooks/trigger.ts'
+
+type Register = (program: Command) => void
+
+/** In the order of the help. Loading them all takes longer than most commands: one that is named is loaded alone. */
+const commands: Record<string, () => Promise<Register>> = {
+  dev: async () => (await import('./dev.ts')).registerDev,
+  serve: async () => (await import('./serve.ts')).registerServe,
+  org: async () => (await import('./operator/organizations.ts')).registerOrganizations,
+  keys: async () => (await import('./operator/keys.ts')).registerKeys,
+  gate: async () => (await import('./gate/command.ts')).registerGate,
+  simulate: async () => (await import('./simulate/command.ts')).registerSimulate,
+  signup: async () => (await import('./signup/command.ts')).registerSignup,
+  webhooks: async () => (await import('./webhooks/command.ts')).registerWebhooks,
+  rebuild: async () => (await import('./rebuild.ts')).registerRebuild,
+  events: async () => (await import('./events.ts')).registerEvents,
+}
 
 const json = wantsJson(process.argv)
 const program = new Command('tidegate').description(
@@ -19,29 +23,12 @@ const program = new Command('tidegate').description(
 )
 tellUsage(program, { json })
 
-registerDev(program)
-registerServe(program)
-registerOrganizations(program)
-registerKeys(program)
-registerGate(program)
-registerSimulate(program)
-registerSignup(program)
-registerWebhooks(program)
-registerRebuild(program)
-registerEvents(program)
+const word = process.argv[2] ?? ''
+const named = Object.hasOwn(commands, word) ? [word] : Object.keys(commands)
+for (const name of named) (await commands[name]?.())?.(program)
 
 try {
   await program.parseAsync()
 } catch (error) {
-  tellFailure(error, { json, events: process.argv[2] === 'signup' })
-}
-
-export function registerWebhooks(program: Command): void {
-  const webhooks = program
-    .command('webhooks')
-    .description('Receive, trigger and redeliver webhooks, and list what could not be delivered')
-  registerListen(webhooks)
-  registerTrigger(webhooks)
-  registerRedeliver(webhooks)
-  registerDeadLetters(webhooks)
+  tellFailure(error, { json, events: word === 'signup' })
 }

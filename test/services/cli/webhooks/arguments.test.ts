@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { expect, test } from 'vitest'
 import { tellUsage } from '../../../../services/cli/failure.ts'
-import { registerWebhooks } from '../../../../services/cli/main.ts'
+import { registerWebhooks } from '../../../../services/cli/webhooks/command.ts'
 import { cli } from '../../../support/cli.ts'
 
 const eventId = `evt_${'0'.repeat(26)}`
