@@ -27,7 +27,8 @@ async function listSessions(baseUrl: string, key: string): Promise<{ id: string 
 async function startStopStart(env: Record<string, string>): Promise<void> {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'tidegate-dev-'))
   try {
-    const first = await startTidegate({ dataDir, env })
+    // From its own files, as people start it.
+    const first = await startTidegate({ dataDir, env: { ...env, FROM_SOURCE: '1' } })
     expect((await fetch(`${first.baseUrl}/readyz`)).status).toBe(200)
     expect(first.credentials).toEqual({
       base_url: first.baseUrl,

@@ -11,9 +11,9 @@ import { createRandom } from '../../infra/random.ts'
 import { generateSigningSecret, signatureHeaders } from '../../infra/wire/webhooks/signature.ts'
 import { type CliResult, cli } from '../support/cli.ts'
 import { eventually } from '../support/eventually.ts'
+import { programCommand } from '../support/program.ts'
+import { root } from '../support/test-projects.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
-
-const root = path.resolve(import.meta.dirname, '../..')
 
 /** A line of `listen --json`. */
 interface Seen {
@@ -39,11 +39,12 @@ const running: Listener[] = []
 
 /** Starts `tidegate webhooks listen ...args` and waits until it listens. */
 async function listen(args: string[], dataDir: string): Promise<Listener> {
-  const child = spawn(
-    path.join(root, 'node_modules/.bin/node'),
-    ['services/cli/main.ts', 'webhooks', 'listen', ...args],
-    { cwd: root, env: { ...process.env, DATA_DIR: dataDir }, stdio: ['ignore', 'pipe', 'pipe'] },
-  )
+  const [node, main] = programCommand()
+  const child = spawn(node, [main, 'webhooks', 'listen', ...args], {
+    cwd: root,
+    env: { ...process.env, DATA_DIR: dataDir },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   const lines: string[] = []
   const told: string[] = []
   createInterface(child.stdout).on('line', (line) => lines.push(line))

@@ -1,9 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import path from 'node:path'
 import { text } from 'node:stream/consumers'
-
-const root = path.resolve(import.meta.dirname, '../..')
+import { programCommand } from './program.ts'
+import { root } from './test-projects.ts'
 
 export interface CliResult {
   code: number | null
@@ -17,7 +16,8 @@ export function startCli(
   env: Record<string, string>,
 ): ChildProcess & { result: Promise<CliResult> } {
   // As `npm run tidegate` does: without the dashes node takes a --env-file of ours for one of its own.
-  const child = spawn(path.join(root, 'node_modules/.bin/node'), ['--', 'services/cli/main.ts', ...args], {
+  const [node, main] = programCommand(env)
+  const child = spawn(node, ['--', main, ...args], {
     cwd: root,
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { freePort } from '../../infra/local/free-port.ts'
+import { programCommand } from './program.ts'
+import { root } from './test-projects.ts'
 
 export interface ServerProcess {
   /** Where it listens. */
@@ -13,8 +14,6 @@ export interface ServerProcess {
   /** Resolves with the exit code once it is gone; null after SIGKILL. */
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>
 }
-
-const root = path.resolve(import.meta.dirname, '../..')
 
 /** Rate limits that no test meets by accident. */
 const unlimited = { RATE_LIMIT_SECRET: '1000000', RATE_LIMIT_PUBLISHABLE: '1000000' }
@@ -28,7 +27,8 @@ export async function startServerProcess(
   env: Record<string, string>,
 ): Promise<ServerProcess> {
   const port = env.PUBLIC_URL === undefined ? 0 : await freePort()
-  const child = spawn(path.join(root, 'node_modules/.bin/node'), ['services/cli/main.ts', ...args], {
+  const [node, main] = programCommand(env)
+  const child = spawn(node, [main, ...args], {
     cwd: root,
     env: { ...process.env, ...unlimited, PORT: String(port), LOG_LEVEL: 'warn', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

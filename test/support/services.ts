@@ -4,6 +4,7 @@ import pg from 'pg'
 import { pino } from 'pino'
 import type { TestProject } from 'vitest/node'
 import { startEmbeddedPostgres } from '../../infra/local/embedded-postgres.ts'
+import { bundleProgram } from './bundle.ts'
 import { findKafka } from './find-kafka.ts'
 import { runFolderPrefix, sweepDeadRuns } from './sweep.ts'
 
@@ -13,12 +14,15 @@ declare module 'vitest' {
     postgresUrl: string
     /** null where no Kafka can be had. It may still be starting: see kafkaIsUp. */
     kafkaBrokers: string | null
+    /** The file that is the whole of `tidegate`. */
+    program: string
   }
 }
 
 interface Services {
   postgresUrl: string
   kafkaBrokers: string | null
+  program: string
   stop(): Promise<void>
 }
 
@@ -37,9 +41,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
   globalThis.tidegateTestServices ??= { services: start(), users: 0 }
   const run = globalThis.tidegateTestServices
   run.users++
-  const { postgresUrl, kafkaBrokers, stop } = await run.services
+  const { postgresUrl, kafkaBrokers, program, stop } = await run.services
   project.provide('postgresUrl', postgresUrl)
   project.provide('kafkaBrokers', kafkaBrokers)
+  project.provide('program', program)
   return async () => {
     if (--run.users === 0) await stop()
   }
@@ -53,17 +58,19 @@ async function start(): Promise<Services> {
   // Hundreds of servers and commands are started, all of the same program: it is compiled once.
   process.env.NODE_COMPILE_CACHE = path.join(folder, 'compile-cache')
   const logger = pino({ level: 'warn' })
-  const [postgres, kafka] = await Promise.all([
+  const [postgres, kafka, program] = await Promise.all([
     startEmbeddedPostgres({ dataDir: path.join(folder, 'postgres'), logger }),
     findKafka(folder),
+    bundleProgram(folder),
   ])
   await makeForgetful(postgres.url)
   return {
     postgresUrl: postgres.url,
     kafkaBrokers: kafka?.brokers ?? null,
+    program,
     async stop() {
       await Promise.all([postgres.stop(), kafka?.stop()])
-      await rm(folder, { recursive: true, force: true })
+      await rm(folder, { recursive: true, force: true, maxRetries: 5 })
     },
   }
 }

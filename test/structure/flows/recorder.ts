@@ -29,7 +29,7 @@ export function createRecorder(): Recorder {
   }
 
   return {
-    env: { RECORD_SOCKET: socket, NODE_OPTIONS: `--import=${hook}` },
+    env: { FROM_SOURCE: '1', RECORD_SOCKET: socket, NODE_OPTIONS: `--import=${hook}` },
     async record(flow) {
       await watchIdle()
       await flow()
