@@ -1,15 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'
-import { fromBase64Url, toBase64Url } from '../infra/wire/collect/bytes.ts'
 import { createKeyPair, deriveDocumentKeys, sealBody } from '../infra/wire/collect/client-crypto.ts'
 import {
   bodyPath,
   type DocumentAddress,
+  fromBase64Url,
   headerNames,
   ivBytes,
+  type OpenResponse,
   sessionsPath,
-} from '../infra/wire/collect/constants.ts'
-import type { OpenResponse } from '../infra/wire/collect/messages.ts'
+  toBase64Url,
+} from '../infra/wire/collect/protocol.ts'
 import { behaviorOf } from '../services/cli/simulate/generate/behavior.ts'
 import { planSession } from '../services/cli/simulate/generate/plan.ts'
 import { createSeededRandom } from '../services/cli/simulate/generate/random.ts'

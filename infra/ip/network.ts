@@ -1,8 +1,7 @@
 import ipaddr from 'ipaddr.js'
-import maxmind, { type Reader, type Response } from 'maxmind'
+import type { Reader, Response } from 'maxmind'
+import maxmind from 'maxmind'
 import type { IpVersion, Network } from '../../schemas/events.ts'
-import { isPublicAddress, plainAddress } from './address.ts'
-import { anonymityOf, type IpRecord, locationOf, routingOf } from './records.ts'
 
 /** What is known about addresses. Nothing is invented: without a database everything is null and `skipped`. */
 export interface NetworkSource {
@@ -122,4 +121,105 @@ function unknownNetwork(ip: string): Network {
 
 function ipVersion(ip: string): IpVersion | null {
   return ipaddr.isValid(ip) ? ipaddr.parse(ip).kind() : null
+}
+
+/**
+ * What a database says about one address. Two forms are read: MaxMind's nested one (`country.iso_code`,
+ * dev.maxmind.com/geoip/docs/databases) and the flat one of free databases (`country_code`,
+ * github.com/sapics/ip-location-db). A member of another type than expected counts as absent.
+ */
+export type IpRecord = object | null | undefined
+
+/** Of a city or country record. */
+export function locationOf(record: object): NonNullable<Network['location']> {
+  return {
+    city: text(record, 'city.names.en') ?? text(record, 'city'),
+    region: text(record, 'subdivisions.0.names.en') ?? text(record, 'state1'),
+    country: text(record, 'country.names.en'),
+    country_code: text(record, 'country.iso_code') ?? text(record, 'country_code'),
+    latitude: number(record, 'location.latitude') ?? number(record, 'latitude'),
+    longitude: number(record, 'location.longitude') ?? number(record, 'longitude'),
+    timezone: text(record, 'location.time_zone') ?? text(record, 'timezone'),
+    postal_code: text(record, 'postal.code') ?? text(record, 'postcode'),
+    accuracy_radius_km: number(record, 'location.accuracy_radius'),
+  }
+}
+
+/** Of an ASN record; both forms have the same names. */
+export function routingOf(record: IpRecord): Network['routing'] {
+  const asn = number(record, 'autonomous_system_number')
+  const organization = text(record, 'autonomous_system_organization')
+  return { asn: asn === null ? null : String(asn), organization }
+}
+
+/**
+ * Of any records: what one of them says is so. Flags are at the root of a record in anonymous-IP databases, under
+ * `traits` in enterprise ones, nowhere in plain city ones. dev.maxmind.com/geoip/docs/databases/anonymous-ip
+ */
+export function anonymityOf(records: IpRecord[]): Network['anonymity'] {
+  const places = records.flatMap((record) => [record, member(record, 'traits')])
+  const says = (name: string) => places.some((place) => member(place, name) === true)
+  const providers = places.map((place) => text(place, 'provider_name'))
+  return {
+    vpn: says('is_anonymous_vpn'),
+    proxy: says('is_public_proxy') || says('is_anonymous_proxy'),
+    tor: says('is_tor_exit_node'),
+    relay: false,
+    hosting: says('is_hosting_provider'),
+    residential_proxy: says('is_residential_proxy'),
+    callback_proxy: false,
+    provider: providers.find((name) => name !== null) ?? null,
+  }
+}
+
+function text(record: unknown, path: string): string | null {
+  const value = member(record, path)
+  return typeof value === 'string' && value !== '' ? value : null
+}
+
+function number(record: unknown, path: string): number | null {
+  const value = member(record, path)
+  return typeof value === 'number' ? value : null
+}
+
+/** `path` has member names and array positions between dots. */
+function member(record: unknown, path: string): unknown {
+  let value = record
+  for (const name of path.split('.')) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined
+    value = Reflect.get(value, name)
+  }
+  return value
+}
+
+/** The address as people write it: IPv4 where IPv6 only carries it (`::ffff:203.0.113.9`), else unchanged. */
+export function plainAddress(ip: string): string {
+  return ipaddr.isValid(ip) ? ipaddr.process(ip).toString() : ip
+}
+
+/** The network that an address is in: IPv4 /24, IPv6 /48 in hex; null for what is not an address. */
+export function networkPrefix(ip: string): string | null {
+  if (!ipaddr.isValid(ip)) return null
+  const address = ipaddr.process(ip)
+  const bytes = address.toByteArray()
+  if (address.kind() === 'ipv4') return bytes.slice(0, 3).join('.')
+  return Buffer.from(bytes.slice(0, 6)).toString('hex')
+}
+
+/** Whether it is an address, IPv4 or IPv6, that is in none of IANA's special-purpose ranges. */
+export function isPublicAddress(ip: string): boolean {
+  return ipaddr.isValid(ip) && ipaddr.parse(ip).range() === 'unicast'
+}
+
+/** The space that IANA gives out for IPv6; everything else is special or not in use. RFC 4291, section 2.4 */
+const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
+
+/**
+ * Whether a caller may name it as somebody's address on the internet: public, and written in full, IPv4 as four
+ * decimal numbers (no `127.1`, `0x7f000001`, `010.0.0.1`) and IPv6 without a zone (no `%eth0`).
+ */
+export function isPublicAddressInFull(text: string): boolean {
+  if (ipaddr.IPv4.isValidFourPartDecimal(text)) return isPublicAddress(text)
+  if (text.includes('%') || !ipaddr.IPv6.isValid(text)) return false
+  return isPublicAddress(text) && ipaddr.IPv6.parse(text).match(globalUnicast)
 }

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import ipaddr from 'ipaddr.js'
-import { isPublicAddressInFull } from '../ip/address.ts'
+import { isPublicAddressInFull } from '../ip/network.ts'
 
 const maxCharacters = 2000
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { timestamp } from '../../infra/http/schemas.ts'
-import { isPublicAddressInFull } from '../../infra/ip/address.ts'
+import { isPublicAddressInFull } from '../../infra/ip/network.ts'
 import { findOperator, nearestTags, operatorCategory } from './catalogue.ts'
 import { isAssignedCountryCode, rotationReasons } from './decide.ts'
 

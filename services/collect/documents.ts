@@ -1,8 +1,8 @@
-import { hash, type KeyObject } from 'node:crypto'
+import { createHmac, hash, type KeyObject, timingSafeEqual } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Keyring, MasterKey } from '../../infra/crypto/keyring.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
-import type { BodyKind } from '../../infra/wire/collect/constants.ts'
+import type { BodyKind } from '../../infra/wire/collect/protocol.ts'
 import {
   agreeDocumentKeys,
   createServerKeys,
@@ -10,11 +10,10 @@ import {
   type ServerKeyPair,
   type ServerKeys,
 } from './keys.ts'
-import { issueNonce, type NonceClaim, readNonce } from './nonce.ts'
 import { type DocumentFacts, type DocumentScope, openDocumentId, sessionLifetimeMs } from './sealed-ids.ts'
 
 /** What answering a body needs of it. */
-export interface TakenBody extends NonceClaim {
+export interface AcceptedBody extends NonceContents {
   kind: BodyKind
   /** SHA-256 of the encrypted body, hex. */
   bodyHash: string
@@ -23,10 +22,10 @@ export interface TakenBody extends NonceClaim {
 }
 
 /**
- * A body that was taken, for telling a repeat from a replay. It holds neither request nor payload: documents are
+ * A body that was accepted, for telling a repeat from a replay. It holds neither request nor payload: documents are
  * remembered long after both.
  */
-export interface AcceptedBody extends TakenBody {
+export interface LastBody extends AcceptedBody {
   /** The JSON that a repeat is answered with; undefined when answering failed after the body was stored. */
   answer: Promise<string> | undefined
 }
@@ -42,9 +41,9 @@ export interface DocumentState {
   nonceKey: KeyObject
   /** See keysOf. */
   keys: DocumentKeys | undefined
-  last: AcceptedBody | undefined
+  last: LastBody | undefined
   /** The nonce handed out last: when it comes back, its MAC need not be made once more. */
-  issued: { nonce: Buffer; claim: NonceClaim } | undefined
+  issued: { nonce: Buffer; contents: NonceContents } | undefined
 }
 
 /** What a node remembers. */
@@ -137,18 +136,69 @@ function sameScope(one: DocumentScope, other: DocumentScope): boolean {
   )
 }
 
-/** A new nonce for the body that the claim describes, base64url. */
+/** A new nonce for the body that the contents describes, base64url. */
 export function handOutNonce(
   state: DocumentState,
-  { claim, now }: { claim: NonceClaim; now: number },
+  { contents, now }: { contents: NonceContents; now: number },
 ): string {
-  const nonce = issueNonce({ key: state.nonceKey, documentId: state.documentId }, { ...claim, now })
-  state.issued = { nonce, claim }
+  const nonce = issueNonce({ key: state.nonceKey, documentId: state.documentId }, { ...contents, now })
+  state.issued = { nonce, contents }
   return nonce.toString('base64url')
 }
 
 /** What a nonce of the document says; undefined for a nonce that we did not issue. */
-export function claimOf(state: DocumentState, nonce: Buffer): NonceClaim | undefined {
-  if (state.issued?.nonce.equals(nonce)) return state.issued.claim
+export function nonceContents(state: DocumentState, nonce: Buffer): NonceContents | undefined {
+  if (state.issued?.nonce.equals(nonce)) return state.issued.contents
   return readNonce({ key: state.nonceKey, documentId: state.documentId }, nonce)
+}
+
+// Layout: seq u32 | issued at u48 | MAC 16, big-endian. The MAC covers the document id, so a nonce says without
+// any state on the server which body of which document may come next. The time's top bit, which no time of ours
+// has, says that no batch of the document was accepted yet.
+const seqBytes = 4
+const contentBytes = seqBytes + 6
+const macBytes = 16
+const noBatchYetBit = 2 ** 47
+export const nonceBytes = contentBytes + macBytes
+/** Events carry the number as a signed 32-bit integer. */
+export const maxSeq = 0x7fff_ffff
+
+/** What a nonce says of the body that it is for. */
+export interface NonceContents {
+  seq: number
+  /** No batch of the document was accepted before it: the first one's answer carries the fingerprint. */
+  noBatchYet: boolean
+}
+
+export interface NonceScope {
+  /** Of the master key that sealed the document id. */
+  key: KeyObject
+  documentId: string
+}
+
+export function issueNonce(
+  { key, documentId }: NonceScope,
+  { seq, noBatchYet, now }: NonceContents & { now: number },
+): Buffer {
+  // Not from Node's pool: the newest nonce is kept with its document and would keep 8 KiB of pool alive.
+  const nonce = Buffer.allocUnsafeSlow(nonceBytes)
+  nonce.writeUInt32BE(seq, 0)
+  nonce.writeUIntBE(noBatchYet ? now + noBatchYetBit : now, seqBytes, 6)
+  mac(key, documentId, nonce).copy(nonce, contentBytes, 0, macBytes)
+  return nonce
+}
+
+/** What a nonce of this document says; undefined for a nonce that we did not issue. */
+export function readNonce({ key, documentId }: NonceScope, nonce: Buffer): NonceContents | undefined {
+  if (nonce.length !== nonceBytes) return undefined
+  const expected = mac(key, documentId, nonce).subarray(0, macBytes)
+  if (!timingSafeEqual(expected, nonce.subarray(contentBytes))) return undefined
+  return { seq: nonce.readUInt32BE(0), noBatchYet: nonce.readUIntBE(seqBytes, 6) >= noBatchYetBit }
+}
+
+function mac(key: KeyObject, documentId: string, nonce: Buffer): Buffer {
+  const contents = nonce.toString('latin1', 0, contentBytes)
+  return createHmac('sha256', key)
+    .update(documentId + contents, 'latin1')
+    .digest()
 }

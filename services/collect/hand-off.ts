@@ -1,9 +1,21 @@
+import { LRUCache } from 'lru-cache'
+import { openSecretHash } from '../../infra/crypto/api-keys.ts'
+import type { Keyring } from '../../infra/crypto/keyring.ts'
 import { ApiError, unavailable } from '../../infra/errors/errors.ts'
 import { createRowWaiter } from '../../infra/event-store/row-waiter.ts'
+import type { Clock, KeyId } from '../../infra/ids.ts'
 import type { Position } from '../../infra/log/port.ts'
-import type { HandOffRequest } from './deps.ts'
+import {
+  attributionOf,
+  decisionOf,
+  requestOf,
+  scoreBreakdownOf,
+  signalOf,
+  visitorLinkOf,
+} from '../../projections/sessions/decision-shape.ts'
+import type { FullDecisionRow } from '../../projections/sessions/tables.ts'
+import type { HandOffRequest } from './requests.ts'
 import type { Tenant } from './sealed-ids.ts'
-import { type HandOffDecision, tokenPayload } from './token-payload.ts'
 
 export interface HandOffDeps {
   /** The decisions that are readable among the ids, in any order. */
@@ -78,5 +90,60 @@ function createDecisionWaiter({ findDecisions, onAdvance, timeoutMs: ms = 5000, 
   return {
     waitFor: (decisionId: string) => decisions.waitFor(decisionId, { ms, late: () => late(decisionId) }),
     close: decisions.close,
+  }
+}
+
+export type HandOffDecision = FullDecisionRow
+
+/** What a sealed token says, as `payload` of test/fixtures/sealed-token/vector.v2.json. */
+export function tokenPayload(row: HandOffDecision) {
+  return {
+    object: 'session_verification',
+    session_id: row.session_id,
+    decision: decisionOf(row),
+    request: requestOf(row.request),
+    visitor_fingerprint: row.visitor && visitorLinkOf(row.visitor),
+    signals: riskSignals(row),
+    score_breakdown: scoreBreakdownOf(row),
+    attribution: attributionOf(row),
+    embed: null,
+  }
+}
+
+/** What speaks against the session; what speaks for it, and mere context, is for reading back. */
+function riskSignals({ signals_fired }: HandOffDecision) {
+  return signals_fired.filter(({ role }) => role === 'risk').map(signalOf)
+}
+
+export type RecipientTenant = Pick<HandOffRequest, 'organizationId' | 'environment'>
+
+export interface RecipientsOptions {
+  /** The live secret keys of an organization and environment, newest first. */
+  findKeys: (tenant: RecipientTenant) => Promise<{ keyId: KeyId; secretHashSealed: Buffer }[]>
+  keyring: Keyring
+  clock: Clock
+  /** How long an answer is believed, milliseconds (default 5000): a key issued later opens tokens after that. */
+  cacheMs?: number
+}
+
+/** Whose keys may open a token: the SHA-256 (hex) of each live secret key, each list asked for once per `cacheMs`. */
+export function createRecipients({ findKeys, keyring, clock, cacheMs = 5000 }: RecipientsOptions) {
+  const known = new LRUCache<string, { hashes: Promise<string[]>; expiresAt: number }>({ max: 10_000 })
+
+  async function load(tenant: RecipientTenant): Promise<string[]> {
+    const keys = await findKeys(tenant)
+    return keys.flatMap(
+      ({ keyId, secretHashSealed }) => openSecretHash(secretHashSealed, { keyring, keyId }) ?? [],
+    )
+  }
+
+  return (tenant: RecipientTenant): Promise<string[]> => {
+    const id = `${tenant.organizationId}/${tenant.environment}`
+    const entry = known.get(id)
+    if (entry && clock() < entry.expiresAt) return entry.hashes
+    const hashes = load(tenant)
+    known.set(id, { hashes, expiresAt: clock() + cacheMs })
+    hashes.catch(() => known.delete(id))
+    return hashes
   }
 }

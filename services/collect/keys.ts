@@ -9,7 +9,7 @@ import {
 } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { MasterKey } from '../../infra/crypto/keyring.ts'
-import { type DocumentAddress, keyBytes, keyLabels, saltInput } from '../../infra/wire/collect/constants.ts'
+import { type DocumentAddress, keyBytes, keyLabels, saltInput } from '../../infra/wire/collect/protocol.ts'
 
 // Raw keys rather than DER: OpenSSL's decoders cost as much as the curve.
 const asymmetricKeyType = 'x25519'

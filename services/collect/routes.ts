@@ -1,26 +1,32 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { ApiError, type ErrorCode } from '../../infra/errors/errors.ts'
 import { errorResponses } from '../../infra/http/schemas.ts'
-import { maxBodyBytes, sessionsPath } from '../../infra/wire/collect/constants.ts'
-import { receiveBatch } from './batch.ts'
-import { type BodyParams, binaryType, requireBinary } from './body-request.ts'
-import { continuityCookie } from './cookie.ts'
-import { addPreflight, answerOrigin, answerStrayPreflight, errorCors, refuseOrigin } from './cors.ts'
-import type { CollectDeps } from './deps.ts'
+import { timeOrderedId } from '../../infra/ids.ts'
+import { maxBodyBytes, sessionsPath } from '../../infra/wire/collect/protocol.ts'
+import { receiveBatch, receiveResult } from './bodies.ts'
 import { createDocumentCache, type DocumentCache } from './documents.ts'
-import { networkCheckPath, networkRoutes, pingPath } from './network.ts'
-import { type OpenBody, openBodySchema } from './open-body.ts'
-import { receiveResult } from './results.ts'
+import {
+  type BodyParams,
+  binaryType,
+  type CollectDeps,
+  ipAddressOf,
+  requireBinary,
+  userAgentOf,
+} from './requests.ts'
 import {
   batchHeadersSchema,
   batchResponseSchema,
   binaryBodySchema,
+  type OpenBody,
+  openBodySchema,
   openResponseSchema,
   resultHeadersSchema,
   resultResponseSchema,
 } from './schemas.ts'
-import { openSession } from './sessions.ts'
+import { continuityCookie, openSession } from './sessions.ts'
 
-export type { CollectDeps, HandOffRequest } from './deps.ts'
+export type { CollectDeps, HandOffRequest } from './requests.ts'
 
 const documentPath = `${sessionsPath}/:sessionId/documents/:documentId`
 const batchesPath = `${documentPath}/batches`
@@ -109,4 +115,131 @@ function bodyRoutes(app: FastifyInstance, options: RouteOptions): void {
 
 function sendJson(reply: FastifyReply, json: string): FastifyReply {
   return reply.header('content-type', jsonType).header('cache-control', 'no-store').send(json)
+}
+
+const allowHeaders = 'Authorization, Content-Type, X-Client-Key, X-Batch-Seq'
+const exposeHeaders = 'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Cost, Retry-After, X-Request-Id'
+const maxAgeSeconds = '7200'
+const originErrors: ErrorCode[] = ['auth.origin_not_allowed', 'auth.native_key_not_allowed']
+
+function corsHeaders({ headers }: Pick<FastifyRequest, 'headers'>): Record<string, string> {
+  if (!headers.origin) return { vary: 'Origin' }
+  return {
+    vary: 'Origin',
+    'access-control-allow-origin': headers.origin,
+    'access-control-allow-credentials': 'true',
+    'access-control-expose-headers': exposeHeaders,
+  }
+}
+
+/** onRequest: lets the page that asks read the answer, errors included, and send the continuity cookie. */
+export function answerOrigin(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+  reply.headers(corsHeaders(request))
+  done()
+}
+
+/** The same for errors of requests that no route took. */
+export function errorCors(request: FastifyRequest, { code }: ApiError): Record<string, string> {
+  return isCollect(request) && !originErrors.includes(code) ? corsHeaders(request) : {}
+}
+
+/** onRequest of the root: without its preflight a page could not read that there is nothing at a path. */
+export function answerStrayPreflight(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+  const stray = request.is404 && request.method === 'OPTIONS' && isCollect(request)
+  if (stray) sendPreflight(reply.headers(corsHeaders(request)), 'GET, POST, OPTIONS')
+  else done()
+}
+
+function isCollect({ url }: Pick<FastifyRequest, 'url'>): boolean {
+  return url.startsWith('/v2/collect/')
+}
+
+/** onError: takes the permission back where the key does not allow the origin. */
+export async function refuseOrigin(
+  _request: FastifyRequest,
+  reply: FastifyReply,
+  error: Error,
+): Promise<void> {
+  if (!(error instanceof ApiError) || !originErrors.includes(error.code)) return
+  reply.removeHeader('access-control-allow-origin')
+  reply.removeHeader('access-control-allow-credentials')
+}
+
+/**
+ * Preflight for the paths: 204. A preflight carries no key, so every origin may go on to the request itself,
+ * which then has to be allowed by its key.
+ */
+export function addPreflight(app: FastifyInstance, paths: string[], methods: string): void {
+  for (const path of paths) {
+    app.options(path, { schema: { hide: true } }, async (_request, reply) => sendPreflight(reply, methods))
+  }
+}
+
+function sendPreflight(reply: FastifyReply, methods: string): FastifyReply {
+  return reply
+    .code(204)
+    .header('access-control-allow-methods', methods)
+    .header('access-control-allow-headers', allowHeaders)
+    .header('access-control-max-age', maxAgeSeconds)
+    .send()
+}
+
+export const pingPath = '/v2/collect/pings/:pingId'
+export const networkCheckPath = '/v2/collect/network-checks'
+
+const pingId = /^[A-Za-z0-9_-]{1,128}$/
+const maxCheckBytes = 4096
+
+/** The two endpoints that need no key: a ping for measuring the way to us, and what a client found out about it. */
+export function networkRoutes(app: FastifyInstance, deps: CollectDeps): void {
+  app.get<{ Params: { pingId: string } }>(
+    pingPath,
+    {
+      schema: {
+        operationId: 'pingCollect',
+        tags: ['Collect'],
+        summary: 'Measure the way to the server',
+        params: z.object({ pingId: z.string().describe('1-128 characters of A-Z, a-z, 0-9, _ and -.') }),
+        response: { 204: z.null(), ...errorResponses(404) },
+      },
+    },
+    async ({ params }, reply) => {
+      if (!pingId.test(params.pingId)) throw new ApiError('request.not_found')
+      return reply.code(204).header('cache-control', 'no-store').send()
+    },
+  )
+  app.post<{ Body: Record<string, unknown> }>(
+    networkCheckPath,
+    {
+      bodyLimit: maxCheckBytes,
+      schema: {
+        operationId: 'reportNetworkCheck',
+        tags: ['Collect'],
+        summary: 'Report a network check',
+        body: z.record(z.string(), z.unknown()).describe('At most 4 KiB.'),
+        response: { 202: z.object({ ack: z.literal(true) }), ...errorResponses(400, 413, 415, 422) },
+      },
+    },
+    async (request, reply) => {
+      await deps.log.append([checkRecord(request, deps)])
+      return reply.code(202).send({ ack: true })
+    },
+  )
+}
+
+function checkRecord(
+  request: FastifyRequest<{ Body: Record<string, unknown> }>,
+  { clock, random, codec }: CollectDeps,
+) {
+  const now = clock()
+  const checkId = timeOrderedId('nck', now, random)
+  const data = {
+    check_id: checkId,
+    received_at: now,
+    ip_address: ipAddressOf(request),
+    user_agent: userAgentOf(request),
+    body: JSON.stringify(request.body),
+  }
+  const meta = { eventId: checkId, time: now, organizationId: null, environment: null }
+  return codec.toRecord({ type: 'NetworkChecked', data }, meta)
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { headerNames } from '../../infra/wire/collect/constants.ts'
+import { headerNames } from '../../infra/wire/collect/protocol.ts'
 
 // For the interface description and the contract tests: nothing is validated by these.
 const canvasOp = z.discriminatedUnion('op', [
@@ -84,3 +84,78 @@ export const batchHeadersSchema = z.object({
   [headerNames.clientKey]: clientKey,
   [headerNames.batchSeq]: z.int().min(1).describe("The sequence number in the body's nonce."),
 })
+
+const address = z.string().transform((text, context) => {
+  const url = storedUrl(text)
+  if (url) return url
+  context.addIssue({ code: 'custom', message: 'must be an absolute URL' })
+  return z.NEVER
+})
+
+const referrer = z
+  .string()
+  .nullish()
+  .transform((text) => (text ? (storedUrl(text) ?? null) : null))
+
+/** Many encoders write null for a member that is absent. */
+const absentOr = <T extends z.ZodType>(member: T) => member.nullish().transform((value) => value ?? undefined)
+
+const name = z
+  .string()
+  .min(1)
+  .max(100)
+  .regex(/^\P{Cc}+$/u, 'must have no control characters')
+
+/** The body of POST /v2/collect/sessions; unknown members are ignored. */
+export const openBodySchema = z
+  .object({
+    clientPublicKey: z
+      .string()
+      .regex(/^[A-Za-z0-9_-]{43}$/, 'must be 32 bytes in base64url')
+      .describe('Raw X25519 public key, base64url.'),
+    resumeToken: absentOr(z.string().max(1024)),
+    continuity: absentOr(z.string().max(1024)),
+    sdk: z.object({ name, version: name, platform: z.enum(['web', 'ios', 'android']) }),
+    page: absentOr(z.object({ url: address, referrer })),
+  })
+  .refine(({ sdk, page }) => sdk.platform !== 'web' || page !== undefined, {
+    path: ['page'],
+    message: 'is required when sdk.platform is web',
+  })
+
+export type OpenBody = z.infer<typeof openBodySchema>
+
+/** Where a document without a page was opened: in an app there is no address, and none is made up. */
+export const noPage = 'about:blank'
+
+const maxLength = 2048
+
+/**
+ * A page's address as it is stored: an absolute URI of at most 2048 characters without user name or password.
+ * What is longer loses its query and fragment, and then its path. Of addresses without a host (data:, file:,
+ * blob:, ...) nothing but the scheme is kept, because the rest is content, a path on somebody's disk or a random
+ * name; a blob: keeps the origin that made it. Undefined for a text that is no URL.
+ */
+export function storedUrl(text: string): string | undefined {
+  const url = URL.parse(text)
+  if (!url) return undefined
+  if (url.protocol === 'about:') return noPage
+  const stored = url.host === '' || url.protocol === 'file:' ? withoutPath(url) : shortened(url)
+  return stored.length <= maxLength ? stored : noPage
+}
+
+function shortened(url: URL): string {
+  url.username = ''
+  url.password = ''
+  if (url.href.length > maxLength) {
+    url.search = ''
+    url.hash = ''
+  }
+  return url.href.length > maxLength ? withoutPath(url) : url.href
+}
+
+/** `https://host/`, `data:///`, `blob:https://host/`. */
+function withoutPath({ protocol, host, origin }: URL): string {
+  if (protocol === 'blob:' && origin !== 'null') return `blob:${origin}/`
+  return protocol === 'file:' ? 'file:///' : `${protocol}//${host}/`
+}

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import type { Keyring, MasterKey } from '../../infra/crypto/keyring.ts'
 import { open, seal } from '../../infra/crypto/sealing.ts'
 import { isId, type Random, type SessionId } from '../../infra/ids.ts'
-import type { ClientPlatform } from '../../infra/wire/collect/messages.ts'
+import type { ClientPlatform } from '../../infra/wire/collect/protocol.ts'
 import type { Environment } from '../../schemas/events.ts'
 
 // What a node must remember about a client travels with the client. Organization, environment, session and the

@@ -1,21 +1,23 @@
 import type { FastifyRequest } from 'fastify'
 import { invalidField } from '../../infra/errors/errors.ts'
 import { derivedId, timeOrderedId } from '../../infra/ids.ts'
-import { sharedPostVersion } from '../../infra/wire/collect/constants.ts'
-import type { OpenResponse } from '../../infra/wire/collect/messages.ts'
-import { checkPlatform } from './access.ts'
-import { type Challenges, canvasChallengeOf, challengesOf } from './challenges.ts'
-import { readContinuityCookie } from './cookie.ts'
-import type { CollectDeps } from './deps.ts'
+import { type OpenResponse, sharedPostVersion } from '../../infra/wire/collect/protocol.ts'
 import { createDocumentState, type DocumentCache, type DocumentState, handOutNonce } from './documents.ts'
 import { isLowOrder } from './keys.ts'
-import type { OpenBody } from './open-body.ts'
-import { documentOpened, sessionOpened } from './opened-events.ts'
+import {
+  type Challenges,
+  canvasChallengeOf,
+  challengesOf,
+  documentOpened,
+  type OpeningSession,
+  sessionOpened,
+} from './opening.ts'
+import { type CollectDeps, checkPlatform } from './requests.ts'
+import type { OpenBody } from './schemas.ts'
 import {
   firstContinuityId,
   openContinuity,
   openResumeToken,
-  type ResumeFacts,
   sealContinuity,
   sealDocumentId,
   sealResumeToken,
@@ -26,13 +28,6 @@ import {
 interface OpenOptions {
   deps: CollectDeps
   cache: DocumentCache
-}
-
-/** A session as its next document continues it. */
-export interface OpeningSession extends ResumeFacts {
-  resumed: boolean
-  /** What the client presented, strongest first. */
-  presented: string[]
 }
 
 /** Opens a session, or a further document of one; resolves once that is durable. */
@@ -131,8 +126,22 @@ function answerOf(
     resumed: session.resumed,
     challenge: challenges.challenge,
     serverPublicKey: state.serverKeys.publicKey,
-    nonce: handOutNonce(state, { claim: { seq: 1, noBatchYet: true }, now }),
+    nonce: handOutNonce(state, { contents: { seq: 1, noBatchYet: true }, now }),
     timingNonce: challenges.timingNonce,
     canvasChallenge: canvasChallengeOf(challenges.canvasSeed),
   }
+}
+
+const name = '__Host-sid'
+const pattern = /(?:^|;\s*)__Host-sid=([A-Za-z0-9_-]{1,512})(?:;|$)/
+
+/** Keeps the continuity id where scripts cannot read it; partitioned, so that it follows nobody across sites. */
+export function continuityCookie(value: string): string {
+  const maxAge = sessionLifetimeMs / 1000
+  return `${name}=${value}; Max-Age=${maxAge}; Path=/; HttpOnly; Secure; SameSite=None; Partitioned`
+}
+
+/** The cookie's value in a Cookie header; undefined when there is none or it is not of our alphabet. */
+export function readContinuityCookie(header: string | undefined): string | undefined {
+  return header === undefined ? undefined : pattern.exec(header)?.[1]
 }

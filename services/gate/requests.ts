@@ -6,7 +6,7 @@ import { bearerOf } from '../../infra/access/key-checks.ts'
 import { isToken, type Token } from '../../infra/crypto/tokens.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import { type GateSessionId, isId } from '../../infra/ids.ts'
-import { plainAddress } from '../../infra/ip/address.ts'
+import { plainAddress } from '../../infra/ip/network.ts'
 
 const kinds = { poll: 'gtpoll', agent: 'agt' } as const
 const names = { gtpoll: 'a poll token', agt: 'an agent token' } as const

@@ -1,7 +1,47 @@
 import { z } from 'zod'
 import type { DomainEvent } from '../../infra/event-store/codec.ts'
+import type { Decide } from '../../infra/event-store/decide.ts'
+import { type Clock, type Random, timeOrderedId } from '../../infra/ids.ts'
 import { characterCount, isPlainText } from '../../infra/text.ts'
-import type { Environment } from '../../schemas/events.ts'
+import type { Scope } from '../../projections/sessions/queries.ts'
+import { findSession } from '../../projections/sessions/queries.ts'
+import { type Environment, eventTopics } from '../../schemas/events.ts'
+
+interface Dependencies {
+  decide: Decide
+  clock: Clock
+  random: Random
+}
+
+interface UpdateClientUser {
+  scope: Scope
+  sessionId: string
+  clientUserId: string | null
+}
+
+/** Resolves when the session reads with the given client user id. */
+export async function updateClientUser(
+  { decide, clock, random }: Dependencies,
+  { scope, sessionId, clientUserId }: UpdateClientUser,
+): Promise<void> {
+  const at = clock()
+  const eventId = timeOrderedId('evt', at, random)
+  await decide({
+    locks: [`session:${sessionId}`],
+    topic: eventTopics.ClientUserAttached,
+    key: sessionId,
+    projection: 'sessions',
+    load: (tx) => findSession(tx, scope, sessionId),
+    decide: (session) =>
+      decideClientUser(session ?? { client_user_id: null }, {
+        sessionId,
+        clientUserId,
+        eventId,
+        at,
+        ...scope,
+      }).map((event) => ({ event, meta: { eventId, time: at, ...scope } })),
+  })
+}
 
 const maxCharacters = 256
 
@@ -29,7 +69,7 @@ export interface ChangeClientUser {
 }
 
 /** Attaches or clears the customer's user id; no event when that changes nothing. */
-export function changeClientUser(state: ClientUserState, command: ChangeClientUser): DomainEvent[] {
+export function decideClientUser(state: ClientUserState, command: ChangeClientUser): DomainEvent[] {
   const { sessionId, organizationId, environment, clientUserId, eventId, at } = command
   if (state.client_user_id === clientUserId) return []
   const about = {

@@ -1,13 +1,27 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import type pg from 'pg'
+import { z } from 'zod'
 import type { Auth } from '../../infra/access/auth.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
+import { ApiError } from '../../infra/errors/errors.ts'
 import type { Decide } from '../../infra/event-store/decide.ts'
-import { type Cursors, createCursors } from '../../infra/http/pagination.ts'
-import type { Clock, Random } from '../../infra/ids.ts'
-import type { Scope } from '../../projections/sessions/queries.ts'
-import { fingerprintRoutes } from './fingerprints.ts'
-import { sessionRoutes } from './sessions.ts'
+import {
+  type Cursors,
+  createCursors,
+  loadPage,
+  pageQuery,
+  refuseOffset,
+} from '../../infra/http/pagination.ts'
+import { errorResponses, list, single } from '../../infra/http/schemas.ts'
+import { type Clock, isId, isLegacyId, type Random } from '../../infra/ids.ts'
+import { verdict } from '../../projections/sessions/decision-shape.ts'
+import type { Scope, SessionDetailRow, VisitorRow } from '../../projections/sessions/queries.ts'
+import { findSession, findVisitor, listSessions, listVisitors } from '../../projections/sessions/queries.ts'
+import { sessionDetailJson, sessionSummary, visitorDetail, visitorSummary } from './answers.ts'
+import { clientUserIdInput, updateClientUser } from './client-user.ts'
+import { sessionDetailSchema } from './schemas/session-detail.ts'
+import { sessionSummarySchema, visitorDetailSchema, visitorSummarySchema } from './schemas/summaries.ts'
 
 export interface ReadbackOptions {
   pool: pg.Pool
@@ -36,4 +50,212 @@ export function readbackRoutes(app: FastifyInstance, options: ReadbackOptions): 
   }
   sessionRoutes(app, context)
   fingerprintRoutes(app, context)
+}
+
+const sessionTags = ['Sessions']
+const sessionParams = z.object({
+  sessionId: z.string().transform((id) => (isLegacyId(id) ? id.toLowerCase() : id)),
+})
+const sessionsQuery = z.object({
+  ...pageQuery,
+  // Not the registered schema itself: the description would list it twice, as input and as output.
+  verdict: z.enum(verdict.options).optional(),
+  search: z
+    .string()
+    .optional()
+    .describe(
+      'A sid_, evt_ or vid_ id (or a legacy 32-digit hexadecimal one) matches exactly, ignoring case; anything else is looked for in ids, client_user_id, page URL, user agent and IP address.',
+    ),
+})
+const updateBody = z.strictObject({ client_user_id: clientUserIdInput.nullable() })
+
+export function sessionRoutes(app: FastifyInstance, context: ReadbackContext): void {
+  listSessionsRoute(app, context)
+  getSessionRoute(app, context)
+  updateSessionRoute(app, context)
+}
+
+function listSessionsRoute(app: FastifyInstance, { pool, auth, cursors, scopeOf }: ReadbackContext): void {
+  const schema = {
+    operationId: 'listSessions',
+    summary: 'List sessions, newest decision first',
+    description: 'Requires the `sessions:list` secret-key scope.',
+    tags: sessionTags,
+    security: [{ secretKey: [] }],
+    querystring: sessionsQuery,
+    response: { 200: list(sessionSummarySchema), ...errorResponses(401, 403, 422) },
+  }
+  const hooks = { onRequest: auth.requireSecret('sessions:list'), preValidation: refuseOffset }
+  app.withTypeProvider<ZodTypeProvider>().get('/v1/sessions', { schema, ...hooks }, async (request) => {
+    const { limit, cursor, verdict, search } = request.query
+    const scope = scopeOf(request)
+    const { rows, pagination } = await loadPage({
+      limit,
+      cursor,
+      cursors,
+      query: { list: 'sessions', ...scope, verdict: verdict ?? null, search: search || null },
+      load: (after) =>
+        listSessions(pool, scope, {
+          limit,
+          verdict,
+          search,
+          after: after && { evaluatedAt: after.value, id: after.id },
+        }),
+      positionOf: (row) => ({ value: row.latest_decision.evaluated_at, id: row.id }),
+    })
+    return { data: rows.map(sessionSummary), pagination, meta: { request_id: request.id } }
+  })
+}
+
+function getSessionRoute(app: FastifyInstance, { pool, auth, scopeOf }: ReadbackContext): void {
+  const schema = {
+    operationId: 'getSession',
+    summary: 'Retrieve one session',
+    description: 'Requires the `sessions:read` secret-key scope.',
+    tags: sessionTags,
+    security: [{ secretKey: [] }],
+    params: sessionParams,
+    response: { 200: single(sessionDetailSchema), ...errorResponses(401, 403, 404) },
+  }
+  const onRequest = auth.requireSecret('sessions:read')
+  app.get<Params>('/v1/sessions/:sessionId', { schema, onRequest }, async (request, reply) => {
+    const { sessionId } = request.params
+    return sendDetail({
+      request,
+      reply,
+      row: await sessionOr404({ pool, scope: scopeOf(request), sessionId }),
+    })
+  })
+}
+
+function updateSessionRoute(app: FastifyInstance, context: ReadbackContext): void {
+  const { pool, auth, scopeOf } = context
+  const schema = {
+    operationId: 'updateSession',
+    summary: 'Set or clear the client user id of a session',
+    description: 'Requires the `sessions:update` secret-key scope.',
+    tags: sessionTags,
+    security: [{ secretKey: [] }],
+    params: sessionParams,
+    body: updateBody,
+    response: { 200: single(sessionDetailSchema), ...errorResponses(400, 401, 403, 404, 413, 415, 422) },
+  }
+  const onRequest = auth.requireSecret('sessions:update')
+  const config = { parameterSet: 'session_update' }
+  app.patch<Params & Update>(
+    '/v1/sessions/:sessionId',
+    { schema, onRequest, config },
+    async (request, reply) => {
+      const scope = scopeOf(request)
+      const { sessionId } = request.params
+      await sessionOr404({ pool, scope, sessionId })
+      await updateClientUser(context, { scope, sessionId, clientUserId: request.body.client_user_id })
+      return sendDetail({ request, reply, row: await sessionOr404({ pool, scope, sessionId }) })
+    },
+  )
+}
+
+interface Params {
+  Params: z.output<typeof sessionParams>
+}
+
+interface Update {
+  Body: z.output<typeof updateBody>
+}
+
+interface Detail {
+  request: FastifyRequest
+  reply: FastifyReply
+  row: SessionDetailRow
+}
+
+function sendDetail({ request, reply, row }: Detail): FastifyReply {
+  return reply.type('application/json; charset=utf-8').send(sessionDetailJson(row, { requestId: request.id }))
+}
+
+interface Wanted {
+  pool: ReadbackContext['pool']
+  scope: Scope
+  sessionId: string
+}
+
+/** 404 alike for an id that is malformed, unknown, or of another organization or environment. */
+async function sessionOr404({ pool, scope, sessionId }: Wanted): Promise<SessionDetailRow> {
+  const possible = isId('sid', sessionId) || isLegacyId(sessionId)
+  const row = possible ? await findSession(pool, scope, sessionId) : undefined
+  if (row) return row
+  throw new ApiError('request.not_found', { message: 'No session with this id exists in this environment.' })
+}
+
+const fingerprintTags = ['Visitor fingerprints']
+const visitorSort = z.enum(['seen_count', 'first_seen']).optional()
+const fingerprintsQuery = z.object({
+  ...pageQuery,
+  search: z
+    .string()
+    .optional()
+    .describe('A vid_ id matches exactly; anything else is looked for in id, user agent and IP address.'),
+  sort: visitorSort.describe('Largest or newest first; without it, seen most recently first.'),
+})
+
+export function fingerprintRoutes(app: FastifyInstance, context: ReadbackContext): void {
+  listFingerprintsRoute(app, context)
+  getFingerprintRoute(app, context)
+}
+
+function listFingerprintsRoute(
+  app: FastifyInstance,
+  { pool, auth, cursors, scopeOf }: ReadbackContext,
+): void {
+  const schema = {
+    operationId: 'listVisitorFingerprints',
+    summary: 'List visitor fingerprints',
+    description: 'Requires the `fingerprints:list` secret-key scope.',
+    tags: fingerprintTags,
+    security: [{ secretKey: [] }],
+    querystring: fingerprintsQuery,
+    response: { 200: list(visitorSummarySchema), ...errorResponses(401, 403, 422) },
+  }
+  const hooks = { onRequest: auth.requireSecret('fingerprints:list'), preValidation: refuseOffset }
+  app.withTypeProvider<ZodTypeProvider>().get('/v1/fingerprints', { schema, ...hooks }, async (request) => {
+    const { limit, cursor, sort, search } = request.query
+    const scope = scopeOf(request)
+    const { rows, pagination } = await loadPage({
+      limit,
+      cursor,
+      cursors,
+      query: { list: 'fingerprints', ...scope, sort: sort ?? null, search: search || null },
+      load: (after) => listVisitors(pool, scope, { limit, sort, search, after }),
+      positionOf: (row) => ({ value: sortedBy(row, sort), id: row.id }),
+    })
+    return { data: rows.map(visitorSummary), pagination, meta: { request_id: request.id } }
+  })
+}
+
+function sortedBy(row: VisitorRow, by: z.output<typeof visitorSort>): number {
+  if (by === 'seen_count') return row.seen_count
+  return by === 'first_seen' ? row.first_seen_at : row.last_seen_at
+}
+
+function getFingerprintRoute(app: FastifyInstance, { pool, auth, scopeOf }: ReadbackContext): void {
+  const schema = {
+    operationId: 'getVisitorFingerprint',
+    summary: 'Retrieve one visitor fingerprint',
+    description: 'Requires the `fingerprints:read` secret-key scope.',
+    tags: fingerprintTags,
+    security: [{ secretKey: [] }],
+    params: z.object({ visitorId: z.string() }),
+    response: { 200: single(visitorDetailSchema), ...errorResponses(401, 403, 404) },
+  }
+  const onRequest = auth.requireSecret('fingerprints:read')
+  app
+    .withTypeProvider<ZodTypeProvider>()
+    .get('/v1/fingerprints/:visitorId', { schema, onRequest }, async (request) => {
+      const { visitorId } = request.params
+      const row = isId('vid', visitorId) ? await findVisitor(pool, scopeOf(request), visitorId) : undefined
+      if (row) return { data: visitorDetail(row), meta: { request_id: request.id } }
+      throw new ApiError('request.not_found', {
+        message: 'No visitor fingerprint with this id was observed in this environment.',
+      })
+    })
 }

@@ -1,9 +1,10 @@
+import Bowser from 'bowser'
+import { isbot } from 'isbot'
+import { LRUCache } from 'lru-cache'
 import type { Network, Platform } from '../../schemas/events.ts'
 import type { Behavior, Snapshot } from '../../schemas/observations.ts'
-import { type Agent, readAgent } from './agent.ts'
-import { hasBehavior } from './behavior-totals.ts'
-import type { DocumentState } from './documents.ts'
-import type { SessionState } from './session-state.ts'
+import { hasBehavior } from './observed.ts'
+import type { DocumentState, SessionState } from './session-state.ts'
 
 /** What signals look at: a session's state, read once. */
 export interface Facts {
@@ -65,4 +66,135 @@ function isPrivacyTool({ tamper, canvas }: Snapshot, agent: Agent): boolean {
   return (
     agent.engine === 'gecko' && (tamper.timer_precision_reduced === true || canvas.noise_detected === true)
   )
+}
+
+export type Engine = 'blink' | 'webkit' | 'gecko' | 'unknown'
+export type System = 'windows' | 'macos' | 'ios' | 'android' | 'linux' | 'chromeos' | 'other'
+
+/** What a user agent string claims to be. */
+export interface Agent {
+  browser: string | null
+  version: string | null
+  major: string | null
+  engine: Engine
+  system: System
+  systemName: string | null
+  systemVersion: string | null
+  formFactor: 'desktop' | 'mobile' | 'tablet' | 'unknown'
+  /** The app around an embedded web view, null for an ordinary browser. */
+  appName: string | null
+  webView: boolean
+  /** Whether the isbot list knows it as a bot. */
+  listed: boolean
+}
+
+const apps: [RegExp, string][] = [
+  [/\bInstagram\b/, 'Instagram'],
+  [/\bFBA[NV]\//, 'Facebook'],
+  [/\bMicroMessenger\//, 'WeChat'],
+  [/\bLine\//, 'LINE'],
+  [/\bSnapchat\b/, 'Snapchat'],
+  [/musical_ly|BytedanceWebview|TikTok/, 'TikTok'],
+  [/\bLinkedInApp\b/, 'LinkedIn'],
+  [/\bPinterest\b/, 'Pinterest'],
+  [/\bTwitter for/, 'X'],
+  [/\bGSA\//, 'Google'],
+]
+
+const systems: Record<string, System> = {
+  Windows: 'windows',
+  macOS: 'macos',
+  iOS: 'ios',
+  iPadOS: 'ios',
+  Android: 'android',
+  Linux: 'linux',
+  'Chrome OS': 'chromeos',
+}
+
+const engines: Record<string, Engine> = { Blink: 'blink', WebKit: 'webkit', Gecko: 'gecko' }
+
+const nobody: Agent = {
+  browser: null,
+  version: null,
+  major: null,
+  engine: 'unknown',
+  system: 'other',
+  systemName: null,
+  systemVersion: null,
+  formFactor: 'unknown',
+  appName: null,
+  webView: false,
+  listed: false,
+}
+
+/** Parsing is a pure function of the string, costly, and few strings make up most of the traffic. */
+const parsed = new LRUCache<string, Agent>({ max: 2000 })
+
+/** Reads a user agent string; an empty or unknown one gives nulls and `unknown`. */
+export function readAgent(userAgent: string): Agent {
+  if (!userAgent) return nobody
+  const known = parsed.get(userAgent)
+  if (known) return known
+  const agent = parseAgent(userAgent)
+  parsed.set(userAgent, agent)
+  return agent
+}
+
+function parseAgent(userAgent: string): Agent {
+  const { browser, engine, os, platform } = Bowser.parse(userAgent)
+  const appName = apps.find(([pattern]) => pattern.test(userAgent))?.[1] ?? null
+  return {
+    browser: browser.name || null,
+    version: browser.version || null,
+    major: browser.version?.split('.')[0] || null,
+    engine: engines[engine.name ?? ''] ?? 'unknown',
+    system: systems[os.name ?? ''] ?? 'other',
+    systemName: os.name ?? null,
+    systemVersion: os.version ?? null,
+    // Bowser names no type for Chromebooks.
+    formFactor: formFactorOf(os.name === 'Chrome OS' ? 'desktop' : platform.type),
+    appName,
+    webView: appName !== null || /; wv\)/.test(userAgent) || isIosWebView(userAgent),
+    listed: isbot(userAgent),
+  }
+}
+
+function formFactorOf(type: string | undefined): Agent['formFactor'] {
+  return type === 'desktop' || type === 'mobile' || type === 'tablet' ? type : 'unknown'
+}
+
+/** Safari on iOS says `Safari/`; an app's own web view does not. */
+function isIosWebView(userAgent: string): boolean {
+  return /\b(iPhone|iPad|iPod)\b/.test(userAgent) && !/Safari\//.test(userAgent)
+}
+
+interface Brand {
+  brand: string
+  version: string | null
+}
+
+/** A made-up brand that browsers add so that nobody relies on the list (GREASE). */
+const grease = /not.?.?a.?.?brand/i
+
+/** The most telling brand of the client hints: a product rather than the Chromium under it. */
+export function clientBrands({ snapshot, document }: Facts): Brand | null {
+  const inPage = snapshot?.navigator.brands ?? []
+  const brands = inPage.length > 0 ? inPage.map(brandOf) : parseBrands(document?.client_hints['sec-ch-ua'])
+  const real = brands.filter(({ brand }) => brand !== '' && !grease.test(brand))
+  return real.find(({ brand }) => brand !== 'Chromium') ?? real[0] ?? null
+}
+
+function brandOf({ brand, version }: { brand: string | null; version: string | null }): Brand {
+  return { brand: brand ?? '', version }
+}
+
+/** The brands of a Sec-CH-UA header (a structured-field list: `"Brand";v="1", ...`). */
+function parseBrands(header: string | undefined): Brand[] {
+  const found = header?.slice(0, 1000).matchAll(/"([^"]{0,100})";\s*v="([^"]{0,40})"/g) ?? []
+  return [...found].map(([, brand = '', version = '']) => ({ brand, version: version || null }))
+}
+
+/** A client hint by its header name, without the quotes of structured fields; null when absent. */
+export function clientHint({ document }: Facts, name: string): string | null {
+  return document?.client_hints[name]?.replaceAll('"', '') || null
 }

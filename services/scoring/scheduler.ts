@@ -7,8 +7,8 @@ import { type Tx, transaction } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import { runPeriodically } from '../../infra/timing.ts'
 import { type Environment, eventTopics, type SessionIdled } from '../../schemas/events.ts'
-import { idleAfterMs, sessionLifetimeMs } from './decide-session.ts'
-import { createScoringTables } from './tables.ts'
+import { idleAfterMs, sessionLifetimeMs } from './decide.ts'
+import { createScoringTables } from './store.ts'
 
 export interface SchedulerOptions {
   log: EventLog

@@ -1,4 +1,5 @@
 import type { Position } from '../../infra/log/port.ts'
+import { ensureTables } from '../../infra/postgres/ensure-tables.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { type Column, unnest } from '../../infra/postgres/unnest.ts'
 import type { SessionState } from './session-state.ts'
@@ -76,4 +77,53 @@ export async function saveStates(tx: Tx, { partition }: Place, states: SessionSt
         final_at = excluded.final_at, partition = excluded.partition, state = excluded.state`,
     values,
   })
+}
+
+/**
+ * Scoring's own memory, a view of the collect topic like any read model. `offsets` guards it: state, visitors and
+ * the offset that produced them are committed together.
+ */
+const ddl = `
+create schema if not exists scoring;
+create table if not exists scoring.offsets (
+  topic text not null,
+  partition int not null,
+  next_offset bigint not null,
+  log_time bigint not null default 0,
+  primary key (topic, partition)
+);
+create table if not exists scoring.sessions (
+  session_id text primary key,
+  organization_id text not null,
+  environment text not null,
+  opened_at bigint not null,
+  last_activity_at bigint not null,
+  final_at bigint,
+  idled_at bigint,
+  partition int,
+  state text not null
+);
+alter table scoring.offsets add column if not exists log_time bigint not null default 0;
+alter table scoring.sessions add column if not exists partition int;
+create index if not exists sessions_open on scoring.sessions (last_activity_at) where final_at is null;
+create index if not exists sessions_opened on scoring.sessions (opened_at);
+create table if not exists scoring.visitors (
+  visitor_id text primary key,
+  organization_id text not null,
+  environment text not null,
+  first_seen_at bigint not null,
+  last_seen_at bigint not null,
+  sessions int not null,
+  profile text not null
+);
+create table if not exists scoring.visitor_keys (
+  key bytea not null,
+  visitor_id text not null,
+  primary key (key, visitor_id)
+);
+`
+
+/** Creates what is missing; safe to run from several processes at once. */
+export function createScoringTables(tx: Tx): Promise<void> {
+  return ensureTables(tx, { name: 'scoring', table: 'scoring.sessions', ddl })
 }

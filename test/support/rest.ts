@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { visitorDetail } from '../../services/readback/schemas/fingerprint.ts'
-import { sessionDetail } from '../../services/readback/schemas/session-detail.ts'
-import { sessionSummary } from '../../services/readback/schemas/session-summary.ts'
+import { sessionDetailSchema } from '../../services/readback/schemas/session-detail.ts'
+import { sessionSummarySchema, visitorDetailSchema } from '../../services/readback/schemas/summaries.ts'
 import { validatingFetch } from './described.ts'
 
 /** Reads the REST API with a secret key, as a customer's back end does; answers are checked by /openapi.json. */
@@ -18,10 +17,10 @@ export function createRest(baseUrl: string, secretKey: string) {
   }
 
   return {
-    session: (id: string) => get(`/v1/sessions/${id}`, sessionDetail),
+    session: (id: string) => get(`/v1/sessions/${id}`, sessionDetailSchema),
     /** The newest decision first. */
     searchSessions: (search: string) =>
-      get(`/v1/sessions?search=${encodeURIComponent(search)}`, z.array(sessionSummary)),
-    visitor: (id: string) => get(`/v1/fingerprints/${id}`, visitorDetail),
+      get(`/v1/sessions?search=${encodeURIComponent(search)}`, z.array(sessionSummarySchema)),
+    visitor: (id: string) => get(`/v1/fingerprints/${id}`, visitorDetailSchema),
   }
 }

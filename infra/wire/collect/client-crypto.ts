@@ -3,18 +3,22 @@ import { x25519 } from '@noble/curves/ed25519.js'
 import { hkdf } from '@noble/hashes/hkdf.js'
 import { hmac } from '@noble/hashes/hmac.js'
 import { sha256 } from '@noble/hashes/sha2.js'
-import { type Bytes, equalBytes, fromBase64Url, toBase64Url, utf8 } from './bytes.ts'
 import {
   associatedData,
   type BodyKind,
+  type Bytes,
   type DocumentAddress,
+  encodeFrame,
+  equalBytes,
+  fromBase64Url,
   ivBytes,
   keyBytes,
   keyLabels,
   saltInput,
   tagBytes,
-} from './constants.ts'
-import { encodeFrame } from './frame.ts'
+  toBase64Url,
+  utf8,
+} from './protocol.ts'
 
 /** Random bytes of a cryptographic source. */
 export type ClientRandom = (size: number) => Uint8Array

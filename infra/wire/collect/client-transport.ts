@@ -1,4 +1,4 @@
-import type { Bytes } from './bytes.ts'
+import type { Bytes } from './protocol.ts'
 
 export interface FetchRequest {
   method: 'POST'
@@ -70,7 +70,7 @@ export interface Transport {
   postBytes<T>(path: string, body: Bytes, headers: Record<string, string>): Promise<T>
 }
 
-/** Posts to the server; tries again where the answer was lost or the server says that it could not take it now. */
+/** Posts to the server; tries again where the answer was lost or the server says that it could not accept it now. */
 export function createTransport(options: TransportOptions): Transport {
   const { attempts = 4, delayMs = 250, wait = sleep } = options.retry ?? {}
   const base = options.endpoint.replace(/\/+$/, '')

@@ -134,7 +134,7 @@ export interface Proof {
   decisionId: string
 }
 
-/** What services/collect/token-payload.ts writes, as far as it matters here. */
+/** What services/collect/hand-off.ts writes, as far as it matters here. */
 const claimsSchema = z.object({
   session_id: z.string().refine((id) => isId('sid', id)),
   decision: z.object({

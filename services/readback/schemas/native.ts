@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { timestamp } from '../../../infra/http/schemas.ts'
-import { text } from './common.ts'
+import { text } from './summaries.ts'
 
 const platform = z.string().meta({ enum: ['ios', 'android'] })
 const flag = z.boolean().optional()

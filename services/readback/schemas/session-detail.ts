@@ -7,9 +7,7 @@ import {
   phase,
   sessionId,
 } from '../../../projections/sessions/decision-shape.ts'
-import { clientTelemetry } from './client-telemetry.ts'
-import { text, visitorLink } from './common.ts'
-import { browser, device } from './device.ts'
+import { browser, clientTelemetry, connectionFingerprint, device, network } from './client.ts'
 import {
   deviceIdentity,
   nativeApp,
@@ -17,8 +15,7 @@ import {
   nativeMotionPrint,
   nativeRuntimeIntegrity,
 } from './native.ts'
-import { connectionFingerprint, network } from './network.ts'
-import { clientUserId } from './session-summary.ts'
+import { clientUserId, text, visitorLink } from './summaries.ts'
 
 const detailDecision = z
   .strictObject({
@@ -92,7 +89,7 @@ const detailVisitor = visitorLink
   .meta({ id: 'SessionDetailVisitorFingerprint' })
 
 /** Most actionable first. */
-export const sessionDetail = z
+export const sessionDetailSchema = z
   .strictObject({
     object: z.literal('session'),
     id: sessionId,
@@ -138,4 +135,4 @@ export const sessionDetail = z
   })
   .meta({ id: 'SessionDetail' })
 
-export type SessionDetail = z.output<typeof sessionDetail>
+export type SessionDetail = z.output<typeof sessionDetailSchema>

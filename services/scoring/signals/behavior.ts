@@ -1,7 +1,9 @@
-import type { Behavior } from '../../../schemas/observations.ts'
-import { input, type Signal } from './signal.ts'
+import type { Behavior, Snapshot } from '../../../schemas/observations.ts'
+import type { Facts } from '../facts.ts'
+import { isSoftwareRendered } from './headless.ts'
+import { browser, input, type Signal, snapshot } from './signal.ts'
 
-const base = { family: 'behavior', role: 'risk', category: 'behavioral' } as const
+const behaviorBase = { family: 'behavior', role: 'risk', category: 'behavioral' } as const
 
 /** Clicks as scripts make them: each on the exact centre of its element. */
 function exactClicks({ mouse, touch }: Behavior): boolean {
@@ -37,7 +39,7 @@ function isSuperhumanTyping({ keyboard: k }: Behavior): boolean {
  */
 export const behaviorSignals: Signal[] = [
   {
-    ...base,
+    ...behaviorBase,
     slug: 'untrusted_input',
     name: 'Input made by script',
     strength: 'strong',
@@ -47,7 +49,7 @@ export const behaviorSignals: Signal[] = [
     fires: input(mostlyUntrusted),
   },
   {
-    ...base,
+    ...behaviorBase,
     slug: 'exact_center_clicks',
     name: 'Clicks on exact centres',
     strength: 'moderate',
@@ -57,7 +59,7 @@ export const behaviorSignals: Signal[] = [
     fires: input(exactClicks),
   },
   {
-    ...base,
+    ...behaviorBase,
     slug: 'clicks_without_movement',
     name: 'Clicks without movement',
     strength: 'moderate',
@@ -67,7 +69,7 @@ export const behaviorSignals: Signal[] = [
     fires: input(({ mouse, touch }) => touch.events === 0 && mouse.clicks_without_move >= 2),
   },
   {
-    ...base,
+    ...behaviorBase,
     slug: 'protocol_pointer_coordinates',
     name: 'Pointer coordinates of a debugging protocol',
     strength: 'moderate',
@@ -78,7 +80,7 @@ export const behaviorSignals: Signal[] = [
     fires: input(protocolCoordinates),
   },
   {
-    ...base,
+    ...behaviorBase,
     slug: 'uniform_typing',
     name: 'Uniform typing rhythm',
     strength: 'moderate',
@@ -88,7 +90,7 @@ export const behaviorSignals: Signal[] = [
     fires: input(isUniformTyping),
   },
   {
-    ...base,
+    ...behaviorBase,
     slug: 'superhuman_typing',
     name: 'Typing faster than people type',
     strength: 'moderate',
@@ -98,7 +100,7 @@ export const behaviorSignals: Signal[] = [
     fires: input(isSuperhumanTyping),
   },
   {
-    ...base,
+    ...behaviorBase,
     slug: 'straight_pointer_paths',
     name: 'Straight pointer paths',
     strength: 'weak',
@@ -115,7 +117,7 @@ export const behaviorSignals: Signal[] = [
     ),
   },
   {
-    ...base,
+    ...behaviorBase,
     slug: 'silent_form_fill',
     name: 'Fields filled without input',
     strength: 'weak',
@@ -127,7 +129,7 @@ export const behaviorSignals: Signal[] = [
     ),
   },
   {
-    ...base,
+    ...behaviorBase,
     slug: 'instant_submit',
     name: 'Form submitted at once',
     strength: 'weak',
@@ -135,5 +137,103 @@ export const behaviorSignals: Signal[] = [
     looksAt: 'a form was submitted within half a second of its first change',
     falsePositives: 'autofill with submit, one-field forms',
     fires: input(({ form: f }) => f.submits > 0 && f.time_to_submit_ms !== null && f.time_to_submit_ms < 500),
+  },
+]
+
+const trustBase = { family: 'trust', role: 'trust' } as const
+
+function isConsistent(s: Snapshot, facts: Facts): boolean {
+  const { worker, iframe, navigator, webgl } = s
+  const agrees = (realm: Snapshot['worker']) =>
+    realm.available === true && realm.user_agent === navigator.user_agent
+  return agrees(worker) && agrees(iframe) && webgl.renderer !== null && !isSoftwareRendered(facts)
+}
+
+function provesFresh({ proofs }: Snapshot, { document }: Facts): boolean {
+  return document !== null && document.challenge !== '' && proofs.challenge === document.challenge
+}
+
+/** Evidence of a person; it lowers the risk a little and never outweighs a definitive signal. */
+export const trustSignals: Signal[] = [
+  {
+    ...trustBase,
+    slug: 'browser_profile_consistent',
+    name: 'Consistent browser profile',
+    category: 'fingerprint',
+    strength: 'moderate',
+    score: 6,
+    looksAt: 'page, worker and iframe agree, and graphics are drawn by hardware',
+    falsePositives: 'automation of a real browser on a real machine',
+    fires: browser(isConsistent),
+  },
+  {
+    ...trustBase,
+    slug: 'fresh_proofs',
+    name: 'Fresh snapshot',
+    category: 'integrity',
+    strength: 'weak',
+    score: 2,
+    looksAt: "the snapshot answers its own document's challenge",
+    falsePositives: 'every client that runs the SDK does',
+    fires: snapshot(provesFresh),
+  },
+  {
+    ...trustBase,
+    slug: 'natural_pointer_movement',
+    name: 'Natural pointer movement',
+    category: 'behavioral',
+    strength: 'moderate',
+    score: 8,
+    looksAt: 'twenty or more trusted moves along uneven paths at uneven speed',
+    falsePositives: 'tools that imitate pointer movement',
+    fires: input(
+      ({ mouse: m }) =>
+        m.moves >= 20 &&
+        m.untrusted === 0 &&
+        m.screen_equals_client === 0 &&
+        (m.straightness ?? 1) > 1.01 &&
+        (m.speed_std ?? 0) > 0.05,
+    ),
+  },
+  {
+    ...trustBase,
+    slug: 'natural_typing',
+    name: 'Natural typing rhythm',
+    category: 'behavioral',
+    strength: 'moderate',
+    score: 6,
+    looksAt: 'eight or more trusted keys with uneven intervals, overlaps or corrections',
+    falsePositives: 'tools that imitate typing',
+    fires: input(
+      ({ keyboard: k, ...others }) =>
+        k.keys >= 8 &&
+        k.untrusted === 0 &&
+        !isUniformTyping({ keyboard: k, ...others }) &&
+        (k.interval_std ?? 0) > 25 &&
+        k.rollovers + k.corrections > 0,
+    ),
+  },
+  {
+    ...trustBase,
+    slug: 'natural_touch',
+    name: 'Natural touch',
+    category: 'behavioral',
+    strength: 'moderate',
+    score: 6,
+    looksAt: 'three or more trusted touches whose contact area varies',
+    falsePositives: 'emulators that vary the contact area',
+    fires: input(({ touch: t }) => t.touches >= 3 && t.untrusted === 0 && (t.radius_std ?? 0) > 0),
+  },
+  {
+    ...trustBase,
+    slug: 'returning_visitor_fingerprint',
+    name: 'Returning visitor',
+    role: 'context',
+    category: 'fingerprint',
+    strength: 'moderate',
+    score: 0,
+    looksAt: 'an earlier session had the same visitor',
+    falsePositives: 'not evidence either way',
+    fires: ({ visitorSessions }) => visitorSessions > 1,
   },
 ]

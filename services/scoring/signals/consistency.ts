@@ -1,10 +1,10 @@
 import type { Snapshot } from '../../../schemas/observations.ts'
-import type { Agent, Engine, System } from '../agent.ts'
-import type { Facts } from '../facts.ts'
-import { isSoftwareRendered } from './machine.ts'
+import type { Agent, Engine, Facts, System } from '../facts.ts'
+import type { DocumentState } from '../session-state.ts'
+import { isSoftwareRendered } from './headless.ts'
 import { browser, type Signal } from './signal.ts'
 
-const base = { family: 'consistency', role: 'risk', category: 'fingerprint' } as const
+const consistencyBase = { family: 'consistency', role: 'risk', category: 'fingerprint' } as const
 
 const engineNames: Record<string, Engine> = { V8: 'blink', SpiderMonkey: 'gecko', JavaScriptCore: 'webkit' }
 
@@ -101,7 +101,7 @@ const isDesktop = ({ formFactor, webView }: Agent) => formFactor === 'desktop' &
 /** Contradictions between what the browser says of itself and what it is. */
 export const consistencySignals: Signal[] = [
   {
-    ...base,
+    ...consistencyBase,
     slug: 'engine_mismatch',
     name: 'Engine contradicts the user agent',
     strength: 'strong',
@@ -111,7 +111,7 @@ export const consistencySignals: Signal[] = [
     fires: browser(engineDiffers),
   },
   {
-    ...base,
+    ...consistencyBase,
     slug: 'platform_mismatch',
     name: 'Operating system contradicts the user agent',
     strength: 'strong',
@@ -121,7 +121,7 @@ export const consistencySignals: Signal[] = [
     fires: browser(platformDiffers),
   },
   {
-    ...base,
+    ...consistencyBase,
     slug: 'worker_mismatch',
     name: 'Worker contradicts the page',
     strength: 'strong',
@@ -131,7 +131,7 @@ export const consistencySignals: Signal[] = [
     fires: browser((s, facts) => realmDiffers(s.worker, s, facts)),
   },
   {
-    ...base,
+    ...consistencyBase,
     slug: 'iframe_mismatch',
     name: 'Iframe contradicts the page',
     strength: 'strong',
@@ -141,7 +141,7 @@ export const consistencySignals: Signal[] = [
     fires: browser((s, facts) => realmDiffers(s.iframe, s, facts)),
   },
   {
-    ...base,
+    ...consistencyBase,
     slug: 'gpu_system_mismatch',
     name: 'Graphics driver of another operating system',
     strength: 'moderate',
@@ -151,7 +151,7 @@ export const consistencySignals: Signal[] = [
     fires: browser(gpuSystemDiffers),
   },
   {
-    ...base,
+    ...consistencyBase,
     slug: 'worker_gpu_mismatch',
     name: 'Worker sees another graphics card',
     strength: 'moderate',
@@ -161,7 +161,7 @@ export const consistencySignals: Signal[] = [
     fires: browser((s, facts) => isDesktop(facts.agent) && workerGpuDiffers(s, facts)),
   },
   {
-    ...base,
+    ...consistencyBase,
     slug: 'languages_mismatch',
     name: 'First language is not the language',
     strength: 'weak',
@@ -171,7 +171,7 @@ export const consistencySignals: Signal[] = [
     fires: browser(({ navigator: n }) => differ(n.languages[0] ?? null, n.language)),
   },
   {
-    ...base,
+    ...consistencyBase,
     slug: 'product_sub_mismatch',
     name: 'Build constant contradicts the engine',
     strength: 'moderate',
@@ -181,7 +181,7 @@ export const consistencySignals: Signal[] = [
     fires: browser(productSubDiffers),
   },
   {
-    ...base,
+    ...consistencyBase,
     slug: 'phone_without_touch',
     name: 'Phone without touch',
     strength: 'moderate',
@@ -191,7 +191,7 @@ export const consistencySignals: Signal[] = [
     fires: browser(phoneWithoutTouch),
   },
   {
-    ...base,
+    ...consistencyBase,
     slug: 'timezone_contradiction',
     name: 'Contradictory time zone',
     strength: 'moderate',
@@ -199,5 +199,82 @@ export const consistencySignals: Signal[] = [
     looksAt: 'the zone of `Intl` against the offsets of `Date`',
     falsePositives: 'time zone extensions, outdated zone data',
     fires: browser((s, { privacyTool }) => !privacyTool && s.tamper.timezone_mismatch === true),
+  },
+]
+
+const headerBase = { family: 'headers', role: 'risk', category: 'network' } as const
+
+const hint = (document: DocumentState, name: string) => document.client_hints[name] ?? null
+
+function hintsDiffer({ document, agent }: Facts): boolean {
+  if (!document || agent.system === 'other') return false
+  const platform = systemOfHint(hint(document, 'sec-ch-ua-platform'))
+  if (platform !== undefined && platform !== agent.system) return true
+  return hint(document, 'sec-ch-ua-mobile') === '?1' && agent.formFactor === 'desktop'
+}
+
+/** The first language of Accept-Language, lower case, without region. */
+function headerLanguage({ document }: Facts): string | null {
+  const first = document?.accept_language?.split(/[,;]/)[0]?.trim().toLowerCase() ?? ''
+  return /^[a-z]{2,3}\b/.test(first) ? (first.split('-')[0] ?? null) : null
+}
+
+function languageDiffers(facts: Facts): boolean {
+  const header = headerLanguage(facts)
+  const languages = facts.snapshot?.navigator.languages.map((one) => one.toLowerCase().split('-')[0]) ?? []
+  return header !== null && languages.length > 0 && !languages.includes(header)
+}
+
+/** Every browser of the last years sends these with a fetch; a proxy rarely removes both. */
+function headersMissing({ document }: Facts): boolean {
+  if (!document || document.header_order.length === 0) return false
+  const names = document.header_order.map((name) => name.toLowerCase())
+  return !names.includes('accept-language') && !names.includes('accept-encoding')
+}
+
+/** Request headers against what the page says. */
+export const headerSignals: Signal[] = [
+  {
+    ...headerBase,
+    slug: 'user_agent_header_mismatch',
+    name: 'Request and page name different browsers',
+    strength: 'strong',
+    score: 42,
+    looksAt: 'the User-Agent header against `navigator.userAgent`',
+    falsePositives: 'user agent switchers that change only one of them',
+    fires: browser(
+      (s, f) =>
+        !!s.navigator.user_agent && f.headerUserAgent !== '' && s.navigator.user_agent !== f.headerUserAgent,
+    ),
+  },
+  {
+    ...headerBase,
+    slug: 'client_hints_mismatch',
+    name: 'Client hints contradict the user agent',
+    strength: 'strong',
+    score: 40,
+    looksAt: 'Sec-CH-UA-Platform and Sec-CH-UA-Mobile against the user agent string',
+    falsePositives: 'desktop-site mode on Android (touch devices are not looked at)',
+    fires: browser((s, facts) => (s.navigator.max_touch_points ?? 0) === 0 && hintsDiffer(facts)),
+  },
+  {
+    ...headerBase,
+    slug: 'accept_language_mismatch',
+    name: 'Request language is not one of the page',
+    strength: 'weak',
+    score: 8,
+    looksAt: 'the first language of Accept-Language against `navigator.languages`',
+    falsePositives: 'privacy settings, proxies that rewrite headers',
+    fires: browser((_, facts) => !facts.privacyTool && languageDiffers(facts)),
+  },
+  {
+    ...headerBase,
+    slug: 'sparse_request_headers',
+    name: 'Headers that every browser sends are missing',
+    strength: 'weak',
+    score: 12,
+    looksAt: 'neither Accept-Language nor Accept-Encoding in the request that opened the document',
+    falsePositives: 'corporate proxies',
+    fires: browser((_, facts) => facts.platform === 'web' && headersMissing(facts)),
   },
 ]

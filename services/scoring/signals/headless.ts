@@ -1,9 +1,8 @@
 import type { Snapshot } from '../../../schemas/observations.ts'
-import { readAgent } from '../agent.ts'
-import type { Facts } from '../facts.ts'
+import { type Facts, readAgent } from '../facts.ts'
 import { browser, type Signal } from './signal.ts'
 
-const base = { family: 'headless', role: 'risk', category: 'environment' } as const
+const headlessBase = { family: 'headless', role: 'risk', category: 'environment' } as const
 
 const headless = /headless|SlimerJS|PhantomJS/i
 const declared =
@@ -47,7 +46,7 @@ function isBare({ navigator, environment }: Snapshot): boolean {
 /** Traits of browsers that run without a window. */
 export const headlessSignals: Signal[] = [
   {
-    ...base,
+    ...headlessBase,
     slug: 'headless_user_agent',
     name: 'Headless browser by its own account',
     strength: 'definitive',
@@ -58,7 +57,7 @@ export const headlessSignals: Signal[] = [
     fires: saysHeadless,
   },
   {
-    ...base,
+    ...headlessBase,
     slug: 'declared_bot_user_agent',
     name: 'Declared crawler',
     strength: 'definitive',
@@ -68,7 +67,7 @@ export const headlessSignals: Signal[] = [
     fires: (facts) => userAgents(facts).some((text) => declared.test(text)),
   },
   {
-    ...base,
+    ...headlessBase,
     slug: 'http_client_user_agent',
     name: 'HTTP library instead of a browser',
     strength: 'definitive',
@@ -78,7 +77,7 @@ export const headlessSignals: Signal[] = [
     fires: (facts) => facts.platform === 'web' && userAgents(facts).some((text) => httpClient.test(text)),
   },
   {
-    ...base,
+    ...headlessBase,
     slug: 'bot_like_user_agent',
     name: 'User agent on a list of bots',
     strength: 'strong',
@@ -88,7 +87,7 @@ export const headlessSignals: Signal[] = [
     fires: (facts) => facts.platform === 'web' && !facts.agent.webView && onBotList(facts),
   },
   {
-    ...base,
+    ...headlessBase,
     slug: 'chrome_object_missing',
     name: 'Chrome without its own object',
     strength: 'moderate',
@@ -101,7 +100,7 @@ export const headlessSignals: Signal[] = [
     ),
   },
   {
-    ...base,
+    ...headlessBase,
     slug: 'permissions_contradiction',
     name: 'Contradictory notification permission',
     strength: 'moderate',
@@ -116,7 +115,7 @@ export const headlessSignals: Signal[] = [
     ),
   },
   {
-    ...base,
+    ...headlessBase,
     slug: 'languages_empty',
     name: 'No language',
     strength: 'moderate',
@@ -126,7 +125,7 @@ export const headlessSignals: Signal[] = [
     fires: browser((s) => s.navigator.language === '' && s.navigator.languages.length === 0),
   },
   {
-    ...base,
+    ...headlessBase,
     slug: 'window_without_size',
     name: 'Focused window without a size',
     strength: 'moderate',
@@ -139,7 +138,7 @@ export const headlessSignals: Signal[] = [
     ),
   },
   {
-    ...base,
+    ...headlessBase,
     slug: 'default_headless_screen',
     name: 'Default screen of headless browsers',
     strength: 'weak',
@@ -147,5 +146,82 @@ export const headlessSignals: Signal[] = [
     looksAt: 'a screen of 800x600',
     falsePositives: 'remote desktops and very old machines',
     fires: browser(isBare),
+  },
+]
+
+const machineBase = { family: 'machine', role: 'risk', category: 'fingerprint', strength: 'weak' } as const
+
+const software = /swiftshader|llvmpipe|softpipe|mesa offscreen|software|basic render|microsoft basic/i
+const memorySizes = [0.25, 0.5, 1, 2, 4, 8, 16, 32, 64]
+
+export function isSoftwareRendered({ snapshot }: Facts): boolean {
+  return snapshot !== null && software.test(`${snapshot.webgl.vendor ?? ''} ${snapshot.webgl.renderer ?? ''}`)
+}
+
+/** How many of the things that nearly every personal desktop has are known to be absent. */
+function absences({ snapshot, agent }: Facts): number {
+  if (!snapshot) return 0
+  const { navigator, fonts, media, audio } = snapshot
+  const chromium = agent.engine === 'blink' && agent.formFactor === 'desktop'
+  return [
+    chromium && navigator.pdf_viewer_enabled !== null && navigator.plugins.length === 0,
+    fonts.detected_count !== null && fonts.detected_count < 4,
+    media.device_count === 0,
+    audio.voice_count === 0,
+  ].filter(Boolean).length
+}
+
+/** Traits of machines that nobody sits at. Together they stay below a bot: thin clients and virtual desktops look the same. */
+export const machineSignals: Signal[] = [
+  {
+    ...machineBase,
+    slug: 'software_rendered_graphics_path',
+    name: 'Software-rendered graphics',
+    score: 16,
+    looksAt: 'the WebGL renderer is SwiftShader, llvmpipe or another software rasteriser',
+    falsePositives: 'virtual machines, remote desktops, blocklisted GPU drivers',
+    fires: isSoftwareRendered,
+  },
+  {
+    ...machineBase,
+    slug: 'utc_timezone',
+    name: 'Clock set to UTC',
+    score: 8,
+    looksAt: 'the time zone is UTC',
+    falsePositives: 'people in UTC, privacy browsers (not counted), servers used as desktops',
+    fires: browser(
+      (s, { privacyTool }) =>
+        !privacyTool && /^(UTC|Etc\/UTC|Etc\/GMT|GMT|Etc\/UCT)$/.test(s.environment.timezone ?? ''),
+    ),
+  },
+  {
+    ...machineBase,
+    slug: 'bare_machine',
+    name: 'Bare machine',
+    score: 14,
+    looksAt: 'at least two of: no plugins in desktop Chromium, hardly any fonts, no media devices, no voices',
+    falsePositives: 'fresh installs, virtual desktops, the "download PDFs" setting',
+    fires: browser((_, facts) => !facts.privacyTool && absences(facts) >= 2),
+  },
+  {
+    ...machineBase,
+    slug: 'very_many_cores',
+    name: 'Very many processor cores',
+    score: 8,
+    looksAt: 'more than 64 logical processors',
+    falsePositives: 'large workstations',
+    fires: browser((s) => (s.navigator.hardware_concurrency ?? 0) > 64),
+  },
+  {
+    ...machineBase,
+    slug: 'impossible_device_memory',
+    name: 'Impossible amount of memory',
+    strength: 'strong',
+    score: 45,
+    looksAt: '`navigator.deviceMemory` is not one of the rounded values that browsers report',
+    falsePositives: 'none known',
+    fires: browser(
+      (s) => s.navigator.device_memory !== null && !memorySizes.includes(s.navigator.device_memory),
+    ),
   },
 ]

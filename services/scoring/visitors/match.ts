@@ -1,7 +1,6 @@
 import { derivedId } from '../../../infra/ids.ts'
 import type { ResolutionBasis, ResolutionMethod } from '../../../schemas/events.ts'
-import type { VisitorKeys } from './keys.ts'
-import { components, type Profile } from './profile.ts'
+import { components, type Profile, type VisitorKeys } from './profile.ts'
 
 /** A visitor as the index knows it. */
 export interface KnownVisitor {

@@ -1,10 +1,18 @@
 import type { Tx } from '../../../infra/postgres/pool.ts'
+import { type Column, unnest } from '../../../infra/postgres/unnest.ts'
 import type { VisitorLink } from '../../../schemas/events.ts'
-import type { Draft } from '../drafts.ts'
-import { openVisitorIndex, type Unresolved, type VisitorIndex } from './index.ts'
-import { keysOf } from './keys.ts'
-import { type Match, matchVisitor } from './match.ts'
-import { anchorsOf, profileOf, storageOf, vectorOf } from './profile.ts'
+import type { Draft } from '../decide.ts'
+import { type Candidates, type KnownVisitor, type Match, matchVisitor } from './match.ts'
+import {
+  allKeys,
+  anchorsOf,
+  keysOf,
+  type Profile,
+  profileOf,
+  storageOf,
+  type VisitorKeys,
+  vectorOf,
+} from './profile.ts'
 
 /** A visitor as an earlier attempt at the same decision recorded it. */
 export type RecordedVisitor = Pick<VisitorLink, 'id' | 'confidence' | 'identified_at' | 'method' | 'basis'>
@@ -83,4 +91,170 @@ function resolve({ session, index, recorded, now }: ResolveOne): Resolved | unde
     storage: storageOf(snapshot),
   }
   return { link, sessions }
+}
+
+/** A session of which the visitor is wanted. */
+export interface Unresolved {
+  organizationId: string
+  environment: string
+  keys: VisitorKeys
+  profile: Profile | null
+}
+
+export interface VisitorIndex extends Candidates {
+  /** Notes what was resolved, so that the next session of the batch finds it. Returns the number of its sessions. */
+  add(resolved: Unresolved & { match: Match; at: number }): number
+  /** Counts and profiles to write, and new keys. */
+  save(tx: Tx): Promise<void>
+}
+
+/** Buckets instead of one lock per key keep large batches within Postgres's lock table, of 6400 places by default. */
+const lockBuckets = 2048
+
+interface Row {
+  key: string
+  visitor_id: string
+  first_seen_at: string
+  last_seen_at: string
+  sessions: number
+  profile: string
+}
+
+/**
+ * Loads what the sessions may match, under locks on their keys taken in one fixed order: of two processes that meet
+ * the same visitor at once, the second waits and then finds what the first has written.
+ */
+export async function openVisitorIndex(tx: Tx, sessions: Unresolved[]): Promise<VisitorIndex> {
+  const keys = [...new Set(sessions.flatMap((session) => allKeys(session.keys)))]
+  if (keys.length > 0) await lock(tx, keys)
+  const rows = keys.length > 0 ? await load(tx, keys) : []
+  return createIndex(rows)
+}
+
+async function lock(tx: Tx, keys: string[]): Promise<void> {
+  const buckets = new Set(keys.map((key) => Number.parseInt(key.slice(0, 8), 16) % lockBuckets))
+  const ordered = [...buckets].sort((one, other) => one - other)
+  await tx.query(
+    "select pg_advisory_xact_lock(hashtext('tidegate:visitors'), bucket) from unnest($1::int[]) bucket",
+    [ordered],
+  )
+}
+
+async function load(tx: Tx, keys: string[]): Promise<Row[]> {
+  const { rows } = await tx.query<Row>(
+    `select encode(k.key, 'hex') as key, v.visitor_id, v.first_seen_at, v.last_seen_at, v.sessions, v.profile
+       from unnest($1::text[]) wanted(hex)
+       cross join lateral (
+         select key, visitor_id from scoring.visitor_keys where key = decode(wanted.hex, 'hex')
+         order by visitor_id limit 10
+       ) k
+       join scoring.visitors v on v.visitor_id = k.visitor_id
+      order by k.key, k.visitor_id`,
+    [keys],
+  )
+  return rows
+}
+
+interface Changed extends KnownVisitor {
+  organizationId: string
+  environment: string
+  /** Sessions since it was loaded. */
+  added: number
+}
+
+function createIndex(rows: Row[]): VisitorIndex {
+  const visitors = new Map<string, KnownVisitor>()
+  const byKey = new Map<string, Set<string>>()
+  const changed = new Map<string, Changed>()
+  const newKeys: [key: string, visitorId: string][] = []
+
+  for (const row of rows) {
+    if (!visitors.has(row.visitor_id)) visitors.set(row.visitor_id, readRow(row))
+    idsOf(row.key).add(row.visitor_id)
+  }
+
+  function idsOf(key: string): Set<string> {
+    const ids = byKey.get(key) ?? new Set()
+    byKey.set(key, ids)
+    return ids
+  }
+
+  return {
+    byKey: (key) => [...(byKey.get(key) ?? [])].flatMap((id) => visitors.get(id) ?? []),
+    add({ match, at, keys, profile, organizationId, environment }) {
+      const known = visitors.get(match.id)
+      const entry = {
+        id: match.id,
+        first_seen_at: known?.first_seen_at ?? at,
+        last_seen_at: at,
+        sessions: (known?.sessions ?? 0) + 1,
+        profile: profile ?? known?.profile ?? null,
+        organizationId,
+        environment,
+        added: (changed.get(match.id)?.added ?? 0) + 1,
+      }
+      visitors.set(entry.id, entry)
+      changed.set(entry.id, entry)
+      for (const key of allKeys(keys).filter((one) => !idsOf(one).has(entry.id))) {
+        idsOf(key).add(entry.id)
+        newKeys.push([key, entry.id])
+      }
+      return entry.sessions
+    },
+    async save(tx) {
+      if (changed.size === 0) return
+      await saveVisitors(tx, [...changed.values()])
+      await saveKeys(tx, newKeys)
+    },
+  }
+}
+
+function readRow(row: Row): KnownVisitor {
+  return {
+    id: row.visitor_id,
+    first_seen_at: Number(row.first_seen_at),
+    last_seen_at: Number(row.last_seen_at),
+    sessions: row.sessions,
+    profile: JSON.parse(row.profile),
+  }
+}
+
+const visitorColumns: Column<Changed>[] = [
+  { name: 'visitor_id', type: 'text', of: ({ id }) => id },
+  { name: 'organization_id', type: 'text', of: ({ organizationId }) => organizationId },
+  { name: 'environment', type: 'text', of: ({ environment }) => environment },
+  { name: 'first_seen_at', type: 'bigint', of: ({ first_seen_at }) => first_seen_at },
+  { name: 'last_seen_at', type: 'bigint', of: ({ last_seen_at }) => last_seen_at },
+  { name: 'sessions', type: 'integer', of: ({ added }) => added },
+  { name: 'profile', type: 'text', of: ({ profile }) => JSON.stringify(profile) },
+]
+const keyColumns: Column<[key: string, visitorId: string]>[] = [
+  { name: 'key', type: 'bytea', of: ([key]) => Buffer.from(key, 'hex') },
+  { name: 'visitor_id', type: 'text', of: ([, id]) => id },
+]
+
+// Two partitions may find one visitor by different keys, so under different locks: rows are locked in one order.
+async function saveVisitors(tx: Tx, entries: Changed[]): Promise<void> {
+  const { names, source, values } = unnest(visitorColumns, entries)
+  await tx.query({
+    name: 'scoring-save-visitors',
+    text: `insert into scoring.visitors (${names})
+      select * from ${source} as entry (${names}) order by visitor_id
+      on conflict (visitor_id) do update set
+        last_seen_at = greatest(visitors.last_seen_at, excluded.last_seen_at),
+        sessions = visitors.sessions + excluded.sessions,
+        profile = excluded.profile`,
+    values,
+  })
+}
+
+async function saveKeys(tx: Tx, keys: [string, string][]): Promise<void> {
+  if (keys.length === 0) return
+  const { names, source, values } = unnest(keyColumns, keys)
+  await tx.query({
+    name: 'scoring-save-visitor-keys',
+    text: `insert into scoring.visitor_keys (${names})
+      select * from ${source} as added (${names}) order by key, visitor_id on conflict do nothing`,
+    values,
+  })
 }

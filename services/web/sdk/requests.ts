@@ -1,6 +1,5 @@
-import type { Bytes } from '../../../infra/wire/collect/bytes.ts'
-import type { FetchLike } from '../../../infra/wire/collect/client.ts'
-import { type Deflate, deflateRaw } from '../../../infra/wire/collect/client-bodies.ts'
+import { type Deflate, deflateRaw, type FetchLike } from '../../../infra/wire/collect/client.ts'
+import type { Bytes } from '../../../infra/wire/collect/protocol.ts'
 
 /** Milliseconds after which an answer counts as lost. */
 const timeoutMs = 15_000

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isPublicAddressInFull, networkPrefix, plainAddress } from '../../../infra/ip/address.ts'
+import { isPublicAddressInFull, networkPrefix, plainAddress } from '../../../infra/ip/network.ts'
 
 describe('addresses', () => {
   it.each([

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import { planSession, type SessionPlan } from '../../../services/cli/simulate/generate/plan.ts'
 import { headersOf } from '../../../services/cli/simulate/session.ts'
-import { evaluate } from '../../../services/scoring/evaluate.ts'
+import { evaluate } from '../../../services/scoring/decide.ts'
 import { evolve, type SessionEvent } from '../../../services/scoring/session-state.ts'
 
 const scope = { session_id: 'sid_1', organization_id: 'org_1', environment: 'test' } as const

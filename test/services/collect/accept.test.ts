@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
-import { acceptBody } from '../../../services/collect/accept.ts'
+import { acceptBody } from '../../../services/collect/bodies.ts'
 import { createDocumentCache, createDocumentState } from '../../../services/collect/documents.ts'
 import { openDocumentId } from '../../../services/collect/sealed-ids.ts'
 import vectors from '../../fixtures/collect-protocol/vectors.json' with { type: 'json' }
@@ -18,7 +18,7 @@ function knownDocument() {
 test('of a body whose answer failed a node remembers what a repeat needs, and neither request nor payload', async () => {
   const state = knownDocument()
   const [body] = vectors.bodies
-  const incoming = { kind: 'batches', body: Buffer.from(body?.body ?? '', 'hex'), claimedSeq: 1 } as const
+  const incoming = { kind: 'batches', body: Buffer.from(body?.body ?? '', 'hex'), headerSeq: 1 } as const
   const store = async () => {}
   const late = { now: 5, store, answer: () => Promise.reject(new Error('late')) }
   await expect(acceptBody(state, incoming, late)).rejects.toThrow('late')

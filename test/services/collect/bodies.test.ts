@@ -2,8 +2,7 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { CollectClient, OpenedSession } from '../../../infra/wire/collect/client.ts'
 import { createKeyPair, deriveDocumentKeys, sealBody } from '../../../infra/wire/collect/client-crypto.ts'
-import { bodyPath } from '../../../infra/wire/collect/constants.ts'
-import type { OpenResponse } from '../../../infra/wire/collect/messages.ts'
+import { bodyPath, type OpenResponse } from '../../../infra/wire/collect/protocol.ts'
 import {
   type CollectApp,
   clientOf,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ipAddressOf } from '../../../services/collect/client-facts.ts'
+import { ipAddressOf } from '../../../services/collect/requests.ts'
 
 test.each([
   ['::ffff:203.0.113.9', '203.0.113.9'],

@@ -2,8 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Position } from '../../../infra/log/port.ts'
 import { openToken, sealToken } from '../../../infra/wire/sealed-token.ts'
-import { createHandOff, type HandOff } from '../../../services/collect/hand-off.ts'
-import { type HandOffDecision, tokenPayload } from '../../../services/collect/token-payload.ts'
+import {
+  createHandOff,
+  type HandOff,
+  type HandOffDecision,
+  tokenPayload,
+} from '../../../services/collect/hand-off.ts'
 import golden from '../../fixtures/sealed-token/vector.v2.json' with { type: 'json' }
 
 const secretHash = 'a'.repeat(64)

@@ -1,9 +1,12 @@
 import { expect } from 'vitest'
 import { z } from 'zod'
 import { list, single } from '../../../infra/http/schemas.ts'
-import { visitorDetail, visitorSummary } from '../../../services/readback/schemas/fingerprint.ts'
-import { sessionDetail } from '../../../services/readback/schemas/session-detail.ts'
-import { sessionSummary } from '../../../services/readback/schemas/session-summary.ts'
+import { sessionDetailSchema } from '../../../services/readback/schemas/session-detail.ts'
+import {
+  sessionSummarySchema,
+  visitorDetailSchema,
+  visitorSummarySchema,
+} from '../../../services/readback/schemas/summaries.ts'
 import published from '../../fixtures/contract/openapi.json' with { type: 'json' }
 
 /** A schema of the published interface that clients in five languages are generated from. */
@@ -14,10 +17,10 @@ export function publishedSchema(name: keyof typeof published.components.schemas)
 }
 
 const ours = {
-  SessionListResponse: list(sessionSummary),
-  SessionDetailResponse: single(sessionDetail),
-  VisitorFingerprintListResponse: list(visitorSummary),
-  VisitorFingerprintDetailResponse: single(visitorDetail),
+  SessionListResponse: list(sessionSummarySchema),
+  SessionDetailResponse: single(sessionDetailSchema),
+  VisitorFingerprintListResponse: list(visitorSummarySchema),
+  VisitorFingerprintDetailResponse: single(visitorDetailSchema),
 }
 const theirs = {
   SessionListResponse: publishedSchema('SessionListResponse'),

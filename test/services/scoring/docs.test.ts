@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
-import { catalogue } from '../../../services/scoring/signals/catalogue.ts'
+import { catalogue } from '../../../services/scoring/decide.ts'
 import { categories } from '../../../services/scoring/signals/signal.ts'
 
 const page = new URL('../../../docs/scoring.md', import.meta.url)

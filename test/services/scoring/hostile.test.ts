@@ -2,7 +2,7 @@ import { deflateRawSync } from 'node:zlib'
 import { expect, it } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import { createBreather } from '../../../infra/timing.ts'
-import { startDrafting } from '../../../services/scoring/drafts.ts'
+import { startDrafting } from '../../../services/scoring/decide.ts'
 import { batch, startedAt, testSession } from './support/events.ts'
 
 const limit = 512 * 1024

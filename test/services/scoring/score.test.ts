@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { catalogue, score, verdictOf } from '../../../services/scoring/decide.ts'
+import { manipulationVerdict } from '../../../services/scoring/explain/findings.ts'
 import { highlightsOf } from '../../../services/scoring/explain/highlights.ts'
-import { manipulationVerdict } from '../../../services/scoring/explain/integrity.ts'
-import { score, verdictOf } from '../../../services/scoring/score.ts'
-import { catalogue } from '../../../services/scoring/signals/catalogue.ts'
 import { evaluateClient } from './support/sessions.ts'
 import { desktopChrome } from './support/snapshots.ts'
 

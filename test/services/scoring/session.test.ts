@@ -1,7 +1,7 @@
 import { deflateRawSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
-import { startDrafting } from '../../../services/scoring/drafts.ts'
+import { startDrafting } from '../../../services/scoring/decide.ts'
 import type { SessionEvent } from '../../../services/scoring/session-state.ts'
 import { batch, handOff, idled, opened, startedAt, testSession } from './support/events.ts'
 import { stateAfter } from './support/sessions.ts'

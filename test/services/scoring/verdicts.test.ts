@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { attributionOf } from '../../../services/scoring/explain/attribution.ts'
+import { attributionOf, runtimeIntegrityOf } from '../../../services/scoring/explain/findings.ts'
 import { highlightsOf } from '../../../services/scoring/explain/highlights.ts'
-import { runtimeIntegrityOf } from '../../../services/scoring/explain/integrity.ts'
 import { evaluateClient, slugs } from './support/sessions.ts'
 import * as clients from './support/snapshots.ts'
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { transaction } from '../../../infra/postgres/pool.ts'
-import { createScoringTables } from '../../../services/scoring/tables.ts'
-import { openVisitorIndex, type Unresolved } from '../../../services/scoring/visitors/index.ts'
+import { createScoringTables } from '../../../services/scoring/store.ts'
 import type { Match } from '../../../services/scoring/visitors/match.ts'
+import { openVisitorIndex, type Unresolved } from '../../../services/scoring/visitors/resolve.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 

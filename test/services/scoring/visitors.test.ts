@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { keysOf, type VisitorKeys } from '../../../services/scoring/visitors/keys.ts'
 import { type KnownVisitor, type MatchInput, matchVisitor } from '../../../services/scoring/visitors/match.ts'
-import { components, type Profile, profileOf, vectorOf } from '../../../services/scoring/visitors/profile.ts'
+import {
+  components,
+  keysOf,
+  type Profile,
+  profileOf,
+  type VisitorKeys,
+  vectorOf,
+} from '../../../services/scoring/visitors/profile.ts'
 import { batch, opened, testSession } from './support/events.ts'
 import { evaluateClient, stateAfter } from './support/sessions.ts'
 import * as clients from './support/snapshots.ts'

@@ -11,9 +11,9 @@ import {
   keyLabels,
   resultText,
   saltInput,
-} from '../../../../infra/wire/collect/constants.ts'
+} from '../../../../infra/wire/collect/protocol.ts'
+import { issueNonce } from '../../../../services/collect/documents.ts'
 import { createServerKeys, keyPairOf } from '../../../../services/collect/keys.ts'
-import { issueNonce } from '../../../../services/collect/nonce.ts'
 import { sealContinuity, sealDocumentId } from '../../../../services/collect/sealed-ids.ts'
 
 // Makes vectors.json from fixed inputs, by node:crypto alone:

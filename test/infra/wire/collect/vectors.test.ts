@@ -8,7 +8,6 @@ import { hmac } from '@noble/hashes/hmac.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { describe, expect, test } from 'vitest'
 import { createKeyring } from '../../../../infra/crypto/keyring.ts'
-import { fromBase64Url, toBase64Url, utf8 } from '../../../../infra/wire/collect/bytes.ts'
 import {
   createKeyPair,
   deriveDocumentKeys,
@@ -19,14 +18,17 @@ import {
   associatedData,
   type BodyKind,
   bodyPath,
+  decodeFrame,
   fingerprintText,
+  fromBase64Url,
   resultText,
   saltInput,
-} from '../../../../infra/wire/collect/constants.ts'
-import { decodeFrame } from '../../../../infra/wire/collect/frame.ts'
+  toBase64Url,
+  utf8,
+} from '../../../../infra/wire/collect/protocol.ts'
 import { observationsSchema } from '../../../../schemas/observations.ts'
+import { readNonce } from '../../../../services/collect/documents.ts'
 import { agreeDocumentKeys, createServerKeys } from '../../../../services/collect/keys.ts'
-import { readNonce } from '../../../../services/collect/nonce.ts'
 import { openDocumentId } from '../../../../services/collect/sealed-ids.ts'
 import vectors from '../../../fixtures/collect-protocol/vectors.json' with { type: 'json' }
 import { buildVectors } from './generate-vectors.ts'

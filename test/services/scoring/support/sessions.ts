@@ -1,6 +1,6 @@
 import { noNetwork } from '../../../../infra/ip/network.ts'
 import type { Network } from '../../../../schemas/events.ts'
-import { type Evaluation, evaluate } from '../../../../services/scoring/evaluate.ts'
+import { type Evaluation, evaluate } from '../../../../services/scoring/decide.ts'
 import { evolve, type SessionEvent, type SessionState } from '../../../../services/scoring/session-state.ts'
 import { batch, opened, startedAt, testSession } from './events.ts'
 import type { Client } from './snapshots.ts'

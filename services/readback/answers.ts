@@ -1,8 +1,15 @@
-import { iso, visitorLinkOf } from '../../projections/sessions/decision-shape.ts'
-import type { SessionDetailRow } from '../../projections/sessions/queries.ts'
+import { decisionOf, iso, visitorLinkOf } from '../../projections/sessions/decision-shape.ts'
+import type {
+  SessionDetailRow,
+  SessionRow,
+  VisitorActivityRow,
+  VisitorDetailRow,
+  VisitorRow,
+} from '../../projections/sessions/queries.ts'
 import type { DecisionSummary } from '../../projections/sessions/tables.ts'
 import type { Highlight, Network, RequestContext, SessionScored, Verdict } from '../../schemas/events.ts'
 import type { SessionDetail } from './schemas/session-detail.ts'
+import type { SessionSummary, VisitorDetail, VisitorSummary } from './schemas/summaries.ts'
 
 /**
  * The response body of a session's detail, most actionable first. Put together from JSON texts, of which most are
@@ -88,4 +95,51 @@ function detailRequest({ url, referrer, user_agent }: RequestContext): SessionDe
 /** Members that the SDK could not see are null in the event and left out here. */
 function seenOnly(integrity: SessionScored['native_runtime_integrity']): unknown {
   return integrity && JSON.parse(JSON.stringify(integrity, (_, value: unknown) => value ?? undefined))
+}
+
+/** A list row. */
+export function sessionSummary(row: SessionRow): SessionSummary {
+  return {
+    object: 'session',
+    id: row.id,
+    created_at: iso(row.created_at),
+    client_user_id: row.client_user_id,
+    latest_decision: decisionOf(row.latest_decision),
+    visitor_fingerprint: row.visitor && visitorLinkOf(row.visitor),
+  }
+}
+
+/** A list row. */
+export function visitorSummary(row: VisitorRow): VisitorSummary {
+  return {
+    object: 'visitor_fingerprint',
+    id: row.id,
+    lifecycle: {
+      first_seen_at: iso(row.first_seen_at),
+      last_seen_at: iso(row.last_seen_at),
+      seen_count: row.seen_count,
+      expires_at: '9999-12-31T00:00:00.000Z',
+    },
+    latest_request: row.latest_request,
+    storage: row.storage,
+    anchors: row.anchors,
+  }
+}
+
+export function visitorDetail(row: VisitorDetailRow): VisitorDetail {
+  return {
+    ...visitorSummary(row),
+    components: { vector: row.vector },
+    activity: { sessions: row.activity.map(activityOf) },
+  }
+}
+
+function activityOf({ session_id, decision, request, score_breakdown }: VisitorActivityRow) {
+  const { url, user_agent, ip_address, screen_size, is_touch_capable } = request
+  return {
+    session_id,
+    decision: decisionOf(decision),
+    request: { url, user_agent, ip_address, screen_size, is_touch_capable },
+    score_breakdown: { categories: score_breakdown },
+  }
 }

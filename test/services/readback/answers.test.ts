@@ -3,7 +3,7 @@ import { readDetail, writeDetail } from '../../../projections/sessions/detail.ts
 import type { SessionDetailRow } from '../../../projections/sessions/queries.ts'
 import type { DecisionSummary } from '../../../projections/sessions/tables.ts'
 import type { SessionScored } from '../../../schemas/events.ts'
-import { sessionDetailJson } from '../../../services/readback/session-json.ts'
+import { sessionDetailJson } from '../../../services/readback/answers.ts'
 import { sessionScored } from '../../support/session-scored.ts'
 
 const decision: DecisionSummary = {

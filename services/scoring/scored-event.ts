@@ -1,16 +1,11 @@
 import type { DomainEvent, EventMeta } from '../../infra/event-store/codec.ts'
-import type { SessionScored, VisitorLink } from '../../schemas/events.ts'
-import type { Trigger } from './decide-session.ts'
-import { browserOf } from './detail/browser.ts'
-import { deviceOf, isTouchCapable, screenSize } from './detail/device.ts'
-import { nativeDetailOf } from './detail/native.ts'
-import { telemetryOf } from './detail/telemetry.ts'
-import type { Evaluation } from './evaluate.ts'
-import { attributionOf } from './explain/attribution.ts'
+import type { Browser, ClientTelemetry, SessionScored, VisitorLink } from '../../schemas/events.ts'
+import { type Snapshot, snapshotSchema } from '../../schemas/observations.ts'
+import { type Evaluation, scoringVersion, type Trigger } from './decide.ts'
+import { deviceOf, isTouchCapable, nativeDetailOf, screenSize } from './device.ts'
+import { attributionOf, manipulationOf, runtimeIntegrityOf } from './explain/findings.ts'
 import { highlightsOf } from './explain/highlights.ts'
-import { manipulationOf, runtimeIntegrityOf } from './explain/integrity.ts'
-import type { Facts } from './facts.ts'
-import { scoringVersion } from './score.ts'
+import { clientBrands, type Facts } from './facts.ts'
 import type { SessionState } from './session-state.ts'
 
 export interface Decision {
@@ -124,4 +119,68 @@ function coverageOf(facts: Facts, visitor: VisitorLink | null): SessionScored['a
     behavioral: facts.behavioral,
     visitor_identity: visitor !== null,
   }
+}
+
+/** A snapshot in which nothing was observed. */
+const nothing: Snapshot = snapshotSchema.parse({})
+
+/** The curated part of a snapshot that a session's detail shows; all null without one. */
+export function telemetryOf(snapshot: Snapshot | null): ClientTelemetry {
+  const s = snapshot ?? nothing
+  return {
+    navigator: navigatorOf(s),
+    storage: s.storage,
+    canvas: s.canvas,
+    graphics: { webgl: s.webgl, webgpu: s.webgpu },
+    audio: s.audio,
+    fonts: fontsOf(s),
+    media: s.media,
+  }
+}
+
+function navigatorOf({ navigator: n }: Snapshot): ClientTelemetry['navigator'] {
+  return {
+    platform: n.platform,
+    vendor: n.vendor,
+    hardware_concurrency: n.hardware_concurrency,
+    device_memory: n.device_memory,
+    max_touch_points: n.max_touch_points,
+    pdf_viewer_enabled: n.pdf_viewer_enabled,
+    cookie_enabled: n.cookie_enabled,
+    product_sub: n.product_sub,
+    primary_language: n.language,
+    languages: n.languages,
+    mime_types_count: n.mime_types_count,
+    plugins: n.plugins,
+  }
+}
+
+function fontsOf({ fonts: f }: Snapshot): ClientTelemetry['fonts'] {
+  return {
+    detected_count: f.detected_count,
+    tested_count: f.tested_count,
+    enumeration_hash: f.enumeration_hash,
+    metrics_hash: f.metrics_hash,
+    preferences_hash: f.preferences_hash,
+    emoji_hash: f.emoji_hash,
+  }
+}
+
+/** The browser as it names itself: client hints first, then the user agent string. */
+export function browserOf(facts: Facts): Browser {
+  const { agent, snapshot } = facts
+  if (snapshot?.native) return appBrowser(snapshot.native.bundle_id)
+  const brand = clientBrands(facts)
+  const version = snapshot?.navigator.ua_full_version ?? brand?.version ?? agent.version
+  return {
+    name: brand?.brand ?? agent.browser,
+    version,
+    major_version: version?.split('.')[0] ?? null,
+    engine: agent.engine,
+    app_name: agent.appName,
+  }
+}
+
+function appBrowser(app: string | null): Browser {
+  return { name: null, version: null, major_version: null, engine: 'native', app_name: app }
 }

@@ -1,0 +1,219 @@
+/**
+ * Sizes, labels and paths of the collect protocol (docs/collect-protocol.md), the same for server and clients.
+ * A change to any of these needs a new frame version: deployed clients would no longer be understood.
+ */
+export const frameVersion = 1
+export const ivBytes = 12
+export const tagBytes = 16
+export const keyBytes = 32
+
+/** Largest encrypted body that the server takes, in bytes. */
+export const maxBodyBytes = 1024 * 1024
+/** Largest observation JSON after inflating, in bytes; more is recorded as unreadable. */
+export const maxObservationBytes = 512 * 1024
+/** Largest deflated observations, in bytes; more is recorded as unreadable. An honest snapshot has some 3 KiB. */
+export const maxDeflatedBytes = 128 * 1024
+
+/** HKDF-SHA256 info of the key of each direction. */
+export const keyLabels = {
+  clientToServer: 'tidegate collect v2 client-to-server',
+  serverToClient: 'tidegate collect v2 server-to-client',
+} as const
+
+export const sharedPostVersion = 1
+
+export const sessionsPath = '/v2/collect/sessions'
+
+export const headerNames = { clientKey: 'X-Client-Key', batchSeq: 'X-Batch-Seq' } as const
+
+/** What an encrypted body asks for; also the last segment of its path. */
+export type BodyKind = 'batches' | 'results'
+
+export interface DocumentAddress {
+  sessionId: string
+  documentId: string
+}
+
+/** The path that a body is posted to, as it is authenticated: without the prefix a reverse proxy may add. */
+export function bodyPath({ sessionId, documentId }: DocumentAddress, kind: BodyKind): string {
+  return `${sessionsPath}/${sessionId}/documents/${documentId}/${kind}`
+}
+
+/** Additional authenticated data of a body: method, path and sequence number, one a line. */
+export function associatedData(address: DocumentAddress, kind: BodyKind, seq: number): string {
+  return `POST\n${bodyPath(address, kind)}\n${seq}`
+}
+
+/** What is hashed by SHA-256 into the HKDF salt of a document's keys. */
+export function saltInput({ sessionId, documentId }: DocumentAddress): string {
+  return sessionId + documentId
+}
+
+export interface FingerprintAnswer {
+  sessionId: string
+  stateId: string
+  timestamp: number
+}
+
+/** The text under `fingerprint.integrity.responseHmac`; `nonce` is the answer's, `seq` the batch's. */
+export function fingerprintText(
+  { sessionId, stateId, timestamp }: FingerprintAnswer,
+  { seq, nonce }: { seq: number; nonce: string },
+): string {
+  return `fingerprint\n${seq}\n${nonce}\n${sessionId}\n${timestamp}\n${stateId}`
+}
+
+export interface ResultAnswer {
+  sessionId: string
+  sealedToken: string
+}
+
+/** The text under a result's `integrity.responseHmac`; `nonce` is the answer's, `seq` the request's. */
+export function resultText(
+  { sessionId, sealedToken }: ResultAnswer,
+  { seq, nonce }: { seq: number; nonce: string },
+): string {
+  return `result\n${seq}\n${nonce}\n${sessionId}\n${sealedToken}`
+}
+
+/** The parts of an encrypted body. */
+export interface Frame {
+  nonce: Uint8Array
+  iv: Uint8Array
+  ciphertext: Uint8Array
+  tag: Uint8Array
+}
+
+// Layout: version 1 | nonce length 1 | nonce | iv 12 | ciphertext | tag 16.
+const headerBytes = 2
+
+export function encodeFrame({ nonce, iv, ciphertext, tag }: Frame): Uint8Array<ArrayBuffer> {
+  const frame = new Uint8Array(headerBytes + nonce.length + ivBytes + ciphertext.length + tagBytes)
+  frame[0] = frameVersion
+  frame[1] = nonce.length
+  frame.set(nonce, headerBytes)
+  frame.set(iv, headerBytes + nonce.length)
+  frame.set(ciphertext, headerBytes + nonce.length + ivBytes)
+  frame.set(tag, frame.length - tagBytes)
+  return frame
+}
+
+/** The parts as views into `bytes`, or what is wrong with it. */
+export function decodeFrame<T extends Uint8Array>(bytes: T): Frame | 'unknown_version' | 'too_short' {
+  const nonceEnd = headerBytes + (bytes[1] ?? 0)
+  const ivEnd = nonceEnd + ivBytes
+  if (bytes.length > 0 && bytes[0] !== frameVersion) return 'unknown_version'
+  if (bytes.length < ivEnd + tagBytes) return 'too_short'
+  return {
+    nonce: bytes.subarray(headerBytes, nonceEnd),
+    iv: bytes.subarray(nonceEnd, ivEnd),
+    ciphertext: bytes.subarray(ivEnd, bytes.length - tagBytes),
+    tag: bytes.subarray(bytes.length - tagBytes),
+  }
+}
+
+/** The JSON bodies of the collect protocol, as clients see them. */
+export type ClientPlatform = 'web' | 'ios' | 'android'
+
+export interface SdkInfo {
+  name: string
+  version: string
+  platform: ClientPlatform
+}
+
+export interface PageInfo {
+  url: string
+  referrer?: string | null | undefined
+}
+
+export interface OpenRequest {
+  /** Raw X25519 public key, base64url. */
+  clientPublicKey: string
+  resumeToken?: string
+  /** `fingerprint.state.id` of an earlier session in the same continuity scope. */
+  continuity?: string
+  sdk: SdkInfo
+  page?: PageInfo
+}
+
+/** One drawing step of the canvas challenge; units are canvas pixels and radians. */
+export type CanvasOp =
+  | { op: 'rect'; x: number; y: number; width: number; height: number; color: string }
+  | { op: 'arc'; x: number; y: number; radius: number; start: number; end: number; color: string }
+  | { op: 'text'; x: number; y: number; size: number; text: string; color: string }
+
+export interface CanvasChallenge {
+  ops: CanvasOp[]
+  width: number
+  height: number
+}
+
+export interface OpenResponse {
+  sessionId: string
+  documentId: string
+  resumeToken: string
+  continuityScope: string
+  sharedPostVersion: number
+  resumed: boolean
+  challenge: string
+  /** Raw X25519 public key, base64url. */
+  serverPublicKey: string
+  /** Goes into the next body; names its sequence number. */
+  nonce: string
+  timingNonce: string
+  canvasChallenge: CanvasChallenge
+}
+
+export interface Fingerprint {
+  ready: boolean
+  /** Epoch milliseconds. */
+  timestamp: number
+  sessionId: string
+  state: { id: string }
+  integrity: { responseHmac: string }
+}
+
+export interface BatchResponse {
+  ack: true
+  nonce: string
+  seq: number
+  fingerprint?: Fingerprint
+  next: { intervalMs: number }
+}
+
+export interface ResultResponse {
+  sessionId: string
+  sealedToken: string
+  nonce: string
+  integrity: { responseHmac: string }
+}
+
+// Bytes and text with what both browsers and Node have, so that one client runs in both.
+export type Bytes = Uint8Array<ArrayBuffer>
+
+const encoder = new TextEncoder()
+
+export function utf8(text: string): Bytes {
+  return encoder.encode(text)
+}
+
+/** base64url without padding (RFC 4648, section 5). */
+export function toBase64Url(bytes: Uint8Array): string {
+  let binary = ''
+  for (const byte of bytes) binary += String.fromCharCode(byte)
+  return btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
+}
+
+/** The bytes of a base64url text; throws for other characters. */
+export function fromBase64Url(text: string): Bytes {
+  const binary = atob(text.replaceAll('-', '+').replaceAll('_', '/'))
+  return Uint8Array.from(binary, (character) => character.charCodeAt(0))
+}
+
+/** Compares without saying by its duration where the first difference is. */
+export function equalBytes(left: Uint8Array, right: Uint8Array): boolean {
+  if (left.length !== right.length) return false
+  let difference = 0
+  for (let i = 0; i < left.length; i++) difference |= (left[i] ?? 0) ^ (right[i] ?? 0)
+  return difference === 0
+}

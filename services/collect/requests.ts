@@ -1,0 +1,162 @@
+import { isIPv4 } from 'node:net'
+import type { FastifyRequest, preParsingHookHandler } from 'fastify'
+import type { Auth } from '../../infra/access/auth.ts'
+import type { PublishablePrincipal } from '../../infra/access/principal.ts'
+import type { Keyring } from '../../infra/crypto/keyring.ts'
+import { ApiError, invalidField } from '../../infra/errors/errors.ts'
+import type { EventCodec, EventMeta } from '../../infra/event-store/codec.ts'
+import { unsupportedContentType } from '../../infra/http/error-response.ts'
+import type { Clock, Random } from '../../infra/ids.ts'
+import type { EventLog } from '../../infra/log/port.ts'
+import { type BodyKind, type ClientPlatform, headerNames } from '../../infra/wire/collect/protocol.ts'
+import { type DocumentCache, type DocumentState, findDocument } from './documents.ts'
+import type { Tenant } from './sealed-ids.ts'
+
+/** The decision that a hand-off waits for, and whose keys may open its token. */
+export interface HandOffRequest extends Tenant {
+  decisionId: string
+  sessionId: string
+}
+
+export interface CollectDeps {
+  log: Pick<EventLog, 'append'>
+  codec: EventCodec
+  auth: Pick<Auth, 'requirePublishable' | 'refundOtherClient' | 'publishable'>
+  keyring: Keyring
+  clock: Clock
+  random: Random
+  /** Rejects with 409 where no secret key could open a token. */
+  checkRecipients: (tenant: Tenant) => Promise<void>
+  /** Waits for the decision and seals it; rejects with 503 when it does not come in time. See hand-off.ts. */
+  sealResult: (request: HandOffRequest) => Promise<string>
+  /** Milliseconds between batches that clients are asked for (default 2000). */
+  batchIntervalMs?: number
+  /** Documents whose keys and last answer a node remembers (default 20,000). */
+  rememberedDocuments?: number
+}
+
+export const binaryType = 'application/octet-stream'
+
+/** The path parameters of batches and results. */
+export interface BodyParams {
+  sessionId: string
+  documentId: string
+}
+
+export type BodyRequest = FastifyRequest<{ Params: BodyParams }>
+
+/** preParsing: 415 for any other content type, before a byte of the body is read. */
+export const requireBinary: preParsingHookHandler = (request, _reply, _payload, done) => {
+  const type = request.headers['content-type'] ?? ''
+  const binary = type === binaryType || type.split(';', 1)[0]?.trim().toLowerCase() === binaryType
+  done(binary ? null : unsupportedContentType(binaryType))
+}
+
+const clientKeyPattern = /^[A-Za-z0-9_-]{43}$/
+const seqPattern = /^[+-]?[0-9]+$/
+
+export interface IncomingBody {
+  kind: BodyKind
+  body: Buffer
+  /** X-Batch-Seq; a results body has none. */
+  headerSeq: number | undefined
+}
+
+/** The document that a request addresses and the body it brings; throws the ApiError of what is wrong with it. */
+export function readBodyRequest(
+  request: BodyRequest,
+  { deps, cache, kind, now }: { deps: CollectDeps; cache: DocumentCache; kind: BodyKind; now: number },
+): { state: DocumentState; incoming: IncomingBody } {
+  const principal = deps.auth.publishable(request)
+  const { organizationId, environment } = principal
+  const clientPublicKey = header(request, headerNames.clientKey, clientKeyPattern)
+  const headerSeq = kind === 'batches' ? readSeq(request) : undefined
+  const { sessionId, documentId } = request.params
+  const scope = { organizationId, environment, sessionId, clientPublicKey }
+  const state = findDocument(documentId, scope, { cache, keyring: deps.keyring, now })
+  checkPlatform(principal, state.facts.platform)
+  const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
+  return { state, incoming: { kind, body, headerSeq } }
+}
+
+/** Any whole number: one that is not expected is out of sequence, not invalid. */
+function readSeq(request: FastifyRequest): number {
+  const seq = Number(header(request, headerNames.batchSeq, seqPattern))
+  return Math.max(-Number.MAX_SAFE_INTEGER, Math.min(seq, Number.MAX_SAFE_INTEGER))
+}
+
+function header(request: FastifyRequest, name: string, pattern: RegExp): string {
+  const value = request.headers[name.toLowerCase()]
+  if (value === undefined || value === '') throw invalidHeader(name, 'required')
+  if (typeof value !== 'string' || !pattern.test(value)) throw invalidHeader(name, 'invalid')
+  return value
+}
+
+function invalidHeader(name: string, issue: string): ApiError {
+  return invalidField({ name, issue }, { header_name: name })
+}
+
+/**
+ * Throws 403 when a native key is used by another platform's SDK, which costs no units (see refundOtherClient). A
+ * browser key may report any platform: what it may not do is come from an origin that is not its own.
+ */
+export function checkPlatform({ clientTarget }: PublishablePrincipal, platform: ClientPlatform): void {
+  if (clientTarget === 'browser' || clientTarget === `native_${platform}`) return
+  throw new ApiError('auth.native_key_not_allowed')
+}
+
+const maxHeaders = 100
+const maxHeaderLength = 1024
+const maxHostLength = 253
+const mappedPrefix = '::ffff:'
+
+/** The client's address as recorded: IPv4 where an IPv6 socket only carries it (`::ffff:203.0.113.9`). */
+export function ipAddressOf({ ip }: Pick<FastifyRequest, 'ip'>): string {
+  if (!ip.toLowerCase().startsWith(mappedPrefix)) return ip
+  const carried = ip.slice(mappedPrefix.length)
+  return isIPv4(carried) ? carried : ip
+}
+
+/** The User-Agent header, bounded; empty when there is none. */
+export function userAgentOf({ headers }: Pick<FastifyRequest, 'headers'>): string {
+  return headers['user-agent']?.slice(0, maxHeaderLength) ?? ''
+}
+
+/** The Accept-Language header, bounded. */
+export function acceptLanguageOf({ headers }: Pick<FastifyRequest, 'headers'>): string | null {
+  return headers['accept-language']?.slice(0, maxHeaderLength) ?? null
+}
+
+/** Sec-CH-UA request headers by lower-case name. */
+export function clientHintsOf({ headers }: Pick<FastifyRequest, 'headers'>): Record<string, string> {
+  const hints: Record<string, string> = {}
+  for (const name in headers) {
+    const value = name.startsWith('sec-ch-ua') ? headers[name] : undefined
+    if (typeof value === 'string') hints[name] = value.slice(0, maxHeaderLength)
+  }
+  return hints
+}
+
+/** Header names in the order and case received: both tell HTTP stacks apart. */
+export function headerOrderOf({ raw }: Pick<FastifyRequest, 'raw'>): string[] {
+  return raw.rawHeaders.filter((_, index) => index % 2 === 0).slice(0, maxHeaders)
+}
+
+/**
+ * The host that the Signature-Agent header names: `"https://agent.example"`, or `sig1="https://agent.example"` since
+ * draft-meunier-web-bot-auth-architecture-04. Null without the header or where it names no https address.
+ */
+export function signatureAgentOf({ headers }: Pick<FastifyRequest, 'headers'>): string | null {
+  const header = headers['signature-agent']
+  if (typeof header !== 'string') return null
+  const url = URL.parse(/"([^"]*)"/.exec(header.slice(0, maxHeaderLength))?.[1] ?? '')
+  return url?.protocol === 'https:' && url.hostname.length <= maxHostLength ? url.hostname : null
+}
+
+/** Record headers of an event about a document. */
+export function metaOf(
+  { scope }: DocumentState,
+  { eventId, time }: { eventId: string; time: number },
+): EventMeta {
+  return { eventId, time, organizationId: scope.organizationId, environment: scope.environment }
+}

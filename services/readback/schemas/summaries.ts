@@ -1,0 +1,100 @@
+import { z } from 'zod'
+import { timestamp } from '../../../infra/http/schemas.ts'
+import {
+  eventId,
+  manipulation,
+  percent,
+  phase,
+  sessionId,
+  verdict,
+  visitorId,
+} from '../../../projections/sessions/decision-shape.ts'
+
+export const text = z.string().nullable()
+export const flag = z.boolean().nullable()
+export const count = z.int().min(0).nullable()
+
+export const decision = z
+  .strictObject({
+    event_id: eventId,
+    verdict,
+    risk_score: percent.describe('human 0-39, inconclusive 40-69, bot 70-100.'),
+    phase,
+    is_provisional: z.boolean(),
+    manipulation: manipulation.nullable(),
+    evaluation_duration_ms: z.int().min(0),
+    evaluated_at: timestamp,
+  })
+  .meta({ id: 'Decision' })
+
+export const visitorLink = z
+  .strictObject({
+    object: z.literal('visitor_fingerprint'),
+    id: visitorId,
+    confidence: percent.nullable(),
+    identified_at: timestamp.nullable(),
+  })
+  .meta({ id: 'VisitorFingerprintLink' })
+
+export const clientUserId = z.string().nullable().meta({
+  maxLength: 256,
+  description: "The customer's own id of the end user; set with PATCH /v1/sessions/{sessionId}.",
+})
+
+export const sessionSummarySchema = z
+  .strictObject({
+    object: z.literal('session'),
+    id: sessionId,
+    created_at: timestamp,
+    client_user_id: clientUserId,
+    latest_decision: decision,
+    visitor_fingerprint: visitorLink.nullable(),
+  })
+  .meta({ id: 'SessionSummary' })
+
+export type SessionSummary = z.output<typeof sessionSummarySchema>
+
+export const visitorSummarySchema = z
+  .strictObject({
+    object: z.literal('visitor_fingerprint'),
+    id: visitorId,
+    lifecycle: z.strictObject({
+      first_seen_at: timestamp,
+      last_seen_at: timestamp,
+      seen_count: z.int().min(0).describe('Distinct sessions.'),
+      expires_at: z.literal('9999-12-31T00:00:00.000Z').describe('Always this: no expiry.'),
+    }),
+    latest_request: z.strictObject({ user_agent: z.string(), ip_address: z.string() }),
+    storage: z.strictObject({
+      cookies: z.boolean(),
+      local_storage: z.boolean(),
+      indexed_db: z.boolean(),
+      service_worker: z.boolean(),
+      window_name: z.boolean(),
+    }),
+    anchors: z.strictObject({ webgl_hash: text, parameters_hash: text, audio_hash: text }),
+  })
+  .meta({ id: 'VisitorFingerprintSummary' })
+
+const activity = z.strictObject({
+  session_id: sessionId,
+  decision,
+  request: z.strictObject({
+    url: z.string(),
+    user_agent: z.string(),
+    ip_address: z.string(),
+    screen_size: text,
+    is_touch_capable: flag,
+  }),
+  score_breakdown: z.strictObject({ categories: z.record(z.string(), percent) }),
+})
+
+export const visitorDetailSchema = visitorSummarySchema
+  .extend({
+    components: z.strictObject({ vector: z.array(z.number()) }),
+    activity: z.strictObject({ sessions: z.array(activity).max(100) }),
+  })
+  .meta({ id: 'VisitorFingerprintDetail' })
+
+export type VisitorSummary = z.output<typeof visitorSummarySchema>
+export type VisitorDetail = z.output<typeof visitorDetailSchema>

@@ -1,0 +1,275 @@
+import { derivedId } from '../../infra/ids.ts'
+import type { NetworkSource } from '../../infra/ip/network.ts'
+import type { Verdict } from '../../schemas/events.ts'
+import { type Facts, type FactsInput, readFacts } from './facts.ts'
+import { evolve, type SessionEvent, type SessionState } from './session-state.ts'
+import { automationSignals, tamperSignals } from './signals/automation.ts'
+import { behaviorSignals, trustSignals } from './signals/behavior.ts'
+import { nativeSignals, networkSignals, protocolSignals } from './signals/connection.ts'
+import { consistencySignals, headerSignals } from './signals/consistency.ts'
+import { headlessSignals, machineSignals } from './signals/headless.ts'
+import { categories, type Family, type Signal } from './signals/signal.ts'
+
+/** A decision that lacks only its visitor. */
+export interface Draft {
+  state: SessionState
+  trigger: Trigger
+  evaluation: Evaluation
+}
+
+export interface Drafts {
+  /** The states that changed, by session. */
+  changed: Map<string, SessionState>
+  /** In the order of the events that asked for them. */
+  drafts: Draft[]
+}
+
+export interface Drafting extends Drafts {
+  /** Applies the partition's next event to its session and drafts the decision that it asks for. */
+  take(event: SessionEvent): void
+}
+
+export interface DraftInput {
+  known: Map<string, SessionState>
+  network: NetworkSource
+  now: number
+}
+
+/** Goes through a partition's events, one at a time so that a caller can pause between them. No I/O. */
+export function startDrafting({ known, network, now }: DraftInput): Drafting {
+  const changed = new Map<string, SessionState>()
+  const drafts: Draft[] = []
+
+  function take(event: SessionEvent): void {
+    const id = event.data.session_id
+    const before = changed.get(id) ?? known.get(id)
+    // Already forgotten, so it was final; ended once more while scoring was behind.
+    if (!before && event.type === 'SessionIdled') return
+    const after = evolve(before, event)
+    if (after !== before) changed.set(id, after)
+    const trigger = triggerOf({ before, after, event })
+    const draft = trigger && draftOf({ state: after, trigger, network, now })
+    if (!draft) return
+    drafts.push(draft)
+    changed.set(id, decided(after, draft.trigger, draft.evaluation.score.verdict))
+  }
+  return { take, changed, drafts }
+}
+
+interface DraftOf {
+  state: SessionState
+  trigger: Trigger
+  network: NetworkSource
+  now: number
+}
+
+function draftOf({ state, trigger, network, now }: DraftOf): Draft | undefined {
+  const evaluation = evaluate({ state, network: network.lookup(state.ip_address, now) })
+  const isSame = evaluation.score.verdict === state.verdict
+  return trigger.onlyOnChange && isSame ? undefined : { state, trigger, evaluation }
+}
+
+export const idleAfterMs = 30 * 60 * 1000
+export const sessionLifetimeMs = 24 * 60 * 60 * 1000
+
+/** Why a session is evaluated now. */
+export interface Trigger {
+  decisionId: string
+  final: boolean
+  /** Only a changed verdict makes a decision. */
+  onlyOnChange: boolean
+  /** When it happened, epoch milliseconds. */
+  at: number
+}
+
+export interface Change {
+  before: SessionState | undefined
+  after: SessionState
+  event: SessionEvent
+}
+
+/**
+ * What an event asks for. A hand-off and the end of a session make final decisions; the first snapshot makes a
+ * provisional one, and so does any later batch that changes the verdict, until a final decision was made.
+ */
+export function triggerOf({ before, after, event }: Change): Trigger | undefined {
+  switch (event.type) {
+    case 'ResultRequested':
+      return handOff(before, after, event.data)
+    case 'SessionIdled':
+      return idled(after, event.data)
+    case 'BatchReceived':
+      return batch(before, after, event.data)
+    default:
+      return undefined
+  }
+}
+
+type Data<T extends SessionEvent['type']> = Extract<SessionEvent, { type: T }>['data']
+
+/** A redelivered body of a hand-off has its decision already; the session's first event is never a repeat. */
+function handOff(
+  before: SessionState | undefined,
+  after: SessionState,
+  event: Data<'ResultRequested'>,
+): Trigger | undefined {
+  if (after === before) return undefined
+  return { decisionId: event.decision_id, final: true, onlyOnChange: false, at: event.received_at }
+}
+
+/** Ignored when the session is final or a body arrived after the scheduler looked. */
+function idled(after: SessionState, event: Data<'SessionIdled'>): Trigger | undefined {
+  if (after.final) return undefined
+  if (event.reason === 'idle' && after.last_activity_at > event.idled_at - idleAfterMs) return undefined
+  return { decisionId: event.decision_id, final: true, onlyOnChange: false, at: event.idled_at }
+}
+
+function batch(
+  before: SessionState | undefined,
+  after: SessionState,
+  event: Data<'BatchReceived'>,
+): Trigger | undefined {
+  const hasNothingNew = after === before || after.snapshot === null
+  if (hasNothingNew || after.final) return undefined
+  const decisionId = derivedId('evt', event.event_id)
+  return { decisionId, final: false, onlyOnChange: after.decisions > 0, at: event.received_at }
+}
+
+/** The state once the decision is made; final stays final. */
+export function decided(state: SessionState, trigger: Trigger, verdict: Verdict): SessionState {
+  const final = state.final || trigger.final
+  return {
+    ...state,
+    decisions: state.decisions + 1,
+    verdict,
+    final,
+    final_at: final ? (state.final_at ?? trigger.at) : null,
+  }
+}
+
+/** A session's evidence weighed: what fired and what follows from it. */
+export interface Evaluation {
+  facts: Facts
+  fired: Signal[]
+  score: Score
+}
+
+export function evaluate(input: FactsInput): Evaluation {
+  return weigh(readFacts(input))
+}
+
+/** The same evidence once the visitor is known, which may add context and never changes the verdict. */
+export function withVisitor({ facts }: Evaluation, visitorSessions: number): Evaluation {
+  return weigh({ ...facts, visitorSessions })
+}
+
+function weigh(facts: Facts): Evaluation {
+  const fired = fire(facts)
+  return { facts, fired, score: score(fired, facts) }
+}
+
+/** Counts up when the same evidence can lead to another score. */
+export const scoringVersion = '1'
+
+/** human 0-39, inconclusive 40-69, bot 70-100. */
+const bands = { inconclusive: 40, bot: 70 }
+/** Machines that nobody sits at and habits of tools, together, still are not more than odd. */
+const weakCap = 38
+/** Behaviour alone makes a session doubtful, never a bot. */
+const behaviorCap = 60
+const trustCap = 18
+/** From these points on, two strong signals of one family confirm each other. */
+const selfEvident = 55
+const unknownScore = 50
+
+export interface Score {
+  risk: number
+  verdict: Verdict
+  /** Points 0-100 of each category. */
+  breakdown: Record<string, number>
+}
+
+/**
+ * The risk of what fired. A definitive signal decides alone. Everything else adds up as independent chances do, and
+ * reaches the band of a bot only where strong signals confirm each other: two of different families, of which
+ * behaviour is one, or two so strong that nothing honest is known to cause them.
+ */
+export function score(fired: Signal[], facts: Facts): Score {
+  const breakdown = breakdownOf(fired)
+  const risk = riskOf(fired, facts)
+  return { risk, verdict: verdictOf(risk), breakdown }
+}
+
+export function verdictOf(risk: number): Verdict {
+  if (risk >= bands.bot) return 'bot'
+  return risk >= bands.inconclusive ? 'inconclusive' : 'human'
+}
+
+function riskOf(fired: Signal[], facts: Facts): number {
+  const risks = fired.filter(({ role }) => role === 'risk')
+  const definitive = risks.filter(({ strength }) => strength === 'definitive')
+  const trust = Math.min(trustCap, sum(fired.filter(({ role }) => role === 'trust')))
+  const evidence = Math.max(0, combine(groups(risks)) - trust)
+  const capped = isConfirmed(risks) ? evidence : Math.min(evidence, bands.bot - 1)
+  // Without a snapshot there is nothing that could speak for a person.
+  const floor = facts.snapshot ? 0 : unknownScore
+  return Math.round(Math.max(capped, floor, ...definitive.map((signal) => signal.score)))
+}
+
+/** Weak signals and behaviour count as one group each, so that many small oddities stay small. */
+function groups(risks: Signal[]): number[] {
+  const weak = risks.filter(({ strength }) => strength === 'weak')
+  const others = risks.filter(({ strength }) => strength === 'moderate' || strength === 'strong')
+  const behavior = others.filter(({ family }) => family === 'behavior')
+  const rest = others.filter(({ family }) => family !== 'behavior')
+  return [
+    Math.min(weakCap, combine(weak.map((signal) => signal.score))),
+    Math.min(behaviorCap, combine(behavior.map((signal) => signal.score))),
+    ...rest.map((signal) => signal.score),
+  ]
+}
+
+function isConfirmed(risks: Signal[]): boolean {
+  const strong = risks.filter(({ strength }) => strength === 'strong')
+  const families = new Set<Family>(strong.map(({ family }) => family))
+  return families.size >= 2 || strong.filter((signal) => signal.score >= selfEvident).length >= 2
+}
+
+/** The chance that at least one of independent pieces of evidence is right, in points. */
+function combine(scores: number[]): number {
+  return 100 * (1 - scores.reduce((doubt, points) => doubt * (1 - points / 100), 1))
+}
+
+function sum(signals: Signal[]): number {
+  return signals.reduce((total, signal) => total + signal.score, 0)
+}
+
+function breakdownOf(fired: Signal[]): Record<string, number> {
+  const risks = fired.filter(({ role }) => role === 'risk')
+  return Object.fromEntries(
+    categories.map((category) => [
+      category,
+      Math.round(combine(risks.filter((one) => one.category === category).map((one) => one.score))),
+    ]),
+  )
+}
+
+/** Every signal, in the order of docs/scoring.md. */
+export const catalogue: Signal[] = [
+  ...automationSignals,
+  ...headlessSignals,
+  ...tamperSignals,
+  ...consistencySignals,
+  ...protocolSignals,
+  ...headerSignals,
+  ...networkSignals,
+  ...machineSignals,
+  ...behaviorSignals,
+  ...nativeSignals,
+  ...trustSignals,
+]
+
+/** The signals that fire on what is known, in catalogue order. */
+export function fire(facts: Facts): Signal[] {
+  return catalogue.filter((signal) => signal.fires(facts))
+}
