@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { commentsIn, longSentences, proseIn } from './comments.ts'
+import { commentsIn, longSentences, proseIn, proseOfDocs } from './comments.ts'
 
 test('doc comments are counted, strings and line comments are not', () => {
   const text =
@@ -12,4 +12,9 @@ test('a sentence is measured without code blocks, and a table cell is a text of 
   const page = `# Title\n\n${words(31)}. Short.\n\n\`\`\`sh\n${words(40)}\n\`\`\`\n\n| a | b |\n|-|-|\n| ${words(20)} | ${words(20)} |`
   const passages = proseIn(page).map((text) => ({ file: 'page.md', text }))
   expect(longSentences(passages)).toEqual([{ file: 'page.md', text: `${words(31)}.` }])
+})
+
+test('no sentence of the docs has more than 30 words', () => {
+  expect(proseOfDocs().length).toBeGreaterThan(500)
+  expect(longSentences(proseOfDocs())).toEqual([])
 })

@@ -21,11 +21,15 @@ export function productionComments(): Passage[] {
   return production.flatMap(docComments)
 }
 
-/** Paragraphs, list items and table cells of the pages that people write. */
+/** The pages that people write. */
+export function pages(): string[] {
+  const top = readdirSync(root).filter((name) => name.endsWith('.md') && name !== 'CHANGELOG.md')
+  return [...top, ...files('docs', /\.md$/).filter((file) => file !== 'docs/performance.md')]
+}
+
+/** Their paragraphs, list items and table cells. */
 export function proseOfDocs(): Passage[] {
-  const pages = readdirSync(root).filter((name) => name.endsWith('.md') && name !== 'CHANGELOG.md')
-  const docs = files('docs', /\.md$/).filter((file) => file !== 'docs/performance.md')
-  return [...pages, ...docs].flatMap((file) => proseIn(read(file)).map((text) => ({ file, text })))
+  return pages().flatMap((file) => proseIn(read(file)).map((text) => ({ file, text })))
 }
 
 /** Sentences of more than 30 words; a piece of code is one word. */
