@@ -1,7 +1,6 @@
 import os from 'node:os'
 import { parseArgs } from 'node:util'
-import { startKafkaBroker } from '../infra/local/kafka-broker.ts'
-import { canRunKafkaJars } from '../infra/local/kafka-jars.ts'
+import { canRunKafkaJars, startKafkaBroker } from '../infra/local/kafka-broker.ts'
 import { createLogger } from '../infra/telemetry.ts'
 import { type KafkaPlace, startEnvironment } from './environment.ts'
 import { describeMachine, type Machine } from './machine.ts'

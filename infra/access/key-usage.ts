@@ -1,9 +1,9 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { Clock } from '../ids.ts'
+import { unnest } from '../postgres/arrays.ts'
 import { ensureTables } from '../postgres/ensure-tables.ts'
 import type { Db, Tx } from '../postgres/pool.ts'
-import { unnest } from '../postgres/unnest.ts'
 
 export interface KeyUsageOptions {
   pool: pg.Pool

@@ -3,7 +3,6 @@ import type { Logger } from 'pino'
 import { unavailable } from '../errors/errors.ts'
 import type { Position } from '../log/port.ts'
 import { openListener } from '../postgres/listen.ts'
-import { appliedChannel, type News, readNews, type Subjects } from './news.ts'
 
 /** How far projections are, in every process. */
 export interface Applied {
@@ -138,4 +137,35 @@ function subscribe<T>(
   const mine = all.get(projection) ?? new Set()
   all.set(projection, mine.add(listener))
   return () => mine.delete(listener)
+}
+
+/** The channel on which runners tell every process how far they are. */
+export const appliedChannel = 'tidegate_applied'
+
+/** Ids of what has changed; undefined = anything may have. */
+export type Subjects = readonly string[] | undefined
+
+export interface News {
+  projection: string
+  /** A next offset. */
+  next: Position
+  subjects: Subjects
+}
+
+/** A notification of Postgres holds 8000 bytes. */
+const maxSubjectsLength = 7000
+const anything = '*'
+
+/** The payload of a notification: `projection|topic|partition|next offset|subjects`, the last separated by commas. */
+export function newsOf({ projection, next, subjects }: News): string {
+  const ids = subjects?.join(',') ?? anything
+  const last = ids.length > maxSubjectsLength ? anything : ids
+  return [projection, next.topic, next.partition, next.offset, last].join('|')
+}
+
+export function readNews(payload: string): News {
+  const [projection = '', topic = '', partition, offset, ids = anything] = payload.split('|')
+  const next = { topic, partition: Number(partition), offset: Number(offset) }
+  if (ids === anything) return { projection, next, subjects: undefined }
+  return { projection, next, subjects: ids === '' ? [] : ids.split(',') }
 }

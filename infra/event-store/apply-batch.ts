@@ -1,9 +1,9 @@
 import pg from 'pg'
-import type { Position } from '../log/port.ts'
-import { rolledBack, type Tx } from '../postgres/pool.ts'
+import type { Batch, LogRecord, Position } from '../log/port.ts'
+import { isConnectionError, rolledBack, type Tx } from '../postgres/pool.ts'
+import { appliedChannel, newsOf, type Subjects } from './applied.ts'
 import { type Build, buildLock, useSchema } from './builds.ts'
-import type { RecordedEvent } from './codec.ts'
-import { appliedChannel, newsOf, type Subjects } from './news.ts'
+import type { EventCodec, RecordedEvent } from './codec.ts'
 import type { Projection } from './projection.ts'
 
 export interface ApplyOptions {
@@ -111,4 +111,52 @@ function lastRow(results: unknown): Record<string, unknown> | undefined {
   if (typeof last !== 'object' || last === null || !('rows' in last) || !Array.isArray(last.rows))
     return undefined
   return last.rows.at(-1)
+}
+
+/** An event that cannot be applied. Its partition stands still at it until a person has dealt with it. */
+export interface Poison {
+  position: Position
+  error: unknown
+}
+
+export interface DecodedBatch {
+  events: RecordedEvent[]
+  /** The partition and the next offset after `events`. */
+  end: Position
+  /** What stopped the decoding; undefined when all of it decoded. */
+  poison: Poison | undefined
+}
+
+/** Decodes records up to the first that cannot be. */
+export function decodeBatch(codec: EventCodec, { topic, partition, records }: Batch): DecodedBatch {
+  const events: RecordedEvent[] = []
+  let offset = records[0]?.offset ?? 0
+  for (const record of records) {
+    const decoded = decode(codec, record)
+    if ('error' in decoded) {
+      const position = { topic, partition, offset: record.offset }
+      return { events, end: position, poison: { position, error: decoded.error } }
+    }
+    events.push(decoded)
+    offset = record.offset + 1
+  }
+  return { events, end: { topic, partition, offset }, poison: undefined }
+}
+
+function decode(codec: EventCodec, record: LogRecord): RecordedEvent | { error: unknown } {
+  try {
+    return codec.fromRecord(record)
+  } catch (error) {
+    return { error }
+  }
+}
+
+/**
+ * Whether the same work may succeed when it is tried again: the connection, a deadlock or serialization failure
+ * (class 40), resources (53), a lock not to be had (55), an operator or shutdown (57), the system (58).
+ */
+export function isTransient(error: unknown): boolean {
+  if (isConnectionError(error)) return true
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  return /^(40|53|55|57|58)[0-9A-Z]{3}$/.test(code)
 }

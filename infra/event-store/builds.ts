@@ -1,7 +1,55 @@
+import type pg from 'pg'
 import type { Position } from '../log/port.ts'
-import { lockKey } from '../postgres/advisory-lock.ts'
-import type { Db, Tx } from '../postgres/pool.ts'
+import { ensureTables } from '../postgres/ensure-tables.ts'
+import { type Db, lockKey, type Tx, transaction } from '../postgres/pool.ts'
 import type { Projection } from './projection.ts'
+
+const baseTables = `
+  create extension if not exists pg_trgm;
+  create schema if not exists read;
+  create table if not exists tidegate.projection_builds (
+    projection text not null,
+    build integer not null,
+    version integer not null,
+    status text not null check (status in ('building', 'live', 'retired')),
+    schema_name text not null,
+    created_at timestamptz not null default now(),
+    primary key (projection, build)
+  );
+  create unique index if not exists one_live_build on tidegate.projection_builds (projection)
+    where status = 'live';
+  create table if not exists tidegate.projection_offsets (
+    projection text not null,
+    build integer not null,
+    topic text not null,
+    partition integer not null,
+    next_offset bigint not null,
+    primary key (projection, build, topic, partition)
+  ) with (fillfactor = 50);
+`
+
+/**
+ * Makes what every projection needs and the first build of each. May run any number of times and in many processes
+ * at once. Returns the live builds; one whose version is not its projection's has to be rebuilt before it goes on.
+ */
+export function migrate(pool: pg.Pool, projections: Projection[]): Promise<Build[]> {
+  return transaction(pool, async (tx) => {
+    // Its lock lasts to the end of the transaction: the first builds are made by one process, too.
+    await ensureTables(tx, { name: 'projections', table: 'tidegate.projection_builds', ddl: baseTables })
+    const builds: Build[] = []
+    for (const projection of projections) builds.push(await firstBuild(tx, projection))
+    return builds
+  })
+}
+
+async function firstBuild(tx: Tx, projection: Projection): Promise<Build> {
+  const live = await liveBuild(tx, projection.name)
+  if (live) return live
+  const build = await createBuild(tx, projection, 'building')
+  await createIndexes(tx, projection, build)
+  await makeLive(tx, projection, build)
+  return { ...build, status: 'live' }
+}
 
 /** One set of a projection's tables, in a Postgres schema of its own. At most one build of a projection is live. */
 export interface Build {
@@ -111,4 +159,31 @@ export async function openPartition(
     values,
   )
   return rows[0]?.next ?? 0
+}
+
+/** The build that runners of this version of the projection write to; throws when readers see one of another. */
+export async function findBuild(db: Db, projection: Projection): Promise<Build> {
+  const build = await liveBuild(db, projection.name)
+  if (build?.version === projection.version) return build
+  throw new Error(
+    `projection ${projection.name}: the live build has version ${build?.version ?? 'none'}, this program has ` +
+      `${projection.version}; run "tidegate rebuild ${projection.name}"`,
+  )
+}
+
+/**
+ * The next offsets of the live build, as of one moment: a switch to another build never makes one smaller. Undefined
+ * when this version of the projection did not make it.
+ */
+export async function liveBuildOffsets(
+  db: Db,
+  { name, version }: Pick<Projection, 'name' | 'version'>,
+): Promise<Position[] | undefined> {
+  const { rows } = await db.query<{ offsets: Position[] }>(
+    `select (select coalesce(json_agg(json_build_object('topic', topic, 'partition', partition, 'offset', next_offset)),
+         '[]') from tidegate.projection_offsets o where o.projection = b.projection and o.build = b.build) as offsets
+     from tidegate.projection_builds b where projection = $1 and version = $2 and status = 'live'`,
+    [name, version],
+  )
+  return rows[0]?.offsets
 }

@@ -1,13 +1,14 @@
 import type pg from 'pg'
+import type { Environment } from '../../schemas/events.ts'
+import type { Keyring } from '../crypto/keyring.ts'
 import { unavailable } from '../errors/errors.ts'
+import { type Clock, type Id, type Random, timeOrderedId } from '../ids.ts'
 import { type EventLog, LogUnavailable, type Topic } from '../log/port.ts'
-import { lockKey } from '../postgres/advisory-lock.ts'
-import { type Tx, transaction } from '../postgres/pool.ts'
+import { lockKey, type Tx, transaction } from '../postgres/pool.ts'
 import { within } from '../timing.ts'
 import type { Applied } from './applied.ts'
 import { catchUp, lastBefore } from './catch-up.ts'
 import type { DomainEvent, EventCodec, EventMeta } from './codec.ts'
-import { createSlots } from './slots.ts'
 
 export interface Decision {
   event: DomainEvent
@@ -131,4 +132,104 @@ async function lock(tx: Tx, names: string[], timeoutMs: number): Promise<void> {
 
 function isLockTimeout(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === '55P03'
+}
+
+interface About {
+  /** null = of nobody's: the built-in service. */
+  organizationId: string | null
+  /** Of the key or endpoint that it is about; null = of the organization as a whole. */
+  environment: Environment | null
+  /** A repetition of the same change has the same id and is applied once. */
+  eventId: string
+  /** Epoch milliseconds. */
+  now: number
+}
+
+/** The event with what every event says about itself. */
+export function decided(event: DomainEvent, { organizationId, environment, eventId, now }: About): Decision {
+  return { event, meta: { eventId, time: now, organizationId, environment } }
+}
+
+/**
+ * What commands work with. Ids and secrets come from `random` and `idTime` alone: with the same, a command is repeated.
+ * When it happens comes from `clock`, so that a repetition which is the first to have an effect has it then, and
+ * periods that start with it are whole.
+ */
+export interface CommandDeps {
+  decide: Decide
+  keyring: Keyring
+  clock: Clock
+  random: Random
+  /** Epoch milliseconds that ids start with; default: when the command happens. */
+  idTime?: number
+}
+
+/** The id of something that a command makes at `now` (epoch milliseconds); a repetition makes the same. */
+export function newId<P extends string>(
+  prefix: P,
+  { random, idTime, now }: Pick<CommandDeps, 'random' | 'idTime'> & { now: number },
+): Id<P> {
+  return timeOrderedId(prefix, idTime ?? now, random)
+}
+
+export interface SlotOptions {
+  /** How much may run at once. */
+  max: number
+  /** How long to wait for a turn before the caller gets 503. */
+  timeoutMs: number
+}
+
+interface Waiting {
+  names: string[]
+  start: () => void
+}
+
+/** Takes turns within this process: at most `max` at once, and one at a time for each name. First come, first served. */
+export function createSlots({ max, timeoutMs }: SlotOptions) {
+  const held = new Set<string>()
+  const queue = new Set<Waiting>()
+  let running = 0
+
+  function startNext(): void {
+    for (const waiting of queue) {
+      if (running >= max) return
+      if (waiting.names.some((name) => held.has(name))) continue
+      queue.delete(waiting)
+      running++
+      for (const name of waiting.names) held.add(name)
+      waiting.start()
+    }
+  }
+
+  function acquire(names: string[]): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const timer = setTimeout(() => {
+      queue.delete(waiting)
+      reject(unavailable(new Error('too many commands are waiting for their turn')))
+    }, timeoutMs)
+    const waiting: Waiting = {
+      names,
+      start() {
+        clearTimeout(timer)
+        resolve()
+      },
+    }
+    queue.add(waiting)
+    startNext()
+    return promise
+  }
+
+  return {
+    /** Runs `work` when it is its turn; rejects with ApiError service.unavailable when that takes too long. */
+    async run<T>(names: string[], work: () => Promise<T>): Promise<T> {
+      await acquire(names)
+      try {
+        return await work()
+      } finally {
+        running--
+        for (const name of names) held.delete(name)
+        startNext()
+      }
+    },
+  }
 }

@@ -2,12 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { Batch, EventLog, Position } from '../log/port.ts'
-import { applyEvents, HandlerFailed } from './apply-batch.ts'
+import { applyEvents, type DecodedBatch, decodeBatch, HandlerFailed, isTransient } from './apply-batch.ts'
 import { type Build, buildOffsets, openPartition } from './builds.ts'
 import type { EventCodec } from './codec.ts'
-import { type DecodedBatch, decodeBatch } from './decode-batch.ts'
 import type { Projection } from './projection.ts'
-import { isTransient } from './transient.ts'
 
 export interface LoaderOptions {
   projection: Projection

@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { EventLog, Position } from '../log/port.ts'
-import { lockKey } from '../postgres/advisory-lock.ts'
-import { type Db, type Tx, transaction } from '../postgres/pool.ts'
+import { type Db, lockKey, type Tx, transaction } from '../postgres/pool.ts'
+import { isTransient } from './apply-batch.ts'
 import {
   type Build,
   buildLock,
@@ -18,7 +18,6 @@ import type { EventCodec } from './codec.ts'
 import { compareTable, type TableComparison } from './compare.ts'
 import { type Loader, startLoader } from './loader.ts'
 import type { Projection } from './projection.ts'
-import { isTransient } from './transient.ts'
 
 export interface RebuildOptions {
   projection: Projection

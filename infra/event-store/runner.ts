@@ -2,15 +2,23 @@ import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { Batch, EventLog, Position } from '../log/port.ts'
 import type { Applied } from './applied.ts'
-import { type ApplyOutcome, applyEvents, HandlerFailed } from './apply-batch.ts'
-import { type Build, openPartition } from './builds.ts'
+import {
+  type ApplyOutcome,
+  applyEvents,
+  type DecodedBatch,
+  decodeBatch,
+  HandlerFailed,
+  isTransient,
+} from './apply-batch.ts'
+import { type Build, findBuild, liveBuildOffsets, openPartition } from './builds.ts'
 import type { EventCodec } from './codec.ts'
-import { type DecodedBatch, decodeBatch } from './decode-batch.ts'
-import { findBuild, liveBuildOffsets } from './live-build.ts'
-import { createPartitions, PartitionHalted, type PartitionStatus } from './partitions.ts'
+import {
+  consumeAgainWhenLost,
+  createPartitions,
+  PartitionHalted,
+  type PartitionStatus,
+} from './partitions.ts'
 import type { Projection } from './projection.ts'
-import { consumeAgainWhenLost } from './reread.ts'
-import { isTransient } from './transient.ts'
 
 export interface RunnerOptions {
   projection: Projection

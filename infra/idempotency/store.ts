@@ -1,6 +1,5 @@
 import type pg from 'pg'
-import { lockKey } from '../postgres/advisory-lock.ts'
-import { type Tx, transaction } from '../postgres/pool.ts'
+import { lockKey, type Tx, transaction } from '../postgres/pool.ts'
 import { judge, keptMs, leaseMs, type StoredCommand, type Verdict } from './rules.ts'
 
 /** A request as its row would hold it, under one master key. */

@@ -1,8 +1,5 @@
-import type { NewRecord, Position } from './port.ts'
-
-export interface PlacedRecord extends NewRecord {
-  partition: number
-}
+import type { PlacedRecord } from './partition.ts'
+import type { Position } from './port.ts'
 
 export interface GroupCommitOptions {
   /** Makes the records durable; their offsets in order. Called for one batch at a time. */

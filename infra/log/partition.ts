@@ -1,3 +1,15 @@
+import type { NewRecord } from './port.ts'
+
+export interface PlacedRecord extends NewRecord {
+  partition: number
+}
+
+/** The record with the partition that its key belongs to. */
+export const placeRecord = (record: NewRecord, partitions = 1): PlacedRecord => ({
+  ...record,
+  partition: partitionOfKey(record.key, partitions),
+})
+
 /**
  * The partition of a key, as Kafka's own clients choose it (murmur2 of the UTF-8 bytes, sign bit cleared, modulo),
  * so that other producers and both log adapters agree.

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import { lockKey } from './advisory-lock.ts'
-import type { Tx } from './pool.ts'
+import { lockKey, type Tx } from './pool.ts'
 
 export interface TableSet {
   /** Names the set, the same in every version of it. */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import type { Logger } from 'pino'
-import { connectionConfig } from './connection.ts'
+import { connectionConfig } from './pool.ts'
 
 export interface ListenerOptions {
   url: string

@@ -1,5 +1,5 @@
+import { createHash } from 'node:crypto'
 import pg from 'pg'
-import { type ConnectionOptions, connectionConfig } from './connection.ts'
 
 /** A connection with an open transaction. */
 export type Tx = pg.PoolClient
@@ -78,3 +78,62 @@ export function isStatementTimeout(error: unknown): boolean {
 }
 
 const codeOf = (error: Error): string => ('code' in error && typeof error.code === 'string' ? error.code : '')
+
+export interface ConnectionOptions {
+  url: string
+  applicationName: string
+  /** A query without its answer after this long fails, and its connection is given up. Default: none. */
+  queryTimeoutMs?: number
+  /** The server itself ends a statement that takes longer; the connection goes on. Default: none. */
+  statementTimeoutMs?: number
+  /** The server ends a connection whose open transaction does nothing for longer. Default: none. */
+  idleInTransactionMs?: number
+  /** Further settings of the session. */
+  settings?: Record<string, string | number>
+}
+
+export const connectTimeoutMs = 5000
+
+/** The locks of a client whose machine or network vanished are freed within about ten seconds. */
+const vanishedClients = {
+  tcp_keepalives_idle: 3,
+  tcp_keepalives_interval: 2,
+  tcp_keepalives_count: 3,
+  tcp_user_timeout: 10_000,
+}
+
+/** What every connection of ours to Postgres is opened with. */
+export function connectionConfig(options: ConnectionOptions): pg.ClientConfig {
+  const { url, applicationName, queryTimeoutMs, statementTimeoutMs, idleInTransactionMs } = options
+  const settings = Object.entries({ ...vanishedClients, ...options.settings })
+  return {
+    connectionString: url,
+    application_name: applicationName,
+    connectionTimeoutMillis: connectTimeoutMs,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 5000,
+    options: settings.map(([name, value]) => `-c ${name}=${value}`).join(' '),
+    ...(queryTimeoutMs ? { query_timeout: queryTimeoutMs } : {}),
+    ...(statementTimeoutMs ? { statement_timeout: statementTimeoutMs } : {}),
+    ...(idleInTransactionMs ? { idle_in_transaction_session_timeout: idleInTransactionMs } : {}),
+  }
+}
+
+/**
+ * The 64-bit key of an advisory lock as a decimal string, from the SHA-256 of what the lock protects; the same in
+ * every process and version. Two names share a key with probability 2^-64, and would then only wait for each other.
+ */
+export function lockKey(name: string): string {
+  return createHash('sha256').update(name).digest().readBigInt64BE(0).toString()
+}
+
+/**
+ * Takes the lock until the end of the transaction if nobody has it; false if somebody does. So whoever dies with it
+ * holds up nobody.
+ */
+export async function tryLock(tx: Tx, name: string): Promise<boolean> {
+  const { rows } = await tx.query<{ taken: boolean }>('select pg_try_advisory_xact_lock($1) as taken', [
+    lockKey(name),
+  ])
+  return rows[0]?.taken === true
+}

@@ -1,5 +1,5 @@
+import { type Column, unnest } from './arrays.ts'
 import type { Db } from './pool.ts'
-import { type Column, unnest } from './unnest.ts'
 
 export interface SaveRows<Row> {
   table: string

@@ -1,6 +1,5 @@
-import type { Element, ElementType } from './array-parameter.ts'
+import { type Column, type Element, type ElementType, unnest } from './arrays.ts'
 import type { Db } from './pool.ts'
-import { type Column, unnest } from './unnest.ts'
 
 /** How values of type T are stored in a column. */
 export interface ColumnDefinition<T> {
@@ -185,6 +184,16 @@ export async function loadRows<K extends string, R extends Record<K, string>>(
 }
 
 /** Text as Postgres can store it: it has no NUL, which a page can send in a URL. */
-export function storable(value: string): string {
-  return value.replaceAll('\0', '\ufffd')
+export function storable(text: string): string {
+  return text.replaceAll('\0', '\ufffd')
+}
+
+/** What a search compares: lower case by JavaScript's rules on both sides, since Postgres's depend on its locale. */
+export function searchable(...parts: (string | null)[]): string {
+  return storable(parts.map((part) => part ?? '').join('\n')).toLowerCase()
+}
+
+/** A LIKE pattern for "contains the text", its wildcards taken literally. */
+export function containsPattern(text: string): string {
+  return `%${searchable(text).replace(/[\\%_]/g, '\\$&')}%`
 }

@@ -1,8 +1,7 @@
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
+import { unnest } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
-import type { RowOf } from '../../infra/postgres/table.ts'
-import { searchable } from '../../infra/postgres/text.ts'
-import { unnest } from '../../infra/postgres/unnest.ts'
+import { type RowOf, searchable } from '../../infra/postgres/table.ts'
 import type { VisitorLink } from '../../schemas/events.ts'
 import { visitorSessions, visitors } from './tables.ts'
 

@@ -1,6 +1,5 @@
 import type { Db } from '../../infra/postgres/pool.ts'
-import type { RowOf } from '../../infra/postgres/table.ts'
-import { containsPattern } from '../../infra/postgres/text.ts'
+import { containsPattern, type RowOf } from '../../infra/postgres/table.ts'
 import type { Environment, Verdict } from '../../schemas/events.ts'
 import { readDetail, type StoredDetail } from './detail.ts'
 import {

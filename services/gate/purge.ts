@@ -1,5 +1,4 @@
-import { tryLock } from '../../infra/postgres/advisory-lock.ts'
-import { type Tx, transaction } from '../../infra/postgres/pool.ts'
+import { type Tx, transaction, tryLock } from '../../infra/postgres/pool.ts'
 import type { GateParts } from './context.ts'
 
 export type PurgeParts = Pick<GateParts, 'pool' | 'clock'>

@@ -1,6 +1,5 @@
 import type { GateSessionId } from '../../infra/ids.ts'
-import { tryLock } from '../../infra/postgres/advisory-lock.ts'
-import { type Db, type Tx, transaction } from '../../infra/postgres/pool.ts'
+import { type Db, type Tx, transaction, tryLock } from '../../infra/postgres/pool.ts'
 import { runPeriodically } from '../../infra/timing.ts'
 import { dueGateSessions } from '../../projections/gate/queries.ts'
 import type { GateParts } from './context.ts'

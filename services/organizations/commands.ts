@@ -1,6 +1,5 @@
 import { generateApiKey, type KeyKind, sealSecretHash } from '../../infra/crypto/api-keys.ts'
-import { type CommandDeps, newId } from '../../infra/event-store/command-deps.ts'
-import type { Decision } from '../../infra/event-store/decide.ts'
+import { type CommandDeps, type Decision, newId } from '../../infra/event-store/decide.ts'
 import type { DecisionId, KeyId, OrganizationId } from '../../infra/ids.ts'
 import type { Db, Tx } from '../../infra/postgres/pool.ts'
 import {

@@ -1,7 +1,6 @@
 import { ApiError } from '../../infra/errors/errors.ts'
 import type { DomainEvent } from '../../infra/event-store/codec.ts'
-import type { Decision } from '../../infra/event-store/decide.ts'
-import { decided } from '../../infra/event-store/decided.ts'
+import { type Decision, decided } from '../../infra/event-store/decide.ts'
 import { checkedName, invalid } from '../../infra/http/checked-fields.ts'
 import { derivedId, type OrganizationId } from '../../infra/ids.ts'
 import { type Actor, organizationFor } from '../../projections/organizations/queries.ts'

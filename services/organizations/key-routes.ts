@@ -5,8 +5,7 @@ import type { Auth } from '../../infra/access/auth.ts'
 import { lastUsedAt } from '../../infra/access/key-usage.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
 import { unavailable } from '../../infra/errors/errors.ts'
-import type { CommandDeps } from '../../infra/event-store/command-deps.ts'
-import type { Decide } from '../../infra/event-store/decide.ts'
+import type { CommandDeps, Decide } from '../../infra/event-store/decide.ts'
 import { refuseBody } from '../../infra/http/checked-fields.ts'
 import {
   type Cursors,

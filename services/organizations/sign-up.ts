@@ -1,4 +1,4 @@
-import type { CommandDeps } from '../../infra/event-store/command-deps.ts'
+import type { CommandDeps } from '../../infra/event-store/decide.ts'
 import type { Environment } from '../../schemas/events.ts'
 import { createOrganization, issueApiKey } from './commands.ts'
 

@@ -1,7 +1,7 @@
 import type { Position } from '../../infra/log/port.ts'
+import { type Column, unnest } from '../../infra/postgres/arrays.ts'
 import { ensureTables } from '../../infra/postgres/ensure-tables.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
-import { type Column, unnest } from '../../infra/postgres/unnest.ts'
 import type { SessionState } from './session-state.ts'
 
 export type Place = Omit<Position, 'offset'>

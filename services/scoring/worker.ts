@@ -1,13 +1,13 @@
 import type pg from 'pg'
 import type { Applied } from '../../infra/event-store/applied.ts'
+import { type DecodedBatch, decodeBatch } from '../../infra/event-store/apply-batch.ts'
 import type { EventCodec } from '../../infra/event-store/codec.ts'
-import { type DecodedBatch, decodeBatch } from '../../infra/event-store/decode-batch.ts'
 import {
+  consumeAgainWhenLost,
   createPartitions,
   PartitionHalted,
   type PartitionStatus,
 } from '../../infra/event-store/partitions.ts'
-import { consumeAgainWhenLost } from '../../infra/event-store/reread.ts'
 import type { Clock } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { Batch, EventLog, Position } from '../../infra/log/port.ts'

@@ -1,5 +1,4 @@
-import type { Decision } from '../../infra/event-store/decide.ts'
-import { decided } from '../../infra/event-store/decided.ts'
+import { type Decision, decided } from '../../infra/event-store/decide.ts'
 import { type Clock, derivedId } from '../../infra/ids.ts'
 import type { PostOutcome, WebhookClient } from '../../infra/safe-http/client.ts'
 import { webhookBody } from '../../infra/wire/webhooks/events.ts'

@@ -1,5 +1,4 @@
-import type { Decision } from '../../infra/event-store/decide.ts'
-import { decided } from '../../infra/event-store/decided.ts'
+import { type Decision, decided } from '../../infra/event-store/decide.ts'
 import { derivedId } from '../../infra/ids.ts'
 import type { DeliveryRow } from '../../projections/webhooks/tables.ts'
 

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { liveBuild, useSchema } from '../../infra/event-store/builds.ts'
+import { liveBuild, migrate, useSchema } from '../../infra/event-store/builds.ts'
 import type { DomainEvent, RecordedEvent } from '../../infra/event-store/codec.ts'
-import { migrate } from '../../infra/event-store/migrate.ts'
 import { asId } from '../../infra/ids.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'

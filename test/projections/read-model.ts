@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach } from 'vitest'
-import { liveBuild, useSchema } from '../../infra/event-store/builds.ts'
+import { liveBuild, migrate, useSchema } from '../../infra/event-store/builds.ts'
 import type { DomainEvent, RecordedEvent } from '../../infra/event-store/codec.ts'
-import { migrate } from '../../infra/event-store/migrate.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'

@@ -1,5 +1,6 @@
 import { type Logger, pino } from 'pino'
 import { type Applied, createApplied } from '../../infra/event-store/applied.ts'
+import { migrate } from '../../infra/event-store/builds.ts'
 import {
   createCodec,
   type DomainEvent,
@@ -7,7 +8,6 @@ import {
   type EventMeta,
 } from '../../infra/event-store/codec.ts'
 import { createDecide, type Decide } from '../../infra/event-store/decide.ts'
-import { migrate } from '../../infra/event-store/migrate.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { type RunningProjection, runProjection } from '../../infra/event-store/runner.ts'
 import type { EventLog, Topic } from '../../infra/log/port.ts'

@@ -1,7 +1,6 @@
 import { createRequire } from 'node:module'
 import { Kafka, type LogEntry, logLevel } from 'kafkajs'
 import type { Logger } from 'pino'
-import { useFastRecordEncoder } from './record-encoder.ts'
 
 export interface KafkaClientOptions {
   /** host:port of some of the cluster's brokers. */
@@ -58,4 +57,88 @@ function stopIdleTimers(): void {
   prototype.scheduleCheckPendingRequests = function (this: RequestQueue) {
     if (this.pending.length > 0) schedule.call(this)
   }
+}
+
+/** What kafkajs hands to its encoder of one record; without a key or value = null. */
+export interface RecordParts {
+  offsetDelta?: number
+  timestampDelta?: number
+  key: string | Buffer | null
+  value: string | Buffer | null
+  headers?: Record<string, string>
+}
+
+/** What kafkajs needs of the encoder that it gets back. */
+export interface EncodedRecord {
+  buf: Buffer
+  buffer: Buffer
+}
+
+const modulePath = 'kafkajs/src/protocol/recordBatch/record/v0'
+
+/**
+ * Puts our encoder of records in the place of the one of kafkajs 2.2.4, which allocates half a kilobyte for each
+ * record and each header and several buffers for each number: with five headers a record that was most of what an
+ * append cost. Before the first record is sent.
+ */
+export function useFastRecordEncoder(): void {
+  const require = createRequire(import.meta.url)
+  require(modulePath)
+  const loaded = require.cache[require.resolve(modulePath)]
+  if (loaded) loaded.exports = encodeRecord
+}
+
+/** One record of a batch, magic 2 (kafka.apache.org, "Record"). Numbers are zigzag varints, deltas below 2^30. */
+export function encodeRecord(parts: RecordParts): EncodedRecord {
+  const { offsetDelta = 0, timestampDelta = 0, key, value, headers = {} } = parts
+  const entries = Object.entries(headers)
+  const bodySize =
+    1 +
+    varintSize(timestampDelta) +
+    varintSize(offsetDelta) +
+    sizeOf(key) +
+    sizeOf(value) +
+    varintSize(entries.length) +
+    entries.reduce((sum, [name, text]) => sum + sizeOf(name) + sizeOf(text), 0)
+  const buffer = Buffer.allocUnsafe(varintSize(bodySize) + bodySize)
+  let at = writeVarint(buffer, bodySize, 0)
+  // Attributes, none of which are used.
+  at = buffer.writeInt8(0, at)
+  at = writeVarint(buffer, timestampDelta, at)
+  at = writeVarint(buffer, offsetDelta, at)
+  at = writeBytes(buffer, key, at)
+  at = writeBytes(buffer, value, at)
+  at = writeVarint(buffer, entries.length, at)
+  for (const [name, text] of entries) at = writeBytes(buffer, text, writeBytes(buffer, name, at))
+  return { buf: buffer, buffer }
+}
+
+type Bytes = string | Buffer | null
+
+function sizeOf(bytes: Bytes): number {
+  if (bytes === null) return varintSize(-1)
+  const size = Buffer.byteLength(bytes)
+  return varintSize(size) + size
+}
+
+function writeBytes(buffer: Buffer, bytes: Bytes, at: number): number {
+  if (bytes === null) return writeVarint(buffer, -1, at)
+  const start = writeVarint(buffer, Buffer.byteLength(bytes), at)
+  return start + (typeof bytes === 'string' ? buffer.write(bytes, start) : bytes.copy(buffer, start))
+}
+
+const zigzag = (number: number) => ((number << 1) ^ (number >> 31)) >>> 0
+
+function varintSize(number: number): number {
+  let size = 1
+  for (let rest = zigzag(number); rest > 0x7f; rest >>>= 7) size++
+  return size
+}
+
+function writeVarint(buffer: Buffer, number: number, at: number): number {
+  let next = at
+  let rest = zigzag(number)
+  for (; rest > 0x7f; rest >>>= 7) buffer[next++] = (rest & 0x7f) | 0x80
+  buffer[next++] = rest
+  return next
 }

@@ -1,11 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs'
 import { within } from '../../timing.ts'
-import { backoffMs } from '../backoff.ts'
-import { type ConsumeOptions, type LogConsumer, LogUnavailable } from '../port.ts'
-import { createCommits } from './commits.ts'
-import { createBatchHandler } from './handle-batch.ts'
-import { createStarts } from './starts.ts'
+import { backoffMs, type ConsumeOptions, type LogConsumer, LogUnavailable } from '../port.ts'
+import { createBatchHandler, createCommits, createStarts } from './batch-handler.ts'
 
 export interface ConsumerDeps {
   kafka: Kafka

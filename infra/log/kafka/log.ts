@@ -1,15 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Admin } from 'kafkajs'
 import type { Logger } from 'pino'
-import { backoffMs } from '../backoff.ts'
-import { createGroupCommit, type PlacedRecord } from '../group-commit.ts'
-import { partitionOfKey } from '../partition.ts'
-import type { EventLog, LogConsumer, NewRecord, Topic, TopicSpec } from '../port.ts'
+import { createGroupCommit } from '../group-commit.ts'
+import { partitionOfKey, placeRecord } from '../partition.ts'
+import { backoffMs, type EventLog, type LogConsumer, type Topic, type TopicSpec } from '../port.ts'
 import { createKafkaClient } from './client.ts'
 import { startConsumer } from './consumer.ts'
-import { openProducer } from './producer.ts'
-import { createRenewable, type Renewable } from './renewable.ts'
-import { writeBatch } from './write.ts'
+import { createRenewable, openProducer, type Renewable, writeBatch } from './producer.ts'
 
 export interface KafkaLogOptions {
   /** host:port of some of the cluster's brokers. */
@@ -47,7 +44,7 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<EventLog> 
     async append(records) {
       // No await where all topics are known: appends made one after the other must keep their order.
       for (const { topic } of records) if (!topics.known(topic)) await topics.find(topic)
-      return commit.append(records.map((record) => place(record, topics.known(record.topic))))
+      return commit.append(records.map((record) => placeRecord(record, topics.known(record.topic))))
     },
 
     async consume(consumeOptions) {
@@ -84,11 +81,6 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<EventLog> 
     },
   }
 }
-
-const place = (record: NewRecord, partitions = 1): PlacedRecord => ({
-  ...record,
-  partition: partitionOfKey(record.key, partitions),
-})
 
 function openAdmin(options: KafkaLogOptions): Renewable<Admin> {
   const kafka = createKafkaClient({ ...options, requestTimeout, retries: 3 })

@@ -1,4 +1,7 @@
-import type { Kafka, PartitionerArgs, Producer } from 'kafkajs'
+import type { Kafka, Message, PartitionerArgs, Producer, RecordMetadata } from 'kafkajs'
+import { within } from '../../timing.ts'
+import type { PlacedRecord } from '../partition.ts'
+import { LogUnavailable, type Position } from '../port.ts'
 
 export interface OpenProducer {
   producer: Producer
@@ -38,3 +41,87 @@ const givenUp = () => Object.assign(new Error('the write was given up'), { retri
 function unplaced(): never {
   throw Object.assign(new Error('a record has no partition'), { retriable: false })
 }
+
+/** How long a broker waits for the other in-sync replicas. */
+const replicasTimeoutMs = 4000
+
+/** Sends one batch with one request to each leader and waits until all in-sync replicas have it. */
+export async function writeBatch(
+  producer: Producer,
+  prefix: string,
+  records: PlacedRecord[],
+): Promise<Position[]> {
+  const byTopic = Map.groupBy(records, (record) => record.topic)
+  const topicMessages = [...byTopic].map(([topic, some]) => ({
+    topic: prefix + topic,
+    messages: some.map(toMessage),
+  }))
+  const answers = await producer.sendBatch({ topicMessages, acks: -1, timeout: replicasTimeoutMs })
+  return positionsOf(records, prefix, answers)
+}
+
+const toMessage = ({ key, value, headers, partition }: PlacedRecord): Message => ({
+  key,
+  value,
+  headers,
+  partition,
+})
+
+/** Kafka answers with each partition's first offset; its records follow in the order they were sent. */
+function positionsOf(records: PlacedRecord[], prefix: string, answers: RecordMetadata[]): Position[] {
+  const next = new Map<string, number>()
+  for (const { topicName, partition, baseOffset } of answers) {
+    if (baseOffset === undefined || baseOffset === '-1') throw new Error('the broker gave no offset')
+    next.set(`${topicName} ${partition}`, Number(baseOffset))
+  }
+  return records.map(({ topic, partition }) => {
+    const name = `${prefix}${topic} ${partition}`
+    const offset = next.get(name)
+    if (offset === undefined) throw new Error('the broker did not answer for every partition')
+    next.set(name, offset + 1)
+    return { topic, partition, offset }
+  })
+}
+
+export interface RenewableOptions<T> {
+  open: () => Promise<T>
+  close: (client: T) => Promise<void>
+  /** For opening and the work together, milliseconds. */
+  timeoutMs: number
+}
+
+/**
+ * A connected client that is opened on first use and thrown away after any failure. It matters for the idempotent
+ * producer: kafkajs takes back the sequence numbers of a request that timed out, and the next records under them
+ * would be confirmed as duplicates though they were never stored.
+ */
+export function createRenewable<T>({ open, close, timeoutMs }: RenewableOptions<T>) {
+  let current: Promise<T> | undefined
+
+  async function use<R>(work: (client: T) => Promise<R>): Promise<R> {
+    current ??= open()
+    const client = current
+    const working = client.then(work)
+    try {
+      return await within(working, timeoutMs)
+    } catch (cause) {
+      if (current === client) current = undefined
+      const closeAgain = () => client.then(close).catch(() => {})
+      void closeAgain()
+      // A retry of kafkajs that is under way connects again.
+      const settled = working.then(closeAgain, closeAgain)
+      throw new LogUnavailable('Kafka did not confirm in time', { cause, settled })
+    }
+  }
+
+  return {
+    use,
+    async close(): Promise<void> {
+      const client = await current?.catch(() => undefined)
+      current = undefined
+      if (client) await within(close(client), timeoutMs).catch(() => {})
+    },
+  }
+}
+
+export type Renewable<T> = ReturnType<typeof createRenewable<T>>

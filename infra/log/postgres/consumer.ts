@@ -1,10 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { backoffMs } from '../backoff.ts'
-import { type Bell, createBell } from '../bell.ts'
-import type { ConsumeOptions, LogConsumer } from '../port.ts'
-import { createRound } from './consumer-round.ts'
+import { backoffMs, type ConsumeOptions, type LogConsumer } from '../port.ts'
+import { type Bell, createBell, createRound } from './assigned-partitions.ts'
 import { type GroupSession, openGroupSession } from './group-session.ts'
-import type { TopicInfo } from './topics.ts'
+import type { TopicInfo } from './tables.ts'
 
 export interface ConsumerDeps {
   url: string

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { z } from 'zod'
-import { connectionConfig } from '../../postgres/connection.ts'
-import type { LogRecord, Position } from '../port.ts'
-import { fairShare, type TopicPartition } from './assignment.ts'
-import type { TopicInfo } from './topics.ts'
+import { connectionConfig } from '../../postgres/pool.ts'
+import type { LogRecord, Position, Topic } from '../port.ts'
+import type { TopicInfo } from './tables.ts'
 
 export interface GroupSessionOptions {
   url: string
@@ -164,3 +163,19 @@ const toRecord = ({ offset, stored_at, ...row }: RecordRow): LogRecord => ({
   offset: Number(offset),
   timestamp: Number(stored_at),
 })
+
+export interface TopicPartition {
+  topic: Topic
+  partition: number
+}
+
+/**
+ * The partitions of a topic that fall to one of its group's members. Every member comes to the same split from
+ * the same list of members, so nobody needs to lead.
+ */
+export function fairShare(partitions: number, members: number[], me: number): number[] {
+  const order = [...new Set(members)].sort((a, b) => a - b)
+  const place = order.indexOf(me)
+  if (place < 0) return []
+  return Array.from({ length: partitions }, (_, i) => i).filter((i) => i % order.length === place)
+}

@@ -1,17 +1,13 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import { z } from 'zod'
-import { createPool } from '../../postgres/pool.ts'
 import { within } from '../../timing.ts'
-import { createGroupCommit, type PlacedRecord } from '../group-commit.ts'
-import { partitionOfKey } from '../partition.ts'
-import { type EventLog, type LogConsumer, LogUnavailable, type NewRecord, type Position } from '../port.ts'
+import { partitionOfKey, placeRecord } from '../partition.ts'
+import { type EventLog, type LogConsumer, LogUnavailable } from '../port.ts'
 import { startConsumer } from './consumer.ts'
-import { deleteExpired } from './retention.ts'
-import { createLogSchema } from './schema.ts'
-import { createTopics } from './topics.ts'
-import { createWakeUps } from './wake-ups.ts'
-import { writeBatch, writeTimeoutMs } from './write.ts'
+import { createWakeUps } from './notifications.ts'
+import { createLogSchema, createTopics } from './tables.ts'
+import { openWriter } from './writer.ts'
 
 export interface PostgresLogOptions {
   /** For everything but appending and consuming, which have connections of their own. */
@@ -22,8 +18,6 @@ export interface PostgresLogOptions {
   schema?: string
 }
 
-/** Batches of different lanes are written at the same time; a partition always has the same lane. */
-const lanes = 2
 const timeoutMs = 5000
 const retentionEveryMs = 60_000
 const endRows = z.array(z.object({ partition: z.number(), next: z.coerce.number() }))
@@ -43,7 +37,9 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
     async append(records) {
       // No await where all topics are known: appends made one after the other must keep their order.
       for (const { topic } of records) if (!topics.known(topic)) await topics.find(topic)
-      return writer.append(records.map((record) => place(record, topics.known(record.topic)?.partitions)))
+      return writer.append(
+        records.map((record) => placeRecord(record, topics.known(record.topic)?.partitions)),
+      )
     },
 
     async consume(consumeOptions) {
@@ -99,77 +95,10 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
   }
 }
 
-const place = (record: NewRecord, partitions = 1): PlacedRecord => ({
-  ...record,
-  partition: partitionOfKey(record.key, partitions),
-})
-
 function unavailable(cause: unknown): never {
   throw cause instanceof LogUnavailable
     ? cause
     : new LogUnavailable('the log could not be reached', { cause })
-}
-
-interface WriterOptions {
-  url: string
-  schema: string
-  onWritten: (topic: string) => void
-}
-
-function openWriter({ url, schema, onWritten }: WriterOptions) {
-  const pool = createPool({
-    url,
-    max: lanes,
-    applicationName: 'tidegate log',
-    statementTimeoutMs: writeTimeoutMs,
-    // Longer than a caller waits: the server's answer tells what became of the write.
-    queryTimeoutMs: 2 * timeoutMs,
-  })
-
-  async function write(records: PlacedRecord[]): Promise<Position[]> {
-    const writing = writeBatch(pool, schema, records)
-    const positions = await within(writing, timeoutMs).catch((cause) => {
-      if (cause instanceof LogUnavailable) throw cause
-      throw new LogUnavailable('the log did not confirm in time', { cause, settled: fateOf(writing) })
-    })
-    for (const topic of new Set(positions.map((position) => position.topic))) onWritten(topic)
-    return positions
-  }
-
-  const commits = Array.from({ length: lanes }, () =>
-    createGroupCommit({ write, maxRecords: 2000, maxBytes: 4 * 1024 * 1024 }),
-  )
-
-  return {
-    async append(records: PlacedRecord[]): Promise<Position[]> {
-      const parts = commits.map((commit, lane) => {
-        const mine = records.filter((record) => record.partition % lanes === lane)
-        return mine.length > 0 ? commit.append(mine) : []
-      })
-      // Also when one fails the others are waited for: what is under way has no end of its own then.
-      const positions = allOrFailure(await Promise.allSettled(parts)).map((some) => some.values())
-      return records.map((record) => positions[record.partition % lanes]?.next().value ?? missing())
-    },
-    async close(): Promise<void> {
-      await Promise.all(commits.map((commit) => commit.idle()))
-      await pool.end()
-    },
-  }
-}
-
-async function fateOf(writing: Promise<unknown>): Promise<void> {
-  await writing.catch((error) => (error instanceof LogUnavailable ? error.settled : undefined))
-}
-
-function allOrFailure<T>(results: PromiseSettledResult<T>[]): T[] {
-  const reasons = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
-  if (reasons.length === 0)
-    return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
-  throw reasons.find((reason) => reason instanceof LogUnavailable && reason.settled) ?? reasons[0]
-}
-
-function missing(): never {
-  throw new LogUnavailable('the log gave too few positions')
 }
 
 function startRetention({ pool, logger }: PostgresLogOptions, schema: string): NodeJS.Timeout {
@@ -178,4 +107,31 @@ function startRetention({ pool, logger }: PostgresLogOptions, schema: string): N
       logger.warn({ err: error }, 'deleting expired records failed'),
     )
   return setInterval(run, retentionEveryMs).unref()
+}
+
+/** Records deleted in one transaction, so that none is long. */
+const chunk = 5000
+
+/** Deletes records older than their topic's retention, oldest first. Safe to run in several processes at once. */
+export async function deleteExpired(pool: pg.Pool, schema: string): Promise<number> {
+  let total = 0
+  for (;;) {
+    const { rowCount } = await pool.query(
+      `with old as (
+         select r.topic, r.partition, r."offset" from ${schema}.topics t
+         join ${schema}.partitions p using (topic)
+         cross join lateral (
+           select topic, partition, "offset", stored_at from ${schema}.records
+           where topic = p.topic and partition = p.partition order by "offset" limit $1
+         ) as r
+         where t.retention_ms is not null
+           and r.stored_at < extract(epoch from clock_timestamp()) * 1000 - t.retention_ms
+       )
+       delete from ${schema}.records r using old
+       where r.topic = old.topic and r.partition = old.partition and r."offset" = old."offset"`,
+      [chunk],
+    )
+    total += rowCount ?? 0
+    if (!rowCount) return total
+  }
 }

@@ -1,5 +1,5 @@
 import { isToken, tokenHashes } from '../../../infra/crypto/tokens.ts'
-import { type CaughtUpOptions, createCaughtUp } from '../../../infra/event-store/caught-up.ts'
+import { type CaughtUpOptions, createCaughtUp } from '../../../infra/event-store/catch-up.ts'
 import { within } from '../../../infra/timing.ts'
 import { findAgentToken } from '../../../projections/gate/queries.ts'
 import type { AgentTokenRow } from '../../../projections/gate/tables.ts'

@@ -1,7 +1,6 @@
 import { ApiError } from '../../../infra/errors/errors.ts'
 import type { DomainEvent } from '../../../infra/event-store/codec.ts'
-import type { Decision } from '../../../infra/event-store/decide.ts'
-import { decided } from '../../../infra/event-store/decided.ts'
+import { type Decision, decided } from '../../../infra/event-store/decide.ts'
 import { derivedId } from '../../../infra/ids.ts'
 import type { AgentTokenRow } from '../../../projections/gate/tables.ts'
 import type { Environment } from '../../../schemas/events.ts'

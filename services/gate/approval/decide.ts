@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { ApiError } from '../../../infra/errors/errors.ts'
-import type { Decision } from '../../../infra/event-store/decide.ts'
-import { decided } from '../../../infra/event-store/decided.ts'
+import { type Decision, decided } from '../../../infra/event-store/decide.ts'
 import { derivedId, type GateAccountId, isId } from '../../../infra/ids.ts'
 import { openToken } from '../../../infra/wire/sealed-token.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'

@@ -1,7 +1,7 @@
 import type { Keyring, MasterKey } from '../../../infra/crypto/keyring.ts'
 import { generateToken, isToken, isTokenOf, type Token, tokenHashes } from '../../../infra/crypto/tokens.ts'
 import { ApiError, unavailable } from '../../../infra/errors/errors.ts'
-import type { CommandDeps } from '../../../infra/event-store/command-deps.ts'
+import type { CommandDeps } from '../../../infra/event-store/decide.ts'
 import { type GateAccountId, type GateSessionId, randomId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { counterRandom } from '../../../infra/random.ts'

@@ -1,7 +1,6 @@
 import { generateToken, isToken, isTokenOf, type Token, tokenHashes } from '../../../infra/crypto/tokens.ts'
 import { unavailable } from '../../../infra/errors/errors.ts'
-import type { CommandDeps } from '../../../infra/event-store/command-deps.ts'
-import type { Decision } from '../../../infra/event-store/decide.ts'
+import type { CommandDeps, Decision } from '../../../infra/event-store/decide.ts'
 import { type GateSessionId, randomId } from '../../../infra/ids.ts'
 import type { Db, Tx } from '../../../infra/postgres/pool.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'

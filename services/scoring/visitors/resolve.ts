@@ -1,5 +1,5 @@
+import { type Column, unnest } from '../../../infra/postgres/arrays.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
-import { type Column, unnest } from '../../../infra/postgres/unnest.ts'
 import type { VisitorLink } from '../../../schemas/events.ts'
 import type { Draft } from '../decide.ts'
 import { type Candidates, type KnownVisitor, type Match, matchVisitor } from './match.ts'

@@ -1,5 +1,4 @@
-import type { Decide, Decision } from '../../../infra/event-store/decide.ts'
-import { decided } from '../../../infra/event-store/decided.ts'
+import { type Decide, type Decision, decided } from '../../../infra/event-store/decide.ts'
 import type { DecisionId } from '../../../infra/ids.ts'
 import type { DirectEvent } from '../../../infra/wire/webhooks/direct-call.ts'
 import { webhookEventId } from '../../../infra/wire/webhooks/events.ts'

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { CaughtUp } from '../../../infra/event-store/caught-up.ts'
+import type { CaughtUp } from '../../../infra/event-store/catch-up.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import type { HeldLeases } from './held.ts'
 import { abandonLeases } from './leases.ts'

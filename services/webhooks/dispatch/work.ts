@@ -1,4 +1,4 @@
-import type { CaughtUp } from '../../../infra/event-store/caught-up.ts'
+import type { CaughtUp } from '../../../infra/event-store/catch-up.ts'
 import type { Clock } from '../../../infra/ids.ts'
 import type { WebhookMeter } from '../metrics.ts'
 import { type ClaimOptions, createClaim } from './claim.ts'

@@ -1,5 +1,4 @@
-import type { Decision } from '../../../infra/event-store/decide.ts'
-import { decided } from '../../../infra/event-store/decided.ts'
+import { type Decision, decided } from '../../../infra/event-store/decide.ts'
 import { derivedId, type EndpointId } from '../../../infra/ids.ts'
 import type { AddressRules } from '../../../infra/safe-http/addresses.ts'
 import { organizationFor } from '../../../projections/organizations/queries.ts'

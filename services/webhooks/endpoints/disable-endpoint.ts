@@ -1,6 +1,5 @@
 import type { DomainEvent } from '../../../infra/event-store/codec.ts'
-import type { Decision } from '../../../infra/event-store/decide.ts'
-import { decided } from '../../../infra/event-store/decided.ts'
+import { type Decision, decided } from '../../../infra/event-store/decide.ts'
 import { derivedId } from '../../../infra/ids.ts'
 import { organizationFor } from '../../../projections/organizations/queries.ts'
 import type { DisabledReason, EndpointRow, FlaggedReason } from '../../../projections/webhooks/tables.ts'

@@ -1,4 +1,4 @@
-import { type CommandDeps, newId } from '../../../infra/event-store/command-deps.ts'
+import { type CommandDeps, newId } from '../../../infra/event-store/decide.ts'
 import { type EndpointId, hexId } from '../../../infra/ids.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
 import type { AddressRules } from '../../../infra/safe-http/addresses.ts'

@@ -1,6 +1,5 @@
 import { ApiError } from '../../../infra/errors/errors.ts'
-import type { Decision } from '../../../infra/event-store/decide.ts'
-import { decided } from '../../../infra/event-store/decided.ts'
+import { type Decision, decided } from '../../../infra/event-store/decide.ts'
 import type { DecisionId } from '../../../infra/ids.ts'
 import { organizationFor } from '../../../projections/organizations/queries.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'

@@ -1,4 +1,4 @@
-import { type CommandDeps, newId } from '../../../infra/event-store/command-deps.ts'
+import { type CommandDeps, newId } from '../../../infra/event-store/decide.ts'
 import type { DecisionId } from '../../../infra/ids.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { DomainEvent } from '../../../infra/event-store/codec.ts'
-import type { Decision } from '../../../infra/event-store/decide.ts'
-import { decided } from '../../../infra/event-store/decided.ts'
+import { type Decision, decided } from '../../../infra/event-store/decide.ts'
 import { derivedId } from '../../../infra/ids.ts'
 import type { AddressRules } from '../../../infra/safe-http/addresses.ts'
 import { directType } from '../../../infra/wire/webhooks/direct-call.ts'

@@ -1,8 +1,8 @@
 import type pg from 'pg'
 import type { Applied } from '../../../infra/event-store/applied.ts'
-import { type CaughtUpOptions, createCaughtUp } from '../../../infra/event-store/caught-up.ts'
+import { type DecodedBatch, decodeBatch } from '../../../infra/event-store/apply-batch.ts'
+import { type CaughtUpOptions, createCaughtUp } from '../../../infra/event-store/catch-up.ts'
 import type { EventCodec, RecordedEvent } from '../../../infra/event-store/codec.ts'
-import { type DecodedBatch, decodeBatch } from '../../../infra/event-store/decode-batch.ts'
 import {
   createPartitions,
   PartitionHalted,

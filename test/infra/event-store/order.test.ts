@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, test } from 'vitest'
+import { migrate } from '../../../infra/event-store/builds.ts'
 import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/codec.ts'
-import { migrate } from '../../../infra/event-store/migrate.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import { decision, id } from '../../projections/world-events.ts'
 import { expectOrderIsNothing } from '../../support/bad-delivery.ts'

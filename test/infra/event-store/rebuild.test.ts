@@ -1,8 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Applied } from '../../../infra/event-store/applied.ts'
-import { buildOffsets, createBuild, dropBuild, liveBuild } from '../../../infra/event-store/builds.ts'
-import { liveBuildOffsets } from '../../../infra/event-store/live-build.ts'
+import {
+  buildOffsets,
+  createBuild,
+  dropBuild,
+  liveBuild,
+  liveBuildOffsets,
+} from '../../../infra/event-store/builds.ts'
 import { startLoader } from '../../../infra/event-store/loader.ts'
 import type { Projection } from '../../../infra/event-store/projection.ts'
 import { type RebuildReport, rebuild } from '../../../infra/event-store/rebuild.ts'

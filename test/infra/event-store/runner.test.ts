@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { ApiError } from '../../../infra/errors/errors.ts'
+import type { Subjects } from '../../../infra/event-store/applied.ts'
 import { liveBuild } from '../../../infra/event-store/builds.ts'
-import type { Subjects } from '../../../infra/event-store/news.ts'
 import type { Projection } from '../../../infra/event-store/projection.ts'
 import type { EventLog, Position } from '../../../infra/log/port.ts'
 import { organizationsProjection } from '../../../projections/organizations/projection.ts'

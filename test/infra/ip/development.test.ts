@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { openNetwork } from '../../../infra/ip/network.ts'
-import { developmentDatabases } from '../../../infra/local/ip-data.ts'
+import { developmentDatabases } from '../../../infra/local/development.ts'
 
 const databases = developmentDatabases()
 

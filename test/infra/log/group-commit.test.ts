@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { createGroupCommit, type PlacedRecord } from '../../../infra/log/group-commit.ts'
+import { createGroupCommit } from '../../../infra/log/group-commit.ts'
+import type { PlacedRecord } from '../../../infra/log/partition.ts'
 import type { Position } from '../../../infra/log/port.ts'
 
 const record = (value: string): PlacedRecord => ({

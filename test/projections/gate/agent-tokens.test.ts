@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { findAgentToken, findLoginByCode, findTokenOfAccount } from '../../../projections/gate/queries.ts'
-import { day, events, gacct, gate, minute, start } from './events.ts'
-import { recorded, useGateWorld } from './world.ts'
+import { day, events, gacct, gate, minute, recorded, start, useGateWorld } from './events.ts'
 
 const world = useGateWorld()
 const find = (...hashes: string[]) => findAgentToken(world.database.pool, hashes)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, test } from 'vitest'
+import { migrate } from '../../../infra/event-store/builds.ts'
 import type { RecordedEvent } from '../../../infra/event-store/codec.ts'
-import { migrate } from '../../../infra/event-store/migrate.ts'
 import { gateProjection } from '../../../projections/gate/projection.ts'
 import { expectOrderIsNothing } from '../../support/bad-delivery.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'

@@ -8,7 +8,7 @@ import {
   servicesToldAt,
 } from '../../../projections/gate/queries.ts'
 import type { GateServiceDefinition, GateServiceRegistered } from '../../../schemas/events.ts'
-import { recorded, useGateWorld } from './world.ts'
+import { recorded, useGateWorld } from './events.ts'
 
 const world = useGateWorld()
 const org = (n: number) => `org_${String(n).padStart(26, '0')}`

@@ -12,10 +12,10 @@ import {
   skipped,
   start,
   succeeded,
+  useWebhooksWorld,
   wdlv,
   we,
 } from './events.ts'
-import { useWebhooksWorld } from './world.ts'
 
 const world = useWebhooksWorld()
 const find = (event = 1, endpoint = 1) => findDelivery(world.database.pool, wdlv(event, endpoint))

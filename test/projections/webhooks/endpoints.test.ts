@@ -7,8 +7,7 @@ import {
   listEndpoints,
   subscribedEndpoints,
 } from '../../../projections/webhooks/queries.ts'
-import { endpointCreated, org, recorded, start, we } from './events.ts'
-import { useWebhooksWorld } from './world.ts'
+import { endpointCreated, org, recorded, start, useWebhooksWorld, we } from './events.ts'
 
 const world = useWebhooksWorld()
 const scope = { organizationId: org(1), environment: 'live' } as const

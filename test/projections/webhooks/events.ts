@@ -1,10 +1,12 @@
 import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/codec.ts'
 import { derivedHexId } from '../../../infra/ids.ts'
+import { webhooksProjection } from '../../../projections/webhooks/projection.ts'
 import type {
   WebhookDeliveryAttempted,
   WebhookEndpointCreated,
   WebhookEventRaised,
 } from '../../../schemas/events.ts'
+import { type ReadModel, useReadModel } from '../read-model.ts'
 
 export const topic = 'tidegate.webhooks.v1'
 export const org = (n: number) => `org_${String(n).padStart(26, '0')}`
@@ -129,3 +131,8 @@ export function skipped(whose: Whose, skippedAt = start + 5000): DomainEvent {
 export function redelivery(whose: Whose, requestedAt = start + 9000): DomainEvent {
   return { type: 'WebhookRedeliveryRequested', data: { ...about(whose), requested_at: requestedAt } }
 }
+
+export type WebhooksWorld = ReadModel
+
+/** The read model in a database of the test file's own, empty before each test. */
+export const useWebhooksWorld = (): WebhooksWorld => useReadModel(webhooksProjection, recorded)

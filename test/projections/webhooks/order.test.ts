@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { migrate } from '../../../infra/event-store/builds.ts'
 import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/codec.ts'
-import { migrate } from '../../../infra/event-store/migrate.ts'
 import { webhooksProjection } from '../../../projections/webhooks/projection.ts'
 import { expectOrderIsNothing, fastCheckSettings, scratchBuilds } from '../../support/bad-delivery.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'

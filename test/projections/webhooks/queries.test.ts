@@ -21,10 +21,10 @@ import {
   skipped,
   start,
   succeeded,
+  useWebhooksWorld,
   wdlv,
   we,
 } from './events.ts'
-import { useWebhooksWorld } from './world.ts'
 
 const world = useWebhooksWorld()
 const scope = { organizationId: org(1), environment: 'live' } as const

@@ -12,10 +12,10 @@ import {
   skipped,
   start,
   succeeded,
+  useWebhooksWorld,
   wdlv,
   we,
 } from './events.ts'
-import { useWebhooksWorld } from './world.ts'
 
 const world = useWebhooksWorld()
 const all = Array.from({ length: 10 }, (_, n) => evt(n))

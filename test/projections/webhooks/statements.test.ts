@@ -12,8 +12,18 @@ import {
   subscribedEndpoints,
 } from '../../../projections/webhooks/queries.ts'
 import { keptMs } from '../../../projections/webhooks/tables.ts'
-import { attempted, endpointCreated, org, raised, recorded, skipped, start, succeeded, we } from './events.ts'
-import { useWebhooksWorld } from './world.ts'
+import {
+  attempted,
+  endpointCreated,
+  org,
+  raised,
+  recorded,
+  skipped,
+  start,
+  succeeded,
+  useWebhooksWorld,
+  we,
+} from './events.ts'
 
 const world = useWebhooksWorld()
 const size = 500

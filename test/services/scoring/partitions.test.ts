@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { migrate } from '../../../infra/event-store/builds.ts'
 import { createCodec } from '../../../infra/event-store/codec.ts'
-import { migrate } from '../../../infra/event-store/migrate.ts'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import type { EventLog, Position } from '../../../infra/log/port.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import type { DomainEvent } from '../../../../infra/event-store/codec.ts'
-import { decided } from '../../../../infra/event-store/decided.ts'
+import { decided } from '../../../../infra/event-store/decide.ts'
 import { type GateSessionId, randomId } from '../../../../infra/ids.ts'
 import type { PostOptions, PostOutcome } from '../../../../infra/safe-http/client.ts'
 import {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { migrate } from '../../../../infra/event-store/migrate.ts'
+import { migrate } from '../../../../infra/event-store/builds.ts'
 import { transaction } from '../../../../infra/postgres/pool.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
 import { createLeaseTables } from '../../../../services/webhooks/dispatch/tables.ts'

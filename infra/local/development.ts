@@ -1,6 +1,27 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import path from 'node:path'
 import type { Random } from '../ids.ts'
+
+const { resolve } = createRequire(import.meta.url)
+
+/** Where the package has its file; undefined when the package is not installed. */
+function installed(file: string): string | undefined {
+  try {
+    return resolve(file)
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Databases of addresses for development, where no setting names any: an optional package (see NOTICE) says the
+ * countries. There is none for networks (ASN), so what needs those answers 503 until `ASN_MMDB` is set.
+ */
+export function developmentDatabases(): { cityPath?: string } {
+  const cityPath = installed('@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb')
+  return cityPath ? { cityPath } : {}
+}
 
 /**
  * The master keys of a development installation: made once, kept in DATA_DIR. Losing the file makes every key

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { newsOf, readNews } from '../../../infra/event-store/news.ts'
+import { newsOf, readNews } from '../../../infra/event-store/applied.ts'
 
 const next = { topic: 'tidegate.organizations.v1', partition: 3, offset: 42 }
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { arrayParameter, type Element, type ElementType } from '../../../infra/postgres/array-parameter.ts'
+import { arrayParameter, type Element, type ElementType } from '../../../infra/postgres/arrays.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 
 let database: TestDatabase

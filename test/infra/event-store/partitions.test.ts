@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest'
-import { createPartitions, type PartitionStatus } from '../../../infra/event-store/partitions.ts'
-import { consumeAgainWhenLost } from '../../../infra/event-store/reread.ts'
+import {
+  consumeAgainWhenLost,
+  createPartitions,
+  type PartitionStatus,
+} from '../../../infra/event-store/partitions.ts'
 import type { Position } from '../../../infra/log/port.ts'
 import { eventually } from '../../support/eventually.ts'
 import { silent } from '../../support/projections.ts'

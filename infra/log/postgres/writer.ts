@@ -1,9 +1,79 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { z } from 'zod'
-import { arrayParameter } from '../../postgres/array-parameter.ts'
-import type { PlacedRecord } from '../group-commit.ts'
+import { arrayParameter } from '../../postgres/arrays.ts'
+import { createPool } from '../../postgres/pool.ts'
+import { within } from '../../timing.ts'
+import { createGroupCommit } from '../group-commit.ts'
+import type { PlacedRecord } from '../partition.ts'
 import { LogUnavailable, type Position, type Topic } from '../port.ts'
+
+/** Batches of different connections are written at the same time; a partition always has the same connection. */
+const connections = 2
+const timeoutMs = 5000
+
+interface WriterOptions {
+  url: string
+  schema: string
+  onWritten: (topic: string) => void
+}
+
+/** Appends records over connections of its own. */
+export function openWriter({ url, schema, onWritten }: WriterOptions) {
+  const pool = createPool({
+    url,
+    max: connections,
+    applicationName: 'tidegate log',
+    statementTimeoutMs: writeTimeoutMs,
+    // Longer than a caller waits: the server's answer tells what became of the write.
+    queryTimeoutMs: 2 * timeoutMs,
+  })
+
+  async function write(records: PlacedRecord[]): Promise<Position[]> {
+    const writing = writeBatch(pool, schema, records)
+    const positions = await within(writing, timeoutMs).catch((cause) => {
+      if (cause instanceof LogUnavailable) throw cause
+      throw new LogUnavailable('the log did not confirm in time', { cause, settled: fateOf(writing) })
+    })
+    for (const topic of new Set(positions.map((position) => position.topic))) onWritten(topic)
+    return positions
+  }
+
+  const commits = Array.from({ length: connections }, () =>
+    createGroupCommit({ write, maxRecords: 2000, maxBytes: 4 * 1024 * 1024 }),
+  )
+
+  return {
+    async append(records: PlacedRecord[]): Promise<Position[]> {
+      const parts = commits.map((commit, connection) => {
+        const mine = records.filter((record) => record.partition % connections === connection)
+        return mine.length > 0 ? commit.append(mine) : []
+      })
+      // Also when one fails the others are waited for: what is under way has no end of its own then.
+      const positions = allOrFailure(await Promise.allSettled(parts)).map((some) => some.values())
+      return records.map((record) => positions[record.partition % connections]?.next().value ?? missing())
+    },
+    async close(): Promise<void> {
+      await Promise.all(commits.map((commit) => commit.idle()))
+      await pool.end()
+    },
+  }
+}
+
+async function fateOf(writing: Promise<unknown>): Promise<void> {
+  await writing.catch((error) => (error instanceof LogUnavailable ? error.settled : undefined))
+}
+
+function allOrFailure<T>(results: PromiseSettledResult<T>[]): T[] {
+  const reasons = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
+  if (reasons.length === 0)
+    return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+  throw reasons.find((reason) => reason instanceof LogUnavailable && reason.settled) ?? reasons[0]
+}
+
+function missing(): never {
+  throw new LogUnavailable('the log gave too few positions')
+}
 
 interface Part {
   topic: Topic

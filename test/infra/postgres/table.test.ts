@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import {
+  column,
+  foreign,
+  insertNewRows,
+  loadRows,
+  nullable,
+  primaryKey,
+  type RowOf,
+  saveRows,
+  table,
+} from '../../../infra/postgres/table.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+
+const pets = table(
+  'pets',
+  {
+    id: primaryKey(column.id<`pet_${number}`>(), 'pet_id'),
+    name: foreign(column.text()),
+    kind: column.text<'cat' | 'dog'>(),
+    born_at: column.bigint(),
+    legs: column.integer(),
+    is_chipped: column.boolean(),
+    chip: nullable(column.bytea()),
+    toys: nullable(column.json<{ name: string }[]>()),
+  },
+  { generated: { after: 'kind', ddl: 'kind_length integer generated always as (length(kind)) stored' } },
+)
+const visits = table(
+  'visits',
+  { pet_id: column.id(), at: column.bigint(), cost: nullable(column.integer()) },
+  { key: ['pet_id', 'at'] },
+)
+const cat: RowOf<typeof pets> = {
+  id: 'pet_1',
+  name: 'Mia',
+  kind: 'cat',
+  born_at: 1_760_000_000_000,
+  legs: 4,
+  is_chipped: true,
+  chip: Buffer.from([0, 255]),
+  toys: [{ name: 'ball \u0000 "quoted"' }],
+}
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase()
+  await database.pool.query(pets.ddl + visits.ddl)
+})
+beforeEach(() => database.pool.query('truncate pets, visits'))
+afterAll(() => database?.drop())
+
+test('the DDL has the columns in their order', () => {
+  expect(pets.ddl.split('\n').map((line) => line.trim())).toEqual([
+    'create table pets (',
+    'pet_id text collate "C" primary key,',
+    'name text not null,',
+    'kind text not null,',
+    'kind_length integer generated always as (length(kind)) stored,',
+    'born_at bigint not null,',
+    'legs integer not null,',
+    'is_chipped boolean not null,',
+    'chip bytea,',
+    'toys text',
+    ');',
+    '',
+  ])
+  expect(visits.ddl).toContain('primary key (pet_id, at)')
+})
+
+test('rows are read as they were written', async () => {
+  const dog = { ...cat, id: 'pet_2', kind: 'dog', chip: null, toys: null } as const
+  await saveRows(database.pool, pets, [cat, dog])
+  const found = await loadRows(database.pool, pets, { by: 'id', ids: ['pet_1', 'pet_2', 'pet_3'] })
+  expect([...found]).toEqual([
+    ['pet_1', cat],
+    ['pet_2', dog],
+  ])
+})
+
+test('what Postgres cannot store of foreign text is replaced', async () => {
+  await saveRows(database.pool, pets, [{ ...cat, name: 'M\0ia' }])
+  const found = await loadRows(database.pool, pets, { by: 'id', ids: ['pet_1'] })
+  expect(found.get('pet_1')?.name).toBe('M\ufffdia')
+})
+
+test('saving replaces the row of the same key, whole', async () => {
+  const visit = { pet_id: 'pet_1', at: 1, cost: 5 }
+  await saveRows(database.pool, visits, [visit, { ...visit, at: 2 }])
+  await saveRows(database.pool, visits, [{ ...visit, cost: null }])
+  const { rows } = await database.pool.query(`select ${visits.select('v')} from visits v order by v.at`)
+  expect(rows).toEqual([
+    { ...visit, cost: null },
+    { ...visit, at: 2 },
+  ])
+})
+
+test('inserting leaves rows that are there as they are, and tells which are new', async () => {
+  await saveRows(database.pool, pets, [cat])
+  const second = { ...cat, id: 'pet_2' } as const
+  const inserted = await insertNewRows(database.pool, pets, [{ ...cat, name: 'other' }, second, second])
+  expect(inserted).toEqual(new Set(['pet_2']))
+  const found = await loadRows(database.pool, pets, { by: 'id', ids: ['pet_1'] })
+  expect(found.get('pet_1')).toEqual(cat)
+})
+
+test('some fields are selected, or all but some', async () => {
+  await saveRows(database.pool, pets, [cat])
+  const some = await database.pool.query(`select ${pets.select('p', 'id', 'born_at')} from pets p`)
+  expect(some.rows).toEqual([{ id: cat.id, born_at: cat.born_at }])
+  const { chip: _, toys: __, ...others } = cat
+  const rest = await database.pool.query(`select ${pets.selectWithout('p', 'chip', 'toys')} from pets p`)
+  expect(rest.rows).toEqual([others])
+  expect(pets.columnsWithout('chip', 'toys').map(({ name }) => name)).not.toContain('toys')
+})
+
+test('no rows are no statement', async () => {
+  await database.pool.query('drop table visits')
+  await saveRows(database.pool, visits, [])
+  expect(await insertNewRows(database.pool, visits, [])).toEqual(new Set())
+})
