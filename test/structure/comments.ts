@@ -10,11 +10,12 @@ export interface Passage {
   text: string
 }
 
-/** Doc comments of the hand-written code in a top folder, without their stars. */
+/** Doc comments of the hand-written code in a top folder, without their stars. Types of JavaScript are none. */
 export function docComments(top: string): Passage[] {
   return files(top, /\.(ts|js)$/)
     .filter((file) => file !== 'schemas/events.ts')
     .flatMap((file) => commentsIn(read(file)).map((text) => ({ file, text })))
+    .filter(({ file, text }) => !(file.endsWith('.js') && /^@(type|param|returns|import)/.test(text)))
 }
 
 export function productionComments(): Passage[] {
