@@ -6,8 +6,7 @@ import type {
   preParsingAsyncHookHandler,
 } from 'fastify'
 import { ApiError } from '../errors/errors.ts'
-import { enforcing } from './access.ts'
-import { type CostOf, chargeBody } from './body-cost.ts'
+import { type CostOf, chargeBody, createUnits, type UnitOptions } from './charge.ts'
 import { createKeyCache, type KeyCacheOptions } from './key-cache.ts'
 import {
   bearerOf,
@@ -18,16 +17,18 @@ import {
   secretOnly,
   usable,
 } from './key-checks.ts'
-import type { KeyRecord, Principal, PublishablePrincipal, SecretPrincipal } from './principal.ts'
-import { createUnits, type UnitOptions } from './rate-limit.ts'
-import type { Scope } from './scopes.ts'
-
-export { defaultScopes, type Scope, scopes } from './scopes.ts'
+import {
+  enforcing,
+  type KeyRecord,
+  type Principal,
+  type PublishablePrincipal,
+  type Scope,
+  type SecretPrincipal,
+} from './principal.ts'
 
 export interface AuthOptions extends Omit<KeyCacheOptions, 'cacheMs'>, UnitOptions {
-  /** How long a key is believed without asking again, in milliseconds (default 15,000). */
+  /** Milliseconds for which a key is believed without asking again (default 15,000). */
   cacheMs?: number
-  /** Called for each request whose key is verified. */
   onKeyUsed?: ((keyId: KeyRecord['principal']['keyId']) => void) | undefined
 }
 
@@ -35,9 +36,10 @@ export type Auth = ReturnType<typeof createAuth>
 type EndpointScope = Exclude<Scope, '*'>
 
 /**
- * Hooks that verify the bearer key, set `request.principal` and take the request's units, and typed readers of the
- * principal. In this order: form of the key, look-up, status, organization, type of key and origin; then units and
- * the X-RateLimit-* headers; then scope and organization of the path. What is refused before the units costs none.
+ * Hooks that verify the bearer key, set `request.principal` and charge the request, and typed readers of the
+ * principal. The order is: form of the key, look-up, status, organization, type of key and origin; then units and the
+ * X-RateLimit-* headers; then scope and organization of the path. A request that is refused before the units costs
+ * none.
  */
 export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOptions) {
   const keys = createKeyCache({ ...options, cacheMs })
@@ -72,13 +74,13 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
     )
 
   return {
-    /** For REST endpoints: a secret key with the scope. */
+    /** For REST endpoints. */
     requireSecret: (scope: EndpointScope) =>
       enforcing(
         { keyType: 'secret', scope },
         secret((principal) => checkScope(principal, scope)),
       ),
-    /** For `/v1/organizations/:organizationId` and below: a secret key of that organization, with the scope. */
+    /** For `/v1/organizations/:organizationId` and below: the key must be that organization's own. */
     requireOwnOrganization: (scope: EndpointScope) =>
       enforcing(
         { keyType: 'secret', scope, ownOrganization: true },
@@ -87,7 +89,7 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
           checkOrganization(principal, params)
         }),
       ),
-    /** For REST endpoints whose cost is in their body: as requireSecret, but the units are taken once it is read. */
+    /** For REST endpoints whose cost is in their body. The units are taken once it is read. */
     requireSecretCosting(scope: EndpointScope, costOf: CostOf) {
       const preParsing: preParsingAsyncHookHandler = chargeBody(costOf, async (request, { reply, cost }) => {
         const principal = secretOnly(request.principal)
@@ -100,29 +102,28 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
       )
       return { onRequest, preParsing }
     },
-    /** For collect endpoints: a publishable key, from an origin that it allows. */
+    /** For collect endpoints: the key's origins are checked too. */
     requirePublishable: () =>
       enforcing(
         { keyType: 'publishable' },
         verified(fromItsOwnClient, (principal, _request, reply) => units.take(principal, { reply, cost: 1 })),
       ),
     /**
-     * onError of collect endpoints: only a body shows that another platform's SDK uses a native key. That is part of
-     * verifying the key, so it gives the units back and takes the headers away.
+     * onError of collect endpoints. Only a body shows that another platform's SDK uses a native key. The check is
+     * part of verifying the key, so the units are given back and the headers removed.
      */
     refundOtherClient: ((request, reply, error, done) => {
       const other = error instanceof ApiError && error.code === 'auth.native_key_not_allowed'
       if (other && request.principal) units.refund(request.principal, reply)
       done()
     }) satisfies onErrorHookHandler,
-    /** Who the request speaks for; throws on a route without one of the hooks. */
     principal(request: FastifyRequest): Principal {
       if (!request.principal) throw new Error(`${request.routeOptions.url} does not authenticate`)
       return request.principal
     },
     secret: (request: FastifyRequest): SecretPrincipal => secretOnly(request.principal),
     publishable: (request: FastifyRequest): PublishablePrincipal => publishableOnly(request.principal),
-    /** Something about organizations or keys has changed: from now on every key is looked up before it is believed. */
+    /** Organizations or keys have changed: every key is looked up before it is believed again. */
     invalidate: keys.invalidate,
   }
 }
@@ -133,7 +134,6 @@ function fromItsOwnClient(principal: Principal, { headers }: FastifyRequest): Pu
   return publishable
 }
 
-/** `next` after `first`, at once where nothing is to be waited for. */
 function then(first: Promise<void> | undefined, next: () => void): Promise<void> | undefined {
   if (first) return first.then(next)
   next()

@@ -4,7 +4,6 @@ import type { Keyring } from '../crypto/keyring.ts'
 import { ApiError } from '../errors/errors.ts'
 import { createSlots } from '../event-store/decide.ts'
 import type { Clock } from '../ids.ts'
-import { createChanges } from './key-changes.ts'
 import type { KeyRecord } from './principal.ts'
 import { createSourceBudget, type SourceBudget } from './source-budget.ts'
 
@@ -14,18 +13,17 @@ export interface KeyCacheOptions {
   findKey: (lookupHashes: string[]) => Promise<KeyRecord | undefined>
   keyring: Keyring
   clock: Clock
-  /** How long an answer about a key is believed without asking again, in milliseconds. */
+  /** Milliseconds for which an answer about a key is believed. */
   cacheMs: number
-  /** What a source may ask about keys that are new here (default 10 a second, 50 at once). */
+  /** Look-ups of keys that are new here, by source (default 10 a second, 50 at once). */
   sourceBudget?: SourceBudget | undefined
-  /** Called for each look-up, and for each that the source's budget did not allow. */
+  /** Called for each look-up, and for each that the source's budget refused. */
   onKeyLookup?: ((outcome: LookupOutcome) => void) | undefined
 }
 
-/** When a question was asked: the answer may be as old as that, however late it came. */
+/** The answer may be as old as its question, however late it came. */
 interface Asked {
   at: number
-  /** How many changes had been heard of. */
   changes: number
 }
 
@@ -39,9 +37,9 @@ const lookupsAtOnce = { first: 4, again: 4 }
 const turnTimeoutMs = 5000
 
 /**
- * Finds keys, each at most once per `cacheMs`; concurrent requests with one key share a look-up. Keys are kept as
- * they are, not hashed, and in memory alone; those that nobody has are kept apart, so that guesses push out no
- * customer's key. Remembering these delays no new key: a key is random, and nobody knows it before it is readable.
+ * Looks each key up at most once per `cacheMs`. Concurrent requests with one key share a look-up. Keys are kept as
+ * they are, not hashed, and in memory alone. Keys that do not exist are kept apart, so that guesses push out no
+ * customer's key. That delays no new key: nobody knows a random key before it is readable.
  */
 export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }: KeyCacheOptions) {
   const { sourceBudget = createSourceBudget({ clock }), onKeyLookup } = options
@@ -95,7 +93,7 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
     return lookup
   }
 
-  /** Only guesses are to be slowed down: not customers behind one address after a restart, nor what is tried again. */
+  /** Only guesses spend the budget: not customers behind one address after a restart, nor what is tried again. */
   async function refunding(
     answer: Promise<KeyRecord | undefined>,
     ip: string,
@@ -112,8 +110,8 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
 
   return {
     /**
-     * The key as it is stored, undefined when nobody has it; without a promise where that is known. `source` is who
-     * presents it. ApiError: rate_limit.exceeded when the source has asked about too many keys.
+     * undefined when the key does not exist. Without a promise where the answer is known. ApiError:
+     * rate_limit.exceeded when the source has asked about too many keys.
      */
     find(
       key: string,
@@ -126,8 +124,8 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
       return running.get(key) ?? lookUp(key, source)
     },
     /**
-     * No answer to a question asked before now is believed any longer, also where it is still to come: about keys of
-     * these organizations, or about any key.
+     * From now on no answer to an earlier question is believed, also where it is still to come. Without ids that
+     * holds for keys of all organizations.
      */
     invalidate(organizationIds?: readonly string[]): void {
       changes.note(organizationIds)
@@ -136,6 +134,35 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
         // Whose a key is that was never found is not known yet.
         if (!organizationIds || !owner || organizationIds.includes(owner)) running.delete(key)
       }
+    },
+  }
+}
+
+const maxOrganizations = 10_000
+
+/**
+ * Counts changes of organizations and their keys. They are counted apart, so that an organization that changes its
+ * keys all the time costs the others nothing.
+ */
+export function createChanges() {
+  const lastOf = new Map<string, number>()
+  let count = 0
+  let lastOfAll = 0
+
+  return {
+    count: () => count,
+    /** The number of the last change that may concern the organization; without an id, that may concern any. */
+    lastOf: (organizationId?: string) =>
+      Math.max(lastOfAll, (organizationId && lastOf.get(organizationId)) || 0),
+    /** undefined = any organization may have changed. */
+    note(organizationIds: readonly string[] | undefined): void {
+      count++
+      if (organizationIds && lastOf.size + organizationIds.length <= maxOrganizations) {
+        for (const id of organizationIds) lastOf.set(id, count)
+        return
+      }
+      lastOf.clear()
+      lastOfAll = count
     },
   }
 }

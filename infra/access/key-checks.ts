@@ -1,10 +1,14 @@
 import { ApiError, filledError } from '../errors/errors.ts'
 import type { Clock } from '../ids.ts'
-import { originAllowed } from './origins.ts'
-import type { KeyRecord, Principal, PublishablePrincipal, SecretPrincipal } from './principal.ts'
-import { defaultScopes, type Scope } from './scopes.ts'
+import {
+  defaultScopes,
+  type KeyRecord,
+  type Principal,
+  type PublishablePrincipal,
+  type Scope,
+  type SecretPrincipal,
+} from './principal.ts'
 
-/** The key of an `Authorization: Bearer` header. 401 without the header or with anything else in it. */
 export function bearerOf(authorization: string | undefined): string {
   if (!authorization?.trim()) throw new ApiError('auth.missing_api_key')
   const token = /^bearer +(\S+)\s*$/i.exec(authorization)?.[1]
@@ -12,7 +16,7 @@ export function bearerOf(authorization: string | undefined): string {
   return token
 }
 
-/** Who the key speaks for. 401 unknown, revoked or past its grace; 403 when its organization is not active. */
+/** 401 for a key that is unknown, revoked or past its grace. 403 when its organization is not active. */
 export function usable(record: KeyRecord | undefined, clock: Clock): Principal {
   const graceEnded =
     record?.status === 'rotating' && record.graceExpiresAt !== null && record.graceExpiresAt <= clock()
@@ -21,20 +25,17 @@ export function usable(record: KeyRecord | undefined, clock: Clock): Principal {
   return record.principal
 }
 
-/** 403 for a publishable key. */
 export function secretOnly(principal: Principal | null): SecretPrincipal {
   if (principal?.type === 'secret') return principal
   const native = principal && principal.clientTarget !== 'browser'
   throw new ApiError(native ? 'auth.native_key_not_allowed' : 'auth.secret_key_required')
 }
 
-/** 403 for a secret key. */
 export function publishableOnly(principal: Principal | null): PublishablePrincipal {
   if (principal?.type === 'publishable') return principal
   throw new ApiError('auth.secret_key_not_allowed')
 }
 
-/** 403 naming the scope that the key lacks. */
 export function checkScope({ scopes: stored }: SecretPrincipal, scope: Scope): void {
   const granted: readonly string[] = stored.length > 0 ? stored : defaultScopes
   if (granted.includes('*') || granted.includes(scope)) return
@@ -59,4 +60,32 @@ export function checkOrigin(
     return
   }
   if (!originAllowed(origin, allowedOrigins)) throw new ApiError('auth.origin_not_allowed')
+}
+
+/**
+ * Allowed origins are exact (`https://shop.example:8443`) or `https://*.shop.example`. The latter takes any depth of
+ * subdomain but not shop.example itself. They are as stored: lower case, punycode, without a default port. An empty
+ * list takes any origin, also none.
+ */
+export function originAllowed(origin: string | undefined, allowedOrigins: string[]): boolean {
+  if (allowedOrigins.length === 0) return true
+  if (!origin) return false
+  // What a browser sends has the stored form, so this is nearly always the end.
+  if (allowedOrigins.includes(origin)) return true
+  const url = parseOrigin(origin)
+  return url !== undefined && allowedOrigins.some((allowed) => matches(url, allowed))
+}
+
+/** undefined for `null` (RFC 6454, 7.1), and for anything with a path, user, query or default port. */
+function parseOrigin(origin: string): URL | undefined {
+  const url = URL.parse(origin)
+  return url?.origin === origin.toLowerCase() ? url : undefined
+}
+
+const wildcardStart = 'https://*.'
+
+function matches(origin: URL, allowed: string): boolean {
+  if (!allowed.startsWith(wildcardStart)) return origin.origin === allowed
+  const suffix = allowed.slice(wildcardStart.length - 1)
+  return origin.protocol === 'https:' && origin.host.endsWith(suffix) && origin.host.length > suffix.length
 }

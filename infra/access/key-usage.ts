@@ -9,16 +9,17 @@ export interface KeyUsageOptions {
   pool: pg.Pool
   clock: Clock
   logger: Logger
-  /** From the first key noted to the write of all that came with it (default 1000). */
+  /**
+   * Milliseconds from the first note to the write (default 1000). All notes that come meanwhile are written with it.
+   */
   lingerMs?: number
 }
 
 export interface KeyUsage {
-  /** The key was used now. Costs nothing where it has been noted within the last minute. */
+  /** Costs nothing where the key was noted within the last minute. */
   note(keyId: string): void
-  /** Writes what is noted; never rejects. What could not be written is tried again later. */
+  /** Never rejects. A write that fails is tried again later. */
   flush(): Promise<void>
-  /** Writes what is noted and forgets what comes later. */
   close(): Promise<void>
 }
 
@@ -33,14 +34,14 @@ create table if not exists tidegate.api_key_usage (
 `
 
 /**
- * The table of last uses. It is operational state and no read model: nothing decides by it, it is in no event, and
- * to lose it only means that `last_used_at` starts again.
+ * Last uses are operational state and no read model: nothing is decided by them, and they are in no event. To lose
+ * them only means that `last_used_at` starts again.
  */
 export function createKeyUsageTables(tx: Tx): Promise<void> {
   return ensureTables(tx, { name: 'key-usage', table: 'tidegate.api_key_usage', ddl })
 }
 
-/** Remembers when keys were last used, at the cost of at most one write a minute for each key and process. */
+/** At most one write a minute for each key and process. */
 export function createKeyUsage({ pool, clock, logger, lingerMs = 1000 }: KeyUsageOptions): KeyUsage {
   const notedAt = new Map<string, number>()
   const pending = new Map<string, number>()
@@ -92,7 +93,6 @@ export function createKeyUsage({ pool, clock, logger, lingerMs = 1000 }: KeyUsag
   }
 }
 
-/** Keys that have not been used for a minute need not be remembered for the next one. */
 function forgetOld(notedAt: Map<string, number>, before: number): void {
   for (const [keyId, at] of notedAt) if (at <= before) notedAt.delete(keyId)
 }
@@ -117,7 +117,7 @@ async function write(pool: pg.Pool, uses: Use[]): Promise<void> {
   )
 }
 
-/** When the keys were last used, in epoch milliseconds and up to a minute late; keys never used are left out. */
+/** Epoch milliseconds by key, up to a minute late. Keys never used are left out. */
 export async function lastUsedAt(db: Db, keyIds: readonly string[]): Promise<Map<string, number>> {
   const { rows } = await db.query<{ id: string; at: number }>({
     name: 'key-usage',

@@ -1,3 +1,4 @@
+import type { onRequestHookHandler, RouteOptions } from 'fastify'
 import type { Environment } from '../../schemas/events.ts'
 import type { KeyId, OrganizationId } from '../ids.ts'
 
@@ -12,11 +13,12 @@ interface Base {
   keyId: KeyId
   organizationId: OrganizationId
   environment: Environment
-  /** Units in 60 seconds of the bucket that the organization's keys of this type share; null = the server's default. */
+  /**
+   * Units in 60 seconds of the bucket that the organization's keys of this type share. null = the server's default.
+   */
   rateLimit: number | null
 }
 
-/** Who a verified key speaks for. */
 export type Principal = PublishablePrincipal | SecretPrincipal
 
 export interface PublishablePrincipal extends Base {
@@ -29,15 +31,69 @@ export interface PublishablePrincipal extends Base {
 export interface SecretPrincipal extends Base {
   type: 'secret'
   scopes: string[]
-  /** What the organization may use that is off by default. */
+  /** Capabilities of the organization that are off by default. */
   capabilities: readonly string[]
 }
 
-/** A stored key as authentication needs it. */
 export interface KeyRecord {
   principal: Principal
   status: 'active' | 'rotating' | 'revoked'
-  /** Epoch milliseconds; a rotating key stops working here. */
+  /** Epoch milliseconds. A rotating key stops working here. */
   graceExpiresAt: number | null
   organizationStatus: 'active' | 'suspended' | 'deleted'
+}
+
+/** Scopes of a secret key. `*` stands for all of them, also those to come. */
+export const scopes = [
+  '*',
+  'sessions:list',
+  'sessions:read',
+  'sessions:update',
+  'fingerprints:list',
+  'fingerprints:read',
+  'organizations:create',
+  'organizations:read',
+  'organizations:update',
+  'api_keys:read',
+  'api_keys:manage',
+  'webhooks:read',
+  'webhooks:manage',
+  'gate:agent_tokens:verify',
+  'gate:agent_tokens:revoke',
+  'gate:login_sessions:consume',
+  'gate:services:read',
+  'gate:services:manage',
+  'agents:ip_rotation',
+] as const
+export type Scope = (typeof scopes)[number]
+
+/** A secret key without stored scopes has these. */
+export const defaultScopes: Scope[] = ['sessions:read', 'sessions:update', 'fingerprints:read']
+
+/** A route asks its caller for an API key, or for one of Gate's tokens. */
+export type Access = KeyAccess | TokenAccess
+
+export interface TokenAccess {
+  token: 'poll' | 'agent'
+}
+
+export interface KeyAccess {
+  keyType: 'secret' | 'publishable'
+  scope?: string
+  /** The path names an organization, which must be the key's own. */
+  ownOrganization?: boolean
+}
+
+const declared = new WeakMap<object, Access>()
+
+/** Marks a hook with what it enforces. The interface description is made from the mark. */
+export function enforcing<Hook extends onRequestHookHandler>(access: Access, hook: Hook): Hook {
+  declared.set(hook, access)
+  return hook
+}
+
+/** undefined = anyone may call the route. */
+export function accessOf({ onRequest }: Pick<RouteOptions, 'onRequest'>): Access | undefined {
+  const hooks = onRequest === undefined ? [] : [onRequest].flat()
+  return hooks.map((hook) => declared.get(hook)).find((access) => access !== undefined)
 }

@@ -4,24 +4,23 @@ import type { Clock } from '../ids.ts'
 
 export interface SourceBudgetOptions {
   clock: Clock
-  /** Requests a second that a source gets back, at least 1 (default 10). */
+  /** At least 1 (default 10). */
   perSecond?: number
-  /** Requests that a source can have at once (default 50). */
+  /** Default 50. */
   burst?: number
-  /** Sources remembered at most; one that is forgotten starts with a full budget (default 20,000). */
+  /** A source that is forgotten starts with a full budget (default 20,000). */
   maxSources?: number
 }
 
 export interface SourceBudget {
-  /** Whether the source of this address may have one more request, which is then spent. */
+  /** Whether the source of this address may have one more request. The request is then spent. */
   spend(ip: string): boolean
-  /** The request was not one of those that the budget is for. */
   giveBack(ip: string): void
 }
 
 /**
- * How fast one source may do something; for each process on its own. The generic cell rate
- * algorithm (ITU-T I.371, as a virtual schedule): a source is one number, the time at which its budget is full again.
+ * The generic cell rate algorithm (ITU-T I.371, as a virtual schedule), for each process on its own. A source is one
+ * number: the time at which its budget is full again.
  */
 export function createSourceBudget(options: SourceBudgetOptions): SourceBudget {
   const { clock, perSecond = 10, burst = 50, maxSources = 20_000 } = options
@@ -48,9 +47,8 @@ export function createSourceBudget(options: SourceBudgetOptions): SourceBudget {
 }
 
 /**
- * Who an address counts as: an IPv4 address, also one carried in IPv6 (`::ffff:203.0.113.9`), or the /64 of an IPv6
- * address, which is what one customer of an access network has. Anything else, as only a misconfigured proxy
- * names, is one source altogether.
+ * An IPv4 address, also one carried in IPv6 (`::ffff:203.0.113.9`), or the /64 of an IPv6 address, which is what one
+ * customer of an access network has. Anything else, as only a misconfigured proxy names, is one source altogether.
  */
 export function sourceOf(ip: string): string {
   if (!ipaddr.isValid(ip)) return 'unknown'

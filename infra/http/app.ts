@@ -19,17 +19,17 @@ export type ErrorHeaders = (request: FastifyRequest, error: ApiError) => Record<
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** For errors that no hook of a route sees: no such path, another method, a URL that cannot be read. */
+    /** For errors that no hook of a route sees: no such path, another method, an unreadable URL. */
     addErrorHeaders(headers: ErrorHeaders): void
   }
   interface FastifyContextConfig {
-    /** Goes into details.parameter_set when this route's input is refused. */
+    /** Goes into details.parameter_set of a refusal. */
     parameterSet?: string
-    /** The code of a body that this route refuses. Default: request.validation_failed. */
+    /** The code of a refused body. Default: request.validation_failed. */
     bodyCode?: ValidationCode
-    /** This POST takes an Idempotency-Key, though it may not look like one that creates. */
+    /** This POST takes an Idempotency-Key although it does not answer 201 or 202. */
     idempotent?: boolean
-    /** Asked for every few seconds by a machine: logged at debug level only. */
+    /** A machine asks every few seconds: logged at debug level only. */
     probe?: boolean
     /** Most requests are of this route: logged at debug level unless refused. /metrics counts them all. */
     frequent?: boolean
@@ -39,22 +39,21 @@ declare module 'fastify' {
 export interface AppOptions {
   logger: FastifyBaseLogger
   random: Random
-  /** CIDRs of proxies whose X-Forwarded-For is believed; empty = the peer's address counts. */
+  /** CIDRs of proxies whose X-Forwarded-For is believed. */
   trustedProxies?: string[]
-  /** Where clients reach this server; links in answers start with it. */
   publicUrl: string
-  /** Bytes of a JSON body; a route may set its own. */
+  /** Bytes of a JSON body, where a route sets no limit of its own. */
   bodyLimit?: number
   checks?: ReadinessCheck[]
-  /** From when it is true, `/readyz` says 503 and every answer is the last of its connection. */
+  /** Once it is true, `/readyz` says 503 and every answer is the last of its connection. */
   isStopping?: () => boolean
 }
 
 const jsonBodyLimit = 256 * 1024
 
 /**
- * The HTTP edge that all routes share: request ids, one error envelope, validation by zod schemas, health, and the
- * interface description. Response schemas are for that description: answers are written by JSON.stringify as they are.
+ * Request ids, one error envelope, validation by zod schemas, health, and the interface description. Response schemas
+ * are for that description alone: answers are written by JSON.stringify as they are.
  */
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const { logger, random, checks = [], isStopping = () => false } = options
@@ -121,7 +120,7 @@ function createServer(
   return app
 }
 
-/** Lines carry the request id themselves; a logger for each request would cost more than all of them. */
+/** Lines carry the request id themselves. A logger for each request would cost more than all lines together. */
 function withoutChildren(logger: FastifyBaseLogger): FastifyBaseLogger {
   const shared: FastifyBaseLogger = Object.create(logger)
   shared.child = () => shared
@@ -147,7 +146,7 @@ function createErrorAnswer({ logger, publicUrl, added }: ErrorAnswerOptions) {
   }
 }
 
-/** JSON is the only body unless a route adds a parser. An empty one is fine where the route takes no body. */
+/** JSON is the only body unless a route adds a parser. An empty one is accepted where the route takes no body. */
 function parseJsonOnly(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
@@ -157,7 +156,7 @@ function parseJsonOnly(app: FastifyInstance): void {
   })
 }
 
-/** One line for each answered request, at the level its route asks for. Neither the URL nor an address: both may name a person. */
+/** One line for each answered request. It has neither the URL nor an address: both may name a person. */
 export function logRequests(app: FastifyInstance, logger: FastifyBaseLogger): void {
   const quietToo = logger.level === 'debug' || logger.level === 'trace'
   app.addHook('onResponse', (request, reply, done) => {
@@ -182,7 +181,7 @@ function isQuiet({ routeOptions }: FastifyRequest, { statusCode }: FastifyReply)
   return probe === true || (frequent === true && statusCode < 400)
 }
 
-/** What went wrong on our side, with its cause; refusals of the caller's request are in the request's line alone. */
+/** Logs failures of the server with their cause. A refusal is in the request's line alone. */
 export function logFailure(logger: FastifyBaseLogger, error: ApiError, request: FastifyRequest): void {
   if (error.status < 500) return
   const fields = {
@@ -200,10 +199,7 @@ interface KnownPath {
   methods: Set<string>
 }
 
-/**
- * Answers what no route took: 405 with `Allow` when the path exists under other methods, else 404.
- * Call before any route is added.
- */
+/** Answers 405 with `Allow` when the path exists under other methods, else 404. Call before any route is added. */
 export function answerUnrouted(app: FastifyInstance): void {
   const paths = new Map<string, KnownPath>()
   app.addHook('onRoute', ({ url, method }) => {
@@ -221,7 +217,7 @@ export function answerUnrouted(app: FastifyInstance): void {
   })
 }
 
-/** `/v1/sessions/:sessionId` and `/docs/*` as a regular expression over the whole path. */
+/** Matches the whole path of patterns such as `/v1/sessions/:sessionId` and `/docs/*`. */
 function patternOf(url: string): RegExp {
   const source = url
     .replace(/[.+?^${}()|[\]\\]/g, '\\$&')

@@ -2,7 +2,6 @@ import type { preValidationHookHandler } from 'fastify'
 import { type ErrorDetails, type FieldIssue, filledError, invalidField } from '../errors/errors.ts'
 import { characterCount, isPlainText } from '../text.ts'
 
-/** Which input is checked, as details.parameter_set names it. */
 export type ParameterSet =
   | 'organization_create'
   | 'organization_update'
@@ -19,9 +18,7 @@ export type ParameterSet =
   | 'webhook_endpoint_test'
   | 'gate_service_disable'
 
-/**
- * 422 that names one field of the set. Never with what was sent, which may be a key pasted into the wrong field.
- */
+/** 422 that names one field. It never repeats what was sent, which may be a key pasted into the wrong field. */
 export function invalid(
   field: Omit<FieldIssue, 'received'>,
   parameterSet: ParameterSet,
@@ -31,12 +28,12 @@ export function invalid(
 }
 
 interface NameRule {
-  /** Characters (code points) at most. */
+  /** Code points. */
   max: number
   parameterSet: ParameterSet
 }
 
-/** The name without outer spaces; 422 when nothing is left, it is too long, or it has control characters. */
+/** Returns the name without outer spaces. 422 when nothing is left, it is too long, or it has control characters. */
 export function checkedName(name: string, { max, parameterSet }: NameRule): string {
   const trimmed = name.trim()
   if (trimmed !== '' && characterCount(trimmed) <= max && isPlainText(trimmed)) return trimmed
@@ -45,8 +42,8 @@ export function checkedName(name: string, { max, parameterSet }: NameRule): stri
 }
 
 /**
- * For a route that takes no body: 422 for anything but none or `{}`, naming each member, or `body` where it is not an
- * object. What is ignored the caller would expect to have an effect.
+ * For a route that takes no body: 422 for anything but none or `{}`. A caller would expect an ignored member to have
+ * an effect.
  */
 export function refuseBody(parameterSet: ParameterSet): preValidationHookHandler {
   return ({ body, routeOptions }, _reply, done) => {

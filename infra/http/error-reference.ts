@@ -15,7 +15,7 @@ const groups = [
   { title: 'Server', id: 'server', prefixes: ['internal.', 'service.'] },
 ]
 
-/** `GET /docs/errors`: the page that every error's `docs_url` leads into, with an anchor for each code. */
+/** `GET /docs/errors`. Every error's `docs_url` leads to its anchor here. */
 export function errorReferenceRoute(app: FastifyInstance): void {
   const page = errorReference()
   const styleHash = createHash('sha256').update(style).digest('base64')
@@ -29,7 +29,6 @@ export function errorReferenceRoute(app: FastifyInstance): void {
   app.get('/docs/errors', { schema: { hide: true } }, (_, reply) => reply.headers(headers).send(page))
 }
 
-/** The whole page, made once: it depends on nothing but the table. */
 export function errorReference(): string {
   const sections = groups.map(({ title, id, prefixes }) => {
     const entries = Object.entries(errorTable).filter(([code]) =>
@@ -101,7 +100,6 @@ ${details}</section>`
 const retryText = ({ retryable }: ErrorEntry) =>
   retryable ? 'the same request may succeed later' : 'the same request fails again'
 
-/** Text with code in backticks. */
 function prose(text: string): string {
   return escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>')
 }

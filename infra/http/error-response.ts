@@ -13,7 +13,6 @@ import { LogUnavailable } from '../log/port.ts'
 import { isConnectionError, isStatementTimeout } from '../postgres/pool.ts'
 import { type Refusal, validationError } from './validation.ts'
 
-/** The one shape of every failure. */
 export interface ErrorEnvelope {
   error: {
     code: ErrorCode
@@ -26,7 +25,6 @@ export interface ErrorEnvelope {
   }
 }
 
-/** `publicUrl` has no slash at its end. */
 export function errorEnvelope(
   error: ApiError,
   { requestId, publicUrl }: { requestId: string; publicUrl: string },
@@ -38,7 +36,7 @@ export function errorEnvelope(
   }
 }
 
-/** Headers that the code calls for, under those that the error itself brings. */
+/** Headers of the code. Those of the error itself win. */
 export function errorHeaders({ code, headers }: ApiError): Record<string, string> {
   if (code === 'service.unavailable') return { 'retry-after': '1', ...headers }
   if (errorTable[code].status === 401) return { 'www-authenticate': 'Bearer', ...headers }
@@ -54,7 +52,7 @@ const byFrameworkCode: Record<string, PlainCode> = {
   FST_ERR_MAX_PARAM_LENGTH: 'request.not_found',
 }
 
-/** What the caller is told about anything that was thrown. A cause that is not the caller's becomes 500 or 503. */
+/** The error that is answered for anything thrown. A cause that is not the caller's becomes 500 or 503. */
 export function toApiError(error: unknown, refusal: Refusal = {}): ApiError {
   if (error instanceof ApiError) return error
   const invalid = validationError(error, refusal)
@@ -74,7 +72,6 @@ function frameworkError(error: unknown): ApiError | undefined {
   return status === 400 ? new ApiError('request.malformed_body', { cause: error }) : undefined
 }
 
-/** 415 that names the header. */
 export function unsupportedContentType(expected = 'application/json'): ApiError {
   const fields = [{ name: 'Content-Type', issue: 'unsupported', expected }]
   const details = { fields, header_name: 'Content-Type' }
@@ -87,8 +84,8 @@ const codes: Record<string, PlainCode> = {
 }
 
 /**
- * Answers what the HTTP parser refused. There is no request object yet, so the response is written to the socket
- * as it is, and the connection ends: what follows on it cannot be told apart from the broken request.
+ * Answers a request that the HTTP parser refused. There is no request object yet, so the response is written to the
+ * socket. The connection ends: what follows cannot be told apart from the broken request.
  */
 export function answerClientError(
   error: { code?: string },

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { ApiError } from '../errors/errors.ts'
 
-/** Something that must work for requests to be answered. `check` rejects when it does not. */
+/** `check` rejects when requests cannot be answered. */
 export interface ReadinessCheck {
   name: string
   check(): Promise<void>
@@ -19,7 +19,6 @@ const readyzSchema = {
   response,
 }
 
-/** `GET /livez`: the process answers. `GET /readyz`: everything it needs does too, else 503. */
 export function healthRoutes(app: FastifyInstance, checks: ReadinessCheck[]): void {
   const config = { probe: true }
   app.get('/livez', { schema: livezSchema, config }, () => ({ status: 'ok' }))

@@ -5,20 +5,19 @@ import type { FastifyInstance } from 'fastify'
 import { within } from '../timing.ts'
 
 export interface Place {
-  /** 0 = any free one. */
   port: number
   host: string
 }
 
 export interface HeldPort {
   port: number
-  /** Lets go of the port; may be called again. */
+  /** May be called again. */
   release(): Promise<void>
 }
 
 /**
- * Takes the port while the server still starts, so that a second server notices before it has done anything. Every
- * request is answered 503. Rejects with a message for the operator when the port is not to be had.
+ * Occupies the port while the server still starts, so that a second server notices before it has done anything. Every
+ * request is answered 503. Rejects with a message for the operator when the port cannot be had.
  */
 export async function holdPort({ port, host }: Place): Promise<HeldPort> {
   const server = createServer((_request, response) => {
@@ -47,7 +46,7 @@ const listenPauseMs = 100
 
 /**
  * Listens on the port that was held until now. The system may have given it to an outgoing connection in between,
- * which lets go of it soon; who keeps it for two seconds is another server.
+ * which ends soon. After two seconds another server has the port.
  */
 export async function listenOnHeld(app: FastifyInstance, place: Place): Promise<void> {
   for (let attempt = 1; ; attempt++) {
@@ -73,13 +72,13 @@ function problem({ port, host }: Place, error: unknown): string {
 }
 
 export interface DrainOptions {
-  /** How long new requests are still answered; whoever balances load learns meanwhile that this server stops. */
+  /** New requests are still answered for so long. Load balancers learn meanwhile that this server stops. */
   drainMs: number
-  /** How long requests may then still take; whoever has not sent all of its request by then is cut off. */
+  /** Requests may then still take so long. A client that has not sent all of its request by then is cut off. */
   closeMs?: number
 }
 
-/** Ends serving so that no request which arrived in time fails. Begin after the app's `isStopping` became true. */
+/** No request that arrived in time fails. Call after the app's `isStopping` became true. */
 export async function drain(app: FastifyInstance, { drainMs, closeMs = 5000 }: DrainOptions): Promise<void> {
   await delay(drainMs)
   const closed = app.close()

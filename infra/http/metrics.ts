@@ -4,16 +4,14 @@ import { z } from 'zod'
 import type { KeyType } from '../../schemas/events.ts'
 import type { LookupOutcome } from '../access/key-cache.ts'
 
-/** One measured value with its labels. */
 export interface Reading {
   labels: Record<string, string | number>
   value: number
 }
 
 export interface MetricsOptions {
-  /** What else is measured is registered here; default: nothing else is. */
   registry?: Registry
-  /** Records appended and not yet applied, by projection, topic and partition; asked at each scrape. */
+  /** Records not yet applied, by projection, topic and partition. Read at each scrape. */
   projectionLags: () => Promise<Reading[]>
 }
 
@@ -27,15 +25,14 @@ const metricsSchema = {
   response: { 200: { content: { 'text/plain': { schema: z.string() } } } },
 }
 
-/** What authentication counts; its members are the callbacks of the same names of createAuth. */
+/** The members are the callbacks of the same names of createAuth. */
 export interface AuthCounters {
   onRateLimited: (keyType: KeyType) => void
   onKeyLookup: (outcome: LookupOutcome) => void
 }
 
 /**
- * `GET /metrics` in the Prometheus text format: the process, requests by route, projection lag, and what is counted
- * with the counters that it returns. Add before routes.
+ * `GET /metrics` in the Prometheus text format. Call before routes are added, so that their requests are measured.
  */
 export function metricsRoutes(app: FastifyInstance, options: MetricsOptions): AuthCounters {
   const { projectionLags, registry = new Registry() } = options

@@ -3,11 +3,10 @@ import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { type Access, accessOf } from '../access/access.ts'
+import { type Access, accessOf } from '../access/principal.ts'
 import { errorReferenceRoute } from './error-reference.ts'
 import { completePaths, headerComponents, idempotentMark } from './operations.ts'
 
-/** The version of the interface, not of the program. */
 export const interfaceVersion = '2026-03-25'
 
 const securitySchemes = {
@@ -17,7 +16,7 @@ const securitySchemes = {
   publishableKey: { type: 'http', scheme: 'bearer', description: 'A publishable key, pk_live_ or pk_test_.' },
 } as const
 
-/** In the order in which a newcomer needs them; the page at /docs follows it. */
+/** The page at /docs follows this order. */
 const tags = [
   { name: 'Sessions', description: 'Scored sessions, each explained.' },
   { name: 'Visitor fingerprints', description: 'Visitors that come back.' },
@@ -33,12 +32,14 @@ const tags = [
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Adds what is sent to others to the description's `webhooks`. Once for each type, before the server is ready. */
+    /** Adds an entry to the description's `webhooks`. Call once for each type, before the server is ready. */
     describeWebhook(webhook: DescribedWebhook): void
   }
 }
 
-/** `/openapi.json` (OpenAPI 3.1) made from the routes' schemas, and `/docs` to read it. Await before adding routes. */
+/**
+ * `/openapi.json` (OpenAPI 3.1) made from the routes' schemas, and `/docs` to read it. Await before adding routes.
+ */
 export async function openapiRoutes(
   app: FastifyInstance,
   { publicUrl }: { publicUrl: string },
@@ -78,7 +79,7 @@ const documentSchema = {
   response: { 200: z.looseObject({ openapi: z.string() }) },
 }
 
-/** What the description says about keys is what the route's hooks enforce, whatever its schema says. */
+/** The description says about keys what the route's hooks enforce, whatever its schema says. */
 function enforcedBy(route: Pick<RouteOptions, 'onRequest' | 'config'>) {
   const mark = route.config?.idempotent && { [idempotentMark]: true }
   return { ...mark, ...openedBy(accessOf(route)) }
@@ -101,7 +102,9 @@ function complete<T extends object>(document: T, described: DescribedWebhook[]):
   return withoutUnused({ ...document, paths: completePaths(document.paths), ...webhooks, components })
 }
 
-/** Every registered schema is listed once for input and once for output; keeps those that something refers to. */
+/**
+ * Every registered schema is listed once for input and once for output. Those that nothing refers to are left out.
+ */
 function withoutUnused<T extends { components: Record<string, unknown> }>(document: T): T {
   const { schemas: all, ...components } = document.components
   if (!isRecord(all)) return document
@@ -123,34 +126,29 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 export interface DescribedWebhook {
-  /** Of its events; the name of its entry. */
   type: string
   operationId: string
   tag: string
   summary: string
   description: string
-  /** Headers of the request, each in every one. */
   headers: Record<string, DescribedHeader>
-  /** Must have an id, which is its name among the components. */
+  /** Must have an id: its name among the components. */
   body: z.ZodType
-  /** What answers mean, by status (`200`, `2XX`, `default`). */
+  /** By status (`200`, `2XX`, `default`). */
   answers: Record<string, DescribedAnswer>
 }
 
 export interface DescribedAnswer {
   description: string
   headers?: Record<string, DescribedHeader>
-  /** What has to be in it, as `body` of the request. */
   body?: z.ZodType
 }
 
 export interface DescribedHeader {
   description: string
-  /** JSON Schema. */
   schema: Record<string, unknown>
 }
 
-/** The `webhooks` of an OpenAPI 3.1 document. */
 export function webhookItems(described: DescribedWebhook[]): Record<string, { post: object }> {
   return Object.fromEntries(described.map((webhook) => [webhook.type, { post: operationOf(webhook) }]))
 }

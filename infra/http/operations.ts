@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { KeyAccess } from '../access/access.ts'
+import type { KeyAccess } from '../access/principal.ts'
 import { type ErrorCode, type ErrorEntry, errorCodes, errorTable } from '../errors/error-table.ts'
 import { errorEnvelopeSchema } from './schemas.ts'
 
@@ -18,10 +18,9 @@ const operation = z.looseObject({
 })
 type Operation = z.output<typeof operation>
 
-/** On a POST that takes an Idempotency-Key; taken off before anyone sees the document. */
+/** Marks a POST that takes an Idempotency-Key. It is removed from the document. */
 export const idempotentMark = 'x-idempotent'
 
-/** The paths of an OpenAPI document. */
 export const pathsSchema = z.record(z.string(), z.record(z.string(), operation))
 type Paths = z.output<typeof pathsSchema>
 
@@ -34,7 +33,7 @@ export const idempotencyKeyParameter = {
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 }
 
-/** Adds to each operation what the server does alike on all of them: errors, headers, Idempotency-Key. */
+/** Adds to each operation what the server does on all of them: errors, headers, Idempotency-Key. */
 export function completePaths(paths: unknown): Paths {
   const byPath = Object.entries(pathsSchema.parse(paths)).map(([path, methods]) => [
     path,
@@ -80,13 +79,12 @@ interface Traits {
   /** undefined = anyone may call it. */
   opensWith: Opener | undefined
   ownOrganization: boolean
-  /** A POST that does something once takes an Idempotency-Key. */
   creates: boolean
 }
 
 const envelope = { $ref: `#/components/schemas/${errorEnvelopeSchema.meta()?.id}` }
 
-/** Statuses that the edge answers with, whatever the route does. */
+/** The application answers with these statuses, whatever the route does. */
 function errorsOf({ requestBody }: Operation, { opensWith, creates }: Traits): Operation['responses'] {
   const statuses = [
     ...(requestBody ? [400, 413, 415] : []),
@@ -132,7 +130,7 @@ function describeStatus(status: string, traits: Traits): string {
   return possible.map((code) => `\`${code}\`: ${errorTable[code].meaning}`).join('\n\n')
 }
 
-/** The status of the code on an operation; undefined where the operation does not answer with it. */
+/** undefined where the operation does not answer with the code. */
 function statusOn(code: ErrorCode, traits: Traits): number | undefined {
   const { status, operations }: ErrorEntry = errorTable[code]
   if (operations) return operations[traits.operationId]
@@ -142,7 +140,7 @@ function statusOn(code: ErrorCode, traits: Traits): number | undefined {
 const ofCollect = ['session.', 'transport.']
 const ofKeys = ['auth.secret_key', 'auth.native', 'auth.insufficient', 'auth.organization', 'rate_limit.']
 
-/** Starts of codes that an operation for this type of key, or for none, does not answer with. */
+/** Prefixes of codes that an operation for this type of key, or for none, does not answer with. */
 function neverOn({ opensWith, ownOrganization }: Traits): string[] {
   if (opensWith === 'publishable')
     return ['auth.secret_key_r', 'auth.insufficient', 'auth.organization_access']
@@ -154,7 +152,6 @@ function neverOn({ opensWith, ownOrganization }: Traits): string[] {
 
 const whole = { type: 'integer' }
 
-/** For `components.headers` of the document. */
 export const headerComponents = {
   RequestId: {
     description: 'The id of this request, also in the body; quote it when you ask for help.',
@@ -173,7 +170,6 @@ export const headerComponents = {
   },
 } as const
 
-/** A `$ref` to one of them. */
 export const reference = (name: keyof typeof headerComponents) => ({ $ref: `#/components/headers/${name}` })
 export const requestId = { 'X-Request-Id': reference('RequestId') }
 export const rateLimit = {

@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify'
 
-/** Of the files that pages consist of. */
 export const contentTypes = {
   html: 'text/html; charset=utf-8',
   css: 'text/css; charset=utf-8',
@@ -9,13 +8,11 @@ export const contentTypes = {
 } as const
 export type FileType = keyof typeof contentTypes
 
-/** What a page may do beside loading scripts, styles and data from this server. */
 export interface PageNeeds {
-  /** Where images may come from; default: this server. */
+  /** Default: this server. */
   images?: string[]
-  /** Where forms may be sent; default: nowhere. */
+  /** Default: nowhere. */
   forms?: string
-  /** How much of its address the page tells others. */
   referrer: 'no-referrer' | 'strict-origin-when-cross-origin'
   caching: 'no-store' | 'no-cache'
 }
@@ -47,7 +44,7 @@ export interface PageFile {
   body: string
 }
 
-/** Adds a route for a file that is the same for everybody; it is no part of the API's description. */
+/** The file is the same for everybody. The route is no part of the API's description. */
 export function fileRoute(
   app: FastifyInstance,
   { url, type, body }: PageFile,
@@ -58,7 +55,7 @@ export function fileRoute(
   )
 }
 
-/** Whether an If-None-Match header names the ETag: who sent it has what it stands for. */
+/** Whether an If-None-Match header names the ETag. */
 export function matchesEtag(header: string | undefined, etag: string): boolean {
   return header?.split(',').some((tag) => tag.trim() === etag || tag.trim() === '*') ?? false
 }

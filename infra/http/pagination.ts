@@ -7,7 +7,7 @@ import { invalidField } from '../errors/errors.ts'
 const defaultLimit = 50
 const digits = /^\d{1,9}$/
 
-/** `limit` and `cursor`, as every list takes them. Parameters that a list does not know are ignored. */
+/** Parameters of every list. A list ignores those that it does not know. */
 export const pageQuery = {
   limit: z
     .preprocess(
@@ -19,7 +19,7 @@ export const pageQuery = {
   cursor: z.string().optional().describe('next_cursor of the page before.'),
 }
 
-/** Refuses `offset`, saying what is expected instead: ignoring it would answer the first page over and over. */
+/** Refuses `offset`: ignoring it would answer the first page over and over. */
 export function refusingOffset(expected: string): preValidationAsyncHookHandler {
   return async ({ query }) => {
     if (typeof query !== 'object' || query === null || !('offset' in query)) return
@@ -27,7 +27,6 @@ export function refusingOffset(expected: string): preValidationAsyncHookHandler 
   }
 }
 
-/** For lists that page by cursor. */
 export const refuseOffset = refusingOffset('cursor')
 
 interface PageOptions<Row> {
@@ -35,12 +34,11 @@ interface PageOptions<Row> {
   cursor: string | undefined
   query: CursorQuery
   cursors: Cursors
-  /** Up to `limit` rows after the position, and whether more follow. */
+  /** Up to `limit` rows after the position. */
   load: (after: Position | undefined) => Promise<{ rows: Row[]; hasMore: boolean }>
   positionOf: (row: Row) => Position
 }
 
-/** Loads one page from where its cursor says, with the pagination object to answer beside it. */
 export async function loadPage<Row>(options: PageOptions<Row>) {
   const { limit, cursor, query, cursors, load, positionOf } = options
   const after = cursor === undefined ? undefined : cursors.decode(cursor, query)
@@ -50,21 +48,21 @@ export async function loadPage<Row>(options: PageOptions<Row>) {
   return { rows, pagination: { limit, has_more: hasMore, ...next } }
 }
 
-/** The last row of a page: what the list is ordered by, then the id that breaks ties. */
+/** The last row of a page. `value` is what the list is ordered by, `id` breaks ties. */
 export interface Position {
   value: number
   id: string
 }
 
-/** What a cursor may be used for: one list of one organization and environment, with one set of filters and sort. */
+/** A cursor is bound to one list of one organization and environment, with one set of filters and sort. */
 export type CursorQuery = Record<string, string | null>
 
 const tagBytes = 16
 const body = z.tuple([z.number(), z.string()])
 
 /**
- * Cursors as base64url of `tag 16 bytes | JSON [value, id]`, the tag an HMAC over the JSON and the query it belongs
- * to. They hold no secret, but nobody can make one, and one of another query is refused.
+ * A cursor is base64url of `tag 16 bytes | JSON [value, id]`. The tag is an HMAC over the JSON and the query. A
+ * cursor holds no secret, but nobody can make one, and one of another query is refused.
  */
 export function createCursors({ keyring }: { keyring: Keyring }) {
   const tag = (master: Keyring['current'], json: string, query: CursorQuery) =>
@@ -78,7 +76,7 @@ export function createCursors({ keyring }: { keyring: Keyring }) {
       const json = JSON.stringify([value, id])
       return Buffer.concat([tag(keyring.current, json, query), Buffer.from(json)]).toString('base64url')
     },
-    /** Throws 422 for anything that `encode` did not make for this query. */
+    /** 422 for anything that `encode` did not make for this query. */
     decode(cursor: string, query: CursorQuery): Position {
       const bytes = Buffer.from(cursor, 'base64url')
       const given = bytes.subarray(0, tagBytes)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { errorTable } from '../errors/errors.ts'
 
-/** A time as the API shows it: ISO 8601, UTC, milliseconds. */
+/** ISO 8601, UTC, milliseconds. */
 export const timestamp = z.iso.datetime({ precision: 3 })
 
 export const meta = z
@@ -49,19 +49,16 @@ export const errorEnvelopeSchema = z
   })
   .meta({ id: 'ApiErrorEnvelope' })
 
-/** `{ data, meta }`. */
 export const single = <T extends z.ZodType>(data: T) => z.strictObject({ data, meta })
 
-/** `{ data: [], pagination, meta }`. */
 export const list = <T extends z.ZodType>(item: T) =>
   z.strictObject({ data: z.array(item), pagination, meta })
 
-/** The error responses of a route, for its description. */
 export function errorResponses(...statuses: number[]): Record<number, typeof errorEnvelopeSchema> {
   return Object.fromEntries([...statuses, 500, 503].map((status) => [status, errorEnvelopeSchema]))
 }
 
-/** A body of which every member may be left out, but not all. */
+/** Every member of the body may be left out, but not all. */
 export function atLeastOne<Shape extends Record<string, z.ZodType>>(shape: Shape) {
   return z
     .strictObject(shape)

@@ -21,15 +21,13 @@ const partNames: Record<string, string> = {
   body: 'body',
 }
 
-/** How a route's input is refused. */
 export interface Refusal {
-  /** Goes into details.parameter_set. */
   parameterSet?: string | undefined
-  /** Of a body that does not fit; of other parts it is always request.validation_failed. */
+  /** For a body. Other parts always get request.validation_failed. */
   bodyCode?: ValidationCode | undefined
 }
 
-/** 422 for a request part that its schema refused; undefined for any other error. Never repeats what was sent. */
+/** undefined for an error that is no refusal by a schema. The 422 never repeats what was sent. */
 export function validationError(
   error: unknown,
   { parameterSet, bodyCode }: Refusal = {},
@@ -89,10 +87,9 @@ function expectedBy({
   return values && isValidators(message) ? expectedOf(values, allowed) : message
 }
 
-/** Written by the validator itself, not by the schema's author. */
 const isValidators = (message: string) => /^Invalid (option|input)\b/.test(message)
 
-/** Values that are named in a sentence; more are a list. */
+/** More values than these are a list. */
 const fewValues = 5
 
 function expectedOf(values: string[], allowed: string[] | undefined): string {
@@ -100,12 +97,11 @@ function expectedOf(values: string[], allowed: string[] | undefined): string {
   return inList ? 'one of allowed_values' : inWords(values)
 }
 
-/** `live`, `live or test`, `a, b or c`. */
 function inWords(values: string[]): string {
   return [values.slice(0, -1).join(', '), ...values.slice(-1)].filter(Boolean).join(' or ')
 }
 
-/** The list of `allowed_values`. An answer has one: the one of all the fields, or else the first that is long. */
+/** An answer has one list of `allowed_values`: the one of all the fields, or else the first that is long. */
 function listedOnce(issues: SchemaIssue[]): string[] | undefined {
   const lists = issues.flatMap((issue) => [allowedValues(issue) ?? []]).filter((list) => list.length > 0)
   const [first] = lists

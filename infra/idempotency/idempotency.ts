@@ -1,21 +1,27 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type pg from 'pg'
-import type { Keyring } from '../crypto/keyring.ts'
+import type { Keyring, MasterKey } from '../crypto/keyring.ts'
+import { open, seal } from '../crypto/sealing.ts'
 import { toApiError } from '../http/error-response.ts'
 import type { Clock, Random } from '../ids.ts'
+import { counterRandom } from '../random.ts'
 import type { Logger } from '../telemetry.ts'
-import { type Answer, createAnswerBox } from './answer.ts'
-import { commandRandom } from './command-random.ts'
 import { idempotencyKeyOf, inFlight, keyReused, mac, requestText } from './identity.ts'
-import type { StoredCommand } from './rules.ts'
-import { type BeginRequest, begin, type Candidate, complete, forget, letGo } from './store.ts'
+import {
+  type BeginRequest,
+  begin,
+  type Candidate,
+  type CommandLock,
+  complete,
+  forgetCommand,
+  type StoredCommand,
+  unlock,
+} from './store.ts'
 
-export { createIdempotencyTables, purgeIdempotencyKeys } from './table.ts'
-
-/** What a command makes its ids and secrets from, so that a repetition is the same command. */
+/** A command makes its ids and secrets from these, so that a repetition is the same command. */
 export interface Command {
   random: Random
-  /** Epoch milliseconds at which the first attempt began: for ids, not for what is known to have happened later. */
+  /** Epoch milliseconds at which the first attempt began. Ids are made from it, and nothing else. */
   now: number
 }
 
@@ -27,16 +33,16 @@ export interface CommandAnswer {
 export interface RunOptions {
   request: FastifyRequest
   reply: FastifyReply
-  /** Whose keys they are; default: the organization and environment of the request's principal. */
+  /** Default: the organization and environment of the request's principal. */
   scope?: string
 }
 
 export interface Idempotency {
   /**
-   * Runs `work` and sends its answer. With an `Idempotency-Key`, a repetition within 24 hours gets the stored 2xx
-   * answer, byte for byte; when there is none, because the process died or answered 5xx, the repetition runs `work`
-   * again with the same `random` and `now`. ApiError: what `work` throws, 422 for a bad key or one that came with
-   * another request, 409 while the first request is under way, 503 when the database is away (nothing ran).
+   * Runs `work` and sends its answer. A repetition with the same `Idempotency-Key` within 24 hours gets the stored
+   * 2xx answer, byte for byte. Where none was stored, since the process died or answered 5xx, `work` runs again with
+   * the same `random` and `now`. ApiError: what `work` throws, 422 for a bad key or one that came with another
+   * request, 409 while the first request is under way, 503 when the database is away (nothing ran).
    */
   run(options: RunOptions, work: (command: Command) => Promise<CommandAnswer>): Promise<FastifyReply>
 }
@@ -49,11 +55,10 @@ export interface IdempotencyOptions {
   logger: Logger
 }
 
-/** Needs the tables of `createIdempotencyTables`. */
 export function createIdempotency({ pool, keyring, clock, random, logger }: IdempotencyOptions): Idempotency {
   const box = createAnswerBox({ keyring, random })
 
-  async function keep(answer: Answer, id: Buffer): Promise<Answer> {
+  async function keep(answer: StoredAnswer, id: Buffer): Promise<StoredAnswer> {
     const kept = await complete(pool, { id, answer: box.seal(answer, id) })
     return kept ? box.open(kept, id) : answer
   }
@@ -64,17 +69,17 @@ export function createIdempotency({ pool, keyring, clock, random, logger }: Idem
     return { random: commandRandom(master, seed), now: createdAt }
   }
 
-  async function attempt({ row, lease, work }: Attempt): Promise<Answer> {
-    const held = { id: row.id, lease }
-    let answer: Answer
+  async function attempt({ row, token, work }: Attempt): Promise<StoredAnswer> {
+    const lock = { id: row.id, token }
+    let answer: StoredAnswer
     try {
       answer = answered(await work(commandOf(row)))
     } catch (error) {
-      await afterFailure(held, toApiError(error).status)
+      await afterFailure(lock, toApiError(error).status)
       throw error
     }
     if (answer.status >= 300) {
-      await afterFailure(held, answer.status)
+      await afterFailure(lock, answer.status)
       return answer
     }
     // The effect is durable: without its row the caller still gets the answer, and a repetition finds the effect.
@@ -84,10 +89,10 @@ export function createIdempotency({ pool, keyring, clock, random, logger }: Idem
     })
   }
 
-  /** Best effort: the lease ends by itself, and the caller shall learn what failed first. */
-  async function afterFailure(held: { id: Buffer; lease: Buffer }, status: number): Promise<void> {
-    const end = status < 500 ? forget : letGo
-    await end(pool, held).catch((err) => logger.warn({ err }, 'an idempotent command was not let go'))
+  /** Best effort: the lock ends by itself, and the caller has to learn what failed first. */
+  async function afterFailure(lock: CommandLock, status: number): Promise<void> {
+    const end = status < 500 ? forgetCommand : unlock
+    await end(pool, lock).catch((err) => logger.warn({ err }, 'an idempotent command was not let go'))
   }
 
   return {
@@ -95,13 +100,13 @@ export function createIdempotency({ pool, keyring, clock, random, logger }: Idem
       const key = idempotencyKeyOf(request)
       if (key === undefined) return send(reply, answered(await work({ random, now: clock() })))
       reply.header('cache-control', 'no-store')
-      const lease = random(16)
+      const token = random(16)
       const candidates = candidatesOf(keyring, { scope, key, request })
       const asked: BeginRequest = {
         lock: JSON.stringify([scope, key]),
         candidates,
         seed: random(16),
-        lease,
+        token,
         now: clock(),
       }
       const { verdict, row } = await begin(pool, asked)
@@ -110,24 +115,24 @@ export function createIdempotency({ pool, keyring, clock, random, logger }: Idem
       if (verdict === 'replay' && row.answer) {
         return send(reply.header('idempotent-replayed', 'true'), box.open(row.answer, row.id))
       }
-      return send(reply, await attempt({ row, lease, work }))
+      return send(reply, await attempt({ row, token, work }))
     },
   }
 }
 
 interface Attempt {
   row: StoredCommand
-  lease: Buffer
+  token: Buffer
   work: (command: Command) => Promise<CommandAnswer>
 }
 
-const answered = ({ status, body }: CommandAnswer): Answer => ({ status, text: JSON.stringify(body) })
+const answered = ({ status, body }: CommandAnswer): StoredAnswer => ({ status, text: JSON.stringify(body) })
 
-function send(reply: FastifyReply, { status, text }: Answer): FastifyReply {
+function send(reply: FastifyReply, { status, text }: StoredAnswer): FastifyReply {
   return reply.code(status).type('application/json; charset=utf-8').send(text)
 }
 
-/** A row is found whichever master key was the current one when it was made. */
+/** A row is found whichever master key was the current one when the row was made. */
 function candidatesOf(
   keyring: Keyring,
   { scope, key, request }: { scope: string; key: string; request: FastifyRequest },
@@ -145,4 +150,34 @@ function candidatesOf(
 function tenantOf({ principal, routeOptions }: FastifyRequest): string {
   if (!principal) throw new Error(`${routeOptions.url} has neither a principal nor a scope of its own`)
   return `${principal.organizationId}/${principal.environment}`
+}
+
+/** The same seed gives the same bytes. Only the holder of the master key can tell them. */
+export function commandRandom(master: MasterKey, seed: Buffer): Random {
+  return counterRandom(master.derive('idempotent-command'), seed)
+}
+
+export interface StoredAnswer {
+  status: number
+  text: string
+}
+
+/**
+ * A stored answer is status u16 | text, sealed and bound to its row. It may show a secret that exists nowhere else.
+ */
+export function createAnswerBox({ keyring, random }: { keyring: Keyring; random: Random }) {
+  const sealing = (id: Buffer) => ({ keyring, purpose: 'idempotent-answer', context: id.toString('hex') })
+
+  return {
+    seal({ status, text }: StoredAnswer, id: Buffer): Buffer {
+      const head = Buffer.alloc(2)
+      head.writeUInt16BE(status)
+      return seal(Buffer.concat([head, Buffer.from(text)]), { ...sealing(id), random })
+    },
+    open(sealed: Buffer, id: Buffer): StoredAnswer {
+      const plaintext = open(sealed, sealing(id))
+      if (!plaintext) throw new Error('a stored answer cannot be opened')
+      return { status: plaintext.readUInt16BE(0), text: plaintext.toString('utf8', 2) }
+    },
+  }
 }

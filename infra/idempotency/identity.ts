@@ -6,7 +6,7 @@ import { ApiError, invalidField } from '../errors/errors.ts'
 const headerName = 'Idempotency-Key'
 const details = { header_name: headerName }
 
-/** The request's Idempotency-Key; undefined without one. 422 for anything but 1-255 printable ASCII characters. */
+/** undefined without the header. 422 for anything but 1-255 printable ASCII characters. */
 export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
   const given = headers['idempotency-key']
   if (given === undefined) return undefined
@@ -17,15 +17,14 @@ export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefine
   )
 }
 
-/** 422 for a key that came with another request before. */
 export function keyReused(): ApiError {
   const expected = 'the method, path and body that it first came with, or another key'
   return invalidField({ name: headerName, issue: 'reused', expected }, details)
 }
 
 /**
- * What the request asks for, as one text: method, path without query, and the body whatever the order of its fields.
- * Where the route takes no body, `{}` is none.
+ * Method, path without query, and the body whatever the order of its fields. Where the route takes no body, `{}` is
+ * none.
  */
 export function requestText({ method, url, body, routeOptions }: FastifyRequest): string {
   const asked = !routeOptions.schema?.body && isEmptyObject(body) ? undefined : body
@@ -46,14 +45,13 @@ function canonical(value: unknown): unknown {
 }
 
 /**
- * What a row stores in place of a text. Not a plain hash: whoever reads the table could find a short key or body by
+ * A row stores this in place of a text. With a plain hash, whoever reads the table could find a short key or body by
  * trying.
  */
 export function mac(master: MasterKey, ...parts: string[]): Buffer {
   return createHmac('sha256', master.derive('idempotency-key')).update(JSON.stringify(parts)).digest()
 }
 
-/** 409 for a repetition that comes too early. */
 export function inFlight(): ApiError {
   return new ApiError('request.conflict', {
     message: 'The first request with this Idempotency-Key is still under way.',

@@ -1,8 +1,47 @@
 import type pg from 'pg'
-import { lockKey, type Tx, transaction } from '../postgres/pool.ts'
-import { judge, keptMs, leaseMs, type StoredCommand, type Verdict } from './rules.ts'
+import { ensureTables } from '../postgres/ensure-tables.ts'
+import { type Db, lockKey, type Tx, transaction } from '../postgres/pool.ts'
 
-/** A request as its row would hold it, under one master key. */
+const hour = 60 * 60 * 1000
+
+/** An answer is repeated for so long after the first request with its key. */
+export const answerKeptMs = 24 * hour
+
+/**
+ * Nobody else starts the command for so long. It is longer than a live command can take, since every step of `decide`
+ * has its own time-out. It is short enough that a killed process is soon forgotten. A command that is taken over
+ * although it still runs does no harm: both are the same command.
+ */
+export const lockMs = 45_000
+
+/** The row of the request that first came with a key. Times are epoch milliseconds. */
+export interface StoredCommand {
+  id: Buffer
+  masterKeyId: string
+  requestMac: Buffer
+  seed: Buffer
+  createdAt: number
+  expiresAt: number
+  /** The request that runs now has the row until then; 0 = none runs. */
+  lockedUntil: number
+  answer: Buffer | null
+}
+
+export type RequestVerdict = 'start' | 'resume' | 'replay' | 'in_flight' | 'other_request'
+
+export function judge(
+  row: StoredCommand | undefined,
+  { requestMac, now }: { requestMac: Buffer; now: number },
+): RequestVerdict {
+  if (!row) return 'start'
+  const isLocked = row.lockedUntil > now
+  if (row.expiresAt <= now && !isLocked) return 'start'
+  if (!row.requestMac.equals(requestMac)) return 'other_request'
+  if (row.answer) return 'replay'
+  return isLocked ? 'in_flight' : 'resume'
+}
+
+/** The row that a request would have under one master key. */
 export interface Candidate {
   id: Buffer
   masterKeyId: string
@@ -10,18 +49,21 @@ export interface Candidate {
 }
 
 export interface BeginRequest {
-  /** Names scope and key for the lock; stored nowhere. */
+  /** Names scope and key. It is stored nowhere. */
   lock: string
-  /** Under each master key, the current one first. */
+  /** The current master key's first. */
   candidates: [Candidate, ...Candidate[]]
-  /** 16 random bytes each; the seed is used when no command is there yet. */
+  /**
+   * `seed` and `token` are 16 random bytes each. The seed is used when no command is there yet, the token names this
+   * attempt's lock.
+   */
   seed: Buffer
-  lease: Buffer
+  token: Buffer
   now: number
 }
 
 export interface Begun {
-  verdict: Verdict
+  verdict: RequestVerdict
   row: StoredCommand
 }
 
@@ -35,18 +77,18 @@ type Row = Omit<StoredCommand, 'createdAt' | 'expiresAt' | 'lockedUntil'> & {
 }
 
 /**
- * Judges the request and, with `start` or `resume`, takes the row for it: of two that ask at once one gets it. The
+ * Judges the request and locks the row with `start` or `resume`: of two requests at once one gets it. The advisory
  * lock is for the moment in which two processes have different current master keys and would make a row each.
  */
 export function begin(pool: pg.Pool, request: BeginRequest): Promise<Begun> {
-  const { lock, candidates, now, lease } = request
+  const { lock, candidates, now, token } = request
   return transaction(pool, async (tx) => {
     await tx.query('select pg_advisory_xact_lock($1)', [lockKey(`idempotency:${lock}`)])
     const found = await find(tx, candidates)
     const mine = candidates.find(({ id }) => found && id.equals(found.id)) ?? candidates[0]
     const verdict = judge(found, { requestMac: mine.requestMac, now })
     if (!found || verdict === 'start') return { verdict: 'start', row: await insert(tx, request) }
-    if (verdict === 'resume') await takeOver(tx, { id: found.id, lease, now })
+    if (verdict === 'resume') await takeOver(tx, { id: found.id, token, now })
     return { verdict, row: found }
   })
 }
@@ -69,39 +111,38 @@ function toStored({ createdAt, expiresAt, lockedUntil, ...row }: Row): StoredCom
   return { ...row, ...times }
 }
 
-/** A new command; what had the key before has expired. */
-async function insert(tx: Tx, { candidates, seed, lease, now }: BeginRequest): Promise<StoredCommand> {
+async function insert(tx: Tx, { candidates, seed, token, now }: BeginRequest): Promise<StoredCommand> {
   await tx.query('delete from tidegate.idempotency_keys where id = any($1::bytea[])', [
     candidates.map(({ id }) => id),
   ])
   const [{ id, masterKeyId, requestMac }] = candidates
-  const row = { id, masterKeyId, requestMac, seed, createdAt: now, expiresAt: now + keptMs }
+  const row = { id, masterKeyId, requestMac, seed, createdAt: now, expiresAt: now + answerKeptMs }
   await tx.query(
     `insert into tidegate.idempotency_keys
        (id, master_key_id, request_mac, seed, created_at, expires_at, lease, locked_until)
      values ($1, $2, $3, $4, $5, $6, $7, $8)`,
-    [...Object.values(row), lease, now + leaseMs],
+    [...Object.values(row), token, now + lockMs],
   )
-  return { ...row, lockedUntil: now + leaseMs, answer: null }
+  return { ...row, lockedUntil: now + lockMs, answer: null }
 }
 
-interface Held {
+export interface CommandLock {
   id: Buffer
-  lease: Buffer
+  token: Buffer
 }
 
-/** In doubt from now on: an earlier attempt may have had its effect. */
-async function takeOver(tx: Tx, { id, lease, now }: Held & { now: number }): Promise<void> {
+/** `in_doubt`: an earlier attempt may have had its effect. */
+async function takeOver(tx: Tx, { id, token, now }: CommandLock & { now: number }): Promise<void> {
   await tx.query(
     `update tidegate.idempotency_keys set lease = $2, locked_until = $3, in_doubt = true
      where id = $1 and answer is null and locked_until <= $4`,
-    [id, lease, now + leaseMs, now],
+    [id, token, now + lockMs, now],
   )
 }
 
 /**
- * Keeps the sealed answer and returns the one that is kept: whoever ended first, if the command was taken over while
- * it ran. undefined when the row is gone.
+ * Returns the answer that is kept. It is the one of whoever ended first, if the command was taken over while it ran.
+ * undefined when the row is gone.
  */
 export async function complete(
   pool: pg.Pool,
@@ -115,22 +156,56 @@ export async function complete(
   return rows[0]?.answer
 }
 
-/** Lets the next request go on with the command at once; it is the same command. */
-export async function letGo(pool: pg.Pool, { id, lease }: Held): Promise<void> {
+/** The next request may go on with the command at once. It is the same command. */
+export async function unlock(pool: pg.Pool, { id, token }: CommandLock): Promise<void> {
   await pool.query('update tidegate.idempotency_keys set locked_until = 0 where id = $1 and lease = $2', [
     id,
-    lease,
+    token,
   ])
 }
 
 /**
- * Forgets a command that was refused, so that the key is free for a corrected request. One with an attempt of unknown
- * outcome is kept: forgotten, a third attempt would be another command and could have the effect once more.
+ * The key of a refused command is free for a corrected request. One with an attempt of unknown outcome is kept: a
+ * later attempt would be another command and could have the effect once more.
  */
-export async function forget(pool: pg.Pool, held: Held): Promise<void> {
+export async function forgetCommand(pool: pg.Pool, lock: CommandLock): Promise<void> {
   const { rowCount } = await pool.query(
     'delete from tidegate.idempotency_keys where id = $1 and lease = $2 and not in_doubt',
-    [held.id, held.lease],
+    [lock.id, lock.token],
   )
-  if (rowCount === 0) await letGo(pool, held)
+  if (rowCount === 0) await unlock(pool, lock)
+}
+
+/** Neither a caller's key nor an answer can be read from a row. No id or secret follows from its seed alone. */
+const ddl = `
+create table if not exists tidegate.idempotency_keys (
+  id bytea primary key,
+  master_key_id text not null,
+  request_mac bytea not null,
+  seed bytea not null,
+  created_at bigint not null,
+  expires_at bigint not null,
+  lease bytea not null,
+  locked_until bigint not null,
+  in_doubt boolean not null default false,
+  answer bytea
+);
+create index if not exists idempotency_keys_expiry on tidegate.idempotency_keys (expires_at);
+`
+
+export function createIdempotencyTables(tx: Tx): Promise<void> {
+  return ensureTables(tx, { name: 'idempotency', table: 'tidegate.idempotency_keys', ddl })
+}
+
+const purgeAtOnce = 1000
+
+/** Deletes at most 1000 expired rows and returns how many. `now` is in epoch milliseconds. */
+export async function purgeIdempotencyKeys(db: Db, now: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `delete from tidegate.idempotency_keys where id in (
+       select id from tidegate.idempotency_keys where expires_at <= $1 and locked_until <= $1
+       order by expires_at limit $2 for update skip locked)`,
+    [now, purgeAtOnce],
+  )
+  return rowCount ?? 0
 }

@@ -2,8 +2,7 @@ import type { FastifyReply } from 'fastify'
 import type pg from 'pg'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { Clock, Random } from '../ids.ts'
-import { createAnswerBox } from './answer.ts'
-import type { RunOptions } from './idempotency.ts'
+import { createAnswerBox, type RunOptions } from './idempotency.ts'
 import { idempotencyKeyOf, inFlight, keyReused, mac, requestText } from './identity.ts'
 
 interface StoredAnswersOptions {
@@ -17,13 +16,12 @@ interface Stored {
   id: Buffer
   requestMac: Buffer
   answer: Buffer | null
-  /** Whether the first request is under way. */
   isLocked: boolean
 }
 
 /**
- * The answers that `Idempotency.run` has stored, without a command that would begin: a look at one row, which makes
- * none, so that it may come before a request is counted.
+ * Repeats answers that `Idempotency.run` has stored. It reads one row and makes none, so that it may come before a
+ * request is counted.
  */
 export function createStoredAnswers({ pool, keyring, clock, random }: StoredAnswersOptions) {
   const box = createAnswerBox({ keyring, random })
@@ -40,9 +38,9 @@ export function createStoredAnswers({ pool, keyring, clock, random }: StoredAnsw
 
   return {
     /**
-     * Sends the answer that the request's Idempotency-Key has got before; undefined when it has none, or there is no
-     * key, or the first request was not answered. ApiError: 422 for a bad key or one that came with another request, 409
-     * while the first request is under way.
+     * Sends the answer that the request's Idempotency-Key has got before. undefined when there is no key, or no
+     * answer yet. ApiError: 422 for a bad key or one that came with another request, 409 while the first request is
+     * under way.
      */
     async replay({ request, reply, scope }: Required<RunOptions>): Promise<FastifyReply | undefined> {
       const key = idempotencyKeyOf(request)

@@ -1,4 +1,4 @@
-import { defaultScopes, scopes as knownScopes } from '../../infra/access/scopes.ts'
+import { defaultScopes, scopes as knownScopes } from '../../infra/access/principal.ts'
 import { checkedName, invalid, type ParameterSet } from '../../infra/http/checked-fields.ts'
 import type { ApiKeyIssued, ClientTarget, Environment, KeyType } from '../../schemas/events.ts'
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { scopes as knownScopes } from '../../infra/access/scopes.ts'
+import { scopes as knownScopes } from '../../infra/access/principal.ts'
 import { atLeastOne, timestamp } from '../../infra/http/schemas.ts'
 import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/tables.ts'
 import type { ClientTarget } from '../../schemas/events.ts'

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client'
 import type { PartitionStatus } from '../../infra/event-store/partitions.ts'
 import { runProjection } from '../../infra/event-store/runner.ts'
-import { purgeIdempotencyKeys } from '../../infra/idempotency/idempotency.ts'
+import { purgeIdempotencyKeys } from '../../infra/idempotency/store.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import { runPeriodically } from '../../infra/timing.ts'
 import { queueReadings } from '../../projections/webhooks/queries.ts'

@@ -1,4 +1,4 @@
-import { defaultScopes, type Scope, scopes } from '../../infra/access/scopes.ts'
+import { defaultScopes, type Scope, scopes } from '../../infra/access/principal.ts'
 import { rotateApiKey } from '../../services/organizations/commands.ts'
 import { bearer, type Credential, credential, publishableKey, secretKey, type Tenants } from './credential.ts'
 import { refusedCredentials } from './refused-credentials.ts'

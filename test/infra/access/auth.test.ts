@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { scopes } from '../../../infra/access/auth.ts'
+import { scopes } from '../../../infra/access/principal.ts'
 import {
   type AuthApp,
   organizationId,

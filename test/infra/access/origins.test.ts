@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { originAllowed } from '../../../infra/access/origins.ts'
+import { originAllowed } from '../../../infra/access/key-checks.ts'
 
 const allowedOrigins = [
   'https://shop.example',

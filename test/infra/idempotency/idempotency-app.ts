@@ -7,8 +7,8 @@ import {
   type Command,
   type CommandAnswer,
   createIdempotency,
-  createIdempotencyTables,
 } from '../../../infra/idempotency/idempotency.ts'
+import { createIdempotencyTables } from '../../../infra/idempotency/store.ts'
 import { timeOrderedId } from '../../../infra/ids.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
 import { createTestDatabase } from '../../support/postgres.ts'

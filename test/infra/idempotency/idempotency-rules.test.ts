@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
-import { commandRandom } from '../../../infra/idempotency/command-random.ts'
-import { judge, keptMs, type StoredCommand } from '../../../infra/idempotency/rules.ts'
+import { commandRandom } from '../../../infra/idempotency/idempotency.ts'
+import { answerKeptMs, judge, type StoredCommand } from '../../../infra/idempotency/store.ts'
 
 const now = 1_760_000_000_000
 const requestMac = Buffer.from('this request')
@@ -13,7 +13,7 @@ const row: StoredCommand = {
   requestMac,
   seed: Buffer.alloc(16),
   createdAt: now - 1000,
-  expiresAt: now - 1000 + keptMs,
+  expiresAt: now - 1000 + answerKeptMs,
   lockedUntil: 0,
   answer: null,
 }

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { ApiError, invalidField, unavailable } from '../../../infra/errors/errors.ts'
-import { purgeIdempotencyKeys } from '../../../infra/idempotency/idempotency.ts'
-import { leaseMs } from '../../../infra/idempotency/rules.ts'
+import { lockMs, purgeIdempotencyKeys } from '../../../infra/idempotency/store.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
 import { masterKey, startShop } from './idempotency-app.ts'
 
@@ -201,7 +200,7 @@ describe('at the same time', () => {
     await expect.poll(() => shop.runs).toBe(1)
     shop.work = started.order
     Object.assign(shop, { runs: 0, running: 0, mostAtOnce: 0 })
-    shop.clock.now += leaseMs
+    shop.clock.now += lockMs
     const answers = await Promise.all(Array.from({ length: 64 }, () => post({ key })))
     expect(answers.filter(({ status }) => status !== 201 && status !== 409)).toEqual([])
     expect(answers.filter(({ status, replayed }) => status === 201 && !replayed)).toHaveLength(1)
@@ -251,7 +250,7 @@ describe('after a failure', () => {
     ])
   })
 
-  test('a process that died after its effect blocks for the lease only, and its command is not done again', async () => {
+  test('a process that died after its effect blocks for the time of its lock only, and its command is not done again', async () => {
     const { post, shop, order } = started
     const key = freshKey()
     shop.work = async (command) => {
@@ -261,7 +260,7 @@ describe('after a failure', () => {
     void post({ key })
     await expect.poll(() => shop.orders.size).toBe(1)
     shop.work = order
-    shop.clock.now += leaseMs - 1
+    shop.clock.now += lockMs - 1
     expect((await post({ key })).status).toBe(409)
     shop.clock.now += 1
     const again = await post({ key })
@@ -298,7 +297,7 @@ describe('after a failure', () => {
     const slow = post({ key })
     await expect.poll(() => shop.runs).toBe(1)
     shop.work = order
-    shop.clock.now += leaseMs
+    shop.clock.now += lockMs
     const quick = await post({ key })
     goOn()
     expect((await slow).text).toBe(quick.text)
@@ -318,7 +317,7 @@ describe('after a failure', () => {
     )
     expect(first.status).toBe(201)
     shop.work = order
-    shop.clock.now += leaseMs
+    shop.clock.now += lockMs
     expect((await post({ key })).text).toBe(first.text)
     expect(shop.orders.size).toBe(1)
   })

@@ -1,0 +1,135 @@
+import { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest, preParsingAsyncHookHandler, RequestPayload } from 'fastify'
+import type { KeyType } from '../../schemas/events.ts'
+import { ApiError } from '../errors/errors.ts'
+import type { Principal } from './principal.ts'
+import type { RateLimiter, Taken, TakeRequest } from './rate-limit/limiter.ts'
+import type { SourceBudget } from './source-budget.ts'
+
+export interface UnitOptions {
+  limiter?: RateLimiter | undefined
+  /** Units in 60 seconds for organizations without limits of their own (default 600 and 3000). */
+  defaultLimits?: Record<KeyType, number> | undefined
+  /**
+   * With a key that anybody may read, each source has a budget of its own instead of a share of the organization's
+   * bucket. Such a request costs one, and its answer has no X-RateLimit-* headers.
+   */
+  perSource?: ((principal: Principal) => SourceBudget | undefined) | undefined
+  onRateLimited?: ((keyType: KeyType) => void) | undefined
+}
+
+export interface Charge {
+  reply: FastifyReply
+  cost: number
+}
+
+const standardLimits: Record<KeyType, number> = { secret: 600, publishable: 3000 }
+/** A source has the next unit within this time, since a refused request costs it nothing. */
+const sourceRetrySeconds = 1
+const limitHeader = 'x-ratelimit-limit'
+const remainingHeader = 'x-ratelimit-remaining'
+const costHeader = 'x-ratelimit-cost'
+
+export function createUnits(options: UnitOptions) {
+  const { limiter, defaultLimits = standardLimits, perSource, onRateLimited } = options
+
+  const requestOf = ({ organizationId, type, rateLimit }: Principal, cost: number): TakeRequest => ({
+    organizationId,
+    keyType: type,
+    limit: rateLimit ?? defaultLimits[type],
+    cost,
+  })
+
+  // Set on the reply and not on the error: what fails later has been paid for too and has to say so.
+  function tell(taken: Taken, { reply, keyType }: { reply: FastifyReply; keyType: KeyType }): void {
+    reply
+      .header(limitHeader, taken.limit)
+      .header(remainingHeader, taken.remaining)
+      .header(costHeader, taken.cost)
+    if (!taken.admitted) refuse(keyType, taken.retryAfterSeconds)
+  }
+
+  function refuse(keyType: KeyType, retryAfterSeconds: number): never {
+    onRateLimited?.(keyType)
+    throw new ApiError('rate_limit.exceeded', { headers: { 'retry-after': String(retryAfterSeconds) } })
+  }
+
+  return {
+    /**
+     * Throws 429 when there are not enough units. undefined where the answer is there at once: a promise for each
+     * request would cost more than the decision.
+     */
+    take(principal: Principal, { reply, cost }: Charge): Promise<void> | undefined {
+      if (!limiter) return undefined
+      const ofSource = perSource?.(principal)
+      if (ofSource) {
+        if (!ofSource.spend(reply.request.ip)) refuse(principal.type, sourceRetrySeconds)
+        return undefined
+      }
+      const told = { reply, keyType: principal.type }
+      const taken = limiter.take(requestOf(principal, cost))
+      if (taken instanceof Promise) return taken.then((later) => tell(later, told))
+      tell(taken, told)
+      return undefined
+    },
+    /** Gives back the units that the request has cost, and removes the headers. */
+    refund(principal: Principal, reply: FastifyReply): void {
+      const cost = Number(reply.getHeader(costHeader) ?? 0)
+      if (cost > 0) limiter?.refund(requestOf(principal, cost))
+      for (const name of [limitHeader, remainingHeader, costHeader]) reply.removeHeader(name)
+    },
+  }
+}
+
+/** Units of a request, at least 1, from its parsed body. undefined stands for a body that is no JSON. */
+export type CostOf = (body: unknown) => number
+
+/**
+ * preParsing hook. It reads the body, calls `charge` with its cost before anything checks the body, and passes it on
+ * unchanged. A body that cannot be read as JSON, because of its type, size or content, costs `costOf(undefined)`.
+ */
+export function chargeBody(
+  costOf: CostOf,
+  charge: (request: FastifyRequest, charge: Charge) => Promise<void>,
+): preParsingAsyncHookHandler {
+  return async (request, reply, payload) => {
+    const { bodyLimit } = request.routeOptions
+    const tooLarge = Number(request.headers['content-length']) > bodyLimit
+    // The same reading of Content-Type as the parser's: a body that it takes must not be cheaper here.
+    if (request.mediaType !== 'application/json' || tooLarge) {
+      await charge(request, { reply, cost: costOf(undefined) })
+      return payload
+    }
+    const body = await readAll(payload, bodyLimit)
+    await charge(request, { reply, cost: costOf(body && parsed(body)) })
+    // What is left of the body is not read, so nothing can follow on this connection.
+    if (!body) throw new ApiError('request.payload_too_large', { headers: { connection: 'close' } })
+    return Readable.from([body])
+  }
+}
+
+/** undefined once the body is longer than `limit` bytes. 400 when it ends too early. */
+async function readAll(payload: RequestPayload, limit: number): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = []
+  let length = 0
+  try {
+    // Destroying the request would also end the connection that the refusal goes out on.
+    for await (const chunk of payload.iterator({ destroyOnReturn: false })) {
+      length += chunk.length
+      if (length > limit) return undefined
+      chunks.push(chunk)
+    }
+  } catch (cause) {
+    throw new ApiError('request.malformed_body', { cause })
+  }
+  return Buffer.concat(chunks)
+}
+
+/** Skips a byte order mark, as the body parser does. undefined when it is no JSON. */
+function parsed(body: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(body))
+  } catch {
+    return undefined
+  }
+}
