@@ -89,7 +89,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
 }
 
 /** What serving remembers beside the log: nothing of it is a view of events, and nothing of it is missed for long. */
-async function createServingTables(pool: pg.Pool): Promise<void> {
+export async function createServingTables(pool: pg.Pool): Promise<void> {
   const sets = [
     createRateLimitTables,
     createKeyUsageTables,

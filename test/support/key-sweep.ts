@@ -5,6 +5,7 @@ import { parseApiKey } from '../../infra/crypto/api-keys.ts'
 import { isToken, type TokenKind } from '../../infra/crypto/tokens.ts'
 import { isConnectionError } from '../../infra/postgres/pool.ts'
 import { dumpTopics } from './dump.ts'
+import { databaseUrl, onServer } from './server-databases.ts'
 
 const keyPattern =
   /sk_(?:live|test)_[0-9a-hjkmnp-tv-z]{38}|gtpoll_[0-9a-hjkmnp-tv-z]{26}|(?:agt|gtapr|gtack|gtcode)_[0-9a-hjkmnp-tv-z]{40}/g
@@ -51,11 +52,37 @@ export async function sweepTopics(topics: { brokers: string; prefix: string }): 
   for (const { name, bytes } of await dumpTopics(topics)) refuseSecretKeys(name, bytes.toString('latin1'))
 }
 
-/** Throws when a row of any table holds a secret key. What a test has left locked is not waited for. */
-export async function sweepDatabase(url: string): Promise<void> {
+interface TestDatabaseRow {
+  name: string
+  file: string
+}
+
+/** Throws when a database that a test made on this server holds a secret key, and says where and which test file's it is. */
+export async function sweepTestDatabases(serverUrl: string, { like = 'test\\_%' } = {}): Promise<void> {
+  const { rows } = await onServer(serverUrl, (client) =>
+    client.query<TestDatabaseRow>(
+      `select datname as name, shobj_description(oid, 'pg_database') as file from pg_database
+       where datname like $1`,
+      [like],
+    ),
+  )
+  const failures: string[] = []
+  const queue = rows.values()
+  const sweepSome = async () => {
+    for (const { name, file } of queue)
+      await sweepDatabase(databaseUrl(serverUrl, name), { patient: true }).catch((error: Error) =>
+        failures.push(`${error.message} of database ${name}, made by ${file}`),
+      )
+  }
+  await Promise.all(Array.from({ length: 4 }, sweepSome))
+  if (failures.length > 0) throw new Error(failures.join('\n'))
+}
+
+/** Throws when a row of any table holds a secret key. Unless it is patient, it leaves out what is locked or slow. */
+export async function sweepDatabase(url: string, { patient = false } = {}): Promise<void> {
   const client = new pg.Client({
     connectionString: url,
-    options: '-c lock_timeout=200 -c statement_timeout=2000',
+    ...(!patient && { options: '-c lock_timeout=200 -c statement_timeout=2000' }),
   })
   await client.connect()
   try {
@@ -71,7 +98,7 @@ export async function sweepDatabase(url: string): Promise<void> {
     )
     for (const { name, row } of rows) refuseSecretKeys(`table ${name}`, row)
   } catch (error) {
-    if (!isImpatience(error)) throw error
+    if (patient || !isImpatience(error)) throw error
   } finally {
     await client.end()
   }

@@ -1,11 +1,12 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import path from 'node:path'
-import pg from 'pg'
 import { pino } from 'pino'
 import type { TestProject } from 'vitest/node'
 import { startEmbeddedPostgres } from '../../infra/local/embedded-postgres.ts'
 import { bundleProgram } from './bundle.ts'
 import { findKafka } from './find-kafka.ts'
+import { sweepTestDatabases } from './key-sweep.ts'
+import { createTemplate, onServer } from './server-databases.ts'
 import { runFolderPrefix, sweepDeadRuns } from './sweep.ts'
 
 declare module 'vitest' {
@@ -64,23 +65,30 @@ async function start(): Promise<Services> {
     bundleProgram(folder),
   ])
   await makeForgetful(postgres.url)
+  await createTemplate(postgres.url)
   return {
     postgresUrl: postgres.url,
     kafkaBrokers: kafka?.brokers ?? null,
     program,
     async stop() {
+      const swept = sweepTestDatabases(postgres.url)
+      // It is the caller who hears of it, when all is cleaned up.
+      await swept.catch(() => {})
       await Promise.all([postgres.stop(), kafka?.stop()])
       await rm(folder, { recursive: true, force: true, maxRetries: 5 })
+      await swept
     },
   }
 }
 
 /** Nothing here has to survive a crash of Postgres or of the machine. Where that is tested, a server of its own runs. */
-async function makeForgetful(url: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  for (const setting of ['fsync', 'full_page_writes', 'synchronous_commit'])
-    await client.query(`alter system set ${setting} = off`)
-  await client.query('select pg_reload_conf()')
-  await client.end()
+function makeForgetful(url: string): Promise<void> {
+  return onServer(url, async (client) => {
+    for (const setting of ['fsync', 'full_page_writes', 'synchronous_commit'])
+      await client.query(`alter system set ${setting} = off`)
+    await client.query('select pg_reload_conf()')
+    // A password that is cheap to check: thousands of connections are made.
+    const password = client.escapeLiteral(new URL(url).password)
+    await client.query(`set scram_iterations = 1; alter role postgres password ${password}`)
+  })
 }
