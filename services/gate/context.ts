@@ -15,28 +15,24 @@ import type { GateLimits } from './limits.ts'
 import type { GateMeter } from './metrics.ts'
 import type { Pages, Vault } from './store.ts'
 
-/** The keys that the consent page is scored with. */
 export interface ConsentKeys {
-  /** For the SDK on the page; only that page's origin may use it. */
   publishableKey(): Promise<string>
   /** SHA-256 (lower-case hex) of the secret keys that open the page's sealed tokens. */
   secretHashes(): Promise<string[]>
 }
 
-/** A signup for this very server. */
 interface OrganizationSignup {
   gateSessionId: GateSessionId
   accountName: string
-  /** The same when it is repeated, and so are the keys. */
+  /** The same when the signup is repeated, so that its keys are, too. */
   random: Random
-  /** Epoch milliseconds; the same, too. */
   now: number
 }
 
 export interface GateOptions {
-  /** Where clients reach this server, without a slash at its end. */
+  /** Without a slash at its end. */
   publicUrl: string
-  /** The one that decisions use: what is answered once must not wait behind slow searches. */
+  /** The pool of commands: slow searches have another. */
   pool: pg.Pool
   applied: Applied
   log: Pick<EventLog, 'endPositions'>
@@ -45,37 +41,34 @@ export interface GateOptions {
   clock: Clock
   random: Random
   logger: Logger
-  /** How long an approval that a killed process was working on is left alone, in milliseconds. */
+  /** How long an approval stays hidden from other processes after its process died. */
   visibilityTimeoutMs: number
-  /** How long an integrator may take for one answer, in milliseconds. */
   integratorTimeoutMs: number
   directCalls: DirectCalls
-  /** Ends calls that are under way when everything else has stopped, and their connections. */
+  /** Ends the calls in flight and their connections. Called last. */
   endCalls?: () => Promise<void>
-  /** Without one approvals are not counted. */
   meter?: GateMeter | undefined
   consentKeys: ConsentKeys
-  /** Makes an organization with its keys; environment variables for the one who signed up, by name. */
+  /** Makes an organization with its keys. Resolves to environment variables by name. */
   signUpOrganization: (signup: OrganizationSignup) => Promise<Record<string, string>>
 }
 
 /** The approvals of signups that have started and not ended, in whichever process they started. */
 export interface Approvals {
-  /** Works on the approval from now on, unless somebody does already. */
+  /** Works on the approval, unless some process does already. */
   run(gateSessionId: GateSessionId): void
-  /** The session once it is not pending any more, or as it is after so many milliseconds. */
+  /** The session once it is not pending any more, or as it is after `ms`. */
   outcome(gateSessionId: GateSessionId, ms: number): Promise<GateSessionRow | undefined>
   /** Leaves what cannot be ended at once to other processes. */
   stop(): Promise<void>
 }
 
 /**
- * What `read` says of tokens and codes, once the read model of Gate shows all that it once showed. While it is filled
- * again, or has lost its last commits, revoked tokens would be good and good ones unknown: ApiError service.unavailable.
+ * Resolves to what `read` does, once the read model of Gate is caught up. ApiError service.unavailable until then: a
+ * stale one would show revoked tokens as usable.
  */
 export type ReadCurrent = <T>(read: () => Promise<T>) => Promise<T>
 
-/** What routes and workers of Gate share. */
 export interface GateParts extends GateOptions {
   limits: GateLimits
   vault: Vault
@@ -87,8 +80,7 @@ export interface GateContext extends GateParts {
   auth: Auth
   idempotency: Idempotency
   readCurrent: ReadCurrent
-  /** What makes a command the same whenever it is repeated, but for when it happens. */
+  /** Its ids and tokens are the same whenever the command is repeated. */
   depsOf(command: Command): CommandDeps
-  /** Whose services, tokens and codes the key sees. */
   scopeOf(request: FastifyRequest): { organizationId: string; environment: Environment }
 }

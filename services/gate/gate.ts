@@ -9,11 +9,10 @@ export { createGateTables } from './store.ts'
 
 export interface Gate {
   parts: GateParts
-  /** Resolves when its workers have ended. */
   stop(): Promise<void>
 }
 
-/** What Gate's routes work with, and its workers, which run until it is stopped. Needs the tables of `createGateTables`. */
+/** Runs Gate's workers until it is stopped. Needs the tables of `createGateTables`. */
 export function startGate(options: GateOptions): Gate {
   const shared = {
     ...options,

@@ -5,47 +5,34 @@ import { ApiError } from '../../infra/errors/errors.ts'
 import { sessionTtlMs } from './sessions.ts'
 
 const minute = 60
-/** As long as any session lives, in seconds: after that there is nothing left to wait for. */
+/** No session lives longer, so nobody has to wait longer. */
 const sessionTtl = sessionTtlMs / 1000
 
-/** service.md 8.2, and one of our own: so many requests in so many seconds from the first on, for each key. */
+/** Requests in a time from the first one on, per key. From service.md 8.2, but for `cancel`. */
 const rules = {
-  /** By IP address. */
   create_session: { points: 5, seconds: minute },
-  /** By poll token. */
   poll: { points: 30, seconds: minute },
-  /** By IP address. */
   consent: { points: 30, seconds: minute },
-  /** By IP address and session. In all: the first attempt comes after the session began, and clocks may differ. */
+  /** By IP address and session. A minute longer than a session: the clocks of processes differ. */
   approve: { points: 3, seconds: sessionTtl + minute },
-  /**
-   * By IP address, of sessions that are pending. Not in service.md, and more than people behind one address need: the
-   * page says so, too, when it is being closed.
-   */
+  /** By IP address, of pending sessions. High, because a page that is being closed sends it, too. */
   cancel: { points: 60, seconds: minute },
-  /** By poll token. */
   ack: { points: 20, seconds: minute },
-  /** By agent token. */
   create_login: { points: 10, seconds: minute },
-  /** By organization and token. */
   verify: { points: 60, seconds: minute },
-  /** By organization and token. */
   revoke: { points: 20, seconds: minute },
-  /** By organization and login code. */
   consume: { points: 30, seconds: minute },
 } as const
 export type GateLimit = keyof typeof rules
 
-/** Gate's own limits, one count for all processes. */
 export interface GateLimits {
   /**
-   * Counts a request; 429 gate.rate_limit when it is one too many. A refused request does not lengthen the wait.
-   * Rejects when the database does not answer: nothing is let through uncounted.
+   * Counts a request. ApiError 429 gate.rate_limit when it is one too many; refused requests do not count. Rejects
+   * when the database does not answer: nothing is let through uncounted.
    */
   count(limit: GateLimit, ...key: [string, ...string[]]): Promise<void>
 }
 
-/** Needs the tables of `createGateTables`. */
 export function createGateLimits(pool: pg.Pool): GateLimits {
   const limiters = createLimiters(pool)
   return {

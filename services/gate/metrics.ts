@@ -1,23 +1,18 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
 import type { DirectAnswer, DirectCalls } from '../../infra/wire/webhooks/direct-call.ts'
 
-/** What one call of a service's webhook endpoint came to. */
 type GateAttemptOutcome = 'accepted' | 'retrying' | 'failed' | 'not_sent'
-/** What an approval came to: a signup is approved, or rejected because the service did not go along. */
 type GateApprovalOutcome = 'approved' | 'rejected'
 
-/** What is counted of approvals. */
 export interface GateMeter {
-  /** An attempt to have a service make the account has ended. */
   attempted(outcome: GateAttemptOutcome): void
-  /** An approval is decided, so many milliseconds after it started. */
+  /** `ms` since the approval started. */
   finished(outcome: GateApprovalOutcome, ms: number): void
 }
 
 // A person waits for the first seconds of it; an approval ends with its session, after 15 minutes.
 const buckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 900]
 
-/** Measures approvals in the registry. */
 export function measureGate(registry: Registry): GateMeter {
   const registers = [registry]
   const attempts = new Counter({
@@ -46,7 +41,6 @@ const outcomes: Record<DirectAnswer['kind'], GateAttemptOutcome> = {
   not_sent: 'not_sent',
 }
 
-/** The calls, each attempt counted by what it came to. */
 export function measuredCalls({
   directCalls,
   meter,

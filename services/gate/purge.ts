@@ -5,14 +5,14 @@ export type PurgeParts = Pick<GateParts, 'pool' | 'clock'>
 
 const maxRows = 1000
 const hourMs = 60 * 60 * 1000
-/** Longer than a page can still be asked for the outcome of its approval. */
+/** Longer than a page can ask for the outcome of its approval. */
 const pageMs = hourMs
-/** Longer than a signup and its delivery live, however late the service's answer was. */
+/** Longer than a signup and its delivery live. */
 const keyMs = 36 * hourMs
-/** Longer than the clocks of two processes may differ. */
+/** More than the clocks of two processes differ by. */
 const clockSkewMs = 60_000
 
-/** Deletes what is of no use any more, at most a thousand rows of a kind. Resolves to how many rows that were. */
+/** Deletes what is of no use any more, at most 1,000 rows of a kind. Resolves to the number of rows. */
 export async function purgeGate({ pool, clock }: PurgeParts): Promise<number> {
   const now = clock()
   return transaction(pool, async (tx) => {
@@ -27,7 +27,7 @@ export async function purgeGate({ pool, clock }: PurgeParts): Promise<number> {
   })
 }
 
-/** Data keys that outlived a crash between the end of their delivery and their deletion, or that nothing was sealed under. */
+/** Keys whose delivery ended in a crash, and keys that nothing was sealed under. */
 function purgeKeys(tx: Tx, now: number): Promise<number> {
   return removeRows(tx, {
     from: 'gate_vault',
@@ -49,7 +49,7 @@ function purgePages(tx: Tx, now: number): Promise<number> {
   })
 }
 
-/** Of processes that died; an approval that still goes on makes a new one. Leases are on the database's clock. */
+/** Rows of processes that died. By the database's clock. */
 function purgeInFlight(tx: Tx): Promise<number> {
   return removeRows(tx, {
     from: 'gate_leases',
@@ -58,14 +58,13 @@ function purgeInFlight(tx: Tx): Promise<number> {
   })
 }
 
-/** The limiter counts by the clock of this process, and takes counts whose time is over for none. */
+/** The limiter counts by the clock of this process. */
 function purgeLimits(tx: Tx): Promise<number> {
   return removeRows(tx, { from: 'gate_limits', where: 't.expire < $1', values: [Date.now()] })
 }
 
 interface Removal {
   from: 'gate_vault' | 'gate_pages' | 'gate_leases' | 'gate_limits'
-  /** Of rows `t`. */
   where: string
   values: number[]
 }

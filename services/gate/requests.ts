@@ -11,7 +11,7 @@ import { plainAddress } from '../../infra/ip/network.ts'
 const kinds = { poll: 'gtpoll', agent: 'agt' } as const
 const names = { gtpoll: 'a poll token', agt: 'an agent token' } as const
 
-/** For routes that one of Gate's own tokens opens: 401 without a well-formed one. Whether it is good the route decides. */
+/** 401 without a well-formed token of the kind. The route decides whether it is valid. */
 export function requireToken(token: keyof typeof kinds): onRequestHookHandler {
   return enforcing({ token }, (request, _reply, done) => {
     readToken(request, kinds[token])
@@ -29,15 +29,15 @@ function readToken<K extends 'gtpoll' | 'agt'>({ headers }: FastifyRequest, kind
   throw new ApiError('auth.invalid_api_key', { message })
 }
 
-/** First of a route's hooks: no answer of it, refusals too, may be kept by anything on the way. */
+/** Must be the first hook: refusals are not to be cached either. */
 export const noStore: onRequestHookHandler = (_request, reply, done) => {
   reply.header('cache-control', 'no-store')
   done()
 }
 
 /**
- * For what only the consent page does in a browser: 403 when a page of another origin asks. Without either header it
- * is no browser; browsers that do not say where a request is from name its origin wherever it changes something.
+ * 403 when a page of another origin asks. A request with neither header is not from a browser: browsers send one
+ * wherever something changes.
  */
 export function ownOriginOnly(publicUrl: string): onRequestHookHandler {
   const own = new URL(publicUrl).origin
@@ -56,7 +56,6 @@ function isOurs(headers: FastifyRequest['headers'], own: string): boolean {
   return site === undefined || site === 'same-origin' || site === 'none'
 }
 
-/** What the person who decides is shown of who asked. */
 export interface Requester {
   requested_ip: string | null
   requested_user_agent: string | null
@@ -64,7 +63,9 @@ export interface Requester {
 
 const userAgentCharacters = 200
 
-/** The address as people write it and the first 200 characters of the user agent, which cannot turn what follows around; null for what there is none of. */
+/**
+ * The address in its usual notation, and 200 characters of the user agent without control and direction characters.
+ */
 export function requesterOf({ ip, headers }: Pick<FastifyRequest, 'ip' | 'headers'>): Requester {
   const userAgent = (headers['user-agent'] ?? '').replace(/[\p{Cc}\p{Bidi_Control}]+/gu, ' ').trim()
   return {
@@ -73,14 +74,13 @@ export function requesterOf({ ip, headers }: Pick<FastifyRequest, 'ip' | 'header
   }
 }
 
-/** Of routes about one signup or login. */
 export const gateSessionParams = z.object({ gateSessionId: z.string() })
 
 export interface GateSessionPath {
   Params: z.output<typeof gateSessionParams>
 }
 
-/** The id in the path; 404 for what cannot be one. */
+/** 404 for what cannot be an id. */
 export function gateSessionIdOf({ params }: { params: GateSessionPath['Params'] }): GateSessionId {
   if (isId('gate', params.gateSessionId)) return params.gateSessionId
   throw new ApiError('gate.session_not_found')

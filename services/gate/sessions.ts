@@ -5,24 +5,20 @@ import { derivedId } from '../../infra/ids.ts'
 import type { GateSessionRow } from '../../projections/gate/tables.ts'
 import { eventTopics } from '../../schemas/events.ts'
 
-/** How long a person has to decide about a signup or login. */
 export const sessionTtlMs = 15 * 60 * 1000
-/** How long credentials wait for whoever signed up. */
 export const deliveryTtlMs = 24 * 60 * 60 * 1000
-/** How long a login code may be used. */
 export const codeTtlMs = 5 * 60 * 1000
-/** How long an agent token is good for after it was issued or last used. */
+/** From when the token was issued or last used. */
 export const agentTokenTtlMs = 90 * 24 * 60 * 60 * 1000
 
-/** The session; 404 without it. */
 export function foundSession(session: GateSessionRow | undefined): GateSessionRow {
   if (!session) throw new ApiError('gate.session_not_found')
   return session
 }
 
 /**
- * The session while a decision about it is possible: 404 without it, 410 when its time is over, 409 when it is
- * resolved. A signup whose approval has started is pending, too; see `approval_started_at`.
+ * The session while it can be decided about. ApiError: 404 without it, 410 when it has expired, 409 when it is
+ * resolved. A signup whose approval has started is pending, too.
  */
 export function pendingSession(session: GateSessionRow | undefined, now: number): GateSessionRow {
   const { status, expires_at } = foundSession(session)
@@ -33,7 +29,7 @@ export function pendingSession(session: GateSessionRow | undefined, now: number)
   return foundSession(session)
 }
 
-/** The log and the read model of everything that is decided about one signup or login, one command at a time. */
+/** The stream of a signup or login: one command at a time. */
 export function sessionStream(gateSessionId: string) {
   return {
     topic: eventTopics.GateSessionOpened,
@@ -43,7 +39,6 @@ export function sessionStream(gateSessionId: string) {
   }
 }
 
-/** The same of one service. */
 export function serviceStream(serviceId: string) {
   return {
     topic: eventTopics.GateServiceRegistered,
@@ -53,14 +48,14 @@ export function serviceStream(serviceId: string) {
   }
 }
 
-/** For `alsoReads`: what has happened to another session or service, whose state is decided on, too. */
+/** For `alsoReads`: the events of another session or service. */
 export function seenOf(key: string) {
   return { projection: 'gate', topic: eventTopics.GateSessionOpened, key }
 }
 
 type OfSession = Pick<GateSessionRow, 'id' | 'organization_id' | 'environment'>
 
-/** What ends something of the session, which happens once: a repetition has the same event id. */
+/** Of an event that a session has once: a repetition has the same event id. */
 export function sessionDecision(
   session: OfSession,
   { event, now }: { event: DomainEvent; now: number },

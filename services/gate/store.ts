@@ -8,9 +8,9 @@ import type { Db, Tx } from '../../infra/postgres/pool.ts'
 import { deliveryEnvelopeSchema } from '../../infra/wire/delivery-envelope.ts'
 
 /**
- * What Gate remembers beside the log. Without a row of gate_pages the consent page is reloaded; without one of
- * gate_leases an approval is resumed; gate_limits are full again. gate_vault holds the only copies of the keys that
- * deliveries are encrypted under: to delete a row is to delete what was to be delivered, in the log too.
+ * What Gate stores beside the log. Without a row of gate_pages the consent page is reloaded; without one of
+ * gate_leases an approval is resumed. gate_vault has the only copies of the keys that deliveries are sealed under: to
+ * delete a row is to delete the delivery, in the log too.
  */
 const ddl = `
 create table if not exists tidegate.gate_vault (
@@ -40,7 +40,6 @@ create unlogged table if not exists tidegate.gate_limits (
 create index if not exists gate_limits_expire on tidegate.gate_limits (expire);
 `
 
-/** Creates what is missing; safe to run from several processes at once. */
 export function createGateTables(tx: Tx): Promise<void> {
   return ensureTables(tx, { name: 'gate', table: 'tidegate.gate_vault', ddl })
 }
@@ -52,18 +51,14 @@ interface PagesOptions {
   random: Random
 }
 
-/** Consent pages that are open: which approve token each has, and since when one is closing. */
 export interface Pages {
-  /** A new approve token for the page; those before it are void, and the page is not closing any more. */
+  /** A new approve token. Those before it are void, and the page is not closing any more. */
   open(gateSessionId: GateSessionId): Promise<Token<'gtapr'>>
-  /**
-   * The page says that it is being closed. It may be a reload: then `open` follows, or came before, so that the token
-   * which the page says it has is not the newest one any more.
-   */
+  /** Does nothing when `token` is not the page's newest: then a reload has opened the page again. */
   close(gateSessionId: GateSessionId, token?: Token<'gtapr'>): Promise<void>
 }
 
-/** Epoch milliseconds. A few seconds count here, and the clocks of two processes may differ by as many. */
+/** The clocks of two processes may differ by the few seconds that count here. */
 const databaseNow = '(extract(epoch from statement_timestamp()) * 1000)::bigint'
 
 export function createPages({ pool, keyring, clock, random }: PagesOptions): Pages {
@@ -88,12 +83,10 @@ export function createPages({ pool, keyring, clock, random }: PagesOptions): Pag
   }
 }
 
-/** A page as it is stored. Times are epoch milliseconds. */
 export interface PageRow {
-  /** Of the newest token. */
   approve_token_hash: string
   issued_at: number
-  /** Since when it is closing, by the database's clock; null while it is open. */
+  /** By the database's clock; null while the page is open. */
   closed_at: number | null
 }
 
@@ -107,7 +100,7 @@ export async function findPage(db: Db, gateSessionId: string): Promise<PageRow |
   return rows[0]
 }
 
-/** For how many milliseconds the page has been closing; null while it is open, and before it was. */
+/** null while the page is open. */
 export async function closingFor(db: Db, gateSessionId: string): Promise<number | null> {
   const { rows } = await db.query<{ ms: number | null }>(
     `select (${databaseNow} - closed_at)::float8 as ms from tidegate.gate_pages where gate_session_id = $1`,
@@ -117,16 +110,13 @@ export async function closingFor(db: Db, gateSessionId: string): Promise<number 
 }
 
 interface LongClosing {
-  /** So long at least, in milliseconds. */
   forMs: number
-  /** Epoch milliseconds. */
   now: number
   limit: number
-  /** Sessions to leave out. */
   except: string[]
 }
 
-/** The sessions that nobody has decided about and whose page has been closing for so long, longest first. */
+/** Pending sessions whose page has been closing for `forMs`, longest first. */
 export async function longClosing(
   db: Db,
   { forMs, now, limit, except }: LongClosing,
@@ -149,13 +139,11 @@ interface VaultOptions {
   random: Random
 }
 
-/** The keys that deliveries are encrypted under, one for each signup, kept nowhere else. */
 export interface Vault {
-  /** The signup's key, made now where there is none; every caller gets the same. Durable when it resolves. */
+  /** Makes the key where there is none; every caller gets the same. Durable when it resolves. */
   make(gateSessionId: GateSessionId): Promise<DataKey>
-  /** undefined once it was deleted, or when none of our master keys opens it. */
+  /** undefined once it is deleted, or when no master key opens it. */
   find(gateSessionId: GateSessionId): Promise<DataKey | undefined>
-  /** For good. */
   remove(gateSessionIds: GateSessionId[]): Promise<void>
 }
 
@@ -190,19 +178,17 @@ export function createVault({ pool, keyring, clock, random }: VaultOptions): Vau
   }
 }
 
-/** What an approved signup delivers: what its service sealed, and what Gate did. */
 export const bundleSchema = z
   .strictObject({ integrator: deliveryEnvelopeSchema, gate: deliveryEnvelopeSchema })
   .meta({ id: 'GateDeliveryBundle' })
 export type DeliveryBundle = z.output<typeof bundleSchema>
 
 interface BundleKey {
-  /** The one that the vault keeps for the signup. */
   dataKey: DataKey
   gateSessionId: GateSessionId
 }
 
-/** The bundle as events and read models carry it: nobody reads it once the data key is deleted. */
+/** Sealed as events and read models carry it: unreadable once the data key is deleted. */
 export function sealBundle(
   bundle: DeliveryBundle,
   { dataKey, gateSessionId, random }: BundleKey & { random: Random },

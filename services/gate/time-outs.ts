@@ -9,13 +9,11 @@ import { reloadMs } from './signup/decide.ts'
 import { longClosing } from './store.ts'
 
 interface TimeOutOptions extends TimeOutParts, PurgeParts {
-  /** Milliseconds between looks for what is past its time (default 1000). */
   timeOutsMs?: number
-  /** Milliseconds between looks for what is of no use any more (default 10,000). */
   purgeMs?: number
 }
 
-/** Ends what is past its time and deletes what is left of it. Several may run; one works at a time. */
+/** Ends what has expired and deletes what is left of it. Several processes may run it; one works at a time. */
 export function runTimeOuts(options: TimeOutOptions): { stop(): Promise<void> } {
   const { logger, timeOutsMs = 1000, purgeMs = 10_000 } = options
   const failed = createFailedEnds()
@@ -42,14 +40,12 @@ export function runTimeOuts(options: TimeOutOptions): { stop(): Promise<void> } 
 type TimeOutParts = Pick<GateParts, 'pool' | 'decide' | 'clock' | 'vault' | 'logger'>
 
 interface EndOverdueOptions {
-  /** What failed at earlier looks (default: nothing); what fails now is added. */
   failed?: FailedEnds
-  /** After so many milliseconds (default 1000) a look goes on with the next kind; one of each is tried at least. */
+  /** After so many milliseconds (default 1000) the next kind is due. At least one of each is tried. */
   budgetMs?: number
 }
 
 const maxOfAKind = 100
-/** First what is to be deleted. */
 const kinds = ['deliveries', 'pages', 'codes', 'sessions'] as const satisfies EndKind[]
 const endOf: Record<EndKind, (parts: TimeOutParts, id: GateSessionId) => Promise<boolean>> = {
   deliveries: expireDelivery,
@@ -59,10 +55,8 @@ const endOf: Record<EndKind, (parts: TimeOutParts, id: GateSessionId) => Promise
 }
 
 /**
- * One look for what is past its time: deliveries, pages that were closed, login codes, sessions. Resolves to how many
- * ended. What cannot be ended, and may take seconds to fail, is tried again when all else was; the first failure is
- * thrown at the end. Another look at the same time does nothing; were it to, each thing would still end once, since
- * that is decided.
+ * Ends what has expired, a hundred of each kind. Resolves to how many ended. What fails is tried again after all
+ * else, and the first failure is thrown at the end.
  */
 export async function endOverdue(parts: TimeOutParts, options: EndOverdueOptions = {}): Promise<number> {
   const { failed = createFailedEnds(), budgetMs = 1000 } = options
@@ -112,7 +106,7 @@ function createLook(tx: Tx, { parts, failed, budgetMs }: Look) {
         if (performance.now() >= endAt) return
       }
     },
-    /** As one fails the others most probably would: they are left for the next looks. */
+    /** Ends at the first failure: the others would most probably fail, too. */
     async retry(ends: End[]): Promise<void> {
       const endAt = performance.now() + budgetMs
       for (const end of ends) if (!(await attempt(end)) || performance.now() >= endAt) return
@@ -130,13 +124,11 @@ interface Due {
   except: GateSessionId[]
 }
 
-/** What is to be ended, a few of the kind, the longest overdue first. */
 function dueEnds(db: Db, { kind, now, except }: Due): Promise<GateSessionId[]> {
   const some = { now, except, limit: maxOfAKind }
   return kind === 'pages' ? longClosing(db, { ...some, forMs: reloadMs }) : dueGateSessions(db, kind, some)
 }
 
-/** What ends by itself. */
 type EndKind = 'deliveries' | 'pages' | 'codes' | 'sessions'
 
 export interface End {
@@ -144,18 +136,15 @@ export interface End {
   gateSessionId: GateSessionId
 }
 
-/** What could not be ended at the last attempt, so that it keeps nothing else waiting. */
+/** What failed at the last attempt, so that it does not block the rest. Oldest attempt first. */
 interface FailedEnds {
-  /** The sessions of a kind. */
   of(kind: EndKind): GateSessionId[]
-  /** All of them, the longest untried first. */
   all(): End[]
-  /** It was tried just now, without success. */
   add(end: End): void
   remove(end: End): void
 }
 
-/** Of more than `max` (default 10,000) the longest untried are forgotten, and taken for new ones. */
+/** Beyond `max` the oldest are forgotten, and tried again as new ones. */
 export function createFailedEnds({ max = 10_000 }: { max?: number } = {}): FailedEnds {
   const ends = new Map<string, End>()
   const nameOf = ({ kind, gateSessionId }: End) => `${kind} ${gateSessionId}`

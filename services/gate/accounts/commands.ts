@@ -19,12 +19,11 @@ import {
 type TokenDeps = Pick<GateParts, 'pool' | 'keyring' | 'decide' | 'clock' | 'logger'>
 
 interface OwnToken {
-  /** As sent: any text. */
   agentToken: string
   scope: TokenScope
 }
 
-/** A use of the token; undefined unless it is usable and of the scope. */
+/** Counts as a use. undefined unless the token is usable and of the scope. */
 export async function verifyAgentToken(
   deps: TokenDeps,
   { agentToken, scope }: OwnToken,
@@ -35,7 +34,6 @@ export async function verifyAgentToken(
   return token && useToken(deps, { token, now })
 }
 
-/** The agent token as it is stored, whatever has become of it. */
 export function findToken(
   { pool, keyring }: Pick<TokenDeps, 'pool' | 'keyring'>,
   token: string,
@@ -46,8 +44,8 @@ export function findToken(
 const renewalTimeoutMs = 2000
 
 /**
- * Renews a usable token where that is due; undefined when it was revoked meanwhile. Where the log does not answer, a
- * later use renews it: this one counts all the same.
+ * Renews a usable token where that is due; undefined when it was revoked meanwhile. A renewal that fails is left to a
+ * later use.
  */
 export async function useToken(
   { decide, pool, logger }: Pick<TokenDeps, 'decide' | 'pool' | 'logger'>,
@@ -84,7 +82,6 @@ export async function revokeAgentToken(
   })
 }
 
-/** Costs one short query for each read. */
 export function createReadCurrent(options: Omit<CaughtUpOptions, 'readModels'>): ReadCurrent {
   const readModels = [{ projection: 'gate', topic: eventTopics.AgentTokenRevoked }]
   const caughtUp = createCaughtUp({ ...options, readModels })

@@ -6,32 +6,28 @@ import type { AgentTokenRow } from '../../../projections/gate/tables.ts'
 import type { Environment } from '../../../schemas/events.ts'
 import { agentTokenTtlMs } from '../sessions.ts'
 
-/** A token in use is renewed when this much of its time has passed, so that use costs an event a day at most. */
+/** A token in use costs one event a day at most. */
 const renewEveryMs = 24 * 60 * 60 * 1000
 
-/** The token while it is good: active, and its time not over. `now` is in epoch milliseconds. */
 export function usableToken(token: AgentTokenRow | undefined, now: number): AgentTokenRow | undefined {
   return token?.status === 'active' && token.expires_at > now ? token : undefined
 }
 
-/** Whose tokens a key sees. */
 export interface TokenScope {
   organizationId: string
   environment: Environment
 }
 
-/** The token if it is of the organization and environment. */
 export function ownToken(token: AgentTokenRow | undefined, scope: TokenScope): AgentTokenRow | undefined {
   const { organizationId, environment } = scope
   return token?.organization_id === organizationId && token.environment === environment ? token : undefined
 }
 
-/** Whether a use at `now` makes the token good for longer. */
 export function isRenewalDue({ expires_at }: AgentTokenRow, now: number): boolean {
   return expires_at - now < agentTokenTtlMs - renewEveryMs
 }
 
-/** A use of the token: 90 more days where a day of them has passed; no event for one that is not good any more. */
+/** A use of the token. No event unless a day of its 90 has passed. */
 export function decideRenewal(token: AgentTokenRow | undefined, { now }: { now: number }): Decision[] {
   const usable = usableToken(token, now)
   if (!usable || !isRenewalDue(usable, now)) return []
@@ -43,7 +39,7 @@ export function decideRenewal(token: AgentTokenRow | undefined, { now }: { now: 
   ]
 }
 
-/** Ends a token for good; no event where it has ended. 404 unless it is of the organization and environment. */
+/** 404 unless the token is of the scope. No event where it is revoked already. */
 export function decideRevocation(
   token: AgentTokenRow | undefined,
   { now, ...scope }: TokenScope & { now: number },

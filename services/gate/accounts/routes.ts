@@ -17,7 +17,6 @@ type AccountContext = Pick<
   'auth' | 'limits' | 'scopeOf' | 'pool' | 'keyring' | 'decide' | 'clock' | 'logger' | 'readCurrent'
 >
 
-/** What a service does with the agent tokens of its accounts. */
 export function accountRoutes(app: FastifyInstance, context: AccountContext): void {
   verifyRoute(app, context)
   revokeRoute(app, context)

@@ -23,21 +23,19 @@ import { findDelivery } from '../../../projections/webhooks/queries.ts'
 import type { DeliveryRow } from '../../../projections/webhooks/tables.ts'
 import { deliveryKeyOf, type StartedSession } from './decide.ts'
 
-/** Rejects when the signal ends it. */
 export type Sleep = (ms: number, signal: AbortSignal) => Promise<unknown>
 
 interface AccountRequestDeps {
   pool: Db
   clock: Clock
   directCalls: DirectCalls
-  /** For one answer, in milliseconds. */
   integratorTimeoutMs: number
   sleep: Sleep
 }
 
 interface AccountRequest {
   session: StartedSession
-  /** Ends waiting for the next attempt, not an attempt. */
+  /** Ends the wait for the next attempt, not an attempt. */
   signal: AbortSignal
 }
 
@@ -46,7 +44,6 @@ export type AccountAnswer =
   | { kind: 'failed'; problem: string }
 
 const silent = 'The service did not answer within the time of the signup.'
-/** What is said of a service that cannot be asked; it is told to whoever signed up. */
 const refusals: Record<Exclude<DirectRefusal, 'ended' | 'not_raised'>, string> = {
   organization_inactive: "The service's organization is not active.",
   endpoint_unknown: 'The service has no webhook endpoint.',
@@ -55,10 +52,9 @@ const refusals: Record<Exclude<DirectRefusal, 'ended' | 'not_raised'>, string> =
 }
 
 /**
- * Asks the service for the account until it answers, refuses, or the session's time is over. Everything that was done
- * before is in the read model of webhooks, so whoever asks again goes on with the attempt that a crash interrupted. An
- * answer that was good and got lost is asked for again: the service knows the event's id. Rejects when it is
- * interrupted, and when the log or the database cannot be reached: ask again.
+ * Asks the service for the account until it answers, refuses, or time is over. Goes on with the attempt that a crash
+ * interrupted, by the read model of webhooks. A good answer that got lost is asked for again: the service knows the
+ * event's id. Rejects when it is aborted, or when log or database do not answer.
  */
 export async function requestAccount(
   deps: AccountRequestDeps,
@@ -72,7 +68,7 @@ export async function requestAccount(
   return attemptAll(deps, { session, signal, delivery })
 }
 
-/** No attempt follows: gives the delivery up, if the event was raised and nothing has ended it. */
+/** Gives the delivery up, if the event was raised and the delivery has not ended. */
 export async function stopRequest(
   { directCalls, pool }: Pick<AccountRequestDeps, 'directCalls' | 'pool'>,
   { id, webhook_endpoint_id: endpointId }: StartedSession,
@@ -157,20 +153,16 @@ async function refused(
   return failed((await deliveryOf(pool, which)).error ?? silent)
 }
 
-/** How far asking a service has come. */
 interface RequestProgress extends DirectSchedule {
-  /** Of the next attempt. */
   number: number
-  /** Of the last one. */
   problem: string | null
 }
 
-/** An answer that came in time and got lost in a crash may be asked for so long after the session's end. */
+/** How long after the session's end an answer that got lost in a crash is asked for. */
 const lostAnswerMs = 15 * 60 * 1000
 /** Who approves at the last moment has the service asked once, at least. */
 const slackMs = 2000
 
-/** As the read model of webhooks has it: whoever goes on after a crash begins with the attempt that it interrupted. */
 function progressOf(
   { status, attempts, updated_at: since, error: problem }: DeliveryRow,
   { session, timeoutMs }: { session: StartedSession; timeoutMs: number },
@@ -187,12 +179,12 @@ function deadlineOf({ expires_at, approval_started_at }: StartedSession, timeout
   return Math.max(expires_at, approval_started_at + timeoutMs + slackMs)
 }
 
-/** When nothing but the end is left of an approval that could not be finished, whatever the reason. */
+/** After this an approval can only be ended. */
 export function overdueAt(session: StartedSession, timeoutMs: number): number {
   return deadlineOf(session, timeoutMs) + lostAnswerMs + slackMs
 }
 
-/** As nextDirectAttempt, for an attempt that should have begun while nobody was there to make it. */
+/** Like `nextDirectAttempt`, for an attempt that is overdue because no process made it. */
 function nextFrom(schedule: DirectSchedule, now: number) {
   const next = nextDirectAttempt(schedule)
   if (!next || next.at >= now) return next
@@ -200,17 +192,16 @@ function nextFrom(schedule: DirectSchedule, now: number) {
   return nextDirectAttempt({ ...schedule, since: now - waited })
 }
 
-/** What a service's response is worth. Problems are read by its owner and by whoever signs up, and quote nothing. */
+/** Problems are shown to the service's owner and to whoever signed up. They quote nothing. */
 type Judgement =
   | { kind: 'accepted'; envelope: DeliveryEnvelope }
-  /** `retry`: it may be better the next time; `refuse`: the service does not want the account. */
   | { kind: 'retry' | 'refuse'; problem: string }
 
 const answerSchema = z.object({ encrypted_delivery: deliveryEnvelopeSchema })
-/** Of the 4xx those that say "not now": time-out, conflict with a request under way, too early, too many. */
+/** The 4xx that say "not now": time-out, conflict, too early, too many. */
 const laterStatuses = [408, 409, 425, 429]
 
-/** Accepted with 2xx and an envelope for this delivery key (`keyId`), of which only the key's holder can tell more. */
+/** Accepts 2xx with an envelope for the delivery key `keyId`. */
 export function judgeAnswer({ status, body }: DirectResponse, keyId: string): Judgement {
   if (status >= 200 && status < 300) return readEnvelope(body, keyId)
   const problem = `The service answered with status ${status}.`
@@ -241,7 +232,7 @@ function parsed(body: Buffer): unknown {
   }
 }
 
-/** The names are ours: members that we do not know are not named. */
+/** Names members that we know, and no others. */
 function placeOf({ issues }: z.ZodError): string {
   return issues[0]?.path.join('.') || 'encrypted_delivery'
 }
@@ -251,7 +242,7 @@ interface Receiver {
   endpointId: string
 }
 
-/** What the service is told of an approved signup: contract/openapi.json, GateApprovedWebhookPayload. */
+/** GateApprovedWebhookPayload of contract/openapi.json. */
 function approvalEvent(session: StartedSession, { organizationId, endpointId }: Receiver): DirectEvent {
   const { id, service_id, gate_account_id, account_name, metadata, verdict, risk_score } = session
   const delivery = { version: 1, algorithm: deliveryAlgorithm, ...deliveryKeyOf(session) }

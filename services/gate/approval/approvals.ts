@@ -11,17 +11,17 @@ import { concludeApproval } from './conclude.ts'
 
 export interface ApprovalsOptions extends Omit<GateParts, 'approvals'> {
   sleep?: Sleep
-  /** Milliseconds between looks for approvals that nobody works on (default 2000). */
+  /** Default 2000. */
   pollIntervalMs?: number
   /**
-   * How many approvals that no request asks for this process works on at once, in all and for each organization: one
-   * whose services do not answer holds up its own alone (default 64 and 16).
+   * Concurrency limit of approvals that no request started (default 64, and 16 of an organization). A slow service
+   * then blocks its own organization only.
    */
   concurrency?: ApprovalConcurrency
 }
 
 const sleepUntilAborted: Sleep = async (ms, signal) => delay(Math.max(0, ms), undefined, { signal })
-/** For an answer that is on its way when the process stops. */
+/** For an answer that is on its way. */
 const stopWithinMs = 1500
 
 export function startApprovals(options: ApprovalsOptions): Approvals {
@@ -48,7 +48,6 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
   const running = new Map<GateSessionId, Promise<void>>()
   const stopping = new AbortController()
 
-  /** Works until the end, if nobody else does. */
   async function work(gateSessionId: GateSessionId): Promise<void> {
     if (!(await inFlight.receive(gateSessionId))) return
     const lost = new AbortController()
@@ -80,7 +79,7 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
 
   const isLeftAlone = (id: GateSessionId) => !stopping.signal.aborted && !running.has(id)
 
-  /** What another process has left, if there is a place for it; the rest is for others, or for later. */
+  /** What another process left, where the concurrency limit allows it. */
   function driveInBackground({ id, organization_id }: Pick<GateSessionRow, 'id' | 'organization_id'>): void {
     const name = organization_id ?? 'this server'
     if (isLeftAlone(id) && limit.tryStart(name)) void start(id).finally(() => limit.end(name))
@@ -115,19 +114,18 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
 
 interface InFlightOptions {
   pool: Db
-  /** Who takes them; no other process has the same. */
   processId: string
   visibilityTimeoutMs: number
 }
 
 /**
- * Who works on which approval, so that a service is not asked by two processes at once. Nothing is wrong when it is: the
- * session's end is decided once. Times are of the database's clock, which is one for all.
+ * Approvals in flight and the process of each, by the database's clock. It keeps two processes from asking a service
+ * at once; the session's end is decided once even so.
  */
 interface InFlightApprovals {
-  /** Whether nobody worked on it; then it is this holder's from now on. */
+  /** False while it is in flight elsewhere. */
   receive(gateSessionId: GateSessionId): Promise<boolean>
-  /** Whether it still is this holder's. */
+  /** False once another process has received it. */
   renew(gateSessionId: GateSessionId): Promise<boolean>
   release(gateSessionId: GateSessionId): Promise<void>
   releaseAll(): Promise<void>
@@ -170,15 +168,12 @@ export function createInFlightApprovals({
 }
 
 interface ApprovalConcurrency {
-  /** How many in all. */
   max: number
-  /** How many of them for one name. */
   each: number
 }
 
-/** A number of places of which nobody gets so many that none is left for others. */
+/** A concurrency limit in all and for each name. */
 interface ApprovalLimit {
-  /** Whether there was a place for the name; then it is taken until it is given back. */
   tryStart(name: string): boolean
   end(name: string): void
 }
@@ -206,19 +201,16 @@ export function createApprovalLimit({ max, each }: ApprovalConcurrency): Approva
 
 interface OutcomesOptions {
   find: (gateSessionId: GateSessionId) => Promise<GateSessionRow | undefined>
-  /** Calls back whenever the read model of Gate has moved on; returns how to stop that. */
   onAdvance: (listener: () => void) => () => void
-  /** Milliseconds between looks when nothing is heard of the read model (default 250). */
   pollMs?: number
 }
 
 interface Outcomes {
-  /** The session once it is not pending any more, or as it is after so many milliseconds; whichever process ended it. */
   waitFor(gateSessionId: GateSessionId, ms: number): Promise<GateSessionRow | undefined>
   close(): void
 }
 
-/** Waits with one query at a time for each session, however many wait for it. */
+/** One query at a time for a session, however many requests wait for it. */
 function createOutcomes({ find, onAdvance, pollMs }: OutcomesOptions): Outcomes {
   const sessions = createRowWaiter<GateSessionId, GateSessionRow>({
     onAdvance,

@@ -19,17 +19,15 @@ import {
   requireNewestToken,
 } from './decide.ts'
 
-/** A request to approve a signup or login. */
 export interface ApproveRequest {
   session: GateSessionRow
-  /** As sent; undefined where the member is missing. */
+  /** As sent. */
   approveToken: string | undefined
   sealedToken: string | undefined
   proofSessionId: string | undefined
   ip: string
 }
 
-/** A request that is fit to be decided about. */
 export interface CheckedApproval {
   session: GateSessionRow
   token: Token<'gtapr'>
@@ -38,8 +36,8 @@ export interface CheckedApproval {
 }
 
 /**
- * The token when the approval has happened or started and the request is from its page: then it asks what came of it,
- * which is not another attempt and needs no proof.
+ * The token when its page asks for the outcome of an approval that has started. That is no attempt and needs no
+ * proof.
  */
 export async function outcomeToken(
   { pool, keyring }: GateContext,
@@ -59,15 +57,14 @@ function isApproveToken(token: string | undefined): token is Token<'gtapr'> {
   return token !== undefined && isToken('gtapr', token)
 }
 
-/** Counts the request as an attempt. ApiError: 429 the source's fourth at the session. */
+/** ApiError 429: the fourth attempt of this source at the session. */
 export async function countAttempt({ limits }: GateContext, { session, ip }: ApproveRequest): Promise<void> {
   await limits.count('approve', sourceOf(ip), session.id)
 }
 
 /**
- * Checks all of the request before anything is decided. ApiError: 410 or 409 the session is not pending, 403 not the
- * newest token of its page, 422 no proof, 403 a proof that is invalid or of a bot. A refusal leaves session and token
- * as they are.
+ * ApiError: 410 or 409 the session is not pending, 403 not the newest token of its page, 422 no proof, 403 a proof
+ * that is invalid or of a bot. A refusal changes nothing.
  */
 export async function checkedApproval(
   context: GateContext,
@@ -91,12 +88,12 @@ async function checkedProof(
   return checkProof(claims, { url, sessionId: proofSessionId, now: clock() })
 }
 
-/** How long a request waits for the service's answer, in milliseconds; then the page asks again. */
+/** How long a request waits for the service's answer. Then the page asks again. */
 const patienceMs = 4000
 
 type StartDeps = Pick<GateContext, 'vault' | 'decide' | 'keyring' | 'clock' | 'publicUrl'>
 
-/** Starts the approval. ApiError: see `startApproval`; 503 when the service cannot be read. */
+/** ApiError as of `decideApprovalStart`; 503 when the service cannot be read. */
 export async function startSignupApproval(
   { vault, decide, keyring, clock, publicUrl }: StartDeps,
   { session, token, proof, command }: CheckedApproval,
@@ -126,7 +123,7 @@ export async function startSignupApproval(
   })
 }
 
-/** What came of the approval, which has started; `asked` may be from before. ApiError: 409 while the service has not answered, or when the signup was rejected. */
+/** ApiError 409 while the service has not answered, and when the signup was rejected. `known` may be stale. */
 export async function signupOutcome({ approvals }: GateContext, asked: GateSessionRow) {
   const { id } = asked
   const session = asked.status === 'pending' ? await outcomeSoon(approvals, id) : asked
@@ -135,7 +132,6 @@ export async function signupOutcome({ approvals }: GateContext, asked: GateSessi
   throw refusalOf(session)
 }
 
-/** Has the approval worked on, wherever its process may have gone. */
 function outcomeSoon(approvals: Approvals, id: GateSessionId): Promise<GateSessionRow | undefined> {
   approvals.run(id)
   return approvals.outcome(id, patienceMs)

@@ -26,14 +26,13 @@ export type ConcludeDeps = Omit<GateParts, 'approvals'> & { sleep: Sleep }
 
 interface Conclusion {
   gateSessionId: GateSessionId
-  /** Ends it between two attempts. */
   signal: AbortSignal
 }
 
 /**
- * Brings a started approval to its end: gets the account's credentials from the service, or from this server for the
- * built-in one, and approves or rejects the session. Each step can be repeated, and whoever repeats one after a crash
- * makes the same tokens and keys. Rejects when a step could not be made now, and when it is interrupted.
+ * Gets the account's credentials from the service, or from this server for the built-in one, and approves or rejects
+ * the session. Every step can be repeated and makes the same tokens and keys again. Rejects when a step fails for
+ * now, and when it is aborted.
  */
 export async function concludeApproval(
   deps: ConcludeDeps,
@@ -63,7 +62,6 @@ interface Started {
   dataKey: DataKey
 }
 
-/** For the built-in service: an organization of this server. */
 async function signUpHere(deps: ConcludeDeps, { session, dataKey }: Started): Promise<AccountAnswer> {
   const { id: gateSessionId, account_name: accountName, approval_started_at: now } = session
   try {
@@ -114,17 +112,15 @@ async function decideAbout(
 interface CredentialsOptions {
   session: StartedSession
   service: RegisteredService
-  /** What the service sealed. */
   integrator: DeliveryEnvelope
-  /** Of this signup. What is drawn from it is the same whenever the step is repeated. */
+  /** What is drawn from it is the same whenever the step is repeated. */
   dataKey: DataKey
   keyring: Keyring
   random: Random
-  /** Epoch milliseconds. */
   now: number
 }
 
-/** What an approval makes: the ack token, an agent token where the service has a dashboard login, and both sealed. */
+/** An ack token, an agent token where the service has a dashboard login, and both sealed. */
 function makeCredentials(options: CredentialsOptions): SignupCredentials {
   const { session, service, integrator, dataKey, keyring, random, now } = options
   const ackToken = generateToken('gtack', dataKey.random('ack-token'))

@@ -11,25 +11,23 @@ import type { PageRow } from '../store.ts'
 interface ApprovalState {
   session: GateSessionRow | undefined
   page: PageRow | undefined
-  /** Of the service, now: who is asked stays the same while the approval lasts. null = the built-in service. */
+  /** The service's endpoint now; it stays that of the approval. null = the built-in service. */
   endpointId: string | null
 }
 
 interface StartApproval {
-  /** What the token would be stored under now, and everything that it may be stored under. */
+  /** The hash under the current key; the other list has those under all keys. */
   approveTokenHash: string
   approveTokenHashes: string[]
   proof: Proof
   gateAccountId: GateAccountId
-  /** Epoch milliseconds. */
   now: number
 }
 
 /**
- * A person's approval of a signup, after which only the service's answer or its silence ends the session. Nothing when
- * it has started and the page asks again. A service that was disabled or hidden, or cannot be asked, changes nothing
- * here: what came of asking is the approval's end. ApiError: 404 no such session, 410 its time is over, 409 it is
- * resolved, 403 not the page's newest token.
+ * Starts a signup's approval, which then ends only by the service's answer or silence. No event when it has started.
+ * A disabled service changes nothing here: the request for the account shows it. ApiError: 404 no such session, 410
+ * expired, 409 resolved, 403 not the page's newest token.
  */
 export function decideApprovalStart(state: ApprovalState, command: StartApproval): Decision[] {
   const { session, page, endpointId } = state
@@ -54,13 +52,11 @@ export function decideApprovalStart(state: ApprovalState, command: StartApproval
   return [decided({ type: 'GateSessionApprovalStarted', data }, { ...about, eventId })]
 }
 
-/** Whether a token with these hashes has approved the session already. */
 export function hasApproved(session: GateSessionRow | undefined, tokenHashes: string[]): boolean {
   const hash = foundSession(session).approve_token_hash
   return hash !== null && tokenHashes.includes(hash)
 }
 
-/** ApiError gate.approve_token_invalid unless it is the newest token of the page. */
 export function requireNewestToken(page: PageRow | undefined, tokenHashes: string[]): void {
   if (!page || !tokenHashes.includes(page.approve_token_hash))
     throw new ApiError('gate.approve_token_invalid')
@@ -73,20 +69,17 @@ export type StartedSession = GateSessionRow &
     gate_account_id: NonNullable<GateSessionRow['gate_account_id']>
   }
 
-/** Whether only the approval can end the session. */
 export function isStarted(session: GateSessionRow | undefined): session is StartedSession {
   return session?.kind === 'signup' && session.status === 'pending' && session.approval_started_at !== null
 }
 
-/** The key that whoever signed up opens deliveries with. */
 export function deliveryKeyOf({ delivery_key_id, delivery_public_key }: StartedSession) {
   return { key_id: delivery_key_id, public_key: delivery_public_key }
 }
 
-/** What an approval has made. */
 export type SignupCredentials = Omit<GateSessionApproved, 'gate_session_id' | 'gate_account_id'>
 
-/** The signup with all that it delivers; nothing when another has ended it meanwhile. */
+/** No event when the session has ended. */
 export function decideApproval(
   session: GateSessionRow | undefined,
   credentials: SignupCredentials,
@@ -100,13 +93,12 @@ export function decideApproval(
 }
 
 interface ApprovalFailure {
-  /** In words for whoever signed up; quotes nothing of what the service answered. */
+  /** For whoever signed up; quotes nothing of the service's answer. */
   problem: string
-  /** Epoch milliseconds. */
   now: number
 }
 
-/** The approval came to nothing because of the service; nothing when another has ended it meanwhile. */
+/** No event when the session has ended. */
 export function decideApprovalFailure(
   session: GateSessionRow | undefined,
   { problem, now }: ApprovalFailure,
@@ -123,17 +115,15 @@ const tenantOf = ({ organization_id: organizationId, environment }: GateSessionR
   environment,
 })
 
-/** The decision about the browser that approves. */
 export interface Proof {
   verdict: 'human' | 'inconclusive'
-  /** 0-100. */
   riskScore: number
-  /** Of the consent page's own session. */
+  /** Of the consent page's own collect session. */
   sessionId: string
   decisionId: string
 }
 
-/** What services/collect/hand-off.ts writes, as far as it matters here. */
+/** The part of what services/collect/token-payload.ts writes that matters here. */
 const claimsSchema = z.object({
   session_id: z.string().refine((id) => isId('sid', id)),
   decision: z.object({
@@ -146,7 +136,7 @@ const claimsSchema = z.object({
 })
 type ProofClaims = z.output<typeof claimsSchema>
 
-/** What the token says. ApiError gate.svc_proof_invalid when none of the secrets (their SHA-256, hex) opens it. */
+/** ApiError gate.svc_proof_invalid when none of the secrets (SHA-256, hex) opens it. */
 export function openProof(sealedToken: string, secretHashes: string[]): ProofClaims {
   for (const secretHash of secretHashes) {
     const claims = claimsSchema.safeParse(opened(sealedToken, secretHash))
@@ -164,16 +154,13 @@ function opened(sealedToken: string, secretHash: string): unknown {
 }
 
 interface ProofRules {
-  /** Of the consent page of this Gate session, and of no other. */
+  /** Of this Gate session's consent page. */
   url: string
-  /** What the request says the session is, where it does. */
   sessionId?: string | undefined
-  /** Epoch milliseconds. */
   now: number
 }
 
 const maxAgeMs = 2 * 60 * 1000
-/** The scoring process may have another clock. */
 const maxAheadMs = 30 * 1000
 
 /** ApiError: gate.svc_proof_invalid for the proof of another page, session or time; gate.bot_detected. */

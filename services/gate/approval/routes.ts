@@ -29,7 +29,6 @@ interface Approve extends GateSessionPath {
   Body: z.output<typeof approveBody>
 }
 
-/** What the consent page does when a person approves. */
 export function approvalRoutes(app: FastifyInstance, context: GateContext): void {
   const { pool, idempotency, publicUrl } = context
   const storedAnswers = createStoredAnswers(context)
@@ -113,7 +112,6 @@ const approveBody = z
 
 const approved = z.literal('approved')
 
-/** By `object`: of a signup, or of a dashboard login. */
 const approvedSchema = z
   .discriminatedUnion('object', [
     z.strictObject({ object: z.literal('gate_session'), id: gateSessionId, status: approved }),

@@ -36,7 +36,7 @@ interface LoginRequest {
   publicUrl: string
 }
 
-/** Opens a login for the account of the token. ApiError as of `openLogin`. */
+/** ApiError as of `decideLoginOpening`. */
 export async function openLogin(
   { pool, decide, random, clock }: CommandDeps & { pool: Db },
   { token, serviceId, requester, publicUrl }: LoginRequest,
@@ -70,13 +70,13 @@ export interface LoggedIn {
   accountName: string
 }
 
-/** For `alsoReads`: the account's agent token, which is where its signup is. */
+/** For `alsoReads`: the account's agent token is in the stream of its signup. */
 async function readsTokenOf(db: Db, gateAccountId: string) {
   const token = await findTokenOfAccount(db, gateAccountId)
   return token ? [seenOf(token.gate_session_id)] : []
 }
 
-/** Uses up a login code; who is logged in. ApiError as of `consumeCode`. */
+/** Resolves to who is logged in. ApiError as of `decideCodeConsumption`. */
 export async function consumeLoginCode(
   { pool, keyring, decide, random, clock, readCurrent }: CommandDeps & { pool: Db; readCurrent: ReadCurrent },
   { code, ...scope }: Pick<ConsumeCode, 'organizationId' | 'environment'> & { code: string },
@@ -99,7 +99,7 @@ export async function consumeLoginCode(
   return { gateAccountId, accountName }
 }
 
-/** Approves the login. ApiError: see `approveLogin` and `checkAccount` of ../login; then the session stays pending. */
+/** ApiError as of `decideLoginApproval` and `checkAccount`; then the session stays pending. */
 export async function approveLogin(
   { decide, keyring, clock, pool }: GateContext,
   { session, token, proof }: CheckedApproval,
@@ -126,10 +126,7 @@ export async function approveLogin(
   })
 }
 
-/**
- * The code of an approved login for whoever has the token that approved it. ApiError: 409 when another one has or the
- * code was used, 410 when the code's time is over.
- */
+/** ApiError: 409 when another token approved the login or the code was used, 410 when the code has expired. */
 export async function loginOutcome(context: GateContext, id: GateSessionId, token: string) {
   const { pool, keyring, clock, publicUrl } = context
   const session = foundSession(await findGateSession(pool, id))
@@ -146,7 +143,6 @@ export async function loginOutcome(context: GateContext, id: GateSessionId, toke
 
 interface LoginCode {
   code: Token<'gtcode'>
-  /** What it is stored under. */
   hash: string
 }
 
@@ -154,14 +150,13 @@ interface LoginCodeOptions {
   keyring: Keyring
   gateSessionId: string
   approveToken: string
-  /** Of the login once it is approved, or null: whichever known master key made its code makes it again. */
+  /** Of an approved login. Whichever known master key made its code makes it again. */
   codeHash?: string | null
 }
 
 /**
- * The one-time code that an approval gives out. It follows from a master key, the session and the approve token, so
- * whoever repeats the approval is told the same one and it is stored nowhere. An approved login is asked about with its
- * `codeHash`, since the current master key may be another by then.
+ * The one-time code of an approval, stored nowhere. It is derived from a master key, the session and the approve
+ * token, so that a repetition gets the same one.
  */
 export function loginCode({ keyring, gateSessionId, approveToken, codeHash }: LoginCodeOptions): LoginCode {
   const codeUnder = (master: MasterKey) => codeOf(master, `${gateSessionId}\0${approveToken}`)
@@ -177,7 +172,7 @@ export function loginCode({ keyring, gateSessionId, approveToken, codeHash }: Lo
 const codeOf = (master: MasterKey, seed: string) =>
   generateToken('gtcode', counterRandom(master.derive('gate-login-code'), Buffer.from(seed)))
 
-/** Where the browser goes next: the service's dashboard, with the code in its query and the rest of it as it was. */
+/** The service's dashboard with `code` in the query, and the rest of the URL as it was. */
 export function redirectUrl(dashboardLoginUrl: string, code: string): string {
   const url = new URL(dashboardLoginUrl)
   if (url.searchParams.has('code')) url.searchParams.delete('code')

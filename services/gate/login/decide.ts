@@ -13,22 +13,19 @@ import type { PageRow } from '../store.ts'
 export interface LoginOpeningState {
   token: AgentTokenRow | undefined
   service: RegisteredService | undefined
-  /** Whose service it is. */
   organization: OrganizationRow | undefined
-  /** What the command made before. */
   session: GateSessionRow | undefined
 }
 
 interface OpenLogin {
   gateSessionId: GateSessionId
   requester: Requester
-  /** Epoch milliseconds. */
   now: number
 }
 
 /**
- * A dashboard login that waits for consent; no event when it is there already: the command is repeated. ApiError: 401
- * unless the token is good and of this service, 404 unless the service is open and has a dashboard to log in to.
+ * No event when the command is repeated. ApiError: 401 unless the token is usable and of this service, 404 unless the
+ * service is open and has a dashboard.
  */
 export function decideLoginOpening({ session, ...state }: LoginOpeningState, command: OpenLogin): Decision[] {
   const token = goodToken(state.token, command.now)
@@ -39,7 +36,7 @@ export function decideLoginOpening({ session, ...state }: LoginOpeningState, com
   return [opened(token, command)]
 }
 
-/** The token; 401 unless it is good. */
+/** 401 unless the token is usable. */
 export function goodToken(token: AgentTokenRow | undefined, now: number): AgentTokenRow {
   const usable = usableToken(token, now)
   if (!usable) throw new ApiError('auth.invalid_api_key')
@@ -73,14 +70,11 @@ function opened(token: AgentTokenRow, { gateSessionId, requester, now }: OpenLog
 }
 
 interface LoginApproval {
-  /** What the token would be stored under now, and everything that it may be stored under. */
+  /** The hash under the current key; the other list has those under all keys. */
   approveTokenHash: string
   approveTokenHashes: string[]
-  /** The decision about the browser that approves. */
   proof: { verdict: string; riskScore: number; sessionId: string; decisionId: string }
-  /** Of the code that is given out. */
   codeHash: string
-  /** Epoch milliseconds. */
   now: number
 }
 
@@ -90,8 +84,8 @@ interface ApproveLoginState {
 }
 
 /**
- * Approves a login; no event when this very token has, and its code is still to be used. ApiError: 404 no such
- * session, 410 its time or its code's is over, 409 it is resolved or its code was used, 403 not its page's token.
+ * No event when this very token has approved and its code is unused. ApiError: 404 no such session, 410 it or its
+ * code has expired, 409 it is resolved or its code was used, 403 not the page's newest token.
  */
 export function decideLoginApproval(
   { session, page }: ApproveLoginState,
@@ -131,16 +125,13 @@ function approved(session: GateSessionRow, command: LoginApproval): Decision {
 }
 
 interface AccountState {
-  /** Whose service it is. */
   owner: OrganizationRow | undefined
-  /** Of the account that would be logged in. */
   token: AgentTokenRow | undefined
 }
 
 /**
- * That a code for the account could be used, before a person is sent to the dashboard with one. ApiError: 404
- * request.not_found while the owner is not active, as when a login is created, so that no more of it is told than the
- * registry tells; 410 gate.session_expired when the agent token that asked for the login was revoked or has expired.
+ * That a code for the account could be used. ApiError: 404 while the owner is not active, as when a login is created;
+ * 410 when the agent token that asked for the login was revoked or has expired.
  */
 export function checkAccount({ owner, token }: AccountState, now: number): void {
   if (owner?.status !== 'active')
@@ -152,25 +143,22 @@ export function checkAccount({ owner, token }: AccountState, now: number): void 
 }
 
 interface CodeState {
-  /** The login that the code is of. */
   session: GateSessionRow | undefined
-  /** Of the account that would be logged in. */
   token: AgentTokenRow | undefined
 }
 
 export interface ConsumeCode {
   organizationId: string
   environment: Environment
-  /** Of this request and its repetitions. */
+  /** The same for a repetition of the request. */
   consumptionId: string
-  /** Epoch milliseconds. */
   now: number
 }
 
 /**
- * Uses up a login code; no event when this very request has. ApiError: 410 gate.session_already_resolved when another
- * has, else 410 gate.session_expired unless it is of this organization and environment and its time is not over. A code
- * whose account's agent token was revoked counts as expired: who was shut out after a person approved stays out.
+ * No event when this very request has consumed the code. ApiError: 410 gate.session_already_resolved when another
+ * has, else 410 gate.session_expired unless the code is of the scope and valid. A code whose agent token was revoked
+ * counts as expired.
  */
 export function decideCodeConsumption({ session, token }: CodeState, command: ConsumeCode): Decision[] {
   const { organizationId, environment, consumptionId, now } = command
@@ -186,7 +174,6 @@ export function decideCodeConsumption({ session, token }: CodeState, command: Co
   return [sessionDecision(session, { event: { type: 'LoginCodeConsumed', data }, now })]
 }
 
-/** 410 for a code that cannot be used any more, or never could. */
 export function expiredCode(): ApiError {
   return new ApiError('gate.session_expired', { message: 'The login code is unknown, or its time is over.' })
 }

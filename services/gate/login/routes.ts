@@ -28,7 +28,6 @@ type LoginContext = Pick<
   | 'readCurrent'
 >
 
-/** Logins to dashboards: who holds an agent token asks, a person approves, the service exchanges the code. */
 export function loginRoutes(app: FastifyInstance, context: LoginContext): void {
   createRoute(app, context)
   consumeRoute(app, context)

@@ -11,7 +11,6 @@ const folder = path.join(import.meta.dirname, 'assets')
 /** Whoever knows the address of a consent page may decide about the request. */
 const referrer = 'no-referrer'
 
-/** What the page is not allowed: to be framed, to share a window, or to ask for devices. */
 const isolation = {
   'x-frame-options': 'DENY',
   'cross-origin-opener-policy': 'same-origin',
@@ -39,7 +38,6 @@ interface PageRequest {
   Params: { gateSessionId: string }
 }
 
-/** GET /gate/consent/{gateSessionId}, where a person decides about a signup or login, and what that page is made of. */
 export async function consentPageRoutes(app: FastifyInstance, context: GateContext): Promise<void> {
   const html = await readFile(path.join(folder, 'consent.html'), 'utf8')
   app.get<PageRequest>(
@@ -60,7 +58,7 @@ export async function consentPageRoutes(app: FastifyInstance, context: GateConte
   await assetRoutes(app)
 }
 
-/** The same page whether there is such a session or not: it asks for itself what it shows. */
+/** Whether there is such a session does not show in the page, which asks for itself. */
 async function logoOriginOf(
   gateSessionId: string,
   { pool, publicUrl }: GateContext,
@@ -86,10 +84,9 @@ async function assetRoutes(app: FastifyInstance): Promise<void> {
   }
 }
 
-/** Of an origin that a content security policy can name as it is: no wildcard, nothing that ends a directive. */
+/** An origin that a content security policy can name: no wildcard, nothing that ends a directive. */
 const plainOrigin = /^https?:\/\/[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?$/
 
-/** Where the logo comes from; undefined when it is at no address that a page may load images from. */
 export function logoOrigin(logoUrl: string | null | undefined): string | undefined {
   const origin = logoUrl ? URL.parse(logoUrl)?.origin : undefined
   return origin && plainOrigin.test(origin) ? origin : undefined

@@ -32,10 +32,7 @@ type ServiceDeps = Omit<CommandDeps, 'keyring'>
 
 type ServiceRegistration = ServiceScope & CompleteFields & { id: string }
 
-/**
- * Registers a service, active from the start. ApiError: 404 no such organization, 403 not active, 409 id taken or too
- * many services, 422 what does not fit.
- */
+/** ApiError: 404 no such organization, 403 not active, 409 id used or too many services, 422 a field does not fit. */
 export async function createService(
   { decide, clock, ...deps }: ServiceDeps,
   { id, organizationId, environment, ...fields }: ServiceRegistration,
@@ -65,7 +62,7 @@ export async function createService(
   })
 }
 
-/** ApiError: 404 no such service, 403 organization not active, 409 disabled, 422 what does not fit. */
+/** ApiError: 404 no such service, 403 organization not active, 409 disabled, 422 a field does not fit. */
 export async function changeService(
   { decide, clock, ...deps }: ServiceDeps,
   { organizationId, environment, serviceId, ...fields }: ServicePath & ServiceFields,
@@ -85,7 +82,7 @@ export async function changeService(
   })
 }
 
-/** Disables a service for good; again, it does nothing. ApiError: 404 no such service, 403 organization not active. */
+/** For good; a repetition does nothing. ApiError: 404 no such service, 403 organization not active. */
 export async function disableService(
   { decide, clock }: Pick<ServiceDeps, 'decide' | 'clock'>,
   path: ServicePath,
@@ -98,7 +95,7 @@ export async function disableService(
   })
 }
 
-/** For the operator; again, it does nothing. ApiError: 404 no organization has such a service. */
+/** By the operator; a repetition does nothing. ApiError: 404 no organization has such a service. */
 export async function verifyService(
   { decide, clock, ...deps }: ServiceDeps,
   { serviceId, verified }: { serviceId: string; verified: boolean },
@@ -113,15 +110,14 @@ export async function verifyService(
 }
 
 /**
- * One command at a time about the service, and about the organization's endpoints, of which it names one. Each
- * organization's registrations wait for each other there too: how many services there are is part of them.
+ * Locks the organization's endpoints, too: a service names one of them. The lock also serializes its registrations,
+ * which are counted.
  */
 function ownedStream({ organizationId, serviceId }: ServicePath) {
   const stream = serviceStream(serviceId)
   return { ...stream, locks: [...stream.locks, endpointsLock(organizationId)] }
 }
 
-/** What a decision that names an endpoint reads too: the organization's endpoints. */
 function seesEndpoint({ organizationId: key }: ServicePath) {
   return { alsoReads: [{ projection: 'webhooks', topic: eventTopics.WebhookEndpointCreated, key }] }
 }

@@ -20,33 +20,28 @@ import { type FieldRules, refusedMember } from './fields.ts'
 import { systemServiceId } from './registered.ts'
 
 const registrationParameterSet = 'gate_service_create'
-/** How many services an organization has at most: in both environments, disabled ones too. */
 const maxServices = 5
 
-/** What the registration of a service is decided from. */
 export interface RegistrationState {
   organization: OrganizationRow | undefined
-  /** This very command has registered the service before. */
   isRepeated: boolean
-  /** Ids that somebody has and that differ from this one in - and _ at most. */
+  /** Used ids that are the same but for - and _. */
   alike: readonly string[]
-  /** The organization's services, in both environments, disabled ones too. */
+  /** The organization's services in both environments, disabled ones included. */
   count: number
-  /** The one that is to be told of approvals, as the key sees it. */
+  /** Looked up as the key sees it. */
   endpoint: EndpointRow | undefined
 }
 
 interface RegisterService extends ServicePath {
   definition: GateServiceDefinition
   eventId: string
-  /** Epoch milliseconds. */
   now: number
 }
 
 /**
- * A new, active service; 404 without the organization, 403 when it is not active, 409 when the id or its variable is taken or the
- * organization has as many services as it can, 422 for an endpoint that would not be told. No event when the command
- * is repeated.
+ * No event when the command is repeated. ApiError: 404 no such organization, 403 not active, 409 id or variable used,
+ * or too many services, 422 an endpoint without the subscription.
  */
 export function decideRegistration(state: RegistrationState, command: RegisterService): Decision[] {
   organizationFor(state.organization, 'key')
@@ -95,23 +90,18 @@ function refuseMany({ count }: RegistrationState): void {
 const changeParameterSet = 'gate_service_update'
 
 interface ChangeState extends ServiceState {
-  /** The one that the change names, as the key sees it. */
   endpoint: EndpointRow | undefined
 }
 
 interface ChangeService extends ServicePath {
-  /** Each replaces what was there as a whole. */
   changes: DefinitionChanges
   eventId: string
-  /** Epoch milliseconds. */
   now: number
 }
 
 /**
- * Describes the service anew; no event when it is so described already. 404 without it, 403 when its organization is
- * not active, 409 when it is disabled, 422 for an endpoint that would not be told of approvals
- * and for a description that is too large. An endpoint that the
- * change does not name is left as it is, told or not.
+ * No event when nothing changes. ApiError: 404 no such service, 403 organization not active, 409 disabled, 422 an
+ * endpoint without the subscription, or too large. An endpoint that the change does not name is not checked.
  */
 export function decideServiceChange(state: ChangeState, command: ChangeService): Decision[] {
   organizationFor(state.organization, 'key')
@@ -145,11 +135,10 @@ function changed(
 }
 
 interface DisableService extends ServicePath {
-  /** Epoch milliseconds. */
   now: number
 }
 
-/** Disables a service for good; no event when it is disabled. 404 without it, 403 when its organization is not active. */
+/** No event when it is disabled. ApiError: 404 no such service, 403 organization not active. */
 export function decideServiceDisabling(state: ServiceState, command: DisableService): Decision[] {
   organizationFor(state.organization, 'key')
   const service = serviceFor(state.service, command)
@@ -166,16 +155,15 @@ export function decideServiceDisabling(state: ServiceState, command: DisableServ
 }
 
 interface VerifyService {
-  /** false = withdraw it. */
+  /** false withdraws the verification. */
   verified: boolean
   eventId: string
-  /** Epoch milliseconds. */
   now: number
 }
 
 /**
- * The operator's word on who is behind a service, disabled ones too; no event when it is as wanted. 404 without an
- * organization's service of that id: the built-in one is verified as it is.
+ * No event when nothing changes. Disabled services can be verified, the built-in one cannot. ApiError: 404 no
+ * organization has it.
  */
 export function decideVerification(service: GateServiceRow | undefined, command: VerifyService): Decision[] {
   if (!service) {
@@ -200,15 +188,12 @@ function verificationEvent(
     : { type: 'GateServiceVerificationWithdrawn', data: { ...about, withdrawn_at: now } }
 }
 
-/** Names one service, as one key sees it. */
 export interface ServicePath extends ServiceScope {
   serviceId: string
 }
 
-/** What a decision about one service is made from. */
 interface ServiceState {
   organization: OrganizationRow | undefined
-  /** Whoever owns it. */
   service: GateServiceRow | undefined
 }
 
@@ -219,7 +204,6 @@ export function noSuchService(): ApiError {
   })
 }
 
-/** The service, active or disabled, if it is of that organization and environment; else 404. */
 export function serviceFor(
   service: GateServiceRow | undefined,
   { organizationId, environment }: ServiceScope,
@@ -228,7 +212,6 @@ export function serviceFor(
   throw noSuchService()
 }
 
-/** 422 unless the endpoint, looked up as the service's owner sees it, is told of approvals. */
 function requireSubscribedEndpoint(
   endpoint: EndpointRow | undefined,
   { parameterSet }: Pick<FieldRules, 'parameterSet'>,

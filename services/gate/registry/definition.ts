@@ -16,7 +16,7 @@ import {
   serviceBounds,
 } from './fields.ts'
 
-/** What an organization says about a service; undefined = not said, null = to be cleared. */
+/** undefined = unchanged, null = cleared. */
 export interface ServiceFields {
   name?: string | undefined
   description?: string | undefined
@@ -32,13 +32,11 @@ export interface ServiceFields {
 }
 
 type Required = 'name' | 'description' | 'website' | 'webhook_endpoint_id'
-/** Of a new service. */
 export type CompleteFields = ServiceFields & { [Name in Required]: string }
 
-/** Checked fields, normalised: as much of a definition as was said. */
 export type DefinitionChanges = Partial<GateServiceDefinition>
 
-/** The definition of a new service. 422 naming the member that does not fit, or the largest of too much. */
+/** ApiError 422 naming the field that does not fit, or the largest of too much. */
 export function completeDefinition(fields: CompleteFields, rules: FieldRules): GateServiceDefinition {
   const { name, description, website, webhook_endpoint_id } = fields
   const unset = {
@@ -56,7 +54,7 @@ export function completeDefinition(fields: CompleteFields, rules: FieldRules): G
   return definition
 }
 
-/** As much of a definition as is said; lists and objects as a whole. 422 naming the member that does not fit. */
+/** The fields that are given, normalised. ApiError 422 naming the one that does not fit. */
 export function checkedDefinition(fields: ServiceFields, rules: FieldRules): DefinitionChanges {
   return { ...texts(fields, rules), ...links(fields, rules), ...parts(fields, rules) }
 }
@@ -107,7 +105,7 @@ function parts(fields: ServiceFields, rules: FieldRules): DefinitionChanges {
 
 const sizeOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
 
-/** 422 for more than the registry shows of a service; names the member that takes the most. */
+/** 422 above the limit; names the largest field. */
 export function refuseLarge(
   definition: GateServiceDefinition,
   { parameterSet }: Pick<FieldRules, 'parameterSet'>,
@@ -119,7 +117,6 @@ export function refuseLarge(
   throw refusedMember({ field: largest?.field ?? 'body', parameterSet }, { issue: 'too_large', expected })
 }
 
-/** The variables that whoever signs up gets; 422 for a key that is twice in it or that no service may set. */
 function checkedEnvVars(variables: readonly GateEnvVar[], list: Member): GateEnvVar[] {
   refuseMany(variables, list, serviceBounds.envVars)
   const checked = variables.map(({ name, key, secret }, i) => {
@@ -144,7 +141,7 @@ function checkedKey(key: string, member: Member): string {
   throw refusedMember(member, { issue: 'not_allowed', expected: 'a variable that Gate does not set itself' })
 }
 
-/** Windows knows a variable by its name in any case. */
+/** Without case, as Windows compares variables. */
 function refuseRepeated(variables: readonly GateEnvVar[], list: Member): void {
   const seen = new Set<string>()
   for (const [i, { key }] of variables.entries()) {
@@ -155,7 +152,6 @@ function refuseRepeated(variables: readonly GateEnvVar[], list: Member): void {
   }
 }
 
-/** How to install what speaks to the service; 422 for what does not fit. */
 function checkedSdks(sdks: readonly GateSdk[], list: Member): GateSdk[] {
   refuseMany(sdks, list, serviceBounds.sdks)
   return sdks.map(({ label, install, url }, i) => {
@@ -175,10 +171,8 @@ function refuseMany(entries: readonly unknown[], list: Member, max: number): voi
   if (entries.length > max) throw refusedMember(list, { issue: 'too_many', expected: `at most ${max}` })
 }
 
-/** The members that a request may have; null in what is stored = not set. */
 type Given<T> = { [Name in keyof T]?: NonNullable<T[Name]> | undefined }
 
-/** How the service looks; 422 for what is no colour, URL or drawing. */
 function checkedBranding(given: Given<GateBranding>, member: Member): GateBranding {
   const { logo_url, primary_color, secondary_color, ascii_art } = given
   return {
@@ -189,7 +183,6 @@ function checkedBranding(given: Given<GateBranding>, member: Member): GateBrandi
   }
 }
 
-/** What whoever approves agrees to; 422 for what is no URL. */
 function checkedConsent(given: Given<GateConsentLinks>, member: Member): GateConsentLinks {
   return {
     terms_url: checkedOptional(given.terms_url, below(member, 'terms_url'), checkedServiceUrl),
@@ -197,7 +190,6 @@ function checkedConsent(given: Given<GateConsentLinks>, member: Member): GateCon
   }
 }
 
-/** The checked text; null where there is none. */
 function checkedOptional(
   text: string | null | undefined,
   member: Member,

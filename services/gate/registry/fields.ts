@@ -2,7 +2,7 @@ import { type ApiError, type FieldIssue, invalidField } from '../../../infra/err
 import { characterCount, isOneLine, isVisible } from '../../../infra/text.ts'
 import type { Environment } from '../../../schemas/events.ts'
 
-/** How much a service can say about itself. Texts in characters (code points); all of it in bytes of JSON. */
+/** Texts in characters (code points), the whole definition in bytes of JSON. */
 export const serviceBounds = {
   definitionBytes: 16 * 1024,
   name: 100,
@@ -19,25 +19,22 @@ export const serviceBounds = {
   asciiArtLines: 60,
 } as const
 
-/** What members of a service are checked against. */
 export interface FieldRules {
   environment: Environment
-  /** As details.parameter_set names it. */
   parameterSet: 'gate_service_create' | 'gate_service_update'
 }
 
-/** A member of a request, as `env_vars.0.key`, and what it is checked against. */
+/** A field of a request, such as `env_vars.0.key`, and what it is checked against. */
 export interface Member extends FieldRules {
   field: string
 }
 
-/** The member below another, as `key` of `env_vars.0`. */
 export const below = (member: Member, name: string | number): Member => ({
   ...member,
   field: `${member.field}.${name}`,
 })
 
-/** 422 that names the member, never with what was sent. */
+/** 422 that names the field and does not quote what was sent. */
 export function refusedMember(
   { field: name, parameterSet }: Pick<Member, 'field' | 'parameterSet'>,
   problem: Omit<FieldIssue, 'name' | 'received'>,
@@ -49,10 +46,9 @@ const pattern = /^[a-z0-9][a-z0-9_-]{1,30}[a-z0-9]$/
 /** Words of Gate's own paths and commands. */
 const reserved = ['gate', 'registry', 'services', 'webhook']
 
-/** Whether a service can have the id, or could if the word were not Gate's own. */
+/** Reserved words included. */
 export const isServiceId = (text: string): boolean => pattern.test(text)
 
-/** The id; 422 when no service can have it. */
 export function checkedServiceId(id: string, { parameterSet }: FieldRules): string {
   if (!isServiceId(id)) {
     const expected = '3-32 lower-case letters, digits, - and _, with a letter or digit at both ends'
@@ -66,17 +62,15 @@ export function checkedServiceId(id: string, { parameterSet }: FieldRules): stri
 }
 
 interface TextRule {
-  /** Characters (code points) at most. */
   max: number
-  /** Whether, and how often, a line may end. */
   lines?: number
-  /** Keep outer spaces, as a drawing needs them. */
+  /** Keeps outer spaces, for drawings. */
   untrimmed?: boolean
 }
 
 /**
- * The text without outer spaces, its lines ended by \n; 422 for one that shows nothing, is too long, has control
- * characters, or characters that turn what follows around, so that one name reads as another.
+ * Trimmed, with \n at the end of lines. 422 for what shows nothing, is too long, or has control or direction
+ * characters: with those one name reads as another.
  */
 export function checkedText(text: string, member: Member, { max, lines = 1, untrimmed }: TextRule): string {
   const unified = text.replaceAll('\r\n', '\n')
@@ -96,7 +90,7 @@ function expectedOf({ max, lines }: { max: number; lines: number }): string {
 const uri =
   /^https?:\/\/(\[[\da-f:.]+\]|[\w.-]+)(?::\d+)?(?:[/?](?:[\w.~:/?@!$&'()*+,;=-]|%[\da-f]{2})*)?(?:#(?:[\w.~:/?@!$&'()*+,;=-]|%[\da-f]{2})*)?$/i
 
-/** The URL as it was sent, which people are shown and led to; 422 for anything but an absolute https URL. */
+/** The URL as it was sent. 422 for anything but an absolute https URL. */
 export function checkedServiceUrl(text: string, member: Member): string {
   if (text.length <= serviceBounds.url && isUrl(text, member.environment)) return text
   const schemes = member.environment === 'test' ? 'http or https' : 'https'
@@ -104,7 +98,7 @@ export function checkedServiceUrl(text: string, member: Member): string {
   throw refusedMember(member, { issue: 'invalid', expected })
 }
 
-/** In the test environment developers run services on their own machines. */
+/** http is for the test environment: developers run services on their own machines. */
 function isUrl(text: string, environment: Environment): boolean {
   const host = uri.exec(text)?.[1]?.toLowerCase()
   const url = URL.parse(text)

@@ -5,7 +5,7 @@ import type { GateServiceRow } from '../../../projections/gate/tables.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
 import { isServiceId } from './fields.ts'
 
-/** A service that anyone can name: one of an organization, or the built-in one, which has no owner. */
+/** A service that anyone can name. The built-in one has no owner. */
 export type RegisteredService = Omit<GateServiceRow, 'organization_id'> & { organization_id: string | null }
 
 interface Named {
@@ -13,7 +13,7 @@ interface Named {
   publicUrl: string
 }
 
-/** The service, disabled and hidden ones too: a session stays usable after its service is disabled. */
+/** Disabled and hidden services, too: a session stays usable after its service is disabled. */
 export async function findRegistered(
   db: Db,
   { serviceId, publicUrl }: Named,
@@ -22,20 +22,20 @@ export async function findRegistered(
   return isServiceId(serviceId) ? findService(db, serviceId) : undefined
 }
 
-/** The same of one that is known to be there, as that of a session is, whatever became of it. 503 while it is not readable. */
+/** Of a service that is known to exist, as that of a session. 503 while it is not readable. */
 export async function serviceOf(db: Db, named: Named): Promise<RegisteredService> {
   const service = await findRegistered(db, named)
   if (!service) throw unavailable(new Error(`the service ${named.serviceId} is not readable`))
   return service
 }
 
-/** The service if anyone may sign up for it: 404 unless it is active and discoverable. */
+/** 404 unless the service is active and discoverable. */
 export function requireOpenService(service: RegisteredService | undefined): RegisteredService {
   if (service?.status === 'active' && service.definition.discoverable) return service
   throw new ApiError('request.not_found', { message: 'No such service takes signups.' })
 }
 
-/** What the public registry shows of an id. 404 unless anyone may sign up for it and its organization is active. */
+/** 404 unless anyone may sign up for the service and its organization is active. */
 export async function findOpenService(db: Db, named: Named): Promise<RegisteredService> {
   const service = await findRegistered(db, named)
   const owner = service?.organization_id ?? null
@@ -45,10 +45,9 @@ export async function findOpenService(db: Db, named: Named): Promise<RegisteredS
 
 export const systemServiceId = 'tidegate'
 
-/** When it came to be, for whom it matters: services of organizations have such times. */
 const since = Date.UTC(2026, 10, 21)
 
-/** The built-in service: who signs up for it gets an organization of this server, with its keys. */
+/** Who signs up for it gets an organization of this server, with its keys. */
 export function systemService(publicUrl: string): RegisteredService {
   return {
     id: systemServiceId,
@@ -85,7 +84,6 @@ export function systemService(publicUrl: string): RegisteredService {
   }
 }
 
-/** A service as the public registry shows it. What is not set is left out; without documentation of its own, its website. */
 export function registryEntryJson({ id, status, verified, definition }: RegisteredService) {
   const { branding, consent, dashboard_login_url, docs_url } = definition
   return {
@@ -104,7 +102,6 @@ export function registryEntryJson({ id, status, verified, definition }: Register
   }
 }
 
-/** The same as its owner sees it. */
 export function managedServiceJson(service: GateServiceRow) {
   return {
     object: 'gate_service',
@@ -115,7 +112,6 @@ export function managedServiceJson(service: GateServiceRow) {
   }
 }
 
-/** The members that are set. */
 function present<T extends object>(members: T): Partial<T> {
   const set: Partial<T> = { ...members }
   for (const name in set) if (set[name] === null) delete set[name]

@@ -15,7 +15,6 @@ const path = '/v1/gate/registry'
 
 type PublicRegistryContext = Pick<GateContext, 'pool' | 'publicUrl'>
 
-/** What anyone may see: the services that agents can sign up for. */
 export function registryRoutes(app: FastifyInstance, context: PublicRegistryContext): void {
   listRoute(app, context)
   getRoute(app, context)
@@ -61,18 +60,13 @@ function getRoute(app: FastifyInstance, { pool, publicUrl }: PublicRegistryConte
 }
 
 interface RegistryList {
-  /** As `registryVersion`. */
   version: string
   /** A JSON array of the entries, by id. */
   data: string
-  /** Of `data`, whichever process made it. */
   etag: string
 }
 
-/**
- * The registry as it is now, whoever changed it. A look costs one query that reads no definition; the list is read and
- * written out again only when it is another, once for all who ask meanwhile.
- */
+/** Reads the list again only when its version changed, once for all concurrent requests. */
 export function createRegistryList(
   db: Db,
   { publicUrl }: { publicUrl: string },

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { atLeastOne, meta, timestamp } from '../../../infra/http/schemas.ts'
 import { serviceBounds } from './fields.ts'
 
-/** As clients name a service. What else is wrong with an id the deciders say; there is none of a malformed one. */
+/** For the description: deciders check more, and no service has a malformed id. */
 export const serviceIdSchema = z
   .string()
   .meta({ minLength: 3, maxLength: 32, pattern: '^[a-z0-9](?:[a-z0-9_-]{1,30}[a-z0-9])$' })
@@ -85,7 +85,6 @@ const writable = {
 
 export const createServiceBody = z.strictObject({ id: serviceIdSchema, ...writable })
 
-/** Lists and objects replace what was there as a whole. */
 export const updateServiceBody = atLeastOne({
   ...writable,
   name: writable.name.optional(),
@@ -117,7 +116,6 @@ const shown = {
   consent,
 }
 
-/** A service as the public registry shows it. */
 export const registryEntrySchema = z
   .strictObject({ id: serviceIdSchema, ...shown })
   .meta({ id: 'GateRegistryEntry' })
@@ -133,5 +131,4 @@ export const managedServiceSchema = z
   })
   .meta({ id: 'GateManagedService' })
 
-/** `{ data: [], meta }`: all there are. */
 export const completeList = <T extends z.ZodType>(item: T) => z.strictObject({ data: z.array(item), meta })

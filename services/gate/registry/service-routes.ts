@@ -30,7 +30,6 @@ const path = '/v1/gate/services'
 const onePath = `${path}/:serviceId`
 const manages = 'Requires the `gate:services:manage` secret-key scope.'
 
-/** What an organization does with its services. */
 export function serviceRoutes(app: FastifyInstance, context: ServiceContext): void {
   listRoute(app, context)
   createRoute(app, context)

@@ -8,12 +8,10 @@ const jsonObject = z.record(z.string(), z.unknown())
 const isoTime = (ms: number) => new Date(ms).toISOString()
 
 interface Revealed {
-  /** This is the only time that anyone sees it. */
   pollToken: string
   publicUrl: string
 }
 
-/** A new signup, as whoever asked for it sees it. */
 export function createdJson({ id, expires_at }: GateSessionRow, { pollToken, publicUrl }: Revealed) {
   return {
     object: 'gate_session',
@@ -26,7 +24,7 @@ export function createdJson({ id, expires_at }: GateSessionRow, { pollToken, pub
   } as const
 }
 
-/** A signup that waits, or was rejected, as whoever polls it sees it. */
+/** A signup that is pending or rejected. */
 export function unapprovedJson({ id, status, ...session }: GateSessionRow) {
   return {
     object: 'gate_session',
@@ -39,7 +37,6 @@ export function unapprovedJson({ id, status, ...session }: GateSessionRow) {
   } as const
 }
 
-/** An approved signup with its credentials. */
 export function approvedJson(
   { id, gate_account_id, account_name }: GateSessionRow,
   { bundle, service }: { bundle: DeliveryBundle; service: RegisteredService },
@@ -55,7 +52,6 @@ export function approvedJson(
   } as const
 }
 
-/** What the consent page shows and approves with. */
 export function consentJson(
   session: GateSessionRow,
   { service, approveToken }: { service: RegisteredService; approveToken: string },
@@ -80,7 +76,6 @@ export function consentJson(
   } as const
 }
 
-/** A session that is cancelled, or about to be. */
 export function cancelledJson({ id, kind }: GateSessionRow, status: 'rejected' | 'pending') {
   return { object: kind === 'login' ? 'gate_login_session' : 'gate_session', id, status } as const
 }

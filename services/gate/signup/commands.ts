@@ -26,11 +26,11 @@ type OpenSignupDeps = CommandDeps & { pool: Db; publicUrl: string }
 
 interface OpenedSignup {
   session: GateSessionRow
-  /** This is the only time that anyone sees it. */
+  /** Shown this once. */
   pollToken: Token<'gtpoll'>
 }
 
-/** A new signup that waits for consent. ApiError: 404 unless the service takes signups. */
+/** ApiError: 404 unless the service is open for signups. */
 export async function openSignup(
   { decide, keyring, clock, random, pool, publicUrl }: OpenSignupDeps,
   { serviceId, spec }: { serviceId: string; spec: SessionSpec },
@@ -71,7 +71,6 @@ type EndDeps = Pick<GateOptions, 'decide' | 'clock'>
 
 type DeliveryDeps = EndDeps & Pick<GateOptions, 'logger'> & { vault: Vault }
 
-/** The person says no. ApiError as for the decision. */
 export async function declineSession(deps: EndDeps, gateSessionId: GateSessionId): Promise<void> {
   await aboutSession(deps, { gateSessionId, decide: decideDecline })
 }
@@ -81,7 +80,7 @@ export interface Acknowledge {
   ackToken: string
 }
 
-/** Ends a delivery and deletes the only key to it. ApiError as for the decision. */
+/** Ends a delivery and deletes its key. ApiError as of `decideAcknowledgement`. */
 export async function acknowledgeDelivery(
   { decide, clock, keyring, random, ...deps }: DeliveryDeps & Pick<CommandDeps, 'keyring' | 'random'>,
   { gateSessionId, ackToken: token }: Acknowledge,
@@ -100,31 +99,30 @@ export async function acknowledgeDelivery(
   await forget(deps, gateSessionId)
 }
 
-/** Whether the session ended now, for want of a decision. */
+/** Whether the session expired now. */
 export function expireSession(deps: EndDeps, gateSessionId: GateSessionId): Promise<boolean> {
   return aboutSession(deps, { gateSessionId, decide: decideSessionExpiry })
 }
 
-/** Whether the delivery ended now, for want of an acknowledgement; the only key to it is then deleted. */
+/** Whether the delivery expired now; its key is then deleted. */
 export async function expireDelivery(deps: DeliveryDeps, gateSessionId: GateSessionId): Promise<boolean> {
   const ended = await aboutSession(deps, { gateSessionId, decide: decideDeliveryExpiry })
   if (ended) await forget(deps, gateSessionId)
   return ended
 }
 
-/** Deletes the key of a delivery that has ended; the purge does where that fails. */
+/** The purge deletes what this could not. */
 async function forget({ vault, logger }: Omit<DeliveryDeps, keyof EndDeps>, gateSessionId: GateSessionId) {
   await vault.remove([gateSessionId]).catch((err) => {
     logger.warn({ err, gate_session_id: gateSessionId }, 'the key of an ended delivery is deleted later')
   })
 }
 
-/** Whether the code ended now, for want of use. */
 export function expireCode(deps: EndDeps, gateSessionId: GateSessionId): Promise<boolean> {
   return aboutSession(deps, { gateSessionId, decide: decideCodeExpiry })
 }
 
-/** Whether the session was rejected now, since its page was closed and not opened again. */
+/** Whether the session was rejected now, because its page stayed closed. */
 export async function rejectClosed(
   { decide, clock }: EndDeps,
   gateSessionId: GateSessionId,

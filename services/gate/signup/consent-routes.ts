@@ -20,13 +20,11 @@ import { cancelledSessionSchema, cancelQuery, consentSchema } from './schemas.ts
 
 type ConsentContext = Pick<GateContext, 'publicUrl' | 'pool' | 'decide' | 'clock' | 'limits' | 'pages'>
 
-/** What the person who decides does, about signups and logins. */
 export function consentRoutes(app: FastifyInstance, context: ConsentContext): void {
   consentRoute(app, context)
   cancelRoute(app, context)
 }
 
-/** What a person decides about, with a new approve token; of signups and logins. */
 function consentRoute(app: FastifyInstance, context: ConsentContext): void {
   const { limits, pool, pages, clock, publicUrl } = context
   const schema = {
@@ -64,7 +62,6 @@ const cancelRouteSchema = {
   response: { 200: single(cancelledSessionSchema), ...errorResponses(403, 404, 409, 410, 413, 415, 429) },
 }
 
-/** The end of a session by the person who was to decide, or by whoever asked for it. */
 function cancelRoute(app: FastifyInstance, context: ConsentContext): void {
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
@@ -87,7 +84,7 @@ interface Cancel extends GateSessionPath {
   Querystring: z.output<typeof cancelQuery>
 }
 
-/** Which page is being closed, by its approve token; undefined for all other bodies. */
+/** The approve token of the page that is being closed. */
 function closingPage(body: string | Buffer): Token<'gtapr'> | undefined {
   try {
     const token: unknown = JSON.parse(String(body)).approve_token
@@ -98,8 +95,8 @@ function closingPage(body: string | Buffer): Token<'gtapr'> | undefined {
 }
 
 /**
- * What needs no decision is answered without one: anyone may send this, with ids of their own making.
- * Only what is about to change something counts towards the limit, so that a repetition never fails for it.
+ * Answers without a decision where nothing changes: anyone may send this, with invented ids. Only a change counts
+ * towards the limit, so that a repetition never fails for it.
  */
 async function cancel(context: ConsentContext, request: FastifyRequest<Cancel>) {
   const { pool, clock, limits } = context

@@ -7,7 +7,6 @@ import type { GateSessionOpened } from '../../../schemas/events.ts'
 import { type RegisteredService, requireOpenService } from '../registry/registered.ts'
 import { foundSession, pendingSession, sessionDecision, sessionTtlMs } from '../sessions.ts'
 
-/** A request for a signup, checked and normalised. */
 export type SessionSpec = Pick<
   GateSessionOpened,
   | 'account_name'
@@ -21,23 +20,17 @@ export type SessionSpec = Pick<
 interface OpenSignup {
   gateSessionId: GateSessionId
   spec: SessionSpec
-  /** The poll token as it is stored. */
   pollTokenHash: string
-  /** Epoch milliseconds. */
   now: number
 }
 
 export interface OpeningState {
   service: RegisteredService | undefined
-  /** Whose service it is; undefined for the built-in one. */
   organization: OrganizationRow | undefined
   session: GateSessionRow | undefined
 }
 
-/**
- * A signup that waits for consent. 404 unless the service takes signups and its organization is active. No event when
- * the session is there already: the command is repeated.
- */
+/** No event when the command is repeated. ApiError: 404 unless the service is open and its organization active. */
 export function decideOpening({ session, ...state }: OpeningState, command: OpenSignup): Decision[] {
   if (session) return []
   const { id: service_id, organization_id, environment } = serviceForSignup(state)
@@ -62,8 +55,8 @@ function serviceForSignup({ service, organization }: Omit<OpeningState, 'session
 }
 
 /**
- * The session while a person may be asked about it: 404 without it, 410 when its time is over. 409 when it is resolved,
- * with how: of the field `status` approved, declined, closed or integrator_failed, of `kind` signup or login.
+ * The session while a person may decide about it. ApiError: 404 without it, 410 when it has expired, 409 when it is
+ * resolved. Field `status` then says how: approved, declined, closed or integrator_failed.
  */
 export function decidableSession(session: GateSessionRow | undefined, now: number): GateSessionRow {
   const ending = session && endingOf(session)
@@ -79,18 +72,18 @@ function endingOf({ status, rejection }: GateSessionRow): string | null {
   return status === 'approved' ? status : status === 'rejected' ? rejection : null
 }
 
-/** How long a closed page may take to be opened again, in milliseconds: a reload closes it, too. */
+/** A reload closes the page, too. */
 export const reloadMs = 3000
 
 /**
- * The person declines; no event when the session is rejected already. ApiError: 404 no such session, 410 its time is
- * over, 409 it is approved, or its approval has started.
+ * No event when the session is rejected. ApiError: 404 no such session, 410 expired, 409 approved or its approval has
+ * started.
  */
 export function decideDecline(session: GateSessionRow | undefined, { now }: { now: number }): Decision[] {
   return isRejected(session) ? [] : [rejected(undecided(session, now), { reason: 'declined', now })]
 }
 
-/** Whether there is nothing left to decline. ApiError as for `declineSession`. */
+/** ApiError as of `decideDecline`. */
 export function checkDeclinable(
   session: GateSessionRow | undefined,
   { now }: { now: number },
@@ -100,11 +93,11 @@ export function checkDeclinable(
 
 interface PageState {
   session: GateSessionRow | undefined
-  /** For how many milliseconds its page has been closing; null while it is open. */
+  /** null while the page is open. */
   closingForMs: number | null
 }
 
-/** Rejects a session whose page was closed and not opened again. No event when nothing of that is so any more. */
+/** No event when the page was opened again, or the session has ended. */
 export function decideClosedPage({ session, closingForMs }: PageState, { now }: { now: number }): Decision[] {
   if (session?.status !== 'pending' || session.approval_started_at !== null) return []
   // What has expired meanwhile ends as that.
@@ -130,20 +123,18 @@ function rejected(
 
 interface AcknowledgementState {
   session: GateSessionRow | undefined
-  /** Whether the ack token that was sent is the delivery's. */
   isAckToken: boolean
 }
 
 interface AcknowledgeDelivery {
-  /** Of this request and its repetitions. */
+  /** The same for a repetition of the request. */
   acknowledgementId: string
-  /** Epoch milliseconds. */
   now: number
 }
 
 /**
- * Ends the delivery of a signup: whoever polls has read it; no event when this very request has. ApiError: 404 no such
- * session, 410 its time was over before anyone approved, 403 not its ack token, 410 the delivery has ended.
+ * No event when this very request has acknowledged it. ApiError: 404 no such session, 410 expired before an approval,
+ * 403 not its ack token, 410 the delivery has ended.
  */
 export function decideAcknowledgement(
   { session, isAckToken }: AcknowledgementState,
@@ -158,17 +149,15 @@ export function decideAcknowledgement(
   return [sessionDecision(found, { event: { type: 'GateDeliveryAcknowledged', data }, now })]
 }
 
-/** Whether credentials can be picked up. */
 export function isWaiting({ delivery, delivery_expires_at }: GateSessionRow, now: number): boolean {
   return delivery === 'waiting' && delivery_expires_at !== null && delivery_expires_at > now
 }
 
 interface At {
-  /** Epoch milliseconds. */
   now: number
 }
 
-/** Ends a session that nobody decided about in time. No event otherwise: an approval that has started ends it itself. */
+/** No event once an approval has started: it ends the session itself. */
 export function decideSessionExpiry(session: GateSessionRow | undefined, { now }: At): Decision[] {
   if (session?.status !== 'pending' || session.approval_started_at !== null || session.expires_at > now)
     return []
@@ -176,14 +165,12 @@ export function decideSessionExpiry(session: GateSessionRow | undefined, { now }
   return [sessionDecision(session, { event: { type: 'GateSessionExpired', data }, now })]
 }
 
-/** Ends a delivery that nobody acknowledged in time. */
 export function decideDeliveryExpiry(session: GateSessionRow | undefined, { now }: At): Decision[] {
   if (session?.delivery !== 'waiting' || !isOver(session.delivery_expires_at, now)) return []
   const data = { gate_session_id: session.id, expired_at: now }
   return [sessionDecision(session, { event: { type: 'GateDeliveryExpired', data }, now })]
 }
 
-/** Ends a login code that nobody used in time. */
 export function decideCodeExpiry(session: GateSessionRow | undefined, { now }: At): Decision[] {
   if (session?.code !== 'issued' || !isOver(session.code_expires_at, now)) return []
   const data = { gate_session_id: session.id, expired_at: now }

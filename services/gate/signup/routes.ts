@@ -49,7 +49,6 @@ type SignupContext = Pick<
   | 'depsOf'
 >
 
-/** Signups as those who ask for them and those who decide see them; consent and cancel are about logins, too. */
 export function signupRoutes(app: FastifyInstance, context: SignupContext): void {
   createRoute(app, context)
   pollRoute(app, context)
@@ -57,7 +56,6 @@ export function signupRoutes(app: FastifyInstance, context: SignupContext): void
   ackRoute(app, context)
 }
 
-/** A new signup, for anyone. */
 export function createRoute(app: FastifyInstance, context: SignupContext): void {
   const { limits, idempotency, depsOf, pool, publicUrl } = context
   const schema = {
@@ -94,7 +92,6 @@ interface Create {
   Body: z.output<typeof createSessionBody>
 }
 
-/** How a signup stands, and its credentials once there are any. */
 function pollRoute(app: FastifyInstance, context: SignupContext): void {
   const schema = {
     operationId: 'pollGateSession',
@@ -124,7 +121,7 @@ async function polledData(parts: SignupContext, session: GateSessionRow) {
   return approvedJson(session, { bundle, service })
 }
 
-/** 410 once the delivery has ended, of which the deletion of its key is the last trace. */
+/** 410 once the delivery has ended. Its key is deleted then. */
 async function bundleOf(
   { vault, clock }: Pick<SignupContext, 'vault' | 'clock'>,
   session: GateSessionRow,
@@ -136,7 +133,6 @@ async function bundleOf(
   return bundle
 }
 
-/** The end of a delivery by whoever has read it. */
 function ackRoute(app: FastifyInstance, context: SignupContext): void {
   const { idempotency } = context
   const schema = {
@@ -184,7 +180,7 @@ interface Ack extends GateSessionPath {
   Body: z.output<typeof ackBody>
 }
 
-/** Without an ack token a request is refused as one with a wrong one is. */
+/** A missing ack token is refused like a wrong one. */
 const requireAckToken: preValidationHookHandler = ({ body }, _reply, done) => {
   const lacks = body === undefined || (isObject(body) && !('ack_token' in body))
   done(lacks ? new ApiError('gate.delivery_ack_invalid') : undefined)
@@ -194,8 +190,8 @@ const isObject = (body: unknown): body is object =>
   typeof body === 'object' && body !== null && !Array.isArray(body)
 
 /**
- * The signup that the request names, for the holder of its poll token, whose limit it counts towards. ApiError: 404
- * without it, also for logins; 401 for another's token; 429. Nothing is kept of the requests of those who only guess.
+ * Counts the request towards the limit of the poll token. ApiError: 404 no such signup, 401 another's token, 429.
+ * Requests that only guess are not counted.
  */
 async function polledSession(
   { pool, keyring, limits }: Pick<SignupContext, 'pool' | 'keyring' | 'limits'>,

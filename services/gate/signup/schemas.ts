@@ -14,7 +14,7 @@ import type { Requester } from '../requests.ts'
 import { bundleSchema } from '../store.ts'
 import type { SessionSpec } from './decide.ts'
 
-/** Of what comes with a signup; the name in characters (code points), metadata as the UTF-8 of its JSON. */
+/** The name in characters (code points), metadata as UTF-8 of its JSON. */
 const signupBounds = {
   accountName: 100,
   metadataKeys: 5,
@@ -145,7 +145,7 @@ export const createParameterSet = 'gate_session_create'
 
 type SessionRequest = Omit<z.output<typeof createSessionBody>, 'service_id'> & { requester: Requester }
 
-/** The request as it is decided about. 422 naming the field that does not fit. */
+/** ApiError 422 naming the field that does not fit. */
 export function checkedRequest(request: SessionRequest): SessionSpec {
   const { key_id, public_key } = checkedDelivery(request.delivery)
   return {
@@ -184,7 +184,7 @@ function checkedMetadata(metadata: Record<string, unknown> | undefined): string 
   throw tooLarge(`at most ${signupBounds.metadataBytes} bytes of JSON`)
 }
 
-/** Whether the value stays what it is as JSON: a number such as 1e400 would not. Not deeper than `depth` levels. */
+/** Whether JSON keeps the value: a number such as 1e400 would change. */
 function isStorable(value: unknown, depth: number): boolean {
   if (typeof value === 'number') return Number.isFinite(value)
   if (typeof value !== 'object' || value === null) return true
