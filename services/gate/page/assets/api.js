@@ -1,4 +1,4 @@
-import { problemOf } from './problems.js'
+/** @import { Approved, Consent, Ended, Problem, ProblemKind } from './state.js' */
 
 /**
  * `skewMs`: how far the server's clock is ahead of this one.
@@ -9,41 +9,33 @@ import { problemOf } from './problems.js'
 /**
  * The requests of one consent page. They resolve with the answer and throw a Problem, nothing else.
  * @param {string} gateSessionId
+ * @returns {{
+ *   consent: () => Promise<Answer<Consent>>,
+ *   approve: (body: { approve_token: string, sealed_token?: string }) => Promise<Answer<Approved>>,
+ *   decline: () => Promise<Answer<unknown>>,
+ *   closing: (approveToken: string) => void
+ * }} `closing`: this page is being closed; the token says which page it was
  */
 export function createConsentApi(gateSessionId) {
   const base = `/v1/gate/sessions/${encodeURIComponent(gateSessionId)}`
   return {
-    /** @returns {Promise<Answer<import('./state.js').Consent>>} */
     consent: () => ask(`${base}/consent`, {}),
-    /**
-     * @param {{ approve_token: string, sealed_token?: string }} body
-     * @returns {Promise<Answer<import('./state.js').Approved>>}
-     */
-    approve: (body) => ask(`${base}/approve`, post(body)),
-    /** @returns {Promise<Answer<unknown>>} */
+    approve: (body) =>
+      ask(`${base}/approve`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      }),
     decline: () => ask(`${base}/cancel`, { method: 'POST', keepalive: true }),
-    /**
-     * Tells that this page is being closed, also when nobody is left to hear an answer. As JSON the beacon names its
-     * origin, which pages that keep their address to themselves otherwise do not.
-     * @param {string} approveToken tells the server which page it was
-     */
     closing(approveToken) {
+      // As JSON the beacon names its origin, which pages without a referrer do not name otherwise.
       const body = JSON.stringify({ approve_token: approveToken })
       navigator.sendBeacon(`${base}/cancel?closing=1`, new Blob([body], { type: 'application/json' }))
     },
   }
 }
 
-/** @param {object} body */
-function post(body) {
-  return {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  }
-}
-
-/** Milliseconds until a request without an answer counts as lost. */
+// Until a request without an answer counts as lost.
 const timeoutMs = 20_000
 
 /**
@@ -54,8 +46,9 @@ const timeoutMs = 20_000
  */
 async function ask(url, init) {
   const { response, body } = await answerOf(url, init)
-  if (response.ok && body?.data) return { data: body.data, skewMs: skewOf(response) }
   const { status, headers } = response
+  const at = Date.parse(headers.get('date') ?? '')
+  if (response.ok && body?.data) return { data: body.data, skewMs: Number.isNaN(at) ? 0 : at - Date.now() }
   throw problemOf({
     status,
     code: body?.error?.code,
@@ -70,20 +63,57 @@ async function ask(url, init) {
  */
 async function answerOf(url, init) {
   try {
-    const options = {
+    const response = await fetch(url, {
       ...init,
-      cache: /** @type {const} */ ('no-store'),
+      cache: 'no-store',
       signal: AbortSignal.timeout(timeoutMs),
-    }
-    const response = await fetch(url, options)
+    })
     return { response, body: await response.json().catch(() => undefined) }
   } catch {
-    throw /** @type {import('./problems.js').Problem} */ ({ kind: 'offline' })
+    throw /** @type {Problem} */ ({ kind: 'offline' })
   }
 }
 
-/** @param {Response} response */
-function skewOf({ headers }) {
-  const at = Date.parse(headers.get('date') ?? '')
-  return Number.isNaN(at) ? 0 : at - Date.now()
+/** @type {Record<string | number, ProblemKind | undefined>} */
+const problems = {
+  'gate.session_not_found': 'not_found',
+  'gate.session_expired': 'expired',
+  'gate.session_already_resolved': 'resolved',
+  'gate.approval_in_progress': 'in_progress',
+  'gate.bot_detected': 'flagged',
+  'gate.approve_token_invalid': 'token',
+  'gate.svc_proof_required': 'proof',
+  'gate.svc_proof_invalid': 'proof',
+  'gate.rate_limit': 'limited',
+  'rate_limit.exceeded': 'limited',
+  404: 'not_found',
+  410: 'expired',
+  429: 'limited',
+}
+
+/**
+ * @param {{ status: number, code?: string | undefined, retryAfter?: string | null, details?: { fields?: unknown } }} answer
+ *   one without success
+ * @returns {Problem}
+ */
+export function problemOf({ status, code, retryAfter, details }) {
+  const kind = problems[code ?? ''] ?? problems[status] ?? 'trouble'
+  const after = Number.parseInt(retryAfter ?? '', 10)
+  const ended = kind === 'resolved' ? endedBy(details?.fields) : undefined
+  return { kind, ...(after > 0 && { after }), ...(ended && { ended }) }
+}
+
+/** @type {Record<string, Ended['view']>} */
+const endings = { approved: 'approved', declined: 'declined', closed: 'closed', integrator_failed: 'failed' }
+
+/**
+ * @param {unknown} fields
+ * @returns {Ended | undefined}
+ */
+function endedBy(fields) {
+  const given = Array.isArray(fields)
+    ? new Map(fields.map((field) => [field?.name, field?.issue]))
+    : new Map()
+  const view = endings[given.get('status')]
+  return view && { view, kind: given.get('kind') === 'login' ? 'login' : 'signup' }
 }

@@ -33,10 +33,8 @@ export function contrast(one, other) {
   return (high + 0.05) / (low + 0.05)
 }
 
-/** @type {Color} */
-const black = [0, 0, 0]
-/** @type {Color} */
-const white = [255, 255, 255]
+/** @type {Record<'black' | 'white', Color>} */
+const { black, white } = { black: [0, 0, 0], white: [255, 255, 255] }
 
 /**
  * Black or white, whichever is read better on the colour: at least 4.5 to 1 on any.

@@ -1,4 +1,4 @@
-/** Seconds that are left when it is worth saying so. */
+// Seconds that are left when it is worth saying so.
 const marks = [300, 60, 20]
 
 /**
@@ -9,26 +9,25 @@ const marks = [300, 60, 20]
  */
 export function countDown(element, { endsAt, clock, say, end }) {
   const secondsLeft = () => Math.max(0, Math.ceil((endsAt - clock()) / 1000))
-  let before = secondsLeft()
-  show(before)
+  let left = secondsLeft()
+  show()
   const timer = setInterval(tick, 250)
   return () => clearInterval(timer)
 
-  /** @param {number} left */
-  function show(left) {
+  function show() {
     element.textContent = ` · ${clockFace(left)} left`
     element.dataset.soon = String(left <= 60)
   }
 
   function tick() {
-    const left = secondsLeft()
+    const before = left
+    left = secondsLeft()
     if (left === 0) {
       clearInterval(timer)
       end()
     } else if (left !== before) {
-      show(left)
+      show()
       if (marks.some((mark) => left <= mark && before > mark)) say(`${spoken(left)} left to decide.`)
-      before = left
     }
   }
 }

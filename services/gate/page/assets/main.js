@@ -1,15 +1,13 @@
 import { createConsentApi } from './api.js'
-import { paintBrand } from './brand.js'
-import { createProver } from './proof.js'
+import { css, parseHex, readableOn, standsOut } from './colors.js'
 import { initial, next, undecided } from './state.js'
-import { followTabs } from './tabs.js'
 import { createView } from './view.js'
 
-/** @typedef {import('./state.js').Event} Event */
-/** @typedef {import('./state.js').Effect} Effect */
+/** @import { Branding, Effect, Event, Problem } from './state.js' */
 
 const gateSessionId = decodeURIComponent(location.pathname.split('/').at(-1) ?? '')
 const key = document.querySelector('meta[name="tidegate-key"]')?.getAttribute('content') ?? ''
+const dark = matchMedia('(prefers-color-scheme: dark)')
 const api = createConsentApi(gateSessionId)
 const prover = createProver(key)
 const tabs = followTabs(gateSessionId, {
@@ -24,11 +22,11 @@ const view = createView({
 
 let state = initial
 let skewMs = 0
-/** Counts loads and what they led to: answers to what an earlier one asked are of no interest any more. */
+// Counts loads and what they led to: answers to what an earlier one asked are of no interest any more.
 let round = 0
 let loadedAt = 0
-/** Milliseconds from one look at what became of the request to the next: pages may be fetched so and so often. */
-const lookAgainAfter = 5000
+// Between two looks at what became of the request: there is a limit for the pages of an address.
+const lookAgainMs = 5000
 
 /** @param {Event} event */
 function happen(event) {
@@ -44,15 +42,27 @@ function run(effect) {
     case 'load':
       round++
       loadedAt = performance.now()
-      return tell(load(), (problem) => ({ type: 'not_loaded', problem }))
+      return follow(load(), (problem) => ({ type: 'not_loaded', problem }))
     case 'prove':
-      return tell(prove(), () => ({ type: 'no_proof' }))
+      return follow(
+        prover.prove().then((sealedToken) => ({ type: 'proved', sealedToken })),
+        () => ({ type: 'no_proof' }),
+      )
     case 'approve':
-      return tell(approve(effect.body), (problem) => ({ type: 'not_approved', problem }))
+      return follow(
+        api.approve(effect.body).then(({ data }) => ({ type: 'approved', data })),
+        (problem) => ({ type: 'not_approved', problem }),
+      )
     case 'decline':
-      return tell(decline(), (problem) => ({ type: 'not_declined', problem }))
+      return follow(
+        api.decline().then(() => ({ type: 'declined' })),
+        (problem) => ({ type: 'not_declined', problem }),
+      )
     case 'wait':
-      return tell(wait(effect), () => effect.event)
+      return follow(
+        new Promise((resolve) => setTimeout(() => resolve(effect.event), effect.seconds * 1000)),
+        () => effect.event,
+      )
     case 'leave':
       // Replaced: going back must not lead to a request that has been answered.
       return location.replace(effect.url)
@@ -61,12 +71,12 @@ function run(effect) {
 
 /**
  * @param {Promise<Event>} work
- * @param {(problem: import('./problems.js').Problem) => Event} failed
+ * @param {(problem: Problem) => Event} failed
  */
-function tell(work, failed) {
-  const asked = round
+function follow(work, failed) {
+  const begun = round
   work.catch(failed).then((event) => {
-    if (asked === round) happen(event)
+    if (begun === round) happen(event)
   })
 }
 
@@ -80,34 +90,6 @@ async function load() {
   return { type: 'loaded', consent: data }
 }
 
-/** @returns {Promise<Event>} */
-async function prove() {
-  return { type: 'proved', sealedToken: await prover.prove() }
-}
-
-/**
- * @param {{ approve_token: string, sealed_token?: string }} body
- * @returns {Promise<Event>}
- */
-async function approve(body) {
-  const { data } = await api.approve(body)
-  return { type: 'approved', data }
-}
-
-/** @returns {Promise<Event>} */
-async function decline() {
-  await api.decline()
-  return { type: 'declined' }
-}
-
-/**
- * @param {{ seconds: number, event: Event }} effect
- * @returns {Promise<Event>}
- */
-function wait({ seconds, event }) {
-  return new Promise((resolve) => setTimeout(() => resolve(event), seconds * 1000))
-}
-
 addEventListener('pagehide', () => {
   if (undecided(state) && state.consent) api.closing(state.consent.approve_token)
 })
@@ -116,10 +98,97 @@ addEventListener('pageshow', ({ persisted }) => {
 })
 addEventListener('focus', cameToFront)
 document.addEventListener('visibilitychange', cameToFront)
+dark.addEventListener('change', () => paintBrand(state.consent?.service?.branding))
 happen({ type: 'opened' })
 
-/** Another browser may have opened or closed the request meanwhile; whoever looks at this page decides in this one. */
+// Another browser may have opened or closed the request meanwhile; whoever looks at this page decides in this one.
 function cameToFront() {
-  const isDue = state.view === 'elsewhere' || performance.now() - loadedAt >= lookAgainAfter
+  const isDue = state.view === 'elsewhere' || performance.now() - loadedAt >= lookAgainMs
   if (document.visibilityState === 'visible' && isDue) happen({ type: 'front' })
+}
+
+/**
+ * One request is decided in one tab: the one that opened it last. Tells the others, and hears from them.
+ * @param {string} gateSessionId
+ * @param {{ opened: () => void, left: () => void, decides: () => boolean }} options `opened`: another tab opened the
+ *   request; `left`: the tab that had it is closed; `decides`: whether this is the tab that has it
+ */
+function followTabs(gateSessionId, { opened, left, decides }) {
+  const name = `tidegate-consent-${gateSessionId}`
+  let channel = open()
+
+  function open() {
+    const opening = new BroadcastChannel(name)
+    opening.onmessage = ({ data }) => (data === 'left' ? left() : opened())
+    return opening
+  }
+
+  addEventListener('pagehide', () => {
+    if (decides()) channel.postMessage('left')
+    // An open channel would keep the page out of the back/forward cache.
+    channel.close()
+  })
+  addEventListener('pageshow', ({ persisted }) => {
+    if (persisted) channel = open()
+  })
+  return {
+    announce: () => channel.postMessage('opened'),
+  }
+}
+
+/**
+ * Paints accents in the service's colours, and Approve where it stands out in them; the rest is in ours.
+ * @param {Branding | undefined} branding
+ */
+function paintBrand(branding) {
+  const root = document.documentElement
+  const ground = parseHex(getComputedStyle(root).getPropertyValue('--panel').trim())
+  const brand = parseHex(branding?.primary_color)
+  if (!brand || !ground) return
+  const action = standsOut(brand, ground) ? brand : undefined
+  const properties = {
+    '--brand': brand,
+    '--on-brand': readableOn(brand),
+    '--brand-second': parseHex(branding?.secondary_color) ?? brand,
+    '--action': action,
+    '--on-action': action && readableOn(action),
+  }
+  for (const [property, color] of Object.entries(properties)) {
+    // Without a colour the style sheet decides.
+    if (color) root.style.setProperty(property, css(color))
+    else root.style.removeProperty(property)
+  }
+}
+
+/**
+ * Observes how this page is used, from now on, and makes proofs of it. `prove` resolves to a sealed token of this
+ * moment, and rejects when the SDK cannot be loaded or cannot hand over.
+ * @param {string} publishableKey
+ */
+function createProver(publishableKey) {
+  let tries = 0
+  /** @type {Promise<{ getSession(): Promise<{ sealedToken: string }> }> | undefined} */
+  let client
+
+  async function load() {
+    // A browser may remember that an address failed.
+    const { start } = await import(tries++ === 0 ? '/t.js' : `/t.js?try=${tries}`)
+    return start({ publishableKey })
+  }
+
+  function observe() {
+    client ??= load()
+    client.catch(() => {
+      client = undefined
+    })
+    return client
+  }
+
+  return {
+    observe,
+    async prove() {
+      const { sealedToken } = await (await observe()).getSession()
+      return sealedToken
+    },
+  }
 }

@@ -1,17 +1,17 @@
 import { clockTime, spoken } from './countdown.js'
-import { button, el, icon } from './dom.js'
-import { icons } from './icons.js'
+import { button, el, icon, icons } from './dom.js'
 import { thingOf } from './sections.js'
 import { line } from './text.js'
 
+/** @import { Part, PartOptions, State, View } from './state.js' */
+
 /**
- * @typedef {import('./state.js').State} State
  * @typedef {{ name: string, account: string, thing: string, kind: string, after: number }} Words
  * @typedef {{ icon: keyof typeof icons, tone: 'good' | 'bad' | 'plain' | 'busy', title: (words: Words) => string,
  *   text: (words: Words) => string[], again?: string }} Outcome
  */
 
-/** @type {Record<Exclude<import('./state.js').View, 'review'>, Outcome>} */
+/** @type {Record<Exclude<View, 'review'>, Outcome>} */
 const outcomes = {
   loading: {
     icon: 'tide',
@@ -133,24 +133,14 @@ const outcomes = {
   },
 }
 
-/** Milliseconds until a service counts as slow. */
+// Until a service counts as slow.
 const slowAfter = 20_000
-
-/**
- * @param {string} name
- * @param {State['consent']} consent
- * @param {() => number} clock
- */
-function slowText(name, consent, clock) {
-  const endsAt = Date.parse(consent?.expires_at ?? '')
-  const slow = `You approved. ${name} is slow to answer`
-  return endsAt > clock() ? `${slow}; it is asked again and again until ${clockTime(endsAt)}.` : `${slow}.`
-}
 
 /**
  * A state without a decision to make: what happened, and what comes next.
  * @param {State} state
- * @param {{ happen: (type: 'retry') => void, clock: () => number, say: (text: string) => void }} options
+ * @param {PartOptions} options
+ * @returns {Part}
  */
 export function createOutcome(state, { happen, clock, say }) {
   const { view, consent, after } = state
@@ -177,14 +167,15 @@ export function createOutcome(state, { happen, clock, say }) {
 
   function slow() {
     const first = element.querySelector('p')
-    if (first) first.textContent = slowText(words.name, consent, clock)
+    const endsAt = Date.parse(consent?.expires_at ?? '')
+    const until = endsAt > clock() ? `; it is asked again and again until ${clockTime(endsAt)}` : ''
+    if (first) first.textContent = `You approved. ${words.name} is slow to answer${until}.`
     say(first?.textContent ?? '')
   }
 
   return {
     element,
     stop: () => clearTimeout(timer),
-    /** @param {State} now */
     show({ notice }) {
       trouble.textContent = notice ? 'The connection is interrupted; still asking how it ended.' : ''
     },

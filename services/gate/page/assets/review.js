@@ -1,35 +1,25 @@
-import { clockTime, countDown } from './countdown.js'
+import { clockTime, countDown, spoken } from './countdown.js'
 import { button, el } from './dom.js'
-import { noticeOf, pressAgain } from './notices.js'
-import {
-  asciiArt,
-  codeSection,
-  grantsSection,
-  legalLinks,
-  metadataSection,
-  requesterSection,
-  serviceHead,
-} from './sections.js'
+import { sections } from './sections.js'
+import { initial } from './state.js'
 
-/**
- * @typedef {import('./state.js').State} State
- * @typedef {import('./state.js').Consent} Consent
- * @typedef {import('./view.js').ViewOptions & { say: (text: string) => void }} ReviewOptions
- */
+/** @import { Consent, Notice, Part, PartOptions } from './state.js' */
 
-/** Milliseconds that the page is in front before Approve works: half a double click elsewhere is no consent. */
+// How long the page is in front before Approve works: half a double click elsewhere is no consent.
 const settleMs = 700
 
 /**
  * The request itself, with the two buttons.
  * @param {Consent} consent
- * @param {ReviewOptions} options
+ * @param {PartOptions} options
+ * @returns {Part}
  */
 export function createReview(consent, { happen, clock, say }) {
   const closing = new AbortController()
   const settled = followFocus(closing.signal)
   const notice = el('div', { class: 'notice', role: 'alert' })
-  const approve = button(approveText(consent), {
+  const approveText = consent.kind === 'login' ? 'Approve login' : 'Approve'
+  const approve = button(approveText, {
     id: 'approve',
     press: () => (settled() ? happen('approve') : notice.replaceChildren(...pressAgain())),
   })
@@ -40,25 +30,20 @@ export function createReview(consent, { happen, clock, say }) {
     'abort',
     countDown(left, { endsAt, clock, say, end: () => happen('time_up') }),
   )
-  /** @type {State['notice']} */
-  let noticed = null
+  let noticed = initial.notice
   // Approve is of no use any more: the wait is longer than the request is open.
   let lasting = false
-
-  /** @param {State['notice']} given */
-  function warn(given) {
-    noticed = given
-    lasting = given?.after !== undefined && clock() + given.after * 1000 >= endsAt
-    notice.replaceChildren(...noticeOf(given, { lasting }))
-  }
 
   return {
     element: layout(consent, { approve, decline, notice, left }),
     stop: () => closing.abort(),
-    /** @param {State} state */
     show(state) {
-      if (state.notice !== noticed) warn(state.notice)
-      setBusy(approve, state.busy === 'approve', approveText(consent))
+      if (state.notice !== noticed) {
+        noticed = state.notice
+        lasting = noticed?.after !== undefined && clock() + noticed.after * 1000 >= endsAt
+        notice.replaceChildren(...noticeOf(noticed, { lasting }))
+      }
+      setBusy(approve, state.busy === 'approve', approveText)
       setBusy(decline, state.busy === 'decline', 'Decline')
       const blocked = state.busy !== null
       decline.setAttribute('aria-disabled', String(blocked))
@@ -77,13 +62,13 @@ function layout(consent, { approve, decline, notice, left }) {
   return el(
     'div',
     { class: 'review' },
-    serviceHead(consent),
-    asciiArt(consent.service),
-    codeSection(consent),
-    grantsSection(consent),
-    metadataSection(consent),
-    requesterSection(consent),
-    legalLinks(consent.service),
+    sections.head(consent),
+    sections.drawing(consent),
+    sections.code(consent),
+    sections.grants(consent),
+    sections.metadata(consent),
+    sections.requester(consent),
+    sections.legal(consent),
     el(
       'section',
       { class: 'decide', 'aria-label': 'Your decision' },
@@ -105,11 +90,6 @@ function setBusy(element, busy, text) {
   if (element.textContent !== shown) element.textContent = shown
 }
 
-/** @param {Consent} consent */
-function approveText({ kind }) {
-  return kind === 'login' ? 'Approve login' : 'Approve'
-}
-
 /**
  * Whether this page has been in front for long enough, as a question.
  * @param {AbortSignal} signal
@@ -122,4 +102,49 @@ function followFocus(signal) {
   addEventListener('focus', restart, { signal })
   document.addEventListener('visibilitychange', restart, { signal })
   return () => performance.now() - since >= settleMs
+}
+
+const tooLate =
+  'This request cannot be approved from here any more. Decline it, and start again where you began.'
+
+/** @type {Record<Notice['kind'], { title: string, text?: string }>} */
+const texts = {
+  flagged: {
+    title: 'This looked automated, so it was not approved.',
+    text: 'A person has to approve. Use your everyday browser without remote control, automation or emulation, move through the page by hand, and press Approve again. There are three attempts in all; if none works, decline.',
+  },
+  proof: {
+    title: 'We could not tell whether a person is here.',
+    text: 'An extension that blocks scripts may be in the way. Allow this page, then press Approve again.',
+  },
+  refreshed: {
+    title: 'This request was opened somewhere else, too.',
+    text: 'The page was renewed. Nothing was approved: look at it once more, then decide.',
+  },
+  trouble: {
+    title: 'That did not go through.',
+    text: 'Something went wrong on our side. You can press again; an answer counts only once.',
+  },
+  offline: {
+    title: 'The connection was lost.',
+    text: 'Your answer may not have arrived. You can press again; an answer counts only once.',
+  },
+  limited: { title: 'Too many attempts.' },
+}
+
+/**
+ * What stands above the buttons when the last try did not end the request.
+ * @param {Notice | null} notice
+ * @param {{ lasting: boolean }} options whether the wait is longer than the request is open
+ */
+function noticeOf(notice, { lasting }) {
+  if (!notice) return []
+  const wait = `Press Approve again in ${spoken(notice.after ?? 60)}.`
+  const { title, text } = texts[notice.kind]
+  return [el('p', { class: 'notice-title' }, title), el('p', {}, text ?? (lasting ? tooLate : wait))]
+}
+
+// For a press at the moment in which the page came to the front.
+function pressAgain() {
+  return [el('p', {}, 'This page has only just come to the front. To approve, press once more.')]
 }

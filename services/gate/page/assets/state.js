@@ -11,7 +11,11 @@ import { loginAddress } from './text.js'
  *   logo_url?: string, primary_color?: string, secondary_color?: string, ascii_art?: string, verified?: boolean
  * }} Branding
  *
- * @typedef {import('./problems.js').Problem} Problem
+ * @typedef {'not_found' | 'expired' | 'resolved' | 'in_progress' | 'flagged' | 'token' | 'proof' | 'limited'
+ *   | 'trouble' | 'offline'} ProblemKind
+ * @typedef {{ view: 'approved' | 'declined' | 'closed' | 'failed', kind: 'signup' | 'login' }} Ended
+ * @typedef {{ kind: ProblemKind, after?: number, ended?: Ended }} Problem why a request of the page did not work.
+ *   `after`: seconds until it may be asked again; `ended`: how the request ended, and what it was for
  * @typedef {{ redirect_url?: string | null }} Approved what is answered to an approval, as far as it matters here
  * @typedef {{
  *   gate_session_id: string, kind: 'signup' | 'login', status: 'pending',
@@ -34,6 +38,11 @@ import { loginAddress } from './text.js'
  *   | { do: 'approve', body: { approve_token: string, sealed_token?: string } }
  *   | { do: 'wait', seconds: number, event: Event } | { do: 'leave', url: string }} Effect
  * @typedef {[State, ...Effect[]]} Step the next state, and what is to be done now
+ *
+ * What is shown of a view. `say`: reads a text aloud, for whoever does not see the page.
+ * @typedef {{ show(state: State): void, element: HTMLElement, stop?: () => void }} Part
+ * @typedef {{ happen: (type: 'approve' | 'decline' | 'retry' | 'time_up') => void, clock: () => number,
+ *   say: (text: string) => void }} PartOptions
  */
 
 /** @type {State} */
@@ -48,12 +57,6 @@ export const initial = {
   kind: null,
 }
 
-/** @type {Set<import('./problems.js').ProblemKind>} */
-const endings = new Set(['not_found', 'expired', 'resolved'])
-
-/** Seconds between two questions about an approval when the server names none, or cannot be reached. */
-const askAgainAfter = 2
-
 /**
  * What follows from an event. An event that does not fit the state changes nothing.
  * @param {State} state
@@ -64,39 +67,41 @@ export function next(state, event) {
   switch (event.type) {
     case 'opened':
     case 'returned':
-      return reload(state)
+      return steps.reload(state)
     case 'retry':
-      return ['limited', 'trouble', 'offline', 'elsewhere'].includes(state.view) ? reload(state) : [state]
+      return ['limited', 'trouble', 'offline', 'elsewhere'].includes(state.view)
+        ? steps.reload(state)
+        : [state]
     case 'loaded':
       return asks(state) ? loaded(state, event.consent) : [state]
     case 'not_loaded':
-      return asks(state) ? notLoaded(state, event.problem) : [state]
+      return asks(state) ? failed.load(state, event.problem) : [state]
     case 'approve':
-      return undecided(state) ? begin(state, 'approve') : [state]
+      return undecided(state) ? [begin(state, 'approve'), { do: 'prove' }] : [state]
     case 'decline':
-      return undecided(state) ? begin(state, 'decline') : [state]
+      return undecided(state) ? [begin(state, 'decline'), { do: 'decline' }] : [state]
     case 'proved':
-      return approve({ ...state, sealedToken: event.sealedToken })
+      return steps.approve({ ...state, sealedToken: event.sealedToken })
     case 'no_proof':
       return [stay(state, { kind: 'proof' })]
     case 'ask_again':
-      return state.view === 'working' ? approve(state) : [state]
+      return state.view === 'working' ? steps.approve(state) : [state]
     case 'approved':
       return approved(state, event.data)
     case 'not_approved':
-      return notApproved(state, event.problem)
+      return failed.approve(state, event.problem)
     case 'declined':
       return [end(state, 'declined')]
     case 'not_declined':
-      return notDeclined(state, event.problem)
+      return failed.decline(state, event.problem)
     case 'time_up':
       return undecided(state) ? [end(state, 'expired')] : [state]
     case 'superseded':
       return undecided(state) ? [end(state, 'elsewhere')] : [state]
     case 'alone':
-      return state.view === 'elsewhere' ? reload(state) : [state]
+      return state.view === 'elsewhere' ? steps.reload(state) : [state]
     case 'front':
-      return cameToFront(state)
+      return steps.cameToFront(state)
   }
 }
 
@@ -137,41 +142,29 @@ function stay(state, notice) {
 
 /**
  * @param {State} state
- * @returns {Step}
- */
-function reload(state) {
-  return [end(state, 'loading'), { do: 'load' }]
-}
-
-/**
- * The page that is looked at decides. One that shows the request already is not disturbed while it asks.
- * @param {State} state
- * @returns {Step}
- */
-function cameToFront(state) {
-  if (state.view === 'elsewhere') return reload(state)
-  return undecided(state) ? [state, { do: 'load' }] : [state]
-}
-
-/**
- * @param {State} state
  * @param {'approve' | 'decline'} busy
- * @returns {Step}
+ * @returns {State}
  */
 function begin(state, busy) {
-  const begun = { ...state, busy, notice: null, proofsRefused: 0 }
-  return [begun, { do: busy === 'approve' ? 'prove' : 'decline' }]
+  return { ...state, busy, notice: null, proofsRefused: 0 }
 }
 
-/**
- * @param {State} state
- * @returns {Step}
- */
-function approve(state) {
-  const { consent, sealedToken } = state
-  if (!consent) return [state]
-  const proof = sealedToken === null ? {} : { sealed_token: sealedToken }
-  return [state, { do: 'approve', body: { approve_token: consent.approve_token, ...proof } }]
+/** @type {Record<'reload' | 'cameToFront' | 'approve', (state: State) => Step>} */
+const steps = {
+  reload: (state) => [end(state, 'loading'), { do: 'load' }],
+
+  // The page that is looked at decides. One that shows the request already is not disturbed while it asks.
+  cameToFront(state) {
+    if (state.view === 'elsewhere') return steps.reload(state)
+    return undecided(state) ? [state, { do: 'load' }] : [state]
+  },
+
+  approve(state) {
+    const { consent, sealedToken } = state
+    if (!consent) return [state]
+    const proof = sealedToken === null ? {} : { sealed_token: sealedToken }
+    return [state, { do: 'approve', body: { approve_token: consent.approve_token, ...proof } }]
+  },
 }
 
 /**
@@ -180,47 +173,15 @@ function approve(state) {
  * @returns {Step}
  */
 function loaded(state, consent) {
-  if (state.view !== 'review') return shown(state, consent)
-  if (consent.approval === undefined) return [{ ...state, consent }]
-  // It was approved elsewhere; whoever has pressed a button here hears so by the answer to that.
-  return undecided(state) ? shown(state, consent) : [state]
-}
-
-/**
- * @param {State} state
- * @param {Consent} consent
- * @returns {Step}
- */
-function shown(state, consent) {
+  if (state.view === 'review') {
+    if (consent.approval === undefined) return [{ ...state, consent }]
+    // It was approved elsewhere; whoever has pressed a button here hears so by the answer to that.
+    if (!undecided(state)) return [state]
+  }
   const known = { ...end(state, 'loading'), consent }
   // The proof was accepted already: this asks only how it ended.
-  if (consent.approval === 'in_progress') return approve({ ...known, view: 'working' })
+  if (consent.approval === 'in_progress') return steps.approve({ ...known, view: 'working' })
   return [{ ...known, view: 'review', notice: state.notice?.kind === 'refreshed' ? state.notice : null }]
-}
-
-/**
- * @param {State} state
- * @param {Problem} problem
- * @returns {Step}
- */
-function notLoaded(state, { kind, after = 10, ended }) {
-  const isShown = state.view === 'review'
-  if (isShown && !(undecided(state) && endings.has(kind))) return [state]
-  switch (kind) {
-    case 'limited':
-      return [
-        { ...end(state, 'limited'), after },
-        { do: 'wait', seconds: after, event: { type: 'retry' } },
-      ]
-    case 'resolved':
-      return [{ ...end(state, ended?.view ?? kind), kind: ended?.kind ?? null }]
-    case 'not_found':
-    case 'expired':
-    case 'offline':
-      return [end(state, kind)]
-    default:
-      return [end(state, 'trouble')]
-  }
 }
 
 /**
@@ -234,60 +195,76 @@ function approved(state, data) {
   return url ? [end(state, 'leaving'), { do: 'leave', url }] : [end(state, 'misdirected')]
 }
 
-/**
- * @param {State} state
- * @param {Problem} problem
- * @returns {Step}
- */
-function notApproved(state, problem) {
-  const { kind, after } = problem
-  const isWorking = state.view === 'working'
-  switch (kind) {
-    case 'in_progress':
-      return askLater({ ...state, view: 'working', busy: null, notice: null }, after)
-    case 'trouble':
-    case 'offline':
-      return isWorking ? askLater({ ...state, notice: { kind } }, after) : [stay(state, { kind })]
-    case 'limited':
-      return isWorking ? askLater(state, after) : [stay(state, after ? { kind, after } : { kind })]
-    case 'resolved':
-      // After it was under way there is only one way in which it did not succeed.
-      return isWorking ? [end(state, 'failed')] : reload(state)
-    case 'token':
-      return [{ ...end(state, 'loading'), notice: isWorking ? null : { kind: 'refreshed' } }, { do: 'load' }]
-    case 'proof':
-      if (state.proofsRefused > 0) return [stay(state, { kind })]
-      return [{ ...state, sealedToken: null, proofsRefused: 1 }, { do: 'prove' }]
-    case 'flagged':
-      return [stay(state, { kind })]
-    default:
-      return [end(state, kind)]
-  }
+/** @type {Record<'load' | 'approve' | 'decline', (state: State, problem: Problem) => Step>} */
+const failed = {
+  load(state, { kind, after = 10, ended }) {
+    const hasEnded = kind === 'not_found' || kind === 'expired' || kind === 'resolved'
+    if (state.view === 'review' && !(undecided(state) && hasEnded)) return [state]
+    switch (kind) {
+      case 'limited':
+        return [
+          { ...end(state, 'limited'), after },
+          { do: 'wait', seconds: after, event: { type: 'retry' } },
+        ]
+      case 'resolved':
+        return [{ ...end(state, ended?.view ?? kind), kind: ended?.kind ?? null }]
+      case 'not_found':
+      case 'expired':
+      case 'offline':
+        return [end(state, kind)]
+      default:
+        return [end(state, 'trouble')]
+    }
+  },
+
+  approve(state, { kind, after }) {
+    const isWorking = state.view === 'working'
+    switch (kind) {
+      case 'in_progress':
+        return askLater({ ...state, view: 'working', busy: null, notice: null }, after)
+      case 'trouble':
+      case 'offline':
+        return isWorking ? askLater({ ...state, notice: { kind } }, after) : [stay(state, { kind })]
+      case 'limited':
+        return isWorking ? askLater(state, after) : [stay(state, after ? { kind, after } : { kind })]
+      case 'resolved':
+        // After it was under way there is only one way in which it did not succeed.
+        return isWorking ? [end(state, 'failed')] : steps.reload(state)
+      case 'token':
+        return [
+          { ...end(state, 'loading'), notice: isWorking ? null : { kind: 'refreshed' } },
+          { do: 'load' },
+        ]
+      case 'proof':
+        if (state.proofsRefused > 0) return [stay(state, { kind })]
+        return [{ ...state, sealedToken: null, proofsRefused: 1 }, { do: 'prove' }]
+      case 'flagged':
+        return [stay(state, { kind })]
+      default:
+        return [end(state, kind)]
+    }
+  },
+
+  decline(state, { kind }) {
+    switch (kind) {
+      case 'expired':
+      case 'not_found':
+        return [end(state, kind)]
+      case 'resolved':
+      case 'in_progress':
+        return steps.reload(state)
+      default:
+        return [stay(state, { kind: kind === 'offline' ? kind : 'trouble' })]
+    }
+  },
 }
 
 /**
+ * Asks again in 2 seconds where the server names no time, or cannot be reached.
  * @param {State} state
  * @param {number} [seconds]
  * @returns {Step}
  */
-function askLater(state, seconds = askAgainAfter) {
+function askLater(state, seconds = 2) {
   return [state, { do: 'wait', seconds, event: { type: 'ask_again' } }]
-}
-
-/**
- * @param {State} state
- * @param {Problem} problem
- * @returns {Step}
- */
-function notDeclined(state, { kind }) {
-  switch (kind) {
-    case 'expired':
-    case 'not_found':
-      return [end(state, kind)]
-    case 'resolved':
-    case 'in_progress':
-      return reload(state)
-    default:
-      return [stay(state, { kind: kind === 'offline' ? kind : 'trouble' })]
-  }
 }

@@ -2,42 +2,36 @@ import { createOutcome } from './outcome.js'
 import { createReview } from './review.js'
 import { line } from './text.js'
 
-/**
- * @typedef {import('./state.js').State} State
- * @typedef {{ show(state: State): void, element: DocumentFragment | HTMLElement, stop?: () => void }} Part
- * @typedef {{ happen: (type: 'approve' | 'decline' | 'retry' | 'time_up') => void, clock: () => number }} ViewOptions
- */
+/** @import { Part, PartOptions, State } from './state.js' */
 
 /**
  * What the person sees of a state. A change of view moves the focus to its heading; within one nothing moves.
- * @param {ViewOptions} options
+ * @param {Omit<PartOptions, 'say'>} options
+ * @returns {{ show: (state: State) => void }}
  */
 export function createView(options) {
-  const main = /** @type {HTMLElement} */ (document.querySelector('#main'))
-  const status = /** @type {HTMLElement} */ (document.querySelector('#status'))
-  const host = /** @type {HTMLElement} */ (document.querySelector('#host'))
-  /** @type {State | undefined} */
-  let shown
-  /** @type {Part | undefined} */
-  let part
-  const say = (/** @type {string} */ text) => {
+  const main = elementOf('main')
+  const status = elementOf('status')
+  /** @type {PartOptions['say']} */
+  const say = (text) => {
     status.textContent = text
   }
-  host.textContent = location.host
+  /** @type {{ state: State, part: Part } | undefined} */
+  let shown
+  elementOf('host').textContent = location.host
 
   return {
-    /** @param {State} state */
     show(state) {
-      if (!isSame(shown, state)) replace(state)
-      part?.show(state)
-      shown = state
+      const { part } = shown && isSame(shown.state, state) ? shown : { part: replaceBy(state) }
+      part.show(state)
+      shown = { state, part }
     },
   }
 
   /** @param {State} state */
-  function replace(state) {
-    part?.stop?.()
-    part =
+  function replaceBy(state) {
+    shown?.part.stop?.()
+    const part =
       state.view === 'review' && state.consent
         ? createReview(state.consent, { ...options, say })
         : createOutcome(state, { ...options, say })
@@ -49,21 +43,17 @@ export function createView(options) {
     document.title = `${line(heading?.textContent, 80)} · Tidegate`
     scrollTo({ top: 0 })
     if (state.view !== 'loading') heading?.focus({ preventScroll: true })
+    return part
   }
 }
 
-/**
- * @param {State | undefined} shown
- * @param {State} state
- */
-function isSame(shown, state) {
-  return shown?.view === state.view && shown.after === state.after && asked(shown) === asked(state)
-}
+/** @param {string} id of an element of consent.html */
+const elementOf = (id) => /** @type {HTMLElement} */ (document.getElementById(id))
 
-/**
- * What the person sees of the request: not the token, which is another each time.
- * @param {State} state
- */
-function asked({ consent }) {
-  return consent && JSON.stringify({ ...consent, approve_token: '' })
+/** @param {State[]} states whose requests look the same but for the token, which is another each time */
+function isSame(...states) {
+  const [one, other] = states.map(({ view, after, consent }) =>
+    JSON.stringify([view, after, consent && { ...consent, approve_token: '' }]),
+  )
+  return one === other
 }

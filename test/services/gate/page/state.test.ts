@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { ProblemKind } from '../../../../services/gate/page/assets/problems.js'
+import type { ProblemKind } from '../../../../services/gate/page/assets/state.js'
 import { initial, next, undecided } from '../../../../services/gate/page/assets/state.js'
 
 type State = typeof initial
