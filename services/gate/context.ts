@@ -45,7 +45,6 @@ export interface GateOptions {
   visibilityTimeoutMs: number
   integratorTimeoutMs: number
   directCalls: DirectCalls
-  /** Ends the calls in flight and their connections. Called last. */
   endCalls?: () => Promise<void>
   meter?: GateMeter | undefined
   consentKeys: ConsentKeys
@@ -53,13 +52,11 @@ export interface GateOptions {
   signUpOrganization: (signup: OrganizationSignup) => Promise<Record<string, string>>
 }
 
-/** The approvals of signups that have started and not ended, in whichever process they started. */
 export interface Approvals {
   /** Works on the approval, unless some process does already. */
   run(gateSessionId: GateSessionId): void
   /** The session once it is not pending any more, or as it is after `ms`. */
   outcome(gateSessionId: GateSessionId, ms: number): Promise<GateSessionRow | undefined>
-  /** Leaves what cannot be ended at once to other processes. */
   stop(): Promise<void>
 }
 

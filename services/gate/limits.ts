@@ -5,7 +5,7 @@ import { ApiError } from '../../infra/errors/errors.ts'
 import { sessionTtlMs } from './sessions.ts'
 
 const minute = 60
-/** No session lives longer, so nobody has to wait longer. */
+// No session lives longer, so nobody has to wait longer.
 const sessionTtl = sessionTtlMs / 1000
 
 /** Requests in a time from the first one on, per key. From service.md 8.2, but for `cancel`. */

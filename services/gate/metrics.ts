@@ -51,8 +51,8 @@ export function measuredCalls({
   if (!meter) return directCalls
   return {
     ...directCalls,
-    async attempt(asked) {
-      const answer = await directCalls.attempt(asked)
+    async attempt(call) {
+      const answer = await directCalls.attempt(call)
       meter.attempted(outcomes[answer.kind])
       return answer
     },

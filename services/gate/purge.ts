@@ -5,11 +5,11 @@ export type PurgeParts = Pick<GateParts, 'pool' | 'clock'>
 
 const maxRows = 1000
 const hourMs = 60 * 60 * 1000
-/** Longer than a page can ask for the outcome of its approval. */
+// Longer than a page can ask for the outcome of its approval.
 const pageMs = hourMs
-/** Longer than a signup and its delivery live. */
+// Longer than a signup and its delivery live.
 const keyMs = 36 * hourMs
-/** More than the clocks of two processes differ by. */
+// More than the clocks of two processes differ by.
 const clockSkewMs = 60_000
 
 /** Deletes what is of no use any more, at most 1,000 rows of a kind. Resolves to the number of rows. */
@@ -27,7 +27,7 @@ export async function purgeGate({ pool, clock }: PurgeParts): Promise<number> {
   })
 }
 
-/** Keys whose delivery ended in a crash, and keys that nothing was sealed under. */
+// Keys whose delivery ended in a crash, and keys that nothing was sealed under.
 function purgeKeys(tx: Tx, now: number): Promise<number> {
   return removeRows(tx, {
     from: 'gate_vault',
@@ -49,7 +49,7 @@ function purgePages(tx: Tx, now: number): Promise<number> {
   })
 }
 
-/** Rows of processes that died. By the database's clock. */
+// Rows of processes that died. By the database's clock.
 function purgeInFlight(tx: Tx): Promise<number> {
   return removeRows(tx, {
     from: 'gate_leases',
@@ -58,7 +58,7 @@ function purgeInFlight(tx: Tx): Promise<number> {
   })
 }
 
-/** The limiter counts by the clock of this process. */
+// The limiter counts by the clock of this process.
 function purgeLimits(tx: Tx): Promise<number> {
   return removeRows(tx, { from: 'gate_limits', where: 't.expire < $1', values: [Date.now()] })
 }

@@ -29,7 +29,6 @@ export function pendingSession(session: GateSessionRow | undefined, now: number)
   return foundSession(session)
 }
 
-/** The stream of a signup or login: one command at a time. */
 export function sessionStream(gateSessionId: string) {
   return {
     topic: eventTopics.GateSessionOpened,

@@ -58,7 +58,7 @@ export interface Pages {
   close(gateSessionId: GateSessionId, token?: Token<'gtapr'>): Promise<void>
 }
 
-/** The clocks of two processes may differ by the few seconds that count here. */
+// The clocks of two processes may differ by the few seconds that count here.
 const databaseNow = '(extract(epoch from statement_timestamp()) * 1000)::bigint'
 
 export function createPages({ pool, keyring, clock, random }: PagesOptions): Pages {
@@ -100,7 +100,6 @@ export async function findPage(db: Db, gateSessionId: string): Promise<PageRow |
   return rows[0]
 }
 
-/** null while the page is open. */
 export async function closingFor(db: Db, gateSessionId: string): Promise<number | null> {
   const { rows } = await db.query<{ ms: number | null }>(
     `select (${databaseNow} - closed_at)::float8 as ms from tidegate.gate_pages where gate_session_id = $1`,

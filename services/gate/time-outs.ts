@@ -83,7 +83,6 @@ function createLook(tx: Tx, { parts, failed, budgetMs }: Look) {
   const failures: unknown[] = []
   let ended = 0
 
-  /** Whether it is over, by this attempt or another. */
   async function attempt(end: End): Promise<boolean> {
     // The transaction is idle while others decide, and the server's connections may be so for 15 seconds only.
     await tx.query('select')
@@ -106,7 +105,7 @@ function createLook(tx: Tx, { parts, failed, budgetMs }: Look) {
         if (performance.now() >= endAt) return
       }
     },
-    /** Ends at the first failure: the others would most probably fail, too. */
+    // Ends at the first failure: the others would most probably fail, too.
     async retry(ends: End[]): Promise<void> {
       const endAt = performance.now() + budgetMs
       for (const end of ends) if (!(await attempt(end)) || performance.now() >= endAt) return

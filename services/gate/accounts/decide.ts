@@ -6,7 +6,7 @@ import type { AgentTokenRow } from '../../../projections/gate/tables.ts'
 import type { Environment } from '../../../schemas/events.ts'
 import { agentTokenTtlMs } from '../sessions.ts'
 
-/** A token in use costs one event a day at most. */
+// A token in use costs one event a day at most.
 const renewEveryMs = 24 * 60 * 60 * 1000
 
 export function usableToken(token: AgentTokenRow | undefined, now: number): AgentTokenRow | undefined {

@@ -158,9 +158,9 @@ interface RequestProgress extends DirectSchedule {
   problem: string | null
 }
 
-/** How long after the session's end an answer that got lost in a crash is asked for. */
+// How long after the session's end an answer that got lost in a crash is asked for.
 const lostAnswerMs = 15 * 60 * 1000
-/** Who approves at the last moment has the service asked once, at least. */
+// Who approves at the last moment has the service asked once, at least.
 const slackMs = 2000
 
 function progressOf(
@@ -198,7 +198,7 @@ type Judgement =
   | { kind: 'retry' | 'refuse'; problem: string }
 
 const answerSchema = z.object({ encrypted_delivery: deliveryEnvelopeSchema })
-/** The 4xx that say "not now": time-out, conflict, too early, too many. */
+// The 4xx that say "not now": time-out, conflict, too early, too many.
 const laterStatuses = [408, 409, 425, 429]
 
 /** Accepts 2xx with an envelope for the delivery key `keyId`. */
@@ -232,7 +232,7 @@ function parsed(body: Buffer): unknown {
   }
 }
 
-/** Names members that we know, and no others. */
+// Names members that we know, and no others.
 function placeOf({ issues }: z.ZodError): string {
   return issues[0]?.path.join('.') || 'encrypted_delivery'
 }

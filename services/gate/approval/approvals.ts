@@ -11,7 +11,6 @@ import { concludeApproval } from './conclude.ts'
 
 export interface ApprovalsOptions extends Omit<GateParts, 'approvals'> {
   sleep?: Sleep
-  /** Default 2000. */
   pollIntervalMs?: number
   /**
    * Concurrency limit of approvals that no request started (default 64, and 16 of an organization). A slow service
@@ -21,7 +20,7 @@ export interface ApprovalsOptions extends Omit<GateParts, 'approvals'> {
 }
 
 const sleepUntilAborted: Sleep = async (ms, signal) => delay(Math.max(0, ms), undefined, { signal })
-/** For an answer that is on its way. */
+// For an answer that is on its way.
 const stopWithinMs = 1500
 
 export function startApprovals(options: ApprovalsOptions): Approvals {

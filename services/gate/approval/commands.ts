@@ -21,7 +21,6 @@ import {
 
 export interface ApproveRequest {
   session: GateSessionRow
-  /** As sent. */
   approveToken: string | undefined
   sealedToken: string | undefined
   proofSessionId: string | undefined
@@ -88,7 +87,7 @@ async function checkedProof(
   return checkProof(claims, { url, sessionId: proofSessionId, now: clock() })
 }
 
-/** How long a request waits for the service's answer. Then the page asks again. */
+// How long a request waits for the service's answer. Then the page asks again.
 const patienceMs = 4000
 
 type StartDeps = Pick<GateContext, 'vault' | 'decide' | 'keyring' | 'clock' | 'publicUrl'>
@@ -124,9 +123,9 @@ export async function startSignupApproval(
 }
 
 /** ApiError 409 while the service has not answered, and when the signup was rejected. `known` may be stale. */
-export async function signupOutcome({ approvals }: GateContext, asked: GateSessionRow) {
-  const { id } = asked
-  const session = asked.status === 'pending' ? await outcomeSoon(approvals, id) : asked
+export async function signupOutcome({ approvals }: GateContext, known: GateSessionRow) {
+  const { id } = known
+  const session = known.status === 'pending' ? await outcomeSoon(approvals, id) : known
   if (session?.status === 'approved')
     return { object: 'gate_session' as const, id, status: 'approved' as const }
   throw refusalOf(session)

@@ -48,11 +48,11 @@ export async function concludeApproval(
   }
   // Before anything is asked for: without it nothing could be delivered.
   const dataKey = await vault.make(gateSessionId)
-  const asked = await (session.organization_id === null
+  const answer = await (session.organization_id === null
     ? signUpHere(deps, { session, dataKey })
     : requestAccount(deps, { session, signal }))
-  if (asked.kind === 'failed') return reject(deps, session, asked.problem)
-  await approveWith(deps, { session, dataKey, integrator: asked.envelope })
+  if (answer.kind === 'failed') return reject(deps, session, answer.problem)
+  await approveWith(deps, { session, dataKey, integrator: answer.envelope })
 }
 
 const overdue = 'The signup could not be finished in time.'

@@ -98,7 +98,6 @@ interface ApprovalFailure {
   now: number
 }
 
-/** No event when the session has ended. */
 export function decideApprovalFailure(
   session: GateSessionRow | undefined,
   { problem, now }: ApprovalFailure,
@@ -154,7 +153,6 @@ function opened(sealedToken: string, secretHash: string): unknown {
 }
 
 interface ProofRules {
-  /** Of this Gate session's consent page. */
   url: string
   sessionId?: string | undefined
   now: number
@@ -178,7 +176,7 @@ export function checkProof(claims: ProofClaims, { url, sessionId, now }: ProofRu
 
 const invalid = (message: string) => new ApiError('gate.svc_proof_invalid', { message })
 
-/** Without query and fragment, which whatever opened the page may have added. */
+// Without query and fragment, which whatever opened the page may have added.
 function pageOf(address: string): string | undefined {
   const url = URL.parse(address)
   return url ? url.origin + url.pathname : undefined

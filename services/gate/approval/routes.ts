@@ -60,14 +60,14 @@ export function approvalRoutes(app: FastifyInstance, context: GateContext): void
       const run = { request, reply, scope: session.id }
       const replayed = await storedAnswers.replay(run)
       if (replayed) return replayed
-      const asked = requestOf(request, session)
-      const token = await outcomeToken(context, asked)
-      // The same whenever it is asked, as often as one likes: nothing is stored for it.
+      const approveRequest = requestOf(request, session)
+      const token = await outcomeToken(context, approveRequest)
+      // The same whenever it is approveRequest, as often as one likes: nothing is stored for it.
       if (token !== undefined) return answered(await outcomeOf(context, session, token))
       // Before a row is made for its key: refused, it leaves nothing behind.
-      await countAttempt(context, asked)
+      await countAttempt(context, approveRequest)
       return idempotency.run(run, async (command) => {
-        const data = await approve(context, asked, command)
+        const data = await approve(context, approveRequest, command)
         return { status: 200, body: answered(data) }
       })
     },

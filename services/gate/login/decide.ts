@@ -36,7 +36,6 @@ export function decideLoginOpening({ session, ...state }: LoginOpeningState, com
   return [opened(token, command)]
 }
 
-/** 401 unless the token is usable. */
 export function goodToken(token: AgentTokenRow | undefined, now: number): AgentTokenRow {
   const usable = usableToken(token, now)
   if (!usable) throw new ApiError('auth.invalid_api_key')
@@ -150,7 +149,6 @@ interface CodeState {
 export interface ConsumeCode {
   organizationId: string
   environment: Environment
-  /** The same for a repetition of the request. */
   consumptionId: string
   now: number
 }

@@ -8,7 +8,7 @@ import type { GateContext } from '../context.ts'
 import { findRegistered } from '../registry/registered.ts'
 
 const folder = path.join(import.meta.dirname, 'assets')
-/** Whoever knows the address of a consent page may decide about the request. */
+// Whoever knows the address of a consent page may decide about the request.
 const referrer = 'no-referrer'
 
 const isolation = {
@@ -58,7 +58,7 @@ export async function consentPageRoutes(app: FastifyInstance, context: GateConte
   await assetRoutes(app)
 }
 
-/** Whether there is such a session does not show in the page, which asks for itself. */
+// Whether there is such a session does not show in the page, which asks for itself.
 async function logoOriginOf(
   gateSessionId: string,
   { pool, publicUrl }: GateContext,
@@ -84,7 +84,7 @@ async function assetRoutes(app: FastifyInstance): Promise<void> {
   }
 }
 
-/** An origin that a content security policy can name: no wildcard, nothing that ends a directive. */
+// An origin that a content security policy can name: no wildcard, nothing that ends a directive.
 const plainOrigin = /^https?:\/\/[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?$/
 
 export function logoOrigin(logoUrl: string | null | undefined): string | undefined {

@@ -29,7 +29,6 @@ export interface RegistrationState {
   alike: readonly string[]
   /** The organization's services in both environments, disabled ones included. */
   count: number
-  /** Looked up as the key sees it. */
   endpoint: EndpointRow | undefined
 }
 
@@ -155,7 +154,6 @@ export function decideServiceDisabling(state: ServiceState, command: DisableServ
 }
 
 interface VerifyService {
-  /** false withdraws the verification. */
   verified: boolean
   eventId: string
   now: number

@@ -105,7 +105,6 @@ function parts(fields: ServiceFields, rules: FieldRules): DefinitionChanges {
 
 const sizeOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
 
-/** 422 above the limit; names the largest field. */
 export function refuseLarge(
   definition: GateServiceDefinition,
   { parameterSet }: Pick<FieldRules, 'parameterSet'>,
@@ -141,7 +140,7 @@ function checkedKey(key: string, member: Member): string {
   throw refusedMember(member, { issue: 'not_allowed', expected: 'a variable that Gate does not set itself' })
 }
 
-/** Without case, as Windows compares variables. */
+// Without case, as Windows compares variables.
 function refuseRepeated(variables: readonly GateEnvVar[], list: Member): void {
   const seen = new Set<string>()
   for (const [i, { key }] of variables.entries()) {

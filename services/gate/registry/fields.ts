@@ -43,10 +43,9 @@ export function refusedMember(
 }
 
 const pattern = /^[a-z0-9][a-z0-9_-]{1,30}[a-z0-9]$/
-/** Words of Gate's own paths and commands. */
+// Words of Gate's own paths and commands.
 const reserved = ['gate', 'registry', 'services', 'webhook']
 
-/** Reserved words included. */
 export const isServiceId = (text: string): boolean => pattern.test(text)
 
 export function checkedServiceId(id: string, { parameterSet }: FieldRules): string {
@@ -98,7 +97,7 @@ export function checkedServiceUrl(text: string, member: Member): string {
   throw refusedMember(member, { issue: 'invalid', expected })
 }
 
-/** http is for the test environment: developers run services on their own machines. */
+// http is for the test environment: developers run services on their own machines.
 function isUrl(text: string, environment: Environment): boolean {
   const host = uri.exec(text)?.[1]?.toLowerCase()
   const url = URL.parse(text)

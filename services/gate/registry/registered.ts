@@ -5,7 +5,6 @@ import type { GateServiceRow } from '../../../projections/gate/tables.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
 import { isServiceId } from './fields.ts'
 
-/** A service that anyone can name. The built-in one has no owner. */
 export type RegisteredService = Omit<GateServiceRow, 'organization_id'> & { organization_id: string | null }
 
 interface Named {
@@ -29,7 +28,6 @@ export async function serviceOf(db: Db, named: Named): Promise<RegisteredService
   return service
 }
 
-/** 404 unless the service is active and discoverable. */
 export function requireOpenService(service: RegisteredService | undefined): RegisteredService {
   if (service?.status === 'active' && service.definition.discoverable) return service
   throw new ApiError('request.not_found', { message: 'No such service takes signups.' })

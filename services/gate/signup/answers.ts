@@ -24,7 +24,6 @@ export function createdJson({ id, expires_at }: GateSessionRow, { pollToken, pub
   } as const
 }
 
-/** A signup that is pending or rejected. */
 export function unapprovedJson({ id, status, ...session }: GateSessionRow) {
   return {
     object: 'gate_session',

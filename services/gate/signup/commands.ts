@@ -99,7 +99,6 @@ export async function acknowledgeDelivery(
   await forget(deps, gateSessionId)
 }
 
-/** Whether the session expired now. */
 export function expireSession(deps: EndDeps, gateSessionId: GateSessionId): Promise<boolean> {
   return aboutSession(deps, { gateSessionId, decide: decideSessionExpiry })
 }
@@ -111,7 +110,7 @@ export async function expireDelivery(deps: DeliveryDeps, gateSessionId: GateSess
   return ended
 }
 
-/** The purge deletes what this could not. */
+// The purge deletes what this could not.
 async function forget({ vault, logger }: Omit<DeliveryDeps, keyof EndDeps>, gateSessionId: GateSessionId) {
   await vault.remove([gateSessionId]).catch((err) => {
     logger.warn({ err, gate_session_id: gateSessionId }, 'the key of an ended delivery is deleted later')

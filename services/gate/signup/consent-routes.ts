@@ -84,7 +84,7 @@ interface Cancel extends GateSessionPath {
   Querystring: z.output<typeof cancelQuery>
 }
 
-/** The approve token of the page that is being closed. */
+// The approve token of the page that is being closed.
 function closingPage(body: string | Buffer): Token<'gtapr'> | undefined {
   try {
     const token: unknown = JSON.parse(String(body)).approve_token

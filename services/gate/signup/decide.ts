@@ -83,7 +83,6 @@ export function decideDecline(session: GateSessionRow | undefined, { now }: { no
   return isRejected(session) ? [] : [rejected(undecided(session, now), { reason: 'declined', now })]
 }
 
-/** ApiError as of `decideDecline`. */
 export function checkDeclinable(
   session: GateSessionRow | undefined,
   { now }: { now: number },
@@ -127,7 +126,6 @@ interface AcknowledgementState {
 }
 
 interface AcknowledgeDelivery {
-  /** The same for a repetition of the request. */
   acknowledgementId: string
   now: number
 }

@@ -180,7 +180,7 @@ interface Ack extends GateSessionPath {
   Body: z.output<typeof ackBody>
 }
 
-/** A missing ack token is refused like a wrong one. */
+// A missing ack token is refused like a wrong one.
 const requireAckToken: preValidationHookHandler = ({ body }, _reply, done) => {
   const lacks = body === undefined || (isObject(body) && !('ack_token' in body))
   done(lacks ? new ApiError('gate.delivery_ack_invalid') : undefined)

@@ -184,7 +184,7 @@ function checkedMetadata(metadata: Record<string, unknown> | undefined): string 
   throw tooLarge(`at most ${signupBounds.metadataBytes} bytes of JSON`)
 }
 
-/** Whether JSON keeps the value: a number such as 1e400 would change. */
+// Whether JSON keeps the value: a number such as 1e400 would change.
 function isStorable(value: unknown, depth: number): boolean {
   if (typeof value === 'number') return Number.isFinite(value)
   if (typeof value !== 'object' || value === null) return true
