@@ -63,7 +63,7 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
   }
 
   async function renew(gateSessionId: GateSessionId, lost: AbortController): Promise<void> {
-    // A database that does not answer gives the lease to nobody else.
+    // A database that does not answer lets no other process receive it.
     const isOurs = await inFlight.renew(gateSessionId).catch(() => true)
     if (!isOurs) lost.abort()
   }
@@ -76,21 +76,21 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
     await done
   }
 
-  const isLeftAlone = (id: GateSessionId) => !stopping.signal.aborted && !running.has(id)
+  const isIdle = (id: GateSessionId) => !stopping.signal.aborted && !running.has(id)
 
   /** What another process left, where the concurrency limit allows it. */
-  function driveInBackground({ id, organization_id }: Pick<GateSessionRow, 'id' | 'organization_id'>): void {
+  function runInBackground({ id, organization_id }: Pick<GateSessionRow, 'id' | 'organization_id'>): void {
     const name = organization_id ?? 'this server'
-    if (isLeftAlone(id) && limit.tryStart(name)) void start(id).finally(() => limit.end(name))
+    if (isIdle(id) && limit.tryStart(name)) void start(id).finally(() => limit.end(name))
   }
 
   const looking = runPeriodically({
     intervalMs: pollIntervalMs,
     async look() {
       const { max, each } = concurrency
-      // Twice as many: those of organizations that have no place left here are among them.
-      const free = await startedApprovals(pool, { each, limit: 2 * max })
-      for (const session of free) driveInBackground(session)
+      // Twice as many: some are of organizations at their limit.
+      const idle = await startedApprovals(pool, { each, limit: 2 * max })
+      for (const session of idle) runInBackground(session)
       return false
     },
     onError: (err) => logger.warn({ err }, 'no look for started approvals, trying again'),
@@ -98,7 +98,7 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
 
   return {
     run(gateSessionId) {
-      if (isLeftAlone(gateSessionId)) void start(gateSessionId)
+      if (isIdle(gateSessionId)) void start(gateSessionId)
     },
     outcome: outcomes.waitFor,
     async stop() {
@@ -178,19 +178,19 @@ interface ApprovalLimit {
 }
 
 export function createApprovalLimit({ max, each }: ApprovalConcurrency): ApprovalLimit {
-  const taken = new Map<string, number>()
+  const started = new Map<string, number>()
   let inAll = 0
 
   function change(name: string, by: number): void {
-    const count = (taken.get(name) ?? 0) + by
-    if (count === 0) taken.delete(name)
-    else taken.set(name, count)
+    const count = (started.get(name) ?? 0) + by
+    if (count === 0) started.delete(name)
+    else started.set(name, count)
     inAll += by
   }
 
   return {
     tryStart(name) {
-      if (inAll >= max || (taken.get(name) ?? 0) >= each) return false
+      if (inAll >= max || (started.get(name) ?? 0) >= each) return false
       change(name, 1)
       return true
     },

@@ -91,8 +91,12 @@ test('a rejection is an outcome, too', async () => {
 
 test('what somebody works on is left to him until his lease has run out', async () => {
   const signup = await world.started(owner)
-  const leases = createInFlightApprovals({ pool: world.pool, processId: 'killed', visibilityTimeoutMs: 600 })
-  expect(await leases.receive(signup.id)).toBe(true)
+  const inFlight = createInFlightApprovals({
+    pool: world.pool,
+    processId: 'killed',
+    visibilityTimeoutMs: 600,
+  })
+  expect(await inFlight.receive(signup.id)).toBe(true)
   const approvals = startProcess({ pollIntervalMs: 50 })
   const leasedUntil = await until(signup.id)
   expect(await approvals.outcome(signup.id, patience)).toMatchObject({ status: 'approved' })
@@ -108,14 +112,14 @@ test('a lease is renewed while the service takes longer than it lasts', async ()
   await asked
   const first = await until(signup.id)
   const other = startProcess({ pollIntervalMs: 30 })
-  // Two leases later the other still has not taken it.
+  // Two visibility timeouts later the other still has not received it.
   while ((await databaseTime()) < first + 600) await other.outcome(signup.id, 50)
   letGo()
   expect(await other.outcome(signup.id, patience)).toMatchObject({ status: 'approved' })
   expect(world.sentTo(signup.id)).toHaveLength(1)
 })
 
-test('who has lost a lease stops waiting and leaves the rest to the new holder', async () => {
+test('who has lost an approval in flight stops waiting and leaves the rest to its new process', async () => {
   world.script.answer = responding(500)
   const { promise: waiting, resolve: isWaiting } = Promise.withResolvers<AbortSignal>()
   const signup = await world.started(owner)

@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
-import type { DirectAnswer, DirectCalls } from '../../../../infra/wire/webhooks/direct-call.ts'
-import { measuredCalls, measureGate } from '../../../../services/gate/metrics.ts'
+import type { DirectAnswer, DirectCalls } from '../../../infra/wire/webhooks/direct-call.ts'
+import { measuredCalls, measureGate } from '../../../services/gate/metrics.ts'
 
 const answers: DirectAnswer[] = [
   { kind: 'retry', problem: 'Later.' },

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { asId } from '../../../../infra/ids.ts'
-import { createFailedEnds, type End } from '../../../../services/gate/time-outs.ts'
+import { asId } from '../../../infra/ids.ts'
+import { createFailedEnds, type End } from '../../../services/gate/time-outs.ts'
 
 const end = (n: number, kind: End['kind'] = 'sessions'): End => ({
   kind,
