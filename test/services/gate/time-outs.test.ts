@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { asId, type GateSessionId, randomId } from '../../../infra/ids.ts'
-import { tryLock } from '../../../infra/postgres/advisory-lock.ts'
-import { transaction } from '../../../infra/postgres/pool.ts'
+import { transaction, tryLock } from '../../../infra/postgres/pool.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import { decideLoginApproval } from '../../../services/gate/login/decide.ts'
 import { purgeGate } from '../../../services/gate/purge.ts'

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { problemOf } from '../../../../services/gate/page/assets/api.js'
 import { contrast, parseHex, readableOn, standsOut } from '../../../../services/gate/page/assets/colors.js'
 import { clockFace, spoken } from '../../../../services/gate/page/assets/countdown.js'
-import { problemOf } from '../../../../services/gate/page/assets/api.js'
 import { block, line, loginAddress, webAddress } from '../../../../services/gate/page/assets/text.js'
 import { logoOrigin } from '../../../../services/gate/page/routes.ts'
 
