@@ -108,7 +108,7 @@ function describeResponse(given: Operation['responses'][string], traits: Traits 
 function headersOf({ status, opensWith, creates }: Traits & { status: string }) {
   const waits = status === '429' || status === '503' || (creates && status === '409')
   return {
-    ...requestId,
+    ...requestIdHeader,
     ...(isKey(opensWith) && status !== '401' && rateLimit),
     ...(waits && retryAfter),
     ...(status === '401' && { 'WWW-Authenticate': reference('Authenticate') }),
@@ -171,7 +171,7 @@ export const headerComponents = {
 } as const
 
 export const reference = (name: keyof typeof headerComponents) => ({ $ref: `#/components/headers/${name}` })
-export const requestId = { 'X-Request-Id': reference('RequestId') }
+const requestIdHeader = { 'X-Request-Id': reference('RequestId') }
 export const rateLimit = {
   'X-RateLimit-Limit': reference('RateLimit'),
   'X-RateLimit-Remaining': reference('RateLimitRemaining'),
