@@ -18,59 +18,59 @@ type AvroSource =
   | { type: 'long'; logicalType: 'timestamp-millis' }
 
 /** The type of a field, with what Avro says beside it. */
-export interface Member {
+export interface AvroMember {
   type: AvroSource
   default?: null
   doc?: string
 }
-type Field = { name: string } & Member
+type Field = { name: string } & AvroMember
 
-export const string: Member = { type: 'string' }
-export const boolean: Member = { type: 'boolean' }
-export const int: Member = { type: 'int' }
-export const double: Member = { type: 'double' }
-export const time: Member = { type: { type: 'long', logicalType: 'timestamp-millis' } }
+export const string: AvroMember = { type: 'string' }
+export const boolean: AvroMember = { type: 'boolean' }
+export const int: AvroMember = { type: 'int' }
+export const double: AvroMember = { type: 'double' }
+export const timestampMillis: AvroMember = { type: { type: 'long', logicalType: 'timestamp-millis' } }
 export const strings = listOf(string)
 
-export const text = orNull(string)
-export const flag = orNull(boolean)
-export const count = orNull(int)
-export const amount = orNull(double)
-export const texts = orNull(strings)
-export const hash: Member = { type: ['null', 'string', 'double'], default: null }
+export const textOrNull = orNull(string)
+export const flagOrNull = orNull(boolean)
+export const countOrNull = orNull(int)
+export const amountOrNull = orNull(double)
+export const textsOrNull = orNull(strings)
+export const hash: AvroMember = { type: ['null', 'string', 'double'], default: null }
 
-export function orNull({ type }: Member): Member {
+export function orNull({ type }: AvroMember): AvroMember {
   return { type: ['null', type], default: null }
 }
 
-export function listOf({ type }: Member): Member {
+export function listOf({ type }: AvroMember): AvroMember {
   return { type: { type: 'array', items: type } }
 }
 
-export function mapOf({ type }: Member): Member {
+export function mapOf({ type }: AvroMember): AvroMember {
   return { type: { type: 'map', values: type } }
 }
 
 /** A reader that does not know a symbol reads `fallback`. */
-export function oneOf(name: string, symbols: string[], fallback: string): Member {
+export function oneOf(name: string, symbols: string[], fallback: string): AvroMember {
   return { type: { type: 'enum', name, symbols, default: fallback } }
 }
 
 export function record(
   name: string,
-  members: Record<string, Member>,
+  members: Record<string, AvroMember>,
   about: { namespace?: string; doc?: string } = {},
-): Member {
+): AvroMember {
   const fields = Object.entries(members).map(([field, member]) => ({ name: field, ...member }))
   return { type: { type: 'record', name, ...about, fields } }
 }
 
-export function documented(member: Member, doc: string): Member {
+export function documented(member: AvroMember, doc: string): AvroMember {
   return { ...member, doc }
 }
 
 /** The schema's text: a named type stands where it is first used, and by its name from there on. */
-export function avscText({ type }: Member): string {
+export function avscText({ type }: AvroMember): string {
   const known = new Set<string>()
   const once = (_: string, value: unknown) => {
     if (!isNamed(value)) return value

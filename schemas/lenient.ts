@@ -10,7 +10,7 @@ export interface Lenient<T> {
 export type Read<L> = L extends Lenient<infer T> ? T : never
 
 /** At most `max` UTF-16 units, or null; without U+0000, which Postgres cannot store. */
-export function string(max: number): Lenient<string | null> {
+export function stringUpTo(max: number): Lenient<string | null> {
   return {
     parse: (value) => (typeof value === 'string' && value.length <= max ? value.replaceAll('\0', '') : null),
   }
@@ -26,7 +26,7 @@ export const number: Lenient<number | null> = {
 export const integer: Lenient<number | null> = { parse: (value) => (isInt32(value) ? value : null) }
 
 /** An integer that is not negative; 0 where there is none. */
-export const count: Lenient<number> = { parse: (value) => (isCount(value) ? value : 0) }
+export const countOrZero: Lenient<number> = { parse: (value) => (isCount(value) ? value : 0) }
 
 /** The first that reads the value. */
 export function either<A, B>(one: Lenient<A | null>, other: Lenient<B | null>): Lenient<A | B | null> {
@@ -34,7 +34,7 @@ export function either<A, B>(one: Lenient<A | null>, other: Lenient<B | null>): 
 }
 
 /** Of at most `max` items; empty where there are more or one cannot be read. */
-export function list<T>(item: Lenient<T | null>, max: number): Lenient<T[]> {
+export function listUpTo<T>(item: Lenient<T | null>, max: number): Lenient<T[]> {
   return {
     parse(value) {
       if (!Array.isArray(value) || value.length > max) return []

@@ -1,26 +1,26 @@
 import {
   bool,
-  count,
+  countOrZero,
   counts,
   either,
   group,
   integer,
   isObject,
   type Lenient,
-  list,
+  listUpTo,
   number,
   optional,
   type Read,
-  string,
+  stringUpTo,
 } from './lenient.ts'
 
 // What a client may observe, as the JSON inside a batch: the names, types and bounds of everything, and nothing but.
 // Text has no U+0000 and integers fit an Avro int: Postgres and Avro store neither a larger one nor that character,
 // and one such value would halt every reader of the event.
-const text = string(512)
-const longText = string(2048)
-const hash = either(string(128), number)
-const texts = list(string(200), 100)
+const text = stringUpTo(512)
+const longText = stringUpTo(2048)
+const hash = either(stringUpTo(128), number)
+const texts = listUpTo(stringUpTo(200), 100)
 
 const navigator = group({
   user_agent: longText,
@@ -39,7 +39,7 @@ const navigator = group({
   plugins: texts,
   plugins_genuine: bool,
   connection_rtt: number,
-  brands: list(group({ brand: text, version: text }), 20),
+  brands: listUpTo(group({ brand: text, version: text }), 20),
   ua_data_platform: text,
   ua_data_platform_version: text,
   ua_data_architecture: text,
@@ -229,8 +229,8 @@ export const snapshotSchema = group({
 
 /** Count, spread and duration of one kind of event since the last batch; times in milliseconds. */
 const channel = {
-  events: count,
-  untrusted: count,
+  events: countOrZero,
+  untrusted: countOrZero,
   duration_ms: number,
   interval_mean: number,
   interval_std: number,
@@ -239,38 +239,38 @@ const channel = {
 export const behaviorSchema = group({
   mouse: group({
     ...channel,
-    moves: count,
-    clicks: count,
+    moves: countOrZero,
+    clicks: countOrZero,
     /** Clicks with no pointer movement before them and no key that could have caused them. */
-    clicks_without_move: count,
-    clicks_exact_center: count,
+    clicks_without_move: countOrZero,
+    clicks_exact_center: countOrZero,
     /** Moves whose screen position equals the client position although the window has an offset. */
-    screen_equals_client: count,
+    screen_equals_client: countOrZero,
     /** Path length over distance, 1 = a straight line; mean over movements. */
     straightness: number,
     speed_std: number,
   }),
   keyboard: group({
     ...channel,
-    keys: count,
+    keys: countOrZero,
     hold_mean: number,
     hold_std: number,
-    rollovers: count,
-    corrections: count,
+    rollovers: countOrZero,
+    corrections: countOrZero,
   }),
-  touch: group({ ...channel, touches: count, radius_std: number }),
-  scroll: group({ ...channel, wheel: count, distance: number }),
+  touch: group({ ...channel, touches: countOrZero, radius_std: number }),
+  scroll: group({ ...channel, wheel: countOrZero, distance: number }),
   form: group({
     ...channel,
-    focuses: count,
-    changes: count,
-    submits: count,
+    focuses: countOrZero,
+    changes: countOrZero,
+    submits: countOrZero,
     /** Fields whose value changed without a key, paste or autofill event. */
-    silent_changes: count,
-    autofills: count,
+    silent_changes: countOrZero,
+    autofills: countOrZero,
     time_to_submit_ms: number,
   }),
-  clipboard: group({ ...channel, copies: count, pastes: count }),
+  clipboard: group({ ...channel, copies: countOrZero, pastes: countOrZero }),
 })
 
 export type Snapshot = Read<typeof snapshotSchema>

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { within } from '../timing.ts'
 
-export interface Place {
+export interface ListenAddress {
   port: number
   host: string
 }
@@ -19,7 +19,7 @@ export interface HeldPort {
  * Occupies the port while the server still starts, so that a second server notices before it has done anything. Every
  * request is answered 503. Rejects with a message for the operator when the port cannot be had.
  */
-export async function holdPort({ port, host }: Place): Promise<HeldPort> {
+export async function holdPort({ port, host }: ListenAddress): Promise<HeldPort> {
   const server = createServer((_request, response) => {
     response.writeHead(503, { 'retry-after': '1', connection: 'close' }).end()
   })
@@ -48,7 +48,7 @@ const listenPauseMs = 100
  * Listens on the port that was held until now. The system may have given it to an outgoing connection in between,
  * which ends soon. After two seconds another server has the port.
  */
-export async function listenOnHeld(app: FastifyInstance, place: Place): Promise<void> {
+export async function listenOnHeld(app: FastifyInstance, place: ListenAddress): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       await app.listen(place)
@@ -65,7 +65,7 @@ function isInUse(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'EADDRINUSE'
 }
 
-function problem({ port, host }: Place, error: unknown): string {
+function problem({ port, host }: ListenAddress, error: unknown): string {
   if (isInUse(error))
     return `Port ${port} of ${host} is in use: is Tidegate running already? PORT sets another.`
   return `Cannot listen on port ${port} of ${host} (PORT, HOST): ${error instanceof Error ? error.message : error}`

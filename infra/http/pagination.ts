@@ -35,8 +35,8 @@ interface PageOptions<Row> {
   query: CursorQuery
   cursors: Cursors
   /** Up to `limit` rows after the position. */
-  load: (after: Position | undefined) => Promise<{ rows: Row[]; hasMore: boolean }>
-  positionOf: (row: Row) => Position
+  load: (after: PagePosition | undefined) => Promise<{ rows: Row[]; hasMore: boolean }>
+  positionOf: (row: Row) => PagePosition
 }
 
 export async function loadPage<Row>(options: PageOptions<Row>) {
@@ -49,7 +49,7 @@ export async function loadPage<Row>(options: PageOptions<Row>) {
 }
 
 /** The last row of a page. `value` is what the list is ordered by, `id` breaks ties. */
-export interface Position {
+export interface PagePosition {
   value: number
   id: string
 }
@@ -72,12 +72,12 @@ export function createCursors({ keyring }: { keyring: Keyring }) {
       .subarray(0, tagBytes)
 
   return {
-    encode({ value, id }: Position, query: CursorQuery): string {
+    encode({ value, id }: PagePosition, query: CursorQuery): string {
       const json = JSON.stringify([value, id])
       return Buffer.concat([tag(keyring.current, json, query), Buffer.from(json)]).toString('base64url')
     },
     /** 422 for anything that `encode` did not make for this query. */
-    decode(cursor: string, query: CursorQuery): Position {
+    decode(cursor: string, query: CursorQuery): PagePosition {
       const bytes = Buffer.from(cursor, 'base64url')
       const given = bytes.subarray(0, tagBytes)
       const json = bytes.toString('utf8', tagBytes)

@@ -68,16 +68,16 @@ const sessionEventTypes = [
   'LoginCodeConsumed',
   'LoginCodeExpired',
 ] as const
-export type SessionEvent = Extract<RecordedEvent, { type: (typeof sessionEventTypes)[number] }>
+export type GateSessionEvent = Extract<RecordedEvent, { type: (typeof sessionEventTypes)[number] }>
 
-export function isSessionEvent(event: RecordedEvent): event is SessionEvent {
+export function isGateSessionEvent(event: RecordedEvent): event is GateSessionEvent {
   return sessionEventTypes.some((type) => type === event.type)
 }
 
 /** The signup or login after the event; undefined while it has not been opened. */
 export function evolveSession(
   state: GateSessionRow | undefined,
-  event: SessionEvent,
+  event: GateSessionEvent,
 ): GateSessionRow | undefined {
   if (event.type === 'GateSessionOpened') return state ?? signup(event.data)
   if (event.type === 'LoginSessionOpened') return state ?? login(event.data)

@@ -7,8 +7,8 @@ import {
   evolveAgentToken,
   evolveService,
   evolveSession,
+  isGateSessionEvent,
   isServiceEvent,
-  isSessionEvent,
   isTokenEvent,
 } from './evolve.ts'
 import {
@@ -41,7 +41,7 @@ async function apply(tx: Tx, events: RecordedEvent[]): Promise<void> {
   const fresh = await newEvents(tx, gateAppliedEvents, events)
   if (fresh.length === 0) return
   const serviceIds = fresh.filter(isServiceEvent).map(({ data }) => data.service_id)
-  const sessionIds = fresh.filter(isSessionEvent).map(({ data }) => data.gate_session_id)
+  const sessionIds = fresh.filter(isGateSessionEvent).map(({ data }) => data.gate_session_id)
   const accountIds = fresh.filter(isTokenEvent).map(({ data }) => data.gate_account_id)
   const services: Map<string, GateServiceRow> = await loadRows(tx, gateServices, {
     by: 'id',
@@ -52,7 +52,7 @@ async function apply(tx: Tx, events: RecordedEvent[]): Promise<void> {
   for (const event of fresh) {
     if (isServiceEvent(event))
       evolveIn(services, event.data.service_id, (state) => evolveService(state, event))
-    if (isSessionEvent(event))
+    if (isGateSessionEvent(event))
       evolveIn(sessions, event.data.gate_session_id, (state) => evolveSession(state, event))
     if (isTokenEvent(event)) {
       const { gate_account_id, gate_session_id } = event.data

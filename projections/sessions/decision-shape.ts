@@ -47,14 +47,14 @@ export function scoreBreakdownOf({ score_breakdown }: Pick<SessionScored, 'score
 }
 
 /** Who the bot is; a session that is none is attributed to nobody. As sealed tokens and webhooks show it. */
-export function attributionOf({ verdict, attribution }: Pick<SessionScored, 'verdict' | 'attribution'>) {
+export function shownAttribution({ verdict, attribution }: Pick<SessionScored, 'verdict' | 'attribution'>) {
   return { bot: verdict === 'bot' ? attribution : null }
 }
 
 const idCharacters = '[0-9a-hjkmnp-tv-z]{26}'
 
 export const sessionId = z.string().regex(new RegExp(`^sid_${idCharacters}$`))
-export const eventId = z.string().regex(new RegExp(`^evt_${idCharacters}$`))
+export const decisionEventId = z.string().regex(new RegExp(`^evt_${idCharacters}$`))
 export const visitorId = z.string().regex(new RegExp(`^vid_${idCharacters}$`))
 
 /** A whole number of 0-100. */

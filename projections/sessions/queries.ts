@@ -17,7 +17,7 @@ import {
 } from './tables.ts'
 
 /** Whose data: nothing outside it is ever found. */
-export interface Scope {
+export interface DataScope {
   organizationId: string
   environment: Environment
 }
@@ -50,7 +50,7 @@ const summary = (alias: string) =>
 /** All that the session's detail shows; undefined when the session is not in the scope. One round trip. */
 export async function findSession(
   db: Db,
-  scope: Scope,
+  scope: DataScope,
   sessionId: string,
 ): Promise<SessionDetailRow | undefined> {
   const { rows } = await db.query<{ facts: string; detail: string }>({
@@ -100,7 +100,7 @@ export interface SessionRow {
 /** Sessions by latest decision, newest first. */
 export async function listSessions(
   db: Db,
-  scope: Scope,
+  scope: DataScope,
   { limit, after, verdict, search }: ListSessions,
 ): Promise<Page<SessionRow>> {
   const values: unknown[] = [scope.organizationId, scope.environment, limit + 1]
@@ -213,7 +213,7 @@ export interface ListVisitors {
 /** Visitors seen in the scope; seen most recently first unless sorted otherwise. */
 export async function listVisitors(
   db: Db,
-  scope: Scope,
+  scope: DataScope,
   { limit, sort = 'last_seen', after, search }: ListVisitors,
 ): Promise<Page<VisitorRow>> {
   const column = sortColumns[sort]
@@ -252,7 +252,7 @@ export interface VisitorDetailRow extends VisitorRow {
 /** The visitor with its vector and its newest decisions; undefined when it was not seen in the scope. */
 export async function findVisitor(
   db: Db,
-  scope: Scope,
+  scope: DataScope,
   visitorId: string,
 ): Promise<VisitorDetailRow | undefined> {
   const values = [scope.organizationId, scope.environment, visitorId.toLowerCase()]

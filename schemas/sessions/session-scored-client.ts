@@ -1,8 +1,8 @@
 import {
-  amount,
+  amountOrNull,
   boolean,
-  count,
-  flag,
+  countOrNull,
+  flagOrNull,
   hash,
   int,
   mapOf,
@@ -11,8 +11,8 @@ import {
   record,
   string,
   strings,
-  text,
-  time,
+  textOrNull,
+  timestampMillis,
 } from '../avro.ts'
 
 const ipVersion = oneOf('IpVersion', ['ipv4', 'ipv6'], 'ipv4')
@@ -20,15 +20,15 @@ const ipVersion = oneOf('IpVersion', ['ipv4', 'ipv6'], 'ipv4')
 const networkStatus = oneOf('NetworkStatus', ['pending', 'ready', 'skipped', 'error'], 'skipped')
 
 const networkLocation = record('NetworkLocation', {
-  city: text,
-  region: text,
-  country: text,
-  country_code: text,
-  latitude: amount,
-  longitude: amount,
-  timezone: text,
-  postal_code: text,
-  accuracy_radius_km: amount,
+  city: textOrNull,
+  region: textOrNull,
+  country: textOrNull,
+  country_code: textOrNull,
+  latitude: amountOrNull,
+  longitude: amountOrNull,
+  timezone: textOrNull,
+  postal_code: textOrNull,
+  accuracy_radius_km: amountOrNull,
 })
 
 const networkAnonymity = record('NetworkAnonymity', {
@@ -39,23 +39,23 @@ const networkAnonymity = record('NetworkAnonymity', {
   hosting: boolean,
   residential_proxy: boolean,
   callback_proxy: boolean,
-  provider: text,
+  provider: textOrNull,
 })
 
 const networkEvidence = record('NetworkEvidence', {
   risk_signals: strings,
   operator_tags: strings,
   client_types: strings,
-  client_count: count,
+  client_count: countOrNull,
 })
 
-export const network = record('Network', {
-  ip_address: text,
+export const networkRecord = record('Network', {
+  ip_address: textOrNull,
   ip_version: orNull(ipVersion),
   status: networkStatus,
-  summary: text,
+  summary: textOrNull,
   location: orNull(networkLocation),
-  routing: record('NetworkRouting', { asn: text, organization: text }),
+  routing: record('NetworkRouting', { asn: textOrNull, organization: textOrNull }),
   anonymity: networkAnonymity,
   reputation: record('NetworkReputation', {
     listed: boolean,
@@ -63,7 +63,7 @@ export const network = record('Network', {
     suspicious_network: boolean,
   }),
   evidence: networkEvidence,
-  evaluated_at: orNull(time),
+  evaluated_at: orNull(timestampMillis),
 })
 
 const connectionFingerprintJa4Reference = record('ConnectionFingerprintJa4Reference', {
@@ -76,110 +76,110 @@ const connectionFingerprintJa4Reference = record('ConnectionFingerprintJa4Refere
   cipher_count: record('ConnectionFingerprintJa4ReferenceCipherCount', { min: int, max: int }),
   ext_count: record('ConnectionFingerprintJa4ReferenceExtCount', { min: int, max: int }),
   sample_size: int,
-  verified: flag,
+  verified: flagOrNull,
 })
 
 const connectionFingerprintJa4 = record('ConnectionFingerprintJa4', {
-  hash: text,
-  profile: text,
-  family: text,
-  product: text,
-  confidence: text,
-  match_source: text,
-  deterministic: flag,
+  hash: textOrNull,
+  profile: textOrNull,
+  family: textOrNull,
+  product: textOrNull,
+  confidence: textOrNull,
+  match_source: textOrNull,
+  deterministic: flagOrNull,
   reference: orNull(connectionFingerprintJa4Reference),
 })
 
 const userAgentAlignment = oneOf('UserAgentAlignment', ['match', 'mismatch', 'unknown'], 'unknown')
 
-export const connectionFingerprint = record('ConnectionFingerprint', {
+export const connectionFingerprintRecord = record('ConnectionFingerprint', {
   ja4: connectionFingerprintJa4,
-  http2: record('ConnectionFingerprintHttp2', { akamai_fingerprint: text, profile: text }),
+  http2: record('ConnectionFingerprintHttp2', { akamai_fingerprint: textOrNull, profile: textOrNull }),
   user_agent_alignment: orNull(userAgentAlignment),
 })
 
-export const browser = record('Browser', {
-  name: text,
-  version: text,
-  major_version: text,
+export const browserRecord = record('Browser', {
+  name: textOrNull,
+  version: textOrNull,
+  major_version: textOrNull,
   engine: string,
-  app_name: text,
+  app_name: textOrNull,
 })
 
 const deviceScreen = record('DeviceScreen', {
-  size: text,
-  color_depth: count,
-  pixel_ratio: amount,
-  orientation_type: text,
+  size: textOrNull,
+  color_depth: countOrNull,
+  pixel_ratio: amountOrNull,
+  orientation_type: textOrNull,
 })
 
 const deviceCapabilitiesStorage = record('DeviceCapabilitiesStorage', {
-  cookies: flag,
-  local_storage: flag,
-  indexed_db: flag,
-  service_worker: flag,
-  window_name: flag,
+  cookies: flagOrNull,
+  local_storage: flagOrNull,
+  indexed_db: flagOrNull,
+  service_worker: flagOrNull,
+  window_name: flagOrNull,
 })
 
 const deviceCapabilities = record('DeviceCapabilities', {
-  touch: record('DeviceCapabilitiesTouch', { available: flag, max_touch_points: count }),
+  touch: record('DeviceCapabilitiesTouch', { available: flagOrNull, max_touch_points: countOrNull }),
   storage: deviceCapabilitiesStorage,
-  webgpu: record('DeviceCapabilitiesWebgpu', { available: flag }),
+  webgpu: record('DeviceCapabilitiesWebgpu', { available: flagOrNull }),
   platform_authenticator: record('DeviceCapabilitiesPlatformAuthenticator', {
-    available: flag,
-    conditional_mediation: flag,
+    available: flagOrNull,
+    conditional_mediation: flagOrNull,
   }),
-  media_devices: record('DeviceCapabilitiesMediaDevices', { available: flag }),
-  speech_synthesis: record('DeviceCapabilitiesSpeechSynthesis', { available: flag }),
+  media_devices: record('DeviceCapabilitiesMediaDevices', { available: flagOrNull }),
+  speech_synthesis: record('DeviceCapabilitiesSpeechSynthesis', { available: flagOrNull }),
 })
 
-export const device = record('Device', {
+export const deviceRecord = record('Device', {
   form_factor: string,
-  operating_system: record('DeviceOperatingSystem', { name: text, version: text }),
-  architecture: text,
+  operating_system: record('DeviceOperatingSystem', { name: textOrNull, version: textOrNull }),
+  architecture: textOrNull,
   screen: deviceScreen,
-  locale: record('DeviceLocale', { timezone: text, primary_language: text, languages: strings }),
+  locale: record('DeviceLocale', { timezone: textOrNull, primary_language: textOrNull, languages: strings }),
   capabilities: deviceCapabilities,
 })
 
 const telemetryNavigator = record('TelemetryNavigator', {
-  platform: text,
-  vendor: text,
-  hardware_concurrency: count,
-  device_memory: amount,
-  max_touch_points: count,
-  pdf_viewer_enabled: flag,
-  cookie_enabled: flag,
-  product_sub: text,
-  primary_language: text,
+  platform: textOrNull,
+  vendor: textOrNull,
+  hardware_concurrency: countOrNull,
+  device_memory: amountOrNull,
+  max_touch_points: countOrNull,
+  pdf_viewer_enabled: flagOrNull,
+  cookie_enabled: flagOrNull,
+  product_sub: textOrNull,
+  primary_language: textOrNull,
   languages: strings,
-  mime_types_count: count,
+  mime_types_count: countOrNull,
   plugins: strings,
 })
 
 const telemetryStorage = record('TelemetryStorage', {
-  cookies: flag,
-  local_storage: flag,
-  session_storage: flag,
-  indexed_db: flag,
-  service_worker: flag,
-  window_name: flag,
+  cookies: flagOrNull,
+  local_storage: flagOrNull,
+  session_storage: flagOrNull,
+  indexed_db: flagOrNull,
+  service_worker: flagOrNull,
+  window_name: flagOrNull,
 })
 
 const telemetryCanvas = record('TelemetryCanvas', {
   hash,
   geometry_hash: hash,
   text_hash: hash,
-  winding: flag,
-  noise_detected: flag,
-  offscreen_consistent: flag,
+  winding: flagOrNull,
+  noise_detected: flagOrNull,
+  offscreen_consistent: flagOrNull,
 })
 
 const telemetryGraphicsWebgl = record('TelemetryGraphicsWebgl', {
-  vendor: text,
-  renderer: text,
-  version: text,
-  shading_language_version: text,
+  vendor: textOrNull,
+  renderer: textOrNull,
+  version: textOrNull,
+  shading_language_version: textOrNull,
   parameters_hash: hash,
   extensions_hash: hash,
   extension_parameters_hash: hash,
@@ -187,27 +187,27 @@ const telemetryGraphicsWebgl = record('TelemetryGraphicsWebgl', {
 })
 
 const telemetryGraphicsWebgpu = record('TelemetryGraphicsWebgpu', {
-  available: flag,
-  adapter_vendor: text,
-  adapter_architecture: text,
-  fallback_adapter: flag,
+  available: flagOrNull,
+  adapter_vendor: textOrNull,
+  adapter_architecture: textOrNull,
+  fallback_adapter: flagOrNull,
   features_hash: hash,
   limits_hash: hash,
 })
 
 const telemetryAudio = record('TelemetryAudio', {
   hash,
-  sample_rate: amount,
-  channel_count: count,
-  voice_count: count,
-  local_voice_count: count,
-  default_voice_lang: text,
-  noise_detected: flag,
+  sample_rate: amountOrNull,
+  channel_count: countOrNull,
+  voice_count: countOrNull,
+  local_voice_count: countOrNull,
+  default_voice_lang: textOrNull,
+  noise_detected: flagOrNull,
 })
 
 const telemetryFonts = record('TelemetryFonts', {
-  detected_count: count,
-  tested_count: count,
+  detected_count: countOrNull,
+  tested_count: countOrNull,
   enumeration_hash: hash,
   metrics_hash: hash,
   preferences_hash: hash,
@@ -215,13 +215,13 @@ const telemetryFonts = record('TelemetryFonts', {
 })
 
 const telemetryMedia = record('TelemetryMedia', {
-  device_count: count,
+  device_count: countOrNull,
   counts_by_kind: mapOf(int),
-  blank_label_count: count,
+  blank_label_count: countOrNull,
   topology_hash: hash,
 })
 
-export const clientTelemetry = record('ClientTelemetry', {
+export const clientTelemetryRecord = record('ClientTelemetry', {
   navigator: telemetryNavigator,
   storage: telemetryStorage,
   canvas: telemetryCanvas,

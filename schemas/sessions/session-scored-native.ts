@@ -1,85 +1,85 @@
 import {
-  amount,
+  amountOrNull,
   boolean,
   double,
-  flag,
+  flagOrNull,
   listOf,
   orNull,
   record,
   string,
   strings,
-  text,
-  texts,
+  textOrNull,
+  textsOrNull,
 } from '../avro.ts'
 
 const nativeJailbreakOrRoot = record('NativeJailbreakOrRoot', {
   detected: boolean,
   signals: strings,
-  present_paths: texts,
-  dyld_insert_libraries: texts,
-  verified_boot_state: text,
-  magisk_mount_present: flag,
-  su_on_path: flag,
+  present_paths: textsOrNull,
+  dyld_insert_libraries: textsOrNull,
+  verified_boot_state: textOrNull,
+  magisk_mount_present: flagOrNull,
+  su_on_path: flagOrNull,
 })
 
 const nativeHooks = record('NativeHooks', {
   detected: boolean,
   frida_ports: orNull(listOf(double)),
-  frida_thread_names: texts,
-  hooked_symbols: texts,
-  self_hooked_symbols: texts,
-  prologue_anomaly_count: amount,
-  unexpected_dyld_images: texts,
-  xposed_packages: texts,
+  frida_thread_names: textsOrNull,
+  hooked_symbols: textsOrNull,
+  self_hooked_symbols: textsOrNull,
+  prologue_anomaly_count: amountOrNull,
+  unexpected_dyld_images: textsOrNull,
+  xposed_packages: textsOrNull,
 })
 
 const nativeDebugger = record('NativeDebugger', {
   attached: boolean,
-  tracer_pid: amount,
-  breakpoint_count: amount,
-  watchpoint_thread_count: amount,
+  tracer_pid: amountOrNull,
+  breakpoint_count: amountOrNull,
+  watchpoint_thread_count: amountOrNull,
 })
 
 const nativeCodeSigning = record('NativeCodeSigning', {
   invalid: boolean,
-  code_sign_valid: flag,
-  text_integrity_ok: flag,
-  application_debuggable: flag,
-  dyld_insert_libraries: texts,
+  code_sign_valid: flagOrNull,
+  text_integrity_ok: flagOrNull,
+  application_debuggable: flagOrNull,
+  dyld_insert_libraries: textsOrNull,
 })
 
 const nativeSimulatorOrEmulator = record('NativeSimulatorOrEmulator', {
   detected: boolean,
-  is_ios_app_on_mac: flag,
-  qemu_files: texts,
-  ro_hardware: text,
-  ro_product_model: text,
-  simulator_env_keys: texts,
+  is_ios_app_on_mac: flagOrNull,
+  qemu_files: textsOrNull,
+  ro_hardware: textOrNull,
+  ro_product_model: textOrNull,
+  simulator_env_keys: textsOrNull,
 })
 
 const nativeDebugPosture = record('NativeDebugPosture', {
   detected: boolean,
-  adb_enabled: flag,
-  developer_options_enabled: flag,
-  app_debuggable: flag,
-  app_profileable: flag,
-  app_test_only: flag,
-  debugger_attached: flag,
-  get_task_allow: flag,
-  embedded_provisioning_profile_present: flag,
-  receipt_is_sandbox: flag,
-  receipt_is_testflight: flag,
-  development_bundle: flag,
-  active_debugger_attached: flag,
-  breakpoint_count: amount,
-  exception_port_count: amount,
-  watchpoint_thread_count: amount,
-  tracer_pid: amount,
-  direct_syscall_tracer_pid: amount,
+  adb_enabled: flagOrNull,
+  developer_options_enabled: flagOrNull,
+  app_debuggable: flagOrNull,
+  app_profileable: flagOrNull,
+  app_test_only: flagOrNull,
+  debugger_attached: flagOrNull,
+  get_task_allow: flagOrNull,
+  embedded_provisioning_profile_present: flagOrNull,
+  receipt_is_sandbox: flagOrNull,
+  receipt_is_testflight: flagOrNull,
+  development_bundle: flagOrNull,
+  active_debugger_attached: flagOrNull,
+  breakpoint_count: amountOrNull,
+  exception_port_count: amountOrNull,
+  watchpoint_thread_count: amountOrNull,
+  tracer_pid: amountOrNull,
+  direct_syscall_tracer_pid: amountOrNull,
   risk_signals: strings,
 })
 
-export const nativeRuntimeIntegrity = record('NativeRuntimeIntegrity', {
+export const nativeRuntimeIntegrityRecord = record('NativeRuntimeIntegrity', {
   platform: string,
   jailbreak_or_root: nativeJailbreakOrRoot,
   hooks: nativeHooks,
@@ -92,28 +92,28 @@ export const nativeRuntimeIntegrity = record('NativeRuntimeIntegrity', {
   debug_posture: nativeDebugPosture,
 })
 
-export const nativeApp = record('NativeApp', {
+export const nativeAppRecord = record('NativeApp', {
   bundle_id: string,
-  app_version: text,
-  app_build: text,
-  install_time_epoch_ms: amount,
-  provisioning_team: text,
+  app_version: textOrNull,
+  app_build: textOrNull,
+  install_time_epoch_ms: amountOrNull,
+  provisioning_team: textOrNull,
 })
 
-export const nativeCarrier = record('NativeCarrier', {
+export const nativeCarrierRecord = record('NativeCarrier', {
   platform: string,
-  carrier_name: text,
-  country_iso: text,
-  mcc: text,
-  mnc: text,
-  phone_type: text,
-  network_type: text,
+  carrier_name: textOrNull,
+  country_iso: textOrNull,
+  mcc: textOrNull,
+  mnc: textOrNull,
+  phone_type: textOrNull,
+  network_type: textOrNull,
   radio_access: strings,
 })
 
 const nativeMotionAxes = record('NativeMotionAxes', { bias: listOf(double), noise: listOf(double) })
 
-export const nativeMotionPrint = record('NativeMotionPrint', {
+export const nativeMotionPrintRecord = record('NativeMotionPrint', {
   platform: string,
   sample_count: double,
   gyro: nativeMotionAxes,

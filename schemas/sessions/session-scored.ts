@@ -1,31 +1,37 @@
 import {
+  type AvroMember,
   boolean,
-  count,
+  countOrNull,
   documented,
   double,
-  flag,
+  flagOrNull,
   int,
   listOf,
-  type Member,
   mapOf,
   oneOf,
   orNull,
   record,
   string,
-  text,
-  time,
+  textOrNull,
+  timestampMillis,
 } from '../avro.ts'
-import { browser, clientTelemetry, connectionFingerprint, device, network } from './session-scored-client.ts'
+import {
+  browserRecord,
+  clientTelemetryRecord,
+  connectionFingerprintRecord,
+  deviceRecord,
+  networkRecord,
+} from './session-scored-client.ts'
 import {
   detailDeviceIdentity,
-  nativeApp,
-  nativeCarrier,
-  nativeMotionPrint,
-  nativeRuntimeIntegrity,
+  nativeAppRecord,
+  nativeCarrierRecord,
+  nativeMotionPrintRecord,
+  nativeRuntimeIntegrityRecord,
 } from './session-scored-native.ts'
 
 /** The order of two members of the published file, which stays as it is byte for byte. */
-const defaultFirst = (member: Member): Member => ({ default: null, ...member })
+const defaultFirst = (member: AvroMember): AvroMember => ({ default: null, ...member })
 
 const environment = oneOf('Environment', ['live', 'test'], 'test')
 
@@ -37,11 +43,11 @@ const manipulationVerdict = oneOf('ManipulationVerdict', ['none', 'low', 'medium
 
 const requestContext = record('RequestContext', {
   url: string,
-  referrer: text,
+  referrer: textOrNull,
   user_agent: string,
   ip_address: string,
-  screen_size: text,
-  is_touch_capable: flag,
+  screen_size: textOrNull,
+  is_touch_capable: flagOrNull,
 })
 
 const resolutionMethod = oneOf(
@@ -73,12 +79,16 @@ const visitorLink = record(
   'VisitorLink',
   {
     id: string,
-    confidence: count,
-    identified_at: time,
+    confidence: countOrNull,
+    identified_at: timestampMillis,
     method: resolutionMethod,
     basis: orNull(resolutionBasis),
-    continuity_id: documented(text, 'The continuity id that leads to this visitor from now on.'),
-    anchors: record('VisitorAnchors', { webgl_hash: text, parameters_hash: text, audio_hash: text }),
+    continuity_id: documented(textOrNull, 'The continuity id that leads to this visitor from now on.'),
+    anchors: record('VisitorAnchors', {
+      webgl_hash: textOrNull,
+      parameters_hash: textOrNull,
+      audio_hash: textOrNull,
+    }),
     vector: listOf(double),
     storage: visitorStorage,
   },
@@ -162,10 +172,10 @@ export const sessionScored = record(
     session_id: string,
     organization_id: string,
     environment,
-    created_at: documented(time, 'When the session was opened.'),
-    evaluated_at: time,
+    created_at: documented(timestampMillis, 'When the session was opened.'),
+    evaluated_at: timestampMillis,
     observed_at: documented(
-      time,
+      timestampMillis,
       'When the client was last heard of; a decision made because it fell silent is later.',
     ),
     evaluation_duration_ms: int,
@@ -182,21 +192,21 @@ export const sessionScored = record(
     attribution: orNull(
       record('Attribution', { labels: listOf(attributionLabel), behaviors: listOf(attributionBehavior) }),
     ),
-    web_bot_auth: orNull(record('WebBotAuth', { status: text, domain: text })),
-    network,
+    web_bot_auth: orNull(record('WebBotAuth', { status: textOrNull, domain: textOrNull })),
+    network: networkRecord,
     runtime_integrity: runtimeIntegrity,
-    connection_fingerprint: connectionFingerprint,
-    browser,
-    device,
+    connection_fingerprint: connectionFingerprintRecord,
+    browser: browserRecord,
+    device: deviceRecord,
     analysis_coverage: analysisCoverage,
     signals_fired: listOf(signalFired),
-    client_telemetry: clientTelemetry,
-    native_runtime_integrity: orNull(nativeRuntimeIntegrity),
-    native_app: orNull(nativeApp),
-    native_carrier: orNull(nativeCarrier),
-    native_motion_print: orNull(nativeMotionPrint),
+    client_telemetry: clientTelemetryRecord,
+    native_runtime_integrity: orNull(nativeRuntimeIntegrityRecord),
+    native_app: orNull(nativeAppRecord),
+    native_carrier: orNull(nativeCarrierRecord),
+    native_motion_print: orNull(nativeMotionPrintRecord),
     device_identity: orNull(detailDeviceIdentity),
-    install_id: text,
+    install_id: textOrNull,
   },
   {
     namespace: 'tidegate.sessions',

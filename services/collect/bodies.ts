@@ -15,13 +15,13 @@ import {
 import {
   type AcceptedBody,
   type DocumentCache,
-  type DocumentState,
+  documentKeysOf,
   handOutNonce,
-  keysOf,
   type LastBody,
   maxSeq,
   type NonceContents,
   nonceContents,
+  type OpenDocument,
 } from './documents.ts'
 import {
   type BodyRequest,
@@ -52,7 +52,7 @@ export function receiveBatch(request: BodyRequest, { deps, cache }: BatchOptions
 
 function batchRecord(
   request: BodyRequest,
-  { deps, state, opened }: { deps: CollectDeps; state: DocumentState; opened: OpenedBody },
+  { deps, state, opened }: { deps: CollectDeps; state: OpenDocument; opened: OpenedBody },
 ) {
   const eventId = derivedId('bat', state.documentIdHash, String(opened.seq), opened.bodyHash)
   const data = receivedBody({ request, state, opened, eventId })
@@ -60,7 +60,7 @@ function batchRecord(
   return deps.codec.toRecord({ type: 'BatchReceived', data }, meta)
 }
 
-function acknowledge(state: DocumentState, accepted: AcceptedBody, deps: CollectDeps): BatchResponse {
+function acknowledge(state: OpenDocument, accepted: AcceptedBody, deps: CollectDeps): BatchResponse {
   const nonce = nextNonce(state, accepted)
   return {
     ack: true,
@@ -72,7 +72,7 @@ function acknowledge(state: DocumentState, accepted: AcceptedBody, deps: Collect
 }
 
 function fingerprintOf(
-  state: DocumentState,
+  state: OpenDocument,
   { accepted, nonce, deps }: { accepted: AcceptedBody; nonce: string; deps: CollectDeps },
 ): Fingerprint {
   const { sessionId } = state.scope
@@ -109,14 +109,14 @@ export function receiveResult(request: BodyRequest, { deps, cache }: ResultOptio
 }
 
 /** A retry of the same bytes, on any node, asks for the same decision. */
-function idsOf({ documentIdHash }: DocumentState, { seq, bodyHash }: AcceptedBody) {
+function idsOf({ documentIdHash }: OpenDocument, { seq, bodyHash }: AcceptedBody) {
   const eventId = derivedId('res', documentIdHash, String(seq), bodyHash)
   return { eventId, decisionId: derivedId('evt', eventId) }
 }
 
 function resultRecord(
   request: BodyRequest,
-  { deps, state, opened }: { deps: CollectDeps; state: DocumentState; opened: OpenedBody },
+  { deps, state, opened }: { deps: CollectDeps; state: OpenDocument; opened: OpenedBody },
 ) {
   const { eventId, decisionId } = idsOf(state, opened)
   const data = { ...receivedBody({ request, state, opened, eventId }), decision_id: decisionId }
@@ -125,7 +125,7 @@ function resultRecord(
 }
 
 async function handOff(
-  state: DocumentState,
+  state: OpenDocument,
   accepted: AcceptedBody,
   deps: CollectDeps,
 ): Promise<ResultResponse> {
@@ -139,7 +139,7 @@ async function handOff(
 
 export interface ReceivedBody {
   request: BodyRequest
-  state: DocumentState
+  state: OpenDocument
   opened: OpenedBody
   eventId: string
 }
@@ -181,7 +181,7 @@ interface AcceptOptions {
  * before; anything older, or another body under a number already used, is refused.
  */
 export function acceptBody(
-  state: DocumentState,
+  state: OpenDocument,
   incoming: IncomingBody,
   options: AcceptOptions,
 ): Promise<string> {
@@ -195,7 +195,7 @@ export function acceptBody(
   return accept(state, { kind, seq, noBatchYet, bodyHash, payload, receivedAt: options.now }, options)
 }
 
-function accept(state: DocumentState, opened: OpenedBody, { store, answer }: AcceptOptions): Promise<string> {
+function accept(state: OpenDocument, opened: OpenedBody, { store, answer }: AcceptOptions): Promise<string> {
   const previous = state.last
   const { kind, seq, noBatchYet, bodyHash, receivedAt } = opened
   const accepted: LastBody = { kind, seq, noBatchYet, bodyHash, receivedAt, answer: undefined }
@@ -238,7 +238,7 @@ function readFrame(body: Buffer): Frame {
   return frame
 }
 
-function checkSequence(state: DocumentState, { nonce }: Frame, { headerSeq }: IncomingBody): NonceContents {
+function checkSequence(state: OpenDocument, { nonce }: Frame, { headerSeq }: IncomingBody): NonceContents {
   const bytes = Buffer.from(nonce.buffer, nonce.byteOffset, nonce.byteLength)
   const contents = nonceContents(state, bytes)
   if (!contents) throw sessionReset()
@@ -262,9 +262,9 @@ function sessionReset(): ApiError {
   return new ApiError('transport.session_reset_required', { details: { next_action: 'new_session' } })
 }
 
-function decrypt(state: DocumentState, frame: Frame, { kind, seq }: { kind: BodyKind; seq: number }): Buffer {
+function decrypt(state: OpenDocument, frame: Frame, { kind, seq }: { kind: BodyKind; seq: number }): Buffer {
   const address = { sessionId: state.scope.sessionId, documentId: state.documentId }
-  const decipher = createDecipheriv('aes-256-gcm', keysOf(state).clientToServer, frame.iv)
+  const decipher = createDecipheriv('aes-256-gcm', documentKeysOf(state).clientToServer, frame.iv)
   decipher.setAAD(Buffer.from(associatedData(address, kind, seq)))
   decipher.setAuthTag(frame.tag)
   const plaintext = decipher.update(frame.ciphertext)
@@ -277,12 +277,12 @@ function decrypt(state: DocumentState, frame: Frame, { kind, seq }: { kind: Body
 }
 
 /** The nonce for the body after this one. */
-export function nextNonce(state: DocumentState, { kind, seq, noBatchYet, receivedAt }: AcceptedBody): string {
+export function nextNonce(state: OpenDocument, { kind, seq, noBatchYet, receivedAt }: AcceptedBody): string {
   const contents = { seq: Math.min(seq + 1, maxSeq), noBatchYet: noBatchYet && kind !== 'batches' }
   return handOutNonce(state, { contents, now: receivedAt })
 }
 
 /** HMAC over a response text, by the document's server-to-client key, base64url. */
-export function responseHmac(state: DocumentState, text: string): string {
-  return createHmac('sha256', keysOf(state).serverToClient).update(text).digest('base64url')
+export function responseHmac(state: OpenDocument, text: string): string {
+  return createHmac('sha256', documentKeysOf(state).serverToClient).update(text).digest('base64url')
 }

@@ -31,7 +31,7 @@ export interface LastBody extends AcceptedBody {
 }
 
 /** What a node knows about a document while it is in use; everything but `last` and `issued` follows from its id. */
-export interface DocumentState {
+export interface OpenDocument {
   scope: DocumentScope
   documentId: string
   documentIdHash: string
@@ -48,7 +48,7 @@ export interface DocumentState {
 
 /** What a node remembers. */
 export interface DocumentCache {
-  documents: LRUCache<string, DocumentState>
+  documents: LRUCache<string, OpenDocument>
   serverKeys: ServerKeys
 }
 
@@ -67,7 +67,7 @@ interface DocumentSource {
   master: MasterKey
 }
 
-export function createDocumentState(source: DocumentSource, { serverKeys }: DocumentCache): DocumentState {
+export function createDocumentState(source: DocumentSource, { serverKeys }: DocumentCache): OpenDocument {
   return {
     ...source,
     documentIdHash: hash('sha256', source.documentId, 'hex'),
@@ -83,7 +83,7 @@ export function createDocumentState(source: DocumentSource, { serverKeys }: Docu
  * The document's keys, agreed when its first body comes: it may come to another node, or never. Throws 410 for a
  * client key of low order, which no document of ours has.
  */
-export function keysOf(state: DocumentState): DocumentKeys {
+export function documentKeysOf(state: OpenDocument): DocumentKeys {
   const { documentId, scope } = state
   const address = { sessionId: scope.sessionId, documentId }
   state.keys ??= agreeDocumentKeys(state.serverKeys.privateKey, {
@@ -109,7 +109,7 @@ export function findDocument(
   documentId: string,
   scope: DocumentScope,
   { cache, keyring, now }: FindOptions,
-): DocumentState {
+): OpenDocument {
   const known = cache.documents.get(documentId)
   const state =
     known && sameScope(known.scope, scope) ? known : openState(documentId, scope, { cache, keyring })
@@ -122,7 +122,7 @@ function openState(
   documentId: string,
   scope: DocumentScope,
   { cache, keyring }: Omit<FindOptions, 'now'>,
-): DocumentState | undefined {
+): OpenDocument | undefined {
   const opened = openDocumentId(documentId, scope, keyring)
   return opened && createDocumentState({ documentId, scope, ...opened }, cache)
 }
@@ -138,7 +138,7 @@ function sameScope(one: DocumentScope, other: DocumentScope): boolean {
 
 /** A new nonce for the body that the contents describes, base64url. */
 export function handOutNonce(
-  state: DocumentState,
+  state: OpenDocument,
   { contents, now }: { contents: NonceContents; now: number },
 ): string {
   const nonce = issueNonce({ key: state.nonceKey, documentId: state.documentId }, { ...contents, now })
@@ -147,7 +147,7 @@ export function handOutNonce(
 }
 
 /** What a nonce of the document says; undefined for a nonce that we did not issue. */
-export function nonceContents(state: DocumentState, nonce: Buffer): NonceContents | undefined {
+export function nonceContents(state: OpenDocument, nonce: Buffer): NonceContents | undefined {
   if (state.issued?.nonce.equals(nonce)) return state.issued.contents
   return readNonce({ key: state.nonceKey, documentId: state.documentId }, nonce)
 }

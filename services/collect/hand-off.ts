@@ -6,10 +6,10 @@ import { createRowWaiter } from '../../infra/event-store/row-waiter.ts'
 import type { Clock, KeyId } from '../../infra/ids.ts'
 import type { Position } from '../../infra/log/port.ts'
 import {
-  attributionOf,
   decisionOf,
   requestOf,
   scoreBreakdownOf,
+  shownAttribution,
   signalOf,
   visitorLinkOf,
 } from '../../projections/sessions/decision-shape.ts'
@@ -105,7 +105,7 @@ export function tokenPayload(row: HandOffDecision) {
     visitor_fingerprint: row.visitor && visitorLinkOf(row.visitor),
     signals: riskSignals(row),
     score_breakdown: scoreBreakdownOf(row),
-    attribution: attributionOf(row),
+    attribution: shownAttribution(row),
     embed: null,
   }
 }

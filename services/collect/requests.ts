@@ -9,7 +9,7 @@ import { unsupportedContentType } from '../../infra/http/error-response.ts'
 import type { Clock, Random } from '../../infra/ids.ts'
 import type { EventLog } from '../../infra/log/port.ts'
 import { type BodyKind, type ClientPlatform, headerNames } from '../../infra/wire/collect/protocol.ts'
-import { type DocumentCache, type DocumentState, findDocument } from './documents.ts'
+import { type DocumentCache, findDocument, type OpenDocument } from './documents.ts'
 import type { Tenant } from './sealed-ids.ts'
 
 /** The decision that a hand-off waits for, and whose keys may open its token. */
@@ -66,7 +66,7 @@ export interface IncomingBody {
 export function readBodyRequest(
   request: BodyRequest,
   { deps, cache, kind, now }: { deps: CollectDeps; cache: DocumentCache; kind: BodyKind; now: number },
-): { state: DocumentState; incoming: IncomingBody } {
+): { state: OpenDocument; incoming: IncomingBody } {
   const principal = deps.auth.publishable(request)
   const { organizationId, environment } = principal
   const clientPublicKey = header(request, headerNames.clientKey, clientKeyPattern)
@@ -155,7 +155,7 @@ export function signatureAgentOf({ headers }: Pick<FastifyRequest, 'headers'>): 
 
 /** Record headers of an event about a document. */
 export function metaOf(
-  { scope }: DocumentState,
+  { scope }: OpenDocument,
   { eventId, time }: { eventId: string; time: number },
 ): EventMeta {
   return { eventId, time, organizationId: scope.organizationId, environment: scope.environment }

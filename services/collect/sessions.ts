@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { invalidField } from '../../infra/errors/errors.ts'
 import { derivedId, timeOrderedId } from '../../infra/ids.ts'
 import { type OpenResponse, sharedPostVersion } from '../../infra/wire/collect/protocol.ts'
-import { createDocumentState, type DocumentCache, type DocumentState, handOutNonce } from './documents.ts'
+import { createDocumentState, type DocumentCache, handOutNonce, type OpenDocument } from './documents.ts'
 import { isLowOrder } from './keys.ts'
 import {
   type Challenges,
@@ -97,7 +97,7 @@ function begin(
 function openDocument(
   { clientPublicKey }: OpenBody,
   options: OpenOptions & { session: OpeningSession; tenant: Tenant; now: number },
-): DocumentState {
+): OpenDocument {
   const { session, tenant, deps, cache, now } = options
   const { organizationId, environment } = tenant
   const scope = { organizationId, environment, sessionId: session.sessionId, clientPublicKey }
@@ -113,7 +113,7 @@ function continuityScope({ organizationId, environment }: Tenant): string {
 }
 
 function answerOf(
-  state: DocumentState,
+  state: OpenDocument,
   options: { session: OpeningSession; challenges: Challenges; deps: CollectDeps; now: number },
 ): OpenResponse {
   const { session, challenges, deps, now } = options

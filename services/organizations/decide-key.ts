@@ -101,7 +101,7 @@ export interface RotateApiKey {
   now: number
 }
 
-export interface RotateState extends KeyState {
+export interface KeyRotationState extends KeyState {
   counts: KeyCounts
   existing: ApiKeyRow | undefined
 }
@@ -113,7 +113,7 @@ export const graceMs = 24 * 60 * 60 * 1000
  * when it is rotating or there are too many secret keys, 403 when the organization is not active. A repeated command
  * adds only the events that the first attempt did not write.
  */
-export function decideKeyRotation(state: RotateState, command: RotateApiKey): Decision[] {
+export function decideKeyRotation(state: KeyRotationState, command: RotateApiKey): Decision[] {
   organizationFor(state.organization, 'key')
   const { existing } = state
   if (!state.key) throw noSuchKey()

@@ -3,7 +3,7 @@ import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import type { Decide } from '../../infra/event-store/decide.ts'
 import { type Clock, type Random, timeOrderedId } from '../../infra/ids.ts'
 import { characterCount, isPlainText } from '../../infra/text.ts'
-import type { Scope } from '../../projections/sessions/queries.ts'
+import type { DataScope } from '../../projections/sessions/queries.ts'
 import { findSession } from '../../projections/sessions/queries.ts'
 import { type Environment, eventTopics } from '../../schemas/events.ts'
 
@@ -14,7 +14,7 @@ interface Dependencies {
 }
 
 interface UpdateClientUser {
-  scope: Scope
+  scope: DataScope
   sessionId: string
   clientUserId: string | null
 }

@@ -16,7 +16,7 @@ import {
 import { errorResponses, list, single } from '../../infra/http/schemas.ts'
 import { type Clock, isId, isLegacyId, type Random } from '../../infra/ids.ts'
 import { verdict } from '../../projections/sessions/decision-shape.ts'
-import type { Scope, SessionDetailRow, VisitorRow } from '../../projections/sessions/queries.ts'
+import type { DataScope, SessionDetailRow, VisitorRow } from '../../projections/sessions/queries.ts'
 import { findSession, findVisitor, listSessions, listVisitors } from '../../projections/sessions/queries.ts'
 import { sessionDetailJson, sessionSummary, visitorDetail, visitorSummary } from './answers.ts'
 import { clientUserIdInput, updateClientUser } from './client-user.ts'
@@ -35,7 +35,7 @@ export interface ReadbackOptions {
 export interface ReadbackContext extends ReadbackOptions {
   cursors: Cursors
   /** Whose data the request may see. */
-  scopeOf(request: FastifyRequest): Scope
+  scopeOf(request: FastifyRequest): DataScope
 }
 
 /** `GET /v1/sessions`, `GET` and `PATCH /v1/sessions/{sessionId}`, `GET /v1/fingerprints`, `GET /v1/fingerprints/{visitorId}`. */
@@ -175,7 +175,7 @@ function sendDetail({ request, reply, row }: Detail): FastifyReply {
 
 interface Wanted {
   pool: ReadbackContext['pool']
-  scope: Scope
+  scope: DataScope
   sessionId: string
 }
 

@@ -51,7 +51,7 @@ export function startDrafting({ known, network, now }: DraftInput): Drafting {
     const draft = trigger && draftOf({ state: after, trigger, network, now })
     if (!draft) return
     drafts.push(draft)
-    changed.set(id, decided(after, draft.trigger, draft.evaluation.score.verdict))
+    changed.set(id, withDecision(after, draft.trigger, draft.evaluation.score.verdict))
   }
   return { take, changed, drafts }
 }
@@ -82,7 +82,7 @@ export interface Trigger {
   at: number
 }
 
-export interface Change {
+export interface StateChange {
   before: SessionState | undefined
   after: SessionState
   event: SessionEvent
@@ -92,7 +92,7 @@ export interface Change {
  * What an event asks for. A hand-off and the end of a session make final decisions; the first snapshot makes a
  * provisional one, and so does any later batch that changes the verdict, until a final decision was made.
  */
-export function triggerOf({ before, after, event }: Change): Trigger | undefined {
+export function triggerOf({ before, after, event }: StateChange): Trigger | undefined {
   switch (event.type) {
     case 'ResultRequested':
       return handOff(before, after, event.data)
@@ -136,7 +136,7 @@ function batch(
 }
 
 /** The state once the decision is made; final stays final. */
-export function decided(state: SessionState, trigger: Trigger, verdict: Verdict): SessionState {
+export function withDecision(state: SessionState, trigger: Trigger, verdict: Verdict): SessionState {
   const final = state.final || trigger.final
   return {
     ...state,
@@ -255,7 +255,7 @@ function breakdownOf(fired: Signal[]): Record<string, number> {
 }
 
 /** Every signal, in the order of docs/scoring.md. */
-export const catalogue: Signal[] = [
+export const signalCatalogue: Signal[] = [
   ...automationSignals,
   ...headlessSignals,
   ...tamperSignals,
@@ -271,5 +271,5 @@ export const catalogue: Signal[] = [
 
 /** The signals that fire on what is known, in catalogue order. */
 export function fire(facts: Facts): Signal[] {
-  return catalogue.filter((signal) => signal.fires(facts))
+  return signalCatalogue.filter((signal) => signal.fires(facts))
 }

@@ -3,12 +3,12 @@ import type { Browser, ClientTelemetry, SessionScored, VisitorLink } from '../..
 import { type Snapshot, snapshotSchema } from '../../schemas/observations.ts'
 import { type Evaluation, scoringVersion, type Trigger } from './decide.ts'
 import { deviceOf, isTouchCapable, nativeDetailOf, screenSize } from './device.ts'
-import { attributionOf, manipulationOf, runtimeIntegrityOf } from './explain/findings.ts'
+import { attribute, manipulationOf, runtimeIntegrityOf } from './explain/findings.ts'
 import { highlightsOf } from './explain/highlights.ts'
 import { clientBrands, type Facts } from './facts.ts'
 import type { SessionState } from './session-state.ts'
 
-export interface Decision {
+export interface ScoredDecision {
   state: SessionState
   trigger: Trigger
   evaluation: Evaluation
@@ -18,7 +18,7 @@ export interface Decision {
 }
 
 /** The decision as an event that carries all of the session's detail. */
-export function scoredEvent(decision: Decision): { event: DomainEvent; meta: EventMeta } {
+export function scoredEvent(decision: ScoredDecision): { event: DomainEvent; meta: EventMeta } {
   const { state, trigger, evaluatedAt } = decision
   const { organization_id: organizationId, environment } = state
   return {
@@ -27,7 +27,7 @@ export function scoredEvent(decision: Decision): { event: DomainEvent; meta: Eve
   }
 }
 
-function sessionScored(decision: Decision): SessionScored {
+function sessionScored(decision: ScoredDecision): SessionScored {
   const { state, trigger, evaluation, visitor } = decision
   const { facts, fired, score } = evaluation
   return {
@@ -49,7 +49,7 @@ function sessionScored(decision: Decision): SessionScored {
     request: requestOf(state, facts),
     visitor,
     highlights: highlightsOf(fired, facts),
-    attribution: attributionOf(fired, facts, score.verdict === 'bot'),
+    attribution: attribute(fired, facts, score.verdict === 'bot'),
     web_bot_auth: webBotAuthOf(facts),
     network: facts.network,
     runtime_integrity: runtimeIntegrityOf(fired, facts),

@@ -130,7 +130,7 @@ function documentOpened(state: SessionState, event: DocumentOpened): SessionStat
 
 function received(state: SessionState, event: BatchReceived | ResultRequested): SessionState {
   const document = documentOf(state, event)
-  const accepted = acceptBody(document, event)
+  const accepted = addBody(document, event)
   if (accepted === 'repeated') return state
   if (accepted === 'conflicting') return { ...state, conflicts: state.conflicts + 1 }
   const next: SessionState = {
@@ -231,7 +231,7 @@ export function unknownDocument(event: BatchReceived | ResultRequested): Documen
 }
 
 /** The document with the body counted; the first body of a sequence number is the one that counts. */
-export function acceptBody(document: DocumentState, body: Body): DocumentState | 'repeated' | 'conflicting' {
+export function addBody(document: DocumentState, body: Body): DocumentState | 'repeated' | 'conflicting' {
   const hash = body.body_hash.slice(0, 16)
   const taken = document.bodies[body.seq]
   if (taken !== undefined) return taken === hash ? 'repeated' : 'conflicting'

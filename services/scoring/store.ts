@@ -4,10 +4,10 @@ import { ensureTables } from '../../infra/postgres/ensure-tables.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import type { SessionState } from './session-state.ts'
 
-export type Place = Omit<Position, 'offset'>
+export type PartitionPlace = Omit<Position, 'offset'>
 
 /** The next offset to score, its row locked so that no other process scores the partition at the same time. */
-export async function lockOffset(tx: Tx, { topic, partition }: Place): Promise<number> {
+export async function lockOffset(tx: Tx, { topic, partition }: PartitionPlace): Promise<number> {
   const { rows } = await tx.query<{ next_offset: string }>({
     name: 'scoring-lock-offset',
     text: `insert into scoring.offsets (topic, partition, next_offset) values ($1, $2, 0)
@@ -18,7 +18,10 @@ export async function lockOffset(tx: Tx, { topic, partition }: Place): Promise<n
   return Number(rows[0]?.next_offset ?? 0)
 }
 
-export async function readOffset(db: Pick<Tx, 'query'>, { topic, partition }: Place): Promise<number> {
+export async function readOffset(
+  db: Pick<Tx, 'query'>,
+  { topic, partition }: PartitionPlace,
+): Promise<number> {
   const { rows } = await db.query<{ next_offset: string }>(
     'select next_offset from scoring.offsets where topic = $1 and partition = $2',
     [topic, partition],
@@ -65,7 +68,11 @@ const stateColumns: Column<SessionState & { partition: number }>[] = [
   { name: 'state', type: 'text', of: ({ partition, ...state }) => JSON.stringify(state) },
 ]
 
-export async function saveStates(tx: Tx, { partition }: Place, states: SessionState[]): Promise<void> {
+export async function saveStates(
+  tx: Tx,
+  { partition }: PartitionPlace,
+  states: SessionState[],
+): Promise<void> {
   if (states.length === 0) return
   const rows = states.map((state) => ({ ...state, partition }))
   const { names, source, values } = unnest(stateColumns, rows)

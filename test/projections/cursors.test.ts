@@ -5,7 +5,7 @@ import { createKeyring } from '../../infra/crypto/keyring.ts'
 import { liveBuild, useSchema } from '../../infra/event-store/builds.ts'
 import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
-import { type CursorQuery, createCursors, loadPage, type Position } from '../../infra/http/pagination.ts'
+import { type CursorQuery, createCursors, loadPage, type PagePosition } from '../../infra/http/pagination.ts'
 import { derivedId } from '../../infra/ids.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
@@ -51,11 +51,11 @@ interface List {
   add(n: number, time: number): Promise<void>
   /** Changes the row, but not where it stands. */
   change(n: number, how: number): Promise<void>
-  load(limit: number, after: Position | undefined): Promise<Page>
+  load(limit: number, after: PagePosition | undefined): Promise<Page>
 }
 
 interface Page {
-  rows: Position[]
+  rows: PagePosition[]
   hasMore: boolean
 }
 
@@ -188,7 +188,7 @@ async function readAll(list: List, { there, rounds }: Plan): Promise<string[]> {
     const current = rounds[i % rounds.length]
     if (!current) throw new Error('no round')
     const { limit, meanwhile } = current
-    const load = (after: Position | undefined) => list.load(limit, after)
+    const load = (after: PagePosition | undefined) => list.load(limit, after)
     const page = loadPage({ limit, cursor, query, cursors, load, positionOf: (row) => row })
     // Rows that keep coming would let a small page never reach the end.
     const altering = i < 10 && meanwhile ? alter(current) : undefined

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import { asId, randomId } from '../../infra/ids.ts'
-import { evolveSession, isSessionEvent } from '../../projections/gate/evolve.ts'
+import { evolveSession, isGateSessionEvent } from '../../projections/gate/evolve.ts'
 import type { AgentTokenRow, GateSessionRow } from '../../projections/gate/tables.ts'
 import type { GateSessionOpened, LoginSessionOpened } from '../../schemas/events.ts'
 import type { Proof } from '../../services/gate/approval/decide.ts'
@@ -73,7 +73,7 @@ export function sessionAfter(session: GateSessionRow | undefined, events: Domain
   const meta = { eventId: 'log_1', time: now, organizationId: null, environment: null }
   const state = events.reduce<GateSessionRow | undefined>((row, event, offset) => {
     const recorded = { ...event, meta, position: { topic: 't', partition: 0, offset } }
-    return isSessionEvent(recorded) ? evolveSession(row, recorded) : row
+    return isGateSessionEvent(recorded) ? evolveSession(row, recorded) : row
   }, session)
   if (!state) throw new Error('there is no session')
   return state

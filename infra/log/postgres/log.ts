@@ -103,7 +103,7 @@ function unavailable(cause: unknown): never {
 
 function startRetention({ pool, logger }: PostgresLogOptions, schema: string): NodeJS.Timeout {
   const run = () =>
-    deleteExpired(pool, schema).catch((error) =>
+    deleteExpiredRecords(pool, schema).catch((error) =>
       logger.warn({ err: error }, 'deleting expired records failed'),
     )
   return setInterval(run, retentionEveryMs).unref()
@@ -113,7 +113,7 @@ function startRetention({ pool, logger }: PostgresLogOptions, schema: string): N
 const chunk = 5000
 
 /** Deletes records older than their topic's retention, oldest first. Safe to run in several processes at once. */
-export async function deleteExpired(pool: pg.Pool, schema: string): Promise<number> {
+export async function deleteExpiredRecords(pool: pg.Pool, schema: string): Promise<number> {
   let total = 0
   for (;;) {
     const { rowCount } = await pool.query(

@@ -30,7 +30,7 @@ export function openWriter({ url, schema, onWritten }: WriterOptions) {
   })
 
   async function write(records: PlacedRecord[]): Promise<Position[]> {
-    const writing = writeBatch(pool, schema, records)
+    const writing = writeGroup(pool, schema, records)
     const positions = await within(writing, timeoutMs).catch((cause) => {
       if (cause instanceof LogUnavailable) throw cause
       throw new LogUnavailable('the log did not confirm in time', { cause, settled: fateOf(writing) })
@@ -93,7 +93,7 @@ const answer = z.tuple([z.object({ bases: z.array(z.number()) })])
 export const writeTimeoutMs = 4000
 
 /** Writes one batch durably, in one transaction and one round trip; rejects with LogUnavailable. */
-export async function writeBatch(
+export async function writeGroup(
   pool: pg.Pool,
   schema: string,
   records: PlacedRecord[],

@@ -30,7 +30,7 @@ export interface KeyPair {
 }
 
 /** One key a direction: bodies are encrypted with the first, answers authenticated with the second. */
-export interface DocumentKeys {
+export interface ClientDocumentKeys {
   clientToServer: Uint8Array
   serverToClient: Uint8Array
 }
@@ -44,7 +44,7 @@ export function createKeyPair(random: ClientRandom): KeyPair {
 export function deriveDocumentKeys(
   keyPair: KeyPair,
   { address, serverPublicKey }: { address: DocumentAddress; serverPublicKey: string },
-): DocumentKeys {
+): ClientDocumentKeys {
   const secret = x25519.getSharedSecret(keyPair.privateKey, fromBase64Url(serverPublicKey))
   const salt = sha256(utf8(saltInput(address)))
   return {
@@ -77,6 +77,6 @@ export function sealBody({ key, address, kind, seq, nonce, iv, plaintext }: Body
 }
 
 /** Whether the server that holds the document's keys made `responseHmac` over `text`. */
-export function verifyResponse(keys: DocumentKeys, text: string, responseHmac: string): boolean {
+export function verifyResponse(keys: ClientDocumentKeys, text: string, responseHmac: string): boolean {
   return equalBytes(hmac(sha256, keys.serverToClient, utf8(text)), fromBase64Url(responseHmac))
 }

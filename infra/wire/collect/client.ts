@@ -1,8 +1,8 @@
 import type { SentObservations } from '../../../schemas/observations.ts'
 import {
+  type ClientDocumentKeys,
   type ClientRandom,
   createKeyPair,
-  type DocumentKeys,
   deriveDocumentKeys,
   sealBody,
   verifyResponse,
@@ -142,7 +142,7 @@ function openRequest(options: CollectClientOptions, clientPublicKey: string): Op
 
 export interface OpenDocument {
   address: DocumentAddress
-  keys: DocumentKeys
+  keys: ClientDocumentKeys
   /** The client's, base64url. */
   publicKey: string
   /** For the next body. */

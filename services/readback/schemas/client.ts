@@ -1,44 +1,48 @@
 import { z } from 'zod'
 import { timestamp } from '../../../infra/http/schemas.ts'
-import { count, flag, text } from './summaries.ts'
+import { nullableCount, nullableFlag, nullableText } from './summaries.ts'
 
 export const browser = z
   .strictObject({
-    name: text,
-    version: text,
-    major_version: text,
+    name: nullableText,
+    version: nullableText,
+    major_version: nullableText,
     engine: z.string(),
-    app_name: text.describe('The app around an embedded web view; null for ordinary browsers.'),
+    app_name: nullableText.describe('The app around an embedded web view; null for ordinary browsers.'),
   })
   .meta({ id: 'SessionBrowser' })
 
 const capabilities = z.strictObject({
-  touch: z.strictObject({ available: flag, max_touch_points: z.int().nullable() }),
+  touch: z.strictObject({ available: nullableFlag, max_touch_points: z.int().nullable() }),
   storage: z.strictObject({
-    cookies: flag,
-    local_storage: flag,
-    indexed_db: flag,
-    service_worker: flag,
-    window_name: flag,
+    cookies: nullableFlag,
+    local_storage: nullableFlag,
+    indexed_db: nullableFlag,
+    service_worker: nullableFlag,
+    window_name: nullableFlag,
   }),
-  webgpu: z.strictObject({ available: flag }),
-  platform_authenticator: z.strictObject({ available: flag, conditional_mediation: flag }),
-  media_devices: z.strictObject({ available: flag }),
-  speech_synthesis: z.strictObject({ available: flag }),
+  webgpu: z.strictObject({ available: nullableFlag }),
+  platform_authenticator: z.strictObject({ available: nullableFlag, conditional_mediation: nullableFlag }),
+  media_devices: z.strictObject({ available: nullableFlag }),
+  speech_synthesis: z.strictObject({ available: nullableFlag }),
 })
 
 export const device = z
   .strictObject({
     form_factor: z.string(),
-    operating_system: z.strictObject({ name: text, version: text }),
-    architecture: text,
+    operating_system: z.strictObject({ name: nullableText, version: nullableText }),
+    architecture: nullableText,
     screen: z.strictObject({
-      size: text,
+      size: nullableText,
       color_depth: z.int().nullable(),
       pixel_ratio: z.number().nullable(),
-      orientation_type: text,
+      orientation_type: nullableText,
     }),
-    locale: z.strictObject({ timezone: text, primary_language: text, languages: z.array(z.string()) }),
+    locale: z.strictObject({
+      timezone: nullableText,
+      primary_language: nullableText,
+      languages: z.array(z.string()),
+    }),
     capabilities,
   })
   .meta({ id: 'SessionDevice' })
@@ -47,54 +51,54 @@ const hash = z.union([z.string(), z.number(), z.null()])
 const amount = z.number().min(0).nullable()
 
 const navigator = z.strictObject({
-  platform: text,
-  vendor: text,
-  hardware_concurrency: count,
+  platform: nullableText,
+  vendor: nullableText,
+  hardware_concurrency: nullableCount,
   device_memory: amount,
-  max_touch_points: count,
-  pdf_viewer_enabled: flag,
-  cookie_enabled: flag,
-  product_sub: text,
-  primary_language: text,
+  max_touch_points: nullableCount,
+  pdf_viewer_enabled: nullableFlag,
+  cookie_enabled: nullableFlag,
+  product_sub: nullableText,
+  primary_language: nullableText,
   languages: z.array(z.string()),
-  mime_types_count: count,
+  mime_types_count: nullableCount,
   plugins: z.array(z.string()),
 })
 
 const storage = z.strictObject({
-  cookies: flag,
-  local_storage: flag,
-  session_storage: flag,
-  indexed_db: flag,
-  service_worker: flag,
-  window_name: flag,
+  cookies: nullableFlag,
+  local_storage: nullableFlag,
+  session_storage: nullableFlag,
+  indexed_db: nullableFlag,
+  service_worker: nullableFlag,
+  window_name: nullableFlag,
 })
 
 const canvas = z.strictObject({
   hash,
   geometry_hash: hash,
   text_hash: hash,
-  winding: flag,
-  noise_detected: flag,
-  offscreen_consistent: flag,
+  winding: nullableFlag,
+  noise_detected: nullableFlag,
+  offscreen_consistent: nullableFlag,
 })
 
 const graphics = z.strictObject({
   webgl: z.strictObject({
-    vendor: text,
-    renderer: text,
-    version: text,
-    shading_language_version: text,
+    vendor: nullableText,
+    renderer: nullableText,
+    version: nullableText,
+    shading_language_version: nullableText,
     parameters_hash: hash,
     extensions_hash: hash,
     extension_parameters_hash: hash,
     shader_precision_hash: hash,
   }),
   webgpu: z.strictObject({
-    available: flag,
-    adapter_vendor: text,
-    adapter_architecture: text,
-    fallback_adapter: flag,
+    available: nullableFlag,
+    adapter_vendor: nullableText,
+    adapter_architecture: nullableText,
+    fallback_adapter: nullableFlag,
     features_hash: hash,
     limits_hash: hash,
   }),
@@ -103,16 +107,16 @@ const graphics = z.strictObject({
 const audio = z.strictObject({
   hash,
   sample_rate: amount,
-  channel_count: count,
-  voice_count: count,
-  local_voice_count: count,
-  default_voice_lang: text,
-  noise_detected: flag,
+  channel_count: nullableCount,
+  voice_count: nullableCount,
+  local_voice_count: nullableCount,
+  default_voice_lang: nullableText,
+  noise_detected: nullableFlag,
 })
 
 const fonts = z.strictObject({
-  detected_count: count,
-  tested_count: count,
+  detected_count: nullableCount,
+  tested_count: nullableCount,
   enumeration_hash: hash,
   metrics_hash: hash,
   preferences_hash: hash,
@@ -120,9 +124,9 @@ const fonts = z.strictObject({
 })
 
 const media = z.strictObject({
-  device_count: count,
+  device_count: nullableCount,
   counts_by_kind: z.record(z.string(), z.int().min(0)),
-  blank_label_count: count,
+  blank_label_count: nullableCount,
   topology_hash: hash,
 })
 
@@ -134,25 +138,25 @@ export const clientTelemetry = z
 const coordinate = z.number().nullable()
 
 const location = z.strictObject({
-  city: text,
-  region: text,
-  country: text,
-  country_code: text,
+  city: nullableText,
+  region: nullableText,
+  country: nullableText,
+  country_code: nullableText,
   latitude: coordinate,
   longitude: coordinate,
-  timezone: text,
-  postal_code: text,
+  timezone: nullableText,
+  postal_code: nullableText,
   accuracy_radius_km: z.number().min(0).nullable(),
 })
 
 export const network = z
   .strictObject({
-    ip_address: text,
+    ip_address: nullableText,
     ip_version: z.enum(['ipv4', 'ipv6']).nullable(),
     status: z.enum(['pending', 'ready', 'skipped', 'error']),
-    summary: text,
+    summary: nullableText,
     location: location.nullable(),
-    routing: z.strictObject({ asn: text, organization: text }),
+    routing: z.strictObject({ asn: nullableText, organization: nullableText }),
     anonymity: z.strictObject({
       vpn: z.boolean(),
       proxy: z.boolean(),
@@ -161,7 +165,7 @@ export const network = z
       hosting: z.boolean(),
       residential_proxy: z.boolean(),
       callback_proxy: z.boolean(),
-      provider: text,
+      provider: nullableText,
     }),
     reputation: z.strictObject({
       listed: z.boolean(),
@@ -172,7 +176,7 @@ export const network = z
       risk_signals: z.array(z.string()),
       operator_tags: z.array(z.string()),
       client_types: z.array(z.string()),
-      client_count: count,
+      client_count: nullableCount,
     }),
     evaluated_at: timestamp.nullable(),
   })
@@ -190,22 +194,22 @@ const reference = z.strictObject({
   cipher_count: range,
   ext_count: range,
   sample_size: z.int(),
-  verified: flag,
+  verified: nullableFlag,
 })
 
 export const connectionFingerprint = z
   .strictObject({
     ja4: z.strictObject({
-      hash: text,
-      profile: text,
-      family: text,
-      product: text,
-      confidence: text,
-      match_source: text,
-      deterministic: flag,
+      hash: nullableText,
+      profile: nullableText,
+      family: nullableText,
+      product: nullableText,
+      confidence: nullableText,
+      match_source: nullableText,
+      deterministic: nullableFlag,
       reference: reference.nullable(),
     }),
-    http2: z.strictObject({ akamai_fingerprint: text, profile: text }),
+    http2: z.strictObject({ akamai_fingerprint: nullableText, profile: nullableText }),
     user_agent_alignment: z.enum(['match', 'mismatch', 'unknown']).nullable(),
   })
   .meta({ id: 'SessionConnectionFingerprint' })

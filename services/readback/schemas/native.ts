@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { timestamp } from '../../../infra/http/schemas.ts'
-import { text } from './summaries.ts'
+import { nullableText } from './summaries.ts'
 
 const platform = z.string().meta({ enum: ['ios', 'android'] })
 const flag = z.boolean().optional()
@@ -93,22 +93,22 @@ export const nativeRuntimeIntegrity = z
 export const nativeApp = z
   .strictObject({
     bundle_id: z.string(),
-    app_version: text,
-    app_build: text,
+    app_version: nullableText,
+    app_build: nullableText,
     install_time_epoch_ms: z.number().nullable(),
-    provisioning_team: text,
+    provisioning_team: nullableText,
   })
   .meta({ id: 'SessionNativeApp' })
 
 export const nativeCarrier = z
   .strictObject({
     platform,
-    carrier_name: text,
-    country_iso: text,
-    mcc: text,
-    mnc: text,
-    phone_type: text,
-    network_type: text,
+    carrier_name: nullableText,
+    country_iso: nullableText,
+    mcc: nullableText,
+    mnc: nullableText,
+    phone_type: nullableText,
+    network_type: nullableText,
     radio_access: z.array(z.string()),
   })
   .meta({ id: 'SessionNativeCarrier' })

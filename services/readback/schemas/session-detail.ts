@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { timestamp } from '../../../infra/http/schemas.ts'
 import {
   attribution,
-  eventId,
+  decisionEventId,
   percent,
   phase,
   sessionId,
@@ -15,11 +15,11 @@ import {
   nativeMotionPrint,
   nativeRuntimeIntegrity,
 } from './native.ts'
-import { clientUserId, text, visitorLink } from './summaries.ts'
+import { clientUserId, nullableText, visitorLink } from './summaries.ts'
 
 const detailDecision = z
   .strictObject({
-    event_id: eventId,
+    event_id: decisionEventId,
     automation_status: z.enum(['automated', 'human', 'uncertain']),
     risk_score: percent,
     evaluation_phase: phase,
@@ -57,7 +57,7 @@ const runtimeIntegrity = z
 const webBotAuth = z
   .strictObject({
     status: z.enum(['verified', 'invalid', 'unknown_key', 'absent']),
-    domain: text.describe('Host of the Signature-Agent header.'),
+    domain: nullableText.describe('Host of the Signature-Agent header.'),
   })
   .meta({ id: 'SessionWebBotAuth', description: 'Null when the request had no signature headers.' })
 
@@ -104,7 +104,7 @@ export const sessionDetailSchema = z
     visitor_fingerprint: detailVisitor.nullable(),
     connection_fingerprint: connectionFingerprint,
     previous_decisions: z.array(detailDecision),
-    request: z.strictObject({ url: z.string(), referrer: text, user_agent: z.string() }),
+    request: z.strictObject({ url: z.string(), referrer: nullableText, user_agent: z.string() }),
     browser,
     device,
     analysis_coverage: z.strictObject({
@@ -130,7 +130,7 @@ export const sessionDetailSchema = z
     native_carrier: nativeCarrier.nullable(),
     native_motion_print: nativeMotionPrint.nullable(),
     device_identity: deviceIdentity.nullable(),
-    install_id: text,
+    install_id: nullableText,
     behavior: z.null(),
   })
   .meta({ id: 'SessionDetail' })

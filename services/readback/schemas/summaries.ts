@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { timestamp } from '../../../infra/http/schemas.ts'
 import {
-  eventId,
+  decisionEventId,
   manipulation,
   percent,
   phase,
@@ -10,13 +10,13 @@ import {
   visitorId,
 } from '../../../projections/sessions/decision-shape.ts'
 
-export const text = z.string().nullable()
-export const flag = z.boolean().nullable()
-export const count = z.int().min(0).nullable()
+export const nullableText = z.string().nullable()
+export const nullableFlag = z.boolean().nullable()
+export const nullableCount = z.int().min(0).nullable()
 
 export const decision = z
   .strictObject({
-    event_id: eventId,
+    event_id: decisionEventId,
     verdict,
     risk_score: percent.describe('human 0-39, inconclusive 40-69, bot 70-100.'),
     phase,
@@ -72,7 +72,11 @@ export const visitorSummarySchema = z
       service_worker: z.boolean(),
       window_name: z.boolean(),
     }),
-    anchors: z.strictObject({ webgl_hash: text, parameters_hash: text, audio_hash: text }),
+    anchors: z.strictObject({
+      webgl_hash: nullableText,
+      parameters_hash: nullableText,
+      audio_hash: nullableText,
+    }),
   })
   .meta({ id: 'VisitorFingerprintSummary' })
 
@@ -83,8 +87,8 @@ const activity = z.strictObject({
     url: z.string(),
     user_agent: z.string(),
     ip_address: z.string(),
-    screen_size: text,
-    is_touch_capable: flag,
+    screen_size: nullableText,
+    is_touch_capable: nullableFlag,
   }),
   score_breakdown: z.strictObject({ categories: z.record(z.string(), percent) }),
 })

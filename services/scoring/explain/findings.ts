@@ -166,7 +166,7 @@ const behaviors: Record<string, AttributionBehavior> = {
 }
 
 /** Who or what acted, as far as there is evidence; null when there is nothing to attribute. */
-export function attributionOf(fired: Signal[], facts: Facts, isBot: boolean): Attribution | null {
+export function attribute(fired: Signal[], facts: Facts, isBot: boolean): Attribution | null {
   const labels = [...actorLabels(fired, isBot), ...toolLabels(fired, facts), ...evasionLabels(fired)]
   const observed = fired.flatMap(({ slug }) => behaviors[slug] ?? [])
   return labels.length > 0 || observed.length > 0 ? { labels, behaviors: observed } : null

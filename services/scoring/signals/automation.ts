@@ -1,6 +1,6 @@
 import type { Snapshot } from '../../../schemas/observations.ts'
 import { hasSyntheticClicks } from './behavior.ts'
-import { browser, type Signal, snapshot } from './signal.ts'
+import { inBrowser, type Signal, snapshot } from './signal.ts'
 
 const automationBase = { family: 'automation', role: 'risk', category: 'environment' } as const
 const definitive = { ...automationBase, strength: 'definitive' } as const
@@ -179,7 +179,7 @@ export const tamperSignals: Signal[] = [
     score: 92,
     looksAt: '`webdriver` is an own property of `navigator`, or its getter was replaced',
     falsePositives: 'none known; nothing but hiding automation needs it',
-    fires: browser(
+    fires: inBrowser(
       ({ automation, tamper }) =>
         automation.webdriver_own_property === true ||
         tamper.navigator_own_properties.includes('webdriver') ||
@@ -194,7 +194,7 @@ export const tamperSignals: Signal[] = [
     score: 32,
     looksAt: 'own properties on `navigator` that shadow built-in ones',
     falsePositives: 'privacy extensions (not counted for known privacy browsers), user agent switchers',
-    fires: browser(
+    fires: inBrowser(
       (s, { privacyTool }) =>
         !privacyTool && s.tamper.navigator_own_properties.some((name) => name !== 'webdriver'),
     ),
@@ -208,7 +208,7 @@ export const tamperSignals: Signal[] = [
     looksAt:
       'replaced native `permissions`, `Permissions.query`, `plugins`, `mimeTypes` or `contentWindow` of frames',
     falsePositives: 'privacy extensions (not counted for known privacy browsers)',
-    fires: browser((s, { privacyTool }) => !privacyTool && patchesStealth(s)),
+    fires: inBrowser((s, { privacyTool }) => !privacyTool && patchesStealth(s)),
   },
   {
     ...tamperBase,
@@ -218,7 +218,7 @@ export const tamperSignals: Signal[] = [
     score: 10,
     looksAt: 'other built-in functions whose source text is not native',
     falsePositives: 'privacy extensions, polyfills, Brave (not counted)',
-    fires: browser(
+    fires: inBrowser(
       (s, { privacyTool }) => !privacyTool && s.tamper.patched_functions.length > 0 && !patchesStealth(s),
     ),
   },
@@ -230,7 +230,7 @@ export const tamperSignals: Signal[] = [
     score: 65,
     looksAt: 'an iframe with `srcdoc` has a content window before it is attached',
     falsePositives: 'none known',
-    fires: browser((s) => s.tamper.iframe_srcdoc_proxy === true),
+    fires: inBrowser((s) => s.tamper.iframe_srcdoc_proxy === true),
   },
   {
     ...tamperBase,
@@ -240,7 +240,7 @@ export const tamperSignals: Signal[] = [
     score: 60,
     looksAt: 'functions of `chrome.runtime` that can be constructed or have a prototype',
     falsePositives: 'none known',
-    fires: browser((s) => s.tamper.chrome_runtime_faked === true),
+    fires: inBrowser((s) => s.tamper.chrome_runtime_faked === true),
   },
   {
     ...tamperBase,
@@ -250,7 +250,7 @@ export const tamperSignals: Signal[] = [
     score: 55,
     looksAt: '`navigator.plugins` is not a real PluginArray or its members do not refer to each other',
     falsePositives: 'none known',
-    fires: browser((s) => s.navigator.plugins_genuine === false),
+    fires: inBrowser((s) => s.navigator.plugins_genuine === false),
   },
   {
     ...tamperBase,
@@ -260,7 +260,7 @@ export const tamperSignals: Signal[] = [
     score: 28,
     looksAt: 'parameters that WebGL and WebGL 2 must share differ',
     falsePositives: 'privacy extensions (not counted for known privacy browsers)',
-    fires: browser((s, { privacyTool }) => !privacyTool && s.tamper.webgl_parameter_mismatch === true),
+    fires: inBrowser((s, { privacyTool }) => !privacyTool && s.tamper.webgl_parameter_mismatch === true),
   },
   {
     ...tamperBase,
@@ -270,7 +270,7 @@ export const tamperSignals: Signal[] = [
     score: 10,
     looksAt: 'read-back of canvas or audio differs from what was drawn, in no known privacy browser',
     falsePositives: 'privacy extensions',
-    fires: browser((s, { privacyTool }) => !privacyTool && noisy(s)),
+    fires: inBrowser((s, { privacyTool }) => !privacyTool && noisy(s)),
   },
   {
     ...tamperBase,
@@ -281,6 +281,6 @@ export const tamperSignals: Signal[] = [
     score: 0,
     looksAt: 'Brave, resistance to fingerprinting, a clock in steps of 5 ms or more in Firefox, noise',
     falsePositives: 'not evidence of risk; it lowers the weight of tamper signals',
-    fires: browser((s, { privacyTool }) => privacyTool || noisy(s)),
+    fires: inBrowser((s, { privacyTool }) => privacyTool || noisy(s)),
   },
 ]

@@ -1,7 +1,7 @@
 import type { Behavior, Snapshot } from '../../../schemas/observations.ts'
 import type { Facts } from '../facts.ts'
 import { isSoftwareRendered } from './headless.ts'
-import { browser, input, type Signal, snapshot } from './signal.ts'
+import { inBrowser, input, type Signal, snapshot } from './signal.ts'
 
 const behaviorBase = { family: 'behavior', role: 'risk', category: 'behavioral' } as const
 
@@ -164,7 +164,7 @@ export const trustSignals: Signal[] = [
     score: 6,
     looksAt: 'page, worker and iframe agree, and graphics are drawn by hardware',
     falsePositives: 'automation of a real browser on a real machine',
-    fires: browser(isConsistent),
+    fires: inBrowser(isConsistent),
   },
   {
     ...trustBase,

@@ -1,6 +1,6 @@
 import type { Snapshot } from '../../../schemas/observations.ts'
 import type { Facts } from '../facts.ts'
-import { browser, type Signal, snapshot } from './signal.ts'
+import { inBrowser, type Signal, snapshot } from './signal.ts'
 
 const protocolBase = { family: 'protocol', role: 'risk', category: 'integrity' } as const
 
@@ -128,7 +128,7 @@ export const networkSignals: Signal[] = [
     score: 8,
     looksAt: "the browser's time zone against that of the address",
     falsePositives: 'travellers, VPNs, UTC clocks (not counted)',
-    fires: browser(
+    fires: inBrowser(
       (s, facts) => /\//.test(s.environment.timezone ?? '') && !facts.privacyTool && zoneDiffers(facts),
     ),
   },

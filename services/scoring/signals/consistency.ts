@@ -2,7 +2,7 @@ import type { Snapshot } from '../../../schemas/observations.ts'
 import type { Agent, Engine, Facts, System } from '../facts.ts'
 import type { DocumentState } from '../session-state.ts'
 import { isSoftwareRendered } from './headless.ts'
-import { browser, type Signal } from './signal.ts'
+import { inBrowser, type Signal } from './signal.ts'
 
 const consistencyBase = { family: 'consistency', role: 'risk', category: 'fingerprint' } as const
 
@@ -108,7 +108,7 @@ export const consistencySignals: Signal[] = [
     score: 50,
     looksAt: 'the JavaScript engine by its features against the engine that the user agent string names',
     falsePositives: 'none known; iOS, where every browser is WebKit, is not looked at',
-    fires: browser(engineDiffers),
+    fires: inBrowser(engineDiffers),
   },
   {
     ...consistencyBase,
@@ -118,7 +118,7 @@ export const consistencySignals: Signal[] = [
     score: 45,
     looksAt: '`navigator.platform` and client-hint platform against the user agent string',
     falsePositives: 'desktop-site mode on phones and tablets (touch devices are not looked at)',
-    fires: browser(platformDiffers),
+    fires: inBrowser(platformDiffers),
   },
   {
     ...consistencyBase,
@@ -128,7 +128,7 @@ export const consistencySignals: Signal[] = [
     score: 48,
     looksAt: 'user agent, platform and languages inside a worker; not processor counts, which Brave varies',
     falsePositives: 'iPads, where page and worker differ (touch devices are not looked at)',
-    fires: browser((s, facts) => realmDiffers(s.worker, s, facts)),
+    fires: inBrowser((s, facts) => realmDiffers(s.worker, s, facts)),
   },
   {
     ...consistencyBase,
@@ -138,7 +138,7 @@ export const consistencySignals: Signal[] = [
     score: 48,
     looksAt: 'user agent, platform and languages inside a clean iframe',
     falsePositives: 'user agent switching extensions that skip frames',
-    fires: browser((s, facts) => realmDiffers(s.iframe, s, facts)),
+    fires: inBrowser((s, facts) => realmDiffers(s.iframe, s, facts)),
   },
   {
     ...consistencyBase,
@@ -148,7 +148,7 @@ export const consistencySignals: Signal[] = [
     score: 32,
     looksAt: 'Direct3D outside Windows, Metal or Apple GPUs outside Apple systems',
     falsePositives: 'in-app browsers with shortened user agents (web views are not looked at)',
-    fires: browser(gpuSystemDiffers),
+    fires: inBrowser(gpuSystemDiffers),
   },
   {
     ...consistencyBase,
@@ -158,7 +158,7 @@ export const consistencySignals: Signal[] = [
     score: 25,
     looksAt: 'WebGL renderer in a worker against the page, in Chromium',
     falsePositives: 'laptops with two graphics cards; Safari and Firefox differ and are not looked at',
-    fires: browser((s, facts) => isDesktop(facts.agent) && workerGpuDiffers(s, facts)),
+    fires: inBrowser((s, facts) => isDesktop(facts.agent) && workerGpuDiffers(s, facts)),
   },
   {
     ...consistencyBase,
@@ -168,7 +168,7 @@ export const consistencySignals: Signal[] = [
     score: 8,
     looksAt: '`navigator.languages[0]` against `navigator.language`',
     falsePositives: 'language extensions',
-    fires: browser(({ navigator: n }) => differ(n.languages[0] ?? null, n.language)),
+    fires: inBrowser(({ navigator: n }) => differ(n.languages[0] ?? null, n.language)),
   },
   {
     ...consistencyBase,
@@ -178,7 +178,7 @@ export const consistencySignals: Signal[] = [
     score: 25,
     looksAt: '`navigator.productSub` against the constant of the engine',
     falsePositives: 'device emulation in developer tools',
-    fires: browser(productSubDiffers),
+    fires: inBrowser(productSubDiffers),
   },
   {
     ...consistencyBase,
@@ -188,7 +188,7 @@ export const consistencySignals: Signal[] = [
     score: 25,
     looksAt: 'a phone by user agent with no touch points and no coarse pointer',
     falsePositives: 'phones in desktop docks, device emulation in developer tools',
-    fires: browser(phoneWithoutTouch),
+    fires: inBrowser(phoneWithoutTouch),
   },
   {
     ...consistencyBase,
@@ -198,7 +198,7 @@ export const consistencySignals: Signal[] = [
     score: 20,
     looksAt: 'the zone of `Intl` against the offsets of `Date`',
     falsePositives: 'time zone extensions, outdated zone data',
-    fires: browser((s, { privacyTool }) => !privacyTool && s.tamper.timezone_mismatch === true),
+    fires: inBrowser((s, { privacyTool }) => !privacyTool && s.tamper.timezone_mismatch === true),
   },
 ]
 
@@ -242,7 +242,7 @@ export const headerSignals: Signal[] = [
     score: 42,
     looksAt: 'the User-Agent header against `navigator.userAgent`',
     falsePositives: 'user agent switchers that change only one of them',
-    fires: browser(
+    fires: inBrowser(
       (s, f) =>
         !!s.navigator.user_agent && f.headerUserAgent !== '' && s.navigator.user_agent !== f.headerUserAgent,
     ),
@@ -255,7 +255,7 @@ export const headerSignals: Signal[] = [
     score: 40,
     looksAt: 'Sec-CH-UA-Platform and Sec-CH-UA-Mobile against the user agent string',
     falsePositives: 'desktop-site mode on Android (touch devices are not looked at)',
-    fires: browser((s, facts) => (s.navigator.max_touch_points ?? 0) === 0 && hintsDiffer(facts)),
+    fires: inBrowser((s, facts) => (s.navigator.max_touch_points ?? 0) === 0 && hintsDiffer(facts)),
   },
   {
     ...headerBase,
@@ -265,7 +265,7 @@ export const headerSignals: Signal[] = [
     score: 8,
     looksAt: 'the first language of Accept-Language against `navigator.languages`',
     falsePositives: 'privacy settings, proxies that rewrite headers',
-    fires: browser((_, facts) => !facts.privacyTool && languageDiffers(facts)),
+    fires: inBrowser((_, facts) => !facts.privacyTool && languageDiffers(facts)),
   },
   {
     ...headerBase,
@@ -275,6 +275,6 @@ export const headerSignals: Signal[] = [
     score: 12,
     looksAt: 'neither Accept-Language nor Accept-Encoding in the request that opened the document',
     falsePositives: 'corporate proxies',
-    fires: browser((_, facts) => facts.platform === 'web' && headersMissing(facts)),
+    fires: inBrowser((_, facts) => facts.platform === 'web' && headersMissing(facts)),
   },
 ]

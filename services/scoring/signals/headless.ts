@@ -1,6 +1,6 @@
 import type { Snapshot } from '../../../schemas/observations.ts'
 import { type Facts, readAgent } from '../facts.ts'
-import { browser, type Signal } from './signal.ts'
+import { inBrowser, type Signal } from './signal.ts'
 
 const headlessBase = { family: 'headless', role: 'risk', category: 'environment' } as const
 
@@ -94,7 +94,7 @@ export const headlessSignals: Signal[] = [
     score: 25,
     looksAt: 'no `window.chrome` in desktop Chromium',
     falsePositives: 'web views and mobile lack it and are not looked at; rare embedded Chromium shells',
-    fires: browser(
+    fires: inBrowser(
       (s, facts) =>
         desktopChromium(facts) && s.environment.has_chrome_object === false && s.automation.electron !== true,
     ),
@@ -107,7 +107,7 @@ export const headlessSignals: Signal[] = [
     score: 25,
     looksAt: '`Notification.permission` is denied while the permissions API says prompt, in Chromium',
     falsePositives: 'a few Chromium forks',
-    fires: browser(
+    fires: inBrowser(
       ({ environment: e }, { agent }) =>
         agent.engine === 'blink' &&
         e.notification_permission === 'denied' &&
@@ -122,7 +122,7 @@ export const headlessSignals: Signal[] = [
     score: 20,
     looksAt: '`navigator.language` is the empty string',
     falsePositives: 'none known; an unreported language does not count',
-    fires: browser((s) => s.navigator.language === '' && s.navigator.languages.length === 0),
+    fires: inBrowser((s) => s.navigator.language === '' && s.navigator.languages.length === 0),
   },
   {
     ...headlessBase,
@@ -132,7 +132,7 @@ export const headlessSignals: Signal[] = [
     score: 25,
     looksAt: 'outer width and height are 0 while the document has focus, on a desktop',
     falsePositives: 'background tabs have no focus and are not looked at',
-    fires: browser(
+    fires: inBrowser(
       ({ environment: e }, { agent }) =>
         agent.formFactor === 'desktop' && e.has_focus === true && e.outer_width === 0 && e.outer_height === 0,
     ),
@@ -145,7 +145,7 @@ export const headlessSignals: Signal[] = [
     score: 10,
     looksAt: 'a screen of 800x600',
     falsePositives: 'remote desktops and very old machines',
-    fires: browser(isBare),
+    fires: inBrowser(isBare),
   },
 ]
 
@@ -189,7 +189,7 @@ export const machineSignals: Signal[] = [
     score: 8,
     looksAt: 'the time zone is UTC',
     falsePositives: 'people in UTC, privacy browsers (not counted), servers used as desktops',
-    fires: browser(
+    fires: inBrowser(
       (s, { privacyTool }) =>
         !privacyTool && /^(UTC|Etc\/UTC|Etc\/GMT|GMT|Etc\/UCT)$/.test(s.environment.timezone ?? ''),
     ),
@@ -201,7 +201,7 @@ export const machineSignals: Signal[] = [
     score: 14,
     looksAt: 'at least two of: no plugins in desktop Chromium, hardly any fonts, no media devices, no voices',
     falsePositives: 'fresh installs, virtual desktops, the "download PDFs" setting',
-    fires: browser((_, facts) => !facts.privacyTool && absences(facts) >= 2),
+    fires: inBrowser((_, facts) => !facts.privacyTool && absences(facts) >= 2),
   },
   {
     ...machineBase,
@@ -210,7 +210,7 @@ export const machineSignals: Signal[] = [
     score: 8,
     looksAt: 'more than 64 logical processors',
     falsePositives: 'large workstations',
-    fires: browser((s) => (s.navigator.hardware_concurrency ?? 0) > 64),
+    fires: inBrowser((s) => (s.navigator.hardware_concurrency ?? 0) > 64),
   },
   {
     ...machineBase,
@@ -220,7 +220,7 @@ export const machineSignals: Signal[] = [
     score: 45,
     looksAt: '`navigator.deviceMemory` is not one of the rounded values that browsers report',
     falsePositives: 'none known',
-    fires: browser(
+    fires: inBrowser(
       (s) => s.navigator.device_memory !== null && !memorySizes.includes(s.navigator.device_memory),
     ),
   },

@@ -5,7 +5,7 @@ import type { Facts } from '../facts.ts'
 export const categories = ['environment', 'behavioral', 'fingerprint', 'integrity', 'network'] as const
 export type Category = (typeof categories)[number]
 
-export type Role = 'risk' | 'trust' | 'context'
+export type SignalRole = 'risk' | 'trust' | 'context'
 export type Strength = 'weak' | 'moderate' | 'strong' | 'definitive'
 
 /** Signals of one family look at the same thing, so that two of them do not confirm each other. */
@@ -28,7 +28,7 @@ export interface Signal {
   /** As a person reads it. */
   name: string
   family: Family
-  role: Role
+  role: SignalRole
   category: Category
   strength: Strength
   /** 0-100: the risk that this alone means; of a trust signal what it takes away; 0 of context. */
@@ -45,7 +45,7 @@ export function snapshot(test: (snapshot: Snapshot, facts: Facts) => boolean): S
 }
 
 /** A test of a browser's snapshot; apps are not browsers. */
-export function browser(test: (snapshot: Snapshot, facts: Facts) => boolean): Signal['fires'] {
+export function inBrowser(test: (snapshot: Snapshot, facts: Facts) => boolean): Signal['fires'] {
   return snapshot((one, facts) => one.native === null && test(one, facts))
 }
 

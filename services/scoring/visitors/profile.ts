@@ -152,7 +152,7 @@ export interface VisitorKeys {
 
 type Scope = Pick<SessionState, 'organization_id' | 'environment'>
 
-export function keysOf(state: SessionState, profile: Profile | null): VisitorKeys {
+export function visitorKeysOf(state: SessionState, profile: Profile | null): VisitorKeys {
   const install = state.snapshot?.native?.install_id ?? null
   return {
     presented: state.continuity_ids.slice(0, 8).map((id) => key(state, 'continuity', id)),

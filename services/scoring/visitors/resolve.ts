@@ -6,12 +6,12 @@ import { type Candidates, type KnownVisitor, type Match, matchVisitor } from './
 import {
   allKeys,
   anchorsOf,
-  keysOf,
   type Profile,
   profileOf,
   storageOf,
   type VisitorKeys,
   vectorOf,
+  visitorKeysOf,
 } from './profile.ts'
 
 /** A visitor as an earlier attempt at the same decision recorded it. */
@@ -58,7 +58,7 @@ export async function resolveVisitors({ tx, drafts, recorded, now }: ResolveInpu
 function unresolved(draft: Draft): Unresolved & { draft: Draft } {
   const { state, evaluation } = draft
   const profile = profileOf(evaluation.facts)
-  const keys = keysOf(state, profile)
+  const keys = visitorKeysOf(state, profile)
   return { draft, keys, profile, organizationId: state.organization_id, environment: state.environment }
 }
 

@@ -4,7 +4,7 @@ import { deliveryEnvelopeSchema, deliveryRequestSchema } from '../../../infra/wi
 import { deliveryTypes } from '../../../infra/wire/webhooks/events.ts'
 import {
   attribution,
-  eventId as decisionId,
+  decisionEventId as decisionId,
   manipulation,
   percent,
   phase,

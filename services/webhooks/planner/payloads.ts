@@ -1,10 +1,10 @@
 import { uriOf } from '../../../infra/wire/webhooks/events.ts'
 import {
-  attributionOf,
   iso,
   linkOf,
   requestOf,
   scoreBreakdownOf,
+  shownAttribution,
   signalOf,
 } from '../../../projections/sessions/decision-shape.ts'
 import type { SessionScored, VisitorLink } from '../../../schemas/events.ts'
@@ -39,7 +39,7 @@ export function resultPersisted(scored: SessionScored): ResultPersisted {
     request: requestSummary(scored),
     score_breakdown: scoreBreakdownOf(scored),
     signals: scored.signals_fired.map((signal) => ({ ...signalOf(signal), role: signal.role })),
-    attribution: attributionOf(scored),
+    attribution: shownAttribution(scored),
   }
 }
 

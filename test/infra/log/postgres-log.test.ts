@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type EventLog, LogUnavailable } from '../../../infra/log/port.ts'
-import { deleteExpired, openPostgresLog } from '../../../infra/log/postgres/log.ts'
+import { deleteExpiredRecords, openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
@@ -86,7 +86,7 @@ test('deletes what is older than its topic keeps, and nothing else; offsets go o
   await log.append(['days', 'days', 'forever'].map(record))
   await pool.query('update tidegate_log.records set stored_at = stored_at - 120000')
   await log.append([record('days')])
-  expect(await deleteExpired(pool, 'tidegate_log')).toBe(2)
+  expect(await deleteExpiredRecords(pool, 'tidegate_log')).toBe(2)
   const { rows } = await pool.query('select topic, "offset"::int from tidegate_log.records order by 1')
   expect(rows).toEqual([
     { topic: 'days', offset: 2 },

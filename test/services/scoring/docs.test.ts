@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
-import { catalogue } from '../../../services/scoring/decide.ts'
+import { signalCatalogue } from '../../../services/scoring/decide.ts'
 import { categories } from '../../../services/scoring/signals/signal.ts'
 
 const page = new URL('../../../docs/scoring.md', import.meta.url)
 
 function table(): string {
-  const rows = catalogue.map((signal) => {
+  const rows = signalCatalogue.map((signal) => {
     const { slug, role, category, strength, score, looksAt, falsePositives } = signal
     return `| \`${slug}\` | ${role} | ${category} | ${strength} | ${score} | ${looksAt} | ${falsePositives} |`
   })
@@ -24,9 +24,9 @@ it('docs/scoring.md lists every signal as the catalogue has it', async () => {
 })
 
 it('the catalogue is well-formed', () => {
-  const slugs = catalogue.map(({ slug }) => slug)
+  const slugs = signalCatalogue.map(({ slug }) => slug)
   expect(new Set(slugs).size).toBe(slugs.length)
-  for (const { slug, score, role, category, strength } of catalogue) {
+  for (const { slug, score, role, category, strength } of signalCatalogue) {
     expect(slug).toMatch(/^[a-z][a-z0-9_]+$/)
     expect(categories).toContain(category)
     expect(Number.isInteger(score) && score >= 0 && score <= 100).toBe(true)

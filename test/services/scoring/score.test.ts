@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { catalogue, score, verdictOf } from '../../../services/scoring/decide.ts'
+import { score, signalCatalogue, verdictOf } from '../../../services/scoring/decide.ts'
 import { manipulationVerdict } from '../../../services/scoring/explain/findings.ts'
 import { highlightsOf } from '../../../services/scoring/explain/highlights.ts'
 import { evaluateClient } from './support/sessions.ts'
 import { desktopChrome } from './support/snapshots.ts'
 
 const { facts } = evaluateClient(desktopChrome)
-const some = fc.subarray(catalogue)
+const some = fc.subarray(signalCatalogue)
 const runs = { numRuns: 300 }
 
 describe('score', () => {
@@ -34,7 +34,7 @@ describe('score', () => {
 
   it('never rises by a signal that speaks for a person, never falls by one that speaks against', () => {
     fc.assert(
-      fc.property(some, fc.constantFrom(...catalogue), (fired, more) => {
+      fc.property(some, fc.constantFrom(...signalCatalogue), (fired, more) => {
         const without = score(
           fired.filter((one) => one !== more),
           facts,
@@ -48,7 +48,7 @@ describe('score', () => {
   })
 
   it('makes a bot of any definitive signal, whatever else is known', () => {
-    const definitive = catalogue.filter(({ strength }) => strength === 'definitive')
+    const definitive = signalCatalogue.filter(({ strength }) => strength === 'definitive')
     fc.assert(
       fc.property(some, fc.constantFrom(...definitive), (fired, one) => {
         expect(score([...fired, one], facts).verdict).toBe('bot')
@@ -58,7 +58,7 @@ describe('score', () => {
   })
 
   it('makes no bot of behaviour, of weak signals, or of one family of moderate ones', () => {
-    const harmless = catalogue.filter(
+    const harmless = signalCatalogue.filter(
       ({ family, strength }) => family === 'behavior' || strength === 'weak' || strength === 'moderate',
     )
     fc.assert(
@@ -70,7 +70,7 @@ describe('score', () => {
   })
 
   it('keeps weak signals in the human band', () => {
-    const weak = catalogue.filter(({ strength, role }) => strength === 'weak' && role === 'risk')
+    const weak = signalCatalogue.filter(({ strength, role }) => strength === 'weak' && role === 'risk')
     expect(score(weak, facts).verdict).toBe('human')
   })
 

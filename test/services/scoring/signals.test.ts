@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import type { Network } from '../../../schemas/events.ts'
-import { catalogue } from '../../../services/scoring/decide.ts'
+import { signalCatalogue } from '../../../services/scoring/decide.ts'
 import { type Facts, readFacts } from '../../../services/scoring/facts.ts'
 import { batch, opened, startedAt, testSession } from './support/events.ts'
 import { stateAfter } from './support/sessions.ts'
@@ -36,7 +36,7 @@ function factsOf({ client = desktopChrome, parts = {}, behavior, facts, hints, h
 }
 
 function fires(slug: string, given: Given): boolean {
-  const signal = catalogue.find((one) => one.slug === slug)
+  const signal = signalCatalogue.find((one) => one.slug === slug)
   if (!signal) throw new Error(`no signal ${slug}`)
   return signal.fires(factsOf(given))
 }
@@ -359,7 +359,7 @@ function factsWithLanguage(accept_language: string): Partial<Facts> {
 
 describe('signals', () => {
   it('have an example each', () => {
-    expect(Object.keys(examples).sort()).toEqual(catalogue.map(({ slug }) => slug).sort())
+    expect(Object.keys(examples).sort()).toEqual(signalCatalogue.map(({ slug }) => slug).sort())
   })
 
   it.each(Object.entries(examples))(
@@ -381,13 +381,15 @@ describe('signals', () => {
   ])('of risk are silent on %s', (_, client) => {
     const facts = factsOf({ client, parts: { navigator: { app_version: clients.appVersionOf(client) } } })
     expect(
-      catalogue.filter((signal) => signal.role === 'risk' && signal.fires(facts)).map(({ slug }) => slug),
+      signalCatalogue
+        .filter((signal) => signal.role === 'risk' && signal.fires(facts))
+        .map(({ slug }) => slug),
     ).toEqual([])
   })
 
   it('are silent where nothing was reported', () => {
     const facts = factsOf({ client: { snapshot: {} } })
-    const fired = catalogue.filter((signal) => signal.fires(facts)).map(({ slug }) => slug)
+    const fired = signalCatalogue.filter((signal) => signal.fires(facts)).map(({ slug }) => slug)
     expect(fired).toEqual(['telemetry_incomplete'])
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { attributionOf, runtimeIntegrityOf } from '../../../services/scoring/explain/findings.ts'
+import { attribute, runtimeIntegrityOf } from '../../../services/scoring/explain/findings.ts'
 import { highlightsOf } from '../../../services/scoring/explain/highlights.ts'
 import { evaluateClient, slugs } from './support/sessions.ts'
 import * as clients from './support/snapshots.ts'
@@ -43,7 +43,7 @@ describe('verdicts on synthetic snapshots', () => {
     const evaluation = evaluateClient(clients.headlessChrome)
     expect(evaluation.score).toMatchObject({ verdict: 'bot', risk: 100 })
     expect(slugs(evaluation)).toEqual(expect.arrayContaining(['webdriver_detected', 'headless_user_agent']))
-    const attribution = attributionOf(evaluation.fired, evaluation.facts, true)
+    const attribution = attribute(evaluation.fired, evaluation.facts, true)
     expect(attribution?.labels).toContainEqual({
       kind: 'actor',
       value: 'automation',
@@ -57,13 +57,13 @@ describe('verdicts on synthetic snapshots', () => {
   it('names Playwright only where its own globals are seen', () => {
     const marked = clients.withParts(clients.headlessChrome, { automation: { globals: ['__pwInitScripts'] } })
     const { fired, facts } = evaluateClient(marked)
-    expect(attributionOf(fired, facts, true)?.labels.map(({ value }) => value)).toContain('playwright')
+    expect(attribute(fired, facts, true)?.labels.map(({ value }) => value)).toContain('playwright')
   })
 
   it('a stealth plugin is a bot by the marks of its patches', () => {
     const evaluation = evaluateClient(clients.stealthPuppeteer)
     expect(evaluation.score.verdict).toBe('bot')
-    const labels = attributionOf(evaluation.fired, evaluation.facts, true)?.labels ?? []
+    const labels = attribute(evaluation.fired, evaluation.facts, true)?.labels ?? []
     expect(labels.map(({ value }) => value)).toEqual(
       expect.arrayContaining(['stealth', 'puppeteer_extra_stealth']),
     )

@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest'
 import { type KnownVisitor, type MatchInput, matchVisitor } from '../../../services/scoring/visitors/match.ts'
 import {
   components,
-  keysOf,
   type Profile,
   profileOf,
   type VisitorKeys,
   vectorOf,
+  visitorKeysOf,
 } from '../../../services/scoring/visitors/profile.ts'
 import { batch, opened, testSession } from './support/events.ts'
 import { evaluateClient, stateAfter } from './support/sessions.ts'
@@ -112,7 +112,7 @@ describe('a profile', () => {
     const profile = profileFor(client)
     expect(profile.distinctive).toBe(false)
     const session = testSession('s', { client })
-    expect(keysOf(stateAfter([...opened(session), batch(session)]), profile)).toMatchObject({
+    expect(visitorKeysOf(stateAfter([...opened(session), batch(session)]), profile)).toMatchObject({
       anchors: null,
       partial: [],
     })
@@ -126,7 +126,7 @@ describe('a profile', () => {
   ])('of %s is distinctive and is linked by its fingerprint', (_, client) => {
     const profile = profileFor(client)
     const session = testSession('s', { client })
-    const found = keysOf(stateAfter([...opened(session), batch(session)]), profile)
+    const found = visitorKeysOf(stateAfter([...opened(session), batch(session)]), profile)
     expect(found.anchors).not.toBeNull()
     expect(match({ anchors: [visitor('vid_a', profile)] }, { profile })).toMatchObject({
       id: 'vid_a',
@@ -136,9 +136,9 @@ describe('a profile', () => {
 
   it('keeps tenants apart: keys of other organizations and environments differ', () => {
     const state = stateAfter([...opened(testSession('s')), batch(testSession('s'))])
-    const live = keysOf(state, mac)
-    const test = keysOf({ ...state, environment: 'test' }, mac)
-    const foreign = keysOf({ ...state, organization_id: 'org_other' }, mac)
+    const live = visitorKeysOf(state, mac)
+    const test = visitorKeysOf({ ...state, environment: 'test' }, mac)
+    const foreign = visitorKeysOf({ ...state, organization_id: 'org_other' }, mac)
     expect(new Set([live.anchors, test.anchors, foreign.anchors]).size).toBe(3)
     expect(new Set([live.issued, test.issued, foreign.issued]).size).toBe(3)
   })
