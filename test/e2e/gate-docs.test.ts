@@ -18,7 +18,7 @@ import {
 } from '../../infra/wire/delivery-envelope.ts'
 import { webhookBody } from '../../infra/wire/webhooks/events.ts'
 import { generateSigningSecret, signatureHeaders } from '../../infra/wire/webhooks/signature.ts'
-import { judgeAnswer } from '../../services/gate/approval/account-request.ts'
+import { judgeAnswer } from '../../services/gate/approval/decide.ts'
 import { measureGate } from '../../services/gate/metrics.ts'
 import vector from '../fixtures/gate-delivery/vector.v1.json' with { type: 'json' }
 import {

@@ -1,19 +1,12 @@
-import { z } from 'zod'
 import { type Clock, derivedHexId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
-import {
-  type DeliveryEnvelope,
-  deliveryAlgorithm,
-  deliveryEnvelopeSchema,
-  isUsablePublicKey,
-} from '../../../infra/wire/delivery-envelope.ts'
+import { type DeliveryEnvelope, deliveryAlgorithm } from '../../../infra/wire/delivery-envelope.ts'
 import {
   type DirectAnswer,
   type DirectCalls,
   type DirectDelivery,
   type DirectEvent,
   type DirectRefusal,
-  type DirectResponse,
   type DirectSchedule,
   directType,
   nextDirectAttempt,
@@ -21,7 +14,7 @@ import {
 import { webhookEventId } from '../../../infra/wire/webhooks/events.ts'
 import { findDelivery } from '../../../projections/webhooks/queries.ts'
 import type { DeliveryRow } from '../../../projections/webhooks/tables.ts'
-import { deliveryKeyOf, type StartedSession } from './decide.ts'
+import { deliveryKeyOf, judgeAnswer, type StartedSession } from './decide.ts'
 
 export type Sleep = (ms: number, signal: AbortSignal) => Promise<unknown>
 
@@ -133,7 +126,7 @@ function answered(
   { response }: Extract<DirectAnswer, { kind: 'accepted' }>,
   session: StartedSession,
 ): AccountAnswer {
-  const answer: Judgement = judgeAnswer(response, session.delivery_key_id)
+  const answer = judgeAnswer(response, session.delivery_key_id)
   if (answer.kind !== 'accepted') throw new Error('an accepted answer was judged otherwise')
   return { kind: 'answered', envelope: answer.envelope }
 }
@@ -190,51 +183,6 @@ function nextFrom(schedule: DirectSchedule, now: number) {
   if (!next || next.at >= now) return next
   const waited = next.at - schedule.since
   return nextDirectAttempt({ ...schedule, since: now - waited })
-}
-
-/** Problems are shown to the service's owner and to whoever signed up. They quote nothing. */
-type Judgement =
-  | { kind: 'accepted'; envelope: DeliveryEnvelope }
-  | { kind: 'retry' | 'refuse'; problem: string }
-
-const answerSchema = z.object({ encrypted_delivery: deliveryEnvelopeSchema })
-// The 4xx that say "not now": time-out, conflict, too early, too many.
-const laterStatuses = [408, 409, 425, 429]
-
-/** Accepts 2xx with an envelope for the delivery key `keyId`. */
-export function judgeAnswer({ status, body }: DirectResponse, keyId: string): Judgement {
-  if (status >= 200 && status < 300) return readEnvelope(body, keyId)
-  const problem = `The service answered with status ${status}.`
-  const isFinal = status >= 300 && status < 500 && !laterStatuses.includes(status)
-  return { kind: isFinal ? 'refuse' : 'retry', problem }
-}
-
-function readEnvelope(body: Buffer, keyId: string): Judgement {
-  const json = parsed(body)
-  if (json === undefined) return improper('is not JSON')
-  const answer = answerSchema.safeParse(json)
-  if (!answer.success) return improper(`has no proper ${placeOf(answer.error)}`)
-  const { encrypted_delivery: envelope } = answer.data
-  if (envelope.key_id !== keyId) return improper('is sealed to another key than the one in the request')
-  if (!isUsablePublicKey(envelope.ephemeral_public_key)) {
-    return improper('has an ephemeral_public_key that nothing can be sealed with')
-  }
-  return { kind: 'accepted', envelope }
-}
-
-const improper = (what: string): Judgement => ({ kind: 'retry', problem: `The service's answer ${what}.` })
-
-function parsed(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'))
-  } catch {
-    return undefined
-  }
-}
-
-// Names members that we know, and no others.
-function placeOf({ issues }: z.ZodError): string {
-  return issues[0]?.path.join('.') || 'encrypted_delivery'
 }
 
 interface Receiver {

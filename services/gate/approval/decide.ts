@@ -2,7 +2,13 @@ import { z } from 'zod'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { type Decision, decided } from '../../../infra/event-store/decide.ts'
 import { derivedId, type GateAccountId, isId } from '../../../infra/ids.ts'
+import {
+  type DeliveryEnvelope,
+  deliveryEnvelopeSchema,
+  isUsablePublicKey,
+} from '../../../infra/wire/delivery-envelope.ts'
 import { openToken } from '../../../infra/wire/sealed-token.ts'
+import type { DirectResponse } from '../../../infra/wire/webhooks/direct-call.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateSessionApproved } from '../../../schemas/events.ts'
 import { foundSession, pendingSession } from '../sessions.ts'
@@ -113,6 +119,51 @@ const tenantOf = ({ organization_id: organizationId, environment }: GateSessionR
   organizationId,
   environment,
 })
+
+/** Problems are shown to the service's owner and to whoever signed up. They quote nothing. */
+type Judgement =
+  | { kind: 'accepted'; envelope: DeliveryEnvelope }
+  | { kind: 'retry' | 'refuse'; problem: string }
+
+const answerSchema = z.object({ encrypted_delivery: deliveryEnvelopeSchema })
+// The 4xx that say "not now": time-out, conflict, too early, too many.
+const laterStatuses = [408, 409, 425, 429]
+
+/** Accepts 2xx with an envelope for the delivery key `keyId`. */
+export function judgeAnswer({ status, body }: DirectResponse, keyId: string): Judgement {
+  if (status >= 200 && status < 300) return readEnvelope(body, keyId)
+  const problem = `The service answered with status ${status}.`
+  const isFinal = status >= 300 && status < 500 && !laterStatuses.includes(status)
+  return { kind: isFinal ? 'refuse' : 'retry', problem }
+}
+
+function readEnvelope(body: Buffer, keyId: string): Judgement {
+  const json = parsed(body)
+  if (json === undefined) return improper('is not JSON')
+  const answer = answerSchema.safeParse(json)
+  if (!answer.success) return improper(`has no proper ${placeOf(answer.error)}`)
+  const { encrypted_delivery: envelope } = answer.data
+  if (envelope.key_id !== keyId) return improper('is sealed to another key than the one in the request')
+  if (!isUsablePublicKey(envelope.ephemeral_public_key)) {
+    return improper('has an ephemeral_public_key that nothing can be sealed with')
+  }
+  return { kind: 'accepted', envelope }
+}
+
+const improper = (what: string): Judgement => ({ kind: 'retry', problem: `The service's answer ${what}.` })
+
+function parsed(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+// Names members that we know, and no others.
+function placeOf({ issues }: z.ZodError): string {
+  return issues[0]?.path.join('.') || 'encrypted_delivery'
+}
 
 export interface Proof {
   verdict: 'human' | 'inconclusive'

@@ -10,8 +10,8 @@ import {
   below,
   checkedServiceUrl,
   checkedText,
+  type FieldMember,
   type FieldRules,
-  type Member,
   refusedMember,
   serviceBounds,
 } from './fields.ts'
@@ -59,7 +59,7 @@ export function checkedDefinition(fields: ServiceFields, rules: FieldRules): Def
   return { ...texts(fields, rules), ...links(fields, rules), ...parts(fields, rules) }
 }
 
-const memberOf = (rules: FieldRules, field: keyof ServiceFields): Member => ({ ...rules, field })
+const memberOf = (rules: FieldRules, field: keyof ServiceFields): FieldMember => ({ ...rules, field })
 
 function texts({ name, description }: ServiceFields, rules: FieldRules): DefinitionChanges {
   const described = { max: serviceBounds.description, lines: serviceBounds.descriptionLines }
@@ -116,7 +116,7 @@ export function refuseLarge(
   throw refusedMember({ field: largest?.field ?? 'body', parameterSet }, { issue: 'too_large', expected })
 }
 
-function checkedEnvVars(variables: readonly GateEnvVar[], list: Member): GateEnvVar[] {
+function checkedEnvVars(variables: readonly GateEnvVar[], list: FieldMember): GateEnvVar[] {
   refuseMany(variables, list, serviceBounds.envVars)
   const checked = variables.map(({ name, key, secret }, i) => {
     const member = below(list, i)
@@ -127,7 +127,7 @@ function checkedEnvVars(variables: readonly GateEnvVar[], list: Member): GateEnv
   return checked
 }
 
-function checkedKey(key: string, member: Member): string {
+function checkedKey(key: string, member: FieldMember): string {
   if (!isEnvName(key)) {
     const expected = '1-128 letters, digits and _, not beginning with a digit'
     throw refusedMember(member, { issue: 'invalid', expected })
@@ -141,7 +141,7 @@ function checkedKey(key: string, member: Member): string {
 }
 
 // Without case, as Windows compares variables.
-function refuseRepeated(variables: readonly GateEnvVar[], list: Member): void {
+function refuseRepeated(variables: readonly GateEnvVar[], list: FieldMember): void {
   const seen = new Set<string>()
   for (const [i, { key }] of variables.entries()) {
     const upper = key.toUpperCase()
@@ -151,7 +151,7 @@ function refuseRepeated(variables: readonly GateEnvVar[], list: Member): void {
   }
 }
 
-function checkedSdks(sdks: readonly GateSdk[], list: Member): GateSdk[] {
+function checkedSdks(sdks: readonly GateSdk[], list: FieldMember): GateSdk[] {
   refuseMany(sdks, list, serviceBounds.sdks)
   return sdks.map(({ label, install, url }, i) => {
     const member = below(list, i)
@@ -166,13 +166,13 @@ function checkedSdks(sdks: readonly GateSdk[], list: Member): GateSdk[] {
   })
 }
 
-function refuseMany(entries: readonly unknown[], list: Member, max: number): void {
+function refuseMany(entries: readonly unknown[], list: FieldMember, max: number): void {
   if (entries.length > max) throw refusedMember(list, { issue: 'too_many', expected: `at most ${max}` })
 }
 
 type Given<T> = { [Name in keyof T]?: NonNullable<T[Name]> | undefined }
 
-function checkedBranding(given: Given<GateBranding>, member: Member): GateBranding {
+function checkedBranding(given: Given<GateBranding>, member: FieldMember): GateBranding {
   const { logo_url, primary_color, secondary_color, ascii_art } = given
   return {
     logo_url: checkedOptional(logo_url, below(member, 'logo_url'), checkedServiceUrl),
@@ -182,7 +182,7 @@ function checkedBranding(given: Given<GateBranding>, member: Member): GateBrandi
   }
 }
 
-function checkedConsent(given: Given<GateConsentLinks>, member: Member): GateConsentLinks {
+function checkedConsent(given: Given<GateConsentLinks>, member: FieldMember): GateConsentLinks {
   return {
     terms_url: checkedOptional(given.terms_url, below(member, 'terms_url'), checkedServiceUrl),
     privacy_url: checkedOptional(given.privacy_url, below(member, 'privacy_url'), checkedServiceUrl),
@@ -191,18 +191,18 @@ function checkedConsent(given: Given<GateConsentLinks>, member: Member): GateCon
 
 function checkedOptional(
   text: string | null | undefined,
-  member: Member,
-  checked: (text: string, member: Member) => string,
+  member: FieldMember,
+  checked: (text: string, member: FieldMember) => string,
 ): string | null {
   return text === undefined || text === null ? null : checked(text, member)
 }
 
-function checkedColor(color: string, member: Member): string {
+function checkedColor(color: string, member: FieldMember): string {
   if (/^#(?:[\da-f]{3,4}|[\da-f]{6}|[\da-f]{8})$/i.test(color)) return color
   throw refusedMember(member, { issue: 'invalid', expected: '#RGB, #RGBA, #RRGGBB or #RRGGBBAA' })
 }
 
-function checkedDrawing(drawing: string, member: Member): string {
+function checkedDrawing(drawing: string, member: FieldMember): string {
   const rule = { max: serviceBounds.asciiArt, lines: serviceBounds.asciiArtLines, untrimmed: true }
   return checkedText(drawing, member, rule)
 }

@@ -25,18 +25,18 @@ export interface FieldRules {
 }
 
 /** A field of a request, such as `env_vars.0.key`, and what it is checked against. */
-export interface Member extends FieldRules {
+export interface FieldMember extends FieldRules {
   field: string
 }
 
-export const below = (member: Member, name: string | number): Member => ({
+export const below = (member: FieldMember, name: string | number): FieldMember => ({
   ...member,
   field: `${member.field}.${name}`,
 })
 
 /** 422 that names the field and does not quote what was sent. */
 export function refusedMember(
-  { field: name, parameterSet }: Pick<Member, 'field' | 'parameterSet'>,
+  { field: name, parameterSet }: Pick<FieldMember, 'field' | 'parameterSet'>,
   problem: Omit<FieldIssue, 'name' | 'received'>,
 ): ApiError {
   return invalidField({ name, ...problem }, { parameter_set: parameterSet }, 'gate.validation_failed')
@@ -71,7 +71,11 @@ interface TextRule {
  * Trimmed, with \n at the end of lines. 422 for what shows nothing, is too long, or has control or direction
  * characters: with those one name reads as another.
  */
-export function checkedText(text: string, member: Member, { max, lines = 1, untrimmed }: TextRule): string {
+export function checkedText(
+  text: string,
+  member: FieldMember,
+  { max, lines = 1, untrimmed }: TextRule,
+): string {
   const unified = text.replaceAll('\r\n', '\n')
   const kept = untrimmed ? unified : unified.trim()
   const split = kept.split('\n')
@@ -90,7 +94,7 @@ const uri =
   /^https?:\/\/(\[[\da-f:.]+\]|[\w.-]+)(?::\d+)?(?:[/?](?:[\w.~:/?@!$&'()*+,;=-]|%[\da-f]{2})*)?(?:#(?:[\w.~:/?@!$&'()*+,;=-]|%[\da-f]{2})*)?$/i
 
 /** The URL as it was sent. 422 for anything but an absolute https URL. */
-export function checkedServiceUrl(text: string, member: Member): string {
+export function checkedServiceUrl(text: string, member: FieldMember): string {
   if (text.length <= serviceBounds.url && isUrl(text, member.environment)) return text
   const schemes = member.environment === 'test' ? 'http or https' : 'https'
   const expected = `an absolute ${schemes} URL of at most ${serviceBounds.url} characters, percent-encoded, without a user name`

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { generateDeliveryKeys, sealEnvelope } from '../../../../infra/wire/delivery-envelope.ts'
-import { judgeAnswer } from '../../../../services/gate/approval/account-request.ts'
+import { judgeAnswer } from '../../../../services/gate/approval/decide.ts'
 
 const { delivery } = generateDeliveryKeys()
 const keyId = delivery.key_id
