@@ -6,7 +6,7 @@ import type {
   preParsingAsyncHookHandler,
 } from 'fastify'
 import { ApiError } from '../errors/errors.ts'
-import { type CostOf, chargeBody, createUnits, type UnitOptions } from './charge.ts'
+import { type ChargeOptions, type CostOf, chargeBody, createCharges } from './charge.ts'
 import { createKeyCache, type KeyCacheOptions } from './key-cache.ts'
 import {
   bearerOf,
@@ -26,7 +26,7 @@ import {
   type SecretPrincipal,
 } from './principal.ts'
 
-export interface AuthOptions extends Omit<KeyCacheOptions, 'cacheMs'>, UnitOptions {
+export interface AuthOptions extends Omit<KeyCacheOptions, 'cacheMs'>, ChargeOptions {
   /** Milliseconds for which a key is believed without asking again (default 15,000). */
   cacheMs?: number
   onKeyUsed?: ((keyId: KeyRecord['principal']['keyId']) => void) | undefined
@@ -43,7 +43,7 @@ type EndpointScope = Exclude<Scope, '*'>
  */
 export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOptions) {
   const keys = createKeyCache({ ...options, cacheMs })
-  const units = createUnits(options)
+  const charges = createCharges(options)
 
   // A cached key whose units this process holds, as nearly all are, is checked without a promise.
   function verified<P extends Principal>(
@@ -70,7 +70,7 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
 
   const secret = (check: (principal: SecretPrincipal, request: FastifyRequest) => void) =>
     verified(secretOnly, (principal, request, reply) =>
-      then(units.take(principal, { reply, cost: 1 }), () => check(principal, request)),
+      then(charges.charge(principal, { reply, cost: 1 }), () => check(principal, request)),
     )
 
   return {
@@ -93,7 +93,7 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
     requireSecretCosting(scope: EndpointScope, costOf: CostOf) {
       const preParsing: preParsingAsyncHookHandler = chargeBody(costOf, async (request, { reply, cost }) => {
         const principal = secretOnly(request.principal)
-        await units.take(principal, { reply, cost })
+        await charges.charge(principal, { reply, cost })
         checkScope(principal, scope)
       })
       const onRequest = enforcing(
@@ -106,7 +106,9 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
     requirePublishable: () =>
       enforcing(
         { keyType: 'publishable' },
-        verified(fromItsOwnClient, (principal, _request, reply) => units.take(principal, { reply, cost: 1 })),
+        verified(fromItsOwnClient, (principal, _request, reply) =>
+          charges.charge(principal, { reply, cost: 1 }),
+        ),
       ),
     /**
      * onError of collect endpoints. Only a body shows that another platform's SDK uses a native key. The check is
@@ -114,7 +116,7 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
      */
     refundOtherClient: ((request, reply, error, done) => {
       const other = error instanceof ApiError && error.code === 'auth.native_key_not_allowed'
-      if (other && request.principal) units.refund(request.principal, reply)
+      if (other && request.principal) charges.refund(request.principal, reply)
       done()
     }) satisfies onErrorHookHandler,
     principal(request: FastifyRequest): Principal {

@@ -3,10 +3,11 @@ import type { FastifyReply, FastifyRequest, preParsingAsyncHookHandler, RequestP
 import type { KeyType } from '../../schemas/events.ts'
 import { ApiError } from '../errors/errors.ts'
 import type { Principal } from './principal.ts'
-import type { RateLimiter, Taken, TakeRequest } from './rate-limit/limiter.ts'
+import type { RateLimitRequest, RateLimitResult } from './rate-limit/bucket.ts'
+import type { RateLimiter } from './rate-limit/limiter.ts'
 import type { SourceBudget } from './source-budget.ts'
 
-export interface UnitOptions {
+export interface ChargeOptions {
   limiter?: RateLimiter | undefined
   /** Units in 60 seconds for organizations without limits of their own (default 600 and 3000). */
   defaultLimits?: Record<KeyType, number> | undefined
@@ -30,23 +31,26 @@ const limitHeader = 'x-ratelimit-limit'
 const remainingHeader = 'x-ratelimit-remaining'
 const costHeader = 'x-ratelimit-cost'
 
-export function createUnits(options: UnitOptions) {
+export function createCharges(options: ChargeOptions) {
   const { limiter, defaultLimits = standardLimits, perSource, onRateLimited } = options
 
-  const requestOf = ({ organizationId, type, rateLimit }: Principal, cost: number): TakeRequest => ({
+  const requestOf = ({ organizationId, type, rateLimit }: Principal, cost: number): RateLimitRequest => ({
     organizationId,
     keyType: type,
     limit: rateLimit ?? defaultLimits[type],
     cost,
   })
 
-  // Set on the reply and not on the error: what fails later has been paid for too and has to say so.
-  function tell(taken: Taken, { reply, keyType }: { reply: FastifyReply; keyType: KeyType }): void {
+  // Set on the reply and not on the error: a request that fails later has been charged too and has to say so.
+  function announce(
+    result: RateLimitResult,
+    { reply, keyType }: { reply: FastifyReply; keyType: KeyType },
+  ): void {
     reply
-      .header(limitHeader, taken.limit)
-      .header(remainingHeader, taken.remaining)
-      .header(costHeader, taken.cost)
-    if (!taken.admitted) refuse(keyType, taken.retryAfterSeconds)
+      .header(limitHeader, result.limit)
+      .header(remainingHeader, result.remaining)
+      .header(costHeader, result.cost)
+    if (!result.admitted) refuse(keyType, result.retryAfterSeconds)
   }
 
   function refuse(keyType: KeyType, retryAfterSeconds: number): never {
@@ -59,17 +63,17 @@ export function createUnits(options: UnitOptions) {
      * Throws 429 when there are not enough units. undefined where the answer is there at once: a promise for each
      * request would cost more than the decision.
      */
-    take(principal: Principal, { reply, cost }: Charge): Promise<void> | undefined {
+    charge(principal: Principal, { reply, cost }: Charge): Promise<void> | undefined {
       if (!limiter) return undefined
       const ofSource = perSource?.(principal)
       if (ofSource) {
         if (!ofSource.spend(reply.request.ip)) refuse(principal.type, sourceRetrySeconds)
         return undefined
       }
-      const told = { reply, keyType: principal.type }
-      const taken = limiter.take(requestOf(principal, cost))
-      if (taken instanceof Promise) return taken.then((later) => tell(later, told))
-      tell(taken, told)
+      const place = { reply, keyType: principal.type }
+      const result = limiter.consume(requestOf(principal, cost))
+      if (result instanceof Promise) return result.then((later) => announce(later, place))
+      announce(result, place)
       return undefined
     },
     /** Gives back the units that the request has cost, and removes the headers. */

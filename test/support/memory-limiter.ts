@@ -1,16 +1,17 @@
-import type { RateLimiter, TakeRequest } from '../../infra/access/rate-limit/limiter.ts'
+import type { RateLimitRequest } from '../../infra/access/rate-limit/bucket.ts'
+import type { RateLimiter } from '../../infra/access/rate-limit/limiter.ts'
 
 export interface MemoryLimiter extends RateLimiter {
   /** Everything asked for, refunds with a negative cost. */
-  taken: TakeRequest[]
+  consumed: RateLimitRequest[]
 }
 
 /** Exact token buckets of one process, as service.md 8.1 describes them. `later` answers by a promise. */
 export function createMemoryLimiter(clock: () => number, { later = false } = {}): MemoryLimiter {
   const buckets = new Map<string, { level: number; at: number }>()
-  const taken: TakeRequest[] = []
+  const consumed: RateLimitRequest[] = []
 
-  function bucketOf({ organizationId, keyType, limit }: TakeRequest) {
+  function bucketOf({ organizationId, keyType, limit }: RateLimitRequest) {
     const key = `${organizationId}|${keyType}`
     const bucket = buckets.get(key) ?? { level: limit, at: clock() }
     const refilled = bucket.level + ((clock() - bucket.at) / 60_000) * limit
@@ -20,9 +21,9 @@ export function createMemoryLimiter(clock: () => number, { later = false } = {})
   }
 
   return {
-    taken,
-    take(request) {
-      taken.push(request)
+    consumed,
+    consume(request) {
+      consumed.push(request)
       const bucket = bucketOf(request)
       const admitted = bucket.level >= request.cost
       bucket.level -= request.cost
@@ -33,7 +34,7 @@ export function createMemoryLimiter(clock: () => number, { later = false } = {})
       return later ? Promise.resolve(answer) : answer
     },
     refund(request) {
-      taken.push({ ...request, cost: -request.cost })
+      consumed.push({ ...request, cost: -request.cost })
       const bucket = bucketOf(request)
       bucket.level = Math.min(request.limit, bucket.level + request.cost)
     },

@@ -1,15 +1,27 @@
-import { type Bucket, charged, limited, refilled, unit } from './bucket.ts'
-import type { Doubt } from './journey.ts'
-import type { Taken } from './port.ts'
-import type { Ask } from './shared.ts'
-import { addSpending, noSpending, refillSpending, type Spending } from './spending.ts'
+import {
+  addUsage,
+  applyUsage,
+  type Bucket,
+  type BucketRequest,
+  charged,
+  joinUsage,
+  limited,
+  noUsage,
+  type RateLimitResult,
+  refilled,
+  refillUsage,
+  type Usage,
+  unit,
+  usageReport,
+} from './bucket.ts'
+import { confirmMs, leaseMs, type SyncRequest, type SyncResult } from './shared-bucket.ts'
 
-/** Requests closer to each other than this make it worth holding units. */
+/** Requests closer to each other than this make a lease worth it. */
 export const busyMs = 1000
 /** At most one report of a bucket's debt in this time. */
 export const reportMs = 100
 
-/** What this process knows of a bucket and holds of it. Times are those of its own clock, amounts are in parts. */
+/** What this process knows of a bucket and leases of it. Times are those of its own clock, amounts are in parts. */
 export interface LocalBucket extends Bucket {
   readonly id: string
   /** Whether `total` comes from the store. */
@@ -18,15 +30,15 @@ export interface LocalBucket extends Bucket {
   leaseUntil: number
   /** Once no more than this is left of the lease, it is renewed. */
   lowWater: number
-  /** What other processes held when this one last asked; void after `leaseUntil`. */
+  /** Leased to other processes when this one last asked; void after `leaseUntil`. */
   reserved: number
-  spending: Spending | undefined
+  usage: Usage | undefined
   hasDebt: boolean
   /** The report that the store has to be asked about before the next one. */
-  doubt: Doubt | undefined
+  unconfirmed: UnconfirmedReport | undefined
   /** While the store does not answer for this bucket: not before when it is asked again. */
   retryAt: number | undefined
-  /** Pushed out by others while it had something to give back. */
+  /** Evicted by others while it had something to give back. */
   isForgotten: boolean
   /** Whether the last two requests were close to each other. */
   isBusy: boolean
@@ -45,9 +57,9 @@ export function localBucket(id: string, limit: number, now: number): LocalBucket
     leaseUntil: now,
     lowWater: 0,
     reserved: 0,
-    spending: undefined,
+    usage: undefined,
     hasDebt: false,
-    doubt: undefined,
+    unconfirmed: undefined,
     retryAt: undefined,
     isForgotten: false,
     isBusy: false,
@@ -56,62 +68,159 @@ export function localBucket(id: string, limit: number, now: number): LocalBucket
   }
 }
 
-/** Refills up to `now`; a clock that steps back only stands still. */
+/** Refills up to `now`. Call before every other function here. A clock that steps back only stands still. */
 export function advance(bucket: LocalBucket, now: number): void {
   const ms = now - bucket.at
   if (ms <= 0) return
   bucket.total = refilled(bucket.total, bucket.limit, ms)
-  if (bucket.spending) refillSpending(bucket.spending, bucket.limit, ms)
+  if (bucket.usage) refillUsage(bucket.usage, bucket.limit, ms)
   bucket.at = now
 }
 
-/** Takes parts away, or gives back a negative number of them, and remembers it for the next report. */
+/** Subtracts parts, or gives back a negative number of them, and adds them to the next report. */
 export function charge(bucket: LocalBucket, parts: number): void {
   bucket.total = charged(bucket.total, bucket.limit, parts)
-  bucket.spending ??= noSpending(bucket.limit, bucket.at)
-  addSpending(bucket.spending, bucket.limit, parts)
+  bucket.usage ??= noUsage(bucket.limit, bucket.at)
+  addUsage(bucket.usage, bucket.limit, parts)
 }
 
-/**
- * Decides where no other process has to be asked: units held suffice, or the whole bucket cannot. Undefined
- * otherwise. The bucket has been advanced.
- */
-export function decideHere(bucket: LocalBucket, { limit, cost }: Ask): Taken | undefined {
+/** Decides where the lease suffices, or where the whole bucket cannot; else undefined: the store has to be asked. */
+export function decideHere(bucket: LocalBucket, { limit, cost }: BucketRequest): RateLimitResult | undefined {
   if (!bucket.isKnown || bucket.limit !== limit) return undefined
   const parts = cost * unit
   const isLeased = bucket.at < bucket.leaseUntil
-  if (isLeased && bucket.lease >= parts && bucket.total >= parts) return take(bucket, cost, true)
+  if (isLeased && bucket.lease >= parts && bucket.total >= parts) return consume(bucket, cost, true)
   const free = isLeased ? bucket.total - bucket.reserved : bucket.total
-  return free < parts ? take(bucket, cost, false) : undefined
+  return free < parts ? consume(bucket, cost, false) : undefined
 }
 
-/** Decides as if no other process had the bucket, from what was last known of it. The bucket has been advanced. */
-export function decideAlone(bucket: LocalBucket, { limit, cost }: Ask): Taken {
+/** Decides as if no other process had the bucket, from what was last known of it. */
+export function decideAlone(bucket: LocalBucket, { limit, cost }: BucketRequest): RateLimitResult {
   if (bucket.limit !== limit) Object.assign(bucket, limited(bucket, limit))
-  return take(bucket, cost, bucket.total >= cost * unit)
+  return consume(bucket, cost, bucket.total >= cost * unit)
 }
 
-function take(bucket: LocalBucket, cost: number, admitted: boolean): Taken {
+function consume(bucket: LocalBucket, cost: number, admitted: boolean): RateLimitResult {
   const parts = cost * unit
   charge(bucket, parts)
   bucket.lease = Math.max(0, bucket.lease - parts)
   if (!admitted) bucket.hasDebt = true
-  return answerOf({ admitted, limit: bucket.limit, total: bucket.total }, cost)
+  return resultOf({ admitted, limit: bucket.limit, total: bucket.total }, cost)
 }
 
-/** The answer when `total` parts are left. */
-export function answerOf(
+/** `total` = parts left. */
+export function resultOf(
   { admitted, limit, total }: { admitted: boolean; limit: number; total: number },
   cost: number,
-): Taken {
+): RateLimitResult {
   const missing = cost * unit - total
   const retryAfterSeconds = admitted ? 0 : Math.max(1, Math.ceil(missing / limit / 1000))
   return { admitted, limit, remaining: Math.max(0, Math.floor(total / unit)), cost, retryAfterSeconds }
 }
 
-/** Whether a round trip in the background is worth it now that a request was decided here. */
+/** Whether a synchronization in the background is worth it now that a request was decided here. */
 export function isDue(bucket: LocalBucket): boolean {
   if (bucket.hasDebt) return bucket.at - bucket.syncedAt >= reportMs
   const hasMore = bucket.total - bucket.reserved >= bucket.lease + unit
   return bucket.lease <= bucket.lowWater && hasMore
+}
+
+/** What a process sent to the store and when, by its own clock. */
+export interface SentReport {
+  sync: Pick<SyncRequest, 'limit' | 'report' | 'keptLease'>
+  usage: Usage | undefined
+  sentAt: number
+  /** Usage of the requests that were decided here because the answer did not come. */
+  decidedHere?: EndedUsage
+}
+
+interface EndedUsage {
+  usage: Usage
+  at: number
+}
+
+/** A report of which nobody knows whether it was charged. */
+export interface UnconfirmedReport {
+  serial: number
+  sent: SentReport
+}
+
+/**
+ * The report for the store; the bucket's usage begins anew. `exact`: nothing is decided here until the answer, so the
+ * lease may count for the requests that wait.
+ */
+export function startReport(bucket: LocalBucket, { exact }: { exact: boolean }): SentReport {
+  const { usage } = bucket
+  if (exact) bucket.lease = 0
+  bucket.usage = undefined
+  bucket.hasDebt = false
+  const inquiry = startInquiry(bucket)
+  const report = usage && usageReport(usage, inquiry.sentAt)
+  return { ...inquiry, sync: { ...inquiry.sync, report }, usage }
+}
+
+/** Sends nothing that the store could charge. */
+export function startInquiry(bucket: LocalBucket): SentReport {
+  const { limit, at: sentAt, leaseUntil } = bucket
+  if (sentAt >= leaseUntil) bucket.lease = 0
+  bucket.syncedAt = sentAt
+  return { sync: { limit, report: undefined, keptLease: bucket.lease }, usage: undefined, sentAt }
+}
+
+/** The bucket of the store, plus what was charged here since it was asked. */
+export function applySynced(bucket: LocalBucket, { sync, sentAt }: SentReport, synced: SyncResult): void {
+  const { usage, at } = bucket
+  const report = usage && usageReport(usage, at)
+  Object.assign(bucket, applyUsage({ ...synced.bucket, at: sentAt }, report, at))
+  bucket.isKnown = true
+  bucket.lease = Math.max(0, synced.lease - (sync.keptLease - bucket.lease))
+  bucket.leaseUntil = sentAt + leaseMs
+  bucket.lowWater = Math.floor(bucket.lease / 4)
+  bucket.reserved = synced.reserved
+}
+
+/**
+ * `decide` charges requests that the store may be charging too. Their usage is kept with the sent report, so that it is
+ * reported again only once it is known that the store did not charge it.
+ */
+export function chargeSeparately(bucket: LocalBucket, sent: SentReport, decide: () => void): void {
+  const { usage } = bucket
+  bucket.usage = undefined
+  decide()
+  if (bucket.usage) sent.decidedHere = { usage: bucket.usage, at: bucket.at }
+  bucket.usage = usage
+}
+
+/** The store has certainly not charged the report, so it goes with the next one. */
+export function reportAgain(bucket: LocalBucket, { usage, sentAt, decidedHere }: SentReport): void {
+  const { limit } = bucket
+  const reported = usage && { usage, at: sentAt }
+  const earlier =
+    reported && decidedHere
+      ? { usage: joinUsage(limit, reported, decidedHere), at: decidedHere.at }
+      : (reported ?? decidedHere)
+  if (!earlier) return
+  bucket.usage = joinUsage(limit, earlier, { usage: bucket.usage, at: bucket.at })
+  bucket.hasDebt = true
+}
+
+/** The answer was lost. Nothing is reported until the store has said whether it charged the report. */
+export function awaitConfirmation(bucket: LocalBucket, { serial, sent }: UnconfirmedReport): void {
+  if (!sent.usage && !sent.decidedHere) return
+  bucket.unconfirmed = { serial, sent }
+  bucket.hasDebt = true
+}
+
+/** Whether the store has to be asked about a report first. A report that it cannot know any more is given up. */
+export function hasUnconfirmed(bucket: LocalBucket): boolean {
+  const { unconfirmed, at } = bucket
+  if (unconfirmed && at - unconfirmed.sent.sentAt >= confirmMs) bucket.unconfirmed = undefined
+  return bucket.unconfirmed !== undefined
+}
+
+/** `serial` is the last report of this process that the store has charged. */
+export function confirm(bucket: LocalBucket, serial: number | undefined): void {
+  const { unconfirmed } = bucket
+  bucket.unconfirmed = undefined
+  if (unconfirmed && unconfirmed.serial !== serial) reportAgain(bucket, unconfirmed.sent)
 }

@@ -2,9 +2,7 @@ import type pg from 'pg'
 import { ensureTables } from '../../postgres/ensure-tables.ts'
 import { type Tx, transaction } from '../../postgres/pool.ts'
 import type { Logger } from '../../telemetry.ts'
-import { readBucket } from './row.ts'
-import type { SharedBucket } from './shared.ts'
-import type { BucketStore } from './store.ts'
+import { type BucketStore, readBucket, type SharedBucket } from './shared-bucket.ts'
 
 /**
  * Unlogged: after a crash of Postgres the buckets are full again, which is what they are a minute later anyway.
@@ -17,12 +15,11 @@ create unlogged table if not exists tidegate.rate_limit_buckets (
 ) with (fillfactor = 50);
 `
 
-/** Creates what is missing; safe to run from several processes at once. */
 export function createRateLimitTables(tx: Tx): Promise<void> {
   return ensureTables(tx, { name: 'rate-limits', table: 'tidegate.rate_limit_buckets', ddl })
 }
 
-/** For the pool of the store: a process that stops in the middle holds a bucket for no longer than this. */
+/** For the pool of the store: a process that stops in the middle locks a bucket for no longer than this. */
 export const rateLimitPoolOptions = {
   max: 4,
   applicationName: 'tidegate rate limits',
@@ -32,8 +29,8 @@ export const rateLimitPoolOptions = {
 }
 
 /**
- * Buckets as rows; a change is one short transaction that locks its row. A row that cannot be read is a new bucket,
- * which the log tells once: the change replaces it.
+ * Buckets as rows; a change is one short transaction that locks its row. A row that cannot be read is logged once: the
+ * change replaces it by a new bucket.
  */
 export function createPostgresStore(pool: pg.Pool, { logger }: { logger: Logger }): BucketStore {
   return {

@@ -16,7 +16,7 @@ afterEach(() => app.close())
 const limitsOf = ({ headers }: { headers: Record<string, unknown> }) =>
   ['limit', 'remaining', 'cost'].map((name) => headers[`x-ratelimit-${name}`])
 const none = Array(3).fill(undefined)
-const spent = () => limiter.taken.reduce((sum, { cost }) => sum + cost, 0)
+const spent = () => limiter.consumed.reduce((sum, { cost }) => sum + cost, 0)
 
 test('sessions, batches and results take a unit each of the bucket of publishable keys', async () => {
   const client = clientOf(app, app.publishable())
@@ -115,5 +115,5 @@ test('preflights, pings and network checks take nothing', async () => {
   ]
   expect(answers.map(({ status }) => status)).toEqual([204, 204, 202])
   expect(answers.map(limitsOf)).toEqual([none, none, none])
-  expect(limiter.taken).toEqual([])
+  expect(limiter.consumed).toEqual([])
 })

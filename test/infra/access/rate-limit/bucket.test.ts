@@ -1,16 +1,19 @@
 import { randomInt } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Bucket, charged, refilled, unit } from '../../../../infra/access/rate-limit/bucket.ts'
-import { type Sync, synchronize } from '../../../../infra/access/rate-limit/shared.ts'
 import {
-  addSpending,
-  joinSpending,
-  noSpending,
-  refillSpending,
-  reportOf,
-  settle,
-} from '../../../../infra/access/rate-limit/spending.ts'
+  addUsage,
+  applyUsage,
+  type Bucket,
+  charged,
+  joinUsage,
+  noUsage,
+  refilled,
+  refillUsage,
+  unit,
+  usageReport,
+} from '../../../../infra/access/rate-limit/bucket.ts'
+import { type SyncRequest, synchronize } from '../../../../infra/access/rate-limit/shared-bucket.ts'
 import { createModel } from './support/model.ts'
 
 const seed = Number(process.env.SEED ?? randomInt(2 ** 31))
@@ -29,14 +32,14 @@ function spend(bucket: Bucket, taken: Steps): Bucket {
 
 /** The same as a report, without knowing the bucket; begins at `now`. */
 function spendingOf(limit: number, taken: Steps, now: number) {
-  const spending = noSpending(limit, now)
+  const usage = noUsage(limit, now)
   let at = now
   for (const { gap, cost } of taken) {
-    refillSpending(spending, limit, gap)
-    addSpending(spending, limit, cost * unit)
+    refillUsage(usage, limit, gap)
+    addUsage(usage, limit, cost * unit)
     at += gap
   }
-  return { spending, at }
+  return { usage, at }
 }
 
 /** What two processes take, in the order of time. */
@@ -75,15 +78,15 @@ describe('a report', () => {
     .map(({ limit, share }): Bucket => ({ limit, total: Math.round(share * limit * unit), at: 0 }))
   const pause = fc.integer({ min: 0, max: 70_000 })
 
-  test('leads every bucket to where the spending itself would have led it', () => {
+  test('leads every bucket to where the usage itself would have led it', () => {
     fc.assert(
       fc.property(anyBucket, pause, steps, (bucket, idle, taken) => {
-        const { spending, at } = spendingOf(bucket.limit, taken, idle)
+        const { usage, at } = spendingOf(bucket.limit, taken, idle)
         const direct = spend(
           { ...bucket, total: refilled(bucket.total, bucket.limit, idle), at: idle },
           taken,
         )
-        expect(settle(bucket, reportOf(spending, at), at)).toEqual(direct)
+        expect(applyUsage(bucket, usageReport(usage, at), at)).toEqual(direct)
       }),
       { seed, numRuns: 300 },
     )
@@ -94,9 +97,9 @@ describe('a report', () => {
       fc.property(anyBucket, pause, steps, steps, (bucket, idle, first, second) => {
         const earlier = spendingOf(bucket.limit, first, 0)
         const later = spendingOf(bucket.limit, second, earlier.at + idle)
-        const joined = joinSpending(bucket.limit, earlier, later)
+        const joined = joinUsage(bucket.limit, earlier, later)
         const direct = spend(spend(bucket, first), [{ gap: idle, cost: 0 }, ...second])
-        expect(settle(bucket, reportOf(joined, later.at), later.at)).toEqual(direct)
+        expect(applyUsage(bucket, usageReport(joined, later.at), later.at)).toEqual(direct)
       }),
       { seed, numRuns: 300 },
     )
@@ -108,10 +111,10 @@ describe('a report', () => {
         const mine = spendingOf(limit, one, 0)
         const theirs = spendingOf(limit, two, 0)
         const end = Math.max(mine.at, theirs.at)
-        refillSpending(mine.spending, limit, end - mine.at)
+        refillUsage(mine.usage, limit, end - mine.at)
         const full = { limit, total: limit * unit, at: 0 }
-        const afterTheirs = settle(full, reportOf(theirs.spending, theirs.at), theirs.at)
-        const afterBoth = settle(afterTheirs, reportOf(mine.spending, end), end)
+        const afterTheirs = applyUsage(full, usageReport(theirs.usage, theirs.at), theirs.at)
+        const afterBoth = applyUsage(afterTheirs, usageReport(mine.usage, end), end)
         const both = spend(full, merged(one, two))
         const exact = refilled(both.total, limit, end - both.at)
         expect(Math.max(afterBoth.total, 0)).toBeLessThanOrEqual(Math.max(exact, 0))
@@ -122,21 +125,21 @@ describe('a report', () => {
 })
 
 describe('a round trip', () => {
-  const sync: Sync = {
+  const sync: SyncRequest = {
     node: 'a',
     limit: 600,
     report: undefined,
     serial: undefined,
-    held: 0,
+    keptLease: 0,
     wantsLease: true,
-    asks: [],
+    requests: [],
   }
   const row = { limit: 600, total: 600 * unit, at: 5000, leases: {}, reports: {} }
 
   test('keeps what another process holds from requests and from new leases', () => {
     const leases = { b: { parts: 6 * unit, until: 7000 } }
     const ask = { limit: 600, cost: 1 }
-    const { synced } = synchronize({ ...row, total: 6 * unit, leases }, { ...sync, asks: [ask] }, 5000)
+    const { synced } = synchronize({ ...row, total: 6 * unit, leases }, { ...sync, requests: [ask] }, 5000)
     expect(synced).toMatchObject({ reserved: 6 * unit, lease: 0, decisions: [{ admitted: false }] })
   })
 
@@ -163,7 +166,7 @@ describe('a round trip', () => {
   })
 
   test('with another limit clips what is there, and does not give the difference to a raised one', () => {
-    const asking = (limit: number) => ({ ...sync, asks: [{ limit, cost: 1 }] })
+    const asking = (limit: number) => ({ ...sync, requests: [{ limit, cost: 1 }] })
     expect(synchronize(row, asking(100), 5000).row).toMatchObject({ limit: 100, total: 99 * unit })
     expect(synchronize(row, asking(1000), 5000).row).toMatchObject({ limit: 1000, total: 599 * unit })
   })

@@ -3,8 +3,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { unit } from '../../../../infra/access/rate-limit/bucket.ts'
 import type { RateLimiter } from '../../../../infra/access/rate-limit/limiter.ts'
-import { createToldProcess, requestOf } from './support/told-process.ts'
-import { type Fate, healthy, late, lost, refused, undone } from './support/told-store.ts'
+import { createScriptedProcess, requestOf } from './support/scripted-process.ts'
+import { type Fate, healthy, late, lost, refused, undone } from './support/scripted-store.ts'
 
 const seed = Number(process.env.SEED ?? randomInt(2 ** 31))
 console.log(`rate limiter, charged once: SEED=${seed}`)
@@ -14,17 +14,17 @@ const one = requestOf('a')
 const bucketId = 'org_a:secret'
 
 async function takeMany(limiter: RateLimiter, count: number) {
-  for (let i = 0; i < count; i++) await limiter.take(one)
+  for (let i = 0; i < count; i++) await limiter.consume(one)
 }
 
 /** A process that has used half of its bucket: no refill is lost to a full bucket, no charge to the deepest debt. */
 async function createHalfUsed() {
-  const told = createToldProcess()
-  const { limiter, row, clock } = told
-  await limiter.take(requestOf('a', { cost: limit / 2 }))
+  const scripted = createScriptedProcess()
+  const { limiter, row, clock } = scripted
+  await limiter.consume(requestOf('a', { cost: limit / 2 }))
   const since = clock()
   return {
-    ...told,
+    ...scripted,
     /** Parts that the store should hold at its own time after `count` more requests. */
     expectCharged(count: number) {
       const { total, at } = row(bucketId)
@@ -35,8 +35,8 @@ async function createHalfUsed() {
 
 describe('what a process takes is charged once', () => {
   test('while the store answers late, however often the process would have asked meanwhile', async () => {
-    const { limiter, wait, tell, release, roundTrips, expectCharged } = await createHalfUsed()
-    tell(() => late)
+    const { limiter, wait, script, release, roundTrips, expectCharged } = await createHalfUsed()
+    script(() => late)
     for (let cycle = 0; cycle < 5; cycle++) {
       const before = roundTrips()
       for (let i = 0; i < 10; i++) {
@@ -47,7 +47,7 @@ describe('what a process takes is charged once', () => {
       release()
       await wait(0)
     }
-    tell(() => healthy)
+    script(() => healthy)
     release()
     await wait(2000)
     await limiter.close()
@@ -55,11 +55,11 @@ describe('what a process takes is charged once', () => {
   })
 
   test('by a request that the store decided after it had been answered', async () => {
-    const { limiter, wait, tell, release, expectCharged } = await createHalfUsed()
+    const { limiter, wait, script, release, expectCharged } = await createHalfUsed()
     await wait(5000)
-    tell(() => late)
-    expect(await limiter.take(one)).toMatchObject({ admitted: true })
-    tell(() => healthy)
+    script(() => late)
+    expect(await limiter.consume(one)).toMatchObject({ admitted: true })
+    script(() => healthy)
     release()
     await wait(3000)
     await limiter.close()
@@ -75,14 +75,14 @@ describe('what a process takes is charged once', () => {
     ['was committed late without anybody hearing of it', { ...lost, isLate: true }],
   ]
   test.each(failures)('by a round trip that %s', async (_, fate) => {
-    const { limiter, wait, tell, release, expectCharged } = await createHalfUsed()
+    const { limiter, wait, script, release, expectCharged } = await createHalfUsed()
     await takeMany(limiter, 5)
-    tell(() => fate)
+    script(() => fate)
     await wait(3000)
     await takeMany(limiter, 5)
     release()
     await wait(3000)
-    tell(() => healthy)
+    script(() => healthy)
     release()
     await wait(3000)
     await limiter.close()
@@ -99,14 +99,14 @@ describe('what a process takes is charged once', () => {
   test('whatever becomes of its round trips', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 15 }), async (steps) => {
-        const { limiter, wait, tell, release, expectCharged } = await createHalfUsed()
+        const { limiter, wait, script, release, expectCharged } = await createHalfUsed()
         for (const { fate, takes, gap, releases } of steps) {
-          tell(() => fate)
+          script(() => fate)
           await takeMany(limiter, takes)
           if (releases) release()
           await wait(gap)
         }
-        tell(() => healthy)
+        script(() => healthy)
         release()
         await wait(3000)
         await limiter.close()
@@ -117,13 +117,13 @@ describe('what a process takes is charged once', () => {
   })
 
   test('or not at all when the store can no longer know: a minute later it makes no difference', async () => {
-    const { limiter, wait, tell, row } = await createHalfUsed()
+    const { limiter, wait, script, row } = await createHalfUsed()
     await wait(2000)
-    tell(() => lost)
+    script(() => lost)
     await takeMany(limiter, 5)
-    tell(() => refused)
+    script(() => refused)
     await wait(70_000)
-    tell(() => healthy)
+    script(() => healthy)
     await wait(3000)
     await limiter.close()
     expect(row(bucketId)).toMatchObject({ total: limit * unit, leases: {} })
@@ -131,13 +131,13 @@ describe('what a process takes is charged once', () => {
 })
 
 test('a row forgets the reports of processes that are gone', async () => {
-  const { createLimiter, wait, row } = createToldProcess()
+  const { createLimiter, wait, row } = createScriptedProcess()
   for (let i = 0; i < 20; i++) {
-    await createLimiter().take(one)
+    await createLimiter().consume(one)
     await wait(10)
   }
   expect(Object.keys(row(bucketId).reports)).toHaveLength(20)
   await wait(60_000)
-  await createLimiter().take(one)
+  await createLimiter().consume(one)
   expect(Object.keys(row(bucketId).reports)).toHaveLength(1)
 })

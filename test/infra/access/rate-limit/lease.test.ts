@@ -1,16 +1,13 @@
 import { pino } from 'pino'
 import { describe, expect, test } from 'vitest'
-import {
-  createRateLimiter,
-  type RateLimiter,
-  type TakeRequest,
-} from '../../../../infra/access/rate-limit/limiter.ts'
+import type { RateLimitRequest } from '../../../../infra/access/rate-limit/bucket.ts'
+import { createRateLimiter, type RateLimiter } from '../../../../infra/access/rate-limit/limiter.ts'
 import { createRandom } from '../../../../infra/random.ts'
 import { createMemoryStore } from './support/memory-store.ts'
 import { createVirtualTime } from './support/virtual-time.ts'
 
 const limit = 600
-const one: TakeRequest = { organizationId: 'org_0', keyType: 'secret', limit, cost: 1 }
+const one: RateLimitRequest = { organizationId: 'org_0', keyType: 'secret', limit, cost: 1 }
 const bucketId = 'org_0:secret'
 const unit = 60_000
 
@@ -35,7 +32,7 @@ function createNodes(count: number, { dead = [] }: { dead?: number[] } = {}) {
 
 async function takeMany(limiter: RateLimiter | undefined, count: number, request = one) {
   const all = []
-  for (let i = 0; i < count; i++) all.push(await limiter?.take(request))
+  for (let i = 0; i < count; i++) all.push(await limiter?.consume(request))
   return all
 }
 
@@ -56,7 +53,7 @@ describe('leases', () => {
 
   test('a single request holds nothing back', async () => {
     const { limiters, leases } = createNodes(1)
-    expect(await limiters[0]?.take(one)).toMatchObject({ admitted: true, remaining: 599 })
+    expect(await limiters[0]?.consume(one)).toMatchObject({ admitted: true, remaining: 599 })
     expect(leases()).toEqual([])
   })
 
@@ -75,7 +72,7 @@ describe('leases', () => {
     await limiters[0]?.close()
     expect(leases()).toEqual([])
     expect(shared.row(bucketId).total).toBe(590 * unit)
-    expect(await limiters[0]?.take(one)).toMatchObject({ admitted: true })
+    expect(await limiters[0]?.consume(one)).toMatchObject({ admitted: true })
   })
 
   test('what a dead process held is there for others once its lease has expired', async () => {
@@ -110,7 +107,7 @@ describe('debt', () => {
     const { limiters, wait } = createNodes(2)
     const all = await takeMany(limiters[0], 650)
     await wait((all.at(-1)?.retryAfterSeconds ?? 0) * 1000)
-    expect(await limiters[1]?.take(one)).toMatchObject({ admitted: true })
+    expect(await limiters[1]?.consume(one)).toMatchObject({ admitted: true })
   })
 
   test('a flood of refusals is reported a few times a second, not once each', async () => {
@@ -131,7 +128,7 @@ describe('what costs nothing after all', () => {
     const ten = { ...one, cost: 10 }
     await takeMany(limiters[0], 3, ten)
     limiters[0]?.refund(ten)
-    expect(await limiters[0]?.take(one)).toMatchObject({ remaining: 579 })
+    expect(await limiters[0]?.consume(one)).toMatchObject({ remaining: 579 })
     await limiters[0]?.close()
     expect(shared.row(bucketId).total).toBe(579 * unit)
   })
@@ -141,7 +138,7 @@ describe('what costs nothing after all', () => {
     await takeMany(limiters[0], 1)
     await wait(5000)
     limiters[0]?.refund(one)
-    expect(await limiters[0]?.take(one)).toMatchObject({ remaining: 599 })
+    expect(await limiters[0]?.consume(one)).toMatchObject({ remaining: 599 })
   })
 })
 
@@ -156,10 +153,10 @@ test('organizations and key types have buckets of their own; what is forgotten i
   }
   const limiter = createRateLimiter({ ...options, every: time.every, answerWithinMs: 60_000, maxBuckets: 1 })
   await takeMany(limiter, 5)
-  expect(await limiter.take({ ...one, keyType: 'publishable' })).toMatchObject({ remaining: 599 })
-  expect(await limiter.take({ ...one, organizationId: 'org_1' })).toMatchObject({ remaining: 599 })
+  expect(await limiter.consume({ ...one, keyType: 'publishable' })).toMatchObject({ remaining: 599 })
+  expect(await limiter.consume({ ...one, organizationId: 'org_1' })).toMatchObject({ remaining: 599 })
   await time.runUntil(time.clock() + 100)
   // One unit has been refilled.
   expect(shared.row(bucketId)).toMatchObject({ total: 596 * unit, leases: {} })
-  expect(await limiter.take(one)).toMatchObject({ remaining: 595 })
+  expect(await limiter.consume(one)).toMatchObject({ remaining: 595 })
 })

@@ -1,18 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { RateLimitRequest } from '../../../../infra/access/rate-limit/bucket.ts'
 import { unit } from '../../../../infra/access/rate-limit/bucket.ts'
-import {
-  createRateLimiter,
-  type RateLimiter,
-  type TakeRequest,
-} from '../../../../infra/access/rate-limit/limiter.ts'
+import { createRateLimiter, type RateLimiter } from '../../../../infra/access/rate-limit/limiter.ts'
 import {
   createPostgresStore,
   createRateLimitTables,
   rateLimitPoolOptions,
 } from '../../../../infra/access/rate-limit/postgres-store.ts'
-import type { BucketStore } from '../../../../infra/access/rate-limit/store.ts'
+import type { BucketStore } from '../../../../infra/access/rate-limit/shared-bucket.ts'
 import { createPool, transaction } from '../../../../infra/postgres/pool.ts'
 import { createRandom } from '../../../../infra/random.ts'
 import { eventually } from '../../../support/eventually.ts'
@@ -52,7 +49,7 @@ function createProcess(url = database.url, { logger = silent, answerWithinMs = 5
   }
 }
 
-const requestOf = (name: string, limit: number): TakeRequest => ({
+const requestOf = (name: string, limit: number): RateLimitRequest => ({
   organizationId: `org_${name}`,
   keyType: 'publishable',
   limit,
@@ -71,7 +68,7 @@ test('two processes at 3 times the limit admit what one bucket would, within 1 %
   for (let offered = 0; offered < 3 * limit; ) {
     for (let i = 0; i < 90; i++, offered++) {
       if (model.request(1, limit, Date.now()).admitted) expected++
-      const taken = processes[offered % 2]?.limiter.take(request)
+      const taken = processes[offered % 2]?.limiter.consume(request)
       waiting.push(Promise.resolve(taken).then((one) => void (one?.admitted && admitted++)))
     }
     await delay(10)
@@ -95,7 +92,7 @@ test('many processes that see a bucket first at once make one bucket of it', asy
   const request = requestOf('new', 8)
   const processes = Array.from({ length: 5 }, () => createProcess())
   const taken = await Promise.all(
-    Array.from({ length: 20 }, (_, i) => processes[i % 5]?.limiter.take(request)),
+    Array.from({ length: 20 }, (_, i) => processes[i % 5]?.limiter.consume(request)),
   )
   expect(taken.filter((one) => one?.admitted)).toHaveLength(8)
   await Promise.all(processes.map((one) => one.close()))
@@ -107,21 +104,21 @@ interface Line {
 }
 
 /** A process behind a proxy, with its log; it has just shared a bucket. */
-async function createDistant(request: TakeRequest) {
+async function createDistant(request: RateLimitRequest) {
   const lines: Line[] = []
   const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
   const proxy = await startTcpProxy(database.url)
   const { limiter, close } = createProcess(proxy.url, { logger, answerWithinMs: 250 })
-  await limiter.take(request)
+  await limiter.consume(request)
   return { limiter, close, proxy, levels: () => lines.map(({ level }) => level) }
 }
 
-async function takeTimed(limiter: RateLimiter, request: TakeRequest, count: number) {
+async function takeTimed(limiter: RateLimiter, request: RateLimitRequest, count: number) {
   let longestMs = 0
   let admitted = 0
   for (let i = 0; i < count; i++) {
     const started = performance.now()
-    if ((await limiter.take(request)).admitted) admitted++
+    if ((await limiter.consume(request)).admitted) admitted++
     longestMs = Math.max(longestMs, performance.now() - started)
   }
   return { longestMs, admitted }
@@ -180,7 +177,7 @@ test('a bucket that cannot be read begins anew; the log tells it once', async ()
   const { limiter, close } = createProcess(database.url, { logger })
   for (const name of Object.keys(texts)) {
     for (const remaining of [7, 6])
-      expect(await limiter.take(requestOf(name, 8))).toMatchObject({ remaining })
+      expect(await limiter.consume(requestOf(name, 8))).toMatchObject({ remaining })
   }
   await close()
   expect(lines).toMatchObject([
@@ -194,15 +191,15 @@ test('a row that somebody holds keeps only its own bucket from being shared', as
   const lines: Line[] = []
   const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
   const { limiter, close, roundTrips } = createProcess(database.url, { logger, answerWithinMs: 250 })
-  await limiter.take(request)
+  await limiter.consume(request)
   const holder = await database.pool.connect()
   await holder.query('begin')
   await holder.query(
     `select 1 from tidegate.rate_limit_buckets where bucket = 'org_held:publishable' for update`,
   )
-  for (let i = 0; i < 5; i++) expect(await limiter.take(request)).toMatchObject({ admitted: true })
+  for (let i = 0; i < 5; i++) expect(await limiter.consume(request)).toMatchObject({ admitted: true })
   const before = roundTrips()
-  expect(await limiter.take(requestOf('free', 100))).toMatchObject({ remaining: 99 })
+  expect(await limiter.consume(requestOf('free', 100))).toMatchObject({ remaining: 99 })
   expect(roundTrips()).toBe(before + 1)
   expect(lines).toMatchObject([{ level: warned, bucket: 'org_held:publishable' }])
   await holder.query('rollback')

@@ -2,7 +2,8 @@ import { randomInt } from 'node:crypto'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import { createRateLimiter, type TakeRequest } from '../../../../infra/access/rate-limit/limiter.ts'
+import type { RateLimitRequest } from '../../../../infra/access/rate-limit/bucket.ts'
+import { createRateLimiter } from '../../../../infra/access/rate-limit/limiter.ts'
 import { createRandom } from '../../../../infra/random.ts'
 import { createMemoryStore } from './support/memory-store.ts'
 import { createModel } from './support/model.ts'
@@ -37,7 +38,7 @@ function createSingle() {
     every: time.every,
     answerWithinMs: 60_000,
   })
-  const request = (limit: number, cost = 1): TakeRequest => ({
+  const request = (limit: number, cost = 1): RateLimitRequest => ({
     organizationId: 'org_0',
     keyType: 'secret',
     limit,
@@ -59,7 +60,7 @@ test('one process decides as one bucket does, whatever the costs, pauses and cha
         limit = otherLimit ?? limit
         for (let i = 0; i < burst; i++) {
           const expected = model.request(cost, limit, time.clock())
-          const { retryAfterSeconds, ...taken } = await limiter.take(request(limit, cost))
+          const { retryAfterSeconds, ...taken } = await limiter.consume(request(limit, cost))
           expect(taken).toEqual(expected)
           expect(retryAfterSeconds > 0).toBe(!taken.admitted)
           if (!taken.admitted && cost <= limit) {

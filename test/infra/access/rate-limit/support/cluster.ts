@@ -1,5 +1,6 @@
 import { pino } from 'pino'
-import { createRateLimiter, type Taken } from '../../../../../infra/access/rate-limit/limiter.ts'
+import type { RateLimitResult } from '../../../../../infra/access/rate-limit/bucket.ts'
+import { createRateLimiter } from '../../../../../infra/access/rate-limit/limiter.ts'
 import { createRandom } from '../../../../../infra/random.ts'
 import { createMemoryStore } from './memory-store.ts'
 import { createVirtualTime } from './virtual-time.ts'
@@ -12,7 +13,7 @@ export interface Arrival {
 }
 
 export interface Decided extends Arrival {
-  taken: Taken
+  taken: RateLimitResult
   /** When the answer was there, on the clock of the arrivals. */
   decidedAt: number
 }
@@ -45,7 +46,7 @@ export async function runCluster({ nodes, limit, arrivals, travelMs }: ClusterOp
   const decided: Decided[] = []
   const take = async (arrival: Arrival) => {
     const request = { organizationId: 'org_0', keyType: 'secret', limit, cost: arrival.cost } as const
-    const answer = limiters[arrival.node]?.take(request)
+    const answer = limiters[arrival.node]?.consume(request)
     const taken = answer instanceof Promise ? await answer : answer
     if (taken) decided.push({ ...arrival, taken, decidedAt: time.clock() - start })
   }

@@ -1,5 +1,4 @@
-import type { SharedBucket } from '../../../../../infra/access/rate-limit/shared.ts'
-import type { BucketStore } from '../../../../../infra/access/rate-limit/store.ts'
+import type { BucketStore, SharedBucket } from '../../../../../infra/access/rate-limit/shared-bucket.ts'
 
 export interface MemoryStoreOptions {
   clock: () => number

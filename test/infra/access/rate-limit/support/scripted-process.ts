@@ -1,9 +1,10 @@
 import { setImmediate as settled } from 'node:timers/promises'
 import { pino } from 'pino'
-import { createRateLimiter, type TakeRequest } from '../../../../../infra/access/rate-limit/limiter.ts'
-import type { BucketStore } from '../../../../../infra/access/rate-limit/store.ts'
+import type { RateLimitRequest } from '../../../../../infra/access/rate-limit/bucket.ts'
+import { createRateLimiter } from '../../../../../infra/access/rate-limit/limiter.ts'
+import type { BucketStore } from '../../../../../infra/access/rate-limit/shared-bucket.ts'
 import { createRandom } from '../../../../../infra/random.ts'
-import { createToldStore } from './told-store.ts'
+import { createScriptedStore } from './scripted-store.ts'
 import { createVirtualTime } from './virtual-time.ts'
 
 interface Line {
@@ -18,15 +19,15 @@ export interface ToldProcessOptions {
   wrap?: (store: BucketStore) => BucketStore
 }
 
-/** A process in virtual time with a store that does as it is told, and its log. */
-export function createToldProcess({ answerWithinMs = 5, maxBuckets, wrap }: ToldProcessOptions = {}) {
+/** A process in virtual time with a store that does as it is scripted, and its log. */
+export function createScriptedProcess({ answerWithinMs = 5, maxBuckets, wrap }: ToldProcessOptions = {}) {
   const time = createVirtualTime()
-  const told = createToldStore({ clock: time.clock })
+  const scripted = createScriptedStore({ clock: time.clock })
   const lines: Line[] = []
   const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
   const createLimiter = () =>
     createRateLimiter({
-      store: wrap ? wrap(told.store) : told.store,
+      store: wrap ? wrap(scripted.store) : scripted.store,
       random: createRandom(),
       logger,
       clock: time.clock,
@@ -38,10 +39,10 @@ export function createToldProcess({ answerWithinMs = 5, maxBuckets, wrap }: Told
     await time.runUntil(time.clock() + ms)
     await settled()
   }
-  return { ...told, clock: time.clock, wait, createLimiter, limiter: createLimiter(), lines }
+  return { ...scripted, clock: time.clock, wait, createLimiter, limiter: createLimiter(), lines }
 }
 
-export const requestOf = (name: string, { limit = 600, cost = 1 } = {}): TakeRequest => ({
+export const requestOf = (name: string, { limit = 600, cost = 1 } = {}): RateLimitRequest => ({
   organizationId: `org_${name}`,
   keyType: 'secret',
   limit,

@@ -1,8 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import type { BucketStore } from '../../../../infra/access/rate-limit/store.ts'
-import { createToldProcess, requestOf } from './support/told-process.ts'
-import { healthy, late, refused } from './support/told-store.ts'
+import type { BucketStore } from '../../../../infra/access/rate-limit/shared-bucket.ts'
+import { createScriptedProcess, requestOf } from './support/scripted-process.ts'
+import { healthy, late, refused } from './support/scripted-store.ts'
 
 const warned = 40
 const informed = 30
@@ -17,8 +17,8 @@ const inParts = (store: BucketStore): BucketStore => ({
 })
 
 test('a process that stood still longer than a request waits does not mistake that for an outage', async () => {
-  const { limiter, lines, row, roundTrips } = createToldProcess({ answerWithinMs: 50, wrap: inParts })
-  const taken = limiter.take(requestOf('a'))
+  const { limiter, lines, row, roundTrips } = createScriptedProcess({ answerWithinMs: 50, wrap: inParts })
+  const taken = limiter.consume(requestOf('a'))
   const end = performance.now() + 75
   while (performance.now() < end);
   expect(await taken).toMatchObject({ admitted: true, remaining: 599 })
@@ -28,59 +28,59 @@ test('a process that stood still longer than a request waits does not mistake th
 })
 
 test('a bucket whose answers are late is limited alone, without waiting again; all others are shared', async () => {
-  const { limiter, lines, tell, release, wait, roundTrips, row } = createToldProcess()
-  await limiter.take(requestOf('fine'))
-  tell((bucketId) => (bucketId === 'org_slow:secret' ? late : healthy))
-  await limiter.take(requestOf('slow'))
-  expect(limiter.take(requestOf('slow'))).not.toBeInstanceOf(Promise)
+  const { limiter, lines, script, release, wait, roundTrips, row } = createScriptedProcess()
+  await limiter.consume(requestOf('fine'))
+  script((bucketId) => (bucketId === 'org_slow:secret' ? late : healthy))
+  await limiter.consume(requestOf('slow'))
+  expect(limiter.consume(requestOf('slow'))).not.toBeInstanceOf(Promise)
   const before = roundTrips()
-  expect(await limiter.take(requestOf('new'))).toMatchObject({ admitted: true, remaining: 599 })
+  expect(await limiter.consume(requestOf('new'))).toMatchObject({ admitted: true, remaining: 599 })
   expect(roundTrips()).toBe(before + 1)
   expect(row('org_new:secret')).toMatchObject({ total: 599 * 60_000 })
-  tell((bucketId) => (bucketId === 'org_slow:secret' ? refused : healthy))
+  script((bucketId) => (bucketId === 'org_slow:secret' ? refused : healthy))
   release()
   for (let i = 0; i < 5; i++) {
     await wait(1100)
-    expect(limiter.take(requestOf('slow'))).not.toBeInstanceOf(Promise)
+    expect(limiter.consume(requestOf('slow'))).not.toBeInstanceOf(Promise)
   }
   expect(lines).toMatchObject([{ level: warned, bucket: 'org_slow:secret' }])
-  tell(() => healthy)
+  script(() => healthy)
   await wait(3000)
   expect(lines.slice(1)).toMatchObject([{ level: informed, bucket: 'org_slow:secret' }])
 })
 
 test('once a second bucket fails none is waited for', async () => {
-  const { limiter, lines, tell, roundTrips } = createToldProcess()
-  tell(() => refused)
-  await limiter.take(requestOf('a'))
-  await limiter.take(requestOf('b'))
+  const { limiter, lines, script, roundTrips } = createScriptedProcess()
+  script(() => refused)
+  await limiter.consume(requestOf('a'))
+  await limiter.consume(requestOf('b'))
   const before = roundTrips()
   for (const name of ['a', 'b', 'c', 'd'])
-    expect(limiter.take(requestOf(name))).toMatchObject({ admitted: true })
+    expect(limiter.consume(requestOf(name))).toMatchObject({ admitted: true })
   expect(roundTrips()).toBe(before)
   expect(lines.at(-1)).toMatchObject({ level: warned, msg: away })
 })
 
 test('an outage ends with the first bucket that answers, even if another one never does', async () => {
-  const { limiter, lines, tell, wait } = createToldProcess()
-  tell(() => refused)
+  const { limiter, lines, script, wait } = createScriptedProcess()
+  script(() => refused)
   const take = async () => {
-    for (const name of ['held', 'b', 'c']) await limiter.take(requestOf(name))
+    for (const name of ['held', 'b', 'c']) await limiter.consume(requestOf(name))
   }
   await take()
-  tell((bucketId) => (bucketId === 'org_held:secret' ? refused : healthy))
+  script((bucketId) => (bucketId === 'org_held:secret' ? refused : healthy))
   for (let i = 0; i < 30; i++) {
     await wait(100)
     await take()
   }
   expect(lines.map(({ level }) => level)).toEqual([warned, warned, informed])
-  expect(limiter.take(requestOf('d'))).toBeInstanceOf(Promise)
+  expect(limiter.consume(requestOf('d'))).toBeInstanceOf(Promise)
 })
 
 test('while the store is away there is one round trip a second', async () => {
-  const { limiter, tell, wait, roundTrips } = createToldProcess()
-  tell(() => refused)
-  for (let i = 0; i < 20; i++) await limiter.take(requestOf(`${i}`))
+  const { limiter, script, wait, roundTrips } = createScriptedProcess()
+  script(() => refused)
+  for (let i = 0; i < 20; i++) await limiter.consume(requestOf(`${i}`))
   const before = roundTrips()
   await wait(10_000)
   expect(roundTrips() - before).toBeLessThanOrEqual(10)

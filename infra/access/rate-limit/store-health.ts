@@ -5,39 +5,39 @@ import type { LocalBucket } from './local-bucket.ts'
 const retryMs = 1000
 
 /**
- * Whether the store answers. A bucket whose round trip fails is limited by this process alone and asked for again a
- * second later; once a second bucket fails without an answer in between, all of them are, and one round trip a second
- * finds out whether the store is back. So a single row that somebody holds, or cannot be written, is no outage.
+ * Whether the store answers. A bucket whose exchange fails is limited by this process alone and asked for again a second
+ * later. Once a second bucket fails without an answer in between, all of them are, and one exchange a second finds out
+ * whether the store is back. So a single row that is locked, or cannot be written, does not count as a store that is down.
  */
-export function createOutage({ clock, logger }: { clock: Clock; logger: Logger }) {
-  let isAway = false
+export function createStoreHealth({ clock, logger }: { clock: Clock; logger: Logger }) {
+  let isDown = false
   let retryAt = 0
-  /** Buckets that began to fail since the store last answered. */
+  // Buckets that began to fail since the store last answered.
   let failures = 0
   const reported = new WeakSet<LocalBucket>()
 
   function postpone(bucket: LocalBucket): void {
     bucket.retryAt = clock() + retryMs
-    if (isAway) retryAt = bucket.retryAt
+    if (isDown) retryAt = bucket.retryAt
   }
 
   return {
-    isAway: () => isAway,
-    /** Whether a round trip of the bucket may start now in the background. While the store is away, counts as one. */
-    mayAsk(bucket: LocalBucket): boolean {
+    isDown: () => isDown,
+    /** Whether an exchange of the bucket may start now in the background. While the store is down, counts as one. */
+    mayTry(bucket: LocalBucket): boolean {
       const now = clock()
       if (bucket.retryAt !== undefined && now < bucket.retryAt) return false
-      if (!isAway) return true
+      if (!isDown) return true
       if (now < retryAt) return false
       retryAt = now + retryMs
       return true
     },
     failed(bucket: LocalBucket, err: unknown): void {
       const isNew = bucket.retryAt === undefined
-      if (isNew && !isAway) {
+      if (isNew && !isDown) {
         failures++
-        isAway = failures > 1
-        if (isAway)
+        isDown = failures > 1
+        if (isDown)
           logger.warn({ err }, 'rate limits: the shared buckets are away, this process limits alone')
         else {
           reported.add(bucket)
@@ -49,18 +49,18 @@ export function createOutage({ clock, logger }: { clock: Clock; logger: Logger }
       }
       postpone(bucket)
     },
-    /** The round trip ended after it had failed: only now can another one start. */
+    /** The exchange ended after it had failed: only now can another one start. */
     postpone,
     answered(bucket: LocalBucket): void {
-      if (isAway) logger.info('rate limits: the shared buckets are back')
+      if (isDown) logger.info('rate limits: the shared buckets are back')
       else if (reported.has(bucket))
         logger.info({ bucket: bucket.id }, 'rate limits: a shared bucket is back')
       reported.delete(bucket)
-      isAway = false
+      isDown = false
       failures = 0
       bucket.retryAt = undefined
     },
   }
 }
 
-export type Outage = ReturnType<typeof createOutage>
+export type StoreHealth = ReturnType<typeof createStoreHealth>

@@ -1,18 +1,20 @@
 import { describe, expect, test } from 'vitest'
 import { unit } from '../../../../infra/access/rate-limit/bucket.ts'
-import { accept, depart, keep } from '../../../../infra/access/rate-limit/journey.ts'
 import {
   advance,
+  applySynced,
   decideHere,
   type LocalBucket,
   localBucket,
+  reportAgain,
+  startReport,
 } from '../../../../infra/access/rate-limit/local-bucket.ts'
-import { leaseMs, type Synced, synchronize } from '../../../../infra/access/rate-limit/shared.ts'
+import { leaseMs, type SyncResult, synchronize } from '../../../../infra/access/rate-limit/shared-bucket.ts'
 
 const limit = 600
 const one = { limit, cost: 1 }
 
-const answer = (total: number, lease: number): Synced => ({
+const answer = (total: number, lease: number): SyncResult => ({
   bucket: { limit, total: total * unit, at: 77 },
   lease: lease * unit,
   reserved: 0,
@@ -23,7 +25,7 @@ const answer = (total: number, lease: number): Synced => ({
 /** Knows of 100 units and holds 6 of them since 1000. */
 function holder(): LocalBucket {
   const bucket = localBucket('b', limit, 1000)
-  accept(bucket, depart(bucket, { exact: true }), answer(100, 6))
+  applySynced(bucket, startReport(bucket, { exact: true }), answer(100, 6))
   return bucket
 }
 
@@ -35,11 +37,11 @@ describe('a round trip seen from the process', () => {
   test('what is taken from the lease while it is renewed counts against the new lease', () => {
     const bucket = holder()
     expect(takeHere(bucket, 3)).toEqual([true, true, true])
-    const departure = depart(bucket, { exact: false })
-    expect(departure.told).toMatchObject({ held: 3 * unit, report: { spent: 3 * unit } })
+    const sent = startReport(bucket, { exact: false })
+    expect(sent.sync).toMatchObject({ keptLease: 3 * unit, report: { spent: 3 * unit } })
     takeHere(bucket, 2)
-    accept(bucket, departure, answer(97, 6))
-    expect(bucket).toMatchObject({ lease: 4 * unit, total: 95 * unit, spending: { spent: 2 * unit } })
+    applySynced(bucket, sent, answer(97, 6))
+    expect(bucket).toMatchObject({ lease: 4 * unit, total: 95 * unit, usage: { spent: 2 * unit } })
   })
 
   test('a lease is not taken back while the process may still use it', () => {
@@ -49,9 +51,9 @@ describe('a round trip seen from the process', () => {
       limit,
       report: undefined,
       serial: undefined,
-      held: 3 * unit,
+      keptLease: 3 * unit,
       wantsLease: true,
-      asks: [],
+      requests: [],
     }
     const { row, synced } = synchronize(
       { limit, total: -50 * unit, at: 7000, leases, reports: {} },
@@ -68,24 +70,24 @@ describe('a round trip seen from the process', () => {
     expect(decideHere(bucket, one)).toMatchObject({ admitted: true })
     advance(bucket, 1000 + leaseMs)
     expect(decideHere(bucket, one)).toBeUndefined()
-    expect(depart(bucket, { exact: false }).told.held).toBe(0)
+    expect(startReport(bucket, { exact: false }).sync.keptLease).toBe(0)
   })
 
   test('while requests wait for the exact answer nothing is held', () => {
     const bucket = holder()
-    expect(depart(bucket, { exact: true }).told.held).toBe(0)
+    expect(startReport(bucket, { exact: true }).sync.keptLease).toBe(0)
     expect(decideHere(bucket, one)).toBeUndefined()
   })
 
   test('a report that was lost goes with the next one', () => {
     const bucket = holder()
     takeHere(bucket, 3)
-    const lost = depart(bucket, { exact: false })
+    const lost = startReport(bucket, { exact: false })
     advance(bucket, 1010)
     takeHere(bucket, 2)
-    keep(bucket, lost)
+    reportAgain(bucket, lost)
     advance(bucket, 1020)
-    const { report } = depart(bucket, { exact: false }).told
+    const { report } = startReport(bucket, { exact: false }).sync
     // What a full bucket would hold: 600 parts are gained a millisecond, and it did not get full again.
     const high = (limit - 3) * unit + 20 * limit - 2 * unit
     expect(report).toMatchObject({ durationMs: 20, spent: 5 * unit, high })

@@ -1,5 +1,4 @@
-import type { SharedBucket } from '../../../../../infra/access/rate-limit/shared.ts'
-import type { BucketStore } from '../../../../../infra/access/rate-limit/store.ts'
+import type { BucketStore, SharedBucket } from '../../../../../infra/access/rate-limit/shared-bucket.ts'
 
 /** What becomes of a round trip. */
 export interface Fate {
@@ -18,17 +17,17 @@ export const undone: Fate = { change: 'undone', isAnswered: false, isLate: false
 export const lost: Fate = { change: 'done', isAnswered: false, isLate: false }
 
 /** Buckets in memory whose round trips end as they are told to. */
-export function createToldStore({ clock }: { clock: () => number }) {
+export function createScriptedStore({ clock }: { clock: () => number }) {
   const rows = new Map<string, string>()
   const held = new Set<() => void>()
-  let tell: (bucketId: string) => Fate = () => healthy
+  let script: (bucketId: string) => Fate = () => healthy
   let roundTrips = 0
   let running = 0
   let mostRunning = 0
 
   const store: BucketStore = {
     async update(bucketId, change) {
-      const fate = tell(bucketId)
+      const fate = script(bucketId)
       roundTrips++
       mostRunning = Math.max(mostRunning, ++running)
       const text = rows.get(bucketId)
@@ -37,15 +36,15 @@ export function createToldStore({ clock }: { clock: () => number }) {
       if (changed && fate.change === 'done') rows.set(bucketId, JSON.stringify(changed.row))
       if (fate.isLate) await new Promise<void>((resolve) => held.add(resolve))
       running--
-      if (!changed || fate.change !== 'done' || !fate.isAnswered) throw new Error('as told')
+      if (!changed || fate.change !== 'done' || !fate.isAnswered) throw new Error('as scripted')
       return changed.result
     },
   }
   return {
     store,
     /** From now on. */
-    tell(next: (bucketId: string) => Fate): void {
-      tell = next
+    script(next: (bucketId: string) => Fate): void {
+      script = next
     },
     /** Ends all that is late. */
     release(): void {

@@ -1,4 +1,7 @@
-import { beforeEach, describe, expect, test } from 'vitest'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { createSourceBudget } from '../../../infra/access/source-budget.ts'
 import { createMemoryLimiter, type MemoryLimiter } from '../../support/memory-limiter.ts'
 import { type AuthApp, organizationId, otherOrganization, type Send, startAuthApp } from './auth-app.ts'
@@ -88,7 +91,7 @@ describe.each([
     ]
     for (const [request, code] of refused)
       expect(await rest(request)).toMatchObject({ code, limits: Array(3).fill(undefined) })
-    expect(limiter.taken).toEqual([])
+    expect(limiter.consumed).toEqual([])
   })
 })
 
@@ -112,7 +115,7 @@ describe('buckets', () => {
   test("have the organization's own limit where it has one", async () => {
     const key = app.publishable({ rateLimit: 90 })
     expect((await app.send({ url: '/collect', key })).limits).toEqual(['90', '89', '1'])
-    expect(limiter.taken).toEqual([{ organizationId, keyType: 'publishable', limit: 90, cost: 1 }])
+    expect(limiter.consumed).toEqual([{ organizationId, keyType: 'publishable', limit: 90, cost: 1 }])
   })
 })
 
@@ -151,7 +154,7 @@ describe('a key that each source has units of its own with', () => {
     const key = app.publishable({ organizationId: otherOrganization })
     for (let i = 0; i < 4; i++)
       expect((await from('192.0.2.1', key)).limits).toEqual(Array(3).fill(undefined))
-    expect(limiter.taken).toEqual([])
+    expect(limiter.consumed).toEqual([])
   })
 
   test('leaves the keys of other organizations to their bucket', async () => {
@@ -190,4 +193,125 @@ test('the defaults are 600 and 3000', async () => {
   app = await startAuthApp((now) => ({ limiter: createMemoryLimiter(() => now.ms) }))
   expect((await rest({ key: app.secret() })).limits[0]).toBe('600')
   expect((await app.send({ url: '/collect', key: app.publishable() })).limits[0]).toBe('3000')
+})
+
+describe('a cost that is in the body', () => {
+  let app: AuthApp
+  let limiter: MemoryLimiter
+  beforeEach(async () => {
+    app = await startAuthApp((now) => {
+      limiter = createMemoryLimiter(() => now.ms)
+      return { limiter, defaultLimits: { secret: 25, publishable: 25 } }
+    })
+    app.app.post(
+      '/items',
+      {
+        ...app.auth.requireSecretCosting('agents:ip_rotation', costOf),
+        bodyLimit: 500,
+        schema: { body: z.unknown() },
+      },
+      async ({ body }) => ({ body }),
+    )
+  })
+  afterEach(() => app.app.close())
+
+  function costOf(body: unknown): number {
+    const named = typeof body === 'object' && body !== null && 'items' in body ? body.items : undefined
+    return Array.isArray(named) ? Math.min(10, Math.max(1, named.length)) : 1
+  }
+
+  const items = (count: number) => JSON.stringify({ items: Array(count).fill('x') })
+  const post = (payload: string, { key = app.secret(), type = 'application/json' } = {}) =>
+    app.send({ method: 'POST', url: '/items', key, headers: { 'content-type': type }, payload })
+
+  test.each([
+    ['no items', '{}', 200, '1'],
+    ['0 items', items(0), 200, '1'],
+    ['1 item', items(1), 200, '1'],
+    ['10 items', items(10), 200, '10'],
+    ['11 items', items(11), 200, '10'],
+    ['items that are no array', '{"items":"abcdefg"}', 200, '1'],
+    ['an array', '[1,2,3]', 200, '1'],
+    ['null', 'null', 200, '1'],
+    ['10 items behind a byte order mark', `\uFEFF${items(10)}`, 200, '10'],
+    ['malformed JSON', `${items(10)}}`, 400, '1'],
+    ['a forbidden member', '{"items":[1,2],"__proto__":{}}', 400, '2'],
+    ['an empty body', '', 400, '1'],
+    ['too large a body', items(500), 413, '1'],
+  ])('%s', async (_, payload, status, cost) => {
+    const answer = await post(payload)
+    expect(answer).toMatchObject({ status, limits: ['25', String(25 - Number(cost)), cost] })
+    if (status === 200) expect(answer.json).toEqual({ body: JSON.parse(payload.replace('\uFEFF', '')) })
+  })
+
+  test.each([
+    ['text/plain', 415, '1'],
+    ['application/xml; a="application/json"', 415, '1'],
+    ['application', 415, '1'],
+    ['Application/JSON; charset=utf-8', 200, '7'],
+    [' application/json ;x', 200, '7'],
+  ])('content type %s', async (type, status, cost) => {
+    expect(await post(items(7), { type })).toMatchObject({ status, limits: ['25', expect.anything(), cost] })
+  })
+
+  test('no body and no content type costs 1', async () => {
+    const answer = await app.send({ method: 'POST', url: '/items', key: app.secret() })
+    expect([answer.status, answer.limits[2]]).toEqual([200, '1'])
+  })
+
+  test('more than is left is 429, with its cost, and is taken all the same', async () => {
+    await post(items(10))
+    await post(items(10))
+    const refused = await post(items(10))
+    expect(refused).toMatchObject({ status: 429, code: 'rate_limit.exceeded', limits: ['25', '0', '10'] })
+    // 5 units short, and 10 more for the same again, at 25 in 60 seconds.
+    expect(refused.headers['retry-after']).toBe('36')
+  })
+
+  test('a missing scope has paid for its items', async () => {
+    expect(await post(items(4), { key: app.secret(['sessions:read']) })).toMatchObject({
+      status: 403,
+      code: 'auth.insufficient_scope',
+      limits: ['25', '21', '4'],
+    })
+  })
+
+  test('a key that is refused has not', async () => {
+    for (const key of [app.unknown(), app.publishable(), app.secret(['*'], { status: 'revoked' })]) {
+      const { status, limits } = await post(items(4), { key })
+      expect([Math.floor(status / 100), limits]).toEqual([4, Array(3).fill(undefined)])
+    }
+    expect(limiter.consumed).toEqual([])
+  })
+
+  /** One request over a socket, whole answer included; the connection ends by the server or by `end`. */
+  async function raw(request: string, { end = false } = {}): Promise<string> {
+    const address = await app.app.listen({ port: 0, host: '127.0.0.1' })
+    const socket = connect({ port: Number(new URL(address).port), host: '127.0.0.1' })
+    let answer = ''
+    socket.setEncoding('utf8').on('data', (chunk) => {
+      answer += chunk
+    })
+    socket.write(request)
+    if (end) socket.destroySoon()
+    await once(socket, 'close')
+    return answer
+  }
+
+  const chunkedHead = (key: string) =>
+    `POST /items HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`
+
+  test('a body that turns out too large is 413, has paid 1, and ends the connection', async () => {
+    const chunk = `190\r\n${'x'.repeat(400)}\r\n`
+    const answer = await raw(`${chunkedHead(app.secret())}${chunk}${chunk}`)
+    expect(answer).toMatch(/^HTTP\/1\.1 413 /)
+    expect(answer).toMatch(/x-ratelimit-cost: 1\r\n/i)
+    expect(answer).toMatch(/connection: close\r\n/i)
+    expect(answer).toContain('request.payload_too_large')
+  })
+
+  test('a body that never ends costs nothing', async () => {
+    expect(await raw(`${chunkedHead(app.secret())}5\r\n{"ite\r\n`, { end: true })).not.toContain('HTTP/1.1 2')
+    expect(limiter.consumed).toEqual([])
+  })
 })

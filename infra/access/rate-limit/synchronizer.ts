@@ -1,0 +1,230 @@
+import type { Clock } from '../../ids.ts'
+import type { BucketRequest, RateLimitResult } from './bucket.ts'
+import {
+  advance,
+  applySynced,
+  awaitConfirmation,
+  chargeSeparately,
+  confirm,
+  decideAlone,
+  decideHere,
+  hasUnconfirmed,
+  type LocalBucket,
+  reportAgain,
+  resultOf,
+  type SentReport,
+  startInquiry,
+  startReport,
+} from './local-bucket.ts'
+import { type BucketStore, type SyncRequest, type SyncResult, synchronize } from './shared-bucket.ts'
+import type { StoreHealth } from './store-health.ts'
+
+interface Start {
+  /** The bucket is not used any more: its lease goes back. */
+  release?: boolean
+  queue?: WaitingRequest[]
+}
+
+interface WaitingRequest extends BucketRequest {
+  answer: (result: RateLimitResult) => void
+}
+
+/** One exchange of a bucket with the store. The bucket is advanced before each step. */
+interface Exchange {
+  sent: SentReport
+  /** Of what the store is to charge; undefined when there is nothing. */
+  serial: number | undefined
+  wantsLease: boolean
+  /** Decided by this exchange. */
+  requests: WaitingRequest[]
+  /** Decided by the next one. */
+  queue: WaitingRequest[]
+  done: Promise<void>
+}
+
+export interface SynchronizerOptions {
+  store: BucketStore
+  node: string
+  clock: Clock
+  health: StoreHealth
+  answerWithinMs: number
+}
+
+/** Exchanges with the store: one at a time for each bucket. Requests that need one meanwhile share the next. */
+export function createSynchronizer({ store, node, clock, health, answerWithinMs }: SynchronizerOptions) {
+  const exchanges = new Map<LocalBucket, Exchange>()
+  let serials = 0
+  const nextSerial = () => ++serials
+
+  /** Resolves when the store is done with it, even if it was too late for those that waited. Never rejects. */
+  function start(bucket: LocalBucket, { release = false, queue = [] }: Start = {}): Promise<void> {
+    advance(bucket, clock())
+    const isInquiry = hasUnconfirmed(bucket)
+    const exchange = isInquiry
+      ? inquiry(bucket, queue)
+      : report(bucket, { release, requests: queue, nextSerial })
+    exchanges.set(bucket, exchange)
+    exchange.done = run(bucket, exchange).then((answered) => {
+      exchanges.delete(bucket)
+      if (!answered) return undefined
+      const rest = decideFirst(bucket, exchange.queue)
+      const mustRelease = release && isInquiry
+      return rest.length > 0 || mustRelease ? start(bucket, { release: mustRelease, queue: rest }) : undefined
+    })
+    return exchange.done
+  }
+
+  /**
+   * Whether the store answered in time. Waiting requests are answered in time in any case. But the bucket is not asked
+   * for again, and nothing is put back into the next report, before it is settled what became of this one.
+   */
+  async function run(bucket: LocalBucket, exchange: Exchange): Promise<boolean> {
+    const { change, hasRun } = send(bucket, exchange, { store, node })
+    const isInTime = await settlesWithin(change, answerWithinMs)
+    if (!isInTime) giveUp(bucket, exchange, new Error(`no answer within ${answerWithinMs} ms`))
+    try {
+      const synced = await change
+      advance(bucket, clock())
+      succeed(bucket, exchange, synced)
+      if (isInTime) health.answered(bucket)
+      else health.postpone(bucket)
+      return isInTime
+    } catch (error) {
+      if (isInTime) giveUp(bucket, exchange, error)
+      else health.postpone(bucket)
+      advance(bucket, clock())
+      fail(bucket, exchange, hasRun())
+      return false
+    }
+  }
+
+  /** No request waits for the store any longer. */
+  function giveUp(bucket: LocalBucket, exchange: Exchange, error: unknown): void {
+    health.failed(bucket, error)
+    advance(bucket, clock())
+    chargeSeparately(bucket, exchange.sent, () => decideAllAlone(bucket, exchange.requests.splice(0)))
+    decideAllAlone(bucket, exchange.queue.splice(0))
+  }
+
+  /**
+   * Uses the new lease for the requests of the queue and returns those that still have to wait. Without this a bucket
+   * in steady use would never again be free of waiting requests, and all would go by way of the store.
+   */
+  function decideFirst(bucket: LocalBucket, queue: WaitingRequest[]): WaitingRequest[] {
+    advance(bucket, clock())
+    for (const [i, waiting] of queue.entries()) {
+      const result = decideHere(bucket, waiting)
+      if (!result) return queue.slice(i)
+      waiting.answer(result)
+    }
+    return []
+  }
+
+  function decideAllAlone(bucket: LocalBucket, requests: WaitingRequest[]): void {
+    for (const request of requests) request.answer(decideAlone(bucket, request))
+  }
+
+  return {
+    start,
+    /** Decides the request in the next exchange. */
+    decide(bucket: LocalBucket, { limit, cost }: BucketRequest): Promise<RateLimitResult> {
+      const { promise, resolve: answer } = Promise.withResolvers<RateLimitResult>()
+      const waiting = { limit, cost, answer }
+      const exchange = exchanges.get(bucket)
+      if (exchange) exchange.queue.push(waiting)
+      else void start(bucket, { queue: [waiting] })
+      return promise
+    },
+    isRunning: (bucket: LocalBucket) => exchanges.has(bucket),
+    /** Whether requests wait for the exact answer: later ones then come after them. */
+    hasWaiting(bucket: LocalBucket): boolean {
+      const exchange = exchanges.get(bucket)
+      return exchange !== undefined && exchange.requests.length + exchange.queue.length > 0
+    },
+    running: () => exchanges.size,
+    /** Resolves when no exchange of the bucket is running. */
+    async idle(bucket: LocalBucket): Promise<void> {
+      for (let exchange = exchanges.get(bucket); exchange; exchange = exchanges.get(bucket)) {
+        await exchange.done
+      }
+    },
+  }
+}
+
+export type Synchronizer = ReturnType<typeof createSynchronizer>
+
+/** Only asks whether the last report was charged; `queue` waits for the next exchange. */
+function inquiry(bucket: LocalBucket, queue: WaitingRequest[]): Exchange {
+  const sent = startInquiry(bucket)
+  return { sent, serial: undefined, wantsLease: false, requests: [], queue, done: Promise.resolve() }
+}
+
+interface ReportOptions {
+  release: boolean
+  requests: WaitingRequest[]
+  /** A number that was never used before. */
+  nextSerial: () => number
+}
+
+function report(bucket: LocalBucket, { release, requests, nextSerial }: ReportOptions): Exchange {
+  const sent = startReport(bucket, { exact: release || requests.length > 0 })
+  const serial = sent.sync.report || requests.length > 0 ? nextSerial() : undefined
+  const wantsLease = bucket.isBusy && !release
+  return { sent, serial, wantsLease, requests, queue: [], done: Promise.resolve() }
+}
+
+/** `hasRun`: whether the store has begun to change the bucket. */
+function send(
+  bucket: LocalBucket,
+  { sent, serial, wantsLease, requests }: Exchange,
+  { store, node }: { store: BucketStore; node: string },
+): { change: Promise<SyncResult>; hasRun: () => boolean } {
+  const wanted = requests.map(({ limit, cost }) => ({ limit, cost }))
+  const sync: SyncRequest = { ...sent.sync, node, serial, wantsLease, requests: wanted }
+  let hasRun = false
+  const change = store.update(bucket.id, (row, now) => {
+    hasRun = true
+    const { row: next, synced } = synchronize(row, sync, now)
+    return { row: next, result: synced }
+  })
+  return { change, hasRun: () => hasRun }
+}
+
+function succeed(bucket: LocalBucket, { sent, requests }: Exchange, synced: SyncResult): void {
+  confirm(bucket, synced.serial)
+  applySynced(bucket, sent, synced)
+  requests.forEach(({ cost, answer }, i) => {
+    const decision = synced.decisions[i]
+    if (decision) answer(resultOf(decision, cost))
+  })
+}
+
+/** What the store has not begun to change cannot have been charged; else it has to say so itself. */
+function fail(bucket: LocalBucket, { sent, serial }: Exchange, hasRun: boolean): void {
+  if (hasRun && serial !== undefined) awaitConfirmation(bucket, { serial, sent })
+  else reportAgain(bucket, sent)
+}
+
+const slices = 5
+
+/**
+ * Whether `work` settles within about `ms`. Resolves no later, but for the time in which this process itself stood
+ * still. A process that stalls finds its timers due before it has read the answers that came meanwhile. So the time is
+ * counted in slices, of which a stall uses up only one.
+ */
+function settlesWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    let left = slices
+    let timer = setTimeout(tick, ms / slices)
+    function tick() {
+      left--
+      if (left > 0) timer = setTimeout(tick, ms / slices)
+      else setImmediate(() => resolve(false))
+    }
+    const finish = () => {
+      clearTimeout(timer)
+      resolve(true)
+    }
+    work.then(finish, finish)
+  })
+}
