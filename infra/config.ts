@@ -25,10 +25,8 @@ const publicUrl = z
 const settings = z.object({
   PORT: z.coerce.number().int().min(0).max(65535).default(8787),
   HOST: z.string().default('127.0.0.1'),
-  /** Where clients reach this server; links in answers start with it. */
   PUBLIC_URL: publicUrl.optional(),
   DATA_DIR: z.string().min(1).default('.tidegate'),
-  /** Not set = an embedded Postgres in DATA_DIR. */
   DATABASE_URL: optionalText,
   /** Set = Kafka is the log instead of Postgres. */
   KAFKA_BROKERS: list,
@@ -41,7 +39,6 @@ const settings = z.object({
   COLLECT_RETENTION_DAYS: z.coerce.number().int().min(1).default(7),
   /** Not set = made once and kept in DATA_DIR (development only). */
   TIDEGATE_MASTER_KEYS: optionalText,
-  /** CIDRs of proxies whose X-Forwarded-For is believed. */
   TRUSTED_PROXIES: list,
   CITY_MMDB: optionalText,
   ASN_MMDB: optionalText,
@@ -53,7 +50,6 @@ const settings = z.object({
    */
   RATE_LIMIT_SECRET: z.coerce.number().int().min(10).default(600),
   RATE_LIMIT_PUBLISHABLE: z.coerce.number().int().min(1).default(3000),
-  /** CIDRs that webhooks may be sent to although they are private; plain http is allowed to them only. */
   WEBHOOK_ALLOWED_NETWORKS: list.refine((networks) => networks.every(ipaddr.isValidCIDR), {
     error: 'expected CIDRs such as 10.0.0.0/8',
   }),
@@ -74,10 +70,8 @@ const settings = z.object({
 
 export type Config = z.infer<typeof settings>
 
-/** The names of all settings, in the order of the documentation. */
 export const settingNames = Object.keys(settings.shape)
 
-/** Reads the settings; throws an error that names each bad one. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const present = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
   const result = settings.safeParse(present)

@@ -58,7 +58,6 @@ export function derivedId<P extends string>(prefix: P, ...parts: string[]): Id<P
   return `${prefix}_${base32(Buffer.from(digest, 'latin1'))}`
 }
 
-/** A new id of 32 hex digits. */
 export function hexId<P extends string>(prefix: P, random: Random): Id<P> {
   return `${prefix}_${random(16).toString('hex')}`
 }
@@ -68,7 +67,6 @@ export function derivedHexId<P extends string>(prefix: P, ...parts: string[]): I
   return `${prefix}_${hash('sha256', parts.join('\0')).slice(0, 32)}`
 }
 
-/** `req_` and 32 hex digits. */
 export function requestId(random: Random): string {
   return hexId('req', random)
 }
@@ -90,7 +88,6 @@ export function isId<P extends keyof typeof patterns>(prefix: P, text: string): 
   return patterns[prefix].test(text)
 }
 
-/** The stored text as an id of the kind; throws when it is not one, since only we store ids. */
 export function asId<P extends keyof typeof patterns>(prefix: P, text: string): Id<P> {
   if (isId(prefix, text)) return text
   throw new Error(`not a ${prefix} id: ${text}`)

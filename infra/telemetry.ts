@@ -16,7 +16,6 @@ const redacted = [
   'ip_address',
 ].flatMap((name) => [name, `*.${name}`, `req.headers.${name}`])
 
-/** JSON lines on `destination` (default stdout): time, level, and the fields given. */
 export function createLogger(level: pino.LevelWithSilent, destination?: pino.DestinationStream): Logger {
   const options: pino.LoggerOptions = {
     level,
@@ -37,7 +36,6 @@ export function createLogger(level: pino.LevelWithSilent, destination?: pino.Des
   return destination ? pino(options, destination) : pino(options)
 }
 
-/** The parts of an error that a log line shows. */
 export interface LoggedError {
   name: string
   message: string

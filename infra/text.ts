@@ -15,7 +15,6 @@ export function isOneLine(text: string): boolean {
   return isPlainText(text) && !/[\p{Zl}\p{Zp}\p{Bidi_Control}]/u.test(text)
 }
 
-/** Whether anything of the text can be seen. */
 export function isVisible(text: string): boolean {
   return /[^\s\p{Default_Ignorable_Code_Point}]/u.test(text)
 }

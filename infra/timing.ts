@@ -1,5 +1,4 @@
 export interface PeriodicOptions {
-  /** Milliseconds between the starts of two looks; a look that takes longer delays the next. */
   intervalMs: number
   /** Looks once and does what is due; true = more may be due, look again at once. */
   look: () => Promise<boolean>

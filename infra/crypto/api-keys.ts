@@ -25,7 +25,6 @@ export interface GeneratedKey {
   displayKey: string | null
 }
 
-/** A new key with what is stored of it. */
 export function generateApiKey(options: KeyKind & { keyring: Keyring; random: Random }): GeneratedKey {
   const { type, environment, keyring, random } = options
   const secret = base32Characters(random(32))

@@ -14,18 +14,15 @@ const shapes = {
   gtcode: { random: 32, checksum: 8 },
 } as const
 
-/** Poll token, agent token, approve token, ack token, login code. */
 export type TokenKind = keyof typeof shapes
 export type Token<K extends TokenKind> = `${K}_${string}`
 
-/** A new token of the kind. */
 export function generateToken<K extends TokenKind>(kind: K, random: Random): Token<K> {
   const { random: length, checksum: check } = shapes[kind]
   const secret = base32Characters(random(length))
   return `${kind}_${secret}${checksum(`${kind}_${secret}`, check)}`
 }
 
-/** Whether the text is a well-formed token of the kind, with no typo as far as its checksum shows. */
 export function isToken<K extends TokenKind>(kind: K, text: string): text is Token<K> {
   const { random: length, checksum: check } = shapes[kind]
   const stemLength = kind.length + 1 + length
@@ -42,7 +39,6 @@ export function tokenHashes(keyring: Keyring, token: string): [string, ...string
   return [hash(keyring.current), ...older.map(hash)]
 }
 
-/** Whether a stored hash is this token's. */
 export function isTokenOf(
   keyring: Keyring,
   { token, hash }: { token: string; hash: string | null },

@@ -1,15 +1,11 @@
-/** What the error reference says about one code, and what the server answers with it. */
 export interface ErrorEntry {
   status: number
-  /** Whether the same request may succeed later. */
   retryable: boolean
   /** What the reference says of it, where an answer may differ from the table. */
   retry?: string
   /** The message, with places such as {scope} for what differs from one answer to the next. */
   message: string
-  /** When the code is answered. */
   meaning: string
-  /** What the caller does about it. */
   remedy: string
   /** What `details` carries, where it carries anything. */
   details?: string
@@ -370,14 +366,12 @@ export const errorTable = {
 
 export type ErrorCode = keyof typeof errorTable
 
-/** Every code, in the order of the table. */
 export const errorCodes = Object.keys(errorTable).filter((code): code is ErrorCode => code in errorTable)
 
 type PlacesIn<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}`
   ? Name | PlacesIn<Rest>
   : never
 
-/** The names of the places in a code's message. */
 export type Places<Code extends ErrorCode> = PlacesIn<(typeof errorTable)[Code]['message']>
 
 /** Codes whose message is always the same unless the one who throws says more. */

@@ -33,7 +33,6 @@ export class ApiError extends Error {
   readonly details: ErrorDetails | undefined
   readonly headers: Record<string, string>
   readonly status: number
-  /** Whether the same request may succeed later. */
   readonly retryable: boolean
 
   constructor(code: PlainCode, options?: ApiErrorOptions)
@@ -50,7 +49,6 @@ export class ApiError extends Error {
   }
 }
 
-/** An error whose message has places, with what goes into them. */
 export function filledError<Code extends ErrorCode>(
   code: Code,
   values: Readonly<Record<Places<Code>, string>>,
@@ -59,10 +57,8 @@ export function filledError<Code extends ErrorCode>(
   return new ApiError(code, { ...options, message: messageOf(code, values) })
 }
 
-/** The codes of input that does not fit: of the REST API, and of Gate. */
 export type ValidationCode = 'request.validation_failed' | 'gate.validation_failed'
 
-/** 422 that names one field. */
 export function invalidField(
   field: FieldIssue,
   details: ErrorDetails = {},

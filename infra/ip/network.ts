@@ -10,11 +10,8 @@ export interface NetworkSource {
 }
 
 export interface NetworkOptions {
-  /** Path of a city or country database in MMDB form. */
   cityPath?: string | undefined
-  /** Path of an ASN database in MMDB form. */
   asnPath?: string | undefined
-  /** Path of an anonymous-IP database in MMDB form. */
   anonymousPath?: string | undefined
 }
 
@@ -45,7 +42,6 @@ export async function openNetwork({
   }
 }
 
-/** No database is configured. */
 export const noNetwork: NetworkSource = { lookup: (address) => unknownNetwork(plainAddress(address)) }
 
 async function openDatabase(path: string | undefined) {
@@ -79,7 +75,6 @@ function readNetwork({ ip, at, city, asn, anonymous }: Found): Network {
 
 type AnonymityFlag = Exclude<keyof Network['anonymity'], 'provider'>
 
-/** The most telling first. */
 const sentences: [AnonymityFlag, string][] = [
   ['tor', 'This IP is a Tor exit node.'],
   ['vpn', 'This IP appears associated with VPN traffic.'],
@@ -130,7 +125,6 @@ function ipVersion(ip: string): IpVersion | null {
  */
 export type IpRecord = object | null | undefined
 
-/** Of a city or country record. */
 export function locationOf(record: object): NonNullable<Network['location']> {
   return {
     city: text(record, 'city.names.en') ?? text(record, 'city'),

@@ -20,7 +20,6 @@ const run = promisify(execFile)
 export interface EmbeddedPostgresOptions {
   /** Created when missing; when run by root it then belongs to user `postgres`. */
   dataDir: string
-  /** Default: any free port. */
   port?: number
   logger: Logger
 }

@@ -13,10 +13,8 @@ import { freePort } from './free-port.ts'
 const run = promisify(execFile)
 
 export interface KafkaBroker {
-  /** host:port, as in KAFKA_BROKERS. */
   brokers: string
   pid: number
-  /** Ends the broker and removes its data. */
   stop(): Promise<void>
 }
 
@@ -24,7 +22,6 @@ export interface KafkaBrokerOptions {
   logger: Logger
   /** The data goes into a new folder in here; default: the system's temporary folder. */
   folder?: string
-  /** Default: any free port. */
   port?: number
   /** Gives up starting; rejects then. */
   signal?: AbortSignal
@@ -122,7 +119,6 @@ const root = path.resolve(import.meta.dirname, '../..')
 const pom = path.join(root, 'infra/local/kafka-pom.xml')
 const oldestJava = 17
 
-/** Whether a Kafka broker can be run from jars here: Java 17 or newer, and the jars there or Maven to get them. */
 export async function canRunKafkaJars(): Promise<boolean> {
   const hasJars = (await exists(await jarsFolder())) || (await works('mvn', '-v'))
   return hasJars && (await javaVersion()) >= oldestJava

@@ -4,7 +4,6 @@ export interface PlacedRecord extends NewRecord {
   partition: number
 }
 
-/** The record with the partition that its key belongs to. */
 export const placeRecord = (record: NewRecord, partitions = 1): PlacedRecord => ({
   ...record,
   partition: partitionOfKey(record.key, partitions),

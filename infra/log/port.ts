@@ -1,4 +1,3 @@
-/** A topic's full name, for example `tidegate.collect.v1`. */
 export type Topic = string
 
 /** A record to append. Records of one key keep their order and share a partition. */
@@ -44,9 +43,7 @@ export interface ConsumeOptions {
    */
   handleBatch: (batch: Batch) => Promise<number | undefined>
   partitionsConcurrently?: number
-  /** Records in one batch at most (default 500). */
   maxRecords?: number
-  /** Called with each failure of handleBatch or of the connection; the consumer goes on by itself. */
   onError?: (error: unknown, position?: Position) => void
 }
 
@@ -70,9 +67,7 @@ export interface EventLog {
   /** Resolves when all the records are durable, with their positions in order; rejects with LogUnavailable. */
   append(records: NewRecord[]): Promise<Position[]>
   consume(options: ConsumeOptions): Promise<LogConsumer>
-  /** The next offset of every partition of the topic. */
   endPositions(topic: Topic): Promise<Position[]>
-  /** The partition that a key's records go to. */
   partitionOf(topic: Topic, key: string): Promise<number>
   ensureTopics(specs: TopicSpec[]): Promise<void>
   /** Resolves if the log can be written and read now, else rejects with LogUnavailable. */

@@ -1,4 +1,3 @@
-/** A column to write and where its value comes from. */
 export interface Column<Row> {
   name: string
   type: ElementType
@@ -6,7 +5,6 @@ export interface Column<Row> {
 }
 
 export interface Unnested {
-  /** Column names, comma-separated. */
   names: string
   /** `unnest($1::text[], ...)`, one parameter a column. */
   source: string

@@ -6,7 +6,6 @@ import { connectionConfig } from './pool.ts'
 export interface ListenerOptions {
   url: string
   channels: string[]
-  /** Called for each notification; payload is '' when none was given. */
   onNotification: (channel: string, payload: string) => void
   /** Called after a lost connection is back: notifications may have been missed in between. */
   onReconnect?: () => void

@@ -1,9 +1,7 @@
 import { createHash } from 'node:crypto'
 import pg from 'pg'
 
-/** A connection with an open transaction. */
 export type Tx = pg.PoolClient
-/** Anything that can run one query. */
 export type Db = Pick<pg.Pool, 'query'>
 
 export interface PoolOptions extends Omit<ConnectionOptions, 'applicationName'> {
@@ -72,7 +70,6 @@ export function isConnectionError(error: unknown): boolean {
   )
 }
 
-/** Whether the server ended a statement because it took too long. */
 export function isStatementTimeout(error: unknown): boolean {
   return error instanceof Error && codeOf(error) === '57014'
 }
@@ -88,7 +85,6 @@ export interface ConnectionOptions {
   statementTimeoutMs?: number
   /** The server ends a connection whose open transaction does nothing for longer. Default: none. */
   idleInTransactionMs?: number
-  /** Further settings of the session. */
   settings?: Record<string, string | number>
 }
 
@@ -102,7 +98,6 @@ const vanishedClients = {
   tcp_user_timeout: 10_000,
 }
 
-/** What every connection of ours to Postgres is opened with. */
 export function connectionConfig(options: ConnectionOptions): pg.ClientConfig {
   const { url, applicationName, queryTimeoutMs, statementTimeoutMs, idleInTransactionMs } = options
   const settings = Object.entries({ ...vanishedClients, ...options.settings })

@@ -8,7 +8,6 @@ export interface SaveRows<Row> {
   rows: Row[]
 }
 
-/** Writes rows whole, new ones and those that are there, in one statement. */
 export async function saveRows<Row>(db: Db, { table, columns, rows }: SaveRows<Row>): Promise<void> {
   if (rows.length === 0) return
   const { names, source, values } = unnest(columns, rows)

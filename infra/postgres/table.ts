@@ -1,7 +1,6 @@
 import { type Column, type Element, type ElementType, unnest } from './arrays.ts'
 import type { Db } from './pool.ts'
 
-/** How values of type T are stored in a column. */
 export interface ColumnDefinition<T> {
   type: ElementType
   /** What follows the type in `create table`. */
@@ -66,13 +65,11 @@ export function primaryKey<T>(column: ColumnDefinition<T>, name?: string): Colum
   return { ...column, constraint, ...(name === undefined ? {} : { name }) }
 }
 
-/** A table whose rows are of type R. */
 export interface Table<R> {
   name: string
   ddl: string
   /** Names of the columns of the primary key, comma-separated. */
   key: string
-  /** All columns to write. */
   columns: Column<R>[]
   columnsWithout(...fields: (keyof R)[]): Column<R>[]
   /** What a query selects to get the row's fields, or only these, from the table named `alias`. */
@@ -138,7 +135,6 @@ function keysOf<T extends object>(object: T): Extract<keyof T, string>[] {
   return keys
 }
 
-/** Writes rows whole, new ones and those that are there, in one statement. */
 export async function saveRows<R>(db: Db, { name: table, key, columns }: Table<R>, rows: R[]): Promise<void> {
   if (rows.length === 0) return
   const { names, source, values } = unnest(columns, rows)

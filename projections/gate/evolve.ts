@@ -16,7 +16,6 @@ export function isServiceEvent(event: RecordedEvent): event is ServiceEvent {
   return serviceEventTypes.some((type) => type === event.type)
 }
 
-/** The service after the event; undefined while it has not been registered. */
 export function evolveService(
   state: GateServiceRow | undefined,
   event: ServiceEvent,
@@ -74,7 +73,6 @@ export function isGateSessionEvent(event: RecordedEvent): event is GateSessionEv
   return sessionEventTypes.some((type) => type === event.type)
 }
 
-/** The signup or login after the event; undefined while it has not been opened. */
 export function evolveSession(
   state: GateSessionRow | undefined,
   event: GateSessionEvent,
@@ -167,7 +165,6 @@ export function isTokenEvent(event: RecordedEvent): event is TokenEvent {
   return tokenEventTypes.some((type) => type === event.type)
 }
 
-/** The agent token after the event; undefined where none was issued. `session` is the signup that issues it. */
 export function evolveAgentToken(
   state: AgentTokenRow | undefined,
   event: TokenEvent,

@@ -22,7 +22,6 @@ import {
 
 const tables = [gateServices, gateSessions, gateAgentTokens, gateAppliedEvents]
 
-/** Gate: services, signups and logins, agent tokens. */
 export const gateProjection: Projection = {
   name: 'gate',
   version: 1,

@@ -11,7 +11,6 @@ import {
   gateSessions,
 } from './tables.ts'
 
-/** Whose services a key sees. */
 export interface ServiceScope {
   organizationId: string
   environment: Environment
@@ -29,7 +28,6 @@ export async function findService(db: Db, serviceId: string): Promise<GateServic
   return rows[0]
 }
 
-/** The services of one organization and environment, disabled ones too, newest first. */
 export async function listServices(
   db: Db,
   { organizationId, environment }: ServiceScope,
@@ -42,7 +40,6 @@ export async function listServices(
   return rows
 }
 
-/** How many services the organization has, in both environments, disabled ones too. */
 export async function countServices(db: Db, organizationId: string): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
     'select count(*)::int as count from read.gate_services where organization_id = $1',
@@ -106,7 +103,6 @@ export async function servicesToldAt(db: Db, endpointId: string): Promise<string
   return rows.map(({ id }) => id)
 }
 
-/** The signup or login of the id. */
 export async function findGateSession(db: Db, gateSessionId: string): Promise<GateSessionRow | undefined> {
   const { rows } = await db.query<GateSessionRow>({
     name: 'find-gate-session',
@@ -126,11 +122,8 @@ export async function findLoginByCode(db: Db, hashes: string[]): Promise<GateSes
 }
 
 interface Due {
-  /** Epoch milliseconds. */
   now: number
-  /** Ids at most. */
   limit: number
-  /** Ids to leave out. */
   except?: string[]
 }
 
@@ -161,7 +154,6 @@ export async function dueGateSessions(
 interface Free {
   /** Approvals of one organization at most. */
   each: number
-  /** In all. */
   limit: number
 }
 
@@ -188,7 +180,6 @@ export async function startedApprovals(
   return rows
 }
 
-/** The agent token stored under one of the look-up hashes; the caller decides what its status and owner mean. */
 export async function findAgentToken(db: Db, hashes: string[]): Promise<AgentTokenRow | undefined> {
   const { rows } = await db.query<AgentTokenRow>({
     name: 'find-agent-token',
@@ -198,7 +189,6 @@ export async function findAgentToken(db: Db, hashes: string[]): Promise<AgentTok
   return rows[0]
 }
 
-/** The agent token that the account's signup issued. */
 export async function findTokenOfAccount(db: Db, gateAccountId: string): Promise<AgentTokenRow | undefined> {
   const { rows } = await db.query<AgentTokenRow>(
     `select ${gateAgentTokens.select('t')} from read.gate_agent_tokens t where t.gate_account_id = $1`,

@@ -54,35 +54,28 @@ export const gateSessions = table('gate_sessions', {
   resolved_at: nullable(column.bigint()),
   rejection: nullable(column.text<GateRejection>()),
   problem: nullable(foreign(column.text())),
-  /** Of a signup: from when its approval started. */
   gate_account_id: nullable(column.text<GateAccountId>()),
   webhook_endpoint_id: nullable(column.text()),
   /** A signup that a person approved and whose service has not answered yet is pending, with this set. */
   approval_started_at: nullable(column.bigint()),
-  /** Of the approve token that decided. */
   approve_token_hash: nullable(column.text()),
   verdict: nullable(column.text()),
   risk_score: nullable(column.integer()),
-  /** Of an approved signup. */
   delivery: nullable(column.text<'waiting' | 'acknowledged' | 'expired'>()),
   /** Both envelopes under the vault's data key; null once the delivery has ended. */
   delivery_sealed: nullable(column.bytea()),
   delivery_expires_at: nullable(column.bigint()),
   ack_token_hash: nullable(column.text()),
-  /** Of the request that acknowledged the delivery. */
   delivery_acknowledgement_id: nullable(column.text()),
-  /** Of an approved login. */
   code: nullable(column.text<'issued' | 'consumed' | 'expired'>()),
   code_hash: nullable(column.text()),
   code_expires_at: nullable(column.bigint()),
-  /** Of the request that used the code. */
   code_consumption_id: nullable(column.text()),
 })
 export type GateSessionRow = RowOf<typeof gateSessions>
 
 export const gateAgentTokens = table('gate_agent_tokens', {
   gate_account_id: primaryKey(column.id<GateAccountId>()),
-  /** The signup that issued it. */
   gate_session_id: column.id<GateSessionId>(),
   service_id: column.id(),
   organization_id: nullable(column.id()),

@@ -2,7 +2,6 @@ import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import type { ApiKeyIssued, OrganizationCreated } from '../../schemas/events.ts'
 import type { ApiKeyRow, OrganizationRow, OrganizationStatus } from './tables.ts'
 
-/** The organization after the event; undefined while it has not been created. */
 export function evolveOrganization(
   state: OrganizationRow | undefined,
   event: DomainEvent,

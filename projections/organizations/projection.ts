@@ -8,7 +8,6 @@ import { apiKeys, appliedEvents, indexes, organizations } from './tables.ts'
 
 const tables = [organizations, apiKeys, appliedEvents]
 
-/** Organizations and their API keys. */
 export const organizationsProjection: Projection = {
   name: 'organizations',
   version: 2,
@@ -47,7 +46,6 @@ const unseen: ReadonlySet<string> = new Set([
   'ApiKeyRenamed',
 ])
 
-/** The organizations whose keys have to be looked up again. */
 function subjectsOf(events: RecordedEvent[]): string[] {
   const seen = events.filter(({ type }) => !unseen.has(type))
   return [...new Set(seen.map(organizationIdOf))]

@@ -19,7 +19,6 @@ export async function findOrganizationBySlug(db: Db, slug: string): Promise<Orga
   return one(db, 'o.slug = $1', slug)
 }
 
-/** All organizations, newest first. */
 export async function listOrganizations(db: Db): Promise<OrganizationRow[]> {
   const { rows } = await db.query<OrganizationRow>(
     `select ${organizations.select('o')} from read.organizations o order by o.created_at desc, o.organization_id desc`,
@@ -27,7 +26,6 @@ export async function listOrganizations(db: Db): Promise<OrganizationRow[]> {
   return rows
 }
 
-/** The statuses of the organizations that exist among the ids. */
 export async function organizationStatuses(
   db: Db,
   organizationIds: string[],
@@ -132,13 +130,11 @@ export async function activePublishableKeys(
 }
 
 export interface KeyCounts {
-  /** Active keys of the organization, of both types and environments. */
   active: number
   /** Active and rotating secret keys of the organization in each environment. */
   secret: Record<Environment, number>
 }
 
-/** How many keys an organization has, for the limits on them. */
 export async function countKeys(db: Db, organizationId: string): Promise<KeyCounts> {
   const { rows } = await db.query<{ active: number; live: number; test: number }>(
     `select count(*) filter (where status = 'active')::int as active,
@@ -151,7 +147,6 @@ export async function countKeys(db: Db, organizationId: string): Promise<KeyCoun
   return { active, secret: { live, test } }
 }
 
-/** The organization's key; undefined when it has none of that id. */
 export async function findKey(db: Db, organizationId: string, keyId: string): Promise<ApiKeyRow | undefined> {
   const { rows } = await db.query<ApiKeyRow>(
     `select ${apiKeys.select('k')} from read.api_keys k where k.organization_id = $1 and k.key_id = $2`,
@@ -161,13 +156,10 @@ export async function findKey(db: Db, organizationId: string, keyId: string): Pr
 }
 
 export interface ListKeys {
-  /** Rows at most. */
   limit: number
-  /** The last row of the page before. */
   after?: { createdAt: number; id: string } | undefined
 }
 
-/** The organization's keys, revoked ones too, newest first. */
 export async function listKeys(
   db: Db,
   organizationId: string,
@@ -184,7 +176,6 @@ export async function listKeys(
   return { rows: rows.slice(0, limit), hasMore: rows.length > limit }
 }
 
-/** A rotating key whose grace is over. */
 export interface EndedGrace {
   organizationId: string
   keyId: string

@@ -11,7 +11,6 @@ interface Sighting extends ScoredEvent {
   visitor: VisitorLink
 }
 
-/** What a batch says about one visitor. */
 interface Visit {
   first: number
   last: number

@@ -7,7 +7,6 @@ export function iso(time: number): string {
   return new Date(time).toISOString()
 }
 
-/** A decision as lists, visitor activity and sealed tokens show it. */
 export function decisionOf(row: DecisionRow) {
   return {
     event_id: row.event_id,
@@ -26,17 +25,14 @@ export function linkOf({ id, confidence, identified_at }: Omit<LinkedVisitor, 'm
   return { id, confidence, identified_at: iso(identified_at) }
 }
 
-/** The visitor of a session as lists and sealed tokens show it. */
 export function visitorLinkOf(visitor: LinkedVisitor) {
   return { object: 'visitor_fingerprint' as const, ...linkOf(visitor) }
 }
 
-/** Where the session was, as sealed tokens and webhooks show it. */
 export function requestOf({ user_agent, url, screen_size, is_touch_capable, ip_address }: RequestContext) {
   return { user_agent, url, screen_size, is_touch_capable, ip_address }
 }
 
-/** A signal as sealed tokens and webhooks show it. */
 export function signalOf({ signal, category, strength, signal_score }: SignalFired) {
   return { id: signal, category, confidence: strength, score: signal_score }
 }
@@ -57,7 +53,6 @@ export const sessionId = z.string().regex(new RegExp(`^sid_${idCharacters}$`))
 export const decisionEventId = z.string().regex(new RegExp(`^evt_${idCharacters}$`))
 export const visitorId = z.string().regex(new RegExp(`^vid_${idCharacters}$`))
 
-/** A whole number of 0-100. */
 export const percent = z.int().min(0).max(100)
 
 export const verdict = z.enum(['bot', 'human', 'inconclusive']).meta({ id: 'Verdict' })

@@ -24,7 +24,6 @@ const memberNames = [
 
 type MemberName = (typeof memberNames)[number]
 
-/** Members of the event of a session's latest decision. */
 export interface StoredDetail {
   /** The JSON text. Most members are only handed on: parsing 5 KB would cost more than the rest of an answer. */
   json(name: MemberName): string

@@ -58,7 +58,6 @@ async function applyScored(tx: Tx, scored: ScoredEvent[]): Promise<void> {
   await upsertVisitors(tx, fresh)
 }
 
-/** The columns that sessions and decisions both have. */
 function commonColumns({ data }: ScoredEvent) {
   return {
     event_id: data.event_id,
@@ -92,14 +91,12 @@ function linkedVisitor({ visitor }: SessionScored): LinkedVisitor | null {
   return { id, confidence, identified_at, method, basis }
 }
 
-/** A session's latest decision of a batch, with the ids of all its new ones. */
 interface Latest {
   event: ScoredEvent
   first: ScoredEvent
   eventIds: string[]
 }
 
-/** What `upsertSessions` finds in `client_user_changes`. */
 const userColumns = { client_user_id: null, search_user: '' }
 const sessionColumns = sessions.columnsWithout('client_user_id', 'search_user')
 const unchanged = ['session_id', 'organization_id', 'environment', 'created_at', 'search_events']
@@ -150,7 +147,6 @@ function sessionRow({ event, first, eventIds }: Latest): RowOf<typeof sessions> 
   }
 }
 
-/** Gives each session the client user id of the last change not applied before. */
 async function applyClientUsers(tx: Tx, events: ClientUserEvent[]): Promise<void> {
   const inserted = await insertNewRows(tx, clientUserChanges, events.map(changeRow))
   const last = new Map<string, ClientUserEvent>()

@@ -25,7 +25,6 @@ export interface DataScope {
 export interface VisitorLifecycle {
   first_seen_at: number
   last_seen_at: number
-  /** Distinct sessions. */
   seen_count: number
 }
 
@@ -34,7 +33,6 @@ export interface SessionDetailRow {
   created_at: number
   client_user_id: string | null
   decision: DecisionSummary
-  /** Newest first, at most `maxShownDecisions`. */
   previous_decisions: DecisionSummary[]
   visitor: LinkedVisitor | null
   /** As of now, not as of the decision; null without a visitor. */
@@ -76,9 +74,7 @@ export async function findSession(
 }
 
 export interface ListSessions {
-  /** Rows at most. */
   limit: number
-  /** The last row of the page before. */
   after?: { evaluatedAt: number; id: string } | undefined
   verdict?: Verdict | undefined
   search?: string | undefined
@@ -97,7 +93,6 @@ export interface SessionRow {
   visitor: LinkedVisitor | null
 }
 
-/** Sessions by latest decision, newest first. */
 export async function listSessions(
   db: Db,
   scope: DataScope,
@@ -202,7 +197,6 @@ function visitorRow({ visitor_id: id, user_agent, ip_address, ...row }: ListedVi
 }
 
 export interface ListVisitors {
-  /** Rows at most. */
   limit: number
   sort?: VisitorSort | undefined
   /** The sort's value (a time or a count) and the id of the last row of the page before. */

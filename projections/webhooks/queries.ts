@@ -111,7 +111,6 @@ export async function raisedEventIds(db: Db, ids: string[]): Promise<Set<string>
 export interface ListEvents extends WebhookScope {
   /** Epoch milliseconds; events created before it are left out. */
   since: number
-  /** Rows at most. */
   limit: number
   type?: DeliveryType | undefined
   /** Only events that went to this endpoint. */
@@ -195,7 +194,6 @@ export interface ListUndelivered {
   endpointId?: string | undefined
   /** Epoch milliseconds; deliveries that ended before it are left out. */
   since: number
-  /** Rows at most. */
   limit: number
 }
 

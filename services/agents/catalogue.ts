@@ -2,7 +2,6 @@ import { distance } from 'fastest-levenshtein'
 import { z } from 'zod'
 import data from './operators.json' with { type: 'json' }
 
-/** What an operator's addresses are for. */
 export const operatorCategory = z
   .enum(['residential_proxy', 'proxy_network', 'consumer_vpn', 'enterprise_egress', 'crawler_agent'])
   .meta({ id: 'OperatorCategory' })
@@ -25,18 +24,15 @@ const document = z.strictObject({
 export type OperatorCategory = z.output<typeof operatorCategory>
 export type Operator = z.output<typeof operator>
 
-/** The operators by tag; `version` grows with every change. */
 export const catalogue: z.output<typeof document> = document.parse(data)
 
 const namesOf = ({ tag, aliases }: Operator) => [tag, ...aliases]
 const byTag = new Map(catalogue.operators.flatMap((each) => namesOf(each).map((name) => [name, each])))
 
-/** The operator with this tag or alias, letter by letter; no part of a tag stands for the whole. */
 export function findOperator(tagOrAlias: string): Operator | undefined {
   return byTag.get(tagOrAlias)
 }
 
-/** Who runs the network with this number. */
 export function operatorsOfNetwork(asn: string): Operator[] {
   return catalogue.operators.filter(({ asns }) => asns.some((own) => String(own) === asn))
 }

@@ -6,12 +6,10 @@ import { type Operator, type OperatorCategory, operatorNamed, operatorsOfNetwork
 export const rotationReasons = ['country_mismatch', 'provider_mismatch', 'listed', 'hosting'] as const
 export type RotationReason = (typeof rotationReasons)[number]
 
-/** What a caller expects of an address. */
 export interface RotationItem {
   /** As the caller wrote it. */
   ip: string
   operator: Operator
-  /** ISO 3166-1 alpha-2. */
   desiredCountryCode: string
 }
 
@@ -21,9 +19,7 @@ export interface AddressFacts {
   /** Number of the autonomous system, in decimal. */
   asn: string
   anonymity: Network['anonymity']
-  /** Whether a reputation list has it. */
   listed: boolean
-  /** Epoch milliseconds. */
   evaluatedAt: number
 }
 
@@ -104,7 +100,6 @@ const kosovo = 'XK'
 
 const listed = new Set(codes.map(([alpha2]) => alpha2))
 
-/** Whether ISO 3166-1 assigns this alpha-2 code to a country, in upper case. */
 export function isAssignedCountryCode(code: string): boolean {
   return code !== kosovo && listed.has(code)
 }

@@ -22,7 +22,6 @@ const capability = 'ip_rotation'
 /** Databases of addresses are replaced by people, not within a second. */
 const retryAfterSeconds = 60
 
-/** `POST /v1/agents/ip-rotation`. */
 export function agentRoutes(app: FastifyInstance, { auth, network, clock }: AgentOptions): void {
   const schema = {
     operationId: 'checkAgentIpRotation',

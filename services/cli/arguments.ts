@@ -5,7 +5,6 @@ import { isSigningSecret } from '../../infra/wire/webhooks/signature.ts'
 export const jsonFlag = ['--json', 'print one JSON document', false] as const
 export const organizationArgument = ['<organization>', 'its id or slug'] as const
 
-/** A parser that takes one of the words. Commander names the option in its message. */
 export function wordOf<Word extends string>(...words: Word[]): (text: string) => Word {
   return (text) => {
     const word = words.find((known) => known === text)
@@ -21,7 +20,6 @@ export function commaList(text: string): string[] {
     .filter(Boolean)
 }
 
-/** Units in 60 seconds. Bounds are the decider's. */
 export function limit(text: string): number | 'default' {
   if (text === 'default') return text
   if (/^\d{1,15}$/.test(text)) return Number(text)
@@ -30,7 +28,6 @@ export function limit(text: string): number | 'default' {
 
 const kinds = { evt: 'an event', we: 'an endpoint', org: 'an organization' }
 
-/** A parser that takes well-formed ids of the kind. Commander names the argument in its message. */
 export function idOf(prefix: keyof typeof kinds): (text: string) => string {
   return (text) => {
     if (isId(prefix, text)) return text
@@ -43,7 +40,6 @@ interface Secretive {
   flag: string
 }
 
-/** A parser of an option that takes an http or https URL, as the URL parser writes it. */
 export function httpUrl(option: Secretive): (text: string) => string {
   return (text) => {
     const url = /^https?:\/\/\S+$/i.test(text) ? URL.parse(text) : null

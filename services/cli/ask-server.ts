@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { ApiError, type ErrorCode, errorTable } from '../../infra/errors/errors.ts'
 
 export interface ServerRequest<T> {
-  /** Without a slash at its end. */
   baseUrl: string
   method: 'GET' | 'POST' | 'PATCH'
   path: string
@@ -61,7 +60,6 @@ const envelope = z.object({
   }),
 })
 
-/** The error of the envelope; where something other than Tidegate answered, its status. */
 function refusal({ status, headers }: Response, text: string): Error {
   const { error } = envelope.safeParse(parsed(text)).data ?? {}
   if (!error || !isCode(error.code)) return new NoAnswer(`The server answered with ${status}.`)

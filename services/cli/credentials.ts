@@ -15,7 +15,6 @@ export async function readCredentials(): Promise<DevelopmentCredentials | undefi
   return text === undefined ? undefined : JSON.parse(text)
 }
 
-/** The value of an option that has its default in credentials.json; throws when there is neither. */
 export function given(value: string | undefined, flag: string): string {
   if (value) return value
   throw new Error(

@@ -12,7 +12,6 @@ import { developmentCredentials, writePrivate } from './credentials.ts'
 import { runUntilSignal } from './lifetime.ts'
 import { rebuildOutdated } from './rebuild.ts'
 
-/** `tidegate dev` (make run): every role on one machine, with a database, master keys, an organization and keys. */
 export function registerDev(program: Command): void {
   program
     .command('dev')

@@ -13,7 +13,6 @@ interface EventsOptions {
   follow: boolean
 }
 
-/** `tidegate events`: a topic from offset 0 as JSON lines, for analysts and for looking. */
 export function registerEvents(program: Command): void {
   const topics = [...new Set(Object.values(eventTopics))]
   program

@@ -46,7 +46,6 @@ function withoutKeys(text: string): string {
   return text.replace(/\b([ps]k_(?:live|test)_|whsec_)[\w+/=]+/gi, '$1...')
 }
 
-/** The `error` member of the API's error envelope, without what only a request has. */
 interface ErrorJson {
   /**
    * One of the API's, `command.usage` for arguments that cannot be read, or `command.failed` for what no request

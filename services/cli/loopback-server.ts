@@ -27,7 +27,6 @@ interface LoopbackOptions {
 
 const maxBytes = 1024 * 1024
 
-/** An HTTP server on this machine's loopback address that hands over each request whole. Rejects when the port is taken. */
 export async function serveLoopback({ port, answer }: LoopbackOptions): Promise<LoopbackServer> {
   const server = createServer((request, response) => {
     respond(request, response, answer).catch(() => end(response, { status: 500 }))

@@ -61,7 +61,6 @@ async function findOutdated(url: string): Promise<Projection[]> {
   }
 }
 
-/** undefined in a database that has no builds yet. */
 async function liveVersion(pool: pg.Pool, projection: string): Promise<number | undefined> {
   const build = await liveBuild(pool, projection).catch((error: unknown) => {
     if (error instanceof Error && 'code' in error && error.code === undefinedTable) return undefined

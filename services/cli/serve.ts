@@ -6,7 +6,6 @@ import { hasConsentAddress } from '../server/http.ts'
 import { allRoles, parseRoles, startServer, stopWithinMs } from '../server/server.ts'
 import { runUntilSignal } from './lifetime.ts'
 
-/** `tidegate serve`: the roles of a production process; everything it needs comes from its settings. */
 export function registerServe(program: Command): void {
   program
     .command('serve')

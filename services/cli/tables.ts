@@ -5,7 +5,6 @@ import type { KeyType } from '../../schemas/events.ts'
 
 export type Cell = string | number | null
 
-/** Rows under their headings; what is null shows as a dash. */
 export function textTable(head: string[], rows: Cell[][]): string {
   // Colours would end up in files and pipes.
   const drawn = new Table({ head, style: { head: [], border: [], compact: true } })
@@ -18,7 +17,6 @@ export function printable(text: string): string {
   return text.replace(/[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}]/gu, '\uFFFD')
 }
 
-/** `defaults`: units in 60 seconds of an organization without limits of its own. */
 export function organizationTable(
   organizations: OrganizationRow[],
   defaults: Readonly<Record<KeyType, number>>,
@@ -67,7 +65,6 @@ function mayText({ type, scopes, client_target, allowed_origins }: ApiKeyRow): s
   return allowed_origins?.join('\n') || 'any origin'
 }
 
-/** What the operator vouches for stands in it. */
 export function serviceTable(services: GateServiceRow[]): string {
   const head = ['id', 'organization', 'environment', 'status', 'verified', 'name', 'website', 'logo']
   return textTable(

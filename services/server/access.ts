@@ -10,7 +10,6 @@ import { findKeyByLookupHash } from '../../projections/organizations/queries.ts'
 import { isConsentPageKey } from '../organizations/consent-keys.ts'
 import type { Core } from './dependencies.ts'
 
-/** What keyed routes of all services share. */
 export interface Edge {
   auth: Auth
   idempotency: Idempotency
@@ -18,7 +17,6 @@ export interface Edge {
 
 export interface EdgeOptions {
   counters: AuthCounters
-  /** Gets what closes it all. */
   undo: AsyncDisposableStack
 }
 

@@ -13,7 +13,6 @@ import { measureWebhooks } from '../webhooks/metrics.ts'
 import { runPlanner } from '../webhooks/planner/planner.ts'
 import { type Core, projections } from './dependencies.ts'
 
-/** Something that works until it is stopped. */
 export interface Running {
   stop(): Promise<void>
   /** Of the partitions that it has met. */
@@ -23,12 +22,9 @@ export interface Running {
 }
 
 export interface WorkerParts {
-  /** Which kinds to start. */
   starts: { projections: boolean; scoring: boolean; api: boolean; webhooks: boolean }
   network: NetworkSource
-  /** Gets what they measure. */
   registry: Registry
-  /** Gets what stops them. */
   undo: AsyncDisposableStack
 }
 
@@ -48,14 +44,12 @@ export async function startWorkers(core: Core, parts: WorkerParts): Promise<Runn
   return [...applying, ...scoring, ...telling]
 }
 
-/** Throws when one of them does not go on with a partition. */
 export function noneHalted(running: Running[]): void {
   const halted = running.flatMap((worker) => worker.status?.() ?? []).find((partition) => partition.halted)
   if (halted)
     throw new Error(`${halted.topic}/${halted.partition} stands still at offset ${halted.nextOffset}`)
 }
 
-/** Rejects when one of them cannot do its work. */
 export async function allWork(running: Running[]): Promise<void> {
   await Promise.all(running.map((worker) => worker.check?.()))
 }
@@ -75,7 +69,6 @@ function startScoring(core: Core, network: NetworkSource): Promise<Running[]> {
 
 const purgeIntervalMs = 10 * 60 * 1000
 
-/** Forgets idempotent commands whose 24 hours are over. */
 function runPurge({ pool, clock, logger }: Core): Running {
   return runPeriodically({
     intervalMs: purgeIntervalMs,

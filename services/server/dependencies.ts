@@ -107,7 +107,6 @@ interface LogOptions {
   logger: Logger
 }
 
-/** Kafka where brokers are set, else the embedded log in Postgres. */
 function openLog({ config, pool, url, logger }: LogOptions): Promise<EventLog> {
   if (config.KAFKA_BROKERS.length === 0) return openPostgresLog({ pool, url, logger })
   return openKafkaLog({ brokers: config.KAFKA_BROKERS, topicPrefix: config.KAFKA_TOPIC_PREFIX, logger })

@@ -12,7 +12,6 @@ import { type Core, projections } from './dependencies.ts'
 export interface HttpParts {
   publicUrl: string
   running: Running[]
-  /** What workers measure; `/metrics` shows it too. */
   registry: Registry
   isStopping: () => boolean
 }

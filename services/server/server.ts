@@ -48,7 +48,6 @@ export interface ServerOptions extends CoreOptions {
 }
 
 export interface Server {
-  /** Where clients reach it. */
   url: string
   /** Drains and ends serving, then lets go of the log and the database. Rejects when something does not let go. */
   stop(): Promise<void>
@@ -119,7 +118,6 @@ const startsOf = (roles: readonly Role[]) => ({
   webhooks: roles.includes('webhooks'),
 })
 
-/** Opened once for all who look addresses up. */
 async function networkFor(config: Config, roles: readonly Role[]): Promise<NetworkSource> {
   if (!roles.includes('scoring') && !roles.includes('api')) return noNetwork
   const { CITY_MMDB: cityPath, ASN_MMDB: asnPath, ANONYMOUS_MMDB: anonymousPath } = config

@@ -11,7 +11,6 @@ export interface ConsumerDeps {
 
 const stopTimeoutMs = 5000
 
-/** Starts a member of a consumer group. Rejects with LogUnavailable if it cannot connect now. */
 export async function startConsumer(deps: ConsumerDeps, options: ConsumeOptions): Promise<LogConsumer> {
   let stopping = false
   let failures = 0

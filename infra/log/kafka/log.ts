@@ -95,7 +95,6 @@ function openAdmin(options: KafkaLogOptions): Renewable<Admin> {
   })
 }
 
-/** Numbers of partitions by topic. */
 function createTopics(admin: Renewable<Admin>, prefix: string) {
   const partitions = new Map<Topic, number>()
 

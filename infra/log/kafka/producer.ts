@@ -35,7 +35,6 @@ export async function openProducer(kafka: Kafka): Promise<OpenProducer> {
   }
 }
 
-/** An error that kafkajs does not try again after. */
 const givenUp = () => Object.assign(new Error('the write was given up'), { retriable: false })
 
 function unplaced(): never {

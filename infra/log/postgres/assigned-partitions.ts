@@ -12,7 +12,6 @@ export interface RoundOptions {
 const commitEveryMs = 250
 const maxBatchBytes = 1024 * 1024
 
-/** The steps of a consumer's loop, over the partitions that it owns. All of a consumer's queries run in turn. */
 export function createRound({ session, options, bell, announce }: RoundOptions) {
   const owned = new Map<string, Owned>()
   const { maxRecords = 500, partitionsConcurrently = 3 } = options
@@ -21,7 +20,6 @@ export function createRound({ session, options, bell, announce }: RoundOptions) 
   const all = () => [...owned.values()]
   const running = () => all().filter((p) => p.running)
 
-  /** Gives up what is no longer ours, takes what is ours now and free. */
   async function rebalance(): Promise<void> {
     const share = new Set((await session.fairShare()).map(nameOf))
     for (const p of all()) p.revoked = !share.has(nameOf(p))
@@ -69,7 +67,6 @@ export function createRound({ session, options, bell, announce }: RoundOptions) 
     for (const record of records) owned.get(nameOf(record))?.records.push(record)
   }
 
-  /** Starts handlers for the partitions that waited longest, as many as may run at once. */
   function startHandlers(): void {
     for (const p of all()) {
       if (running().length >= partitionsConcurrently) return
@@ -98,14 +95,12 @@ export function createRound({ session, options, bell, announce }: RoundOptions) 
       await releaseRevoked()
       if (performance.now() >= nextCommit) await commit(all())
     },
-    /** Milliseconds until a back-off ends or offsets are to be committed. */
     msToNextDeadline(): number {
       const now = performance.now()
       const backOffs = all().flatMap((p) => (p.notBefore > now ? [p.notBefore] : []))
       const commits = all().some((p) => p.uncommitted !== undefined) ? [nextCommit] : []
       return Math.max(0, Math.min(...backOffs, ...commits) - now)
     },
-    /** Waits for running handlers and commits what they did. */
     async leave(): Promise<void> {
       await handlersDone()
       await commit(all())
@@ -120,11 +115,8 @@ function parseName(name: string): TopicPartition {
   return { topic: name.slice(0, slash), partition: Number(name.slice(slash + 1)) }
 }
 
-/** A partition that this consumer holds the lock of. */
 export interface Owned extends TopicPartition {
-  /** The next offset to read; undefined until the start offset is known. */
   next: number | undefined
-  /** Read, not yet handed to the handler. */
   records: LogRecord[]
   running: Promise<void> | undefined
   /** To be given up as soon as its handler is done. */

@@ -13,9 +13,7 @@ export interface ConsumerDeps {
 }
 
 export interface RunningConsumer extends LogConsumer {
-  /** There may be new records of these topics. */
   wake(): void
-  /** The group's members changed. */
   rebalance(): void
 }
 

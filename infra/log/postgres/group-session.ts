@@ -62,7 +62,6 @@ export async function openGroupSession(options: GroupSessionOptions) {
       })
     },
 
-    /** Takes those that no other member holds still. */
     async lock(partitions: TopicPartition[]): Promise<TopicPartition[]> {
       const text = `select topic, partition, pg_try_advisory_lock($3, key) as locked
         from unnest($1::text[], $2::int[], $4::int[]) as w(topic, partition, key)`
@@ -75,7 +74,6 @@ export async function openGroupSession(options: GroupSessionOptions) {
       await client.query(text, keysOf(partitions))
     },
 
-    /** The group's committed offsets; partitions without one are left out. */
     async committed(partitions: TopicPartition[]): Promise<Position[]> {
       const text = `select topic, partition, next_offset as next from ${schema}.group_offsets
         join unnest($2::text[], $3::int[]) as w(topic, partition) using (topic, partition) where group_name = $1`

@@ -22,7 +22,6 @@ const timeoutMs = 5000
 const retentionEveryMs = 60_000
 const endRows = z.array(z.object({ partition: z.number(), next: z.coerce.number() }))
 
-/** The embedded event log, in tables of a Postgres database. Several processes may use it at once. */
 export async function openPostgresLog(options: PostgresLogOptions): Promise<EventLog> {
   const { pool, url, logger, schema = 'tidegate_log' } = options
   await createLogSchema(pool, schema)

@@ -75,7 +75,6 @@ begin
   return bases;
 end $$;`
 
-/** Creates the log's tables; safe to run by several processes at once and again. */
 export async function createLogSchema(pool: pg.Pool, schema: string): Promise<void> {
   if (!/^[a-z_][a-z0-9_]*$/.test(schema)) throw new Error(`not a schema name: ${schema}`)
   const tables = { name: `log:${schema}`, table: `${schema}.records`, ddl: ddl(schema) }

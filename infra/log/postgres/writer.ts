@@ -18,7 +18,6 @@ interface WriterOptions {
   onWritten: (topic: string) => void
 }
 
-/** Appends records over connections of its own. */
 export function openWriter({ url, schema, onWritten }: WriterOptions) {
   const pool = createPool({
     url,

@@ -16,7 +16,6 @@ export function registerGate(program: Command): void {
   registerDevIntegrator(gate)
 }
 
-/** `tidegate gate verify`: the operator's word on who is behind a service. */
 export function registerVerification(gate: Command): void {
   gate
     .command('verify')

@@ -33,7 +33,6 @@ interface Flags {
   fail: Failure
 }
 
-/** `tidegate gate dev-integrator`: a service that agents can sign up for, for development. */
 export function registerDevIntegrator(gate: Command): void {
   const command = gate.command('dev-integrator')
   const id = serviceId({ command, of: "option '--service-id <id>'" })
@@ -53,7 +52,6 @@ export function registerDevIntegrator(gate: Command): void {
 }
 
 const stopWithinMs = 10_000
-/** The options that members of the service come from. */
 const memberOptions = { id: '--service-id', name: '--name' }
 
 async function startIntegrator(flags: Flags, undo: AsyncDisposableStack): Promise<void> {

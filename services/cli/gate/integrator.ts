@@ -22,7 +22,6 @@ export type ApprovedSignup = z.output<typeof signupSchema>
 
 const eventSchema = z.object({ type: z.literal(directType), data: signupSchema })
 
-/** How the sample service fails, for whoever wants to see what becomes of it. */
 export const failures = ['never', '500', 'refuse', 'garbage', 'timeout'] as const
 export type Failure = (typeof failures)[number]
 
@@ -31,11 +30,9 @@ export interface ApprovalOptions {
   serviceId: string
   secret: string
   fail: Failure
-  /** Says what happens; without any value that is delivered. */
   tell(line: string): void
 }
 
-/** The answer to a delivery of `gate.session.approved`: credentials, sealed to the key of whoever signed up. */
 export async function answerApproval(
   { headers, body }: Pick<LoopbackRequest, 'headers' | 'body'>,
   { accounts, serviceId, secret, fail, tell }: ApprovalOptions,

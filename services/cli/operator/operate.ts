@@ -17,12 +17,10 @@ import { type Core, openCore } from '../../server/dependencies.ts'
 import { errorJson, errorText } from '../failure.ts'
 
 export interface OperatorOptions {
-  /** One JSON document instead of text for people. */
   json: boolean
 }
 
 export interface CommandOutcome {
-  /** A resource or a list of them, in the shapes of the API. */
   data: object
   text: string
 }

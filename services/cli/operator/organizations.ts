@@ -124,7 +124,6 @@ async function oneOutcome({ pool, config }: Core, organizationId: string): Promi
   return { data: json(organization), text: organizationTable([organization], defaultsOf(config)) }
 }
 
-/** Those of the servers as far as they have the settings of this command. */
 const defaultsOf = ({ RATE_LIMIT_SECRET: secret, RATE_LIMIT_PUBLISHABLE: publishable }: Config) => ({
   secret,
   publishable,

@@ -123,7 +123,6 @@ async function sleep(ms: number, signal: AbortSignal | undefined): Promise<void>
   await delay(ms, undefined, signal ? { signal } : {}).catch(() => {})
 }
 
-/** `tidegate signup list`: what there is to sign up for, as text or as one line `{ "data": [...] }`. */
 export async function printServices(api: GateApi, { json }: { json: boolean }): Promise<void> {
   const services = await persistently(api.services).catch((cause: unknown) => {
     if (!(cause instanceof ApiError && cause.status === 404)) throw cause

@@ -16,7 +16,6 @@ export type SignupOutcome =
 interface Waiting {
   kind: 'wait'
   ms: number
-  /** A person has approved, and the service is asked for credentials. */
   inProgress: boolean
   problem?: string
 }
@@ -30,7 +29,6 @@ export function afterAnswer(polled: PolledSession): SignupOutcome | Waiting {
   return { kind: 'rejected', reason, ...(problem !== undefined && { problem }) }
 }
 
-/** What follows from a poll that failed. Throws what no other poll could mend. */
 export function afterFailure(error: unknown): SignupOutcome | Waiting {
   if (error instanceof ApiError && error.code === 'gate.session_expired') return { kind: 'expired' }
   if (error instanceof ApiError && error.code === 'gate.delivery_consumed') return { kind: 'consumed' }
@@ -44,7 +42,6 @@ export interface Awaiting {
   poll(): Promise<PolledSession>
   /** Rejects with ApiError 409 when it is too late. */
   cancel(): Promise<void>
-  /** Resolves after the time or when the signal is aborted; never rejects. */
   sleep(ms: number, stop: AbortSignal | undefined): Promise<void>
   now(): number
   onWaiting(waiting: Waiting): void

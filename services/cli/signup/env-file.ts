@@ -13,7 +13,6 @@ export function takenNames(text: string, names: Iterable<string>): string[] {
   return [...names].filter((name) => existing.get(name))
 }
 
-/** What a program that reads the file sees of the variable. */
 export function valueIn(text: string, name: string): string | undefined {
   return read(text).get(name)
 }
@@ -97,7 +96,6 @@ export async function readText(file: string): Promise<string> {
   return (await readFile(file, 'utf8').catch(missing)) ?? ''
 }
 
-/** Rejects, and says why, when the file or its folder cannot be written. */
 export async function requireWritable(file: string): Promise<void> {
   await access(path.dirname(file), constants.W_OK | constants.X_OK)
   const found = await stat(file).catch(missing)

@@ -46,7 +46,6 @@ function rejection({ reason, problem }: { reason: string; problem?: string }): S
 
 const signupOptions = { account_name: '--account-name', metadata: '--metadata' }
 
-/** A failure as a person reads it: one line for each member that does not fit, by the option that it comes from. */
 export function failureText(error: unknown, options: Record<string, string> = signupOptions): string {
   const { fields = [] } = toApiError(error).details ?? {}
   const lines = fields.flatMap(({ name, issue, expected }) => {

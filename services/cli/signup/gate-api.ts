@@ -64,7 +64,6 @@ export interface SignupRequest {
   idempotencyKey: string
 }
 
-/** Gate as who signs up sees it. All methods reject as askServer does. */
 export interface GateApi {
   baseUrl: string
   services(): Promise<RegistryEntry[]>

@@ -21,7 +21,6 @@ export interface Approval {
   stored: Stored[]
   skipped: Skipped[]
   missing: string[]
-  /** Otherwise the server keeps the sealed credentials for a day. */
   acknowledged: boolean
   committable: string[]
 }
@@ -32,7 +31,6 @@ export interface SignupReport {
   waiting(state: { remainingMs: number; inProgress: boolean; problem?: string | undefined }): void
   warning(message: string): void
   approved(approval: Approval): void
-  /** Nothing follows but perhaps a failure. */
   end(): void
 }
 
@@ -151,13 +149,11 @@ export interface PageFlags {
   json: boolean
 }
 
-/** Whether somebody sits in front of this machine and may be shown a page. */
 function hasScreen({ env, platform }: NodeJS.Process): boolean {
   if (!process.stdout.isTTY || env.CI) return false
   return platform !== 'linux' || Boolean(env.DISPLAY || env.WAYLAND_DISPLAY || env.WSL_DISTRO_NAME)
 }
 
-/** Opens the page in a browser where there is one, and tells so; its address was printed. */
 export async function openPage(url: string, flags: PageFlags): Promise<boolean> {
   if (!flags.open || flags.json || !hasScreen(process)) return false
   try {
@@ -174,7 +170,6 @@ export interface StatusLine {
   end(): void
 }
 
-/** One line that changes, on a terminal; elsewhere nothing. Other lines may be printed after `end`. */
 export function createProgress(): StatusLine {
   if (!process.stderr.isTTY) return { show: () => {}, end: () => {} }
   // Ctrl-C is this command's own: it cancels the signup.
@@ -199,7 +194,6 @@ export function createProgress(): StatusLine {
   }
 }
 
-/** `14:05`, for milliseconds. */
 export function clockText(ms: number): string {
   const seconds = Math.max(0, Math.ceil(ms / 1000))
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`

@@ -22,7 +22,6 @@ export async function serverUrl(given: string | undefined): Promise<string> {
 
 const longestName = 100
 
-/** What an account is named without other wishes: the user's name in git, or this folder's. */
 export async function defaultAccountName(): Promise<string> {
   const { stdout } = await run('git', ['config', 'user.name']).catch(() => ({ stdout: '' }))
   const name = [stdout, path.basename(process.cwd()), 'agent'].map((text) => text.trim()).find(Boolean) ?? ''
@@ -35,7 +34,6 @@ export function metadata(text: string, before: Record<string, string> = {}): Rec
   return { ...before, [text.slice(0, at)]: text.slice(at + 1) }
 }
 
-/** A parser of ids of services; `of` says where it was given. */
 export function serviceId({ command, of }: { command: Command; of: string }): (text: string) => string {
   return (text) => {
     if (/^[a-z0-9][a-z0-9_-]{1,30}[a-z0-9]$/.test(text)) return text

@@ -34,7 +34,6 @@ export interface SignupOptions {
 export interface SignupParts extends Patience {
   api: GateApi
   report: SignupReport
-  /** Resolves after the time or when the signal is aborted; never rejects. */
   sleep(ms: number, stop: AbortSignal | undefined): Promise<void>
   now(): number
 }
@@ -154,11 +153,9 @@ async function acknowledge(
 export interface LoginOptions extends PageFlags {
   serviceId: string
   envFile: string
-  /** The command that writes the agent token, as it can be typed. */
   signupCommand: string
 }
 
-/** Asks a person to open the dashboard of an account that was signed up for. Rejects as askServer does. */
 export async function logIn(api: GateApi, options: LoginOptions): Promise<void> {
   const { serviceId, envFile, signupCommand, ...flags } = options
   const service = await requireService(api, serviceId)

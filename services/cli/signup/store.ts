@@ -32,7 +32,6 @@ export interface Storing extends EnvFile {
   serviceId: string
   gateSessionId: string
   values: Values
-  /** The variables that the service's entry in the registry names. */
   announced: ReadonlySet<string>
 }
 
@@ -123,7 +122,6 @@ export interface Skipped {
 
 export interface Outputs {
   values: Values
-  /** What was delivered and is not written anywhere. */
   skipped: Skipped[]
 }
 

@@ -24,7 +24,6 @@ interface Flags {
   json?: boolean
 }
 
-/** `tidegate simulate`: exit code 1 when any request or session failed. */
 export function registerSimulate(program: Command): void {
   program
     .command('simulate')
@@ -110,7 +109,6 @@ function clientsOption(): Option {
     .default(defaultMix.clients, shown.join(','))
 }
 
-/** `web=70,ios=15,android=15`; a client that is not named has weight 0. */
 function clients(text: string): TrafficMix['clients'] {
   const weights = { web: 0, ios: 0, android: 0 }
   for (const part of text.split(',')) {

@@ -9,11 +9,9 @@ export interface Waits {
   denied: number
   /** Requests kept back until the bucket would take them. */
   held: number
-  /** Milliseconds in which requests were kept back. */
   waitedMs: number
 }
 
-/** Requests of all workers that spend units of one bucket, in the order of their turns. */
 export interface Pacer {
   /** Resolves when a request may be sent; call `answered` or `lost` once it is over. */
   turn(): Promise<void>
@@ -27,7 +25,6 @@ interface RateLimited {
   headers: { get(name: string): string | null }
 }
 
-/** The server's bucket as last told: `units` of it at the time `at`. */
 interface Bucket {
   limit: number
   units: number

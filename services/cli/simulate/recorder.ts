@@ -33,13 +33,11 @@ export function countError(recording: Recording, endpoint: MeasuredEndpoint | 's
   recording.errors.set(key, (recording.errors.get(key) ?? 0) + 1)
 }
 
-/** Who notes a request, and who says when it may be sent. */
 export interface Lane {
   recording: Recording
   pacer: Pacer
 }
 
-/** Tries of one request that is denied again and again, as when other clients take all that there is. */
 const mostTries = 50
 
 /**
@@ -73,7 +71,6 @@ async function inTurn(pacer: Pacer, send: () => Promise<HttpAnswer>) {
   return { answer, ms: performance.now() - start }
 }
 
-/** The `fetch` that a collect client sends with: adds `headers`, measures, and notes what was acknowledged. */
 export function recordingFetch({
   http,
   headers,

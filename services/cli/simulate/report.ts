@@ -7,7 +7,6 @@ import type { Verification } from './verify.ts'
 export interface SimulationReport {
   seed: string
   baseUrl: string
-  /** Sessions that ran from open to hand-off, and those that did not. */
   completed: number
   failed: number
   /** Of the completed: those that presented the continuity token of an earlier visit. */
@@ -32,7 +31,6 @@ export interface ReportInput {
   verification: Verification | null
 }
 
-/** Adds up what was recorded. Throughput is of the sending alone: reading back comes after it. */
 export function createReport({
   seed,
   baseUrl,
@@ -134,7 +132,6 @@ export interface ProgressBar {
   stop(): void
 }
 
-/** A bar on standard error, so that the report on standard output can be piped; nothing when not enabled. */
 export function startProgress({ total, enabled }: { total: number; enabled: boolean }): ProgressBar {
   if (!enabled) return { update: () => {}, stop: () => {} }
   const format =

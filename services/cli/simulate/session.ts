@@ -19,7 +19,6 @@ export interface FinishedSession {
   continuity: string | undefined
 }
 
-/** Sends one planned session from open to hand-off. Rejects with a CollectError. */
 export async function sendSession(
   plan: SessionPlan,
   { baseUrl, publishableKey, http, recording, pacer }: SessionTarget,
@@ -59,7 +58,6 @@ function withProofs(batch: PlannedObservations, opened: OpenedSession): PlannedO
   return { ...batch, snapshot: { ...batch.snapshot, proofs } }
 }
 
-/** The request headers that the client's browser or app would send by itself. */
 export function headersOf({ client, page, batches: [{ snapshot }] }: SessionPlan): Record<string, string> {
   const userAgent = { 'User-Agent': snapshot?.navigator.user_agent ?? 'unknown' }
   if (client !== 'web' || !snapshot) return userAgent

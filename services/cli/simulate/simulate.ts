@@ -13,18 +13,14 @@ export interface SimulationOptions {
   publishableKey: string
   sessions: number
   concurrency: number
-  /** Sessions begun a second at most; undefined = as fast as they go. */
   rate?: number | undefined
   seed: string
   mix?: TrafficMix
   /** Given = every session is read back with this secret key at the end. */
   verifyWith?: string | undefined
   onAcknowledged?: ((acknowledgement: Acknowledgement) => void) | undefined
-  /** `waits`: what the rate limit has cost so far. */
   onProgress?: (finished: number, waits: Waits) => void
-  /** Aborted = no further session begins; those under way end. */
   signal?: AbortSignal
-  /** Of the pauses that the rate limit makes; a test's may go faster. */
   pacerTime?: PacerTime
 }
 
@@ -92,7 +88,6 @@ interface SendState {
   target: SessionTarget
   options: SimulationOptions
   sent: Sent
-  /** By visitor: what its last finished session was handed. */
   continuity: Map<number, string>
 }
 

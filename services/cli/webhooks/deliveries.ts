@@ -15,7 +15,6 @@ import {
 } from '../operator/operate.ts'
 import { shownTime, textTable } from '../tables.ts'
 
-/** `tidegate webhooks redeliver`: for an operator, against the database and the log of the settings. */
 export function registerRedeliver(webhooks: Command): void {
   webhooks
     .command('redeliver')
@@ -45,7 +44,6 @@ interface Flags extends OperatorOptions {
   redeliver: boolean
 }
 
-/** `tidegate webhooks dead-letters`: deliveries whose last attempt failed, or that were skipped. */
 export function registerDeadLetters(webhooks: Command): void {
   webhooks
     .command('dead-letters')
@@ -101,7 +99,6 @@ export interface Redelivered {
   event_id: string
   endpoint_id: string
   redelivered: boolean
-  /** Why not; null where it is due again. */
   refused: string | null
 }
 
@@ -146,7 +143,6 @@ export async function requireEndpoint(db: Db, { endpointId, organizationId }: Wa
 
 const noLeases: ReadonlySet<string> = new Set()
 
-/** As the API shows it, and whose it is. */
 export function deadLetterJson(delivery: DeliveryRow) {
   const { organization_id, environment } = delivery
   return { ...shownByTheApi(delivery, noLeases), organization_id, environment }

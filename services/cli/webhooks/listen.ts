@@ -41,7 +41,6 @@ interface Flags extends TargetFlags {
   json: boolean
 }
 
-/** `tidegate webhooks listen`: a receiver for development, which shows what is delivered and whether it verifies. */
 export function registerListen(webhooks: Command): void {
   const command = withTarget(webhooks.command('listen'))
   const forwardFlag = '--forward <url>'
@@ -105,7 +104,6 @@ async function registerAt(
   return { endpointId, secret: signingSecret }
 }
 
-/** `secrets` may still grow: the endpoint is registered at the URL of the receiver that runs already. */
 function answering(flags: Flags, secrets: string[]): (received: Received) => Promise<LoopbackAnswer> {
   const seen = new Map<string, number>()
   return async (received) => {
@@ -143,7 +141,6 @@ function eventTypes(text: string): SubscribableType[] {
 
 const defaultListener = { file: 'webhook-listener.json', name: 'tidegate webhooks listen' }
 
-/** By organization and environment. */
 const remembered = z.record(z.string(), z.object({ endpoint_id: z.string(), signing_secret: z.string() }))
 type Remembered = z.infer<typeof remembered>
 
@@ -181,7 +178,6 @@ export async function disable(api: Api, endpointId: string): Promise<void> {
   await api.request({ method: 'PATCH', path: pathOf(endpointId), body, schema: ownEndpointSchema })
 }
 
-/** Whether there still is such an endpoint, now active at the URL. */
 async function reuse(api: Api, endpointId: string, { url, eventTypes }: Wanted): Promise<boolean> {
   const body = { url, event_types: eventTypes, status: 'active' }
   return api.request({ method: 'PATCH', path: pathOf(endpointId), body, schema: ownEndpointSchema }).then(

@@ -16,7 +16,6 @@ interface ReceiverOptions {
   answer: (received: Received) => Promise<LoopbackAnswer>
 }
 
-/** A receiver on this machine's loopback address, at whatever path. Rejects when the port is taken. */
 export function startReceiver({ port, answer }: ReceiverOptions): Promise<Receiver> {
   return serveLoopback({
     port,
@@ -42,7 +41,6 @@ export async function forward({ headers, body }: Received, url: string): Promise
   }
 }
 
-/** What a developer is told of one request; a line of `listen --json`. */
 export interface Inspection {
   received_at: string
   event_id: string | null
@@ -51,15 +49,12 @@ export interface Inspection {
   times_seen: number
   /** 'valid', or what is wrong, by the header of each form. */
   signatures: Record<string, string>
-  /** The body, parsed; as text where it is not JSON. */
   payload: unknown
 }
 
 interface InspectOptions {
-  /** Any of them may have signed. */
   secrets: string[]
   now: number
-  /** By event id; counts on. */
   seen: Map<string, number>
 }
 
@@ -90,7 +85,6 @@ export function inspect({ headers, body }: Received, { secrets, now, seen }: Ins
   }
 }
 
-/** Whether it came from the service: one valid form proves that. */
 export function isGenuine({ signatures }: Inspection): boolean {
   return Object.values(signatures).includes('valid')
 }

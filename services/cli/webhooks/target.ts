@@ -13,18 +13,15 @@ export interface TargetFlags {
   environment: Environment
 }
 
-/** The server that a command talks to, and as whom. */
 export interface Target {
   baseUrl: string
   secretKey: string
-  /** Of a browser key of the same organization and environment; only credentials.json knows one. */
   publishableKey: string | undefined
   organizationId: string
   /** The key's: an endpoint gets the events of one environment only. */
   environment: Environment
 }
 
-/** Adds the options that say which server; without them it is a running `tidegate dev`. */
 export function withTarget(command: Command): Command {
   const flag = '--base-url <url>'
   return command

@@ -24,7 +24,6 @@ interface Flags extends OperatorOptions, TargetFlags {
   publishableKey?: string
 }
 
-/** `tidegate webhooks trigger`: makes a real event happen, so that there is something to receive. */
 export function registerTrigger(webhooks: Command): void {
   withTarget(webhooks.command('trigger'))
     .description('Send a test, or have a synthetic session raise its events; prints their ids')
@@ -111,7 +110,6 @@ const eventSchema = z.object({ id: z.string(), subject: z.object({ id: z.string(
 const patienceMs = 15_000
 const pollMs = 250
 
-/** Events are raised right after the session was decided, by another process. */
 async function raisedEvent(api: Api, { type, sessionId }: { type: Triggered; sessionId: string }) {
   const path = `/events?type=${type}&limit=200`
   const end = Date.now() + patienceMs

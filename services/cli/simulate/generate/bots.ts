@@ -1,7 +1,6 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
 import type { Client } from './families.ts'
 
-/** What a synthetic session is driven by. `scripted` is a real browser whose input is made by a program. */
 export type Driver = 'human' | 'headless' | 'selenium' | 'playwright' | 'stealth' | 'scripted' | 'emulator'
 
 export const botKinds: Record<Client, readonly (readonly [Exclude<Driver, 'human'>, number])[]> = {
@@ -79,7 +78,6 @@ function playwright(snapshot: Snapshot): Snapshot {
   return { ...marked, automation: { ...marked.automation, globals, cdp_runtime: true } }
 }
 
-/** Hides webdriver by patching the page, which the worker, the iframe and the function sources give away. */
 function stealth(snapshot: Snapshot): Snapshot {
   const patched_functions = ['navigator.webdriver', 'WebGLRenderingContext.getParameter']
   const automation = { ...snapshot.automation, webdriver_worker: true, webdriver_own_property: true }

@@ -7,7 +7,6 @@ export interface DeviceFamily {
   /** `{v}` stands for the major version. */
   userAgent: string
   versions: readonly number[]
-  /** navigator.platform, and what userAgentData calls it (Chromium only). */
   platform: string
   hintsPlatform: string | null
   vendor: string

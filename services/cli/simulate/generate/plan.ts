@@ -85,7 +85,6 @@ function deviceOf(seed: string, visitor: number, { clients, bots }: TrafficMix):
   return { client, family, actor, snapshot: markAs(actor, deviceSnapshot(family, random)) }
 }
 
-/** Browser automation mostly drives desktop Chromium; the other bots use what people use. */
 function fits(actor: Driver, family: DeviceFamily): boolean {
   const drivesChromium =
     actor === 'headless' || actor === 'selenium' || actor === 'playwright' || actor === 'stealth'

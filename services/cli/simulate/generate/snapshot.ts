@@ -53,7 +53,6 @@ function browserSnapshot(family: DeviceFamily, random: SeededRandom): Snapshot {
   })
 }
 
-/** An app has no browser to look into: it reports itself, the screen, the locale and the device. */
 function appSnapshot(family: DeviceFamily, random: SeededRandom): Snapshot {
   const { languages, ...zone } = random.pick(places)
   const [width, height, ratio] = random.pick(family.screens)
