@@ -159,7 +159,7 @@ export function createFailedEnds({ max = 10_000 }: { max?: number } = {}): Faile
   }
 }
 
-export type PurgeParts = Pick<GateParts, 'pool' | 'clock'>
+type PurgeParts = Pick<GateParts, 'pool' | 'clock'>
 
 const maxRows = 1000
 const hourMs = 60 * 60 * 1000
