@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { lookupHashes, parseApiKey } from '../crypto/api-keys.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { ApiError } from '../errors/errors.ts'
-import { createSlots } from '../event-store/decide.ts'
+import { createConcurrencyLimit } from '../event-store/decide.ts'
 import type { Clock } from '../ids.ts'
 import type { KeyRecord } from './principal.ts'
 import { createSourceBudget, type SourceBudget } from './source-budget.ts'
@@ -46,8 +46,8 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
   const known = new LRUCache<string, Known>({ max: maxKeys })
   const unknown = new LRUCache<string, Asked>({ max: maxKeys })
   const running = new Map<string, Promise<KeyRecord | undefined>>()
-  const first = createSlots({ max: lookupsAtOnce.first, timeoutMs: turnTimeoutMs })
-  const again = createSlots({ max: lookupsAtOnce.again, timeoutMs: turnTimeoutMs })
+  const first = createConcurrencyLimit({ max: lookupsAtOnce.first, timeoutMs: turnTimeoutMs })
+  const again = createConcurrencyLimit({ max: lookupsAtOnce.again, timeoutMs: turnTimeoutMs })
   const changes = createChanges()
 
   function isFresh(asked: Asked | undefined, organizationId?: string): boolean {

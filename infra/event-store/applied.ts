@@ -19,7 +19,7 @@ export interface Applied {
    */
   onChange(projection: string, listener: (subjects: Subjects) => void): () => void
   /** A runner in this process has committed. */
-  advance(news: News): void
+  advance(notification: AppliedNotification): void
   close(): Promise<void>
 }
 
@@ -51,7 +51,7 @@ export async function createApplied({ url, pool, logger, pollMs = 500 }: Applied
     for (const listener of listeners.get(projection) ?? []) listener(next)
   }
 
-  function hear({ projection, next, subjects }: News): void {
+  function receive({ projection, next, subjects }: AppliedNotification): void {
     if (subjects?.length !== 0) {
       for (const listener of changeListeners.get(projection) ?? []) listener(subjects)
     }
@@ -67,7 +67,7 @@ export async function createApplied({ url, pool, logger, pollMs = 500 }: Applied
     for (const { projection, ...next } of rows) {
       // The news of it has yet to come: what it says is not known.
       const isNews = next.offset > (known.get(keyOf(projection, next)) ?? 0)
-      hear({ projection, next, subjects: isNews ? undefined : [] })
+      receive({ projection, next, subjects: isNews ? undefined : [] })
     }
   }
 
@@ -77,7 +77,7 @@ export async function createApplied({ url, pool, logger, pollMs = 500 }: Applied
     url,
     logger,
     channels: [appliedChannel],
-    onNotification: (_channel, payload) => hear(readNews(payload)),
+    onNotification: (_channel, payload) => receive(decodeNotification(payload)),
     // Postgres may have come back without its last commits, so what was known is forgotten.
     onReconnect() {
       known.clear()
@@ -110,7 +110,7 @@ export async function createApplied({ url, pool, logger, pollMs = 500 }: Applied
   }
 
   return {
-    advance: hear,
+    advance: receive,
     async waitFor(projection, positions, { timeoutMs = 5000 } = {}) {
       const timeout = new AbortController()
       const timer = setTimeout(() => timeout.abort(), timeoutMs)
@@ -145,7 +145,7 @@ export const appliedChannel = 'tidegate_applied'
 /** Ids of what has changed; undefined = anything may have. */
 export type Subjects = readonly string[] | undefined
 
-export interface News {
+export interface AppliedNotification {
   projection: string
   /** A next offset. */
   next: Position
@@ -157,13 +157,13 @@ const maxSubjectsLength = 7000
 const anything = '*'
 
 /** The payload of a notification: `projection|topic|partition|next offset|subjects`, the last separated by commas. */
-export function newsOf({ projection, next, subjects }: News): string {
+export function encodeNotification({ projection, next, subjects }: AppliedNotification): string {
   const ids = subjects?.join(',') ?? anything
   const last = ids.length > maxSubjectsLength ? anything : ids
   return [projection, next.topic, next.partition, next.offset, last].join('|')
 }
 
-export function readNews(payload: string): News {
+export function decodeNotification(payload: string): AppliedNotification {
   const [projection = '', topic = '', partition, offset, ids = anything] = payload.split('|')
   const next = { topic, partition: Number(partition), offset: Number(offset) }
   if (ids === anything) return { projection, next, subjects: undefined }

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import type { Batch, LogRecord, Position } from '../log/port.ts'
 import { isConnectionError, rolledBack, type Tx } from '../postgres/pool.ts'
-import { appliedChannel, newsOf, type Subjects } from './applied.ts'
+import { appliedChannel, encodeNotification, type Subjects } from './applied.ts'
 import { type Build, buildLock, useSchema } from './builds.ts'
 import type { EventCodec, RecordedEvent } from './codec.ts'
 import type { Projection } from './projection.ts'
@@ -21,7 +21,7 @@ export interface ApplyOptions {
 export type ApplyOutcome =
   | { kind: 'applied'; nextOffset: number; subjects: Subjects }
   /** Postgres lost commits that this process has seen: read again from `nextOffset`. */
-  | { kind: 'behind'; nextOffset: number }
+  | { kind: 'replay'; nextOffset: number }
   /** The build has another status than it was read with; nothing was written. */
   | { kind: 'switched' }
   /** The build has not met the partition yet; nothing was written. */
@@ -63,7 +63,7 @@ async function applyIn(tx: Tx, options: ApplyOptions): Promise<ApplyOutcome> {
   const next = Number(guard.next_offset)
   const todo = events.filter((event) => event.position.offset >= next)
   if (next < expected && next < (events[0]?.position.offset ?? end.offset))
-    return { kind: 'behind', nextOffset: next }
+    return { kind: 'replay', nextOffset: next }
   if (todo.length > 0) await projection.apply(tx, todo).catch(handlerFailed)
   const applied = { nextOffset: Math.max(next, end.offset), subjects: projection.subjectsOf?.(todo) ?? [] }
   await tx.query(closingOf(options, applied))
@@ -96,9 +96,13 @@ interface Closing {
 /** One round trip: the offset, the news of it once it is committed, and the commit. */
 function closingOf({ build, end }: ApplyOptions, { nextOffset, subjects }: Closing): string {
   const { topic, partition } = end
-  const news = newsOf({ projection: build.projection, next: { ...end, offset: nextOffset }, subjects })
+  const notification = encodeNotification({
+    projection: build.projection,
+    next: { ...end, offset: nextOffset },
+    subjects,
+  })
   const notify =
-    build.status === 'live' ? `select pg_notify(${literal(appliedChannel)}, ${literal(news)});` : ''
+    build.status === 'live' ? `select pg_notify(${literal(appliedChannel)}, ${literal(notification)});` : ''
   return `update tidegate.projection_offsets set next_offset = ${nextOffset}
     where projection = ${literal(build.projection)} and build = ${build.build}
       and topic = ${literal(topic)} and partition = ${partition};

@@ -21,9 +21,9 @@ export interface CaughtUp {
    * Resolves with the database's identity when the read models have shown all that the log had at the first call for
    * that identity. Rejects with ApiError service.unavailable after a second, or with what the log or the database said.
    */
-  reach(): Promise<string>
+  waitUntilCaughtUp(): Promise<string>
   /** Whether all that was read since `reach` resolved with this identity came from a database that had caught up. */
-  isStill(identity: string): Promise<boolean>
+  isUnchanged(identity: string): Promise<boolean>
   /** Rejects when they have been behind for 10 seconds. */
   check(): Promise<void>
 }
@@ -43,9 +43,9 @@ const notReadyAfterMs = 10_000
  */
 export function createCaughtUp({ identify = databaseIdentity, ...options }: CaughtUpOptions): CaughtUp {
   const { db, log, applied, readModels } = options
-  let reached: string | undefined
+  let caughtUpWith: string | undefined
   let target: Target | undefined
-  let reaching: Promise<string> | undefined
+  let waiting: Promise<string> | undefined
   let behindSince: number | undefined
 
   async function newTarget(identity: string): Promise<Target> {
@@ -56,42 +56,42 @@ export function createCaughtUp({ identify = databaseIdentity, ...options }: Caug
     return { identity, ends: await Promise.all(ends) }
   }
 
-  async function reachNow(): Promise<string> {
+  async function waitNow(): Promise<string> {
     // Before the wait: a database that goes back during it has another identity at the next `isStill`.
     const identity = await identify(db)
     // Kept for the next try: records that come later are nothing to wait for.
     if (target?.identity !== identity) target = await newTarget(identity)
     for (const end of target.ends) await catchUp(db, { applied, ...end, timeoutMs: waitMs })
-    reached = identity
+    caughtUpWith = identity
     target = undefined
     behindSince = undefined
     return identity
   }
 
-  async function reach(): Promise<string> {
-    if (reached !== undefined) return reached
-    reaching ??= reachNow()
+  async function waitUntilCaughtUp(): Promise<string> {
+    if (caughtUpWith !== undefined) return caughtUpWith
+    waiting ??= waitNow()
       .catch((error) => {
         behindSince ??= performance.now()
         throw error
       })
       .finally(() => {
-        reaching = undefined
+        waiting = undefined
       })
-    return reaching
+    return waiting
   }
 
   return {
-    reach,
-    async isStill(identity) {
-      const isStill = (await identify(db)) === identity
-      if (!isStill && reached === identity) reached = undefined
-      return isStill
+    waitUntilCaughtUp,
+    async isUnchanged(identity) {
+      const isUnchanged = (await identify(db)) === identity
+      if (!isUnchanged && caughtUpWith === identity) caughtUpWith = undefined
+      return isUnchanged
     },
     async check() {
       if (behindSince === undefined || performance.now() - behindSince < notReadyAfterMs) return
       // Whoever waited may have nothing to do any more, and then only this look finds that it is over.
-      await reach()
+      await waitUntilCaughtUp()
     },
   }
 }
@@ -128,11 +128,11 @@ export async function catchUp(
   db: Db,
   { applied, projection, records, timeoutMs }: CatchUpOptions,
 ): Promise<void> {
-  const behind = await notApplied(db, projection, records)
-  if (behind.length === 0) return
-  await applied.waitFor(projection, behind, { timeoutMs })
+  const missing = await notApplied(db, projection, records)
+  if (missing.length === 0) return
+  await applied.waitFor(projection, missing, { timeoutMs })
   // What this process has heard may be ahead of a Postgres that lost its last commits; the table is not.
-  const still = await notApplied(db, projection, behind)
+  const still = await notApplied(db, projection, missing)
   if (still.length > 0) throw unavailable(new Error(`projection ${projection} fell behind`))
 }
 

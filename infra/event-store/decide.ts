@@ -10,12 +10,12 @@ import type { Applied } from './applied.ts'
 import { catchUp, lastBefore } from './catch-up.ts'
 import type { DomainEvent, EventCodec, EventMeta } from './codec.ts'
 
-export interface Decision {
+export interface DecidedEvent {
   event: DomainEvent
   meta: EventMeta
 }
 
-interface Seen {
+interface ReadDependency {
   projection: string
   topic: Topic
   key?: string
@@ -35,11 +35,11 @@ export interface DecideRequest<S> {
    */
   reads?: 'key' | 'topic'
   /** Other read models that `load` reads, each with the topic they follow from; with `key` only what is about that. */
-  alsoReads?: readonly Seen[]
+  alsoReads?: readonly ReadDependency[]
   /** Reads the state as of everything decided before. */
   load: (tx: Tx) => Promise<S>
   /** Pure. Returns what happened, nothing if nothing did; throws ApiError to refuse. */
-  decide: (state: S) => Decision[]
+  decide: (state: S) => DecidedEvent[]
 }
 
 export interface DecideOptions {
@@ -66,9 +66,12 @@ export type Decide = <S>(request: DecideRequest<S>) => Promise<DomainEvent[]>
  */
 export function createDecide({ pool, log, codec, applied, timeoutMs = 5000 }: DecideOptions): Decide {
   // Each decision holds a connection while the log, the projection and `load` may need others of the same pool.
-  const slots = createSlots({ max: Math.max(1, Math.floor((pool.options.max ?? 10) / 2)), timeoutMs })
+  const slots = createConcurrencyLimit({
+    max: Math.max(1, Math.floor((pool.options.max ?? 10) / 2)),
+    timeoutMs,
+  })
 
-  async function see(tx: Tx, { projection, topic, key }: Seen) {
+  async function see(tx: Tx, { projection, topic, key }: ReadDependency) {
     const ends = await log.endPositions(topic)
     const partition = key === undefined ? undefined : await log.partitionOf(topic, key)
     const read = ends.filter((end) => partition === undefined || end.partition === partition)
@@ -89,7 +92,7 @@ export function createDecide({ pool, log, codec, applied, timeoutMs = 5000 }: De
     const records = decisions.map(({ event, meta }) => codec.toRecord(event, meta))
     const positions = await log.append(records).catch(async (error) => {
       giveUp(error)
-      await fateOf(error)
+      await outcomeOf(error)
       throw error
     })
     await applied.waitFor(request.projection, positions, { timeoutMs })
@@ -112,11 +115,11 @@ interface Attempt<S> {
 }
 
 /** Longer than either log's write can live after it was given up, shorter than an idle transaction may last. */
-const maxDoubtMs = 10_000
+const maxUnknownMs = 10_000
 
-async function fateOf(error: unknown): Promise<void> {
+async function outcomeOf(error: unknown): Promise<void> {
   const settled = error instanceof LogUnavailable ? error.settled : undefined
-  if (settled) await within(settled, maxDoubtMs).catch(() => {})
+  if (settled) await within(settled, maxUnknownMs).catch(() => {})
 }
 
 async function lock(tx: Tx, names: string[], timeoutMs: number): Promise<void> {
@@ -146,7 +149,10 @@ interface About {
 }
 
 /** The event with what every event says about itself. */
-export function decided(event: DomainEvent, { organizationId, environment, eventId, now }: About): Decision {
+export function decidedEvent(
+  event: DomainEvent,
+  { organizationId, environment, eventId, now }: About,
+): DecidedEvent {
   return { event, meta: { eventId, time: now, organizationId, environment } }
 }
 
@@ -172,7 +178,7 @@ export function newId<P extends string>(
   return timeOrderedId(prefix, idTime ?? now, random)
 }
 
-export interface SlotOptions {
+export interface ConcurrencyLimitOptions {
   /** How much may run at once. */
   max: number
   /** How long to wait for a turn before the caller gets 503. */
@@ -185,18 +191,18 @@ interface Waiting {
 }
 
 /** Takes turns within this process: at most `max` at once, and one at a time for each name. First come, first served. */
-export function createSlots({ max, timeoutMs }: SlotOptions) {
-  const held = new Set<string>()
+export function createConcurrencyLimit({ max, timeoutMs }: ConcurrencyLimitOptions) {
+  const locked = new Set<string>()
   const queue = new Set<Waiting>()
   let running = 0
 
   function startNext(): void {
     for (const waiting of queue) {
       if (running >= max) return
-      if (waiting.names.some((name) => held.has(name))) continue
+      if (waiting.names.some((name) => locked.has(name))) continue
       queue.delete(waiting)
       running++
-      for (const name of waiting.names) held.add(name)
+      for (const name of waiting.names) locked.add(name)
       waiting.start()
     }
   }
@@ -227,7 +233,7 @@ export function createSlots({ max, timeoutMs }: SlotOptions) {
         return await work()
       } finally {
         running--
-        for (const name of names) held.delete(name)
+        for (const name of names) locked.delete(name)
         startNext()
       }
     },

@@ -22,7 +22,7 @@ export interface LoaderOptions {
 
 export interface Loader {
   /** Resolves when the build has reached the positions (next offsets); rejects when it cannot go on. */
-  reached(positions: Position[]): Promise<void>
+  waitFor(positions: Position[]): Promise<void>
   stop(): Promise<void>
 }
 
@@ -52,10 +52,10 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
   async function load(decoded: DecodedBatch): Promise<number | undefined> {
     const expected = progress.get(keyOf(decoded.end))
     const outcome = await applyEvents({ pool, projection, build, ...decoded, expected })
-    if (outcome.kind !== 'applied' && outcome.kind !== 'behind')
+    if (outcome.kind !== 'applied' && outcome.kind !== 'replay')
       throw new Error(`the build is ${outcome.kind}`)
     advance({ ...decoded.end, offset: outcome.nextOffset })
-    if (outcome.kind === 'behind') return outcome.nextOffset
+    if (outcome.kind === 'replay') return outcome.nextOffset
     options.onEvents(decoded.events.length)
     return undefined
   }
@@ -65,8 +65,8 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
     const records = batch.records.filter((record) => record.offset < limit)
     const decoded = decodeBatch(codec, { ...batch, records })
     try {
-      const behind = decoded.events.length > 0 ? await load(decoded) : undefined
-      if (behind !== undefined) return behind
+      const replayFrom = decoded.events.length > 0 ? await load(decoded) : undefined
+      if (replayFrom !== undefined) return replayFrom
       if (decoded.poison) throw new HandlerFailed(decoded.poison.error)
     } catch (error) {
       if (error instanceof HandlerFailed && !isTransient(error.cause))
@@ -94,7 +94,7 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
 
   const isReached = (position: Position) => (progress.get(keyOf(position)) ?? 0) >= position.offset
   return {
-    async reached(positions) {
+    async waitFor(positions) {
       while (!positions.every(isReached)) await Promise.race([moved.promise, failure.promise])
     },
     stop: () => consumer.stop(),

@@ -60,7 +60,7 @@ export function createPartitions({ who, logger }: PartitionsOptions): Partitions
   }
 }
 
-export interface RereadOptions {
+export interface ReplayOptions {
   /** What this process believes; kept up to date only after a commit. */
   partitions: Partitions
   /** The next offsets stored, one not listed being 0; undefined = there are none to compare with now. */
@@ -70,7 +70,7 @@ export interface RereadOptions {
   /** Called when the offsets cannot be read or the consumer not be started; the next look tries again. */
   onError: (error: unknown) => void
   /** Called before the partitions are read again, with what was believed of those that went back. */
-  onWentBack: (partitions: PartitionStatus[]) => void
+  onRewind: (partitions: PartitionStatus[]) => void
   /** Milliseconds between looks (default 2000). */
   lookMs?: number
 }
@@ -80,12 +80,12 @@ export interface RereadOptions {
  * undo the last of them, while the log still has the records. A partition's next record would show it; but a partition
  * where none comes would stay as it is for ever.
  */
-export async function consumeAgainWhenLost(options: RereadOptions): Promise<LogConsumer> {
-  const { partitions, consume, onWentBack, onError, lookMs = 2000 } = options
+export async function consumeWithReplay(options: ReplayOptions): Promise<LogConsumer> {
+  const { partitions, consume, onRewind: onWentBack, onError, lookMs = 2000 } = options
   let consumer: LogConsumer | undefined = await consume()
 
   async function look(): Promise<boolean> {
-    const lost = consumer ? await wentBack(options) : []
+    const lost = consumer ? await findRewound(options) : []
     if (lost.length > 0) {
       onWentBack(lost.map(({ believed }) => believed))
       const stopped = consumer
@@ -108,7 +108,7 @@ export async function consumeAgainWhenLost(options: RereadOptions): Promise<LogC
   }
 }
 
-interface Lost {
+interface Rewound {
   believed: PartitionStatus
   stored: number
 }
@@ -117,7 +117,7 @@ interface Lost {
  * What is believed is noted before what is stored is read, and was stored when it was noted; whoever else works on the
  * partition only moves it forward. So less is stored only if it was lost (or moved back by hand).
  */
-async function wentBack({ partitions, readStored }: RereadOptions): Promise<Lost[]> {
+async function findRewound({ partitions, readStored }: ReplayOptions): Promise<Rewound[]> {
   const noted = partitions.all()
   const positions = await readStored()
   if (!positions) return []

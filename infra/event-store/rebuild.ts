@@ -50,7 +50,7 @@ export interface RebuildReport {
  * Throws when another rebuild of the projection is running, or when an event cannot be applied.
  */
 export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
-  return alone(options, async () => {
+  return withRebuildLock(options, async () => {
     const started = performance.now()
     const { pool, projection } = options
     const live = await liveBuild(pool, projection.name)
@@ -83,7 +83,7 @@ async function fill(filling: Filling): Promise<Omit<RebuildReport, 'seconds'>> {
   }
   const loader = await startLoader({ ...filling, build: next, onEvents })
   try {
-    await loader.reached(target)
+    await loader.waitFor(target)
     await transaction(pool, (tx) => index(tx, filling))
     const tables = await compare(filling, loader)
     const equal = tables.every((table) => table.equal)
@@ -126,13 +126,13 @@ async function atSameOffsets<T>(filling: Filling, loader: Loader, work: (tx: Tx)
   const { pool, live } = filling
   return retryLocked(async () => {
     // First without the lock, so that little is left to do under it.
-    await loader.reached(await liveOffsets(pool, filling))
+    await loader.waitFor(await liveOffsets(pool, filling))
     return transaction(pool, async (tx) => {
       // A reader that holds one view and waits for another gets its turn before Postgres calls it a deadlock.
       await tx.query(`set local lock_timeout = '500ms'`)
       await tx.query('select pg_advisory_xact_lock($1)', [buildLock(live)])
       const positions = await liveOffsets(tx, filling)
-      await withinPause(loader.reached(positions))
+      await withinPause(loader.waitFor(positions))
       await ensureStored(tx, filling, positions)
       return work(tx)
     })
@@ -186,7 +186,7 @@ async function retryLocked<T>(work: () => Promise<T>, attempts = 20): Promise<T>
 }
 
 /** Runs `work` while no other rebuild of the projection runs, after dropping what a crashed one left. */
-async function alone<T>({ pool, projection }: RebuildOptions, work: () => Promise<T>): Promise<T> {
+async function withRebuildLock<T>({ pool, projection }: RebuildOptions, work: () => Promise<T>): Promise<T> {
   const key = lockKey(`tidegate:rebuild:${projection.name}`)
   const holder = await pool.connect()
   try {

@@ -12,12 +12,7 @@ import {
 } from './apply-batch.ts'
 import { type Build, findBuild, liveBuildOffsets, openPartition } from './builds.ts'
 import type { EventCodec } from './codec.ts'
-import {
-  consumeAgainWhenLost,
-  createPartitions,
-  PartitionHalted,
-  type PartitionStatus,
-} from './partitions.ts'
+import { consumeWithReplay, createPartitions, PartitionHalted, type PartitionStatus } from './partitions.ts'
 import type { Projection } from './projection.ts'
 
 export interface RunnerOptions {
@@ -88,7 +83,7 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
     try {
       const outcome = await apply(decoded)
       status.nextOffset = outcome.nextOffset
-      if (outcome.kind === 'behind') return outcome.nextOffset
+      if (outcome.kind === 'replay') return outcome.nextOffset
       advance(decoded.end, outcome)
     } catch (error) {
       if (!isPoison(error)) throw error
@@ -136,13 +131,12 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
       handleBatch,
       onError,
     })
-  const consumer = await consumeAgainWhenLost({
+  const consumer = await consumeWithReplay({
     partitions,
     readStored: () => liveBuildOffsets(pool, projection),
     consume,
     onError,
-    onWentBack: (lost) =>
-      logger.warn({ projection: projection.name, lost }, 'lost by Postgres, applied again'),
+    onRewind: (lost) => logger.warn({ projection: projection.name, lost }, 'lost by Postgres, applied again'),
   })
   return {
     status: partitions.all,

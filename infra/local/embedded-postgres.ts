@@ -63,13 +63,13 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   await removeForeignPidFile(dataDir)
   if (!(await isRunning(server))) await (options.port ? start(server, options.port) : startOnFreePort(server))
   const url = `postgres://postgres:${server.password}@127.0.0.1:${await readPort(dataDir)}/postgres`
-  const claim = await claimServer(url)
-  options.logger.info({ dataDir, shared: claim === undefined }, 'embedded postgres is up')
+  const lock = await lockServer(url)
+  options.logger.info({ dataDir, shared: lock === undefined }, 'embedded postgres is up')
   return {
     url,
     async stop() {
-      if (!claim) return
-      await claim.end()
+      if (!lock) return
+      await lock.end()
       await control(server, ['stop', '-m', 'fast', '-w', '-t', '30'])
     },
   }
@@ -129,14 +129,14 @@ async function readPort(dataDir: string): Promise<number> {
 }
 
 /** Whoever holds this lock may stop the server; the lock of a killed process goes with its connection. */
-async function claimServer(url: string): Promise<pg.Client | undefined> {
+async function lockServer(url: string): Promise<pg.Client | undefined> {
   const client = new pg.Client({ connectionString: url, application_name: 'tidegate owner' })
   client.on('error', () => {})
   await client.connect()
   // Postgres may need a moment to see that a killed owner is gone.
   for (let attempt = 0; attempt < 5; attempt++) {
-    const { rows } = await client.query("select pg_try_advisory_lock(hashtext('tidegate owner')) as claimed")
-    if (rows[0]?.claimed) return client
+    const { rows } = await client.query("select pg_try_advisory_lock(hashtext('tidegate owner')) as locked")
+    if (rows[0]?.locked) return client
     await delay(100)
   }
   await client.end()

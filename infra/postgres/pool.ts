@@ -127,8 +127,8 @@ export function lockKey(name: string): string {
  * holds up nobody.
  */
 export async function tryLock(tx: Tx, name: string): Promise<boolean> {
-  const { rows } = await tx.query<{ taken: boolean }>('select pg_try_advisory_xact_lock($1) as taken', [
+  const { rows } = await tx.query<{ locked: boolean }>('select pg_try_advisory_xact_lock($1) as locked', [
     lockKey(name),
   ])
-  return rows[0]?.taken === true
+  return rows[0]?.locked === true
 }

@@ -15,9 +15,9 @@ import {
   type GateServiceRow,
   gateAgentTokens,
   gateAppliedEvents,
+  gateReadIndexes,
   gateServices,
   gateSessions,
-  indexes,
 } from './tables.ts'
 
 const tables = [gateServices, gateSessions, gateAgentTokens, gateAppliedEvents]
@@ -28,7 +28,7 @@ export const gateProjection: Projection = {
   topics: [eventTopics.GateSessionOpened],
   tables: tables.map(({ name }) => name),
   ddl: tables.map(({ ddl }) => ddl).join(''),
-  indexes,
+  indexes: gateReadIndexes,
   apply,
 }
 

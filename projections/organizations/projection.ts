@@ -4,7 +4,7 @@ import type { Tx } from '../../infra/postgres/pool.ts'
 import { loadRows, saveRows } from '../../infra/postgres/table.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { evolveKey, evolveOrganization } from './evolve.ts'
-import { apiKeys, appliedEvents, indexes, organizations } from './tables.ts'
+import { apiKeys, appliedEvents, organizationReadIndexes, organizations } from './tables.ts'
 
 const tables = [organizations, apiKeys, appliedEvents]
 
@@ -14,7 +14,7 @@ export const organizationsProjection: Projection = {
   topics: [eventTopics.OrganizationCreated],
   tables: tables.map(({ name }) => name),
   ddl: tables.map(({ ddl }) => ddl).join(''),
-  indexes,
+  indexes: organizationReadIndexes,
   apply,
   subjectsOf,
 }

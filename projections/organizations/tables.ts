@@ -48,7 +48,7 @@ export const appliedEvents = table('applied_events', { event_id: primaryKey(colu
 
 // The slug's index is not unique: the lock that the command takes keeps slugs apart, and a projection must apply
 // whatever the log says.
-export const indexes = `
+export const organizationReadIndexes = `
   create index on organizations (slug);
   create index on api_keys (lookup_hash);
   create index on api_keys (organization_id, created_at, key_id);

@@ -10,9 +10,9 @@ import {
   clientUserChanges,
   decisions,
   type LinkedVisitor,
-  ownIndexes,
-  readerIndexes,
   searchEventsLength,
+  sessionApplyIndexes,
+  sessionReadIndexes,
   sessions,
   visitorSessions,
   visitors,
@@ -26,8 +26,8 @@ export const sessionsProjection: Projection = {
   version: 2,
   topics: [eventTopics.SessionScored],
   tables: tables.map(({ name }) => name),
-  ddl: tables.map(({ ddl }) => ddl).join('') + ownIndexes,
-  indexes: readerIndexes,
+  ddl: tables.map(({ ddl }) => ddl).join('') + sessionApplyIndexes,
+  indexes: sessionReadIndexes,
   apply,
 }
 

@@ -134,11 +134,11 @@ export const visitorSessions = table(
 )
 
 /** The one that `apply` needs itself. */
-export const ownIndexes = `
+export const sessionApplyIndexes = `
   create index on client_user_changes (session_id, log_offset);
 `
 
-export const readerIndexes = `
+export const sessionReadIndexes = `
   create index on sessions (organization_id, environment, evaluated_at, session_id);
   create index on sessions (organization_id, environment, verdict, evaluated_at, session_id);
   create index on sessions (organization_id, environment, visitor_id, evaluated_at, session_id);

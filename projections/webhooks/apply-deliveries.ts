@@ -10,12 +10,12 @@ import {
   type RaisedEvent,
 } from './evolve-delivery.ts'
 import {
-  keptMs,
   type StoredDelivery,
   webhookAttempts,
   webhookDeliveries,
   webhookEvents,
   webhookPartitionTimes,
+  webhookRetentionMs,
 } from './tables.ts'
 
 /**
@@ -48,7 +48,7 @@ async function loadRaised(tx: Tx, events: DeliveryEvent[]): Promise<Pick<History
 
 /** Before rows are written: one of them may be of an event id that is pruned here. */
 async function moveOn(tx: Tx, partition: number, newest: number): Promise<void> {
-  await prune(tx, { partition, before: newest - keptMs })
+  await prune(tx, { partition, before: newest - webhookRetentionMs })
   await saveRows(tx, webhookPartitionTimes, [{ log_partition: partition, newest_at: newest }])
 }
 

@@ -5,7 +5,7 @@ import type {
   WebhookDeliverySkipped,
   WebhookRedeliveryRequested,
 } from '../../schemas/events.ts'
-import { keptMs, type StoredDelivery } from './tables.ts'
+import { type StoredDelivery, webhookRetentionMs } from './tables.ts'
 
 const deliveryEventTypes = [
   'WebhookEventRaised',
@@ -176,7 +176,7 @@ function changeDelivery(history: History, event: DeliveryChange): void {
 
 /** Whether an event of the time, and all that belongs to it, has to go. */
 export function isTooOld({ newest }: Pick<History, 'newest'>, createdAt: number): boolean {
-  return createdAt < newest - keptMs
+  return createdAt < newest - webhookRetentionMs
 }
 
 function raise(history: History, event: RaisedEvent): void {

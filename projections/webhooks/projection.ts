@@ -9,15 +9,15 @@ import { type EndpointEvent, evolveEndpoint, isEndpointEvent } from './evolve-en
 import {
   type EndpointRow,
   endpointRow,
-  ownIndexes,
-  readerIndexes,
   storedEndpoint,
   webhookAppliedEvents,
+  webhookApplyIndexes,
   webhookAttempts,
   webhookDeliveries,
   webhookEndpoints,
   webhookEvents,
   webhookPartitionTimes,
+  webhookReadIndexes,
 } from './tables.ts'
 
 const tables = [
@@ -35,8 +35,8 @@ export const webhooksProjection: Projection = {
   version: 2,
   topics: [eventTopics.WebhookEventRaised],
   tables: tables.map(({ name }) => name),
-  ddl: tables.map(({ ddl }) => ddl).join('') + ownIndexes,
-  indexes: readerIndexes,
+  ddl: tables.map(({ ddl }) => ddl).join('') + webhookApplyIndexes,
+  indexes: webhookReadIndexes,
   apply,
 }
 

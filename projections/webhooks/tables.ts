@@ -74,7 +74,7 @@ export type WebhookEventRow = Omit<RowOf<typeof webhookEvents>, 'log_partition' 
 }
 
 /** How long events stay, in milliseconds, with their deliveries and attempts: 30 days. */
-export const keptMs = 30 * 24 * 60 * 60 * 1000
+export const webhookRetentionMs = 30 * 24 * 60 * 60 * 1000
 
 /** As it is stored; `delivering` is a pending delivery that a dispatcher has leased. */
 export type StoredDeliveryStatus = 'pending' | 'succeeded' | 'failed' | 'skipped'
@@ -126,14 +126,14 @@ export const webhookPartitionTimes = table('webhook_partition_times', {
 export const webhookAppliedEvents = table('webhook_applied_events', { event_id: primaryKey(column.id()) })
 
 /** Those that `apply` needs itself. */
-export const ownIndexes = `
+export const webhookApplyIndexes = `
   create index on webhook_events (log_partition, created_at);
   create index on webhook_deliveries (event_id);
 `
 
 // Endpoints stay for ever once they are disabled: active ones, and the newest, are found without reading all of them.
 // Lists of events without a type look into the index once for each type: one index more would cost every insert.
-export const readerIndexes = `
+export const webhookReadIndexes = `
   create index on webhook_endpoints (organization_id, (status = 'active'), environment, created_at, endpoint_id);
   create index on webhook_events (organization_id, environment, type, created_at, event_id);
   create index on webhook_deliveries (endpoint_id, event_type, created_at, event_id);

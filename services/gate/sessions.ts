@@ -1,6 +1,6 @@
 import { ApiError } from '../../infra/errors/errors.ts'
 import type { DomainEvent } from '../../infra/event-store/codec.ts'
-import { type Decision, decided } from '../../infra/event-store/decide.ts'
+import { type DecidedEvent, decidedEvent } from '../../infra/event-store/decide.ts'
 import { derivedId } from '../../infra/ids.ts'
 import type { GateSessionRow } from '../../projections/gate/tables.ts'
 import { eventTopics } from '../../schemas/events.ts'
@@ -58,7 +58,7 @@ type OfSession = Pick<GateSessionRow, 'id' | 'organization_id' | 'environment'>
 export function sessionDecision(
   session: OfSession,
   { event, now }: { event: DomainEvent; now: number },
-): Decision {
+): DecidedEvent {
   const { id, organization_id: organizationId, environment } = session
-  return decided(event, { organizationId, environment, eventId: derivedId('evt', id, event.type), now })
+  return decidedEvent(event, { organizationId, environment, eventId: derivedId('evt', id, event.type), now })
 }

@@ -1,5 +1,5 @@
 import { generateApiKey, type KeyKind, sealSecretHash } from '../../infra/crypto/api-keys.ts'
-import { type CommandDeps, type Decision, newId } from '../../infra/event-store/decide.ts'
+import { type CommandDeps, type DecidedEvent, newId } from '../../infra/event-store/decide.ts'
 import type { DecisionId, KeyId, OrganizationId } from '../../infra/ids.ts'
 import type { Db, Tx } from '../../infra/postgres/pool.ts'
 import {
@@ -115,7 +115,10 @@ export function setCapability(
 
 interface OrganizationChange {
   organizationId: string
-  about: (organization: OrganizationRow | undefined, at: { eventId: DecisionId; now: number }) => Decision[]
+  about: (
+    organization: OrganizationRow | undefined,
+    at: { eventId: DecisionId; now: number },
+  ) => DecidedEvent[]
 }
 
 async function changeOrganization(

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { ApiError } from '../../infra/errors/errors.ts'
 import type { DomainEvent } from '../../infra/event-store/codec.ts'
-import { type Decision, decided } from '../../infra/event-store/decide.ts'
+import { type DecidedEvent, decidedEvent } from '../../infra/event-store/decide.ts'
 import { checkedName, invalid } from '../../infra/http/checked-fields.ts'
 import { derivedId, type KeyId } from '../../infra/ids.ts'
 import { type Actor, type KeyCounts, organizationFor } from '../../projections/organizations/queries.ts'
@@ -57,7 +57,7 @@ const maxSecretKeys = 256
 export function decideKeyIssue(
   { organization, counts, existing }: IssueState,
   command: IssueApiKey,
-): Decision[] {
+): DecidedEvent[] {
   // Also for the operator: a key of an organization that is not active would not work.
   organizationFor(organization, 'key')
   if (existing) return []
@@ -81,7 +81,7 @@ function tooMany(message: string): ApiError {
 function issued(
   { organizationId, keyId, spec, material, now }: IssueApiKey,
   replacesKeyId: string | null,
-): Decision {
+): DecidedEvent {
   const data: ApiKeyIssued = {
     organization_id: organizationId,
     key_id: keyId,
@@ -92,7 +92,7 @@ function issued(
   }
   const eventId = derivedId('evt', keyId, 'issued')
   const { environment } = spec
-  return decided({ type: 'ApiKeyIssued', data }, { organizationId, environment, eventId, now })
+  return decidedEvent({ type: 'ApiKeyIssued', data }, { organizationId, environment, eventId, now })
 }
 
 export interface RotateApiKey {
@@ -113,7 +113,7 @@ export const graceMs = 24 * 60 * 60 * 1000
  * when it is rotating or there are too many secret keys, 403 when the organization is not active. A repeated command
  * adds only the events that the first attempt did not write.
  */
-export function decideKeyRotation(state: KeyRotationState, command: RotateApiKey): Decision[] {
+export function decideKeyRotation(state: KeyRotationState, command: RotateApiKey): DecidedEvent[] {
   organizationFor(state.organization, 'key')
   const { existing } = state
   if (!state.key) throw noSuchKey()
@@ -132,7 +132,7 @@ function replacementOf(key: ApiKeyRow, { replacementId, material, now }: RotateA
   return { organizationId: key.organization_id, keyId: replacementId, spec, material, now }
 }
 
-function rotated(key: ApiKeyRow, { replacementId, now }: RotateApiKey): Decision {
+function rotated(key: ApiKeyRow, { replacementId, now }: RotateApiKey): DecidedEvent {
   const { id: key_id, organization_id, environment } = key
   const data: ApiKeyRotated = {
     organization_id,
@@ -142,7 +142,7 @@ function rotated(key: ApiKeyRow, { replacementId, now }: RotateApiKey): Decision
     grace_expires_at: now + graceMs,
   }
   const eventId = derivedId('evt', key_id, 'rotated')
-  return decided(
+  return decidedEvent(
     { type: 'ApiKeyRotated', data },
     { organizationId: organization_id, environment, eventId, now },
   )
@@ -153,14 +153,17 @@ export interface RevokeApiKey {
   now: number
 }
 
-export function decideKeyRevocation({ organization, key }: KeyState, { by, now }: RevokeApiKey): Decision[] {
+export function decideKeyRevocation(
+  { organization, key }: KeyState,
+  { by, now }: RevokeApiKey,
+): DecidedEvent[] {
   organizationFor(organization, by)
   if (!key) throw noSuchKey()
   return key.status === 'revoked' ? [] : [revoked(key, { reason: 'requested', revokedAt: now, now })]
 }
 
 /** A rotating key is revoked as of the end of its grace, however late that is noticed. */
-export function decideGraceEnd(key: ApiKeyRow | undefined, { now }: { now: number }): Decision[] {
+export function decideGraceEnd(key: ApiKeyRow | undefined, { now }: { now: number }): DecidedEvent[] {
   if (key?.status !== 'rotating' || key.grace_expires_at === null) return []
   if (key.grace_expires_at > now) return []
   return [revoked(key, { reason: 'grace_ended', revokedAt: key.grace_expires_at, now })]
@@ -172,11 +175,11 @@ interface Revocation {
   now: number
 }
 
-function revoked(key: ApiKeyRow, { reason, revokedAt, now }: Revocation): Decision {
+function revoked(key: ApiKeyRow, { reason, revokedAt, now }: Revocation): DecidedEvent {
   const { id: key_id, organization_id, environment } = key
   const data: ApiKeyRevoked = { organization_id, key_id, revoked_at: revokedAt, reason }
   const eventId = derivedId('evt', key_id, 'revoked')
-  return decided(
+  return decidedEvent(
     { type: 'ApiKeyRevoked', data },
     { organizationId: organization_id, environment, eventId, now },
   )
@@ -200,7 +203,7 @@ const updateSet = 'api_key_update'
  * Each of name, origins and scopes that changes makes an event. 404 when there is no such key or it is revoked, 403
  * when its organization is not active, 422 naming the field that does not fit.
  */
-export function decideKeyUpdate({ organization, key }: KeyState, command: UpdateApiKey): Decision[] {
+export function decideKeyUpdate({ organization, key }: KeyState, command: UpdateApiKey): DecidedEvent[] {
   const { by, changeId, now } = command
   organizationFor(organization, by)
   const current = keyInUse(key)
@@ -212,7 +215,7 @@ export function decideKeyUpdate({ organization, key }: KeyState, command: Update
   ]
   return events.map((event) => {
     const eventId = derivedId('evt', changeId, event.type)
-    return decided(event, { organizationId, environment, eventId, now })
+    return decidedEvent(event, { organizationId, environment, eventId, now })
   })
 }
 

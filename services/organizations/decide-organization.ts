@@ -1,6 +1,6 @@
 import { ApiError } from '../../infra/errors/errors.ts'
 import type { DomainEvent } from '../../infra/event-store/codec.ts'
-import { type Decision, decided } from '../../infra/event-store/decide.ts'
+import { type DecidedEvent, decidedEvent } from '../../infra/event-store/decide.ts'
 import { checkedName, invalid } from '../../infra/http/checked-fields.ts'
 import { derivedId, type OrganizationId } from '../../infra/ids.ts'
 import { type Actor, organizationFor } from '../../projections/organizations/queries.ts'
@@ -21,7 +21,10 @@ export interface SlugState {
 }
 
 /** 409 when another organization has the slug. A repeated command finds its own organization and makes no event. */
-export function decideOrganizationCreation({ takenBy }: SlugState, command: CreateOrganization): Decision[] {
+export function decideOrganizationCreation(
+  { takenBy }: SlugState,
+  command: CreateOrganization,
+): DecidedEvent[] {
   const { organizationId, name, slug, now } = command
   if (takenBy === organizationId) return []
   if (takenBy) {
@@ -35,7 +38,9 @@ export function decideOrganizationCreation({ takenBy }: SlugState, command: Crea
   }
   const data = { organization_id: organizationId, name, slug, created_at: now }
   const eventId = derivedId('evt', organizationId, 'created')
-  return [decided({ type: 'OrganizationCreated', data }, { organizationId, environment: null, eventId, now })]
+  return [
+    decidedEvent({ type: 'OrganizationCreated', data }, { organizationId, environment: null, eventId, now }),
+  ]
 }
 
 export interface UpdateOrganization {
@@ -50,7 +55,7 @@ export interface UpdateOrganization {
 export function decideOrganizationUpdate(
   state: OrganizationRow | undefined,
   { by, changeId, now, ...changes }: UpdateOrganization,
-): Decision[] {
+): DecidedEvent[] {
   const organization = organizationFor(state, by)
   const { id: organizationId } = organization
   const events = [
@@ -59,7 +64,7 @@ export function decideOrganizationUpdate(
   ]
   return events.map((event) => {
     const eventId = derivedId('evt', changeId, event.type)
-    return decided(event, { organizationId, environment: null, eventId, now })
+    return decidedEvent(event, { organizationId, environment: null, eventId, now })
   })
 }
 
@@ -101,7 +106,7 @@ const minSecretLimit = 10
 const minPublishableLimit = 1
 const maxLimit = 1_000_000_000
 
-export function decideLimits(state: OrganizationRow | undefined, command: SetLimits): Decision[] {
+export function decideLimits(state: OrganizationRow | undefined, command: SetLimits): DecidedEvent[] {
   const { eventId, now } = command
   const organization = organizationFor(state, 'operator')
   const { id: organizationId } = organization
@@ -119,7 +124,7 @@ export function decideLimits(state: OrganizationRow | undefined, command: SetLim
   if (same) return []
   const data = { organization_id: organizationId, secret_limit, publishable_limit, changed_at: now }
   const about = { organizationId, environment: null, eventId, now }
-  return [decided({ type: 'OrganizationLimitsChanged', data }, about)]
+  return [decidedEvent({ type: 'OrganizationLimitsChanged', data }, about)]
 }
 
 function checkedLimit(
@@ -141,7 +146,7 @@ export interface SetCapability {
   now: number
 }
 
-export function decideCapability(state: OrganizationRow | undefined, command: SetCapability): Decision[] {
+export function decideCapability(state: OrganizationRow | undefined, command: SetCapability): DecidedEvent[] {
   const { capability, enabled, eventId, now } = command
   const { id: organizationId, capabilities: current } = organizationFor(state, 'operator')
   if (!capabilities.some((known) => known === capability)) {
@@ -153,7 +158,7 @@ export function decideCapability(state: OrganizationRow | undefined, command: Se
   const data = { organization_id: organizationId, capability }
   return [
     enabled
-      ? decided({ type: 'OrganizationCapabilityEnabled', data: { ...data, enabled_at: now } }, about)
-      : decided({ type: 'OrganizationCapabilityDisabled', data: { ...data, disabled_at: now } }, about),
+      ? decidedEvent({ type: 'OrganizationCapabilityEnabled', data: { ...data, enabled_at: now } }, about)
+      : decidedEvent({ type: 'OrganizationCapabilityDisabled', data: { ...data, disabled_at: now } }, about),
   ]
 }

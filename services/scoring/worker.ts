@@ -3,7 +3,7 @@ import type { Applied } from '../../infra/event-store/applied.ts'
 import { type DecodedBatch, decodeBatch } from '../../infra/event-store/apply-batch.ts'
 import type { EventCodec } from '../../infra/event-store/codec.ts'
 import {
-  consumeAgainWhenLost,
+  consumeWithReplay,
   createPartitions,
   PartitionHalted,
   type PartitionStatus,
@@ -112,13 +112,13 @@ export async function runScoring(options: ScoringOptions): Promise<RunningScorin
     logger.error({ err, position }, 'scoring failed; the records will be repeated')
   }
 
-  const consumer = await consumeAgainWhenLost({
+  const consumer = await consumeWithReplay({
     partitions,
     readStored: () => readOffsets(pool, topic),
     consume: () => log.consume({ group, topics: [topic], startOffset, handleBatch, onError }),
     onError: (err) =>
       logger.warn({ err }, 'not known whether the database lost what was scored; looks again'),
-    onWentBack: (lost) => logger.warn({ lost }, 'lost by Postgres, scored again'),
+    onRewind: (lost) => logger.warn({ lost }, 'lost by Postgres, scored again'),
   })
   return { status: partitions.all, stop: () => consumer.stop() }
 }

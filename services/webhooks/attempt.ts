@@ -1,4 +1,4 @@
-import { type Decision, decided } from '../../infra/event-store/decide.ts'
+import { type DecidedEvent, decidedEvent } from '../../infra/event-store/decide.ts'
 import { type Clock, derivedId } from '../../infra/ids.ts'
 import type { PostOutcome, WebhookClient } from '../../infra/safe-http/client.ts'
 import { webhookBody } from '../../infra/wire/webhooks/events.ts'
@@ -74,7 +74,7 @@ export interface AttemptRecord extends AttemptOf, Answer {
 }
 
 /** The event that says what became of the attempt; to append it again changes nothing. */
-export function attempted(record: AttemptRecord): Decision {
+export function attempted(record: AttemptRecord): DecidedEvent {
   const { event, endpoint, deliveryId, outcome, attemptedAt, result } = record
   const { organization_id, environment } = event
   const data: WebhookDeliveryAttempted = {
@@ -95,7 +95,7 @@ export function attempted(record: AttemptRecord): Decision {
   const eventId = derivedId('evt', 'webhook-attempt', deliveryId, String(record.attempt), String(attemptedAt))
   const now = attemptedAt + data.duration_ms
   const about = { organizationId: organization_id, environment, eventId, now }
-  return decided({ type: 'WebhookDeliveryAttempted', data }, about)
+  return decidedEvent({ type: 'WebhookDeliveryAttempted', data }, about)
 }
 
 function problemOf(outcome: PostOutcome): string {

@@ -1,4 +1,4 @@
-import { type Decision, decided } from '../../infra/event-store/decide.ts'
+import { type DecidedEvent, decidedEvent } from '../../infra/event-store/decide.ts'
 import { derivedId } from '../../infra/ids.ts'
 import type { DeliveryRow } from '../../projections/webhooks/tables.ts'
 
@@ -13,7 +13,7 @@ export interface Skip {
 }
 
 /** The event that a delivery is given up without a request. */
-export function skipped({ delivery, reason, occasion, now }: Skip): Decision {
+export function skipped({ delivery, reason, occasion, now }: Skip): DecidedEvent {
   const { id: delivery_id, event_id, endpoint_id, organization_id, environment } = delivery
   const data = {
     event_id,
@@ -25,7 +25,7 @@ export function skipped({ delivery, reason, occasion, now }: Skip): Decision {
     skipped_at: now,
   }
   const eventId = derivedId('evt', 'webhook-skipped', delivery_id, occasion)
-  return decided(
+  return decidedEvent(
     { type: 'WebhookDeliverySkipped', data },
     { organizationId: organization_id, environment, eventId, now },
   )

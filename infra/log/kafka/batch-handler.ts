@@ -4,7 +4,7 @@ import { backoffMs, type ConsumeOptions, type LogRecord, type Position } from '.
 export interface BatchDeps {
   consumer: Consumer
   commits: Commits
-  starts: Starts
+  starts: StartOffsets
   callersName: (topic: string) => string
   options: ConsumeOptions
   isStopping: () => boolean
@@ -81,7 +81,7 @@ export function createBatchHandler(deps: BatchDeps) {
   return eachBatch
 }
 
-export interface StartsOptions {
+export interface StartOffsetsOptions {
   consumer: Consumer
   /** Partitions are named with Kafka's names of topics here, the caller's in `options`. */
   callersName: (topic: string) => string
@@ -92,7 +92,7 @@ export interface StartsOptions {
  * Finds where to start after each assignment. kafkajs has no hook that it waits for, so new partitions are paused
  * in its event for a new assignment, which comes before the first fetch, and go on once their offset is known.
  */
-export function createStarts({ consumer, callersName, options }: StartsOptions) {
+export function createStartOffsets({ consumer, callersName, options }: StartOffsetsOptions) {
   const { startOffset, onError } = options
   const ready = new Set<string>()
   let generation = 0
@@ -130,7 +130,7 @@ export function createStarts({ consumer, callersName, options }: StartsOptions) 
   }
 }
 
-export type Starts = ReturnType<typeof createStarts>
+export type StartOffsets = ReturnType<typeof createStartOffsets>
 
 const commitEveryMs = 250
 

@@ -2,16 +2,19 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs'
 import { within } from '../../timing.ts'
 import { backoffMs, type ConsumeOptions, type LogConsumer, LogUnavailable } from '../port.ts'
-import { createBatchHandler, createCommits, createStarts } from './batch-handler.ts'
+import { createBatchHandler, createCommits, createStartOffsets } from './batch-handler.ts'
 
-export interface ConsumerDeps {
+export interface KafkaConsumerDeps {
   kafka: Kafka
   prefix: string
 }
 
 const stopTimeoutMs = 5000
 
-export async function startConsumer(deps: ConsumerDeps, options: ConsumeOptions): Promise<LogConsumer> {
+export async function startKafkaConsumer(
+  deps: KafkaConsumerDeps,
+  options: ConsumeOptions,
+): Promise<LogConsumer> {
   let stopping = false
   let failures = 0
   let current = await launch(deps, options, relaunch).catch((cause) => {
@@ -44,7 +47,7 @@ export async function startConsumer(deps: ConsumerDeps, options: ConsumeOptions)
 }
 
 async function launch(
-  { kafka, prefix }: ConsumerDeps,
+  { kafka, prefix }: KafkaConsumerDeps,
   options: ConsumeOptions,
   onDead: () => void,
 ): Promise<LogConsumer> {
@@ -53,7 +56,7 @@ async function launch(
   const onError = (error: unknown) => options.onError?.(error)
   const callersName = (topic: string) => topic.slice(prefix.length)
   const commits = createCommits(consumer, onError)
-  const starts = createStarts({ consumer, callersName, options })
+  const starts = createStartOffsets({ consumer, callersName, options })
   const isStopping = () => state.stopping
   const handle = createBatchHandler({ consumer, commits, starts, callersName, options, isStopping })
   const running = new Set<Promise<void>>()

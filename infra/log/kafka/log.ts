@@ -5,8 +5,8 @@ import { createGroupCommit } from '../group-commit.ts'
 import { partitionOfKey, placeRecord } from '../partition.ts'
 import { backoffMs, type EventLog, type LogConsumer, type Topic, type TopicSpec } from '../port.ts'
 import { createKafkaClient } from './client.ts'
-import { startConsumer } from './consumer.ts'
-import { createRenewable, openProducer, type Renewable, writeBatch } from './producer.ts'
+import { startKafkaConsumer } from './consumer.ts'
+import { createReconnectingClient, openProducer, type ReconnectingClient, sendBatch } from './producer.ts'
 
 export interface KafkaLogOptions {
   /** host:port of some of the cluster's brokers. */
@@ -26,7 +26,7 @@ const maxMessageBytes = 2 * maxBatchBytes
 /** The event log on Apache Kafka: acks from all in-sync replicas, an idempotent producer, one batch at a time. */
 export async function openKafkaLog(options: KafkaLogOptions): Promise<EventLog> {
   const prefix = options.topicPrefix ?? ''
-  const producer = createRenewable({
+  const producer = createReconnectingClient({
     timeoutMs,
     open: () => openProducer(createKafkaClient({ ...options, requestTimeout, retries: 5 })),
     close: (opened) => opened.end(),
@@ -35,7 +35,7 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<EventLog> 
   const topics = createTopics(admin, prefix)
   const consumers = new Set<LogConsumer>()
   const commit = createGroupCommit({
-    write: (records) => producer.use(({ producer }) => writeBatch(producer, prefix, records)),
+    write: (records) => producer.use(({ producer }) => sendBatch(producer, prefix, records)),
     maxRecords: 5000,
     maxBytes: maxBatchBytes,
   })
@@ -50,7 +50,7 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<EventLog> 
     async consume(consumeOptions) {
       await Promise.all(consumeOptions.topics.map(topics.find))
       const kafka = createKafkaClient(options)
-      const consumer = await startConsumer({ kafka, prefix }, consumeOptions)
+      const consumer = await startKafkaConsumer({ kafka, prefix }, consumeOptions)
       const registered = {
         async stop() {
           consumers.delete(registered)
@@ -82,9 +82,9 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<EventLog> 
   }
 }
 
-function openAdmin(options: KafkaLogOptions): Renewable<Admin> {
+function openAdmin(options: KafkaLogOptions): ReconnectingClient<Admin> {
   const kafka = createKafkaClient({ ...options, requestTimeout, retries: 3 })
-  return createRenewable({
+  return createReconnectingClient({
     timeoutMs,
     async open() {
       const admin = kafka.admin()
@@ -95,7 +95,7 @@ function openAdmin(options: KafkaLogOptions): Renewable<Admin> {
   })
 }
 
-function createTopics(admin: Renewable<Admin>, prefix: string) {
+function createTopics(admin: ReconnectingClient<Admin>, prefix: string) {
   const partitions = new Map<Topic, number>()
 
   async function find(topic: Topic): Promise<number> {

@@ -45,7 +45,7 @@ function unplaced(): never {
 const replicasTimeoutMs = 4000
 
 /** Sends one batch with one request to each leader and waits until all in-sync replicas have it. */
-export async function writeBatch(
+export async function sendBatch(
   producer: Producer,
   prefix: string,
   records: PlacedRecord[],
@@ -82,7 +82,7 @@ function positionsOf(records: PlacedRecord[], prefix: string, answers: RecordMet
   })
 }
 
-export interface RenewableOptions<T> {
+export interface ReconnectingClientOptions<T> {
   open: () => Promise<T>
   close: (client: T) => Promise<void>
   /** For opening and the work together, milliseconds. */
@@ -94,7 +94,7 @@ export interface RenewableOptions<T> {
  * producer: kafkajs takes back the sequence numbers of a request that timed out, and the next records under them
  * would be confirmed as duplicates though they were never stored.
  */
-export function createRenewable<T>({ open, close, timeoutMs }: RenewableOptions<T>) {
+export function createReconnectingClient<T>({ open, close, timeoutMs }: ReconnectingClientOptions<T>) {
   let current: Promise<T> | undefined
 
   async function use<R>(work: (client: T) => Promise<R>): Promise<R> {
@@ -123,4 +123,4 @@ export function createRenewable<T>({ open, close, timeoutMs }: RenewableOptions<
   }
 }
 
-export type Renewable<T> = ReturnType<typeof createRenewable<T>>
+export type ReconnectingClient<T> = ReturnType<typeof createReconnectingClient<T>>

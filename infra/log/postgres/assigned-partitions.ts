@@ -1,10 +1,10 @@
 import { type Batch, backoffMs, type ConsumeOptions, type LogRecord, type Position } from '../port.ts'
 import type { GroupSession, TopicPartition } from './group-session.ts'
 
-export interface RoundOptions {
+export interface AssignedPartitionsOptions {
   session: GroupSession
   options: ConsumeOptions
-  bell: Bell
+  signal: WakeUpSignal
   announce: () => Promise<void>
 }
 
@@ -12,33 +12,33 @@ export interface RoundOptions {
 const commitEveryMs = 250
 const maxBatchBytes = 1024 * 1024
 
-export function createRound({ session, options, bell, announce }: RoundOptions) {
-  const owned = new Map<string, Owned>()
+export function createAssignedPartitions({ session, options, signal, announce }: AssignedPartitionsOptions) {
+  const assigned = new Map<string, AssignedPartition>()
   const { maxRecords = 500, partitionsConcurrently = 3 } = options
   let nextCommit = 0
 
-  const all = () => [...owned.values()]
+  const all = () => [...assigned.values()]
   const running = () => all().filter((p) => p.running)
 
   async function rebalance(): Promise<void> {
-    const share = new Set((await session.fairShare()).map(nameOf))
+    const share = new Set((await session.assignment()).map(nameOf))
     for (const p of all()) p.revoked = !share.has(nameOf(p))
     await releaseRevoked()
-    const wanted = [...share].filter((name) => !owned.has(name)).map(parseName)
+    const wanted = [...share].filter((name) => !assigned.has(name)).map(parseName)
     if (wanted.length === 0) return
-    for (const p of await session.lock(wanted)) owned.set(nameOf(p), newlyOwned(p))
+    for (const p of await session.lock(wanted)) assigned.set(nameOf(p), newlyAssigned(p))
   }
 
   async function releaseRevoked(): Promise<void> {
     const free = all().filter((p) => p.revoked && !p.running)
     if (free.length === 0) return
     await commit(free)
-    for (const p of free) owned.delete(nameOf(p))
+    for (const p of free) assigned.delete(nameOf(p))
     await session.unlock(free)
     await announce()
   }
 
-  async function commit(some: Owned[]): Promise<void> {
+  async function commit(some: AssignedPartition[]): Promise<void> {
     const positions = some.flatMap(({ topic, partition, uncommitted }): Position[] =>
       uncommitted === undefined ? [] : [{ topic, partition, offset: uncommitted }],
     )
@@ -64,18 +64,18 @@ export function createRound({ session, options, bell, announce }: RoundOptions) 
     )
     if (positions.length === 0) return
     const records = await session.read(positions, { records: maxRecords, bytes: maxBatchBytes })
-    for (const record of records) owned.get(nameOf(record))?.records.push(record)
+    for (const record of records) assigned.get(nameOf(record))?.records.push(record)
   }
 
   function startHandlers(): void {
     for (const p of all()) {
       if (running().length >= partitionsConcurrently) return
       if (p.running || p.revoked || p.records.length === 0) continue
-      owned.delete(nameOf(p))
-      owned.set(nameOf(p), p)
-      p.running = handle(p, options).finally(() => {
+      assigned.delete(nameOf(p))
+      assigned.set(nameOf(p), p)
+      p.running = handleRecords(p, options).finally(() => {
         p.running = undefined
-        bell.ring()
+        signal.notify()
       })
     }
   }
@@ -115,7 +115,7 @@ function parseName(name: string): TopicPartition {
   return { topic: name.slice(0, slash), partition: Number(name.slice(slash + 1)) }
 }
 
-export interface Owned extends TopicPartition {
+export interface AssignedPartition extends TopicPartition {
   next: number | undefined
   records: LogRecord[]
   running: Promise<void> | undefined
@@ -128,7 +128,7 @@ export interface Owned extends TopicPartition {
   uncommitted: number | undefined
 }
 
-export const newlyOwned = ({ topic, partition }: TopicPartition): Owned => ({
+export const newlyAssigned = ({ topic, partition }: TopicPartition): AssignedPartition => ({
   topic,
   partition,
   next: undefined,
@@ -140,60 +140,67 @@ export const newlyOwned = ({ topic, partition }: TopicPartition): Owned => ({
   uncommitted: undefined,
 })
 
-export const isIdle = (owned: Owned, now: number): boolean =>
-  !owned.running && !owned.revoked && owned.records.length === 0 && owned.notBefore <= now
+export const isIdle = (assigned: AssignedPartition, now: number): boolean =>
+  !assigned.running && !assigned.revoked && assigned.records.length === 0 && assigned.notBefore <= now
 
-export function backOff(owned: Owned): void {
-  owned.failures += 1
-  owned.notBefore = performance.now() + backoffMs(owned.failures)
+export function backOff(assigned: AssignedPartition): void {
+  assigned.failures += 1
+  assigned.notBefore = performance.now() + backoffMs(assigned.failures)
 }
 
 /** Hands the records read to the handler; on failure they are read again after a back-off. Never rejects. */
-export async function handle(owned: Owned, { handleBatch, onError }: ConsumeOptions): Promise<void> {
-  const { topic, partition, records } = owned
+export async function handleRecords(
+  assigned: AssignedPartition,
+  { handleBatch, onError }: ConsumeOptions,
+): Promise<void> {
+  const { topic, partition, records } = assigned
   const first = records[0]
   const last = records.at(-1)
   if (!first || !last) return
-  owned.records = []
+  assigned.records = []
   try {
     const batch: Batch = { topic, partition, records }
-    owned.next = (await handleBatch(batch)) ?? last.offset + 1
-    owned.uncommitted = owned.next
-    owned.failures = 0
+    assigned.next = (await handleBatch(batch)) ?? last.offset + 1
+    assigned.uncommitted = assigned.next
+    assigned.failures = 0
   } catch (error) {
-    owned.next = first.offset
-    backOff(owned)
+    assigned.next = first.offset
+    backOff(assigned)
     onError?.(error, { topic, partition, offset: first.offset })
   }
 }
 
 /** Decides where to start reading: the caller's choice, else the group's committed offset, else the beginning. */
-export async function findStart(owned: Owned, committed: Position[], options: ConsumeOptions): Promise<void> {
-  const { topic, partition } = owned
+export async function findStart(
+  assigned: AssignedPartition,
+  committed: Position[],
+  options: ConsumeOptions,
+): Promise<void> {
+  const { topic, partition } = assigned
   try {
     const chosen = await options.startOffset?.(topic, partition)
     const known = committed.find((p) => p.topic === topic && p.partition === partition)
-    owned.next = chosen ?? known?.offset ?? 0
-    owned.failures = 0
+    assigned.next = chosen ?? known?.offset ?? 0
+    assigned.failures = 0
   } catch (error) {
-    backOff(owned)
+    backOff(assigned)
     options.onError?.(error, { topic, partition, offset: 0 })
   }
 }
 
-/** A bell for one sleeper: `ring` ends the sleep, or the next one if nobody sleeps. */
-export function createBell() {
-  let rung = false
+/** A signal for one sleeper: `ring` ends the sleep, or the next one if nobody sleeps. */
+export function createWakeUpSignal() {
+  let notified = false
   let wake: (() => void) | undefined
 
   return {
-    ring(): void {
-      rung = true
+    notify(): void {
+      notified = true
       wake?.()
     },
     /** Resolves on the next ring (or at once if it rang since the last sleep), at the latest after `ms`. */
-    async sleep(ms: number): Promise<void> {
-      if (!rung) {
+    async wait(ms: number): Promise<void> {
+      if (!notified) {
         await new Promise<void>((resolve) => {
           const timer = setTimeout(resolve, ms)
           wake = () => {
@@ -203,9 +210,9 @@ export function createBell() {
         })
       }
       wake = undefined
-      rung = false
+      notified = false
     },
   }
 }
 
-export type Bell = ReturnType<typeof createBell>
+export type WakeUpSignal = ReturnType<typeof createWakeUpSignal>

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { backoffMs, type ConsumeOptions, type LogConsumer } from '../port.ts'
-import { type Bell, createBell, createRound } from './assigned-partitions.ts'
+import { createAssignedPartitions, createWakeUpSignal, type WakeUpSignal } from './assigned-partitions.ts'
 import { type GroupSession, openGroupSession } from './group-session.ts'
 import type { TopicInfo } from './tables.ts'
 
-export interface ConsumerDeps {
+export interface PostgresConsumerDeps {
   url: string
   schema: string
   topics: TopicInfo[]
@@ -21,11 +21,14 @@ export interface RunningConsumer extends LogConsumer {
 const pollMs = 1000
 
 /** Starts a member of a consumer group. Rejects if it cannot connect now; later failures it gets over by itself. */
-export async function startConsumer(deps: ConsumerDeps, options: ConsumeOptions): Promise<RunningConsumer> {
-  const bell = createBell()
+export async function startPostgresConsumer(
+  deps: PostgresConsumerDeps,
+  options: ConsumeOptions,
+): Promise<RunningConsumer> {
+  const signal = createWakeUpSignal()
   const control = { stopping: false, rebalance: true }
   let failures = 0
-  const first = await connect(deps, options, bell)
+  const first = await connect(deps, options, signal)
   await deps.announce()
   const finished = run(first)
 
@@ -39,7 +42,7 @@ export async function startConsumer(deps: ConsumerDeps, options: ConsumeOptions)
 
   /** Reads and handles until stopped or until the connection, and with it every lock, is lost. */
   async function work({ session, state }: Connection): Promise<void> {
-    const round = createRound({ session, options, bell, announce: deps.announce })
+    const round = createAssignedPartitions({ session, options, signal: signal, announce: deps.announce })
     try {
       let nextPoll = 0
       while (!control.stopping && !state.lost) {
@@ -50,7 +53,7 @@ export async function startConsumer(deps: ConsumerDeps, options: ConsumeOptions)
         }
         await round.readAndHandle()
         failures = 0
-        await bell.sleep(Math.min(pollMs, round.msToNextDeadline()))
+        await signal.wait(Math.min(pollMs, round.msToNextDeadline()))
       }
       await round.leave()
       await session.close()
@@ -69,7 +72,7 @@ export async function startConsumer(deps: ConsumerDeps, options: ConsumeOptions)
       await delay(backoffMs(failures))
       control.rebalance = true
       try {
-        return await connect(deps, options, bell)
+        return await connect(deps, options, signal)
       } catch (error) {
         options.onError?.(error)
       }
@@ -78,14 +81,14 @@ export async function startConsumer(deps: ConsumerDeps, options: ConsumeOptions)
   }
 
   return {
-    wake: bell.ring,
+    wake: signal.notify,
     rebalance() {
       control.rebalance = true
-      bell.ring()
+      signal.notify()
     },
     async stop() {
       control.stopping = true
-      bell.ring()
+      signal.notify()
       await finished
     },
   }
@@ -96,11 +99,15 @@ interface Connection {
   state: { lost: boolean }
 }
 
-async function connect(deps: ConsumerDeps, options: ConsumeOptions, bell: Bell): Promise<Connection> {
+async function connect(
+  deps: PostgresConsumerDeps,
+  options: ConsumeOptions,
+  signal: WakeUpSignal,
+): Promise<Connection> {
   const state = { lost: false }
   const onLost = () => {
     state.lost = true
-    bell.ring()
+    signal.notify()
   }
   const { url, schema, topics } = deps
   return { session: await openGroupSession({ url, schema, topics, group: options.group, onLost }), state }

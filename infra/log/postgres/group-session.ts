@@ -51,14 +51,14 @@ export async function openGroupSession(options: GroupSessionOptions) {
 
   return {
     /** What this member should own now that these members are alive. */
-    async fairShare(): Promise<TopicPartition[]> {
+    async assignment(): Promise<TopicPartition[]> {
       const text = `select objid::bigint as lock, pid from pg_locks where locktype = 'advisory' and objsubid = 2
         and granted and classid = $1::bigint::oid and database = (select oid from pg_database where datname = current_database())`
       const members = membersRow.parse((await client.query(text, [groupKey])).rows)
       return topics.flatMap(({ topic, partitions }) => {
         const lock = lockKey(topic, membershipLock)
         const pids = members.filter((member) => member.lock === lock).map((member) => member.pid)
-        return fairShare(partitions, pids, pid).map((partition) => ({ topic, partition }))
+        return assignPartitions(partitions, pids, pid).map((partition) => ({ topic, partition }))
       })
     },
 
@@ -171,7 +171,7 @@ export interface TopicPartition {
  * The partitions of a topic that fall to one of its group's members. Every member comes to the same split from
  * the same list of members, so nobody needs to lead.
  */
-export function fairShare(partitions: number, members: number[], me: number): number[] {
+export function assignPartitions(partitions: number, members: number[], me: number): number[] {
   const order = [...new Set(members)].sort((a, b) => a - b)
   const place = order.indexOf(me)
   if (place < 0) return []

@@ -4,8 +4,8 @@ import { z } from 'zod'
 import { within } from '../../timing.ts'
 import { partitionOfKey, placeRecord } from '../partition.ts'
 import { type EventLog, type LogConsumer, LogUnavailable } from '../port.ts'
-import { startConsumer } from './consumer.ts'
-import { createWakeUps } from './notifications.ts'
+import { startPostgresConsumer } from './consumer.ts'
+import { createNotifications } from './notifications.ts'
 import { createLogSchema, createTopics } from './tables.ts'
 import { openWriter } from './writer.ts'
 
@@ -26,8 +26,8 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
   const { pool, url, logger, schema = 'tidegate_log' } = options
   await createLogSchema(pool, schema)
   const topics = createTopics(pool, schema)
-  const wakeUps = createWakeUps({ pool, url, schema, logger })
-  const writer = openWriter({ url, schema, onWritten: wakeUps.appended })
+  const notifications = createNotifications({ pool, url, schema, logger })
+  const writer = openWriter({ url, schema, onWritten: notifications.appended })
   const consumers = new Set<LogConsumer>()
   const retention = startRetention(options, schema)
   let closing: Promise<void> | undefined
@@ -44,16 +44,16 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
     async consume(consumeOptions) {
       const { group, topics: names } = consumeOptions
       const infos = await Promise.all(names.map((name) => topics.find(name)))
-      await wakeUps.ready().catch(unavailable)
-      const announce = () => wakeUps.membersChanged(group)
+      await notifications.ready().catch(unavailable)
+      const announce = () => notifications.membersChanged(group)
       const deps = { url, schema, topics: infos, announce }
-      const consumer = await startConsumer(deps, consumeOptions).catch(unavailable)
-      const sleeper = { group, topics: names, consumer }
-      wakeUps.add(sleeper)
+      const consumer = await startPostgresConsumer(deps, consumeOptions).catch(unavailable)
+      const subscriber = { group, topics: names, consumer }
+      notifications.add(subscriber)
       consumer.rebalance()
       const registered = {
         async stop() {
-          wakeUps.remove(sleeper)
+          notifications.remove(subscriber)
           consumers.delete(registered)
           await consumer.stop()
         },
@@ -90,7 +90,7 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
     clearInterval(retention)
     await Promise.all([...consumers].map((consumer) => consumer.stop()))
     await writer.close()
-    await wakeUps.close()
+    await notifications.close()
   }
 }
 

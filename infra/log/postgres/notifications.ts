@@ -5,14 +5,14 @@ import { type Listener, openListener } from '../../postgres/listen.ts'
 import type { Topic } from '../port.ts'
 import type { RunningConsumer } from './consumer.ts'
 
-export interface WakeUpsOptions {
+export interface NotificationsOptions {
   pool: pg.Pool
   url: string
   schema: string
   logger: Logger
 }
 
-interface Sleeper {
+interface Subscriber {
   group: string
   topics: Topic[]
   consumer: RunningConsumer
@@ -23,10 +23,10 @@ interface Sleeper {
  * sent after the append has committed and not within it, because commits that notify wait for one another's disk
  * flush; one that gets lost costs no more than the consumers' poll interval.
  */
-export function createWakeUps({ pool, url, schema, logger }: WakeUpsOptions) {
+export function createNotifications({ pool, url, schema, logger }: NotificationsOptions) {
   const channel = `${schema}_wake`
   const me = randomUUID().slice(0, 8)
-  const sleepers = new Set<Sleeper>()
+  const subscribers = new Set<Subscriber>()
   const unsent = new Set<string>()
   let sending: Promise<void> | undefined
   let listener: Promise<Listener> | undefined
@@ -38,7 +38,7 @@ export function createWakeUps({ pool, url, schema, logger }: WakeUpsOptions) {
 
   /** A subject is `t:` and a topic that got records, or `g:` and a group whose members changed. */
   function wakeLocal(subject: string): void {
-    for (const { group, topics, consumer } of sleepers) {
+    for (const { group, topics, consumer } of subscribers) {
       if (subject.startsWith('g:') && group === subject.slice(2)) consumer.rebalance()
       if (subject.startsWith('t:') && topics.includes(subject.slice(2))) consumer.wake()
     }
@@ -62,7 +62,7 @@ export function createWakeUps({ pool, url, schema, logger }: WakeUpsOptions) {
   }
 
   function wakeAll(): void {
-    for (const { consumer } of sleepers) consumer.rebalance()
+    for (const { consumer } of subscribers) consumer.rebalance()
   }
 
   function listen(): Promise<Listener> {
@@ -77,8 +77,8 @@ export function createWakeUps({ pool, url, schema, logger }: WakeUpsOptions) {
   return {
     appended: (topic: Topic) => void wake(`t:${topic}`),
     membersChanged: (group: string) => wake(`g:${group}`),
-    add: (sleeper: Sleeper) => void sleepers.add(sleeper),
-    remove: (sleeper: Sleeper) => void sleepers.delete(sleeper),
+    add: (subscriber: Subscriber) => void subscribers.add(subscriber),
+    remove: (subscriber: Subscriber) => void subscribers.delete(subscriber),
     /** Must have resolved before a consumer reads for the first time, or it may sleep through a wake-up. */
     async ready(): Promise<void> {
       listener ??= listen()

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { deliveriesOf, findEndpoints, listUndelivered } from '../../../projections/webhooks/queries.ts'
-import { type DeliveryRow, keptMs } from '../../../projections/webhooks/tables.ts'
+import { type DeliveryRow, webhookRetentionMs } from '../../../projections/webhooks/tables.ts'
 import type { Core } from '../../server/dependencies.ts'
 import { deliveryJson as shownByTheApi } from '../../webhooks/events/shapes.ts'
 import { redeliver } from '../../webhooks/redeliver/command.ts'
@@ -73,7 +73,7 @@ async function deadLetters(
     status: skipped ? 'skipped' : 'failed',
     organizationId,
     endpointId,
-    since: clock() - keptMs,
+    since: clock() - webhookRetentionMs,
     limit,
   })
 }

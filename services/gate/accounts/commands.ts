@@ -87,8 +87,8 @@ export function createReadCurrent(options: Omit<CaughtUpOptions, 'readModels'>):
   const caughtUp = createCaughtUp({ ...options, readModels })
 
   return async function readCurrent<T>(read: () => Promise<T>): Promise<T> {
-    const identity = await caughtUp.reach()
+    const identity = await caughtUp.waitUntilCaughtUp()
     const value = await read()
-    return (await caughtUp.isStill(identity)) ? value : readCurrent(read)
+    return (await caughtUp.isUnchanged(identity)) ? value : readCurrent(read)
   }
 }

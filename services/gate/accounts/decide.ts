@@ -1,6 +1,6 @@
 import { ApiError } from '../../../infra/errors/errors.ts'
 import type { DomainEvent } from '../../../infra/event-store/codec.ts'
-import { type Decision, decided } from '../../../infra/event-store/decide.ts'
+import { type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
 import { derivedId } from '../../../infra/ids.ts'
 import type { AgentTokenRow } from '../../../projections/gate/tables.ts'
 import type { Environment } from '../../../schemas/events.ts'
@@ -28,7 +28,7 @@ export function isRenewalDue({ expires_at }: AgentTokenRow, now: number): boolea
 }
 
 /** A use of the token. No event unless a day of its 90 has passed. */
-export function decideRenewal(token: AgentTokenRow | undefined, { now }: { now: number }): Decision[] {
+export function decideRenewal(token: AgentTokenRow | undefined, { now }: { now: number }): DecidedEvent[] {
   const usable = usableToken(token, now)
   if (!usable || !isRenewalDue(usable, now)) return []
   const expires_at = now + agentTokenTtlMs
@@ -43,7 +43,7 @@ export function decideRenewal(token: AgentTokenRow | undefined, { now }: { now: 
 export function decideRevocation(
   token: AgentTokenRow | undefined,
   { now, ...scope }: TokenScope & { now: number },
-): Decision[] {
+): DecidedEvent[] {
   const own = ownToken(token, scope)
   if (!own) throw noSuchToken()
   if (own.status === 'revoked') return []
@@ -59,7 +59,7 @@ export function noSuchToken(): ApiError {
 function tokenDecision(
   { gate_account_id, organization_id, environment }: AgentTokenRow,
   { event, part, now }: { event: DomainEvent; part: string; now: number },
-): Decision {
+): DecidedEvent {
   const eventId = derivedId('evt', gate_account_id, part)
-  return decided(event, { organizationId: organization_id, environment, eventId, now })
+  return decidedEvent(event, { organizationId: organization_id, environment, eventId, now })
 }

@@ -2,7 +2,7 @@ import type { Keyring } from '../../../infra/crypto/keyring.ts'
 import type { DataKey } from '../../../infra/crypto/sealing.ts'
 import { generateToken, tokenHashes } from '../../../infra/crypto/tokens.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
-import type { Decision } from '../../../infra/event-store/decide.ts'
+import type { DecidedEvent } from '../../../infra/event-store/decide.ts'
 import type { GateSessionId, Random } from '../../../infra/ids.ts'
 import { type DeliveryEnvelope, sealEnvelope } from '../../../infra/wire/delivery-envelope.ts'
 import { agentTokenEnvName } from '../../../infra/wire/gate.ts'
@@ -96,7 +96,7 @@ function reject(deps: ConcludeDeps, session: StartedSession, problem: string): P
 async function decideAbout(
   { decide, clock, meter, logger }: ConcludeDeps,
   { id: gateSessionId, service_id: serviceId, approval_started_at: since }: StartedSession,
-  about: (session: GateSessionRow | undefined) => Decision[],
+  about: (session: GateSessionRow | undefined) => DecidedEvent[],
 ): Promise<void> {
   const [event] = await decide({
     ...sessionStream(gateSessionId),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ApiError } from '../../../infra/errors/errors.ts'
-import { type Decision, decided } from '../../../infra/event-store/decide.ts'
+import { type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
 import { derivedId, type GateAccountId, isId } from '../../../infra/ids.ts'
 import {
   type DeliveryEnvelope,
@@ -35,7 +35,7 @@ interface StartApproval {
  * A disabled service changes nothing here: the request for the account shows it. ApiError: 404 no such session, 410
  * expired, 409 resolved, 403 not the page's newest token.
  */
-export function decideApprovalStart(state: ApprovalState, command: StartApproval): Decision[] {
+export function decideApprovalStart(state: ApprovalState, command: StartApproval): DecidedEvent[] {
   const { session, page, endpointId } = state
   if (hasApproved(session, command.approveTokenHashes)) return []
   const { id, approval_started_at, organization_id, environment } = pendingSession(session, command.now)
@@ -55,7 +55,7 @@ export function decideApprovalStart(state: ApprovalState, command: StartApproval
   }
   const about = { organizationId: organization_id, environment, now }
   const eventId = derivedId('evt', id, 'approval_started')
-  return [decided({ type: 'GateSessionApprovalStarted', data }, { ...about, eventId })]
+  return [decidedEvent({ type: 'GateSessionApprovalStarted', data }, { ...about, eventId })]
 }
 
 export function hasApproved(session: GateSessionRow | undefined, tokenHashes: string[]): boolean {
@@ -89,13 +89,13 @@ export type SignupCredentials = Omit<GateSessionApproved, 'gate_session_id' | 'g
 export function decideApproval(
   session: GateSessionRow | undefined,
   credentials: SignupCredentials,
-): Decision[] {
+): DecidedEvent[] {
   if (!isStarted(session)) return []
   const { id: gate_session_id, gate_account_id } = session
   const data = { gate_session_id, gate_account_id, ...credentials }
   const about = { ...tenantOf(session), now: credentials.approved_at }
   const eventId = derivedId('evt', gate_session_id, 'approved')
-  return [decided({ type: 'GateSessionApproved', data }, { ...about, eventId })]
+  return [decidedEvent({ type: 'GateSessionApproved', data }, { ...about, eventId })]
 }
 
 interface ApprovalFailure {
@@ -107,12 +107,12 @@ interface ApprovalFailure {
 export function decideApprovalFailure(
   session: GateSessionRow | undefined,
   { problem, now }: ApprovalFailure,
-): Decision[] {
+): DecidedEvent[] {
   if (!isStarted(session)) return []
   const reason = 'integrator_failed' as const
   const data = { gate_session_id: session.id, reason, problem, rejected_at: now }
   const eventId = derivedId('evt', session.id, 'rejected', reason)
-  return [decided({ type: 'GateSessionRejected', data }, { ...tenantOf(session), eventId, now })]
+  return [decidedEvent({ type: 'GateSessionRejected', data }, { ...tenantOf(session), eventId, now })]
 }
 
 const tenantOf = ({ organization_id: organizationId, environment }: GateSessionRow) => ({

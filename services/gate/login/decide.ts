@@ -1,5 +1,5 @@
 import { ApiError } from '../../../infra/errors/errors.ts'
-import type { Decision } from '../../../infra/event-store/decide.ts'
+import type { DecidedEvent } from '../../../infra/event-store/decide.ts'
 import type { GateSessionId } from '../../../infra/ids.ts'
 import type { AgentTokenRow, GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
@@ -27,7 +27,10 @@ interface OpenLogin {
  * No event when the command is repeated. ApiError: 401 unless the token is usable and of this service, 404 unless the
  * service is open and has a dashboard.
  */
-export function decideLoginOpening({ session, ...state }: LoginOpeningState, command: OpenLogin): Decision[] {
+export function decideLoginOpening(
+  { session, ...state }: LoginOpeningState,
+  command: OpenLogin,
+): DecidedEvent[] {
   const token = goodToken(state.token, command.now)
   if (session) return []
   const service = serviceWithDashboard(state)
@@ -51,7 +54,7 @@ function serviceWithDashboard({
   throw new ApiError('request.not_found', { message: 'The service has no dashboard to log in to.' })
 }
 
-function opened(token: AgentTokenRow, { gateSessionId, requester, now }: OpenLogin): Decision {
+function opened(token: AgentTokenRow, { gateSessionId, requester, now }: OpenLogin): DecidedEvent {
   const { service_id, organization_id, environment, gate_account_id, account_name } = token
   const data = {
     gate_session_id: gateSessionId,
@@ -89,7 +92,7 @@ interface ApproveLoginState {
 export function decideLoginApproval(
   { session, page }: ApproveLoginState,
   command: LoginApproval,
-): Decision[] {
+): DecidedEvent[] {
   if (session && isRepetition(session, command)) return []
   const login = pendingSession(session, command.now)
   const token = page?.approve_token_hash
@@ -107,7 +110,7 @@ function isRepetition(session: GateSessionRow, { approveTokenHashes, now }: Logi
   throw new ApiError('gate.session_expired')
 }
 
-function approved(session: GateSessionRow, command: LoginApproval): Decision {
+function approved(session: GateSessionRow, command: LoginApproval): DecidedEvent {
   const { approveTokenHash, proof, codeHash, now } = command
   const data = {
     gate_session_id: session.id,
@@ -158,7 +161,7 @@ export interface ConsumeCode {
  * has, else 410 gate.session_expired unless the code is of the scope and valid. A code whose agent token was revoked
  * counts as expired.
  */
-export function decideCodeConsumption({ session, token }: CodeState, command: ConsumeCode): Decision[] {
+export function decideCodeConsumption({ session, token }: CodeState, command: ConsumeCode): DecidedEvent[] {
   const { organizationId, environment, consumptionId, now } = command
   const isOwn = session?.organization_id === organizationId && session.environment === environment
   if (!isOwn) throw expiredCode()

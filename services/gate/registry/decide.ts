@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import type { DomainEvent } from '../../../infra/event-store/codec.ts'
-import { type Decision, decided } from '../../../infra/event-store/decide.ts'
+import { type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
 import { derivedId } from '../../../infra/ids.ts'
 import { agentTokenEnvName } from '../../../infra/wire/gate.ts'
 import type { ServiceScope } from '../../../projections/gate/queries.ts'
@@ -42,7 +42,7 @@ interface RegisterService extends ServicePath {
  * No event when the command is repeated. ApiError: 404 no such organization, 403 not active, 409 id or variable used,
  * or too many services, 422 an endpoint without the subscription.
  */
-export function decideRegistration(state: RegistrationState, command: RegisterService): Decision[] {
+export function decideRegistration(state: RegistrationState, command: RegisterService): DecidedEvent[] {
   organizationFor(state.organization, 'key')
   if (state.isRepeated) return []
   refuseUsedId(state, command)
@@ -56,7 +56,9 @@ export function decideRegistration(state: RegistrationState, command: RegisterSe
     definition,
     registered_at: now,
   }
-  return [decided({ type: 'GateServiceRegistered', data }, { organizationId, environment, eventId, now })]
+  return [
+    decidedEvent({ type: 'GateServiceRegistered', data }, { organizationId, environment, eventId, now }),
+  ]
 }
 
 function refuseUsedId({ alike }: RegistrationState, { serviceId }: RegisterService): void {
@@ -102,7 +104,7 @@ interface ChangeService extends ServicePath {
  * No event when nothing changes. ApiError: 404 no such service, 403 organization not active, 409 disabled, 422 an
  * endpoint without the subscription, or too large. An endpoint that the change does not name is not checked.
  */
-export function decideServiceChange(state: ChangeState, command: ChangeService): Decision[] {
+export function decideServiceChange(state: ChangeState, command: ChangeService): DecidedEvent[] {
   organizationFor(state.organization, 'key')
   const service = changeable(serviceFor(state.service, command))
   const { changes } = command
@@ -122,7 +124,7 @@ function changeable(service: GateServiceRow): GateServiceRow {
 function changed(
   { serviceId, organizationId, environment, eventId, now }: ChangeService,
   definition: GateServiceRow['definition'],
-): Decision {
+): DecidedEvent {
   const data: GateServiceChanged = {
     service_id: serviceId,
     organization_id: organizationId,
@@ -130,7 +132,7 @@ function changed(
     definition,
     changed_at: now,
   }
-  return decided({ type: 'GateServiceChanged', data }, { organizationId, environment, eventId, now })
+  return decidedEvent({ type: 'GateServiceChanged', data }, { organizationId, environment, eventId, now })
 }
 
 interface DisableService extends ServicePath {
@@ -138,7 +140,7 @@ interface DisableService extends ServicePath {
 }
 
 /** No event when it is disabled. ApiError: 404 no such service, 403 organization not active. */
-export function decideServiceDisabling(state: ServiceState, command: DisableService): Decision[] {
+export function decideServiceDisabling(state: ServiceState, command: DisableService): DecidedEvent[] {
   organizationFor(state.organization, 'key')
   const service = serviceFor(state.service, command)
   if (service.status === 'disabled') return []
@@ -150,7 +152,7 @@ export function decideServiceDisabling(state: ServiceState, command: DisableServ
     disabled_at: now,
   }
   const eventId = derivedId('evt', serviceId, 'disabled')
-  return [decided({ type: 'GateServiceDisabled', data }, { organizationId, environment, eventId, now })]
+  return [decidedEvent({ type: 'GateServiceDisabled', data }, { organizationId, environment, eventId, now })]
 }
 
 interface VerifyService {
@@ -163,7 +165,10 @@ interface VerifyService {
  * No event when nothing changes. Disabled services can be verified, the built-in one cannot. ApiError: 404 no
  * organization has it.
  */
-export function decideVerification(service: GateServiceRow | undefined, command: VerifyService): Decision[] {
+export function decideVerification(
+  service: GateServiceRow | undefined,
+  command: VerifyService,
+): DecidedEvent[] {
   if (!service) {
     throw new ApiError('request.not_found', {
       message: 'service: no organization has a service of this id.',
@@ -173,7 +178,7 @@ export function decideVerification(service: GateServiceRow | undefined, command:
   const { organization_id: organizationId, environment } = service
   const { verified, eventId, now } = command
   if (service.verified === verified) return []
-  return [decided(verificationEvent(service, command), { organizationId, environment, eventId, now })]
+  return [decidedEvent(verificationEvent(service, command), { organizationId, environment, eventId, now })]
 }
 
 function verificationEvent(

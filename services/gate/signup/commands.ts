@@ -1,6 +1,6 @@
 import { generateToken, isToken, isTokenOf, type Token, tokenHashes } from '../../../infra/crypto/tokens.ts'
 import { unavailable } from '../../../infra/errors/errors.ts'
-import type { CommandDeps, Decision } from '../../../infra/event-store/decide.ts'
+import type { CommandDeps, DecidedEvent } from '../../../infra/event-store/decide.ts'
 import { type GateSessionId, randomId } from '../../../infra/ids.ts'
 import type { Db, Tx } from '../../../infra/postgres/pool.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
@@ -140,7 +140,7 @@ export async function rejectClosed(
 
 interface AboutSession {
   gateSessionId: GateSessionId
-  decide: (session: GateSessionRow | undefined, at: { now: number }) => Decision[]
+  decide: (session: GateSessionRow | undefined, at: { now: number }) => DecidedEvent[]
 }
 
 async function aboutSession(

@@ -1,5 +1,5 @@
 import { ApiError } from '../../../infra/errors/errors.ts'
-import type { Decision } from '../../../infra/event-store/decide.ts'
+import type { DecidedEvent } from '../../../infra/event-store/decide.ts'
 import type { GateSessionId } from '../../../infra/ids.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
@@ -31,7 +31,7 @@ export interface OpeningState {
 }
 
 /** No event when the command is repeated. ApiError: 404 unless the service is open and its organization active. */
-export function decideOpening({ session, ...state }: OpeningState, command: OpenSignup): Decision[] {
+export function decideOpening({ session, ...state }: OpeningState, command: OpenSignup): DecidedEvent[] {
   if (session) return []
   const { id: service_id, organization_id, environment } = serviceForSignup(state)
   const { gateSessionId, spec, pollTokenHash, now } = command
@@ -79,7 +79,7 @@ export const reloadMs = 3000
  * No event when the session is rejected. ApiError: 404 no such session, 410 expired, 409 approved or its approval has
  * started.
  */
-export function decideDecline(session: GateSessionRow | undefined, { now }: { now: number }): Decision[] {
+export function decideDecline(session: GateSessionRow | undefined, { now }: { now: number }): DecidedEvent[] {
   return isRejected(session) ? [] : [rejected(undecided(session, now), { reason: 'declined', now })]
 }
 
@@ -97,7 +97,10 @@ interface PageState {
 }
 
 /** No event when the page was opened again, or the session has ended. */
-export function decideClosedPage({ session, closingForMs }: PageState, { now }: { now: number }): Decision[] {
+export function decideClosedPage(
+  { session, closingForMs }: PageState,
+  { now }: { now: number },
+): DecidedEvent[] {
   if (session?.status !== 'pending' || session.approval_started_at !== null) return []
   // What has expired meanwhile ends as that.
   if (closingForMs === null || closingForMs < reloadMs || session.expires_at <= now) return []
@@ -115,7 +118,7 @@ function undecided(session: GateSessionRow | undefined, now: number): GateSessio
 function rejected(
   session: GateSessionRow,
   { reason, now }: { reason: 'declined' | 'closed'; now: number },
-): Decision {
+): DecidedEvent {
   const data = { gate_session_id: session.id, reason, problem: null, rejected_at: now }
   return sessionDecision(session, { event: { type: 'GateSessionRejected', data }, now })
 }
@@ -137,7 +140,7 @@ interface AcknowledgeDelivery {
 export function decideAcknowledgement(
   { session, isAckToken }: AcknowledgementState,
   { acknowledgementId, now }: AcknowledgeDelivery,
-): Decision[] {
+): DecidedEvent[] {
   const found = foundSession(session)
   if (found.status === 'expired') throw new ApiError('gate.session_expired')
   if (!isAckToken) throw new ApiError('gate.delivery_ack_invalid')
@@ -156,20 +159,20 @@ interface At {
 }
 
 /** No event once an approval has started: it ends the session itself. */
-export function decideSessionExpiry(session: GateSessionRow | undefined, { now }: At): Decision[] {
+export function decideSessionExpiry(session: GateSessionRow | undefined, { now }: At): DecidedEvent[] {
   if (session?.status !== 'pending' || session.approval_started_at !== null || session.expires_at > now)
     return []
   const data = { gate_session_id: session.id, expired_at: now }
   return [sessionDecision(session, { event: { type: 'GateSessionExpired', data }, now })]
 }
 
-export function decideDeliveryExpiry(session: GateSessionRow | undefined, { now }: At): Decision[] {
+export function decideDeliveryExpiry(session: GateSessionRow | undefined, { now }: At): DecidedEvent[] {
   if (session?.delivery !== 'waiting' || !isOver(session.delivery_expires_at, now)) return []
   const data = { gate_session_id: session.id, expired_at: now }
   return [sessionDecision(session, { event: { type: 'GateDeliveryExpired', data }, now })]
 }
 
-export function decideCodeExpiry(session: GateSessionRow | undefined, { now }: At): Decision[] {
+export function decideCodeExpiry(session: GateSessionRow | undefined, { now }: At): DecidedEvent[] {
   if (session?.code !== 'issued' || !isOver(session.code_expires_at, now)) return []
   const data = { gate_session_id: session.id, expired_at: now }
   return [sessionDecision(session, { event: { type: 'LoginCodeExpired', data }, now })]

@@ -1,5 +1,5 @@
 import type { EventCodec } from '../../../infra/event-store/codec.ts'
-import type { Decide, Decision } from '../../../infra/event-store/decide.ts'
+import type { Decide, DecidedEvent } from '../../../infra/event-store/decide.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import type { PostOutcome } from '../../../infra/safe-http/client.ts'
@@ -38,7 +38,7 @@ export function createDirectCalls(options: DirectCallsOptions): DirectCalls {
   const { decide, pool, log, codec, clock, logger } = options
   const giveUp = createGiveUp({ decide, db: pool, clock, logger })
 
-  async function append({ event, meta }: Decision): Promise<void> {
+  async function append({ event, meta }: DecidedEvent): Promise<void> {
     await log.append([codec.toRecord(event, meta)])
   }
 

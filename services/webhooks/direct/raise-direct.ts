@@ -1,4 +1,4 @@
-import { type Decide, type Decision, decided } from '../../../infra/event-store/decide.ts'
+import { type Decide, type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
 import type { DecisionId } from '../../../infra/ids.ts'
 import type { DirectEvent } from '../../../infra/wire/webhooks/direct-call.ts'
 import { webhookEventId } from '../../../infra/wire/webhooks/events.ts'
@@ -19,7 +19,7 @@ export async function raiseDirect(decide: Decide, event: DirectEvent): Promise<D
   return eventId
 }
 
-function raised(eventId: DecisionId, event: DirectEvent): Decision {
+function raised(eventId: DecisionId, event: DirectEvent): DecidedEvent {
   const { organizationId, environment, createdAt: now } = event
   const data: WebhookEventRaised = {
     event_id: eventId,
@@ -33,5 +33,5 @@ function raised(eventId: DecisionId, event: DirectEvent): Decision {
     endpoint_ids: [event.endpointId],
     route: 'direct',
   }
-  return decided({ type: 'WebhookEventRaised', data }, { organizationId, environment, eventId, now })
+  return decidedEvent({ type: 'WebhookEventRaised', data }, { organizationId, environment, eventId, now })
 }

@@ -13,7 +13,7 @@ export interface ClaimOptions {
   leaseMs: number
   held: HeldLeases
   windows: Windows
-  caughtUp: Pick<CaughtUp, 'isStill'>
+  caughtUp: Pick<CaughtUp, 'isUnchanged'>
   logger: Logger
   /** Nothing is begun any more. */
   signal: AbortSignal
@@ -66,7 +66,7 @@ export function createClaim({ monotonic = () => performance.now(), ...options }:
   async function jobsIfOurs(fresh: LeasedDelivery[], request: ClaimRequest): Promise<Job[] | undefined> {
     const jobs = await loadJobs(pool, fresh)
     // Asked last: the database may have gone back before what was just read.
-    const isStill = await caughtUp.isStill(request.identity)
+    const isStill = await caughtUp.isUnchanged(request.identity)
     const isFresh = monotonic() - request.takenAt < leaseMs / 2
     return isStill && isFresh && !signal.aborted ? jobs : undefined
   }

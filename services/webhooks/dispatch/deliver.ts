@@ -1,4 +1,4 @@
-import type { Decision } from '../../../infra/event-store/decide.ts'
+import type { DecidedEvent } from '../../../infra/event-store/decide.ts'
 import type { Random } from '../../../infra/ids.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
@@ -101,7 +101,7 @@ function tell(
   else logger.info({ ...line, nextAttemptAt }, 'webhook not delivered')
 }
 
-function skip({ delivery, event }: Job, { reason, now }: { reason: string; now: number }): Decision {
+function skip({ delivery, event }: Job, { reason, now }: { reason: string; now: number }): DecidedEvent {
   const { id, eventId: event_id, endpointId: endpoint_id, dueAt } = delivery
   const { organization_id, environment } = event
   const about = { id, event_id, endpoint_id, organization_id, environment }

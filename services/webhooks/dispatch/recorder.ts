@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Applied } from '../../../infra/event-store/applied.ts'
 import type { EventCodec } from '../../../infra/event-store/codec.ts'
-import type { Decision } from '../../../infra/event-store/decide.ts'
+import type { DecidedEvent } from '../../../infra/event-store/decide.ts'
 import type { EventLog, Position } from '../../../infra/log/port.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { releaseApplied } from './leases.ts'
@@ -19,7 +19,7 @@ export interface RecorderOptions {
 
 export interface Recorder {
   /** Resolves when the record is on the log, applied, and the delivery's lease given back; never, once closed. */
-  record(deliveryId: string, decision: Decision): Promise<void>
+  record(deliveryId: string, decision: DecidedEvent): Promise<void>
   /** Leaves what is not recorded or applied yet to whoever reaps its lease. */
   close(): void
 }
@@ -50,7 +50,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
   let isReleasing = false
   let isWantedAgain = false
 
-  async function append(decision: Decision): Promise<Position | undefined> {
+  async function append(decision: DecidedEvent): Promise<Position | undefined> {
     const record = codec.toRecord(decision.event, decision.meta)
     for (
       let wait = appendRetryMs.first;
@@ -127,7 +127,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
 const warnEveryMs = 1000
 
 /** Some hundred records may wait for a log that is away, each of which tries again: one line a second says it. */
-function createWarning(logger: Logger): (err: unknown, decision: Decision) => void {
+function createWarning(logger: Logger): (err: unknown, decision: DecidedEvent) => void {
   let quietUntil = -Infinity
   let failures = 0
   return (err, { meta: { eventId } }) => {

@@ -9,7 +9,7 @@ import type { Take, Taken } from './taker.ts'
 import { maxSending } from './window.ts'
 
 export interface WorkOptions extends ClaimOptions {
-  caughtUp: Pick<CaughtUp, 'reach' | 'isStill'>
+  caughtUp: Pick<CaughtUp, 'waitUntilCaughtUp' | 'isUnchanged'>
   take: (take: Take) => Promise<Taken>
   deliver: (job: Job, onEnd: OnEnd) => Promise<void>
   clock: Clock
@@ -68,7 +68,7 @@ export function createWork(options: WorkOptions): () => Promise<number> {
   }
 
   async function begin(free: number): Promise<Taken> {
-    const identity = await options.caughtUp.reach()
+    const identity = await options.caughtUp.waitUntilCaughtUp()
     freed = 0
     const takenAt = monotonic()
     const ended = held.ended()

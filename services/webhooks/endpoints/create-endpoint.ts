@@ -1,4 +1,4 @@
-import { type Decision, decided } from '../../../infra/event-store/decide.ts'
+import { type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
 import { derivedId, type EndpointId } from '../../../infra/ids.ts'
 import type { AddressRules } from '../../../infra/safe-http/addresses.ts'
 import { organizationFor } from '../../../projections/organizations/queries.ts'
@@ -41,7 +41,7 @@ export function completeEndpointRequest(request: EndpointRequest, rules: Address
  * as can be.
  * No event when the endpoint is there already: the command is repeated.
  */
-export function createEndpoint(state: EndpointsState, command: CreateEndpoint): Decision[] {
+export function createEndpoint(state: EndpointsState, command: CreateEndpoint): DecidedEvent[] {
   organizationFor(state.organization, 'key')
   const { organizationId, environment, endpointId, spec, sealedSecret, now } = command
   if (state.endpoint) return []
@@ -55,5 +55,7 @@ export function createEndpoint(state: EndpointsState, command: CreateEndpoint): 
     created_at: now,
   }
   const eventId = derivedId('evt', endpointId, 'created')
-  return [decided({ type: 'WebhookEndpointCreated', data }, { organizationId, environment, eventId, now })]
+  return [
+    decidedEvent({ type: 'WebhookEndpointCreated', data }, { organizationId, environment, eventId, now }),
+  ]
 }

@@ -1,5 +1,5 @@
 import type { DomainEvent } from '../../../infra/event-store/codec.ts'
-import { type Decision, decided } from '../../../infra/event-store/decide.ts'
+import { type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
 import { derivedId } from '../../../infra/ids.ts'
 import { organizationFor } from '../../../projections/organizations/queries.ts'
 import type { DisabledReason, EndpointRow, FlaggedReason } from '../../../projections/webhooks/tables.ts'
@@ -16,7 +16,7 @@ export interface DisableEndpoint {
  * Disables an endpoint for its owner; no event when it is disabled. 404 without it, 403 when the organization is not
  * active, 409 while services are told of approvals there.
  */
-export function disableEndpoint(state: EndpointsState, command: DisableEndpoint): Decision[] {
+export function disableEndpoint(state: EndpointsState, command: DisableEndpoint): DecidedEvent[] {
   organizationFor(state.organization, 'key')
   const endpoint = endpointFor(state.endpoint)
   if (endpoint.status === 'disabled') return []
@@ -40,7 +40,7 @@ export interface GiveUpEndpoint {
  * it would end all signups for them. No event when there is none, it is disabled or flagged for as much, or its owner
  * has enabled or moved it since: what the request met is not what the next would meet.
  */
-export function giveUpEndpoint({ endpoint, services }: GiveUpState, command: GiveUpEndpoint): Decision[] {
+export function giveUpEndpoint({ endpoint, services }: GiveUpState, command: GiveUpEndpoint): DecidedEvent[] {
   if (endpoint?.status !== 'active' || endpoint.target_since > command.seenAt) return []
   if (services.length === 0) return [disabled(endpoint, command)]
   const isFlagged = endpoint.flagged_reason === 'gone' || endpoint.flagged_reason === command.reason
@@ -51,7 +51,7 @@ export function giveUpEndpoint({ endpoint, services }: GiveUpState, command: Giv
 export function recoverEndpoint(
   endpoint: EndpointRow | undefined,
   { eventId, now }: DisableEndpoint,
-): Decision[] {
+): DecidedEvent[] {
   if (!endpoint || endpoint.flagged_reason === null) return []
   const { organization_id, id: endpoint_id } = endpoint
   const data = { organization_id, endpoint_id, recovered_at: now }
@@ -61,13 +61,13 @@ export function recoverEndpoint(
 function disabled(
   endpoint: EndpointRow,
   { reason, eventId, now }: { reason: DisabledReason; eventId: string; now: number },
-): Decision {
+): DecidedEvent {
   const { organization_id, id: endpoint_id } = endpoint
   const data: WebhookEndpointDisabled = { organization_id, endpoint_id, reason, disabled_at: now }
   return about(endpoint, { type: 'WebhookEndpointDisabled', data }, { eventId, now })
 }
 
-function flagged(endpoint: EndpointRow, { reason, eventId, now }: GiveUpEndpoint): Decision {
+function flagged(endpoint: EndpointRow, { reason, eventId, now }: GiveUpEndpoint): DecidedEvent {
   const { organization_id, id: endpoint_id } = endpoint
   const data = { organization_id, endpoint_id, reason, flagged_at: now }
   // Of its own: what flags an endpoint may disable it later, when no service is told there any more.
@@ -79,6 +79,6 @@ function about(
   { organization_id: organizationId, environment }: EndpointRow,
   event: DomainEvent,
   ids: DisableEndpoint,
-): Decision {
-  return decided(event, { organizationId, environment, ...ids })
+): DecidedEvent {
+  return decidedEvent(event, { organizationId, environment, ...ids })
 }

@@ -1,5 +1,5 @@
 import { ApiError } from '../../../infra/errors/errors.ts'
-import { type Decision, decided } from '../../../infra/event-store/decide.ts'
+import { type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
 import { liveSecrets } from '../../../infra/wire/webhooks/signature.ts'
 import { organizationFor } from '../../../projections/organizations/queries.ts'
 import type { WebhookEndpointSecretRotated } from '../../../schemas/events.ts'
@@ -29,7 +29,7 @@ const maxLiveSecrets = 3
  * leaked secret is replaced before it is enabled. 404 when there is no such endpoint, 403 when its organization is not
  * active, 409 when three secrets sign. No event when the command is repeated.
  */
-export function rotateSecret(state: RotateState, command: RotateSecret): Decision[] {
+export function rotateSecret(state: RotateState, command: RotateSecret): DecidedEvent[] {
   organizationFor(state.organization, 'key')
   const { id, organization_id, environment, secrets } = endpointFor(state.endpoint)
   if (state.has) return []
@@ -46,7 +46,7 @@ export function rotateSecret(state: RotateState, command: RotateSecret): Decisio
     previous_expires_at: now + overlapMs,
   }
   return [
-    decided(
+    decidedEvent(
       { type: 'WebhookEndpointSecretRotated', data },
       { organizationId: organization_id, environment, eventId, now },
     ),

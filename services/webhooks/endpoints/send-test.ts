@@ -1,5 +1,5 @@
 import { ApiError } from '../../../infra/errors/errors.ts'
-import { type Decision, decided } from '../../../infra/event-store/decide.ts'
+import { type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
 import type { DecisionId } from '../../../infra/ids.ts'
 import { organizationFor } from '../../../projections/organizations/queries.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
@@ -30,7 +30,7 @@ export const maxTests = 10
  * A webhook.test event for the one endpoint. 404 when there is no such endpoint, 403 when its organization is not
  * active, 409 when the endpoint is disabled, 429 after ten within a minute. No event when the command is repeated.
  */
-export function sendTest(state: TestState, command: SendTest): Decision[] {
+export function sendTest(state: TestState, command: SendTest): DecidedEvent[] {
   organizationFor(state.organization, 'key')
   const endpoint = endpointFor(state.endpoint)
   if (state.exists) return []
@@ -51,7 +51,7 @@ function refuseMany({ recent }: TestState, { now }: SendTest): void {
   })
 }
 
-function testOf({ id, organization_id, environment }: EndpointRow, { eventId, now }: SendTest): Decision {
+function testOf({ id, organization_id, environment }: EndpointRow, { eventId, now }: SendTest): DecidedEvent {
   const payload: TestPayload = { object: 'webhook_test', endpoint: { id } }
   const data: WebhookEventRaised = {
     event_id: eventId,
@@ -65,7 +65,7 @@ function testOf({ id, organization_id, environment }: EndpointRow, { eventId, no
     endpoint_ids: [id],
     route: 'queued',
   }
-  return decided(
+  return decidedEvent(
     { type: 'WebhookEventRaised', data },
     { organizationId: organization_id, environment, eventId, now },
   )

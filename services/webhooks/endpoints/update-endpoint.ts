@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { DomainEvent } from '../../../infra/event-store/codec.ts'
-import { type Decision, decided } from '../../../infra/event-store/decide.ts'
+import { type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
 import { derivedId } from '../../../infra/ids.ts'
 import type { AddressRules } from '../../../infra/safe-http/addresses.ts'
 import { directType } from '../../../infra/wire/webhooks/direct-call.ts'
@@ -48,7 +48,7 @@ export function completeEndpointChanges(
  * such endpoint, 403 when its organization is not active, 409 when it is enabled and there are as many as there can be,
  * and when it is disabled or unsubscribed from approvals while services are told of them there.
  */
-export function updateEndpoint(state: EndpointsState, command: UpdateEndpoint): Decision[] {
+export function updateEndpoint(state: EndpointsState, command: UpdateEndpoint): DecidedEvent[] {
   organizationFor(state.organization, 'key')
   const endpoint = endpointFor(state.endpoint)
   const { changes, changeId, now } = command
@@ -58,7 +58,7 @@ export function updateEndpoint(state: EndpointsState, command: UpdateEndpoint): 
   const events = [...described(endpoint, command), ...switched(endpoint, command)]
   return events.map((event) => {
     const eventId = derivedId('evt', changeId, event.type)
-    return decided(event, { organizationId, environment, eventId, now })
+    return decidedEvent(event, { organizationId, environment, eventId, now })
   })
 }
 

@@ -5,7 +5,7 @@ import { refusingOffset } from '../../../infra/http/pagination.ts'
 import { errorResponses, list, organizationParams, single } from '../../../infra/http/schemas.ts'
 import { isId } from '../../../infra/ids.ts'
 import { findEvent, listEvents } from '../../../projections/webhooks/queries.ts'
-import { keptMs } from '../../../projections/webhooks/tables.ts'
+import { webhookRetentionMs } from '../../../projections/webhooks/tables.ts'
 import type { WebhookContext } from '../routes.ts'
 import { loadDeliveries } from './load.ts'
 import { eventParams, eventSchema, eventsQuery } from './schemas.ts'
@@ -38,7 +38,7 @@ function listRoute(app: FastifyInstance, { readPool, auth, scopeOf, clock }: Web
   }
   app.get<ListRequest>(path, { schema, ...hooks }, async (request) => {
     const { limit, type, endpoint_id: endpointId } = request.query
-    const since = clock() - keptMs
+    const since = clock() - webhookRetentionMs
     const rows = await listEvents(readPool, { ...scopeOf(request), since, limit, type, endpointId })
     const { of, leased } = await loadDeliveries(
       readPool,
@@ -68,7 +68,11 @@ function getRoute(app: FastifyInstance, { readPool, auth, scopeOf, clock }: Webh
   const onRequest = auth.requireOwnOrganization('webhooks:read')
   app.get<GetRequest>(`${path}/:eventId`, { schema, onRequest }, async (request) => {
     const eventId = eventIdOf(request)
-    const event = await findEvent(readPool, { ...scopeOf(request), eventId, since: clock() - keptMs })
+    const event = await findEvent(readPool, {
+      ...scopeOf(request),
+      eventId,
+      since: clock() - webhookRetentionMs,
+    })
     if (!event) throw noSuchEvent()
     const { of, leased } = await loadDeliveries(readPool, [eventId])
     return { data: eventJson(event, { deliveries: of(eventId), leased }), meta: { request_id: request.id } }

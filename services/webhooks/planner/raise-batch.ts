@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
 import type { CaughtUp } from '../../../infra/event-store/catch-up.ts'
 import type { EventCodec } from '../../../infra/event-store/codec.ts'
-import { decided } from '../../../infra/event-store/decide.ts'
+import { decidedEvent } from '../../../infra/event-store/decide.ts'
 import type { EventLog, NewRecord } from '../../../infra/log/port.ts'
 import { createBreather } from '../../../infra/timing.ts'
 import { raisedEventIds, subscribedEndpoints } from '../../../projections/webhooks/queries.ts'
@@ -13,7 +13,7 @@ export interface RaiseDeps {
   pool: pg.Pool
   codec: EventCodec
   /** The webhooks read model. */
-  caughtUp: Pick<CaughtUp, 'reach' | 'isStill'>
+  caughtUp: Pick<CaughtUp, 'waitUntilCaughtUp' | 'isUnchanged'>
 }
 
 /** Appends those of the candidates that have not been raised; of those with one id, the first. */
@@ -53,7 +53,7 @@ export function createRaiseBatch({ log, pool, codec, caughtUp }: RaiseDeps): Rai
   }
 
   async function look(unknown: Raised[]): Promise<Seen> {
-    const identity = await caughtUp.reach()
+    const identity = await caughtUp.waitUntilCaughtUp()
     const ids = unknown.map(({ event_id }) => event_id)
     const wanted = unknown.map(({ organization_id: organizationId, environment, type }) => ({
       organizationId,
@@ -65,7 +65,7 @@ export function createRaiseBatch({ log, pool, codec, caughtUp }: RaiseDeps): Rai
       subscribedEndpoints(pool, wanted),
     ])
     // Asked last: the database may have gone back before what was just read.
-    return (await caughtUp.isStill(identity)) ? { known, subscribers } : look(unknown)
+    return (await caughtUp.isUnchanged(identity)) ? { known, subscribers } : look(unknown)
   }
 
   return async (candidates) => {
@@ -95,7 +95,7 @@ const subscriptionOf = ({ organization_id, environment, type }: Raised) =>
 function recordOf(codec: EventCodec, raised: Raised, endpointIds: string[]): NewRecord {
   const { event_id: eventId, organization_id: organizationId, environment, created_at: now } = raised
   const data = { ...raised, endpoint_ids: endpointIds }
-  const { event, meta } = decided(
+  const { event, meta } = decidedEvent(
     { type: 'WebhookEventRaised', data },
     { organizationId, environment, eventId, now },
   )

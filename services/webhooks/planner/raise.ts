@@ -1,5 +1,5 @@
 import { type SubscribableType, webhookEventId } from '../../../infra/wire/webhooks/events.ts'
-import { keptMs } from '../../../projections/webhooks/tables.ts'
+import { webhookRetentionMs } from '../../../projections/webhooks/tables.ts'
 import type { SessionScored, WebhookEventRaised } from '../../../schemas/events.ts'
 import { fingerprintCalculated, resultPersisted } from './payloads.ts'
 
@@ -36,7 +36,7 @@ function createdAt({ evaluated_at }: SessionScored, now: number): number {
  * what was raised at an earlier decision is forgotten earlier.
  */
 export function isRecent({ created_at }: SessionScored, now: number): boolean {
-  return created_at >= now - keptMs + clockDifferenceMs
+  return created_at >= now - webhookRetentionMs + clockDifferenceMs
 }
 
 interface Occasion {

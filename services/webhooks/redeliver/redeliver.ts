@@ -1,5 +1,5 @@
 import { ApiError } from '../../../infra/errors/errors.ts'
-import type { Decision } from '../../../infra/event-store/decide.ts'
+import type { DecidedEvent } from '../../../infra/event-store/decide.ts'
 import { derivedId } from '../../../infra/ids.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
 import type { DeliveryRow, EndpointRow, WebhookEventRow } from '../../../projections/webhooks/tables.ts'
@@ -28,7 +28,7 @@ export interface Redeliver {
  * is named. 404: no such event, or it has no delivery for the endpoint. 409: still being delivered, nothing to deliver
  * again, endpoint or organization not active, or an approval, whose answer nobody waits for any more.
  */
-export function redeliver(state: RedeliveryState, command: Redeliver): Decision[] {
+export function redeliver(state: RedeliveryState, command: Redeliver): DecidedEvent[] {
   const { event, organization, deliveries } = state
   if (!event)
     throw notFound(
@@ -62,7 +62,7 @@ function requireActive(endpoint: EndpointRow | undefined, id: string): void {
   throw conflict(`The endpoint ${id} is not active; enable it first.`)
 }
 
-function requested(delivery: DeliveryRow, { requestId, now }: Redeliver): Decision {
+function requested(delivery: DeliveryRow, { requestId, now }: Redeliver): DecidedEvent {
   const { id, event_id, endpoint_id, organization_id, environment } = delivery
   const about = { event_id, delivery_id: id, endpoint_id, organization_id, environment }
   return {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { newsOf, readNews } from '../../../infra/event-store/applied.ts'
+import { decodeNotification, encodeNotification } from '../../../infra/event-store/applied.ts'
 
 const next = { topic: 'tidegate.organizations.v1', partition: 3, offset: 42 }
 
@@ -10,18 +10,20 @@ test('news are read as they were written', () => {
   })
   fc.assert(
     fc.property(ids, (subjects) => {
-      expect(readNews(newsOf({ projection: 'organizations', next, subjects }))).toEqual({
-        projection: 'organizations',
-        next,
-        subjects,
-      })
+      expect(decodeNotification(encodeNotification({ projection: 'organizations', next, subjects }))).toEqual(
+        {
+          projection: 'organizations',
+          next,
+          subjects,
+        },
+      )
     }),
   )
 })
 
 test('what does not fit into a notification is news of anything', () => {
   const subjects = Array.from({ length: 500 }, (_, i) => `org_${String(i).padStart(26, '0')}`)
-  const payload = newsOf({ projection: 'organizations', next, subjects })
+  const payload = encodeNotification({ projection: 'organizations', next, subjects })
   expect(Buffer.byteLength(payload)).toBeLessThan(8000)
-  expect(readNews(payload).subjects).toBeUndefined()
+  expect(decodeNotification(payload).subjects).toBeUndefined()
 })

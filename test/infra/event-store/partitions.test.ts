@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import {
-  consumeAgainWhenLost,
+  consumeWithReplay,
   createPartitions,
   type PartitionStatus,
 } from '../../../infra/event-store/partitions.ts'
@@ -33,7 +33,7 @@ async function open({ owned = [0] }: { owned?: number[] } = {}) {
     stop: async () => {},
   }
   for (const position of world.stored ?? []) partitions.of(position).nextOffset = position.offset
-  const consumer = await consumeAgainWhenLost({
+  const consumer = await consumeWithReplay({
     partitions,
     lookMs: 5,
     readStored: async () => {
@@ -56,7 +56,7 @@ async function open({ owned = [0] }: { owned?: number[] } = {}) {
       }
     },
     onError: (error) => world.errors.push(error),
-    onWentBack: (lost) => world.lost.push(...lost),
+    onRewind: (lost) => world.lost.push(...lost),
   })
   world.stop = () => consumer.stop()
   return world

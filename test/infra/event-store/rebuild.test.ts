@@ -82,7 +82,7 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
     const build = await transaction(pool, (tx) => createBuild(tx, sessionsProjection, 'building'))
     const loading = { projection: sessionsProjection, build, live, log, pool, codec: world.codec }
     const loader = await startLoader({ ...loading, logger: silent, onEvents: () => {} })
-    await loader.reached(await buildOffsets(pool, live))
+    await loader.waitFor(await buildOffsets(pool, live))
     await pool.query(sessionsProjection.tables.map((table) => `truncate ${build.schema}.${table}`).join('; '))
     await pool.query(`update tidegate.projection_offsets set next_offset = 0 where build = $1`, [build.build])
     await applied.waitFor('sessions', await world.append(log, decisions(15_000, 60, 60)))

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { murmur2, partitionOfKey } from '../../../infra/log/partition.ts'
-import { fairShare } from '../../../infra/log/postgres/group-session.ts'
+import { assignPartitions } from '../../../infra/log/postgres/group-session.ts'
 
 test("murmur2 gives what Kafka's own test expects", () => {
   // org.apache.kafka.common.utils.UtilsTest.testMurmur2
@@ -30,7 +30,7 @@ test('every partition falls to exactly one member, and no member gets two more t
   const members = fc.uniqueArray(fc.nat(), { minLength: 1, maxLength: 20 })
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 100 }), members, (partitions, some) => {
-      const shares = some.map((me) => fairShare(partitions, some, me))
+      const shares = some.map((me) => assignPartitions(partitions, some, me))
       const all = shares.flat().sort((a, b) => a - b)
       expect(all).toEqual(Array.from({ length: partitions }, (_, i) => i))
       const sizes = shares.map((share) => share.length)
@@ -40,5 +40,5 @@ test('every partition falls to exactly one member, and no member gets two more t
 })
 
 test('who is not among the members gets nothing', () => {
-  expect(fairShare(4, [1, 2], 3)).toEqual([])
+  expect(assignPartitions(4, [1, 2], 3)).toEqual([])
 })

@@ -7,7 +7,7 @@ import type { RunningProjection } from '../../../infra/event-store/runner.ts'
 import type { EventLog, Position } from '../../../infra/log/port.ts'
 import { webhooksProjection } from '../../../projections/webhooks/projection.ts'
 import { findDelivery, findEndpoint } from '../../../projections/webhooks/queries.ts'
-import { keptMs } from '../../../projections/webhooks/tables.ts'
+import { webhookRetentionMs } from '../../../projections/webhooks/tables.ts'
 import { openTestLogs } from '../../support/logs.ts'
 import { openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
 import {
@@ -27,7 +27,7 @@ import {
 
 /** Events of 60 days, so that in each partition the first have to go. */
 const count = 300
-const timeOf = (n: number) => start + Math.floor((2 * keptMs * n) / count)
+const timeOf = (n: number) => start + Math.floor((2 * webhookRetentionMs * n) / count)
 
 function story(n: number): DomainEvent[] {
   const first = raised(n, [1, 2], { created_at: timeOf(n) })

@@ -11,7 +11,7 @@ import {
   queueReadings,
   subscribedEndpoints,
 } from '../../../projections/webhooks/queries.ts'
-import { keptMs } from '../../../projections/webhooks/tables.ts'
+import { webhookRetentionMs } from '../../../projections/webhooks/tables.ts'
 import {
   attempted,
   endpointCreated,
@@ -57,7 +57,7 @@ test('a batch takes a handful of statements, however many events it has', async 
     repeated: await statements(each((n) => attempted([n, n], 1))),
     arrived: await statements(each((n) => succeeded([n, n], 1))),
     pruning: await statements(
-      each((n) => raised(size + n, [n], { created_at: start + 2 * keptMs + (n % 9) })),
+      each((n) => raised(size + n, [n], { created_at: start + 2 * webhookRetentionMs + (n % 9) })),
     ),
   }
   expect(taken).toEqual({

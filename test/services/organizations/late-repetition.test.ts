@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createAuth } from '../../../infra/access/auth.ts'
 import { unavailable } from '../../../infra/errors/errors.ts'
-import type { Decide, Decision } from '../../../infra/event-store/decide.ts'
+import type { Decide, DecidedEvent } from '../../../infra/event-store/decide.ts'
 import { createApp } from '../../../infra/http/app.ts'
 import { createIdempotency } from '../../../infra/idempotency/idempotency.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
@@ -15,7 +15,7 @@ const lateMs = 20 * 60 * 60 * 1000
 let world: Organizations
 let failing: Awaited<ReturnType<typeof createApp>>
 /** What the process whose log is away would have written. */
-let unwritten: Decision[] = []
+let unwritten: DecidedEvent[] = []
 
 beforeAll(async () => {
   world = await startOrganizations()

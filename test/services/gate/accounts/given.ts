@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createKeyring } from '../../../../infra/crypto/keyring.ts'
-import type { Decision } from '../../../../infra/event-store/decide.ts'
+import type { DecidedEvent } from '../../../../infra/event-store/decide.ts'
 import { organizationId } from '../../../support/organization-rows.ts'
 import { refusal } from '../../organizations/given.ts'
 
@@ -12,7 +12,7 @@ export const strangers = [
   { organizationId, environment: 'test' },
 ] as const
 
-export const eventsOf = (decisions: Decision[]) => decisions.map(({ event }) => event)
+export const eventsOf = (decisions: DecidedEvent[]) => decisions.map(({ event }) => event)
 
 /** The refusal that `decide` ends with; throws when it does not. */
 export function refusalOf(decide: () => unknown): { status: number; code: string } {

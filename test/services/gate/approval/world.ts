@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import type { DomainEvent } from '../../../../infra/event-store/codec.ts'
-import { decided } from '../../../../infra/event-store/decide.ts'
+import { decidedEvent } from '../../../../infra/event-store/decide.ts'
 import { type GateSessionId, randomId } from '../../../../infra/ids.ts'
 import type { PostOptions, PostOutcome } from '../../../../infra/safe-http/client.ts'
 import {
@@ -105,7 +105,7 @@ export async function openApprovalWorld() {
     await decide({
       ...serviceStream(serviceId),
       load: async () => undefined,
-      decide: () => [decided(event, { ...about, eventId })],
+      decide: () => [decidedEvent(event, { ...about, eventId })],
     })
   }
 
@@ -115,7 +115,7 @@ export async function openApprovalWorld() {
     await decide({
       ...sessionStream(id),
       load: async () => undefined,
-      decide: () => [decided(event, { ...about, eventId })],
+      decide: () => [decidedEvent(event, { ...about, eventId })],
     })
   }
 

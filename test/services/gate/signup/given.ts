@@ -1,5 +1,5 @@
 import { ApiError } from '../../../../infra/errors/errors.ts'
-import type { Decision } from '../../../../infra/event-store/decide.ts'
+import type { DecidedEvent } from '../../../../infra/event-store/decide.ts'
 import { asId } from '../../../../infra/ids.ts'
 import type { GateSessionRow } from '../../../../projections/gate/tables.ts'
 import {
@@ -31,7 +31,7 @@ export const command = {
 }
 
 /** The session after the decisions. */
-export const after = (session: GateSessionRow | undefined, decisions: Decision[]): GateSessionRow =>
+export const after = (session: GateSessionRow | undefined, decisions: DecidedEvent[]): GateSessionRow =>
   sessionAfter(
     session,
     decisions.map(({ event }) => event),
@@ -69,7 +69,7 @@ export const failedAt = (session: GateSessionRow, at: number) =>
   decideApprovalFailure(session, { problem: 'It timed out.', now: at })
 
 /** What the decider did: the types of its events, or the code that it refused with. */
-export function outcome(decide: () => Decision[]): string {
+export function outcome(decide: () => DecidedEvent[]): string {
   try {
     return (
       decide()

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Decision } from '../../../../infra/event-store/decide.ts'
+import type { DecidedEvent } from '../../../../infra/event-store/decide.ts'
 import type { GateSessionRow } from '../../../../projections/gate/tables.ts'
 import { pendingSession } from '../../../../services/gate/sessions.ts'
 import {
@@ -53,7 +53,7 @@ interface World {
 }
 
 /** Carries a decision out, and says what it was. */
-function apply(world: World, decide: () => Decision[]): string {
+function apply(world: World, decide: () => DecidedEvent[]): string {
   const result = outcome(() => {
     const decisions = decide()
     world.session = after(world.session, decisions)
@@ -197,7 +197,7 @@ const acknowledgedByOne = new WeakSet<Model>()
 let requests = 0
 
 /** Another is so each time. */
-function acknowledgeAs(who: 'one' | 'another', { session, now }: World): Decision[] {
+function acknowledgeAs(who: 'one' | 'another', { session, now }: World): DecidedEvent[] {
   const acknowledgementId = who === 'one' ? who : `${who} ${requests++}`
   const isAckToken = session.ack_token_hash !== null
   return decideAcknowledgement({ session, isAckToken }, { acknowledgementId, now })
@@ -217,7 +217,7 @@ const decidedBy = new WeakMap<Model, number>()
 function startWith(
   token: string,
   { session, page, now }: Pick<World, 'session' | 'page' | 'now'>,
-): Decision[] {
+): DecidedEvent[] {
   return startedAt({ session, page }, now, { ...start, approveTokenHash: token, approveTokenHashes: [token] })
 }
 

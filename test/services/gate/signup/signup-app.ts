@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { generateToken, tokenHashes } from '../../../../infra/crypto/tokens.ts'
-import { decided } from '../../../../infra/event-store/decide.ts'
+import { decidedEvent } from '../../../../infra/event-store/decide.ts'
 import { asId, type GateSessionId, randomId } from '../../../../infra/ids.ts'
 import { generateDeliveryKeys, sealEnvelope } from '../../../../infra/wire/delivery-envelope.ts'
 import { findGateSession } from '../../../../projections/gate/queries.ts'
@@ -138,7 +138,7 @@ export async function startSignups() {
     await decide({
       ...sessionStream(id),
       load: async () => undefined,
-      decide: () => [decided(event, { ...about, eventId: randomId('evt', randomBytes) })],
+      decide: () => [decidedEvent(event, { ...about, eventId: randomId('evt', randomBytes) })],
     })
     return id
   }

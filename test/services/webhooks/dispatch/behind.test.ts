@@ -125,7 +125,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
       leaseMs: 1000,
       held,
       windows: createWindows(),
-      caughtUp: { isStill: async () => true },
+      caughtUp: { isUnchanged: async () => true },
       logger: silent,
       signal: new AbortController().signal,
       monotonic: () => 10_000 + age,

@@ -23,7 +23,7 @@ function workWith(some: Partial<WorkOptions>) {
     leaseMs: 1000,
     held,
     windows: createWindows(),
-    caughtUp: { reach: async () => 'same', isStill: async () => true },
+    caughtUp: { waitUntilCaughtUp: async () => 'same', isUnchanged: async () => true },
     take: async () => nothing,
     deliver: async () => {},
     clock: () => 0,
@@ -38,7 +38,7 @@ function workWith(some: Partial<WorkOptions>) {
 test('nothing is taken while the read models have not caught up', async () => {
   let takes = 0
   const work = workWith({
-    caughtUp: { reach: () => Promise.reject(new Error('behind')), isStill: async () => true },
+    caughtUp: { waitUntilCaughtUp: () => Promise.reject(new Error('behind')), isUnchanged: async () => true },
     async take() {
       takes++
       return nothing

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { derivedHexId, hexId, timeOrderedId } from '../../../../infra/ids.ts'
-import { keptMs } from '../../../../projections/webhooks/tables.ts'
+import { webhookRetentionMs } from '../../../../projections/webhooks/tables.ts'
 import type { WebhookDeliveryAttempted, WebhookEventRaised } from '../../../../schemas/events.ts'
 import { resultPersisted } from '../../../../services/webhooks/planner/payloads.ts'
 import { sessionScored } from '../../../support/session-scored.ts'
@@ -171,7 +171,7 @@ describe('an event', () => {
 
   test('is gone from the lists after 30 days, to the millisecond', async () => {
     const { event_id, created_at } = await raise()
-    world.now.ms = created_at + keptMs
+    world.now.ms = created_at + webhookRetentionMs
     expect([(await get(event_id)).status, idsOf(await list())]).toEqual([200, [event_id]])
     world.now.ms += 1
     expect([(await get(event_id)).status, idsOf(await list())]).toEqual([404, []])
