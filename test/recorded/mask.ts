@@ -1,0 +1,102 @@
+/** Members whose values are random or sealed, whatever they look like. */
+const opaque = [
+  'documentId',
+  'resumeToken',
+  'continuityScope',
+  'challenge',
+  'serverPublicKey',
+  'nonce',
+  'timingNonce',
+  'responseHmac',
+  'sealedToken',
+  'next_cursor',
+  'confirmation_code',
+  'public_key',
+  'ephemeral_public_key',
+  'key_id',
+  'salt',
+  'iv',
+  'ciphertext',
+  'tag',
+].join('|')
+
+const rules: [kind: string, pattern: RegExp][] = [
+  // key_preview: enough of a key to recognise it by.
+  ['preview', /\b[ps]k_(?:live|test)_[0-9a-z]{4}\.\.\.[0-9a-z]{4}/g],
+  ['key', /\b[ps]k_(?:live|test)_[0-9a-z]{38}\b/g],
+  ['secret', /\bwhsec_[0-9A-Za-z+/]{44}={0,2}/g],
+  ['token', /\b(?:gtpoll|agt|gtapr|gtack|gtcode)_[0-9a-z]{26,40}\b/g],
+  ['id', /\b[a-z]{2,8}_[0-9a-z]{26}\b|\b[a-z]{2,8}_[0-9a-f]{32}\b/g],
+  ['cookie', /(?<=__Host-sid=)[\w-]+/g],
+  ['proof', /(?<=[?&]proof=)[\w-]{43}/g],
+  ['cursor', /(?<=[?&]cursor=)[\w-]{40,}/g],
+  ['document', /(?<=\/documents\/)[\w-]{40,}/g],
+  ['opaque', new RegExp(`(?<="(?:${opaque})":\\s?")[^"]+`, 'g')],
+  ['etag', /W\/"[\w-]{22}"/g],
+  ['state', /(?<="state":\{"id":")[^"]+/g],
+]
+
+const minute = 60_000
+const day = 24 * 60 * minute
+const year = 365 * day
+/** After which something is over. */
+const terms: [name: string, ms: number][] = [
+  ['5 minutes', 5 * minute],
+  ['15 minutes', 15 * minute],
+  ['1 day', day],
+  ['30 days', 30 * day],
+  ['90 days', 90 * day],
+]
+
+/**
+ * A time of this run: what lies ahead as the term that it was given, however long ago. What is further away than a
+ * year is no time of this run and stays as it is.
+ */
+function masked(text: string, at: number, now: number): string {
+  const distance = at - now
+  if (Math.abs(distance) > year) return text
+  if (distance < minute) return '<time>'
+  const term = terms.find(([, ms]) => distance <= ms)
+  return `<time in ${term?.[0] ?? 'a year'}>`
+}
+
+/**
+ * Replaces what differs from run to run. A value keeps its placeholder for the whole run, numbered in the order in
+ * which values of its kind first appear: that two answers name the same thing is compared, too.
+ */
+export function createMask(places: Record<string, string>) {
+  const known = new Map<string, string>()
+  const counts = new Map<string, number>()
+
+  function placeholder(kind: string, value: string): string {
+    const found = known.get(value)
+    if (found !== undefined) return found
+    const name = kind === 'id' ? value.slice(0, value.indexOf('_')) : kind
+    const count = (counts.get(name) ?? 0) + 1
+    counts.set(name, count)
+    known.set(value, `<${name} ${count}>`)
+    return `<${name} ${count}>`
+  }
+
+  return (text: string, now: number): string => {
+    let result = text
+    for (const [place, name] of Object.entries(places)) result = result.replaceAll(place, name)
+    // As a repeated answer names it; the answer's own was replaced before.
+    result = result.replace(/\breq_[0-9a-f]{32}\b/g, '<earlier request>')
+    result = result.replace(/(?<="canvasChallenge":\{"ops":)\[.*?\](?=,"width")/g, '"<drawing>"')
+    for (const [kind, pattern] of rules) result = result.replace(pattern, (value) => placeholder(kind, value))
+    result = result.replace(/(?<="last_used_at":)(?:null|"[^"]*")/g, '"<time or null>"')
+    result = result.replace(/(?<="evaluation_duration_ms":\s?)\d+/g, '"<milliseconds>"')
+    // Of a test that was sent just now: whether somebody delivers it yet.
+    result = result.replace(
+      /(?<="latest_delivery":\{[^{}]*"status":")(?:pending|delivering)/g,
+      '<not delivered>',
+    )
+    result = result.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?Z/g, (time) =>
+      masked(time, Date.parse(time), now),
+    )
+    return result.replace(/(?<=:)\b1[789]\d{11}\b/g, (time) => `"${masked(time, Number(time), now)}"`)
+  }
+}
+
+export type Mask = ReturnType<typeof createMask>

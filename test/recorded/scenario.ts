@@ -1,0 +1,39 @@
+import type { Recorded } from './recorder.ts'
+import { access } from './scenario/access.ts'
+import { agents } from './scenario/agents.ts'
+import { apiKeys } from './scenario/api-keys.ts'
+import { collect } from './scenario/collect.ts'
+import { demo } from './scenario/demo.ts'
+import { gateServices } from './scenario/gate-services.ts'
+import { gateSessions } from './scenario/gate-sessions.ts'
+import { limits } from './scenario/limits.ts'
+import { organizations } from './scenario/organizations.ts'
+import { pages } from './scenario/pages.ts'
+import { readback } from './scenario/readback.ts'
+import { webhooks } from './scenario/webhooks.ts'
+import { startWorld } from './world.ts'
+
+/**
+ * Sends the same requests to a server of the checkout and resolves with its answers. Each part goes on with what the
+ * parts before it left.
+ */
+export async function playScenario(checkout: string): Promise<Recorded[]> {
+  const world = await startWorld(checkout)
+  try {
+    await pages(world)
+    await organizations(world)
+    await access(world)
+    await apiKeys(world)
+    const endpoints = await webhooks(world)
+    const visits = await collect(world)
+    await readback(world, { visits, endpoints })
+    await demo(world, visits)
+    await agents(world)
+    const service = await gateServices(world)
+    await gateSessions(world, service)
+    await limits(world)
+    return world.recorded
+  } finally {
+    await world.stop()
+  }
+}

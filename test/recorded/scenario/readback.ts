@@ -1,0 +1,162 @@
+import { json } from '../http.ts'
+import { visit } from '../visit.ts'
+import type { World } from '../world.ts'
+import type { Visits } from './collect.ts'
+import { withBodies, withoutBody } from './many.ts'
+import { type Endpoints, eventsOf } from './webhooks.ts'
+
+interface Left {
+  visits: Visits
+  endpoints: Endpoints
+}
+
+/** What became of the visits: sessions, visitors and the events about them. */
+export async function readback(world: World, { visits, endpoints }: Left): Promise<void> {
+  await scored(world, visits)
+  await sessions(world, visits)
+  await clientUsers(world, visits)
+  await visitors(world, visits)
+  await events(world, endpoints)
+}
+
+/** Waits until every decision of the visits can be read. */
+async function scored({ until, live, test }: World, { robin, bot, test: sam }: Visits): Promise<void> {
+  const isFinal = ({ body }: { body: Buffer }) => body.includes('"decision_status":"final"')
+  for (const [{ opened }, headers] of [
+    [robin, live],
+    [bot, live],
+    [sam, test],
+  ] as const) {
+    await until({ method: 'GET', path: `/v1/sessions/${opened.sessionId}`, headers }, isFinal)
+  }
+  const list = { method: 'GET', path: '/v1/sessions', headers: live }
+  await until(list, (answer) => json<unknown[]>(answer).data.length >= 5)
+}
+
+async function sessions({ record, live, test }: World, { robin, bot, test: sam }: Visits): Promise<void> {
+  const list = (what: string, query: string, headers = live) =>
+    record({ name: `list sessions: ${what}`, method: 'GET', path: `/v1/sessions${query}`, headers })
+  await list('all', '')
+  const first = await list('two', '?limit=2')
+  const { next_cursor: cursor } = json(first).pagination
+  await list('the next two', `?limit=2&cursor=${cursor}`)
+  await list('a cursor with another filter', `?limit=2&verdict=bot&cursor=${cursor}`)
+  await list('a cursor of the other environment', `?limit=2&cursor=${cursor}`, test)
+  for (const verdict of ['bot', 'human', 'inconclusive', 'cat', ''])
+    await list(`verdict ${verdict}`, `?verdict=${verdict}`)
+  await list('of the other environment', '', test)
+  await list('by id', `?search=${robin.opened.sessionId}`)
+  await list('by a part of an id', '?search=sid_')
+  await list('by nothing', '?search=')
+  await list('by what nobody has', '?search=nobody')
+  await list('by a sign of patterns', '?search=%25')
+  await list('limit of 0', '?limit=0')
+  await list('offset', '?offset=1')
+  const get = (what: string, id: string, headers = live) =>
+    record({ name: `session: ${what}`, method: 'GET', path: `/v1/sessions/${id}`, headers })
+  await get('of a person', robin.opened.sessionId)
+  await get('of a bot', bot.opened.sessionId)
+  await get('of the test environment', sam.opened.sessionId, test)
+  await get('of the other environment', sam.opened.sessionId)
+  await get('unknown', `sid_${'0'.repeat(26)}`)
+  await get('of the earlier form', 'a'.repeat(32))
+  await get('malformed', 'nonsense')
+}
+
+async function clientUsers(world: World, { robin, bot }: Visits): Promise<void> {
+  const { record, live, test } = world
+  const update = { method: 'PATCH', path: `/v1/sessions/${robin.opened.sessionId}`, headers: live }
+  await withoutBody(world, { name: 'update session', ...update })
+  await withBodies(
+    world,
+    { name: 'update session', ...update },
+    {
+      'nothing in it': {},
+      'empty user': { client_user_id: '' },
+      'long user': { client_user_id: 'x'.repeat(257) },
+      'user of another type': { client_user_id: 7 },
+      'unknown member': { client_user_id: 'user_1', name: 'Robin' },
+      'a user': { client_user_id: 'user_1' },
+      'the same user': { client_user_id: 'user_1' },
+      'another user': { client_user_id: 'user 2 ü' },
+      'no user': { client_user_id: null },
+      'the user again': { client_user_id: 'user_1' },
+    },
+  )
+  await record({
+    name: 'update session by a test key',
+    ...update,
+    headers: test,
+    body: { client_user_id: 'x' },
+  })
+  const path = `/v1/sessions/sid_${'0'.repeat(26)}`
+  await record({ name: 'update unknown session', ...update, path, body: { client_user_id: 'x' } })
+  await record({
+    name: 'update session of a bot',
+    ...update,
+    path: `/v1/sessions/${bot.opened.sessionId}`,
+    body: { client_user_id: 'bot' },
+  })
+  const search = { method: 'GET', path: '/v1/sessions?search=user_1', headers: live }
+  await record({ name: 'list sessions: by user', ...search })
+}
+
+async function visitors(world: World, { robin }: Visits): Promise<void> {
+  const { record, live, test, credentials, until } = world
+  const publishableKey = credentials.live.publishable_key
+  const again = await visit(world, {
+    name: 'robin again',
+    person: 'robin',
+    publishableKey,
+    address: '8.8.8.8',
+    continuity: robin.continuity,
+  })
+  await again.finish()
+  const session = { method: 'GET', path: `/v1/sessions/${again.opened.sessionId}`, headers: live }
+  await until(session, ({ body }) => body.includes('"decision_status":"final"'))
+  const answer = await record({ name: 'session: of a visitor who came back', ...session })
+  const visitorId = /vid_[0-9a-z]{26}/.exec(answer.body.toString('utf8'))?.[0] ?? ''
+  const list = (what: string, query: string, headers = live) =>
+    record({ name: `list visitors: ${what}`, method: 'GET', path: `/v1/fingerprints${query}`, headers })
+  await list('all', '')
+  await list('by how often they were seen', '?sort=seen_count&limit=1')
+  await list('by when they came', '?sort=first_seen')
+  await list('unknown order', '?sort=name')
+  const first = await list('one', '?limit=1&sort=first_seen')
+  const { next_cursor: cursor } = json(first).pagination
+  await list('the next one', `?limit=1&sort=first_seen&cursor=${cursor}`)
+  await list('a cursor of another order', `?limit=1&sort=seen_count&cursor=${cursor}`)
+  await list('by id', `?search=${visitorId}`)
+  await list('by what nobody has', '?search=nobody')
+  await list('of the other environment', '', test)
+  await list('limit of 0', '?limit=0')
+  const get = (what: string, id: string, headers = live) =>
+    record({ name: `visitor: ${what}`, method: 'GET', path: `/v1/fingerprints/${id}`, headers })
+  await get('who came back', visitorId)
+  await get('of the other environment', visitorId, test)
+  await get('unknown', `vid_${'0'.repeat(26)}`)
+  await get('malformed', 'nonsense')
+}
+
+/** Of one moment there may be several events, in no order that could be compared: one type at a time. */
+async function events(world: World, { accepting }: Endpoints): Promise<void> {
+  const { record, own, live } = world
+  for (const type of ['session.result.persisted', 'session.fingerprint.calculated']) {
+    const [newest = ''] = await eventsOf(world, type, 3)
+    const path = `${own}/events`
+    await record({
+      name: `list events: ${type}`,
+      method: 'GET',
+      path: `${path}?type=${type}&limit=2`,
+      headers: live,
+    })
+    const ofEndpoint = `${path}?type=${type}&endpoint_id=${accepting}&limit=1`
+    await record({
+      name: `list events: ${type} at an endpoint`,
+      method: 'GET',
+      path: ofEndpoint,
+      headers: live,
+    })
+    await record({ name: `event: ${type}`, method: 'GET', path: `${path}/${newest}`, headers: live })
+  }
+}

@@ -1,0 +1,117 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import {
+  type CollectClientOptions,
+  createCollectClient,
+  type Handoff,
+  type OpenedSession,
+} from '../../infra/wire/collect/client.ts'
+import type { SentObservations } from '../../schemas/observations.ts'
+import { headerOf, type Request } from './http.ts'
+import type { Headers, World } from './world.ts'
+
+/** What a visitor's device and hands did, as the simulation once made it up. */
+interface Person {
+  sdk: CollectClientOptions['sdk']
+  page: { url: string; referrer: string | null }
+  headers: Headers
+  batches: SentObservations[]
+  closing: SentObservations
+}
+
+type Name = 'robin' | 'sam' | 'phone' | 'tablet' | 'bot' | 'script'
+
+const file = path.resolve(import.meta.dirname, '../fixtures/recorded/people.json')
+const people: Record<Name, Person> = JSON.parse(readFileSync(file, 'utf8'))
+
+export interface VisitOptions {
+  /** What the requests are called. */
+  name: string
+  person: Name
+  publishableKey: string
+  address: string
+  pageUrl?: string
+  /** Of an earlier document of the same session. */
+  resumeToken?: string
+  /** Of an earlier session. */
+  continuity?: string
+  /** Batches to send; default: all there are. */
+  batches?: number
+}
+
+export interface Visit {
+  opened: OpenedSession
+  /** `fingerprint.state.id`. */
+  continuity: string
+  /** The last request of each kind. */
+  sent: Record<'sessions' | 'batches' | 'results', Request>
+  /** Asks for the sealed token. */
+  finish(): Promise<Handoff>
+}
+
+/** The headers that a person's browser or app sends by itself. */
+export function headersOf(
+  person: Name,
+  { address, pageUrl }: Pick<VisitOptions, 'address' | 'pageUrl'>,
+): Headers {
+  const page = pageUrl !== undefined && { Origin: new URL(pageUrl).origin, Referer: pageUrl }
+  return { ...people[person].headers, ...page, 'x-forwarded-for': address }
+}
+
+/** Opens a session and sends what was observed; every request is recorded. */
+export async function visit(world: World, options: VisitOptions): Promise<Visit> {
+  const { name, person, publishableKey, resumeToken, continuity } = options
+  const { sdk, page, batches, closing } = people[person]
+  const missing: Request = { method: 'GET', path: '/nothing-was-sent' }
+  const sent: Visit['sent'] = { sessions: missing, batches: missing, results: missing }
+  const counts: Record<string, number> = {}
+  const client = createCollectClient({
+    endpoint: '',
+    publishableKey,
+    sdk,
+    page: { ...page, url: options.pageUrl ?? page.url },
+    ...(resumeToken !== undefined && { resumeToken }),
+    ...(continuity !== undefined && { continuity }),
+    retry: { attempts: 1 },
+    async fetch(url, { method, headers, body }) {
+      const kind = kindOf(url)
+      counts[kind] = (counts[kind] ?? 0) + 1
+      const request = { method, path: url, headers: { ...headersOf(person, options), ...headers }, body }
+      sent[kind] = request
+      const answer = await world.record({ name: `${name}: ${kind} ${counts[kind]}`, ...request })
+      return {
+        status: answer.status,
+        headers: { get: (header) => headerOf(answer, header.toLowerCase()) ?? null },
+        json: async () => JSON.parse(answer.body.toString('utf8')),
+      }
+    },
+  })
+  const opened = await client.open()
+  const proofs = {
+    challenge: opened.challenge,
+    timing_nonce: opened.timingNonce,
+    canvas_challenge_hash: null,
+  }
+  let handedOut = ''
+  for (const batch of batches.slice(0, options.batches)) {
+    const { snapshot } = batch
+    const { fingerprint } = await client.sendBatch(
+      snapshot ? { ...batch, snapshot: { ...snapshot, proofs } } : batch,
+    )
+    handedOut = fingerprint?.state.id ?? handedOut
+  }
+  return {
+    opened,
+    continuity: handedOut,
+    sent,
+    finish: () => client.requestResult(closing),
+  }
+}
+
+function kindOf(url: string): keyof Visit['sent'] {
+  const last = url.slice(url.lastIndexOf('/') + 1)
+  return last === 'batches' || last === 'results' ? last : 'sessions'
+}
+
+/** The token with some of what is sealed in it changed. */
+export const changedToken = (token: string): string => `${token.slice(0, 80)}AAAAAAAA${token.slice(88)}`
