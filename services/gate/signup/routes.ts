@@ -67,7 +67,11 @@ export function createRoute(app: FastifyInstance, context: SignupContext): void 
     body: createSessionBody,
     response: { 201: single(createdSessionSchema), ...errorResponses(400, 404, 409, 413, 415, 422, 429) },
   }
-  const config = { bodyCode: 'gate.validation_failed', createParameterSet, idempotent: true } as const
+  const config = {
+    bodyCode: 'gate.validation_failed',
+    parameterSet: createParameterSet,
+    idempotent: true,
+  } as const
   app.post<Create>('/v1/gate/sessions', {
     schema,
     config,
