@@ -45,7 +45,6 @@ interface SchemaFile {
   schema: AvroRecord
 }
 
-/** Every schema file, oldest version first within an event. */
 export function readSchemaFiles(): SchemaFile[] {
   return topicFolders.flatMap((topic) =>
     readdirSync(path.join(root, topic))
@@ -84,7 +83,6 @@ const primitives: Record<string, string> = {
   null: 'null',
 }
 
-/** TypeScript for one schema; named types are collected in `named` so that each is written once. */
 function typeOf(type: AvroType, named: Map<string, string>): string {
   if (typeof type === 'string') return primitives[type] ?? type
   if (Array.isArray(type)) return type.map((part) => typeOf(part, named)).join(' | ')
@@ -124,7 +122,6 @@ function recordBody(record: AvroRecord, named: Map<string, string>): string {
   return `${doc}export interface ${record.name} {\n${fields.join('')}}\n`
 }
 
-/** The text of schemas/events.ts: a type for each event's newest version, and which topic it is on. */
 export function generateTypes(files: SchemaFile[]): string {
   const newest = new Map(files.map((file) => [file.name, file]))
   const named = new Map<string, string>()

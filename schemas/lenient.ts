@@ -28,7 +28,6 @@ export const integer: Lenient<number | null> = { parse: (value) => (isInt32(valu
 /** An integer that is not negative; 0 where there is none. */
 export const countOrZero: Lenient<number> = { parse: (value) => (isCount(value) ? value : 0) }
 
-/** The first that reads the value. */
 export function either<A, B>(one: Lenient<A | null>, other: Lenient<B | null>): Lenient<A | B | null> {
   return { parse: (value) => one.parse(value) ?? other.parse(value) }
 }

@@ -180,7 +180,6 @@ const fonts = group({
 
 const media = group({
   device_count: integer,
-  /** By short names. */
   counts_by_kind: counts(20),
   blank_label_count: integer,
   topology_hash: hash,

@@ -4,7 +4,6 @@ import { unavailable } from '../errors/errors.ts'
 import type { Position } from '../log/port.ts'
 import { openListener } from '../postgres/listen.ts'
 
-/** How far projections are, in every process. */
 export interface Applied {
   /**
    * Resolves when the projection has applied the records at `positions` (what `append` returned).
@@ -18,7 +17,6 @@ export interface Applied {
    * it did; with undefined when news may have been lost. Before that, nobody who waits for the change goes on.
    */
   onChange(projection: string, listener: (subjects: Subjects) => void): () => void
-  /** A runner in this process has committed. */
   advance(notification: AppliedNotification): void
   close(): Promise<void>
 }
@@ -129,7 +127,6 @@ export async function createApplied({ url, pool, logger, pollMs = 500 }: Applied
   }
 }
 
-/** Returns how to end it. */
 function subscribe<T>(
   all: Map<string, Set<T>>,
   { projection, listener }: { projection: string; listener: T },
@@ -139,15 +136,12 @@ function subscribe<T>(
   return () => mine.delete(listener)
 }
 
-/** The channel on which runners tell every process how far they are. */
 export const appliedChannel = 'tidegate_applied'
 
-/** Ids of what has changed; undefined = anything may have. */
 export type Subjects = readonly string[] | undefined
 
 export interface AppliedNotification {
   projection: string
-  /** A next offset. */
   next: Position
   subjects: Subjects
 }

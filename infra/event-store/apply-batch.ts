@@ -10,7 +10,6 @@ export interface ApplyOptions {
   pool: pg.Pool
   projection: Projection
   build: Build
-  /** Of one partition, in offset order. */
   events: RecordedEvent[]
   /** Where the events end: the partition and the next offset after them. */
   end: Position
@@ -27,7 +26,6 @@ export type ApplyOutcome =
   /** The build has not met the partition yet; nothing was written. */
   | { kind: 'unknown_partition' }
 
-/** A handler failed on these events. */
 export class HandlerFailed extends Error {
   constructor(cause: unknown) {
     // Not the cause's message: it may quote a value, and only the logger knows which to leave out.
@@ -125,13 +123,11 @@ export interface Poison {
 
 export interface DecodedBatch {
   events: RecordedEvent[]
-  /** The partition and the next offset after `events`. */
   end: Position
   /** What stopped the decoding; undefined when all of it decoded. */
   poison: Poison | undefined
 }
 
-/** Decodes records up to the first that cannot be. */
 export function decodeBatch(codec: EventCodec, { topic, partition, records }: Batch): DecodedBatch {
   const events: RecordedEvent[] = []
   let offset = records[0]?.offset ?? 0

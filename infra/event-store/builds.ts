@@ -55,7 +55,6 @@ async function firstBuild(tx: Tx, projection: Projection): Promise<Build> {
 export interface Build {
   projection: string
   build: number
-  /** The version of the code that fills it. */
   version: number
   status: 'building' | 'live' | 'retired'
   schema: string
@@ -63,7 +62,6 @@ export interface Build {
 
 const buildColumns = `projection, build, version, status, schema_name as schema`
 
-/** The build that readers see. */
 export async function liveBuild(db: Db, projection: string): Promise<Build | undefined> {
   const { rows } = await db.query<Build>(
     `select ${buildColumns} from tidegate.projection_builds where projection = $1 and status = 'live'`,
@@ -80,7 +78,6 @@ export function buildLock({ projection, schema, status }: Build): string {
   return lockKey(status === 'live' ? `tidegate:projection:${projection}` : `tidegate:build:${schema}`)
 }
 
-/** A new build with empty tables and without its readers' indexes. */
 export async function createBuild(tx: Tx, projection: Projection, status: Build['status']): Promise<Build> {
   const { rows } = await tx.query<Build>(
     `insert into tidegate.projection_builds (projection, build, version, status, schema_name)
@@ -104,7 +101,6 @@ export async function createIndexes(tx: Tx, projection: Projection, build: Build
   await tx.query(`${useSchema(build)}; ${projection.indexes}`)
 }
 
-/** Makes the build the one that readers see; whatever was live is retired. */
 export async function makeLive(tx: Tx, projection: Projection, build: Build): Promise<void> {
   await tx.query(
     `update tidegate.projection_builds set status = case when build = $2 then 'live' else 'retired' end
@@ -131,7 +127,6 @@ export async function dropBuild(tx: Tx, build: Build): Promise<void> {
   )
 }
 
-/** The next offset to apply of every partition that the build has met. */
 export async function buildOffsets(db: Db, { projection, build }: Build): Promise<Position[]> {
   const { rows } = await db.query<Position>(
     `select topic, partition, next_offset::float8 as "offset" from tidegate.projection_offsets

@@ -9,7 +9,6 @@ export interface CaughtUpOptions {
   db: Db
   log: Pick<EventLog, 'endPositions'>
   applied: Pick<Applied, 'waitFor'>
-  /** Projections, each with a topic that they read. */
   readModels: readonly { projection: string; topic: Topic }[]
   /** Names the run of the database; default: `databaseIdentity`. */
   identify?: ((db: Db) => Promise<string>) | undefined
@@ -101,7 +100,6 @@ export function lastBefore(ends: Position[]): Position[] {
   return ends.filter(({ offset }) => offset > 0).map((end) => ({ ...end, offset: end.offset - 1 }))
 }
 
-/** Those of the records that the tables of the projection's live build do not show yet. */
 export async function notApplied(db: Db, projection: string, records: Position[]): Promise<Position[]> {
   if (records.length === 0) return []
   const build = await liveBuild(db, projection)
@@ -157,7 +155,6 @@ export interface Lag {
   projection: string
   topic: string
   partition: number
-  /** Records appended and not yet applied. */
   records: number
 }
 
@@ -167,7 +164,6 @@ export interface LagOptions {
   pool: Db
 }
 
-/** How far every projection's live build is behind the log, whichever process applies it. */
 export async function projectionLags({ projections, log, pool }: LagOptions): Promise<Lag[]> {
   const lags = await Promise.all(
     projections.map(async ({ name, topics }) => {

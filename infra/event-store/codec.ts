@@ -40,7 +40,6 @@ function eventName(name: string): EventName {
 /** The schema ids in use: the committed ones, or those of a schema registry. */
 export type SchemaIds = Record<string, number>
 
-/** A record value or header that is not one of ours. */
 export class UnreadableRecord extends Error {}
 
 /**
@@ -79,7 +78,6 @@ export function createCodec(ids: SchemaIds = committedIds) {
   return {
     encode,
     decode,
-    /** The log record of an event: topic by type, key by what the event is about. */
     toRecord(event: DomainEvent, meta: EventMeta): NewRecord {
       return {
         topic: eventTopics[event.type],
@@ -112,7 +110,6 @@ function encodeBehindPrefix(type: avro.Type, data: unknown): Buffer {
 
 export type EventCodec = ReturnType<typeof createCodec>
 
-/** What the event is about; events of one key keep their order. */
 export function keyOf({ data }: DomainEvent): string {
   if ('session_id' in data) return data.session_id
   if ('check_id' in data) return data.check_id

@@ -9,10 +9,8 @@ export interface DifferentRow {
 
 export interface TableComparison {
   table: string
-  /** In the new build. */
   rows: number
   equal: boolean
-  /** A few of the rows that differ. */
   differences: DifferentRow[]
 }
 

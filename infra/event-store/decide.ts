@@ -27,7 +27,6 @@ export interface DecideRequest<S> {
   /** Where the events go; they are about `key`, and so is the state. */
   topic: Topic
   key: string
-  /** The read model that `load` reads. */
   projection: string
   /**
    * 'key': the state follows from the events of `key` (default). 'topic': from those of others too, as with a name
@@ -36,7 +35,6 @@ export interface DecideRequest<S> {
   reads?: 'key' | 'topic'
   /** Other read models that `load` reads, each with the topic they follow from; with `key` only what is about that. */
   alsoReads?: readonly ReadDependency[]
-  /** Reads the state as of everything decided before. */
   load: (tx: Tx) => Promise<S>
   /** Pure. Returns what happened, nothing if nothing did; throws ApiError to refuse. */
   decide: (state: S) => DecidedEvent[]
@@ -148,7 +146,6 @@ interface About {
   now: number
 }
 
-/** The event with what every event says about itself. */
 export function decidedEvent(
   event: DomainEvent,
   { organizationId, environment, eventId, now }: About,
@@ -179,9 +176,7 @@ export function newId<P extends string>(
 }
 
 export interface ConcurrencyLimitOptions {
-  /** How much may run at once. */
   max: number
-  /** How long to wait for a turn before the caller gets 503. */
   timeoutMs: number
 }
 

@@ -9,7 +9,6 @@ import type { Projection } from './projection.ts'
 
 export interface LoaderOptions {
   projection: Projection
-  /** The build to fill. */
   build: Build
   /** The build that it may not overtake. */
   live: Build

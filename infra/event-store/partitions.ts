@@ -6,7 +6,6 @@ import type { Poison } from './apply-batch.ts'
 export interface PartitionStatus {
   topic: string
   partition: number
-  /** The next offset to deal with. */
   nextOffset: number
   /** Why the partition stands still, at `nextOffset`; null while it goes on. */
   halted: string | null
@@ -25,17 +24,14 @@ export interface Partitions {
   of(place: Omit<Position, 'offset'>): PartitionStatus
   /** Notes what the partition stands still at, says so once in the log, and throws PartitionHalted. */
   halt(poison: Poison): never
-  /** Copies of all that were met, for readiness and metrics. */
   all(): PartitionStatus[]
 }
 
 export interface PartitionsOptions {
-  /** Who consumes, as errors and log lines name it. */
   who: string
   logger: Logger
 }
 
-/** What this process knows of the partitions that one of its consumers has met. */
 export function createPartitions({ who, logger }: PartitionsOptions): Partitions {
   const known = new Map<string, PartitionStatus>()
 
@@ -65,9 +61,7 @@ export interface ReplayOptions {
   partitions: Partitions
   /** The next offsets stored, one not listed being 0; undefined = there are none to compare with now. */
   readStored: () => Promise<Position[] | undefined>
-  /** Starts the consumer, which reads from what is stored then. */
   consume: () => Promise<LogConsumer>
-  /** Called when the offsets cannot be read or the consumer not be started; the next look tries again. */
   onError: (error: unknown) => void
   /** Called before the partitions are read again, with what was believed of those that went back. */
   onRewind: (partitions: PartitionStatus[]) => void

@@ -33,13 +33,11 @@ export interface RebuildOptions {
 
 export interface RebuildReport {
   projection: string
-  /** The number of the new build. */
   build: number
   tables: TableComparison[]
   equal: boolean
   /** Whether readers see the new build now. Otherwise it was dropped. */
   switched: boolean
-  /** Events applied to the new build. */
   events: number
   seconds: number
 }
@@ -151,7 +149,6 @@ async function ensureStored(tx: Tx, { next, projection }: Filling, positions: Po
     )
 }
 
-/** How far the live build is in the topics that the new one reads. */
 async function liveOffsets(db: Db, { projection, live }: Filling): Promise<Position[]> {
   const offsets = await buildOffsets(db, live)
   return offsets.filter(({ topic }) => projection.topics.includes(topic))
@@ -175,7 +172,6 @@ async function withinPause(work: Promise<void>): Promise<void> {
   }
 }
 
-/** Tries again while locks of others are in the way. */
 async function retryLocked<T>(work: () => Promise<T>, attempts = 20): Promise<T> {
   try {
     return await work()
@@ -185,7 +181,6 @@ async function retryLocked<T>(work: () => Promise<T>, attempts = 20): Promise<T>
   }
 }
 
-/** Runs `work` while no other rebuild of the projection runs, after dropping what a crashed one left. */
 async function withRebuildLock<T>({ pool, projection }: RebuildOptions, work: () => Promise<T>): Promise<T> {
   const key = lockKey(`tidegate:rebuild:${projection.name}`)
   const holder = await pool.connect()

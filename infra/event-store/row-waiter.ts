@@ -1,7 +1,5 @@
 export interface RowWaiterOptions<Id, Row> {
-  /** Calls `found` with those of the rows that are as they are waited for. */
   look: (ids: Id[], found: (id: Id, row: Row) => void) => Promise<unknown>
-  /** Calls back whenever the read model has moved on; returns how to stop that. */
   onAdvance: (listener: () => void) => () => void
   /** Milliseconds between looks when nothing is heard of the read model (default 250). */
   pollMs?: number | undefined

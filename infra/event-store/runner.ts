@@ -22,21 +22,17 @@ export interface RunnerOptions {
   codec: EventCodec
   applied: Applied
   logger: Logger
-  /** Default 3. */
   partitionsConcurrently?: number
 }
 
 export interface RunningProjection {
-  /** The partitions that this process has met; for readiness and metrics. */
   status(): PartitionStatus[]
   stop(): Promise<void>
 }
 
-/** An outcome that needs nothing more from Postgres. */
 type Settled = Extract<ApplyOutcome, { nextOffset: number }>
 type AppliedOutcome = Extract<ApplyOutcome, { kind: 'applied' }>
 
-/** Keeps the live build of a projection up with the log, until stopped. */
 export async function runProjection(options: RunnerOptions): Promise<RunningProjection> {
   const { projection, log, pool, logger } = options
   const partitions = createPartitions({ who: `projection ${projection.name}`, logger })

@@ -70,7 +70,6 @@ function eventRow({ data, position }: RaisedEvent): RowOf<typeof webhookEvents> 
   return { id, organization_id, environment, type, ...subject, created_at, log_partition: position.partition }
 }
 
-/** The partition's newest time, undefined before its first event, and `created_at` of those of the events it has. */
 async function loadTimes(
   tx: Tx,
   partition: number,
@@ -92,7 +91,6 @@ type LoadedDelivery = StoredDelivery & {
   arrived: number[]
 }
 
-/** The deliveries that exist among the ids. */
 async function loadDeliveries(tx: Tx, ids: string[]): Promise<Map<string, DeliveryState>> {
   if (ids.length === 0) return new Map()
   const { rows } = await tx.query<LoadedDelivery>({
@@ -111,7 +109,6 @@ function deliveryState({ changes, tried, arrived, ...row }: LoadedDelivery): Del
   return { row, tried: succeeded, changes: changes ?? [], made: [] }
 }
 
-/** Writes deliveries whole, and the attempts made. */
 async function saveDeliveries(tx: Tx, states: DeliveryState[]): Promise<void> {
   const rows = states.map(({ row, changes }) => ({ ...row, changes: changes.length === 0 ? null : changes }))
   await saveRows(tx, webhookDeliveries, rows)

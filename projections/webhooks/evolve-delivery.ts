@@ -13,10 +13,8 @@ const deliveryEventTypes = [
   'WebhookDeliverySkipped',
   'WebhookRedeliveryRequested',
 ] as const
-/** The events about one webhook event, which are all in one partition. */
 export type DeliveryEvent = Extract<RecordedEvent, { type: (typeof deliveryEventTypes)[number] }>
 export type RaisedEvent = Extract<DeliveryEvent, { type: 'WebhookEventRaised' }>
-/** What happens to a delivery that there is. */
 export type DeliveryChange = Exclude<DeliveryEvent, RaisedEvent>
 
 export function isDeliveryEvent(event: RecordedEvent): event is DeliveryEvent {
@@ -33,7 +31,6 @@ export interface DeliveryState {
   made: readonly WebhookDeliveryAttempted[]
 }
 
-/** The delivery for one of the endpoints that the event goes to. */
 export function raisedDelivery({ data }: RaisedEvent, id: string, endpoint_id: string): DeliveryState {
   const { event_id, organization_id, environment, type, created_at, route } = data
   const row: StoredDelivery = {
@@ -92,7 +89,6 @@ function attempted(state: DeliveryState, data: WebhookDeliveryAttempted): Delive
   }
 }
 
-/** `isNew`: no report of the attempt's number was applied yet. */
 function afterAttempt(
   row: StoredDelivery,
   data: WebhookDeliveryAttempted,
@@ -155,11 +151,9 @@ export interface History {
   /** The events that the batch adds. Of these and the deliveries, some may be too old at its end: they have to go. */
   raised: Map<string, RaisedEvent>
   deliveries: Map<string, DeliveryState>
-  /** The ids of the deliveries to be written. */
   changed: Set<string>
 }
 
-/** Takes the event into the history, which it changes. */
 export function evolveHistory(history: History, event: DeliveryEvent): void {
   if (event.type === 'WebhookEventRaised') raise(history, event)
   else changeDelivery(history, event)
@@ -174,7 +168,6 @@ function changeDelivery(history: History, event: DeliveryChange): void {
   if (next !== state) change(history, next)
 }
 
-/** Whether an event of the time, and all that belongs to it, has to go. */
 export function isTooOld({ newest }: Pick<History, 'newest'>, createdAt: number): boolean {
   return createdAt < newest - webhookRetentionMs
 }

@@ -29,7 +29,6 @@ const tables = [
   webhookAppliedEvents,
 ]
 
-/** Webhook endpoints, the events they are told of, and what became of each delivery. It sends nothing. */
 export const webhooksProjection: Projection = {
   name: 'webhooks',
   version: 2,

@@ -18,7 +18,6 @@ export interface WebhookScope {
   environment: Environment
 }
 
-/** The endpoint, disabled ones too; undefined when the scope has none of that id. */
 export async function findEndpoint(
   db: Db,
   { organizationId, environment, endpointId }: WebhookScope & { endpointId: string },
@@ -31,7 +30,6 @@ export async function findEndpoint(
   return rows[0] && endpointRow(rows[0])
 }
 
-/** The endpoints that exist among the ids, of any organization. */
 export async function findEndpoints(db: Db, endpointIds: string[]): Promise<Map<string, EndpointRow>> {
   const { rows } = await db.query<StoredEndpoint>({
     name: 'find-webhook-endpoints',
@@ -44,7 +42,6 @@ export async function findEndpoints(db: Db, endpointIds: string[]): Promise<Map<
 /** A list has no more endpoints. Far more than can be active, of which it has all. */
 export const maxListedEndpoints = 200
 
-/** The endpoints of one environment: all active ones and the newest disabled ones, newest first. */
 export async function listEndpoints(
   db: Db,
   { organizationId, environment }: WebhookScope,
@@ -61,7 +58,6 @@ export async function listEndpoints(
   return rows.map(endpointRow)
 }
 
-/** How many endpoints of the organization are active, in both environments. */
 export async function countActiveEndpoints(db: Db, organizationId: string): Promise<number> {
   const { rows } = await db.query<{ active: number }>(
     `select count(*)::int as active from read.webhook_endpoints
@@ -71,7 +67,6 @@ export async function countActiveEndpoints(db: Db, organizationId: string): Prom
   return rows[0]?.active ?? 0
 }
 
-/** An event of a type in a scope, for which somebody may have an endpoint. */
 export interface WantedEndpoints extends WebhookScope {
   type: SubscribableType
 }
@@ -98,7 +93,6 @@ export async function subscribedEndpoints(db: Db, wanted: WantedEndpoints[]): Pr
 
 const eventFields = webhookEvents.selectWithout('e', 'log_partition')
 
-/** Those of the event ids that have been raised and are kept. */
 export async function raisedEventIds(db: Db, ids: string[]): Promise<Set<string>> {
   const { rows } = await db.query<{ event_id: string }>({
     name: 'raised-webhook-events',
@@ -113,11 +107,9 @@ export interface ListEvents extends WebhookScope {
   since: number
   limit: number
   type?: DeliveryType | undefined
-  /** Only events that went to this endpoint. */
   endpointId?: string | undefined
 }
 
-/** Events, newest first, ties by id. */
 export async function listEvents(db: Db, options: ListEvents): Promise<WebhookEventRow[]> {
   const { organizationId, environment, since, limit, type, endpointId } = options
   const values: unknown[] = [organizationId, environment, since, limit, type ? [type] : deliveryTypes]
@@ -155,7 +147,6 @@ export async function findEvent(
   return rows[0]
 }
 
-/** The events that exist among the ids, of any organization. */
 export async function findEvents(db: Db, ids: string[]): Promise<Map<string, WebhookEventRow>> {
   const { rows } = await db.query<WebhookEventRow>({
     name: 'find-webhook-events',
@@ -167,7 +158,6 @@ export async function findEvents(db: Db, ids: string[]): Promise<Map<string, Web
 
 const deliveryFields = webhookDeliveries.selectWithout('d', 'changes')
 
-/** All deliveries of the events, by creation, ties by id. */
 export async function deliveriesOf(db: Db, eventIds: string[]): Promise<DeliveryRow[]> {
   const { rows } = await db.query<DeliveryRow>(
     `select ${deliveryFields} from read.webhook_deliveries d where d.event_id = any($1)
@@ -177,7 +167,6 @@ export async function deliveriesOf(db: Db, eventIds: string[]): Promise<Delivery
   return rows
 }
 
-/** The delivery, of any organization. */
 export async function findDelivery(db: Db, deliveryId: string): Promise<DeliveryRow | undefined> {
   const { rows } = await db.query<DeliveryRow>({
     name: 'find-webhook-delivery',
@@ -197,7 +186,6 @@ export interface ListUndelivered {
   limit: number
 }
 
-/** Deliveries that ended without success, the latest to end first, ties by id. */
 export async function listUndelivered(db: Db, options: ListUndelivered): Promise<DeliveryRow[]> {
   const { status, organizationId, endpointId, since, limit } = options
   const values: unknown[] = [since, limit, status]
@@ -235,9 +223,7 @@ export const maxCounted = 100_000
 export interface QueueReadings {
   /** Since when the delivery due longest has been waiting (epoch milliseconds); null when none is due. */
   oldestDueAt: number | null
-  /** Deliveries due at `now`, at most `maxCounted`. */
   due: number
-  /** Deliveries given up after their last attempt, at most `maxCounted`. */
   failed: number
 }
 

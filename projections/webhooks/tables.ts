@@ -79,14 +79,12 @@ export const webhookRetentionMs = 30 * 24 * 60 * 60 * 1000
 /** As it is stored; `delivering` is a pending delivery that a dispatcher has leased. */
 export type StoredDeliveryStatus = 'pending' | 'succeeded' | 'failed' | 'skipped'
 
-/** One event for one endpoint, however many attempts that takes. */
 export const webhookDeliveries = table('webhook_deliveries', {
   id: primaryKey(column.id(), 'delivery_id'),
   event_id: column.id(),
   endpoint_id: column.id(),
   organization_id: column.id(),
   environment: column.text<Environment>(),
-  /** As the type of an event. */
   event_type: foreign(column.text()),
   status: column.text<StoredDeliveryStatus>(),
   attempts: column.integer(),
@@ -125,7 +123,6 @@ export const webhookPartitionTimes = table('webhook_partition_times', {
 
 export const webhookAppliedEvents = table('webhook_applied_events', { event_id: primaryKey(column.id()) })
 
-/** Those that `apply` needs itself. */
 export const webhookApplyIndexes = `
   create index on webhook_events (log_partition, created_at);
   create index on webhook_deliveries (event_id);

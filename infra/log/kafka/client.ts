@@ -59,7 +59,6 @@ function stopIdleTimers(): void {
   }
 }
 
-/** What kafkajs hands to its encoder of one record; without a key or value = null. */
 export interface RecordParts {
   offsetDelta?: number
   timestampDelta?: number
@@ -68,7 +67,6 @@ export interface RecordParts {
   headers?: Record<string, string>
 }
 
-/** What kafkajs needs of the encoder that it gets back. */
 export interface EncodedRecord {
   buf: Buffer
   buffer: Buffer
