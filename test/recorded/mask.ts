@@ -61,8 +61,8 @@ function masked(text: string, at: number, now: number): string {
 }
 
 /**
- * Replaces what differs from run to run. A value keeps its placeholder for the whole run, numbered in the order in
- * which values of its kind first appear: that two answers name the same thing is compared, too.
+ * Replaces what differs from run to run. A value keeps its placeholder for the whole run, so that two answers that
+ * name the same thing are compared in that, too. Placeholders are numbered in the order in which values appear.
  */
 export function createMask(places: Record<string, string>) {
   const known = new Map<string, string>()
