@@ -6,9 +6,8 @@ import { isPublicAddressInFull } from '../ip/network.ts'
 const maxCharacters = 2000
 
 /**
- * What is wrong with a receiver's URL, as a sentence; undefined when nothing is. This only spares people typing
- * mistakes and attempts that are bound to fail: what a name resolves to is checked when a delivery is sent, since
- * it may change at any time. The URL counts as the WHATWG parser reads it, so no other notation of a host gets past.
+ * What is wrong with a receiver's URL, as a sentence; undefined when nothing is. It spares people typing mistakes and
+ * attempts that are bound to fail. What the name resolves to is checked when a delivery is sent, since it may change.
  */
 export function webhookUrlProblem(text: string, rules: AddressRules): string | undefined {
   if (text.length > maxCharacters) return `The URL is longer than ${maxCharacters} characters.`
@@ -60,7 +59,6 @@ const internalNames = [
 /** What `localhost` and all names below it mean, whatever DNS says. RFC 6761, section 6.3 */
 export const loopback = ['127.0.0.1', '::1']
 
-/** Whether the host, as hostOf gives it, is `localhost` or below it. */
 export function isLocalhost(host: string): boolean {
   return `.${host}`.endsWith('.localhost')
 }
@@ -72,24 +70,22 @@ export function hostOf(url: URL): string {
   return host.endsWith('.') ? host.slice(0, -1) : host
 }
 
-/** Where webhooks may be sent. Both questions take an address in full (no `127.1`); of anything else the answer is no. */
+/** Both questions take an address in full (no `127.1`); for anything else the answer is no. */
 export interface AddressRules {
-  /** Whether any network is allowed that would not be otherwise. */
   hasExceptions: boolean
-  /** Public and not this machine, or an exception. */
   isAllowed(ip: string): boolean
-  /** In a network that the operator allows although webhooks would not be sent there. */
+  /** In a network that WEBHOOK_ALLOWED_NETWORKS adds. */
   isException(ip: string): boolean
 }
 
 type Range = [ipaddr.IPv4 | ipaddr.IPv6, number]
 
-/** Public to IANA, but Azure's host answers there from inside every virtual machine, with its certificates. */
+/** Public to IANA, but inside Azure the host of the virtual machine answers there, with its certificates. */
 const azureHost = '168.63.129.16'
 
 /**
- * Rules with exceptions for `allowedNetworks` (CIDRs). Throws when one is none. `ownAddresses` are refused although
- * they may be public: what listens on this machine often trusts whoever reaches it without passing the firewall.
+ * Throws when one of `allowedNetworks` is no CIDR. `ownAddresses` are refused although they may be public: what listens
+ * on this machine often trusts a connection that has not passed the firewall.
  */
 export function createAddressRules(
   allowedNetworks: string[],
@@ -112,8 +108,8 @@ function isPublicReceiver(ip: string): boolean {
 }
 
 /**
- * IPv4 that IPv6 carries (`::ffff:10.0.0.1`) counts as IPv4, since the connection goes there. ipaddr.js would take
- * `::10.0.0.1`, which is no such address, for one as well; a zone (`%eth0`) names an interface of this machine.
+ * IPv4 that IPv6 carries (`::ffff:10.0.0.1`) counts as IPv4, since the connection goes there. ipaddr.js would also read
+ * `::10.0.0.1` so, which is no such address. A zone (`%eth0`) names an interface of this machine.
  */
 function addressOf(ip: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   const isOddForm = ip.includes(':') && ip.includes('.') && !/^::ffff:[\d.]+$/i.test(ip)

@@ -14,11 +14,8 @@ export interface WebhookClientOptions {
   /** From the look-up of the receiver's address to the last byte of its response. */
   timeoutMs?: number
   dnsTimeoutMs?: number
-  /** TCP and TLS together. */
   connectTimeoutMs?: number
-  /** `address:port`; instead of those of the system. */
   dnsServers?: string[]
-  /** PEM; instead of the certificate authorities that Node knows. */
   ca?: string
 }
 
@@ -27,7 +24,6 @@ export interface PostOptions {
   headers: Record<string, string>
   body: string
   timeoutMs?: number
-  /** Of the response's body. */
   maxBytes?: number
 }
 
@@ -43,7 +39,6 @@ export type PostOutcome =
   | {
       kind: 'failure'
       reason: FailureReason
-      /** For the endpoint's owner. */
       message: string
       durationMs: number
     }
@@ -51,13 +46,13 @@ export type PostOutcome =
 export interface WebhookClient {
   /** Never rejects. */
   post(options: PostOptions): Promise<PostOutcome>
-  /** Ends all at once; posts under way fail with `reset`, which says nothing about their receivers. */
+  /** Posts in flight fail with `reset`, which says nothing about their receivers. */
   close(): Promise<void>
 }
 
 /**
- * Posts to URLs that nobody vouches for. It connects to addresses that `rules` allow and to no other, knows no proxy,
- * follows no redirect, verifies certificates, and bounds time and bytes. Connections are kept for a few seconds.
+ * Posts to URLs that nobody vouches for. It connects only to addresses that `rules` allow. It uses no proxy, follows no
+ * redirect, verifies certificates, and limits time and bytes. Connections are kept for a few seconds.
  */
 export function createWebhookClient(options: WebhookClientOptions): WebhookClient {
   const { rules, ca, timeoutMs = 15_000, dnsTimeoutMs = 5000, connectTimeoutMs = 5000 } = options
@@ -120,9 +115,8 @@ interface SendOptions {
 }
 
 /**
- * A receiver may close a connection that was idle in the moment we use it again, which is no failure of its. The
- * request goes out once more, on a new connection: whether it was processed nobody knows, but a receiver that gets it
- * twice sees the same Idempotency-Key.
+ * A receiver may close an idle connection at the moment when it is used again, which is no failure. The request goes out
+ * once more, on a new connection. A receiver that gets it twice sees the same Idempotency-Key.
  */
 async function send({ url, post, connections, signal }: SendOptions): Promise<PostResponse> {
   const connection = connections.acquire(url)
@@ -156,11 +150,9 @@ function closed(): DeliveryFailure {
 }
 
 interface PostRequest {
-  /** Path and query. */
   path: string
   headers: Record<string, string>
   body: Buffer
-  /** Of the response's body; what is beyond is not read. */
   maxBytes: number
 }
 
@@ -168,7 +160,7 @@ interface PostResponse {
   status: number
   retryAfter: string | undefined
   body: Buffer
-  /** Nothing of it is left unread, so the connection is ready for another exchange. */
+  /** Nothing is left unread, so the connection is ready for another exchange. */
   isComplete: boolean
 }
 
@@ -178,10 +170,7 @@ interface Broken {
   isStale: boolean
 }
 
-/**
- * Posts once; follows no redirect and decompresses nothing. When `signal` fires, it is broken and the reason is the
- * failure. Never rejects.
- */
+/** Posts once. When `signal` fires, its reason is the failure. Never rejects. */
 export function exchange(
   connection: Connection,
   post: PostRequest,
@@ -207,7 +196,6 @@ interface HandlerOptions {
   settle(result: PostResponse | Broken): void
 }
 
-/** undici calls nothing of it any more after onResponseEnd or onResponseError. */
 function createHandler({ connection, maxBytes, settle }: HandlerOptions): Dispatcher.DispatchHandler {
   let carriedBefore = 0
   let progress: ResponseProgress = 'nothing'

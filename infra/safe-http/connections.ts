@@ -4,15 +4,12 @@ import { type AddressRules, hostOf, loopback } from './addresses.ts'
 import { DeliveryFailure, dial, type HostResolver, secure } from './sockets.ts'
 
 export interface ConnectionPool {
-  /** An idle connection to the receiver of the URL, the one used last, or else a new one. */
+  /** The idle connection to the receiver that was used last, or else a new one. */
   acquire(url: URL): Connection
-  /** A connection that never carried anything. */
   open(url: URL): Connection
-  /** For the next that goes there; one whose connection is closing ends. */
+  /** Keeps the connection for the next request, unless it is closing. */
   release(connection: Connection): void
-  /** Ends a connection that was taken. */
   discard(connection: Connection): void
-  /** Ends all, idle or not. */
   close(): Promise<void>
 }
 
@@ -20,8 +17,8 @@ export interface ConnectionPool {
 const mostIdle = 512
 
 /**
- * Keeps connections for reuse. There is no limit for a receiver: it could only make exchanges wait, and one endpoint's
- * slow ones would then use up the time of another's at the same host. Callers limit what they send at once.
+ * Keeps connections for reuse. It has no limit for each receiver, since the slow requests of one endpoint would delay
+ * those of another at the same host. Callers limit what they have in flight.
  */
 export function createConnectionPool(connector: Connector): ConnectionPool {
   const all = new Set<Connection>()
@@ -77,22 +74,21 @@ export function createConnectionPool(connector: Connector): ConnectionPool {
 export interface Connection {
   origin: string
   client: Client
-  /** Exchanges that began on the connection that is open now. */
   carried: number
   /** Whether another exchange can follow on the same connection. */
   isOpen(): boolean
-  /** Ends it whatever it is doing, connecting included; resolves when the connection is gone. */
+  /** Also ends an attempt to connect. */
   destroy(): Promise<void>
 }
 
-/** Receivers commonly close idle connections after 5 seconds; one that says a time is believed up to the second. */
+/** Receivers commonly close idle connections after 5 seconds; one that names a time is believed up to the longest. */
 const keepAliveMs = 4000
 const longestKeepAliveMs = 30_000
 const maxHeaderBytes = 16 * 1024
 
 /**
- * A connection to the receiver of `url`, which connects with the first exchange. An undici Client for each, since a Pool
- * would not tell whether an exchange ran on a connection that had been idle, nor end an attempt to connect.
+ * Connects with the first exchange. Each connection is an undici Client: a Pool would not say whether an exchange ran on
+ * a connection that had been idle, nor end an attempt to connect.
  */
 function openConnection({ url, connector }: { url: URL; connector: Connector }): Connection {
   const stop = new AbortController()
@@ -135,21 +131,18 @@ interface ConnectorOptions {
   resolve: HostResolver
   /** From the first SYN to the end of the TLS handshake. */
   timeoutMs: number
-  /** PEM; instead of the certificate authorities that Node knows. */
   ca?: string | undefined
 }
 
-/** Opens a connection to the receiver of a URL; rejects with DeliveryFailure. */
+/** Rejects with DeliveryFailure. */
 type Connector = (url: URL, signal: AbortSignal) => Promise<Socket>
 
-/** How many addresses of a host are tried. */
 const mostAddresses = 8
 
 /**
- * Makes connections that cannot end anywhere but where the rules allow. The addresses are resolved here, every one is
- * checked, and those same addresses are dialled: nothing resolves the name a second time. The address at the other
- * end is checked once more before a byte is sent. Plain http goes to exceptions only: there is no certificate that
- * would tell a receiver from whoever answers at its address.
+ * Connects only where the rules allow. The name is resolved once, every address is checked, and those same addresses are
+ * dialled. The address at the other end is checked again before a byte is sent. Plain http goes to exceptions only,
+ * since no certificate proves who answers there.
  */
 export function createConnector({ rules, resolve, timeoutMs, ca }: ConnectorOptions): Connector {
   return async (url, signal) => {
@@ -169,7 +162,7 @@ export function createConnector({ rules, resolve, timeoutMs, ca }: ConnectorOpti
   }
 }
 
-/** One bad answer condemns all: who mixes them in wants us to reach it sooner or later. */
+/** One bad address refuses them all: a name that mixes it in wants it to be reached sooner or later. */
 function checkedAddresses(addresses: string[], mayReach: (ip: string) => boolean): string[] {
   const allowed = addresses.filter(mayReach)
   // Of the two meanings of localhost an operator may have allowed one.

@@ -4,16 +4,16 @@ import { connect as openTls } from 'node:tls'
 import { errors } from 'undici'
 import { isLocalhost, loopback } from './addresses.ts'
 
-/** All addresses of a host (as url.ts gives it), none of them checked. Rejects with DeliveryFailure. */
+/** All addresses of a host (as `hostOf` gives it), none of them checked. Rejects with DeliveryFailure. */
 export type HostResolver = (host: string, signal: AbortSignal) => Promise<string[]>
 
-/** When one family has answered, how long the other may still take: some servers never answer AAAA. */
+/** How long the other family may take once one has answered: some servers never answer AAAA. */
 const otherFamilyMs = 300
 
 /**
- * Resolves by DNS alone. Not by getaddrinfo: it runs in libuv's four threads, so that one customer's silent DNS
- * server would stop the look-ups of all others, and access to files as well. The price is that /etc/hosts and search
- * domains do not count; receivers in a private network need a full DNS name or an IP address.
+ * Resolves by DNS alone. getaddrinfo runs in libuv's four threads, where one customer's silent DNS server would stop the
+ * look-ups of all others, and access to files. So /etc/hosts and search domains do not count: receivers in a private
+ * network need a full DNS name or an IP address.
  */
 export function createHostResolver(options: { timeoutMs: number; servers?: string[] }): HostResolver {
   return async (host, signal) => {
@@ -50,7 +50,6 @@ async function lookUp(host: string, { timeoutMs, servers, signal }: LookUp): Pro
   return together(answers)
 }
 
-/** The addresses of both families, or of one where the other failed. */
 function together(answers: PromiseSettledResult<string[]>[]): string[] {
   const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
   if (addresses.length > 0) return addresses
@@ -58,7 +57,6 @@ function together(answers: PromiseSettledResult<string[]>[]): string[] {
   throw new DeliveryFailure('dns', 'The host has no address.')
 }
 
-/** No record of this family is an answer as well. */
 async function addressesOf(answer: Promise<string[]>): Promise<string[]> {
   try {
     return await answer
@@ -83,7 +81,6 @@ interface DialOptions {
   signal: AbortSignal
 }
 
-/** A connection to one of the addresses, which are not checked here. Rejects with DeliveryFailure. */
 export function dial({ host, port, addresses, signal }: DialOptions): Promise<Socket> {
   signal.throwIfAborted()
   const found = addresses.map((address) => ({ address, family: isIP(address) }))
@@ -99,15 +96,14 @@ export function dial({ host, port, addresses, signal }: DialOptions): Promise<So
 }
 
 interface SecureOptions {
-  /** What the certificate must be for. */
   host: string
   ca: string | undefined
   signal: AbortSignal
 }
 
 /**
- * TLS over the connection; only HTTP/1.1 is offered. No session is kept: in a resumed one Node does not look at the
- * certificate's names again. Rejects with DeliveryFailure.
+ * TLS for HTTP/1.1. No session is kept, since Node does not check the certificate's names in a resumed one. Rejects with
+ * DeliveryFailure.
  */
 export function secure(socket: Socket, { host, ca, signal }: SecureOptions): Promise<Socket> {
   signal.throwIfAborted()
@@ -167,10 +163,10 @@ function tlsFailure(error: unknown): DeliveryFailure {
   return new DeliveryFailure('tls', 'The TLS handshake with the receiver failed.')
 }
 
-/** Why there was no response. timeout: it took too long, in whatever phase; reset: the connection broke off. */
+/** Why there was no response. timeout: in whatever phase; reset: the connection broke off. */
 export type FailureReason = 'address' | 'dns' | 'connect' | 'tls' | 'timeout' | 'reset' | 'protocol'
 
-/** No response, with a message for the endpoint's owner: it names no address, since DNS may know internal ones. */
+/** The message is for the endpoint's owner. It names no address, since DNS may know internal ones. */
 export class DeliveryFailure extends Error {
   override name = 'DeliveryFailure'
   readonly reason: FailureReason
@@ -181,16 +177,13 @@ export class DeliveryFailure extends Error {
   }
 }
 
-/** The error code of Node, OpenSSL, c-ares or undici; an empty text when it has none. */
 function codeOf(error: unknown): string {
   const code = error instanceof Error ? Reflect.get(error, 'code') : undefined
   return typeof code === 'string' ? code : ''
 }
 
-/** How far a response had come: its first byte, its head. */
 export type ResponseProgress = 'nothing' | 'begun' | 'head'
 
-/** Of an error of undici. */
 export function exchangeFailure(error: unknown, progress: ResponseProgress): DeliveryFailure {
   if (error instanceof DeliveryFailure) return error
   if (codeOf(error) === 'UND_ERR_HEADERS_OVERFLOW') {
@@ -206,7 +199,7 @@ export function exchangeFailure(error: unknown, progress: ResponseProgress): Del
   return new DeliveryFailure('reset', message)
 }
 
-/** A body that ends too early is malformed to the parser as well, but what happened is that it broke off. */
+/** A body that ends too early is malformed to the parser too, but it broke off. */
 function isMalformed(error: Error, progress: ResponseProgress): boolean {
   const code = codeOf(error)
   if (error instanceof errors.HTTPParserError) return !error.message.includes('Invalid EOF state')

@@ -15,7 +15,7 @@ import { wire } from './names.ts'
 
 export const deliveryAlgorithm = 'x25519-hkdf-sha256/aes-256-gcm'
 
-/** `bytes` bytes as base64url without padding, in the one way to write them. */
+/** Without padding, and canonical. */
 const base64url = (bytes: number) =>
   z
     .string()
@@ -24,7 +24,7 @@ const base64url = (bytes: number) =>
       error: `base64url of ${bytes} bytes`,
     })
 
-/** What a receiver of credentials sends: its public key, and how it wants them. */
+/** What a receiver of credentials sends. */
 export const deliveryRequestSchema = z
   .strictObject({
     version: z.literal(1),
@@ -37,7 +37,6 @@ export type DeliveryRequest = z.output<typeof deliveryRequestSchema>
 
 const maxCiphertext = 64 * 1024
 
-/** JSON sealed to a delivery key; see `sealEnvelope`. */
 export const deliveryEnvelopeSchema = z
   .strictObject({
     version: z.literal(1),
@@ -56,7 +55,6 @@ export const deliveryEnvelopeSchema = z
   .meta({ id: 'GateDeliveryEnvelope' })
 export type DeliveryEnvelope = z.output<typeof deliveryEnvelopeSchema>
 
-/** What an envelope holds. */
 export const deliveryPayloadSchema = z.object({
   version: z.literal(1),
   /** Values by the name of the environment variable that they are for. */
@@ -72,11 +70,9 @@ export class UnreadableEnvelope extends Error {
 
 export interface DeliveryKeys {
   privateKey: KeyObject
-  /** What the key's holder sends along with a signup. */
   delivery: DeliveryRequest
 }
 
-/** A new X25519 pair for one delivery. */
 export function generateDeliveryKeys(): DeliveryKeys {
   const { privateKey, publicKey } = generateKeyPairSync('x25519')
   const raw = rawKey(publicKey)
@@ -91,15 +87,12 @@ export function generateDeliveryKeys(): DeliveryKeys {
   }
 }
 
-/** The fingerprint of a raw public key: base64url of its SHA-256. */
+/** base64url of the SHA-256 of the raw public key. */
 export function deliveryKeyId(publicKey: Uint8Array): string {
   return createHash('sha256').update(publicKey).digest('base64url')
 }
 
-/**
- * Whether anything can be sealed to the raw public key (base64url): with one of the few points of low order everyone
- * knows what is agreed (RFC 7748, section 6.1), and OpenSSL refuses them.
- */
+/** False for the few points of low order, whose shared secret is known to all (RFC 7748, section 6.1). */
 export function isUsablePublicKey(publicKey: string): boolean {
   try {
     const { privateKey } = generateKeyPairSync('x25519')
@@ -111,9 +104,8 @@ export function isUsablePublicKey(publicKey: string): boolean {
 }
 
 /**
- * Seals a payload so that only the holder of the delivery key reads it: X25519 with a fresh key, HKDF-SHA256 with a
- * salt of 32 bytes, AES-256-GCM without additional data. The format is that of the published clients
- * (test/fixtures/gate-delivery/vector.v1.json).
+ * X25519 with a fresh key, HKDF-SHA256 with a salt of 32 bytes, AES-256-GCM without additional data. Published clients
+ * read this format (test/fixtures/gate-delivery/vector.v1.json).
  */
 export function sealEnvelope(
   payload: DeliveryPayload,
@@ -139,7 +131,6 @@ export function sealEnvelope(
   }
 }
 
-/** The payload of an envelope. Throws UnreadableEnvelope. */
 export function openEnvelope(envelope: DeliveryEnvelope, privateKey: KeyObject): DeliveryPayload {
   try {
     const bytes = (text: string) => Buffer.from(text, 'base64url')
@@ -154,7 +145,6 @@ export function openEnvelope(envelope: DeliveryEnvelope, privateKey: KeyObject):
   }
 }
 
-/** A private key as PKCS #8, base64. */
 export function readPrivateKey(pkcs8: string): KeyObject {
   return createPrivateKey({ key: Buffer.from(pkcs8, 'base64'), format: 'der', type: 'pkcs8' })
 }

@@ -2,17 +2,13 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { base32Characters, type GateSessionId } from '../ids.ts'
 
-/**
- * A short text such as `K4-7M9` that a signup's terminal and its consent page both show, so that a person sees that
- * they belong together. It follows from the session's id.
- */
+/** A short text such as `K4-7M9`. A signup's terminal and its consent page both show it. */
 export function confirmationCode(gateSessionId: GateSessionId): string {
   const digest = createHash('sha256').update(`confirmation\0${gateSessionId}`).digest()
   const text = base32Characters(digest.subarray(0, 5))
   return `${text.slice(0, 2)}-${text.slice(2)}`.toUpperCase()
 }
 
-/** As answers that have a consent URL show it. */
 export const confirmationCodeSchema = z
   .string()
   .describe(
@@ -27,7 +23,6 @@ const critical = new Set(
 )
 const criticalPrefixes = ['NPM_CONFIG_', 'BUN_CONFIG_', 'GIT_CONFIG_']
 
-/** Whether setting the variable may hand a machine over; in whatever case it is written. */
 export function isCriticalEnvName(name: string): boolean {
   const upper = name.toUpperCase()
   return critical.has(upper) || criticalPrefixes.some((prefix) => upper.startsWith(prefix))
@@ -35,7 +30,7 @@ export function isCriticalEnvName(name: string): boolean {
 
 const agentTokenSuffix = '_GATE_AGENT_TOKEN'
 
-/** The variable that an agent token is delivered under: `acme-mail` -> `ACME_MAIL_GATE_AGENT_TOKEN`. */
+/** `acme-mail` -> `ACME_MAIL_GATE_AGENT_TOKEN`. */
 export function agentTokenEnvName(serviceId: string): string {
   return serviceId.toUpperCase().replaceAll('-', '_') + agentTokenSuffix
 }
@@ -46,12 +41,11 @@ export function isGateManagedEnvName(name: string): boolean {
   return upper === 'FOIL_AGENT_TOKEN' || upper.endsWith(agentTokenSuffix)
 }
 
-/** Whether a shell, a .env file and every language take it as the name of a variable. */
 export function isEnvName(name: string): boolean {
   return /^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name)
 }
 
-/** Where a person decides about a signup or login. `publicUrl` has no slash at its end. */
+/** `publicUrl` has no slash at its end. */
 export function consentUrl(publicUrl: string, gateSessionId: GateSessionId): string {
   return `${publicUrl}/gate/consent/${gateSessionId}`
 }

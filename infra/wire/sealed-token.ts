@@ -25,10 +25,7 @@ export class UnreadableToken extends Error {
 
 export type TokenOpener = { secretKey: string } | { secretHash: string }
 
-/**
- * Seals a JSON payload so that each secret key whose SHA-256 (lower-case hex) is given can open it, and nobody
- * else. 1 to 256 recipients.
- */
+/** `secretHashes`: lower-case hexadecimal SHA-256 of each secret key that can open the token; 1 to 256 of them. */
 export function sealToken(options: { payload: unknown; secretHashes: string[]; random: Random }): string {
   const { payload, secretHashes, random } = options
   if (secretHashes.length < 1 || secretHashes.length > maxRecipients) {
@@ -47,7 +44,6 @@ export function sealToken(options: { payload: unknown; secretHashes: string[]; r
   return Buffer.concat([header, sealed, ...recipients]).toString('base64')
 }
 
-/** The payload of a version 1 or 2 token. Throws UnreadableToken. */
 export function openToken(token: string, opener: TokenOpener): unknown {
   const bytes = Buffer.from(token, 'base64')
   const hash = 'secretHash' in opener ? opener.secretHash.toLowerCase() : secretHashOf(opener.secretKey)

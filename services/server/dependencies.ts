@@ -22,7 +22,7 @@ import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { webhooksProjection } from '../../projections/webhooks/projection.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { createGateTables } from '../gate/gate.ts'
-import { createLeaseTables } from '../webhooks/dispatch/tables.ts'
+import { createQueueTables } from '../webhooks/dispatch/visibility.ts'
 
 export const projections: Projection[] = [
   organizationsProjection,
@@ -94,7 +94,7 @@ export async function createServingTables(pool: pg.Pool): Promise<void> {
     createRateLimitTables,
     createKeyUsageTables,
     createIdempotencyTables,
-    createLeaseTables,
+    createQueueTables,
     createGateTables,
   ]
   for (const create of sets) await transaction(pool, create)

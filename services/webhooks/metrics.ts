@@ -1,18 +1,15 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { WebhookAttemptOutcome } from '../../schemas/events.ts'
 
-/** What is counted of deliveries. */
 export interface WebhookMeter {
-  /** An attempt has ended; `durationMs` of its request. */
   onAttempt(attempt: { outcome: WebhookAttemptOutcome; durationMs: number }): void
-  /** A delivery has succeeded so long after its event was created. */
+  /** `latencyMs`: since the event was created. */
   onDelivered(latencyMs: number): void
-  /** So many requests are being made. */
   onSending(requests: number): void
 }
 
-/** What the queue of deliveries looks like now; times are epoch milliseconds. */
-export interface QueueReading {
+/** Times are epoch milliseconds. */
+interface QueueReading {
   /** null when none is due. */
   oldestDueAt: number | null
   due: number

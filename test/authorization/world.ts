@@ -28,12 +28,12 @@ import { organizationRoutes } from '../../services/organizations/routes.ts'
 import { signUpOrganization } from '../../services/organizations/sign-up.ts'
 import { readbackRoutes } from '../../services/readback/routes.ts'
 import { webRoutes } from '../../services/web/routes.ts'
-import { createDirectCalls } from '../../services/webhooks/direct/direct-calls.ts'
-import { createLeaseTables } from '../../services/webhooks/dispatch/tables.ts'
-import { createEndpoint } from '../../services/webhooks/endpoints/endpoint-commands.ts'
-import { sendTest } from '../../services/webhooks/endpoints/test-command.ts'
+import { createSigningSecrets } from '../../services/webhooks/deliveries/attempt.ts'
+import { createDirectCalls } from '../../services/webhooks/deliveries/direct-calls.ts'
+import { createQueueTables } from '../../services/webhooks/dispatch/visibility.ts'
+import { createEndpoint } from '../../services/webhooks/endpoints/commands.ts'
+import { sendTest } from '../../services/webhooks/endpoints/send-test.ts'
 import { webhookRoutes } from '../../services/webhooks/routes.ts'
-import { createSigningSecrets } from '../../services/webhooks/signing-secrets.ts'
 import { validateResponses } from '../support/described.ts'
 import { answeringService, gateFlow } from '../support/gate-flow.ts'
 import { registration } from '../support/gate-world.ts'
@@ -51,7 +51,7 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
   await transaction(pool, async (tx) => {
     await createIdempotencyTables(tx)
     await createKeyUsageTables(tx)
-    await createLeaseTables(tx)
+    await createQueueTables(tx)
     await createGateTables(tx)
   })
   const log = await openPostgresLog({ pool, url, logger: silent })

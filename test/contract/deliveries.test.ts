@@ -9,10 +9,9 @@ import type { PostOptions } from '../../infra/safe-http/client.ts'
 import { deliveryTypes } from '../../infra/wire/webhooks/events.ts'
 import { generateSigningSecret, sealSigningSecret } from '../../infra/wire/webhooks/signature.ts'
 import type { EndpointRow, WebhookEventRow } from '../../projections/webhooks/tables.ts'
-import { attempt } from '../../services/webhooks/attempt.ts'
-import { sendTest } from '../../services/webhooks/endpoints/send-test.ts'
+import { attempt, createSigningSecrets } from '../../services/webhooks/deliveries/attempt.ts'
+import { decideTest } from '../../services/webhooks/endpoints/send-test.ts'
 import { raise } from '../../services/webhooks/planner/raise.ts'
-import { createSigningSecrets } from '../../services/webhooks/signing-secrets.ts'
 import { startWorld, type World } from '../authorization/world.ts'
 import vector from '../fixtures/gate-delivery/vector.v1.json' with { type: 'json' }
 import signed from '../fixtures/gate-delivery/webhook-signature.json' with { type: 'json' }
@@ -81,7 +80,7 @@ async function requestOf(event: WebhookEventRow): Promise<PostOptions> {
 function events(): WebhookEventRow[] {
   const eventId = asId('evt', `evt_${'3'.repeat(26)}`)
   const state = { organization, endpoint, recent: [], exists: false }
-  const tests = sendTest(state, { eventId, now }).flatMap(({ event }) =>
+  const tests = decideTest(state, { eventId, now }).flatMap(({ event }) =>
     event.type === 'WebhookEventRaised' ? [event.data] : [],
   )
   const raised = [...raise(sessionScored({ is_provisional: false }), now), ...tests]

@@ -1,6 +1,6 @@
 import { generateDeliveryKeys } from '../../infra/wire/delivery-envelope.ts'
 import { systemServiceId } from '../../services/gate/registry/registered.ts'
-import { createEndpoint } from '../../services/webhooks/endpoints/endpoint-commands.ts'
+import { createEndpoint } from '../../services/webhooks/endpoints/commands.ts'
 import type { World } from '../authorization/world.ts'
 
 interface Asked {

@@ -4,7 +4,7 @@ import type { Environment } from '../../schemas/events.ts'
 import { createService } from '../../services/gate/registry/commands.ts'
 import type { CompleteFields } from '../../services/gate/registry/definition.ts'
 import { createOrganization, issueApiKey } from '../../services/organizations/commands.ts'
-import { createEndpoint, type EndpointDeps } from '../../services/webhooks/endpoints/endpoint-commands.ts'
+import { createEndpoint, type EndpointDeps } from '../../services/webhooks/endpoints/commands.ts'
 
 /** An organization that is told of approvals. */
 export interface GateTenant {

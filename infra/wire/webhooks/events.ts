@@ -1,6 +1,5 @@
 import { type DecisionId, derivedId } from '../../ids.ts'
 
-/** What an endpoint can be subscribed to. */
 export const subscribableTypes = [
   'session.fingerprint.calculated',
   'session.result.persisted',
@@ -8,20 +7,18 @@ export const subscribableTypes = [
 ] as const
 export type SubscribableType = (typeof subscribableTypes)[number]
 
-/** What is delivered: a test goes to the one endpoint that it is asked for. */
 export const deliveryTypes = [...subscribableTypes, 'webhook.test'] as const
 export type DeliveryType = (typeof deliveryTypes)[number]
 
-/** The id of the one event of a type that its subject, such as a session, ever has. */
+/** A subject, such as a session, has one event of a type, ever. */
 export function webhookEventId(type: SubscribableType, subjectId: string): DecisionId {
   return derivedId('evt', 'webhook-event', type, subjectId)
 }
 
-/** What is delivered of an event, as JSON text. `data` is JSON text already and is sent as it is. */
+/** `data` is JSON text already and is sent as it is. */
 export function webhookBody(event: {
   id: string
   type: DeliveryType
-  /** Epoch ms. */
   created_at: number
   data: string
 }): string {
@@ -36,10 +33,7 @@ export function webhookBody(event: {
 
 const beforePath = /^[a-z][a-z0-9+.-]*:(?:\/\/(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=-]*)(?::\d+)?)?$/i
 
-/**
- * The address as a URI (RFC 3986), which a receiver may insist on: browsers leave characters such as `{` and `|` as
- * they are, so those are escaped. null for what cannot be made one.
- */
+/** A receiver may insist on a URI (RFC 3986), so characters such as `{` and `|` are escaped. null when it cannot be one. */
 export function uriOf(address: string): string | null {
   const url = URL.parse(address)
   if (!url) return null

@@ -4,7 +4,7 @@ import { open, seal } from '../../crypto/sealing.ts'
 import type { Random } from '../../ids.ts'
 import { wire } from '../names.ts'
 
-/** Names of the second form of signature. standardwebhooks.com, specification 1.0.0 */
+/** standardwebhooks.com, specification 1.0.0 */
 export const standardHeaders = {
   id: 'webhook-id',
   timestamp: 'webhook-timestamp',
@@ -12,9 +12,9 @@ export const standardHeaders = {
 } as const
 
 /**
- * The headers that prove a delivery ours, in both forms. `timestamp`: Unix seconds of the attempt. `secrets`: those
- * that are live, newest first; the first form has room for the newest alone, the second names a signature for each,
- * so that a receiver verifies with the old secret or the new during a rotation.
+ * Both forms of signature. `timestamp`: Unix seconds of the attempt. `secrets`: the live ones, newest first. The first
+ * form is made with the newest alone. The second has a signature for each, so that during a rotation a receiver verifies
+ * with the old secret or the new.
  */
 export function signatureHeaders(options: {
   eventId: string
@@ -43,7 +43,6 @@ export function signatureHeaders(options: {
 }
 
 interface Signed {
-  /** As in the header. */
   timestamp: string
   body: string
   secret: string
@@ -62,7 +61,6 @@ function standardDigest({ id, timestamp, body, secret }: Signed & { id: string }
   return createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest()
 }
 
-/** How far the clocks of sender and receiver may be apart; older ones could be replayed. */
 const toleranceSeconds = 300
 
 type Verification = { valid: true } | { valid: false; problem: string }
@@ -72,13 +70,12 @@ type Headers = Record<string, string | string[] | undefined>
 interface Received {
   body: string
   secrets: string[]
-  /** Epoch ms. */
   now: number
 }
 
 /**
- * Whether a delivery was signed with one of `secrets` at most 300 seconds from `now` (epoch ms). One form of signature
- * is enough: who can make either has the secret. Header names may have any case; `body` is the text as it came.
+ * Signed with one of `secrets` at most 300 seconds from `now` (epoch milliseconds). One form of signature is enough: who
+ * can make either has the secret. Header names may have any case.
  */
 export function verifySignature(options: Received & { headers: Headers }): Verification {
   const { headers, ...received } = options
@@ -91,7 +88,6 @@ export function verifySignature(options: Received & { headers: Headers }): Verif
 
 interface Form {
   timestamp: string
-  /** What the header claims. */
   digests: Buffer[]
   digestWith(secret: string, body: string): Buffer
 }
@@ -133,12 +129,11 @@ function problemOf(form: Form, { body, secrets, now }: Received): string | undef
   return undefined
 }
 
-/** Takes as long whatever differs, so that nobody finds a signature byte by byte. */
 function isEqual(digest: Buffer, expected: Buffer): boolean {
   return digest.length === expected.length && timingSafeEqual(digest, expected)
 }
 
-/** The header's one value; undefined when it is absent or there are several. */
+/** undefined when the header is absent or there are several. */
 function headerValue(headers: Headers, wanted: string): string | undefined {
   const name = wanted.toLowerCase()
   const values = Object.entries(headers).flatMap(([key, value]) =>
@@ -151,15 +146,13 @@ const purpose = 'webhook-signing-secret'
 /** Standard Webhooks asks for 24 to 64; a multiple of three leaves no padding in base64. */
 const secretBytes = 33
 
-/** What every signing secret begins with. */
 const secretPrefix = 'whsec_'
 
-/** A new signing secret: `whsec_` and base64 of 33 random bytes. */
 export function generateSigningSecret(random: Random): string {
   return secretPrefix + random(secretBytes).toString('base64')
 }
 
-/** Whether the text has the shape of a whole signing secret as we issue them; one pasted in part has not. */
+/** False for a secret that was pasted in part. */
 export function isSigningSecret(text: string): boolean {
   if (!text.startsWith(secretPrefix)) return false
   const encoded = text.slice(secretPrefix.length)
@@ -167,7 +160,6 @@ export function isSigningSecret(text: string): boolean {
   return bytes.length === secretBytes && bytes.toString('base64') === encoded
 }
 
-/** The secret under the current master key; only the endpoint that it is sealed for can open it. */
 export function sealSigningSecret(options: {
   keyring: Keyring
   random: Random
@@ -178,7 +170,7 @@ export function sealSigningSecret(options: {
   return seal(Buffer.from(secret), { keyring, random, purpose, context: endpointId })
 }
 
-/** The secret as issued. Throws when none of our master keys opens it, or when it is another endpoint's. */
+/** Throws when none of our master keys opens it, or when it is another endpoint's. */
 export function openSigningSecret(options: { keyring: Keyring; sealed: Buffer; endpointId: string }): string {
   const { keyring, sealed, endpointId } = options
   const secret = open(sealed, { keyring, purpose, context: endpointId })
@@ -186,7 +178,7 @@ export function openSigningSecret(options: { keyring: Keyring; sealed: Buffer; e
   return secret.toString()
 }
 
-/** Those that still sign at `now` (epoch ms), in the order given, which is newest first. */
+/** In the order given, which is newest first. */
 export function liveSecrets<S extends { expires_at: number | null }>(secrets: S[], now: number): S[] {
   return secrets.filter(({ expires_at }) => expires_at === null || expires_at > now)
 }

@@ -4,8 +4,8 @@ import type { Db } from '../../../infra/postgres/pool.ts'
 import { deliveriesOf, findEndpoints, listUndelivered } from '../../../projections/webhooks/queries.ts'
 import { type DeliveryRow, webhookRetentionMs } from '../../../projections/webhooks/tables.ts'
 import type { Core } from '../../server/dependencies.ts'
+import { redeliver } from '../../webhooks/deliveries/redeliver.ts'
 import { deliveryJson as shownByTheApi } from '../../webhooks/events/shapes.ts'
-import { redeliver } from '../../webhooks/redeliver/command.ts'
 import { idOf, jsonFlag } from '../arguments.ts'
 import {
   type CommandOutcome,

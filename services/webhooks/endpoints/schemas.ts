@@ -1,16 +1,18 @@
 import { z } from 'zod'
+import { checkedName, invalid, type ParameterSet } from '../../../infra/http/checked-fields.ts'
 import { atLeastOne, timestamp } from '../../../infra/http/schemas.ts'
-import { subscribableTypes } from '../../../infra/wire/webhooks/events.ts'
-import { deliveryId, endpointId, eventId } from '../events/ids.ts'
-import { deliverySchema } from '../events/schemas.ts'
-import { bounds } from './checked-fields.ts'
+import { type AddressRules, webhookUrlProblem } from '../../../infra/safe-http/addresses.ts'
+import { type SubscribableType, subscribableTypes, uriOf } from '../../../infra/wire/webhooks/events.ts'
+import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
+import type { WebhookEndpointCreated } from '../../../schemas/events.ts'
+import { deliveryIdSchema, deliverySchema, endpointIdSchema, eventIdSchema } from '../events/schemas.ts'
 
 const statuses = ['active', 'disabled'] as const
 
 export const endpointSchema = z
   .strictObject({
     object: z.literal('webhook_endpoint'),
-    id: endpointId,
+    id: endpointIdSchema,
     name: z.string(),
     url: z.url(),
     status: z.enum(statuses),
@@ -39,11 +41,13 @@ export const endpointSchema = z
 export const testSchema = z
   .strictObject({
     object: z.literal('webhook_test'),
-    event_id: eventId,
-    delivery_ids: z.array(deliveryId),
+    event_id: eventIdSchema,
+    delivery_ids: z.array(deliveryIdSchema),
     latest_delivery: deliverySchema.nullable(),
   })
   .meta({ id: 'WebhookTest' })
+
+const bounds = { name: 100, url: 2000 } as const
 
 // Lengths are for the description; the deciders check them.
 const name = z.string().meta({ minLength: 1, maxLength: bounds.name })
@@ -74,3 +78,71 @@ export const updateEndpointBody = atLeastOne({
 })
 
 export const endpointParams = z.object({ organizationId: z.string(), endpointId: z.string() })
+
+export interface EndpointRequest {
+  name: string
+  url: string
+  eventTypes: readonly string[]
+}
+
+export type EndpointSpec = Pick<WebhookEndpointCreated, 'name' | 'url' | 'event_types'>
+
+export interface EndpointChanges {
+  name?: string | undefined
+  url?: string | undefined
+  eventTypes?: readonly string[] | undefined
+  status?: EndpointRow['status'] | undefined
+}
+
+export type EndpointUpdate = Partial<EndpointSpec> & Pick<EndpointChanges, 'status'>
+
+export function completeEndpointRequest(request: EndpointRequest, rules: AddressRules): EndpointSpec {
+  const parameterSet = 'webhook_endpoint_create'
+  return {
+    name: checkedEndpointName(request.name, parameterSet),
+    url: checkedUrl(request.url, { rules, parameterSet }),
+    event_types: checkedEventTypes(request.eventTypes, parameterSet),
+  }
+}
+
+export function completeEndpointChanges(
+  { name, url, eventTypes, status }: EndpointChanges,
+  rules: AddressRules,
+): EndpointUpdate {
+  const parameterSet = 'webhook_endpoint_update'
+  return {
+    ...(name !== undefined && { name: checkedEndpointName(name, parameterSet) }),
+    ...(url !== undefined && { url: checkedUrl(url, { rules, parameterSet }) }),
+    ...(eventTypes && { event_types: checkedEventTypes(eventTypes, parameterSet) }),
+    status,
+  }
+}
+
+function checkedEndpointName(name: string, parameterSet: ParameterSet): string {
+  return checkedName(name, { max: bounds.name, parameterSet })
+}
+
+/** The URL as a URI; 422 when nothing may be sent there. The answer does not repeat the URL: it may hold a secret. */
+function checkedUrl(
+  url: string,
+  { rules, parameterSet }: { rules: AddressRules; parameterSet: ParameterSet },
+): string {
+  const problem = webhookUrlProblem(url, rules)
+  const uri = problem === undefined ? uriOf(url) : null
+  if (uri !== null) return uri
+  const expected = problem ?? 'This is not a URI.'
+  throw invalid({ name: 'url', issue: 'invalid', expected }, parameterSet)
+}
+
+/** Each type once, always in the same order; 422 when there is none or one is unknown. */
+function checkedEventTypes(types: readonly string[], parameterSet: ParameterSet): SubscribableType[] {
+  if (types.length === 0) {
+    const expected = 'at least one event type'
+    throw invalid({ name: 'event_types', issue: 'required', expected }, parameterSet)
+  }
+  const known: readonly string[] = subscribableTypes
+  const unknown = types.findIndex((type) => !known.includes(type))
+  if (unknown < 0) return subscribableTypes.filter((type) => types.includes(type))
+  const field = { name: `event_types.${unknown}`, issue: 'invalid_value', expected: 'one of allowed_values' }
+  throw invalid(field, parameterSet, { allowed_values: [...known] })
+}

@@ -1,36 +1,75 @@
 import { ApiError } from '../../../infra/errors/errors.ts'
-import { type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
+import type { DecidedEvent } from '../../../infra/event-store/decide.ts'
+import { type CommandDeps, decidedEvent, newId } from '../../../infra/event-store/decide.ts'
 import type { DecisionId } from '../../../infra/ids.ts'
-import { organizationFor } from '../../../projections/organizations/queries.ts'
+import type { Tx } from '../../../infra/postgres/pool.ts'
+import { findOrganization, organizationFor } from '../../../projections/organizations/queries.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
+import { findEndpoint, findEvents, listEvents } from '../../../projections/webhooks/queries.ts'
 import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
-import type { WebhookEventRaised } from '../../../schemas/events.ts'
-import type { TestPayload } from '../deliveries/schemas.ts'
-import { endpointFor } from './endpoint-state.ts'
+import { eventTopics, type WebhookEventRaised } from '../../../schemas/events.ts'
+import type { TestPayload } from '../events/schemas.ts'
+import type { EndpointPath } from './commands.ts'
+import { endpointFor } from './decide.ts'
+
+export async function sendTest(
+  { decide, clock, ...deps }: Omit<CommandDeps, 'keyring'>,
+  path: EndpointPath,
+): Promise<{ eventId: DecisionId }> {
+  const now = clock()
+  const eventId = newId('evt', { ...deps, now })
+  await decide({
+    // Where the event is one of many of its partition, and those that count are in any.
+    topic: eventTopics.WebhookEventRaised,
+    projection: 'webhooks',
+    key: eventId,
+    reads: 'topic',
+    locks: [`webhook-endpoint:${path.endpointId}`],
+    load: (tx) => load(tx, { path, eventId, now }),
+    decide: (state) => decideTest(state, { eventId, now }),
+  })
+  return { eventId }
+}
+
+interface TestName {
+  path: EndpointPath
+  eventId: string
+  now: number
+}
+
+async function load(tx: Tx, { path, eventId, now }: TestName): Promise<TestState> {
+  const { endpointId } = path
+  const since = now - testWindowMs
+  const tests = await listEvents(tx, { ...path, type: 'webhook.test', endpointId, since, limit: maxTests })
+  return {
+    organization: await findOrganization(tx, path.organizationId),
+    endpoint: await findEndpoint(tx, path),
+    recent: tests.map(({ created_at }) => created_at),
+    exists: (await findEvents(tx, [eventId])).has(eventId),
+  }
+}
 
 export interface TestState {
   organization: OrganizationRow | undefined
   endpoint: EndpointRow | undefined
-  /** When the tests of the last minute were asked for (epoch milliseconds), newest first. */
+  /** Times of the tests of the last minute (epoch milliseconds), newest first. */
   recent: number[]
-  /** Whether there is an event with the id of the command. */
   exists: boolean
 }
 
-export interface SendTest {
+interface SendTest {
   eventId: DecisionId
-  /** Epoch milliseconds. */
   now: number
 }
 
-export const testWindowMs = 60_000
-export const maxTests = 10
+const testWindowMs = 60_000
+const maxTests = 10
 
 /**
- * A webhook.test event for the one endpoint. 404 when there is no such endpoint, 403 when its organization is not
- * active, 409 when the endpoint is disabled, 429 after ten within a minute. No event when the command is repeated.
+ * 404 without the endpoint, 403 when its organization is not active, 409 when the endpoint is disabled, 429 after ten
+ * tests within a minute. No event for a repeated command.
  */
-export function sendTest(state: TestState, command: SendTest): DecidedEvent[] {
+export function decideTest(state: TestState, command: SendTest): DecidedEvent[] {
   organizationFor(state.organization, 'key')
   const endpoint = endpointFor(state.endpoint)
   if (state.exists) return []

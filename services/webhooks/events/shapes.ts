@@ -1,9 +1,12 @@
+import type { Db } from '../../../infra/postgres/pool.ts'
+import { deliveriesOf } from '../../../projections/webhooks/queries.ts'
 import type { DeliveryRow, WebhookEventRow } from '../../../projections/webhooks/tables.ts'
+import { inFlightDeliveries } from '../dispatch/visibility.ts'
 
-/** A delivery as the API shows it; `leased` has the ids of those that are being made. */
-export function deliveryJson(delivery: DeliveryRow, leased: ReadonlySet<string>) {
+/** A delivery as the API shows it; `inFlight` has the ids of those that are being made. */
+export function deliveryJson(delivery: DeliveryRow, inFlight: ReadonlySet<string>) {
   const { id, event_id, endpoint_id, event_type, attempts, response_status, response_body, error } = delivery
-  const delivering = delivery.status === 'pending' && leased.has(id)
+  const delivering = delivery.status === 'pending' && inFlight.has(id)
   return {
     object: 'webhook_delivery',
     id,
@@ -23,11 +26,10 @@ export function deliveryJson(delivery: DeliveryRow, leased: ReadonlySet<string>)
 
 interface EventParts {
   deliveries: DeliveryRow[]
-  leased: ReadonlySet<string>
+  inFlight: ReadonlySet<string>
 }
 
-/** An event as the API shows it, with what became of its deliveries. */
-export function eventJson(event: WebhookEventRow, { deliveries, leased }: EventParts) {
+export function eventJson(event: WebhookEventRow, { deliveries, inFlight }: EventParts) {
   const data: unknown = JSON.parse(event.data)
   return {
     object: 'event',
@@ -35,9 +37,23 @@ export function eventJson(event: WebhookEventRow, { deliveries, leased }: EventP
     type: event.type,
     subject: { type: event.subject_type, id: event.subject_id },
     data,
-    webhook_deliveries: deliveries.map((delivery) => deliveryJson(delivery, leased)),
+    webhook_deliveries: deliveries.map((delivery) => deliveryJson(delivery, inFlight)),
     created_at: iso(event.created_at),
   }
 }
 
 const iso = (at: number) => new Date(at).toISOString()
+
+interface Deliveries {
+  /** Oldest first. */
+  of(eventId: string): DeliveryRow[]
+  inFlight: ReadonlySet<string>
+}
+
+export async function loadDeliveries(db: Db, eventIds: string[]): Promise<Deliveries> {
+  const rows = await deliveriesOf(db, eventIds)
+  const byEvent = Map.groupBy(rows, ({ event_id }) => event_id)
+  const pending = rows.filter(({ status }) => status === 'pending').map(({ id }) => id)
+  const inFlight = pending.length > 0 ? await inFlightDeliveries(db, pending) : new Set<string>()
+  return { of: (eventId) => byEvent.get(eventId) ?? [], inFlight }
+}

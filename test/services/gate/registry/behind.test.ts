@@ -8,7 +8,7 @@ import { webhooksProjection } from '../../../../projections/webhooks/projection.
 import { eventTopics } from '../../../../schemas/events.ts'
 import { createGateTables } from '../../../../services/gate/gate.ts'
 import { changeService, createService } from '../../../../services/gate/registry/commands.ts'
-import { disableEndpoint, updateEndpoint } from '../../../../services/webhooks/endpoints/endpoint-commands.ts'
+import { disableEndpoint, updateEndpoint } from '../../../../services/webhooks/endpoints/commands.ts'
 import { endsAsked } from '../../../support/ends-asked.ts'
 import { type GateTenant, gateTenant, registration } from '../../../support/gate-world.ts'
 import { openServiceWorld, type ServiceWorld } from '../../../support/service-world.ts'

@@ -6,10 +6,7 @@ import { organizationsProjection } from '../../../../projections/organizations/p
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
 import { findEndpoint } from '../../../../projections/webhooks/queries.ts'
 import { changeService, createService, disableService } from '../../../../services/gate/registry/commands.ts'
-import {
-  disableEndpoint,
-  type EndpointDeps,
-} from '../../../../services/webhooks/endpoints/endpoint-commands.ts'
+import { disableEndpoint, type EndpointDeps } from '../../../../services/webhooks/endpoints/commands.ts'
 import { gateOwner, gateTenant, registration } from '../../../support/gate-world.ts'
 import { openTestLogs } from '../../../support/logs.ts'
 import { openProcesses, type Processes, race } from '../../../support/racing.ts'

@@ -3,9 +3,9 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { derivedHexId } from '../../../../infra/ids.ts'
 import { createAddressRules } from '../../../../infra/safe-http/addresses.ts'
 import { createWebhookClient } from '../../../../infra/safe-http/client.ts'
-import { createClaim } from '../../../../services/webhooks/dispatch/claim.ts'
-import { createHeld } from '../../../../services/webhooks/dispatch/held.ts'
-import { createWindows } from '../../../../services/webhooks/dispatch/window.ts'
+import { createConcurrencyLimits } from '../../../../services/webhooks/dispatch/concurrency.ts'
+import { createInFlight } from '../../../../services/webhooks/dispatch/in-flight.ts'
+import { createAdmission } from '../../../../services/webhooks/dispatch/work.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { openTestLogs } from '../../../support/logs.ts'
 import { silent } from '../../../support/projections.ts'
@@ -118,13 +118,13 @@ describe.each(openTestLogs())('$name', (testLog) => {
     const endpoint = await world.endpoint(receiver.url('/'))
     const [eventId = ''] = await world.raise(endpoint)
     await world.leaseOfDead(eventId, endpoint, 600_000)
-    const held = createHeld()
-    const claim = createClaim({
+    const inFlight = createInFlight()
+    const claim = createAdmission({
       pool: world.pool,
       owner: 'dead',
-      leaseMs: 1000,
-      held,
-      windows: createWindows(),
+      visibilityTimeoutMs: 1000,
+      inFlight,
+      limits: createConcurrencyLimits(),
       caughtUp: { isUnchanged: async () => true },
       logger: silent,
       signal: new AbortController().signal,
@@ -139,8 +139,8 @@ describe.each(openTestLogs())('$name', (testLog) => {
       organizationId,
       ...due,
     }
-    expect(await claim({ deliveries: [delivery], identity: 'same', takenAt: 10_000 })).toHaveLength(begun)
-    expect(held.size()).toBe(begun)
+    expect(await claim({ deliveries: [delivery], identity: 'same', receivedAt: 10_000 })).toHaveLength(begun)
+    expect(inFlight.size()).toBe(begun)
     expect(await hasLease(eventId, endpoint)).toBe(begun === 1)
   })
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { DomainEvent } from '../../../../infra/event-store/codec.ts'
 import { derivedHexId } from '../../../../infra/ids.ts'
 import { findEndpoint } from '../../../../projections/webhooks/queries.ts'
-import { createGiveUp, type MadeAttempt } from '../../../../services/webhooks/dispatch/give-up.ts'
+import { createGiveUp, type JudgedAttempt } from '../../../../services/webhooks/endpoints/give-up.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { serviceDisabled, serviceRegistered } from '../../../support/gate-service.ts'
 import { openTestLogs } from '../../../support/logs.ts'
@@ -133,9 +133,9 @@ for (const testLog of openTestLogs()) {
     const statuses = new Map<string, string | undefined>()
     for (const change of changesOf(await oldEndpoint(), 0)) {
       const endpoint = await oldEndpoint()
-      const { endpoint: row, answer } = await failedNow(endpoint)
-      await changed(endpoint, change.type, answer.attemptedAt + 1)
-      await giveUp().look({ endpoint: row, answer: { ...answer, outcome: gone }, succeeded: false })
+      const { endpoint: row, posted } = await failedNow(endpoint)
+      await changed(endpoint, change.type, posted.attemptedAt + 1)
+      await giveUp().look({ endpoint: row, posted: { ...posted, outcome: gone }, succeeded: false })
       statuses.set(change.type, (await stored(endpoint))?.status)
     }
     expect(Object.fromEntries(statuses)).toEqual(outcomes)
@@ -179,11 +179,11 @@ for (const testLog of openTestLogs()) {
   }
 
   /** An attempt that has just met nobody. */
-  async function failedNow(endpoint: Endpoint): Promise<MadeAttempt> {
+  async function failedNow(endpoint: Endpoint): Promise<JudgedAttempt> {
     const row = await stored(endpoint)
     if (!row) throw new Error('no endpoint')
     const outcome = { kind: 'failure', reason: 'connect', message: 'No.', durationMs: 1 } as const
-    return { endpoint: row, answer: { attemptedAt: Date.now(), outcome }, succeeded: false }
+    return { endpoint: row, posted: { attemptedAt: Date.now(), outcome }, succeeded: false }
   }
 
   /** An event whose first attempt failed; its second is far away. Returns the event's id. */

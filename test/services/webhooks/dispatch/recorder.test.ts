@@ -2,10 +2,10 @@ import { pino } from 'pino'
 import { beforeEach, expect, test, vi } from 'vitest'
 import { createCodec } from '../../../../infra/event-store/codec.ts'
 import { LogUnavailable, type Position } from '../../../../infra/log/port.ts'
-import { createRecorder, type RecorderOptions } from '../../../../services/webhooks/dispatch/recorder.ts'
-import { skipped } from '../../../../services/webhooks/skipped.ts'
+import { skippedEvent } from '../../../../services/webhooks/deliveries/decide.ts'
+import { createRecorder, type RecorderOptions } from '../../../../services/webhooks/dispatch/deliver.ts'
 import { eventually } from '../../../support/eventually.ts'
-import { hex, type LeaseWorld, openLeaseWorld } from './lease-world.ts'
+import { hex, type LeaseWorld, openLeaseWorld } from './queue-world.ts'
 
 const position = (offset: number): Position => ({ topic: 'tidegate.webhooks.v1', partition: 7, offset })
 const lines: string[] = []
@@ -38,7 +38,7 @@ function recorderWith(append: RecorderOptions['log']['append']) {
 function outcomeOf(id: string) {
   const about = { event_id: `evt_${hex(13)}`, endpoint_id: 'we_1', organization_id: `org_${hex(13)}` }
   const delivery = { id, ...about, environment: 'live' as const }
-  return skipped({ delivery, reason: 'The endpoint is disabled.', occasion: '1', now: 1 })
+  return skippedEvent({ delivery, reason: 'The endpoint is disabled.', occasion: '1', now: 1 })
 }
 
 async function lease(id: string): Promise<void> {

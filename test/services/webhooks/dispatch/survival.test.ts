@@ -7,8 +7,8 @@ import { startWebhookReceiver, type WebhookReceiver } from '../../../support/web
 import { countEnds, holdAttempts, refuseAppends } from './gates.ts'
 import { type DispatchWorld, type Endpoint, openDispatchWorld } from './world.ts'
 
-const leaseMs = 1000
-const env = { WEBHOOK_LEASE_MS: String(leaseMs), WEBHOOK_RETRY_SECONDS: '0,3600' }
+const visibilityTimeoutMs = 1000
+const env = { WEBHOOK_LEASE_MS: String(visibilityTimeoutMs), WEBHOOK_RETRY_SECONDS: '0,3600' }
 
 describe.each(openTestLogs())('$name', (testLog) => {
   let world: DispatchWorld
@@ -105,7 +105,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
   })
 
   test('a lease is renewed while its request lasts, so that nobody else makes it', async () => {
-    behaviour = acceptAfter(2.5 * leaseMs)
+    behaviour = acceptAfter(2.5 * visibilityTimeoutMs)
     await world.project()
     const endpoint = await world.endpoint(receiver.url('/'))
     await Promise.all([world.start({ env }), world.start({ env })])

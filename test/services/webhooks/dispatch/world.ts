@@ -19,7 +19,7 @@ import type {
   WebhookEventRaised,
 } from '../../../../schemas/events.ts'
 import { type RunningDispatcher, runDispatcher } from '../../../../services/webhooks/dispatch/dispatcher.ts'
-import { createLeaseTables } from '../../../../services/webhooks/dispatch/tables.ts'
+import { createQueueTables } from '../../../../services/webhooks/dispatch/visibility.ts'
 import { eventually } from '../../../support/eventually.ts'
 import type { TestLog } from '../../../support/logs.ts'
 import { ensureTopics, openProjectionWorld, silent } from '../../../support/projections.ts'
@@ -56,7 +56,7 @@ export type DispatchWorld = Awaited<ReturnType<typeof openDispatchWorld>>
 export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()) {
   const world = await openProjectionWorld()
   const { pool, url } = world.database
-  await transaction(pool, createLeaseTables)
+  await transaction(pool, createQueueTables)
   const log = await testLog.open()
   await ensureTopics(log, 3)
   const applied: Applied = await world.openApplied()
@@ -209,13 +209,17 @@ export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()
     await world.append(log, [{ event: { type: 'WebhookDeliveryAttempted', data }, meta }])
   }
 
-  /** A lease of a dispatcher that died; it expires after `leaseMs`, or before if negative. */
-  async function leaseOfDead(eventId: string, endpoint: Endpoint, leaseMs: number): Promise<void> {
+  /** A lease of a dispatcher that died; it expires after `visibilityTimeoutMs`, or before if negative. */
+  async function leaseOfDead(
+    eventId: string,
+    endpoint: Endpoint,
+    visibilityTimeoutMs: number,
+  ): Promise<void> {
     await pool.query(
       `insert into tidegate.webhook_leases (delivery_id, endpoint_id, owner, expires_at)
        values ($1, $2, 'dead', clock_timestamp() + $3 * interval '1 millisecond')
        on conflict (delivery_id) do update set expires_at = excluded.expires_at`,
-      [derivedHexId('wdlv', eventId, endpoint.id), endpoint.id, leaseMs],
+      [derivedHexId('wdlv', eventId, endpoint.id), endpoint.id, visibilityTimeoutMs],
     )
   }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { createKeyring } from '../../../../infra/crypto/keyring.ts'
-import { generateSecret, hasSecret } from '../../../../services/webhooks/endpoints/new-secret.ts'
+import { generateSecret, hasSecret } from '../../../../services/webhooks/endpoints/commands.ts'
 import { endpoint, endpointId } from './given.ts'
 
 const [older, newer] = [randomBytes(32).toString('base64'), randomBytes(32).toString('base64')]

@@ -12,8 +12,8 @@ import {
   type EndpointPath,
   rotateSecret,
   updateEndpoint,
-} from '../../../../services/webhooks/endpoints/endpoint-commands.ts'
-import { sendTest } from '../../../../services/webhooks/endpoints/test-command.ts'
+} from '../../../../services/webhooks/endpoints/commands.ts'
+import { sendTest } from '../../../../services/webhooks/endpoints/send-test.ts'
 import { openTestLogs } from '../../../support/logs.ts'
 import { openProcesses, type Processes, race } from '../../../support/racing.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { asId } from '../../../../infra/ids.ts'
-import { sendTest, type TestState } from '../../../../services/webhooks/endpoints/send-test.ts'
+import { decideTest, type TestState } from '../../../../services/webhooks/endpoints/send-test.ts'
 import { refusal } from '../../organizations/given.ts'
 import { disabled, endpoint, endpointId, now, organization, organizationId, suspended } from './given.ts'
 
@@ -11,7 +11,7 @@ const state: TestState = { organization, endpoint, recent: [], exists: false }
 const ten = (ago: number) => [...Array<number>(9).fill(now - 1), now - ago]
 
 test('it raises an event for the one endpoint', () => {
-  expect(sendTest(state, command)).toEqual([
+  expect(decideTest(state, command)).toEqual([
     {
       event: {
         type: 'WebhookEventRaised',
@@ -39,23 +39,24 @@ test.each([
   [58_999, '2'],
   [2, '60'],
 ])('an eleventh within a minute waits until the first is older: %i ms ago, %s s', (ago, seconds) => {
-  const { code, headers } = refusal(() => sendTest({ ...state, recent: ten(ago) }, command))
+  const { code, headers } = refusal(() => decideTest({ ...state, recent: ten(ago) }, command))
   expect([code, headers]).toEqual(['rate_limit.exceeded', { 'retry-after': seconds }])
 })
 
 test('a tenth, and an eleventh after a minute, is sent', () => {
-  expect(sendTest({ ...state, recent: ten(1).slice(1) }, command)).toHaveLength(1)
-  expect(sendTest({ ...state, recent: ten(60_000) }, command)).toHaveLength(1)
+  expect(decideTest({ ...state, recent: ten(1).slice(1) }, command)).toHaveLength(1)
+  expect(decideTest({ ...state, recent: ten(60_000) }, command)).toHaveLength(1)
 })
 
 test('again it does nothing, whatever became of the endpoint since', () => {
   const repeated = { ...state, exists: true, recent: ten(5) }
-  expect(sendTest(repeated, command)).toEqual([])
-  expect(sendTest({ ...repeated, endpoint: disabled }, command)).toEqual([])
+  expect(decideTest(repeated, command)).toEqual([])
+  expect(decideTest({ ...repeated, endpoint: disabled }, command)).toEqual([])
 })
 
 test('a disabled endpoint is not tested; without one it is 404, without an active organization 403', () => {
-  const codeOf = (given: Partial<TestState>) => refusal(() => sendTest({ ...state, ...given }, command)).code
+  const codeOf = (given: Partial<TestState>) =>
+    refusal(() => decideTest({ ...state, ...given }, command)).code
   expect(codeOf({ endpoint: disabled })).toBe('request.conflict')
   expect(codeOf({ endpoint: undefined })).toBe('request.not_found')
   expect(codeOf({ organization: suspended })).toBe('auth.organization_inactive')

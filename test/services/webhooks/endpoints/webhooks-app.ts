@@ -9,14 +9,14 @@ import {
   issueApiKey,
   updateOrganization,
 } from '../../../../services/organizations/commands.ts'
-import { createLeaseTables } from '../../../../services/webhooks/dispatch/tables.ts'
+import { createQueueTables } from '../../../../services/webhooks/dispatch/visibility.ts'
 import { webhookRoutes } from '../../../../services/webhooks/routes.ts'
 import { createServiceApp } from '../../../support/service-app.ts'
 import { openServiceWorld } from '../../../support/service-world.ts'
 
 /** The webhook routes over the real log, read models, authentication and idempotency; the clock is the test's. */
 export async function startWebhooks() {
-  const world = await openServiceWorld({ tables: [createKeyUsageTables, createLeaseTables] })
+  const world = await openServiceWorld({ tables: [createKeyUsageTables, createQueueTables] })
   const { pool, deps } = world
   const { app, context, send } = await createServiceApp(world)
   webhookRoutes(app, { ...context, config: { WEBHOOK_ALLOWED_NETWORKS: [] }, readPool: pool })

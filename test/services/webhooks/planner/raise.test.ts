@@ -3,7 +3,7 @@ import { describe, expect, it, test } from 'vitest'
 import { uriOf } from '../../../../infra/wire/webhooks/events.ts'
 import type { SessionScored } from '../../../../schemas/events.ts'
 import { storedUrl } from '../../../../services/collect/schemas.ts'
-import { fingerprintCalculated, resultPersisted } from '../../../../services/webhooks/deliveries/schemas.ts'
+import { fingerprintPayload, resultPayload } from '../../../../services/webhooks/events/schemas.ts'
 import { isRecent, type Raised, raise as raiseAt } from '../../../../services/webhooks/planner/raise.ts'
 import { sessionScored, visitorLink } from '../../../support/session-scored.ts'
 import { isUriText, payloadProblems } from './contract.ts'
@@ -97,14 +97,14 @@ describe('session.fingerprint.calculated', () => {
       calculated_at: '2025-10-09T08:53:21.000Z',
     })
     expect(payloadProblems('SessionFingerprintCalculatedPayload', payload)).toEqual([])
-    expect(fingerprintCalculated.parse(payload)).toEqual(payload)
+    expect(fingerprintPayload.parse(payload)).toEqual(payload)
   })
 
   it('may not know how sure it is', () => {
     const payload = fingerprintOf({ visitor: visitorLink({ confidence: null }) })
     expect(payload.visitor_fingerprint.confidence).toBeNull()
     expect(payloadProblems('SessionFingerprintCalculatedPayload', payload)).toEqual([])
-    expect(fingerprintCalculated.parse(payload)).toEqual(payload)
+    expect(fingerprintPayload.parse(payload)).toEqual(payload)
   })
 })
 
@@ -137,7 +137,7 @@ describe('session.result.persisted', () => {
       { id: 'ua_consistent', category: 'environment', confidence: 'weak', score: 4, role: 'trust' },
     ])
     expect(payloadProblems('SessionResultPersistedPayload', payload)).toEqual([])
-    expect(resultPersisted.parse(payload)).toEqual(payload)
+    expect(resultPayload.parse(payload)).toEqual(payload)
   })
 
   it('attributes a person to nobody, and leaves out what is not known', () => {
@@ -153,7 +153,7 @@ describe('session.result.persisted', () => {
     expect(payload.request).toMatchObject({ url: null, screen_size: null, platform: null })
     expect(payload.request).not.toHaveProperty('is_touch_capable')
     expect(payloadProblems('SessionResultPersistedPayload', payload)).toEqual([])
-    expect(resultPersisted.parse(payload)).toEqual(payload)
+    expect(resultPayload.parse(payload)).toEqual(payload)
   })
 })
 

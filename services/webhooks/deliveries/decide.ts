@@ -1,0 +1,156 @@
+import type { DecidedEvent } from '../../../infra/event-store/decide.ts'
+import { decidedEvent } from '../../../infra/event-store/decide.ts'
+import { derivedId } from '../../../infra/ids.ts'
+import type { PostOutcome } from '../../../infra/safe-http/client.ts'
+import type { DeliveryRow, WebhookEventRow } from '../../../projections/webhooks/tables.ts'
+import type { WebhookAttemptOutcome, WebhookDeliveryAttempted } from '../../../schemas/events.ts'
+import type { AttemptOf, PostedAttempt } from './attempt.ts'
+
+export interface EndedAttempt {
+  outcome: PostOutcome
+  /** Attempts since the delivery was raised or redelivered, this one included. */
+  attemptsInRound: number
+  now: number
+  waitsSeconds: readonly number[]
+  random: number
+}
+
+export interface AttemptResult {
+  result: WebhookAttemptOutcome
+  /** Epoch milliseconds; null unless the result is `retrying`. */
+  nextAttemptAt: number | null
+}
+
+export const goneStatus = 410
+
+const jitter = 0.2
+// After a 429 or a time-out: the receiver has more than it can do.
+const restSeconds = 60
+
+export function resultOf(made: EndedAttempt): AttemptResult {
+  const { outcome, attemptsInRound, now, waitsSeconds } = made
+  if (isSuccess(outcome)) return { result: 'succeeded', nextAttemptAt: null }
+  const wait = waitsSeconds[attemptsInRound]
+  const isGone = outcome.kind === 'response' && outcome.status === goneStatus
+  if (isGone || wait === undefined) return { result: 'failed', nextAttemptAt: null }
+  return { result: 'retrying', nextAttemptAt: now + Math.round(waitSeconds(wait, made) * 1000) }
+}
+
+/**
+ * The schedule's wait, 20 % more or less, so that what failed together is not repeated together. A schedule shorter
+ * than a rest is the operator's wish, so nothing waits longer than its longest. Retry-After may lengthen the wait to
+ * twice the schedule's at most, or a receiver could have its deliveries kept for years.
+ */
+function waitSeconds(scheduled: number, { outcome, now, waitsSeconds, random }: EndedAttempt): number {
+  const rest = needsRest(outcome) ? Math.min(restSeconds, Math.max(...waitsSeconds)) : 0
+  const jittered = Math.max(scheduled * (1 - jitter + 2 * jitter * random), rest)
+  const asked = outcome.kind === 'response' ? retryAfterSeconds(outcome.retryAfter, now) : undefined
+  return asked === undefined ? jittered : Math.max(jittered, Math.min(asked, 2 * Math.max(scheduled, rest)))
+}
+
+function needsRest(outcome: PostOutcome): boolean {
+  return outcome.kind === 'response' ? outcome.status === 429 : outcome.reason === 'timeout'
+}
+
+// An IMF-fixdate, the one form of a date that servers may send (RFC 9110, 5.6.7).
+const httpDate = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
+
+export function retryAfterSeconds(header: string | undefined, now: number): number | undefined {
+  const text = header?.trim() ?? ''
+  if (/^\d+$/.test(text)) return Number(text)
+  const at = httpDate.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(at) ? undefined : Math.max(0, (at - now) / 1000)
+}
+
+/** Only 2xx: a redirect would send the event, signed, to somebody whom nobody has checked. */
+function isSuccess(outcome: PostOutcome): boolean {
+  return outcome.kind === 'response' && outcome.status >= 200 && outcome.status <= 299
+}
+
+export interface AttemptRecord extends AttemptOf, PostedAttempt {
+  deliveryId: string
+  attempt: number
+  result: WebhookAttemptOutcome
+  nextAttemptAt: number | null
+  /** Replaces what the outcome says, as when an answer of 200 was of no use. */
+  error?: string
+}
+
+export function attemptedEvent(record: AttemptRecord): DecidedEvent {
+  const { event, endpoint, deliveryId, outcome, attemptedAt, result } = record
+  const { organization_id, environment } = event
+  const data: WebhookDeliveryAttempted = {
+    event_id: event.id,
+    delivery_id: deliveryId,
+    organization_id,
+    environment,
+    endpoint_id: endpoint.id,
+    attempt: record.attempt,
+    attempted_at: attemptedAt,
+    duration_ms: Math.round(outcome.durationMs),
+    outcome: result,
+    response_status: outcome.kind === 'response' ? outcome.status : null,
+    response_body: storedBody(event, outcome),
+    error: result === 'succeeded' ? null : (record.error ?? problemOf(outcome)),
+    next_attempt_at: record.nextAttemptAt,
+  }
+  const eventId = derivedId('evt', 'webhook-attempt', deliveryId, String(record.attempt), String(attemptedAt))
+  const now = attemptedAt + data.duration_ms
+  const about = { organizationId: organization_id, environment, eventId, now }
+  return decidedEvent({ type: 'WebhookDeliveryAttempted', data }, about)
+}
+
+function problemOf(outcome: PostOutcome): string {
+  return outcome.kind === 'response' ? `The receiver answered ${outcome.status}.` : outcome.message
+}
+
+const maxStoredBytes = 4096
+
+// The answer to an approval may be somebody's credentials.
+function storedBody(event: WebhookEventRow, outcome: PostOutcome): string | null {
+  if (outcome.kind === 'failure' || event.type === 'gate.session.approved') return null
+  return cutText(outcome.body, maxStoredBytes)
+}
+
+interface Skip {
+  delivery: Pick<DeliveryRow, 'id' | 'event_id' | 'endpoint_id' | 'organization_id' | 'environment'>
+  reason: string
+  /** A delivery is skipped once for each occasion, and after a redelivery again. */
+  occasion: string
+  now: number
+}
+
+export function skippedEvent({ delivery, reason, occasion, now }: Skip): DecidedEvent {
+  const { id: delivery_id, event_id, endpoint_id, organization_id, environment } = delivery
+  const data = {
+    event_id,
+    delivery_id,
+    organization_id,
+    environment,
+    endpoint_id,
+    reason,
+    skipped_at: now,
+  }
+  const eventId = derivedId('evt', 'webhook-skipped', delivery_id, occasion)
+  return decidedEvent(
+    { type: 'WebhookDeliverySkipped', data },
+    { organizationId: organization_id, environment, eventId, now },
+  )
+}
+
+/** UTF-8 text of at most `maxBytes` bytes. What Postgres cannot store (U+0000) and what is not UTF-8 becomes U+FFFD. */
+export function cutText(bytes: Uint8Array, maxBytes: number): string {
+  // What is not UTF-8 becomes longer, so it is cut once more.
+  const text = cut(Buffer.from(bytes), maxBytes).toString('utf8').replaceAll('\0', '\uFFFD')
+  return cut(Buffer.from(text), maxBytes).toString('utf8')
+}
+
+function cut(bytes: Buffer, max: number): Buffer {
+  if (bytes.length <= max) return bytes
+  let end = max
+  // A character has at most three bytes after its first.
+  while (end > max - 3 && isContinuation(bytes[end])) end--
+  return bytes.subarray(0, isContinuation(bytes[end]) ? max : end)
+}
+
+const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80

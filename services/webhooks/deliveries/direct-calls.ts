@@ -1,0 +1,192 @@
+import type { EventCodec } from '../../../infra/event-store/codec.ts'
+import type { Decide, DecidedEvent } from '../../../infra/event-store/decide.ts'
+import { decidedEvent } from '../../../infra/event-store/decide.ts'
+import { type DecisionId, derivedHexId } from '../../../infra/ids.ts'
+import type { EventLog } from '../../../infra/log/port.ts'
+import type { Db } from '../../../infra/postgres/pool.ts'
+import type { PostOutcome } from '../../../infra/safe-http/client.ts'
+import type { Logger } from '../../../infra/telemetry.ts'
+import {
+  type DirectAnswer,
+  type DirectAttempt,
+  type DirectCalls,
+  type DirectDelivery,
+  type DirectEvent,
+  type DirectRefusal,
+  type DirectResponse,
+  directType,
+  type Judgement,
+} from '../../../infra/wire/webhooks/direct-call.ts'
+import { webhookEventId } from '../../../infra/wire/webhooks/events.ts'
+import { organizationStatuses } from '../../../projections/organizations/queries.ts'
+import {
+  findDelivery,
+  findEndpoints,
+  findEvents,
+  raisedEventIds,
+} from '../../../projections/webhooks/queries.ts'
+import type { DeliveryRow, EndpointRow, WebhookEventRow } from '../../../projections/webhooks/tables.ts'
+import { eventTopics, type WebhookAttemptOutcome, type WebhookEventRaised } from '../../../schemas/events.ts'
+import { createGiveUp } from '../endpoints/give-up.ts'
+import { type AttemptDeps, attempt, type PostedAttempt } from './attempt.ts'
+import { attemptedEvent, skippedEvent } from './decide.ts'
+
+interface DirectCallsOptions extends AttemptDeps {
+  decide: Decide
+  pool: Db
+  log: Pick<EventLog, 'append'>
+  codec: EventCodec
+  logger: Logger
+}
+
+interface Concluded {
+  answer: DirectAnswer
+  result: WebhookAttemptOutcome
+  problem?: string
+}
+
+export function createDirectCalls(options: DirectCallsOptions): DirectCalls {
+  const { decide, pool, log, codec, clock, logger } = options
+  const giveUp = createGiveUp({ decide, db: pool, clock, logger })
+
+  async function append({ event, meta }: DecidedEvent): Promise<void> {
+    await log.append([codec.toRecord(event, meta)])
+  }
+
+  async function call(job: DirectJob, asked: DirectAttempt): Promise<DirectAnswer> {
+    const { event, endpoint, delivery } = job
+    const { attempt: number, timeoutMs } = asked
+    const met = await attempt(options, { event, endpoint, timeoutMs })
+    const { answer, result, problem } = conclude(met.outcome, asked)
+    report(logger, { job, number, met, result })
+    const what = { deliveryId: delivery.id, attempt: number, result, nextAttemptAt: null }
+    const error = problem === undefined ? {} : { error: problem }
+    // Before the caller knows: what it does about the answer must not be on the log without the attempt.
+    await append(attemptedEvent({ event, endpoint, ...met, ...what, ...error }))
+    void giveUp.look({ endpoint, posted: met, succeeded: result === 'succeeded' })
+    return answer
+  }
+
+  return {
+    raise: (event) => raiseDirect(decide, event),
+    async attempt(asked) {
+      const job = await loadDirect(pool, asked)
+      return typeof job === 'string' ? { kind: 'not_sent', reason: job } : call(job, asked)
+    },
+    async giveUp(which, reason) {
+      const delivery = await findDirectDelivery(pool, which)
+      if (delivery) await append(skippedEvent({ delivery, reason, occasion: 'given up', now: clock() }))
+    },
+  }
+}
+
+function conclude(outcome: PostOutcome, { judge, isLast }: DirectAttempt): Concluded {
+  if (outcome.kind === 'failure') return unaccepted({ kind: 'retry', problem: outcome.message }, isLast)
+  const response: DirectResponse = { status: outcome.status, body: outcome.body }
+  const judgement = judge(response)
+  if (judgement.kind !== 'accepted') return unaccepted(judgement, isLast)
+  return { answer: { kind: 'accepted', response }, result: 'succeeded' }
+}
+
+function unaccepted({ kind, problem }: Exclude<Judgement, { kind: 'accepted' }>, isLast: boolean): Concluded {
+  if (kind === 'refuse' || isLast) return { answer: { kind: 'failed', problem }, result: 'failed', problem }
+  return { answer: { kind: 'retry', problem }, result: 'retrying', problem }
+}
+
+interface ReportedCall {
+  job: DirectJob
+  number: number
+  met: PostedAttempt
+  result: WebhookAttemptOutcome
+}
+
+function report(logger: Logger, { job, number, met: { outcome }, result }: ReportedCall): void {
+  const { delivery, event, endpoint } = job
+  const line = {
+    organizationId: event.organization_id,
+    eventId: event.id,
+    deliveryId: delivery.id,
+    endpointId: endpoint.id,
+    attempt: number,
+    outcome: result,
+    durationMs: outcome.durationMs,
+    ...(outcome.kind === 'response' ? { status: outcome.status } : { reason: outcome.reason }),
+  }
+  if (result === 'succeeded') logger.debug(line, 'webhook delivered directly')
+  else logger.info(line, 'webhook not delivered directly')
+}
+
+interface DirectJob {
+  event: WebhookEventRow
+  endpoint: EndpointRow
+  delivery: DeliveryRow
+}
+
+/** undefined unless the event was raised for this endpoint, to be delivered directly. */
+async function findDirectDelivery(
+  db: Db,
+  { eventId, endpointId }: DirectDelivery,
+): Promise<DeliveryRow | undefined> {
+  const delivery = await findDelivery(db, derivedHexId('wdlv', eventId, endpointId))
+  // Any other is the queue's.
+  return delivery?.event_type === directType ? delivery : undefined
+}
+
+async function loadDirect(db: Db, which: DirectDelivery): Promise<DirectJob | DirectRefusal> {
+  const { eventId, endpointId } = which
+  const [delivery, events, endpoints] = await Promise.all([
+    findDirectDelivery(db, which),
+    findEvents(db, [eventId]),
+    findEndpoints(db, [endpointId]),
+  ])
+  const [event, endpoint] = [events.get(eventId), endpoints.get(endpointId)]
+  if (!delivery || !event) return 'not_raised'
+  if (delivery.status === 'failed' || delivery.status === 'skipped') return 'ended'
+  if (!endpoint || !isOfTenant(endpoint, event)) return 'endpoint_unknown'
+  const refusal = endpointRefusal(endpoint, event) ?? (await organizationRefusal(db, event))
+  return refusal ?? { event, endpoint, delivery }
+}
+
+function isOfTenant(endpoint: EndpointRow, event: WebhookEventRow): boolean {
+  return endpoint.organization_id === event.organization_id && endpoint.environment === event.environment
+}
+
+function endpointRefusal(endpoint: EndpointRow, event: WebhookEventRow): DirectRefusal | undefined {
+  if (endpoint.status !== 'active') return 'endpoint_disabled'
+  return endpoint.event_types.some((type) => type === event.type) ? undefined : 'endpoint_not_subscribed'
+}
+
+async function organizationRefusal(db: Db, event: WebhookEventRow): Promise<DirectRefusal | undefined> {
+  const { organization_id: id } = event
+  return (await organizationStatuses(db, [id])).get(id) === 'active' ? undefined : 'organization_inactive'
+}
+
+async function raiseDirect(decide: Decide, event: DirectEvent): Promise<DecisionId> {
+  const eventId = webhookEventId(event.type, event.subject.id)
+  await decide({
+    locks: [`webhook-event:${eventId}`],
+    topic: eventTopics.WebhookEventRaised,
+    key: eventId,
+    projection: 'webhooks',
+    load: async (tx) => (await raisedEventIds(tx, [eventId])).has(eventId),
+    decide: (isRaised) => (isRaised ? [] : [raised(eventId, event)]),
+  })
+  return eventId
+}
+
+function raised(eventId: DecisionId, event: DirectEvent): DecidedEvent {
+  const { organizationId, environment, createdAt: now } = event
+  const data: WebhookEventRaised = {
+    event_id: eventId,
+    organization_id: organizationId,
+    environment,
+    type: event.type,
+    subject_type: event.subject.type,
+    subject_id: event.subject.id,
+    data: JSON.stringify(event.data),
+    created_at: now,
+    endpoint_ids: [event.endpointId],
+    route: 'direct',
+  }
+  return decidedEvent({ type: 'WebhookEventRaised', data }, { organizationId, environment, eventId, now })
+}

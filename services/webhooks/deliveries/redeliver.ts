@@ -1,0 +1,123 @@
+import { ApiError } from '../../../infra/errors/errors.ts'
+import type { Decide, DecidedEvent } from '../../../infra/event-store/decide.ts'
+import { type Clock, derivedId, type Random, timeOrderedId } from '../../../infra/ids.ts'
+import type { Tx } from '../../../infra/postgres/pool.ts'
+import { findOrganization } from '../../../projections/organizations/queries.ts'
+import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
+import { deliveriesOf, findEndpoints, findEvents } from '../../../projections/webhooks/queries.ts'
+import type { DeliveryRow, EndpointRow, WebhookEventRow } from '../../../projections/webhooks/tables.ts'
+import { eventTopics } from '../../../schemas/events.ts'
+
+interface RedeliverDeps {
+  decide: Decide
+  clock: Clock
+  random: Random
+}
+
+interface RedeliverRequest {
+  eventId: string
+  /** undefined = every endpoint that did not get the event. */
+  endpointId?: string | undefined
+}
+
+export async function redeliver(
+  { decide, clock, random }: RedeliverDeps,
+  { eventId, endpointId }: RedeliverRequest,
+): Promise<string[]> {
+  const now = clock()
+  const requestId = timeOrderedId('evt', now, random)
+  const events = await decide({
+    locks: [`webhook-event:${eventId}`],
+    topic: eventTopics.WebhookRedeliveryRequested,
+    key: eventId,
+    projection: 'webhooks',
+    load: (tx) => load(tx, eventId),
+    decide: (state) => decideRedelivery(state, { endpointId, requestId, now }),
+  })
+  return events.flatMap(({ type, data }) => (type === 'WebhookRedeliveryRequested' ? [data.delivery_id] : []))
+}
+
+async function load(tx: Tx, eventId: string): Promise<RedeliveryState> {
+  const event = (await findEvents(tx, [eventId])).get(eventId)
+  const deliveries = await deliveriesOf(tx, [eventId])
+  return {
+    event,
+    deliveries,
+    organization: event && (await findOrganization(tx, event.organization_id)),
+    endpoints: await findEndpoints(
+      tx,
+      deliveries.map((delivery) => delivery.endpoint_id),
+    ),
+  }
+}
+
+export interface RedeliveryState {
+  event: WebhookEventRow | undefined
+  organization: OrganizationRow | undefined
+  deliveries: DeliveryRow[]
+  endpoints: ReadonlyMap<string, EndpointRow>
+}
+
+interface Redeliver {
+  endpointId?: string | undefined
+  /** The events get their ids from it, so that another request can have the same delivery made again. */
+  requestId: string
+  now: number
+}
+
+/**
+ * Starts deliveries that have ended anew, with the whole retry schedule; one that succeeded only where its endpoint is
+ * named. 404: no such event, or no delivery for the endpoint. 409: still being delivered, nothing to deliver again,
+ * endpoint or organization not active, or an approval, whose answer nobody waits for any more.
+ */
+export function decideRedelivery(state: RedeliveryState, command: Redeliver): DecidedEvent[] {
+  const { event, organization, deliveries } = state
+  if (!event)
+    throw notFound(
+      'event: no such event; events are kept for 30 days. "dead-letters" lists those that failed.',
+    )
+  if (event.type === 'gate.session.approved')
+    throw conflict('An approval is delivered while its session waits for the answer; it cannot be repeated.')
+  if (organization?.status !== 'active') throw conflict('The organization is not active.')
+  const { endpointId } = command
+  const chosen = endpointId ? [namedDelivery(deliveries, endpointId)] : undelivered(deliveries)
+  for (const { endpoint_id: id } of chosen) requireActive(state.endpoints.get(id), id)
+  return chosen.map((delivery) => requested(delivery, command))
+}
+
+function namedDelivery(deliveries: DeliveryRow[], endpointId: string): DeliveryRow {
+  const delivery = deliveries.find(({ endpoint_id }) => endpoint_id === endpointId)
+  if (!delivery) throw notFound('endpoint: the event was not for this endpoint.')
+  if (delivery.status === 'pending') throw pending()
+  return delivery
+}
+
+function undelivered(deliveries: DeliveryRow[]): DeliveryRow[] {
+  const ended = deliveries.filter(({ status }) => status === 'failed' || status === 'skipped')
+  if (ended.length > 0) return ended
+  if (deliveries.some(({ status }) => status === 'pending')) throw pending()
+  throw conflict('Every endpoint that the event was for has it; name one to send it there again.')
+}
+
+function requireActive(endpoint: EndpointRow | undefined, id: string): void {
+  if (endpoint?.status === 'active') return
+  throw conflict(`The endpoint ${id} is not active; enable it first.`)
+}
+
+function requested(delivery: DeliveryRow, { requestId, now }: Redeliver): DecidedEvent {
+  const { id, event_id, endpoint_id, organization_id, environment } = delivery
+  const about = { event_id, delivery_id: id, endpoint_id, organization_id, environment }
+  return {
+    event: { type: 'WebhookRedeliveryRequested', data: { ...about, requested_at: now } },
+    meta: {
+      eventId: derivedId('evt', requestId, id),
+      time: now,
+      organizationId: organization_id,
+      environment,
+    },
+  }
+}
+
+const notFound = (message: string) => new ApiError('request.not_found', { message })
+const conflict = (message: string) => new ApiError('request.conflict', { message })
+const pending = () => conflict('The event is still being delivered.')

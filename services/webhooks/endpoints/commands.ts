@@ -1,0 +1,166 @@
+import type { Keyring } from '../../../infra/crypto/keyring.ts'
+import { type CommandDeps, newId } from '../../../infra/event-store/decide.ts'
+import { type EndpointId, hexId, type Random } from '../../../infra/ids.ts'
+import type { Tx } from '../../../infra/postgres/pool.ts'
+import type { AddressRules } from '../../../infra/safe-http/addresses.ts'
+import {
+  generateSigningSecret,
+  openSigningSecret,
+  sealSigningSecret,
+} from '../../../infra/wire/webhooks/signature.ts'
+import { servicesToldAt } from '../../../projections/gate/queries.ts'
+import { findOrganization } from '../../../projections/organizations/queries.ts'
+import { countActiveEndpoints, endpointsLock, findEndpoint } from '../../../projections/webhooks/queries.ts'
+import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
+import { type Environment, eventTopics } from '../../../schemas/events.ts'
+import {
+  decideEndpointCreation as decideCreation,
+  decideDisabling,
+  decideSecretRotation as decideRotation,
+  decideEndpointUpdate as decideUpdate,
+  type EndpointName,
+  type EndpointsState,
+  mayEndApprovals,
+} from './decide.ts'
+import {
+  completeEndpointChanges,
+  completeEndpointRequest,
+  type EndpointChanges,
+  type EndpointRequest,
+} from './schemas.ts'
+
+export type EndpointDeps = CommandDeps & { rules: AddressRules }
+
+export interface EndpointPath extends EndpointName {
+  organizationId: string
+}
+
+interface CreatedEndpoint {
+  endpointId: EndpointId
+  signingSecret: string
+}
+
+// Errors of these commands are those of the decisions in decide.ts, and 422 of the checks in schemas.ts.
+
+export async function createEndpoint(
+  { rules, ...deps }: EndpointDeps,
+  {
+    organizationId,
+    environment,
+    ...request
+  }: EndpointRequest & { organizationId: string; environment: Environment },
+): Promise<CreatedEndpoint> {
+  const spec = completeEndpointRequest(request, rules)
+  const now = deps.clock()
+  const endpointId = hexId('we', deps.random)
+  const { signingSecret, sealedSecret } = generateSecret(deps, endpointId)
+  await deps.decide({
+    ...endpointsOf(organizationId),
+    load: (tx) => load(tx, { organizationId, environment, endpointId }),
+    decide: (state) =>
+      decideCreation(state, { organizationId, environment, endpointId, spec, sealedSecret, now }),
+  })
+  return { endpointId, signingSecret }
+}
+
+export async function updateEndpoint(
+  { decide, clock, rules, ...deps }: Omit<EndpointDeps, 'keyring'>,
+  { organizationId, environment, endpointId, ...asked }: EndpointPath & EndpointChanges,
+): Promise<void> {
+  const changes = completeEndpointChanges(asked, rules)
+  const now = clock()
+  const changeId = newId('evt', { ...deps, now })
+  await decide({
+    ...endpointsOf(organizationId),
+    ...(mayEndApprovals(changes) && seesServices),
+    load: (tx) => load(tx, { organizationId, environment, endpointId }),
+    decide: (state) => decideUpdate(state, { changes, changeId, now }),
+  })
+}
+
+export async function disableEndpoint(
+  { decide, clock, ...deps }: Omit<CommandDeps, 'keyring'>,
+  path: EndpointPath,
+): Promise<void> {
+  const now = clock()
+  const eventId = newId('evt', { ...deps, now })
+  await decide({
+    ...endpointsOf(path.organizationId),
+    ...seesServices,
+    load: (tx) => load(tx, path),
+    decide: (state) => decideDisabling(state, { eventId, now }),
+  })
+}
+
+export async function rotateSecret(
+  { decide, clock, ...deps }: CommandDeps,
+  path: EndpointPath,
+): Promise<{ signingSecret: string }> {
+  const now = clock()
+  const eventId = newId('evt', { ...deps, now })
+  const { signingSecret, sealedSecret } = generateSecret(deps, path.endpointId)
+  await decide({
+    ...endpointsOf(path.organizationId),
+    load: async (tx) => {
+      const state = await load(tx, path)
+      const { endpoint } = state
+      return { ...state, has: endpoint !== undefined && hasSecret(endpoint, { ...deps, signingSecret }) }
+    },
+    decide: (state) => decideRotation(state, { sealedSecret, eventId, now }),
+  })
+  return { signingSecret }
+}
+
+/** `services` is complete only where the decision has `seesServices`. */
+async function load(tx: Tx, path: EndpointPath): Promise<EndpointsState> {
+  return {
+    organization: await findOrganization(tx, path.organizationId),
+    endpoint: await findEndpoint(tx, path),
+    active: await countActiveEndpoints(tx, path.organizationId),
+    services: await servicesToldAt(tx, path.endpointId),
+  }
+}
+
+/** One command at a time for an organization: the number of its endpoints is part of each decision. */
+export function endpointsOf(organizationId: string) {
+  return {
+    topic: eventTopics.WebhookEndpointCreated,
+    projection: 'webhooks',
+    key: organizationId,
+    locks: [endpointsLock(organizationId)],
+  }
+}
+
+/** For decisions that end approvals: they also read the services that name the endpoint, in any partition. */
+export const seesServices = {
+  alsoReads: [{ projection: 'gate', topic: eventTopics.GateServiceRegistered }],
+}
+
+interface NewSecret {
+  signingSecret: string
+  sealedSecret: Buffer
+}
+
+export function generateSecret(
+  { keyring, random }: { keyring: Keyring; random: Random },
+  endpointId: string,
+): NewSecret {
+  const signingSecret = generateSigningSecret(random)
+  const sealedSecret = sealSigningSecret({ keyring, random, secret: signingSecret, endpointId })
+  return { signingSecret, sealedSecret }
+}
+
+/** Sealed bytes cannot be compared: a repeated command seals under the master key that is current then. */
+export function hasSecret(
+  { id, secrets }: EndpointRow,
+  { keyring, signingSecret }: { keyring: Keyring; signingSecret: string },
+): boolean {
+  return secrets.some(({ sealed }) => {
+    try {
+      return openSigningSecret({ keyring, sealed, endpointId: id }) === signingSecret
+    } catch {
+      // Of a master key that is gone: no command of ours made it under a key that we have.
+      return false
+    }
+  })
+}

@@ -1,0 +1,266 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  createConcurrencyLimits,
+  type DueEndpoint,
+  maxPerEndpoint,
+  nextLimit,
+} from '../../../../services/webhooks/dispatch/concurrency.ts'
+
+const answered = { answered: true, durationMs: 20 }
+const silence = { answered: false, durationMs: 15_000 }
+const backlog = (endpointId: string, organizationId = endpointId) => ({ endpointId, organizationId, due: 20 })
+const idOf = ({ endpointId }: { endpointId: string }) => endpointId
+const ids = (prefix: string, count: number) => Array.from({ length: count }, (_, i) => `${prefix}${i}`)
+
+test('an answer admits one more request at once, up to ten; no answer halves them, down to one', () => {
+  const limits = [2]
+  for (const end of [...Array(10).fill(answered), silence, silence, silence, silence, answered])
+    limits.push(nextLimit({ limit: limits.at(-1) ?? 0, pauseMs: 0 }, end).limit)
+  expect(limits).toEqual([2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 10, 5, 2, 1, 1, 2])
+})
+
+test('an endpoint that answers late is slow, whatever it answers', () => {
+  expect(nextLimit({ limit: 3, pauseMs: 0 }, { answered: true, durationMs: 1001 })).toMatchObject({
+    isSlow: true,
+  })
+  expect(nextLimit({ limit: 3, pauseMs: 0 }, { answered: true, durationMs: 1000 })).toMatchObject({
+    isSlow: false,
+  })
+})
+
+test('a quota is what is not running, and comes back when a request has ended or was none', () => {
+  const limits = createConcurrencyLimits()
+  const quotas = () => limits.allocate([backlog('a')], 200).quotas
+  expect(quotas()).toEqual([{ endpointId: 'a', max: 2 }])
+  limits.began('a')
+  limits.began('a')
+  expect(quotas()).toEqual([])
+  limits.ended('a')
+  expect(quotas()).toEqual([{ endpointId: 'a', max: 1 }])
+  limits.ended('a', answered)
+  expect(quotas()).toEqual([{ endpointId: 'a', max: 3 }])
+})
+
+test('nobody gets a larger quota than it has due', () => {
+  const limits = createConcurrencyLimits()
+  expect(limits.allocate([{ ...backlog('a'), due: 1 }], 200)).toEqual({
+    quotas: [{ endpointId: 'a', max: 1 }],
+    hasMore: false,
+    pausedMs: Infinity,
+  })
+  limits.began('a')
+  expect(limits.allocate([{ ...backlog('a'), due: 1 }], 200)).toMatchObject({ quotas: [], hasMore: false })
+  expect(limits.allocate([{ ...backlog('a'), due: 3 }], 200)).toEqual({
+    quotas: [{ endpointId: 'a', max: 1 }],
+    hasMore: true,
+    pausedMs: Infinity,
+  })
+})
+
+test('no more endpoints get a quota than there is capacity, and then the others', () => {
+  const limits = createConcurrencyLimits()
+  const chosen = () =>
+    limits
+      .allocate(
+        ['c', 'a', 'b'].map((id) => backlog(id)),
+        2,
+      )
+      .quotas.map(idOf)
+  expect([chosen(), chosen(), chosen()]).toEqual([
+    ['c', 'a'],
+    ['b', 'c'],
+    ['a', 'b'],
+  ])
+})
+
+test('endpoints that do not answer never hold more than half of the capacity, however many they are', () => {
+  const capacity = 16
+  let now = 0
+  const limits = createConcurrencyLimits({ capacity, now: () => now })
+  const dead = ids('dead', 100)
+  for (const id of dead) {
+    limits.began(id)
+    limits.ended(id, silence)
+  }
+  now += 1000
+  const due = dead.map((id) => backlog(id))
+  const first = limits.allocate(due, capacity).quotas
+  expect(first).toEqual(dead.slice(0, 8).map((endpointId) => ({ endpointId, max: 1 })))
+  for (const { endpointId } of first) limits.began(endpointId)
+  expect(limits.allocate([...due, backlog('new')], 8).quotas).toEqual([{ endpointId: 'new', max: 2 }])
+})
+
+test('never more than ten at once, whatever happens', () => {
+  const limits = createConcurrencyLimits()
+  const quotas = () => limits.allocate([backlog('a')], 256).quotas[0]?.max ?? 0
+  for (let i = 0; i < 50; i++) {
+    const begun = quotas()
+    expect(begun).toBeLessThanOrEqual(maxPerEndpoint)
+    for (let j = 0; j < begun; j++) limits.began('a')
+    expect(quotas()).toBe(0)
+    for (let j = 0; j < begun; j++) limits.ended('a', answered)
+  }
+  expect(quotas()).toBe(10)
+})
+
+test('an endpoint that nobody answers at is left alone ever longer, up to a second, until it answers', () => {
+  let now = 0
+  const limits = createConcurrencyLimits({ now: () => now })
+  const pauses: number[] = []
+  for (const end of [...Array(7).fill(silence), answered, silence]) {
+    limits.began('a')
+    limits.ended('a', end)
+    const { pausedMs, quotas, hasMore } = limits.allocate([backlog('a')], 256)
+    pauses.push(pausedMs)
+    expect({ isPausing: quotas.length === 0, hasMore }).toEqual({ isPausing: !end.answered, hasMore: true })
+    now += 1000
+  }
+  expect(pauses).toEqual([50, 100, 200, 400, 800, 1000, 1000, Infinity, 50])
+})
+
+interface Kind {
+  /** How long a request takes (milliseconds). */
+  takesMs: number
+  answered: boolean
+}
+
+const fast: Kind = { takesMs: 20, answered: true }
+const slow: Kind = { takesMs: 1100, answered: true }
+const dead: Kind = { takesMs: 15_000, answered: false }
+
+interface Simulated extends Kind {
+  endpointId: string
+  organizationId: string
+  /** From when on its requests stall until they time out (milliseconds); Infinity for never. */
+  stallsAt: number
+}
+
+interface Request extends Simulated {
+  endsAt: number
+}
+
+const stepMs = 20
+/** Between two requests that nobody answers. */
+const pauseMs = 1000
+
+/** A process whose endpoints all have endless backlogs, on a clock of its own. */
+function simulate(endpoints: Simulated[], capacity = 256) {
+  let now = 0
+  let running: Request[] = []
+  const limits = createConcurrencyLimits({ capacity, now: () => now })
+  const begun = new Map(endpoints.map(({ endpointId }) => [endpointId, 0]))
+  const due: DueEndpoint[] = endpoints.map(({ endpointId, organizationId }) => ({
+    endpointId,
+    organizationId,
+    due: 20,
+  }))
+  const byId = new Map(endpoints.map((endpoint) => [endpoint.endpointId, endpoint]))
+
+  function end(): void {
+    const ended = running.filter(({ endsAt }) => endsAt <= now)
+    running = running.filter(({ endsAt }) => endsAt > now)
+    for (const { endpointId, answered, takesMs } of ended)
+      limits.ended(endpointId, { answered, durationMs: takesMs })
+  }
+
+  function begin(endpointId: string): void {
+    const endpoint = byId.get(endpointId)
+    if (!endpoint) throw new Error(`${endpointId} is not due`)
+    limits.began(endpointId)
+    begun.set(endpointId, (begun.get(endpointId) ?? 0) + 1)
+    const kind = now >= endpoint.stallsAt ? dead : endpoint
+    running.push({ ...endpoint, ...kind, endsAt: now + kind.takesMs })
+  }
+
+  return {
+    begun,
+    running: () => running,
+    runFor(ms: number): void {
+      for (const until = now + ms; now < until; now += stepMs) {
+        end()
+        const { quotas } = limits.allocate(due, capacity - running.length)
+        for (const { endpointId, max } of quotas) for (let i = 0; i < max; i++) begin(endpointId)
+        if (running.length > capacity) throw new Error(`${running.length} requests in ${capacity} capacity`)
+      }
+    },
+  }
+}
+
+const group = (name: string, count: number, kind: Kind, some: Partial<Simulated> = {}): Simulated[] =>
+  Array.from({ length: count }, (_, i) => {
+    const endpointId = `${name}${String(i).padStart(4, '0')}`
+    return { endpointId, organizationId: endpointId, stallsAt: Infinity, ...kind, ...some }
+  })
+
+const countsOf = (begun: Map<string, number>, name: string) =>
+  [...begun].flatMap(([id, count]) => (id.startsWith(name) ? [count] : []))
+
+describe('with endless backlogs', () => {
+  test('slow endpoints get equal shares, however many they are', () => {
+    const world = simulate(group('slow', 30, slow))
+    world.runFor(20_000)
+    const counts = countsOf(world.begun, 'slow')
+    expect(Math.min(...counts)).toBeGreaterThan(0.8 * Math.max(...counts))
+  })
+
+  test('slow ones among dead ones get their share, and fast ones theirs', () => {
+    const world = simulate([
+      ...group('dead', 60, dead),
+      ...group('slow', 30, slow),
+      ...group('fast', 20, fast),
+    ])
+    world.runFor(60_000)
+    const [slows, fasts] = [countsOf(world.begun, 'slow'), countsOf(world.begun, 'fast')]
+    expect(Math.min(...slows)).toBeGreaterThan(60)
+    expect(Math.min(...slows)).toBeGreaterThan(0.5 * Math.max(...slows))
+    expect(Math.min(...fasts)).toBeGreaterThan(60_000 / stepMs)
+    expect(Math.min(...countsOf(world.begun, 'dead'))).toBeGreaterThan(1)
+  })
+
+  test('endpoints that answered and then all stall leave capacity to the others at once', () => {
+    const world = simulate([...group('stall', 40, fast, { stallsAt: 1000 }), ...group('fast', 20, fast)])
+    world.runFor(1000)
+    const before = countsOf(world.begun, 'fast')
+    world.runFor(3000)
+    const during = countsOf(world.begun, 'fast').map((count, i) => count - (before[i] ?? 0))
+    expect(Math.min(...during)).toBeGreaterThan(0.9 * (3000 / stepMs))
+  })
+
+  test('one organization holds a quarter of the capacity at most', () => {
+    const world = simulate([
+      ...group('many', 20, fast, { organizationId: 'org', stallsAt: 1000 }),
+      ...group('fast', 5, fast),
+    ])
+    world.runFor(3000)
+    expect(world.running().filter(({ organizationId }) => organizationId === 'org')).toHaveLength(64)
+    expect(Math.min(...countsOf(world.begun, 'fast'))).toBeGreaterThan((5 * 3000) / stepMs)
+  })
+})
+
+/** Whatever is due, each endpoint is chosen again after so many times as all that stand before it can take. */
+test('every due endpoint gets its turn in bounded time, whatever mix of fast, slow and dead ones there is', () => {
+  const kinds = fc.constantFrom(fast, slow, dead)
+  const mix = fc.array(fc.record({ kind: kinds, organization: fc.integer({ min: 0, max: 30 }) }), {
+    minLength: 1,
+    maxLength: 150,
+  })
+  fc.assert(
+    fc.property(mix, fc.integer({ min: 8, max: 64 }), (all, capacity) => {
+      const endpoints = all.map(({ kind, organization }, i) => {
+        const ids = { endpointId: `we_${i}`, organizationId: `org_${organization}` }
+        return { ...kind, ...ids, stallsAt: Infinity }
+      })
+      const world = simulate(endpoints, capacity)
+      // Where all that compete are dead and of one organization, they take turns at a quarter of the capacity.
+      const turns = Math.ceil(all.length / Math.floor(capacity / 4)) + 1
+      for (let i = 0; i < 2; i++) {
+        const before = [...world.begun.values()]
+        world.runFor(turns * (dead.takesMs + pauseMs + stepMs))
+        const gained = [...world.begun.values()].map((count, j) => count - (before[j] ?? 0))
+        expect(Math.min(...gained)).toBeGreaterThan(0)
+      }
+    }),
+    { numRuns: 15 },
+  )
+}, 60_000)
