@@ -9,7 +9,7 @@ import type { PostOptions } from '../../infra/safe-http/client.ts'
 import { deliveryTypes } from '../../infra/wire/webhooks/events.ts'
 import { generateSigningSecret, sealSigningSecret } from '../../infra/wire/webhooks/signature.ts'
 import type { EndpointRow, WebhookEventRow } from '../../projections/webhooks/tables.ts'
-import { attempt, createSigningSecrets } from '../../services/webhooks/deliveries/attempt.ts'
+import { createSigningSecrets, makeAttempt } from '../../services/webhooks/deliveries/attempt.ts'
 import { decideTest } from '../../services/webhooks/endpoints/send-test.ts'
 import { raise } from '../../services/webhooks/planner/raise.ts'
 import { startWorld, type World } from '../authorization/world.ts'
@@ -70,7 +70,7 @@ async function requestOf(event: WebhookEventRow): Promise<PostOptions> {
     return { kind: 'failure', reason: 'connect', message: 'nobody is there', durationMs: 1 } as const
   }
   const deps = { client: { post }, secrets: createSigningSecrets(keyring), clock: () => now }
-  await attempt(deps, { event, endpoint: rotating() })
+  await makeAttempt(deps, { event, endpoint: rotating() })
   const [only] = posts
   if (!only) throw new Error('nothing was sent')
   return only

@@ -24,7 +24,7 @@ export interface PostedAttempt {
 }
 
 /** Posts the event once, signed with the live secrets. Rejects only when a secret cannot be opened; nothing is sent then. */
-export async function attempt(
+export async function makeAttempt(
   { client, secrets, clock }: AttemptDeps,
   { event, endpoint, timeoutMs }: AttemptOf,
 ): Promise<PostedAttempt> {

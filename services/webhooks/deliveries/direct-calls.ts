@@ -28,7 +28,7 @@ import {
 import type { DeliveryRow, EndpointRow, WebhookEventRow } from '../../../projections/webhooks/tables.ts'
 import { eventTopics, type WebhookAttemptOutcome, type WebhookEventRaised } from '../../../schemas/events.ts'
 import { createGiveUp } from '../endpoints/give-up.ts'
-import { type AttemptDeps, attempt, type PostedAttempt } from './attempt.ts'
+import { type AttemptDeps, makeAttempt, type PostedAttempt } from './attempt.ts'
 import { attemptedEvent, skippedEvent } from './decide.ts'
 
 interface DirectCallsOptions extends AttemptDeps {
@@ -56,7 +56,7 @@ export function createDirectCalls(options: DirectCallsOptions): DirectCalls {
   async function call(job: DirectJob, asked: DirectAttempt): Promise<DirectAnswer> {
     const { event, endpoint, delivery } = job
     const { attempt: number, timeoutMs } = asked
-    const met = await attempt(options, { event, endpoint, timeoutMs })
+    const met = await makeAttempt(options, { event, endpoint, timeoutMs })
     const { answer, result, problem } = conclude(met.outcome, asked)
     report(logger, { job, number, met, result })
     const what = { deliveryId: delivery.id, attempt: number, result, nextAttemptAt: null }

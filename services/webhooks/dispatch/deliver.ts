@@ -11,7 +11,7 @@ import { organizationStatuses } from '../../../projections/organizations/queries
 import type { OrganizationStatus } from '../../../projections/organizations/tables.ts'
 import { findEndpoints, findEvents } from '../../../projections/webhooks/queries.ts'
 import type { EndpointRow, WebhookEventRow } from '../../../projections/webhooks/tables.ts'
-import { type AttemptDeps, type AttemptOf, attempt, type PostedAttempt } from '../deliveries/attempt.ts'
+import { type AttemptDeps, type AttemptOf, makeAttempt, type PostedAttempt } from '../deliveries/attempt.ts'
 import { type AttemptResult, attemptedEvent, resultOf, skippedEvent } from '../deliveries/decide.ts'
 import type { GiveUp } from '../endpoints/give-up.ts'
 import type { WebhookMeter } from '../metrics.ts'
@@ -65,7 +65,7 @@ function skipReason({ endpoint, organizationStatus }: Job): string | undefined {
 
 async function postedAttempt(deps: DeliverDeps, about: AttemptOf): Promise<PostedAttempt> {
   const attemptedAt = deps.clock()
-  return attempt(deps, about).catch((err) => {
+  return makeAttempt(deps, about).catch((err) => {
     // Somebody has to give the server its master key back; until then the schedule goes on.
     deps.logger.error({ err, endpointId: about.endpoint.id }, 'a webhook could not be signed')
     const message = 'The server could not open the signing secret of the endpoint.'

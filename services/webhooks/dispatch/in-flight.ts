@@ -5,7 +5,7 @@ import { type Db, transaction } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { runPeriodically } from '../../../infra/timing.ts'
 import { eventTopics } from '../../../schemas/events.ts'
-import { deleteExpired, type ExpiredDelivery, findExpired, renewVisibility } from './visibility.ts'
+import { type ExpiredDelivery, findExpired, makeExpiredVisible, renewVisibility } from './visibility.ts'
 
 /** The deliveries that this process has in flight: their requests run, or their records are on the way. */
 export interface InFlight {
@@ -195,7 +195,7 @@ function createExpiry({ pool, log }: ExpiryOptions): Expire {
       const records = waiting.flatMap((candidate) => candidate.records)
       const behind = new Set(await notApplied(tx, 'webhooks', records))
       const isApplied = (candidate: Candidate) => !candidate.records.some((record) => behind.has(record))
-      return deleteExpired(
+      return makeExpiredVisible(
         tx,
         waiting.filter(isApplied).map(({ delivery }) => delivery),
       )

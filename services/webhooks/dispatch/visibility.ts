@@ -120,7 +120,7 @@ export async function findExpired(db: Db, { except }: { except: string[] }): Pro
   return rows
 }
 
-export async function deleteExpired(db: Db, seen: ExpiredDelivery[]): Promise<number> {
+export async function makeExpiredVisible(db: Db, seen: ExpiredDelivery[]): Promise<number> {
   const { rowCount } = await db.query(
     `delete from tidegate.webhook_leases l
      using unnest($1::text[], $2::text[], $3::text[]) as seen(delivery_id, owner, expires_at)

@@ -207,7 +207,7 @@ function disabled(
 function flagged(endpoint: EndpointRow, { reason, eventId, now }: GiveUpEndpoint): DecidedEvent {
   const { organization_id, id: endpoint_id } = endpoint
   const data = { organization_id, endpoint_id, reason, flagged_at: now }
-  // Of its own: what flags an endpoint may disable it later, when no service is told there any more.
+  // An id of its own: what flags an endpoint may disable it later, when no service needs it any more.
   const ids = { eventId: derivedId('evt', eventId, 'flagged'), now }
   return aboutEndpoint(endpoint, { type: 'WebhookEndpointFlagged', data }, ids)
 }
@@ -226,7 +226,7 @@ interface RotateSecret {
   now: number
 }
 
-export interface RotateState extends EndpointsState {
+export interface SecretRotationState extends EndpointsState {
   has: boolean
 }
 
@@ -240,7 +240,7 @@ const maxLiveSecrets = 3
  * leaked secret is replaced before it is enabled. 404 without the endpoint, 403 when its organization is not active, 409
  * when three secrets sign. No event for a repeated command.
  */
-export function decideSecretRotation(state: RotateState, command: RotateSecret): DecidedEvent[] {
+export function decideSecretRotation(state: SecretRotationState, command: RotateSecret): DecidedEvent[] {
   organizationFor(state.organization, 'key')
   const { id, organization_id, environment, secrets } = endpointFor(state.endpoint)
   if (state.has) return []

@@ -9,7 +9,7 @@ import {
   verifySignature,
 } from '../../../../infra/wire/webhooks/signature.ts'
 import type { EndpointRow, WebhookEventRow } from '../../../../projections/webhooks/tables.ts'
-import { attempt, createSigningSecrets } from '../../../../services/webhooks/deliveries/attempt.ts'
+import { createSigningSecrets, makeAttempt } from '../../../../services/webhooks/deliveries/attempt.ts'
 import {
   type AttemptRecord,
   attemptedEvent,
@@ -58,7 +58,7 @@ async function sent(target: EndpointRow): Promise<PostOptions> {
     posts.push(options)
     return answered()
   }
-  await attempt(
+  await makeAttempt(
     { client: { post }, secrets: createSigningSecrets(keyring), clock: () => now },
     { event, endpoint: target },
   )
@@ -118,7 +118,7 @@ describe('the request', () => {
       throw new Error('sent')
     }
     const secrets = createSigningSecrets(createKeyring(randomBytes(32).toString('base64')))
-    const made = attempt({ client: { post }, secrets, clock: () => now }, { event, endpoint: endpoint() })
+    const made = makeAttempt({ client: { post }, secrets, clock: () => now }, { event, endpoint: endpoint() })
     await expect(made).rejects.toThrow(/no master key/)
   })
 })

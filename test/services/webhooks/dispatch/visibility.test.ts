@@ -6,10 +6,10 @@ import {
   receiveDue,
 } from '../../../../services/webhooks/dispatch/queue.ts'
 import {
-  deleteExpired,
   endRequests,
   findExpired,
   inFlightDeliveries,
+  makeExpiredVisible,
   makeVisible,
   releaseApplied,
   renewVisibility,
@@ -126,7 +126,7 @@ describe('a lease', () => {
     expect((await receiveDue(world.pool, request([endpointId]))).deliveries).toEqual([])
     const expired = await findExpired(world.pool, { except: [] })
     expect(expired).toMatchObject([{ deliveryId: `${endpointId}/1`, owner: 'dead' }])
-    expect(await deleteExpired(world.pool, expired)).toBe(1)
+    expect(await makeExpiredVisible(world.pool, expired)).toBe(1)
     expect((await receiveDue(world.pool, request([endpointId]))).deliveries).toHaveLength(1)
   })
 
@@ -142,7 +142,7 @@ describe('a lease', () => {
       visibilityTimeoutMs: 60_000,
     })
     expect(renewed).toEqual(new Set([a]))
-    expect(await deleteExpired(world.pool, expired)).toBe(1)
+    expect(await makeExpiredVisible(world.pool, expired)).toBe(1)
     expect(await inFlightDeliveries(world.pool, [a, b])).toEqual(new Set([a]))
   })
 })

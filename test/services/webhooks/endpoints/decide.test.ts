@@ -12,7 +12,7 @@ import {
   decideSecretRotation,
   type EndpointsState,
   overlapMs,
-  type RotateState,
+  type SecretRotationState,
 } from '../../../../services/webhooks/endpoints/decide.ts'
 import {
   completeEndpointChanges,
@@ -314,7 +314,7 @@ const command = {
   eventId: 'evt_1',
   now,
 }
-const state: RotateState = { organization, endpoint, active: 1, services: [], has: false }
+const state: SecretRotationState = { organization, endpoint, active: 1, services: [], has: false }
 
 /** An endpoint whose secrets end then; the first has no end. */
 function withSecrets(...ends: number[]) {
