@@ -65,7 +65,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
     expect(received().slice(5)).toEqual([marker])
   })
 
-  test('an endpoint that the read model does not show is no reason to skip: its lease is left to expire', async () => {
+  test('an endpoint that the read model does not show is no reason to skip: its timeout is left to expire', async () => {
     await world.project()
     const known = await world.endpoint(receiver.url('/'))
     const unknown = { ...known, id: world.newEventId().replace('evt_', 'we_') }
@@ -81,7 +81,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
     expect(await hasLease(lost, unknown)).toBe(true)
   })
 
-  test('a partition that stands still keeps the leases of its events, and no others', async () => {
+  test('a partition that stands still keeps the deliveries of its events hidden, and no others', async () => {
     const gate = holdAttempts(world.log)
     await world.project(gate.log)
     const endpoint = await world.endpoint(receiver.url('/'))
@@ -95,12 +95,12 @@ describe.each(openTestLogs())('$name', (testLog) => {
     let other = world.newEventId()
     while ((await home(other)) === (await home(stuck))) other = world.newEventId()
     for (const event_id of [stuck, other]) {
-      await world.leaseOfDead(event_id, endpoint, 600_000)
+      await world.inFlightOfDead(event_id, endpoint, 600_000)
       await world.raise(endpoint, 1, { event_id })
     }
     await world.recordAttempt(stuck, endpoint)
     await gate.reached
-    for (const event_id of [stuck, other]) await world.leaseOfDead(event_id, endpoint, -1)
+    for (const event_id of [stuck, other]) await world.inFlightOfDead(event_id, endpoint, -1)
     await receiver.reached(1)
     expect(received()).toEqual([other])
     expect(await hasLease(stuck, endpoint)).toBe(true)
@@ -113,11 +113,11 @@ describe.each(openTestLogs())('$name', (testLog) => {
   test.each([
     [499, 1],
     [500, 0],
-  ])('of a lease of 1,000 ms that was taken %i ms ago %i is begun', async (age, begun) => {
+  ])('of a timeout of 1,000 ms that began %i ms ago %i is begun', async (age, begun) => {
     await world.project()
     const endpoint = await world.endpoint(receiver.url('/'))
     const [eventId = ''] = await world.raise(endpoint)
-    await world.leaseOfDead(eventId, endpoint, 600_000)
+    await world.inFlightOfDead(eventId, endpoint, 600_000)
     const inFlight = createInFlight()
     const claim = createAdmission({
       pool: world.pool,

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
 import { createInFlight } from '../../../../services/webhooks/dispatch/in-flight.ts'
 
-test('that a request has ended is told until somebody was told, and only of what is held', () => {
-  const held = createInFlight()
-  for (const id of ['a', 'b', 'c']) held.add(id)
-  for (const id of ['a', 'b']) expect(held.endRequest(id)).toBe(true)
-  expect(held.unreportedEnds()).toEqual(['a', 'b'])
-  expect(held.unreportedEnds()).toEqual(['a', 'b'])
-  held.reported(['a'])
-  expect(held.unreportedEnds()).toEqual(['b'])
-  held.remove('b')
-  expect(held.unreportedEnds()).toEqual([])
-  expect(held.size()).toBe(2)
+test('the end of a request is reported until it was, and only of what is in flight', () => {
+  const inFlight = createInFlight()
+  for (const id of ['a', 'b', 'c']) inFlight.add(id)
+  for (const id of ['a', 'b']) expect(inFlight.endRequest(id)).toBe(true)
+  expect(inFlight.unreportedEnds()).toEqual(['a', 'b'])
+  expect(inFlight.unreportedEnds()).toEqual(['a', 'b'])
+  inFlight.reported(['a'])
+  expect(inFlight.unreportedEnds()).toEqual(['b'])
+  inFlight.remove('b')
+  expect(inFlight.unreportedEnds()).toEqual([])
+  expect(inFlight.size()).toBe(2)
 })

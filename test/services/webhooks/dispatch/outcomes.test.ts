@@ -189,7 +189,7 @@ for (const testLog of openTestLogs()) {
   /** An event whose first attempt failed; its second is far away. Returns the event's id. */
   async function failedDaysAgo(endpoint: Endpoint, days: number): Promise<string> {
     const eventId = world.newEventId()
-    await world.leaseOfDead(eventId, endpoint, 600_000)
+    await world.inFlightOfDead(eventId, endpoint, 600_000)
     await world.raise(endpoint, 1, { event_id: eventId })
     await world.recordAttempt(eventId, endpoint, {
       attempted_at: Date.now() - days * day,

@@ -14,10 +14,10 @@ export interface DueRows {
   dueAt: number
 }
 
-export type LeaseWorld = Awaited<ReturnType<typeof openLeaseWorld>>
+export type QueueWorld = Awaited<ReturnType<typeof openQueueWorld>>
 
-/** The read model's tables, filled by hand: what leasing does depends on rows alone. */
-export async function openLeaseWorld() {
+/** The read model's tables, filled by hand: what receiving does depends on rows alone. */
+export async function openQueueWorld() {
   const database = await createTestDatabase()
   const { pool } = database
   await migrate(pool, [webhooksProjection])
@@ -56,12 +56,12 @@ export async function openLeaseWorld() {
         [partition, nextOffset],
       )
     },
-    /** Ids of all leases there are. */
-    async leases(): Promise<string[]> {
-      const { rows: leases } = await pool.query<{ delivery_id: string }>(
+    /** Ids of the deliveries in flight. */
+    async inFlight(): Promise<string[]> {
+      const { rows: found } = await pool.query<{ delivery_id: string }>(
         'select delivery_id from tidegate.webhook_leases order by 1',
       )
-      return leases.map(({ delivery_id }) => delivery_id)
+      return found.map(({ delivery_id }) => delivery_id)
     },
     close: () => database.drop(),
   }

@@ -5,17 +5,17 @@ import { LogUnavailable, type Position } from '../../../../infra/log/port.ts'
 import { skippedEvent } from '../../../../services/webhooks/deliveries/decide.ts'
 import { createRecorder, type RecorderOptions } from '../../../../services/webhooks/dispatch/deliver.ts'
 import { eventually } from '../../../support/eventually.ts'
-import { hex, type LeaseWorld, openLeaseWorld } from './queue-world.ts'
+import { hex, openQueueWorld, type QueueWorld } from './queue-world.ts'
 
 const position = (offset: number): Position => ({ topic: 'tidegate.webhooks.v1', partition: 7, offset })
 const lines: string[] = []
 const logger = pino({ base: null }, { write: (line) => void lines.push(line) })
-let world: LeaseWorld
+let world: QueueWorld
 let tell: (next: Position) => void
 
 beforeEach(async () => {
   lines.length = 0
-  world = await openLeaseWorld()
+  world = await openQueueWorld()
   return () => world.close()
 })
 
@@ -41,7 +41,7 @@ function outcomeOf(id: string) {
   return skippedEvent({ delivery, reason: 'The endpoint is disabled.', occasion: '1', now: 1 })
 }
 
-async function lease(id: string): Promise<void> {
+async function receive(id: string): Promise<void> {
   await world.pool.query(
     `insert into tidegate.webhook_leases (delivery_id, endpoint_id, owner, expires_at)
      values ($1, 'we_1', 'me', clock_timestamp() + interval '1 minute')`,
@@ -55,7 +55,7 @@ test('an advance during a release is not left until the next', async () => {
   let offset = 40
   const recorder = recorderWith(async () => [position(offset++)])
   vi.useRealTimers()
-  await Promise.all([lease('a'), lease('b')])
+  await Promise.all([receive('a'), receive('b')])
   const locker = await world.pool.connect()
   await locker.query('begin')
   await locker.query(`select from tidegate.webhook_leases where delivery_id = 'a' for update`)
@@ -74,7 +74,7 @@ test('an advance during a release is not left until the next', async () => {
   await locker.query('commit')
   locker.release()
   await Promise.all([first, second])
-  expect(await world.leases()).toEqual([])
+  expect(await world.inFlight()).toEqual([])
   recorder.close()
 })
 

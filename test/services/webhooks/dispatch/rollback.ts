@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { transaction } from '../../../../infra/postgres/pool.ts'
 
 /**
- * Remembers the webhooks read model and how far it is; what it returns brings both back and forgets all leases, as a
+ * Remembers the webhooks read model and how far it is; what it returns brings both back and forgets what is in flight, as a
  * database does that crashed before its last commits were on the disk.
  */
 export async function rememberReadModel(pool: pg.Pool): Promise<() => Promise<void>> {

@@ -27,7 +27,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
 
   const received = () => receiver.requests.map(({ eventId }) => eventId)
 
-  /** When the lease of the delivery ends, as the database prints it; null when there is none. */
+  /** When the visibility timeout of the delivery ends, as the database prints it; null when there is none. */
   async function leaseEnd(eventId: string, endpoint: Endpoint): Promise<string | null> {
     const { rows } = await world.pool.query<{ at: string }>(
       'select expires_at::text as at from tidegate.webhook_leases where delivery_id = $1',
@@ -36,11 +36,11 @@ describe.each(openTestLogs())('$name', (testLog) => {
     return rows[0]?.at ?? null
   }
 
-  test('what a dead dispatcher had leased and not sent is sent by the next', async () => {
+  test('what a dead dispatcher had received and not sent is sent by the next', async () => {
     await world.project()
     const endpoint = await world.endpoint(receiver.url('/'))
     const eventId = world.newEventId()
-    await world.leaseOfDead(eventId, endpoint, 300)
+    await world.inFlightOfDead(eventId, endpoint, 300)
     await world.raise(endpoint, 1, { event_id: eventId })
     await world.start({ env })
     expect(await world.ended(endpoint)).toEqual({ succeeded: 1 })
@@ -53,7 +53,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
     await world.project(gate.log)
     const endpoint = await world.endpoint(receiver.url('/'))
     const eventId = world.newEventId()
-    await world.leaseOfDead(eventId, endpoint, 600_000)
+    await world.inFlightOfDead(eventId, endpoint, 600_000)
     await world.raise(endpoint, 1, { event_id: eventId })
     const counting = countEnds(world.log)
     await world.start({ env, log: counting.log })
@@ -63,11 +63,11 @@ describe.each(openTestLogs())('$name', (testLog) => {
     await receiver.reached(1)
 
     await world.recordAttempt(eventId, endpoint)
-    await world.leaseOfDead(eventId, endpoint, -1)
+    await world.inFlightOfDead(eventId, endpoint, -1)
     await gate.reached
     await counting.asked(1)
     // The look after the first finds another that it does not know.
-    await world.leaseOfDead(world.newEventId(), endpoint, -1)
+    await world.inFlightOfDead(world.newEventId(), endpoint, -1)
     await counting.asked(1)
     expect(await world.delivery(eventId, endpoint)).toMatchObject({ status: 'pending' })
     expect(await leaseEnd(eventId, endpoint)).not.toBeNull()
@@ -104,7 +104,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
     expect(received().slice(5)).toEqual([marker])
   })
 
-  test('a lease is renewed while its request lasts, so that nobody else makes it', async () => {
+  test('a visibility timeout is renewed while its request lasts, so that nobody else makes it', async () => {
     behaviour = acceptAfter(2.5 * visibilityTimeoutMs)
     await world.project()
     const endpoint = await world.endpoint(receiver.url('/'))

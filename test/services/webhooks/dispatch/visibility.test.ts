@@ -15,19 +15,19 @@ import {
   renewVisibility,
 } from '../../../../services/webhooks/dispatch/visibility.ts'
 import { createNumbers } from '../../../support/hand.ts'
-import { hex, type LeaseWorld, openLeaseWorld } from './queue-world.ts'
+import { hex, openQueueWorld, type QueueWorld } from './queue-world.ts'
 
 const now = Date.UTC(2026, 10, 21, 12)
-let world: LeaseWorld
+let world: QueueWorld
 
 beforeAll(async () => {
-  world = await openLeaseWorld()
+  world = await openQueueWorld()
 })
 afterAll(async () => {
   await world?.close()
 })
 
-/** A lease as its owner asks for it; long enough for any test. */
+/** A request as its owner makes it; long enough for any test. */
 function request(endpointIds: string[], some: Partial<ReceiveRequest> = {}): ReceiveRequest {
   const quotas = endpointIds.map((endpointId) => ({ endpointId, max: 10 }))
   return { owner: 'me', visibilityTimeoutMs: 60_000, ended: [], free: 100, quotas, now, ...some }
@@ -43,8 +43,8 @@ async function dueEndpoint(count: number, dueAt = now - 10_000): Promise<string>
 
 const idsOf = (deliveries: { id: string }[]) => deliveries.map(({ id }) => id)
 
-describe('taking', () => {
-  test('leases what is due, oldest first, and not what is not', async () => {
+describe('receiving', () => {
+  test('hides what is due, oldest first, and not what is not', async () => {
     const endpointId = await dueEndpoint(3, now - 2)
     const { deliveries } = await receiveDue(world.pool, request([endpointId]))
     expect(deliveries.map(({ id, dueAt }) => [id, dueAt])).toEqual([
@@ -56,7 +56,7 @@ describe('taking', () => {
     )
   })
 
-  test('leases nothing twice, and at most ten of an endpoint whose requests run', async () => {
+  test('gives nothing twice, and at most ten of an endpoint whose requests run', async () => {
     const endpointId = await dueEndpoint(25)
     const first = await receiveDue(world.pool, request([endpointId]))
     expect(first.deliveries).toHaveLength(10)
@@ -71,17 +71,17 @@ describe('taking', () => {
     expect(foreign.deliveries).toEqual([])
   })
 
-  test('passes an endpoint that somebody else is at, and says so', async () => {
-    const [free, held] = [await dueEndpoint(1), await dueEndpoint(1)]
+  test('passes an endpoint that another process has locked, and says so', async () => {
+    const [free, locked] = [await dueEndpoint(1), await dueEndpoint(1)]
     const other = await world.pool.connect()
     await other.query('begin')
-    await other.query('select from tidegate.webhook_lanes where endpoint_id = $1 for update', [held])
-    const taken = await receiveDue(world.pool, request([held, free]))
+    await other.query('select from tidegate.webhook_lanes where endpoint_id = $1 for update', [locked])
+    const received = await receiveDue(world.pool, request([locked, free]))
     await other.query('rollback')
     other.release()
-    expect(taken.contended).toBe(true)
-    expect(idsOf(taken.deliveries)).toEqual([`${free}/1`])
-    expect(await receiveDue(world.pool, request([held, free]))).toMatchObject({ contended: false })
+    expect(received.contended).toBe(true)
+    expect(idsOf(received.deliveries)).toEqual([`${free}/1`])
+    expect(await receiveDue(world.pool, request([locked, free]))).toMatchObject({ contended: false })
   })
 
   test('gives each endpoint one before any gets a second', async () => {
@@ -94,8 +94,8 @@ describe('taking', () => {
   })
 })
 
-describe('a lease', () => {
-  test('is given back only by its owner, and only when the read model shows the record', async () => {
+describe('a delivery in flight', () => {
+  test('is released only by its owner, and only when the read model shows the record', async () => {
     const endpointId = await dueEndpoint(2)
     await receiveDue(world.pool, request([endpointId]))
     const [a, b] = [`${endpointId}/1`, `${endpointId}/2`]
@@ -111,7 +111,7 @@ describe('a lease', () => {
     expect(await inFlightDeliveries(world.pool, [a, b])).toEqual(new Set([b]))
   })
 
-  test('that is abandoned makes the delivery due at once', async () => {
+  test('that is made visible is due at once', async () => {
     const endpointId = await dueEndpoint(1)
     await receiveDue(world.pool, request([endpointId]))
     await makeVisible(world.pool, { owner: 'you', deliveryIds: [`${endpointId}/1`] })
@@ -147,11 +147,11 @@ describe('a lease', () => {
   })
 })
 
-test('many leasers at once: no delivery is leased twice, and no endpoint ever has more than ten requests', async () => {
+test('many processes at once: no delivery is received twice, and no endpoint ever has more than ten requests', async () => {
   const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
   console.log(`leasers: seed ${seed}`)
   const next = createNumbers(seed)
-  const own = await openLeaseWorld()
+  const own = await openQueueWorld()
   const endpoints = Array.from({ length: 2 }, (_, i) => `we_${i}`)
   for (const endpointId of endpoints) await own.due({ endpointId, count: 400, dueAt: now - 100_000 })
   await createEndpointLocks(own.pool, endpoints)
@@ -176,7 +176,7 @@ test('many leasers at once: no delivery is leased twice, and no endpoint ever ha
     while (made.length < 800) {
       const quotas = endpoints.map((endpointId) => ({ endpointId, max: 1 + Math.floor(next() * 10) }))
       const free = 1 + Math.floor(next() * 20)
-      const taken = await receiveDue(pool, {
+      const received = await receiveDue(pool, {
         owner,
         visibilityTimeoutMs: 60_000,
         ended: [],
@@ -184,13 +184,13 @@ test('many leasers at once: no delivery is leased twice, and no endpoint ever ha
         quotas,
         now,
       })
-      await Promise.all(taken.deliveries.map((delivery) => make(delivery, owner)))
+      await Promise.all(received.deliveries.map((delivery) => make(delivery, owner)))
     }
   }
 
   await Promise.all(Array.from({ length: 12 }, (_, i) => leaser(`leaser ${i}`)))
   await pool.end()
-  const left = await own.leases()
+  const left = await own.inFlight()
   await own.close()
   expect(new Set(made).size).toBe(800)
   expect(made).toHaveLength(800)

@@ -9,15 +9,15 @@ import {
   type WorkOptions,
 } from '../../../../services/webhooks/dispatch/work.ts'
 import { silent } from '../../../support/projections.ts'
-import { type LeaseWorld, openLeaseWorld } from './queue-world.ts'
+import { openQueueWorld, type QueueWorld } from './queue-world.ts'
 
 const nothing = { deliveries: [], hasMore: false, nextAt: Infinity }
-let world: LeaseWorld
+let world: QueueWorld
 let inFlight: InFlight
 
 beforeEach(async () => {
   inFlight = createInFlight()
-  world = await openLeaseWorld()
+  world = await openQueueWorld()
   return () => world.close()
 })
 
@@ -40,37 +40,37 @@ function workWith(some: Partial<WorkOptions>) {
   })
 }
 
-test('nothing is taken while the read models have not caught up', async () => {
-  let takes = 0
+test('nothing is received while the read models have not caught up', async () => {
+  let calls = 0
   const work = workWith({
     caughtUp: { waitUntilCaughtUp: () => Promise.reject(new Error('behind')), isUnchanged: async () => true },
     async receive() {
-      takes++
+      calls++
       return nothing
     },
   })
   await expect(work()).rejects.toThrow('behind')
-  expect(takes).toBe(0)
+  expect(calls).toBe(0)
 })
 
-test('a take that fails leaves it to the next to tell that requests have ended', async () => {
+test('a look that fails leaves it to the next to report that requests have ended', async () => {
   inFlight.add('a')
   inFlight.endRequest('a')
-  const told: string[][] = []
+  const reported: string[][] = []
   const work = workWith({
     async receive({ ended }: FreeRequests) {
-      told.push(ended)
-      if (told.length === 1) throw new Error('no database')
+      reported.push(ended)
+      if (reported.length === 1) throw new Error('no database')
       return nothing
     },
   })
   await expect(work()).rejects.toThrow('no database')
   await work()
   await work()
-  expect(told).toEqual([['a'], ['a'], []])
+  expect(reported).toEqual([['a'], ['a'], []])
 })
 
-test('where nothing can be taken it is told all the same, so that others may make requests there', async () => {
+test('where nothing can be received the ends are reported all the same, so that others may make requests there', async () => {
   const ids = Array.from({ length: 512 }, (_, i) => `d${i}`)
   for (const id of ids) inFlight.add(id)
   for (const id of ids) inFlight.endRequest(id)
@@ -99,22 +99,22 @@ afterEach(() => {
 })
 
 test('one line says that it began and one that it is over', () => {
-  const trouble = createWorkHealth(logger)
-  trouble.succeeded(500)
-  for (let i = 0; i < 3; i++) expect(trouble.failed(new Error('no database'))).toBe(500)
-  expect(trouble.succeeded(40)).toBe(40)
-  trouble.succeeded(40)
+  const health = createWorkHealth(logger)
+  health.succeeded(500)
+  for (let i = 0; i < 3; i++) expect(health.failed(new Error('no database'))).toBe(500)
+  expect(health.succeeded(40)).toBe(40)
+  health.succeeded(40)
   expect(lines).toEqual(['webhooks cannot be taken, trying again', 'webhooks are taken again'])
 })
 
-test('a server is not ready when nothing could be taken for ten seconds, until something can', async () => {
-  const trouble = createWorkHealth(logger)
-  trouble.failed(new Error('no database'))
+test('a server is not ready when nothing could be received for ten seconds, until something can', async () => {
+  const health = createWorkHealth(logger)
+  health.failed(new Error('no database'))
   vi.advanceTimersByTime(9_999)
-  trouble.failed(new Error('no database'))
-  await expect(trouble.check()).resolves.toBeUndefined()
+  health.failed(new Error('no database'))
+  await expect(health.check()).resolves.toBeUndefined()
   vi.advanceTimersByTime(1)
-  await expect(trouble.check()).rejects.toThrow('webhooks cannot be taken')
-  trouble.succeeded(500)
-  await expect(trouble.check()).resolves.toBeUndefined()
+  await expect(health.check()).rejects.toThrow('webhooks cannot be taken')
+  health.succeeded(500)
+  await expect(health.check()).resolves.toBeUndefined()
 })

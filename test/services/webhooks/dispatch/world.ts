@@ -209,8 +209,8 @@ export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()
     await world.append(log, [{ event: { type: 'WebhookDeliveryAttempted', data }, meta }])
   }
 
-  /** A lease of a dispatcher that died; it expires after `visibilityTimeoutMs`, or before if negative. */
-  async function leaseOfDead(
+  /** A delivery in flight at a dispatcher that died; its timeout expires after `visibilityTimeoutMs`, or before if negative. */
+  async function inFlightOfDead(
     eventId: string,
     endpoint: Endpoint,
     visibilityTimeoutMs: number,
@@ -225,7 +225,7 @@ export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()
 
   return {
     recordAttempt,
-    leaseOfDead,
+    inFlightOfDead,
     newEventId: () => `evt_${hex(13)}`,
     openLog: testLog.open,
     pool,
@@ -255,11 +255,11 @@ export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()
         return Object.fromEntries(rows.map(({ status, n }) => [status, n]))
       }, patience)
     },
-    /** Resolves when no lease is left. */
+    /** Resolves when none is in flight. */
     async released(): Promise<void> {
       await eventually(async () => {
         const { rowCount } = await pool.query('select from tidegate.webhook_leases')
-        if (rowCount !== 0) throw new Error(`${rowCount} leases are left`)
+        if (rowCount !== 0) throw new Error(`${rowCount} are in flight`)
       }, patience)
     },
     /** Resolves when the read model shows all that the log has now. */

@@ -1,0 +1,85 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { runOnDemand } from '../../../../services/webhooks/dispatch/dispatcher.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers()
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+/** Work that lasts as long as the test says, and when it began. */
+function openWork() {
+  const begunAt: number[] = []
+  const start = Date.now()
+  let end: (ms: number) => void = () => {}
+  const work = () => {
+    begunAt.push(Date.now() - start)
+    const { promise, resolve } = Promise.withResolvers<number>()
+    end = resolve
+    return promise
+  }
+  return { begunAt, work, end: (againInMs: number) => end(againInMs) }
+}
+
+test('it begins at once and again when the work says', async () => {
+  const { work, begunAt, end } = openWork()
+  runOnDemand({ gapMs: 10, work })
+  await vi.advanceTimersByTimeAsync(5)
+  end(300)
+  await vi.advanceTimersByTimeAsync(305)
+  expect(begunAt).toEqual([0, 305])
+})
+
+test('many calls are one run, a gap after the start of the last one', async () => {
+  const { work, begunAt, end } = openWork()
+  const loop = runOnDemand({ gapMs: 10, work })
+  await vi.advanceTimersByTimeAsync(2)
+  end(500)
+  await vi.advanceTimersByTimeAsync(0)
+  for (let i = 0; i < 5; i++) loop.wake()
+  await vi.advanceTimersByTimeAsync(100)
+  expect(begunAt).toEqual([0, 10])
+})
+
+test('who asks while it runs gets another run', async () => {
+  const { work, begunAt, end } = openWork()
+  const loop = runOnDemand({ gapMs: 10, work })
+  await vi.advanceTimersByTimeAsync(1)
+  loop.wake()
+  await vi.advanceTimersByTimeAsync(49)
+  expect(begunAt).toEqual([0])
+  end(500)
+  await vi.advanceTimersByTimeAsync(1)
+  expect(begunAt).toEqual([0, 50])
+})
+
+test('the earliest of those who ask decides', async () => {
+  const { work, begunAt, end } = openWork()
+  const loop = runOnDemand({ gapMs: 0, work })
+  await vi.advanceTimersByTimeAsync(1)
+  end(500)
+  await vi.advanceTimersByTimeAsync(0)
+  loop.wake(25)
+  loop.wake(5)
+  loop.wake(50)
+  await vi.advanceTimersByTimeAsync(100)
+  expect(begunAt).toEqual([0, 6])
+})
+
+test('stopped, it waits for the running work and begins no other', async () => {
+  const { work, begunAt, end } = openWork()
+  const loop = runOnDemand({ gapMs: 10, work })
+  await vi.advanceTimersByTimeAsync(1)
+  let isStopped = false
+  const stopping = loop.stop().then(() => {
+    isStopped = true
+  })
+  await vi.advanceTimersByTimeAsync(100)
+  expect(isStopped).toBe(false)
+  end(0)
+  await stopping
+  loop.wake()
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(begunAt).toEqual([0])
+})
