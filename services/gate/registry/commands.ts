@@ -26,7 +26,8 @@ import {
   completeDefinition,
   type ServiceFields,
 } from './definition.ts'
-import { checkedServiceId, isServiceId } from './fields.ts'
+import { checkedServiceId } from './fields.ts'
+import { isServiceId } from './registered.ts'
 
 type ServiceDeps = Omit<CommandDeps, 'keyring'>
 

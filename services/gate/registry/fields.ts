@@ -1,6 +1,7 @@
 import { type ApiError, type FieldIssue, invalidField } from '../../../infra/errors/errors.ts'
 import { characterCount, isOneLine, isVisible } from '../../../infra/text.ts'
 import type { Environment } from '../../../schemas/events.ts'
+import { isServiceId } from './registered.ts'
 
 /** Texts in characters (code points), the whole definition in bytes of JSON. */
 export const serviceBounds = {
@@ -42,11 +43,8 @@ export function refusedMember(
   return invalidField({ name, ...problem }, { parameter_set: parameterSet }, 'gate.validation_failed')
 }
 
-const pattern = /^[a-z0-9][a-z0-9_-]{1,30}[a-z0-9]$/
 // Words of Gate's own paths and commands.
 const reserved = ['gate', 'registry', 'services', 'webhook']
-
-export const isServiceId = (text: string): boolean => pattern.test(text)
 
 export function checkedServiceId(id: string, { parameterSet }: FieldRules): string {
   if (!isServiceId(id)) {

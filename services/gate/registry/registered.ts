@@ -3,7 +3,9 @@ import type { Db } from '../../../infra/postgres/pool.ts'
 import { findService } from '../../../projections/gate/queries.ts'
 import type { GateServiceRow } from '../../../projections/gate/tables.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
-import { isServiceId } from './fields.ts'
+
+// Reserved words included: `checkedServiceId` refuses those.
+export const isServiceId = (text: string): boolean => /^[a-z0-9][a-z0-9_-]{1,30}[a-z0-9]$/.test(text)
 
 export type RegisteredService = Omit<GateServiceRow, 'organization_id'> & { organization_id: string | null }
 

@@ -9,8 +9,7 @@ import { findService, listServices } from '../../../projections/gate/queries.ts'
 import type { GateContext } from '../context.ts'
 import { changeService, createService, disableService } from './commands.ts'
 import { noSuchService, type ServicePath, serviceFor } from './decide.ts'
-import { isServiceId } from './fields.ts'
-import { managedServiceJson } from './registered.ts'
+import { isServiceId, managedServiceJson } from './registered.ts'
 import {
   completeList,
   createServiceBody,

@@ -7,7 +7,8 @@ import {
   completeDefinition,
   type ServiceFields,
 } from '../../../../services/gate/registry/definition.ts'
-import { checkedServiceId, isServiceId } from '../../../../services/gate/registry/fields.ts'
+import { checkedServiceId } from '../../../../services/gate/registry/fields.ts'
+import { isServiceId } from '../../../../services/gate/registry/registered.ts'
 import { refusal } from '../../organizations/given.ts'
 
 const minimal: CompleteFields = {
