@@ -10,11 +10,11 @@ export interface Applied {
    * Rejects with ApiError service.unavailable after `timeoutMs` (default 5000).
    */
   waitFor(projection: string, positions: Position[], options?: { timeoutMs?: number }): Promise<void>
-  /** Calls `listener` with the next offset of a partition each time it moves. Returns how to stop that. */
   onAdvance(projection: string, listener: (next: Position) => void): () => void
   /**
-   * Calls `listener` with the ids of what a projection has changed (see Projection.subjectsOf), in whichever process
-   * it did; with undefined when news may have been lost. Before that, nobody who waits for the change goes on.
+   * Calls `listener` with the ids of what a projection has changed (see Projection.subjectsOf), in whichever
+   * process it did. The ids are undefined when notifications may have been lost. Whoever waits for the change
+   * goes on only after that.
    */
   onChange(projection: string, listener: (subjects: Subjects) => void): () => void
   advance(notification: AppliedNotification): void
@@ -25,7 +25,10 @@ export interface AppliedOptions {
   url: string
   pool: pg.Pool
   logger: Logger
-  /** How often to look into Postgres while somebody waits, in case a notification was lost. Default 500 ms. */
+  /**
+   * Milliseconds between looks into Postgres while somebody waits, in case a notification was lost. Default
+   * 500.
+   */
   pollMs?: number
 }
 
@@ -33,7 +36,10 @@ interface Waiter extends Position {
   resolve: () => void
 }
 
-/** Listens for what runners everywhere commit, and hears its own process's runners without the way through Postgres. */
+/**
+ * Listens for the commits of runners everywhere. Runners of its own process tell it without the way through
+ * Postgres.
+ */
 export async function createApplied({ url, pool, logger, pollMs = 500 }: AppliedOptions): Promise<Applied> {
   const known = new Map<string, number>()
   const waiters = new Map<string, Set<Waiter>>()
@@ -63,9 +69,9 @@ export async function createApplied({ url, pool, logger, pollMs = 500 }: Applied
        where status = 'live'`,
     )
     for (const { projection, ...next } of rows) {
-      // The news of it has yet to come: what it says is not known.
-      const isNews = next.offset > (known.get(keyOf(projection, next)) ?? 0)
-      receive({ projection, next, subjects: isNews ? undefined : [] })
+      // Its notification has yet to come, with ids that are not known here.
+      const isNew = next.offset > (known.get(keyOf(projection, next)) ?? 0)
+      receive({ projection, next, subjects: isNew ? undefined : [] })
     }
   }
 

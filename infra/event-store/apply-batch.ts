@@ -11,19 +11,16 @@ export interface ApplyOptions {
   projection: Projection
   build: Build
   events: RecordedEvent[]
-  /** Where the events end: the partition and the next offset after them. */
   end: Position
-  /** The next offset that this process believes the build to have; undefined = it does not know. */
   expected?: number | undefined
 }
 
 export type ApplyOutcome =
   | { kind: 'applied'; nextOffset: number; subjects: Subjects }
-  /** Postgres lost commits that this process has seen: read again from `nextOffset`. */
+  /** Postgres lost commits that this process has seen. The records from `nextOffset` on are replayed. */
   | { kind: 'replay'; nextOffset: number }
   /** The build has another status than it was read with; nothing was written. */
   | { kind: 'switched' }
-  /** The build has not met the partition yet; nothing was written. */
   | { kind: 'unknown_partition' }
 
 export class HandlerFailed extends Error {
@@ -35,8 +32,8 @@ export class HandlerFailed extends Error {
 }
 
 /**
- * Applies events and moves the offset in one transaction, so each event takes effect exactly once however often it
- * is delivered. A crash of Postgres may undo the last transactions whole; the offset then says where to read again.
+ * Applies events and moves the offset in one transaction, so that each event takes effect exactly once. A
+ * crash of Postgres may undo the last transactions whole; the offset then says where to replay from.
  */
 export async function applyEvents(options: ApplyOptions): Promise<ApplyOutcome> {
   const tx = await options.pool.connect()
@@ -74,7 +71,7 @@ function handlerFailed(cause: unknown): never {
 
 const literal = pg.escapeLiteral
 
-/** One round trip: begin, settings, the lock that a switch of builds waits for, and the guarded offset. */
+/** One round trip: begin, settings, the shared build lock, and the offset with its row locked. */
 function openingOf({ build, end }: ApplyOptions): string {
   const which = `projection = ${literal(build.projection)} and build = ${build.build}`
   return `begin; set local synchronous_commit = off; ${useSchema(build)};
@@ -91,7 +88,7 @@ interface Closing {
   subjects: Subjects
 }
 
-/** One round trip: the offset, the news of it once it is committed, and the commit. */
+/** One round trip: the offset, its notification, and the commit. */
 function closingOf({ build, end }: ApplyOptions, { nextOffset, subjects }: Closing): string {
   const { topic, partition } = end
   const notification = encodeNotification({
@@ -107,7 +104,6 @@ function closingOf({ build, end }: ApplyOptions, { nextOffset, subjects }: Closi
     ${notify} commit`
 }
 
-/** The last row of a query of several statements, for which pg returns an array of results. */
 function lastRow(results: unknown): Record<string, unknown> | undefined {
   const last: unknown = Array.isArray(results) ? results.at(-1) : results
   if (typeof last !== 'object' || last === null || !('rows' in last) || !Array.isArray(last.rows))
@@ -115,7 +111,7 @@ function lastRow(results: unknown): Record<string, unknown> | undefined {
   return last.rows.at(-1)
 }
 
-/** An event that cannot be applied. Its partition stands still at it until a person has dealt with it. */
+/** An event that cannot be applied. Its partition is halted at it until a person has dealt with it. */
 export interface Poison {
   position: Position
   error: unknown
@@ -124,7 +120,6 @@ export interface Poison {
 export interface DecodedBatch {
   events: RecordedEvent[]
   end: Position
-  /** What stopped the decoding; undefined when all of it decoded. */
   poison: Poison | undefined
 }
 
@@ -152,8 +147,8 @@ function decode(codec: EventCodec, record: LogRecord): RecordedEvent | { error: 
 }
 
 /**
- * Whether the same work may succeed when it is tried again: the connection, a deadlock or serialization failure
- * (class 40), resources (53), a lock not to be had (55), an operator or shutdown (57), the system (58).
+ * Whether a retry may succeed. Classes: 40 deadlock or serialization failure, 53 resources, 55 lock not
+ * available, 57 operator or shutdown, 58 system.
  */
 export function isTransient(error: unknown): boolean {
   if (isConnectionError(error)) return true

@@ -29,8 +29,8 @@ const baseTables = `
 `
 
 /**
- * Makes what every projection needs and the first build of each. May run any number of times and in many processes
- * at once. Returns the live builds; one whose version is not its projection's has to be rebuilt before it goes on.
+ * Makes what every projection needs and the first build of each. Any number of processes may run it at once.
+ * A live build whose version is not its projection's must be rebuilt before runners go on.
  */
 export function migrate(pool: pg.Pool, projections: Projection[]): Promise<Build[]> {
   return transaction(pool, async (tx) => {
@@ -71,8 +71,8 @@ export async function liveBuild(db: Db, projection: string): Promise<Build | und
 }
 
 /**
- * The lock that whoever applies events to the build holds shared. Alone it is held by a switch of builds (all live
- * builds of a projection have one lock), and while a new build gets its indexes.
+ * The lock that those who apply events to the build hold shared. A switch of builds takes it alone; all live
+ * builds of a projection have one lock. Making the indexes of a new build takes it alone too.
  */
 export function buildLock({ projection, schema, status }: Build): string {
   return lockKey(status === 'live' ? `tidegate:projection:${projection}` : `tidegate:build:${schema}`)
@@ -92,7 +92,6 @@ export async function createBuild(tx: Tx, projection: Projection, status: Build[
   return build
 }
 
-/** Makes the build's tables what unqualified names mean until the transaction ends. */
 export function useSchema({ schema }: Build): string {
   return `set local search_path = ${schema}, public`
 }
@@ -136,7 +135,6 @@ export async function buildOffsets(db: Db, { projection, build }: Build): Promis
   return rows
 }
 
-/** The build's next offset in the partition; records 0 for a partition that it meets for the first time. */
 export async function openPartition(
   db: Db,
   { projection, build }: Build,
@@ -156,7 +154,6 @@ export async function openPartition(
   return rows[0]?.next ?? 0
 }
 
-/** The build that runners of this version of the projection write to; throws when readers see one of another. */
 export async function findBuild(db: Db, projection: Projection): Promise<Build> {
   const build = await liveBuild(db, projection.name)
   if (build?.version === projection.version) return build
@@ -167,8 +164,8 @@ export async function findBuild(db: Db, projection: Projection): Promise<Build> 
 }
 
 /**
- * The next offsets of the live build, as of one moment: a switch to another build never makes one smaller. Undefined
- * when this version of the projection did not make it.
+ * The next offsets of the live build, as of one moment; a switch to another build never makes one smaller.
+ * Undefined when this version of the projection did not make it.
  */
 export async function liveBuildOffsets(
   db: Db,

@@ -10,20 +10,21 @@ export interface CaughtUpOptions {
   log: Pick<EventLog, 'endPositions'>
   applied: Pick<Applied, 'waitFor'>
   readModels: readonly { projection: string; topic: Topic }[]
-  /** Names the run of the database; default: `databaseIdentity`. */
   identify?: ((db: Db) => Promise<string>) | undefined
 }
 
-/** Whether read models show what they once showed: not after a start, and not after the database went back. */
 export interface CaughtUp {
   /**
-   * Resolves with the database's identity when the read models have shown all that the log had at the first call for
-   * that identity. Rejects with ApiError service.unavailable after a second, or with what the log or the database said.
+   * Resolves with the database's identity when the read models show all that the log had at the first call
+   * for that identity. Rejects with ApiError service.unavailable after a second.
    */
   waitUntilCaughtUp(): Promise<string>
-  /** Whether all that was read since `reach` resolved with this identity came from a database that had caught up. */
+  /**
+   * Whether the database is still the one of this identity. All that was read since then came from read
+   * models that had caught up.
+   */
   isUnchanged(identity: string): Promise<boolean>
-  /** Rejects when they have been behind for 10 seconds. */
+  /** Rejects when the read models have not caught up for 10 seconds. */
   check(): Promise<void>
 }
 
@@ -36,9 +37,9 @@ const waitMs = 1000
 const notReadyAfterMs = 10_000
 
 /**
- * A read model trails the log by milliseconds, and what it has shown it goes on showing, but for two cases: it is still
- * being filled, or the database came back without its last commits or from an older copy. Whoever acts on what it does
- * not show waits for these alone: `reach`, read, and act only if `isStill`; else begin again.
+ * Whoever acts on what a read model does not show waits until it has caught up, reads, and acts only if the
+ * database is unchanged. A read model shows less than before in two cases: it is being filled, or the
+ * database lost its last commits.
  */
 export function createCaughtUp({ identify = databaseIdentity, ...options }: CaughtUpOptions): CaughtUp {
   const { db, log, applied, readModels } = options
@@ -95,7 +96,7 @@ export function createCaughtUp({ identify = databaseIdentity, ...options }: Caug
   }
 }
 
-/** The last records before these ends, which is what a reader who wants all of them waits for. */
+/** The last record before each of these ends. Who waits for them has seen all. */
 export function lastBefore(ends: Position[]): Position[] {
   return ends.filter(({ offset }) => offset > 0).map((end) => ({ ...end, offset: end.offset - 1 }))
 }
@@ -119,8 +120,7 @@ export interface CatchUpOptions {
 }
 
 /**
- * Resolves when the tables that `db` reads show the records; rejects with ApiError service.unavailable when that takes
- * too long.
+ * Rejects with ApiError service.unavailable when the tables that `db` reads do not show the records in time.
  */
 export async function catchUp(
   db: Db,
@@ -129,16 +129,15 @@ export async function catchUp(
   const missing = await notApplied(db, projection, records)
   if (missing.length === 0) return
   await applied.waitFor(projection, missing, { timeoutMs })
-  // What this process has heard may be ahead of a Postgres that lost its last commits; the table is not.
+  // Notifications may be ahead of a Postgres that lost its last commits; the table is not.
   const still = await notApplied(db, projection, missing)
   if (still.length > 0) throw unavailable(new Error(`projection ${projection} fell behind`))
 }
 
 /**
- * Names the run of the database that `db` asks: another text after a restart, a crash, a failover to a replica or a
- * restore, each of which may have brought back an earlier state. When it started says so, except where Postgres came
- * back by itself after one of its processes was killed, which keeps that time; then its statistics begin anew. An
- * operator who resets them only makes it look like a restart.
+ * Names the run of the database. The name changes after a restart, a crash, a failover or a restore, each of
+ * which may bring back an earlier state. The start time says so, except where Postgres recovers from the
+ * crash of one of its processes. Its statistics begin anew then, so their reset time is in the name.
  */
 export async function databaseIdentity(db: Db): Promise<string> {
   const { rows } = await db.query<{ identity: string }>({

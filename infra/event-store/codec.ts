@@ -37,7 +37,6 @@ function eventName(name: string): EventName {
   throw new Error(`no generated type for event ${name}: run npm run schemas`)
 }
 
-/** The schema ids in use: the committed ones, or those of a schema registry. */
 export type SchemaIds = Record<string, number>
 
 export class UnreadableRecord extends Error {}
@@ -86,7 +85,6 @@ export function createCodec(ids: SchemaIds = committedIds) {
         headers: headersOf(event, meta),
       }
     },
-    /** Throws UnreadableRecord for a record that no schema of ours wrote. */
     fromRecord(record: LogRecord): RecordedEvent {
       const { topic, partition, offset } = record
       return { ...decode(record.value), meta: metaOf(record), position: { topic, partition, offset } }
@@ -98,7 +96,6 @@ const prefixBytes = 5
 /** Most values fit; avsc itself encodes everything over 1 KiB twice. */
 const scratch = Buffer.allocUnsafeSlow(64 * 1024)
 
-/** The Avro body, with room for the wire format's prefix in front of it. */
 function encodeBehindPrefix(type: avro.Type, data: unknown): Buffer {
   const end = type.encode(data, scratch, prefixBytes)
   if (end >= 0) return Buffer.from(scratch.subarray(0, end))

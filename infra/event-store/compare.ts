@@ -33,8 +33,8 @@ export async function compareTable(db: Db, options: CompareOptions): Promise<Tab
 }
 
 /**
- * The number of rows and two sums of 64-bit hashes over each row's columns: sums do not depend on the order, so nothing
- * has to be sorted.
+ * The number of rows and two sums of 64-bit hashes over the rows. A sum does not depend on the order, so
+ * nothing is sorted.
  */
 async function digest(db: Db, { schema }: Build, table: string): Promise<{ rows: number; digest: string }> {
   const { rows } = await db.query<{ rows: number; digest: string }>(

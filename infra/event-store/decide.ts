@@ -22,21 +22,23 @@ interface ReadDependency {
 }
 
 export interface DecideRequest<S> {
-  /** What must not be decided about twice at once, for example `organization:org_...` or `slug:acme`. */
+  /**
+   * Names of what only one command may decide about at a time, such as `organization:org_...` or `slug:acme`.
+   */
   locks: string[]
-  /** Where the events go; they are about `key`, and so is the state. */
+  /** The topic of the events, which are about `key`, as is the state. */
   topic: Topic
   key: string
   projection: string
   /**
-   * 'key': the state follows from the events of `key` (default). 'topic': from those of others too, as with a name
-   * that must be unique, so every partition has to be caught up.
+   * 'key': the state follows from the events of `key` (default). 'topic': it follows from all events of the
+   * topic, as with a unique name, so every partition must be caught up.
    */
   reads?: 'key' | 'topic'
   /** Other read models that `load` reads, each with the topic they follow from; with `key` only what is about that. */
   alsoReads?: readonly ReadDependency[]
   load: (tx: Tx) => Promise<S>
-  /** Pure. Returns what happened, nothing if nothing did; throws ApiError to refuse. */
+  /** Pure. Returns what happened, or nothing; throws ApiError to refuse. */
   decide: (state: S) => DecidedEvent[]
 }
 
@@ -45,22 +47,22 @@ export interface DecideOptions {
   log: EventLog
   codec: EventCodec
   applied: Applied
-  /** How long one step may take before the caller gets 503. Default 5000. */
+  /** Milliseconds that one step may take before the caller gets 503. Default 5000. */
   timeoutMs?: number
 }
 
 /**
- * Decides, and returns the events once every reader can see them. When `decide` refuses, nothing was written. With
- * service.unavailable the events may have been written, or may still be: the caller asks again, and that decision
- * sees what became of the first.
+ * Returns the events once every reader can see them. A refusal has written nothing. After service.unavailable
+ * the events may have been written, or may still be. The caller asks again, and the next decision sees the
+ * outcome of the first.
  */
 export type Decide = <S>(request: DecideRequest<S>) => Promise<DomainEvent[]>
 
 /**
- * The write path of everything that needs a decision. The locks are held across processes from before the state is
- * read until it shows the new events, so no two deciders see the same state. When the log does not say whether it
- * wrote, they are held until that is known, at most `maxDoubtMs`; a broker that stands still for longer than that
- * with the request already received is the one case left in which a later decision may not see an earlier one.
+ * The locks are held across processes until the state shows the new events, so no two deciders see the same
+ * state. When the log does not say whether it wrote, the locks are kept until that is known, at most
+ * `maxUnknownMs`. One case is left: a broker that received the request stands still for longer. A later
+ * decision may then miss an earlier one.
  */
 export function createDecide({ pool, log, codec, applied, timeoutMs = 5000 }: DecideOptions): Decide {
   // Each decision holds a connection while the log, the projection and `load` may need others of the same pool.
@@ -108,7 +110,7 @@ export function createDecide({ pool, log, codec, applied, timeoutMs = 5000 }: De
 
 interface Attempt<S> {
   request: DecideRequest<S>
-  /** Answers the caller, who does not wait as long as the locks are held. */
+  /** Answers the caller, who does not wait for as long as the locks are kept. */
   giveUp: (error: unknown) => void
 }
 
@@ -136,13 +138,10 @@ function isLockTimeout(error: unknown): boolean {
 }
 
 interface About {
-  /** null = of nobody's: the built-in service. */
   organizationId: string | null
-  /** Of the key or endpoint that it is about; null = of the organization as a whole. */
   environment: Environment | null
   /** A repetition of the same change has the same id and is applied once. */
   eventId: string
-  /** Epoch milliseconds. */
   now: number
 }
 
@@ -154,20 +153,18 @@ export function decidedEvent(
 }
 
 /**
- * What commands work with. Ids and secrets come from `random` and `idTime` alone: with the same, a command is repeated.
- * When it happens comes from `clock`, so that a repetition which is the first to have an effect has it then, and
- * periods that start with it are whole.
+ * What commands work with. Ids and secrets come from `random` and `idTime` alone, so a repetition makes the
+ * same. Times come from `clock`: a repetition that is the first to take effect has its own time.
  */
 export interface CommandDeps {
   decide: Decide
   keyring: Keyring
   clock: Clock
   random: Random
-  /** Epoch milliseconds that ids start with; default: when the command happens. */
+  /** Epoch milliseconds that ids start with. Default: the time of the command. */
   idTime?: number
 }
 
-/** The id of something that a command makes at `now` (epoch milliseconds); a repetition makes the same. */
 export function newId<P extends string>(
   prefix: P,
   { random, idTime, now }: Pick<CommandDeps, 'random' | 'idTime'> & { now: number },
@@ -185,7 +182,10 @@ interface Waiting {
   start: () => void
 }
 
-/** Takes turns within this process: at most `max` at once, and one at a time for each name. First come, first served. */
+/**
+ * Runs at most `max` commands of this process at once, and one at a time for each name, first come first
+ * served.
+ */
 export function createConcurrencyLimit({ max, timeoutMs }: ConcurrencyLimitOptions) {
   const locked = new Set<string>()
   const queue = new Set<Waiting>()
@@ -221,7 +221,6 @@ export function createConcurrencyLimit({ max, timeoutMs }: ConcurrencyLimitOptio
   }
 
   return {
-    /** Runs `work` when it is its turn; rejects with ApiError service.unavailable when that takes too long. */
     async run<T>(names: string[], work: () => Promise<T>): Promise<T> {
       await acquire(names)
       try {

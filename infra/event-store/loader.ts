@@ -10,7 +10,6 @@ import type { Projection } from './projection.ts'
 export interface LoaderOptions {
   projection: Projection
   build: Build
-  /** The build that it may not overtake. */
   live: Build
   log: EventLog
   pool: pg.Pool
@@ -20,7 +19,6 @@ export interface LoaderOptions {
 }
 
 export interface Loader {
-  /** Resolves when the build has reached the positions (next offsets); rejects when it cannot go on. */
   waitFor(positions: Position[]): Promise<void>
   stop(): Promise<void>
 }
@@ -30,8 +28,8 @@ const maxRecords = 2000
 const overtakeDelayMs = 20
 
 /**
- * Fills a build from offset 0, never beyond the live one, so that both can be brought to the same offsets. An event
- * that cannot be applied ends it.
+ * Fills a build from offset 0, never beyond the live one, so that both can be brought to the same offsets. An
+ * event that cannot be applied ends it.
  */
 export async function startLoader(options: LoaderOptions): Promise<Loader> {
   const { projection, build, live, log, pool, codec, logger } = options
@@ -47,7 +45,7 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
     moved = Promise.withResolvers()
   }
 
-  /** The next offset to read where that is not behind the events. */
+  /** Returns the offset to replay from; undefined = none. */
   async function load(decoded: DecodedBatch): Promise<number | undefined> {
     const expected = progress.get(keyOf(decoded.end))
     const outcome = await applyEvents({ pool, projection, build, ...decoded, expected })

@@ -7,11 +7,11 @@ export interface PartitionStatus {
   topic: string
   partition: number
   nextOffset: number
-  /** Why the partition stands still, at `nextOffset`; null while it goes on. */
+  /** Why the partition is halted at `nextOffset`; null while it goes on. */
   halted: string | null
 }
 
-/** A partition met an event that cannot be dealt with. It is tried again from there, and never skipped. */
+/** A partition met an event that cannot be dealt with. It is tried again, and never skipped. */
 export class PartitionHalted extends Error {
   constructor(who: string, { position: { topic, partition, offset }, error }: Poison) {
     super(`${who} stands still at ${topic}/${partition} offset ${offset}`, { cause: error })
@@ -20,9 +20,8 @@ export class PartitionHalted extends Error {
 }
 
 export interface Partitions {
-  /** Where the partition stands; a caller keeps it up to date. */
   of(place: Omit<Position, 'offset'>): PartitionStatus
-  /** Notes what the partition stands still at, says so once in the log, and throws PartitionHalted. */
+  /** Marks the partition as halted, logs it once, and throws PartitionHalted. */
   halt(poison: Poison): never
   all(): PartitionStatus[]
 }
@@ -57,37 +56,40 @@ export function createPartitions({ who, logger }: PartitionsOptions): Partitions
 }
 
 export interface ReplayOptions {
-  /** What this process believes; kept up to date only after a commit. */
+  /** What this process knows of; kept up to date only after a commit. */
   partitions: Partitions
-  /** The next offsets stored, one not listed being 0; undefined = there are none to compare with now. */
+  /**
+   * The stored next offsets; a partition that is not listed has 0. Undefined = there are none to compare with
+   * now.
+   */
   readStored: () => Promise<Position[] | undefined>
   consume: () => Promise<LogConsumer>
   onError: (error: unknown) => void
-  /** Called before the partitions are read again, with what was believed of those that went back. */
+  /** Called before the replay, with the status of the partitions as it was before. */
   onRewind: (partitions: PartitionStatus[]) => void
   /** Milliseconds between looks (default 2000). */
   lookMs?: number
 }
 
 /**
- * Keeps a consumer running that reads again what Postgres lost. Commits are asynchronous, so a crash of Postgres may
- * undo the last of them, while the log still has the records. A partition's next record would show it; but a partition
- * where none comes would stay as it is for ever.
+ * Keeps a consumer running that replays what Postgres lost. Commits are asynchronous, so a crash of Postgres
+ * may undo the last ones, while the log still has the records. The next record of a partition would show it.
+ * A partition without new records would stay as it is for ever.
  */
 export async function consumeWithReplay(options: ReplayOptions): Promise<LogConsumer> {
-  const { partitions, consume, onRewind: onWentBack, onError, lookMs = 2000 } = options
+  const { partitions, consume, onRewind, onError, lookMs = 2000 } = options
   let consumer: LogConsumer | undefined = await consume()
 
   async function look(): Promise<boolean> {
     const lost = consumer ? await findRewound(options) : []
     if (lost.length > 0) {
-      onWentBack(lost.map(({ believed }) => believed))
+      onRewind(lost.map(({ status }) => status))
       const stopped = consumer
       consumer = undefined
       await stopped?.stop()
-      // Not while it ran: a batch after the gap would have been taken for the next one. Those of them that another
+      // Not while it ran: a batch after the gap would have passed for the next one. Those of them that another
       // process has now are met no more, and would look lost for ever.
-      for (const { stored, believed } of lost) partitions.of(believed).nextOffset = stored
+      for (const { stored, status } of lost) partitions.of(status).nextOffset = stored
     }
     consumer ??= await consume()
     return false
@@ -103,24 +105,22 @@ export async function consumeWithReplay(options: ReplayOptions): Promise<LogCons
 }
 
 interface Rewound {
-  believed: PartitionStatus
+  status: PartitionStatus
   stored: number
 }
 
 /**
- * What is believed is noted before what is stored is read, and was stored when it was noted; whoever else works on the
- * partition only moves it forward. So less is stored only if it was lost (or moved back by hand).
+ * The status is copied before the stored offsets are read, and others only move a partition forward. So a
+ * smaller stored offset means lost commits, or an offset that was moved back by hand.
  */
 async function findRewound({ partitions, readStored }: ReplayOptions): Promise<Rewound[]> {
   const noted = partitions.all()
   const positions = await readStored()
   if (!positions) return []
   const storedOf = new Map(positions.map((at) => [`${at.topic}/${at.partition}`, at.offset]))
-  return noted.flatMap((believed) => {
-    const stored = storedOf.get(`${believed.topic}/${believed.partition}`) ?? 0
+  return noted.flatMap((status) => {
+    const stored = storedOf.get(`${status.topic}/${status.partition}`) ?? 0
     // Its next record may have shown it meanwhile.
-    return stored < Math.min(believed.nextOffset, partitions.of(believed).nextOffset)
-      ? [{ believed, stored }]
-      : []
+    return stored < Math.min(status.nextOffset, partitions.of(status).nextOffset) ? [{ status, stored }] : []
   })
 }

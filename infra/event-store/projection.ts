@@ -4,9 +4,9 @@ import { insertNewRows, type Table } from '../postgres/table.ts'
 import type { RecordedEvent } from './codec.ts'
 
 /**
- * A read model: tables, and a handler that is a function of the event and the rows it touches. No clock, no
- * randomness, no look-up elsewhere: that is what makes two rebuilds equal. Events may come twice, and events of
- * different partitions in any order; neither may change the result.
+ * A read model: tables, and a handler that is a function of the event and the rows it touches. It uses no
+ * clock, no randomness and no look-up elsewhere, so two rebuilds are equal. Events may come twice, and those
+ * of different partitions in any order; neither changes the result.
  */
 export interface Projection {
   name: string
@@ -19,18 +19,17 @@ export interface Projection {
   ddl: string
   /** Creates the indexes that only readers need; a rebuild makes them after its load. */
   indexes: string
-  /** Applies one partition's events in offset order; search_path is the build's own schema. */
   apply(tx: Tx, events: RecordedEvent[]): Promise<void>
   /**
-   * What the events change that processes keep in memory, as ids; told to all of them together with the offset.
-   * Absent = nothing.
+   * Ids of what the events change that processes keep in memory. Every process is notified of them together
+   * with the offset. Absent = nothing.
    */
   subjectsOf?(events: RecordedEvent[]): string[]
 }
 
 /**
- * The events that the table does not have yet; it has them afterwards. A handler that applies no others cannot bring
- * an old state back when an event comes again.
+ * Records the ids of the events, and returns those that were not recorded. A repeated event thus cannot bring
+ * an old state back.
  */
 export async function newEvents<E extends RecordedEvent>(
   tx: Tx,

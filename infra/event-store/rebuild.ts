@@ -25,9 +25,9 @@ export interface RebuildOptions {
   pool: pg.Pool
   codec: EventCodec
   logger: Logger
-  /** Called as events are applied; `total` is what the live build had applied when the rebuild began. */
+  /** `total`: events that the live build had applied when the rebuild began. */
   onProgress?: (progress: { events: number; total: number }) => void
-  /** Switch although the new build differs from the live one, because its code changed on purpose. */
+  /** Switch although the builds differ, because the code changed on purpose. */
   acceptDifferences?: boolean
 }
 
@@ -43,9 +43,9 @@ export interface RebuildReport {
 }
 
 /**
- * Builds the read model anew from offset 0 beside the live one, compares the two at the same offsets, and switches
- * readers and runners over. Runners go on meanwhile; they pause only for the last few events, and for the switch.
- * Throws when another rebuild of the projection is running, or when an event cannot be applied.
+ * Fills a new build from offset 0 beside the live one, compares both at the same offsets, and switches
+ * readers and runners. Runners pause only for the last few events and for the switch. Throws when another
+ * rebuild of the projection runs, or when an event cannot be applied.
  */
 export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
   return withRebuildLock(options, async () => {
@@ -101,7 +101,10 @@ async function index(tx: Tx, { projection, next }: Filling): Promise<void> {
   await tx.query(projection.tables.map((table) => `analyze ${next.schema}.${table}`).join('; '))
 }
 
-/** Compares as of one moment at which both builds were equally far; both go on while the rows are read. */
+/**
+ * Compares the builds as of one moment at which both had the same offsets. Both go on while the rows are
+ * read.
+ */
 async function compare(filling: Filling, loader: Loader): Promise<TableComparison[]> {
   const { pool, projection, live, next } = filling
   const reader = await pool.connect()
@@ -119,7 +122,7 @@ async function compare(filling: Filling, loader: Loader): Promise<TableCompariso
   }
 }
 
-/** Runs `work` in a transaction while no runner can write and the new build is exactly as far as the live one. */
+/** Runs `work` in a transaction while no runner can write and both builds have the same offsets. */
 async function atSameOffsets<T>(filling: Filling, loader: Loader, work: (tx: Tx) => Promise<T>): Promise<T> {
   const { pool, live } = filling
   return retryLocked(async () => {
@@ -137,7 +140,7 @@ async function atSameOffsets<T>(filling: Filling, loader: Loader, work: (tx: Tx)
   })
 }
 
-/** What the loader saw committed may be gone: a crash of Postgres undoes the last commits. The table tells. */
+/** A crash of Postgres undoes the last commits, also those that the loader saw. The table tells. */
 async function ensureStored(tx: Tx, { next, projection }: Filling, positions: Position[]): Promise<void> {
   const stored = await buildOffsets(tx, next)
   const isStored = ({ topic, partition, offset }: Position) =>
@@ -154,7 +157,7 @@ async function liveOffsets(db: Db, { projection, live }: Filling): Promise<Posit
   return offsets.filter(({ topic }) => projection.topics.includes(topic))
 }
 
-/** Runners are waiting, and commands for them; they give up after 5 seconds. */
+/** Runners wait meanwhile, and commands for them, which give up after 5 seconds. */
 const pauseMs = 2000
 
 class PausedTooLong extends Error {}

@@ -4,10 +4,9 @@ import { readSchemaFiles } from '../../schemas/generate.ts'
 import type { SchemaIds } from './codec.ts'
 
 export interface RegistryOptions {
-  /** May carry user and password, which are then sent as basic authentication. */
+  /** May carry user and password, which are sent as basic authentication. */
   url: string
   logger: Logger
-  /** As the log's: subjects are named after the topics as the brokers know them. */
   topicPrefix?: string
 }
 
@@ -19,9 +18,9 @@ const registered = z.object({ id: z.number().int() })
 const failure = z.object({ error_code: z.number(), message: z.string() })
 
 /**
- * Registers every version of every schema with a Confluent Schema Registry and returns the ids it gave them, for
- * createCodec. Subjects follow TopicRecordNameStrategy, because a topic carries several kinds of events. Safe to
- * repeat: the registry answers a schema that it knows with its id. Throws when the registry refuses one.
+ * Registers every version of every schema with a Confluent Schema Registry, and returns the ids for
+ * createCodec. Subjects follow TopicRecordNameStrategy, because a topic carries several kinds of events. It
+ * can be repeated: the registry answers a known schema with its id.
  */
 export async function registerSchemas({
   url,

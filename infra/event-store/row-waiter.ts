@@ -1,23 +1,22 @@
 export interface RowWaiterOptions<Id, Row> {
   look: (ids: Id[], found: (id: Id, row: Row) => void) => Promise<unknown>
   onAdvance: (listener: () => void) => () => void
-  /** Milliseconds between looks when nothing is heard of the read model (default 250). */
+  /** Milliseconds between looks without a notification (default 250). */
   pollMs?: number | undefined
 }
 
 export interface RowWait<T> {
   ms: number
-  /** What it resolves to, or rejects with, when the row was not found in time. */
+  /** The result when the row was not found in time. */
   late: () => Promise<T>
 }
 
 export interface RowWaiter<Id, Row> {
   waitFor<T>(id: Id, wait: RowWait<T>): Promise<Row | T>
-  /** Looks no more; those who wait still hear when they are late. */
   close(): void
 }
 
-/** Waits for rows of a read model with one look at a time for all of them, however many wait. */
+/** Waits for rows of a read model. However many wait, one look at a time is made for all of them. */
 export function createRowWaiter<Id, Row>(options: RowWaiterOptions<Id, Row>): RowWaiter<Id, Row> {
   const waiting = new Map<Id, Set<(row: Row) => void>>()
   let looking = false

@@ -59,7 +59,7 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
     options.applied.advance({ projection: projection.name, next: { ...end, offset: nextOffset }, subjects })
   }
 
-  /** One by one, so that what precedes the event that fails is applied and its position is known. */
+  /** Applies one by one, so that the events before the failing one are applied and its position is known. */
   async function applySingly({ events, end }: DecodedBatch): Promise<void> {
     for (const event of events) {
       const next = { ...end, offset: event.position.offset + 1 }

@@ -5,7 +5,6 @@ import type { Random } from '../ids.ts'
 
 const { resolve } = createRequire(import.meta.url)
 
-/** Where the package has its file; undefined when the package is not installed. */
 function installed(file: string): string | undefined {
   try {
     return resolve(file)
@@ -15,8 +14,8 @@ function installed(file: string): string | undefined {
 }
 
 /**
- * Databases of addresses for development, where no setting names any: an optional package (see NOTICE) says the
- * countries. There is none for networks (ASN), so what needs those answers 503 until `ASN_MMDB` is set.
+ * Databases of addresses where no setting names any. An optional package (see NOTICE) says the countries.
+ * There is none for networks (ASN), so what needs those answers 503 until `ASN_MMDB` is set.
  */
 export function developmentDatabases(): { cityPath?: string } {
   const cityPath = installed('@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb')
@@ -24,8 +23,8 @@ export function developmentDatabases(): { cityPath?: string } {
 }
 
 /**
- * The master keys of a development installation: made once, kept in DATA_DIR. Losing the file makes every key
- * and sealed value of that installation unusable, which is why production takes them from its own secret store.
+ * The master keys of a development installation, made once and kept in DATA_DIR. Without them no key and no
+ * sealed value of the installation can be used. Production takes them from its own secret store.
  */
 export function developmentMasterKeys({ dataDir, random }: { dataDir: string; random: Random }): string {
   const file = path.join(dataDir, 'master-keys')

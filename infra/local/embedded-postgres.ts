@@ -18,7 +18,6 @@ import {
 const run = promisify(execFile)
 
 export interface EmbeddedPostgresOptions {
-  /** Created when missing; when run by root it then belongs to user `postgres`. */
   dataDir: string
   port?: number
   logger: Logger
@@ -52,8 +51,8 @@ interface Server {
 }
 
 /**
- * Starts PostgreSQL on a data directory of its own, creating it first if need be. A server that a killed process
- * left running there is taken over; one that a living process runs is shared.
+ * Starts PostgreSQL on a data directory of its own, which is created when missing. A server that a killed
+ * process left there is taken over; one of a living process is shared.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const dataDir = path.resolve(options.dataDir)
@@ -86,7 +85,7 @@ const isRunning = (server: Server) =>
 
 const startAttempts = 5
 
-/** A port that was free a moment ago may be taken by then, by anyone's outgoing connection: another is tried. */
+/** A free port may be in use a moment later, even by an outgoing connection. Then another is tried. */
 async function startOnFreePort(server: Server): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -97,7 +96,10 @@ async function startOnFreePort(server: Server): Promise<void> {
   }
 }
 
-/** pg_ctl puts the server in a session of its own, so Ctrl-C reaches only us and we stop it after the drain. */
+/**
+ * pg_ctl puts the server in a session of its own: Ctrl-C reaches only this process, which stops the server
+ * after the drain.
+ */
 async function start(server: Server, port: number): Promise<void> {
   const flags = Object.entries(settings).map(([name, value]) => `-c ${name}='${value}'`)
   const log = path.join(server.dataDir, 'server.log')
@@ -111,8 +113,8 @@ async function start(server: Server, port: number): Promise<void> {
 }
 
 /**
- * After a crash the number in postmaster.pid may belong to another program by now (in a container it often does),
- * and Postgres would then take itself for running and not start.
+ * After a crash the number in postmaster.pid may belong to another program. Postgres would then take itself
+ * for running and not start.
  */
 async function removeForeignPidFile(dataDir: string): Promise<void> {
   const file = path.join(dataDir, 'postmaster.pid')
@@ -150,8 +152,8 @@ export interface DataDirOptions {
 }
 
 /**
- * The password of a PostgreSQL data directory, made first where there is none. initdb runs beside it and the result
- * is renamed, so that neither a crash nor a second process at the same time leaves a half-made directory.
+ * The password of a PostgreSQL data directory, which is made when missing. initdb runs beside it and the
+ * result is renamed, so that neither a crash nor a second process leaves a half-made directory.
  */
 export async function readyDataDir(options: DataDirOptions): Promise<string> {
   const { dataDir } = options
@@ -193,7 +195,7 @@ async function initialise({ initdb, owner }: DataDirOptions, folder: string): Pr
   for (const place of [passwordFile(data), data]) await flush(place)
 }
 
-/** Makes a file's content, or a folder's list of names, outlast a power cut. */
+/** Makes a file, or the names in a folder, outlast a power cut. */
 async function flush(place: string): Promise<void> {
   // Windows opens no folders.
   const handle = await open(place, 'r').catch(() => undefined)

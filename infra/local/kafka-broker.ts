@@ -20,10 +20,8 @@ export interface KafkaBroker {
 
 export interface KafkaBrokerOptions {
   logger: Logger
-  /** The data goes into a new folder in here; default: the system's temporary folder. */
   folder?: string
   port?: number
-  /** Gives up starting; rejects then. */
   signal?: AbortSignal
 }
 
@@ -157,7 +155,6 @@ const works = (file: string, flag: string): Promise<boolean> =>
     () => false,
   )
 
-/** Major version, 0 when there is none. `java -version` prints to standard error. */
 async function javaVersion(): Promise<number> {
   const { stderr } = await run('java', ['-version']).catch(() => ({ stderr: '' }))
   return Number(/version "(\d+)/.exec(stderr)?.[1] ?? 0)

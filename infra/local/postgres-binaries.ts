@@ -46,8 +46,8 @@ export interface ProcessOwner {
 }
 
 /**
- * Runs one of the programs, as `owner` if given; rejects with what it printed. Where a folder on the way to the
- * data or to the programs is closed to the owner (/root, mktemp -d), it keeps root's right to pass through.
+ * Runs a program as `owner`, if given; rejects with what it printed. Where a folder on the way is closed to
+ * the owner (/root, mktemp -d), the process keeps root's right to pass through.
  */
 export async function runAs(owner: ProcessOwner | undefined, file: string, args: string[]): Promise<void> {
   const places = [file, ...args.flatMap((arg) => arg.match(/(?:^|=)(\/.*)$/)?.[1] ?? [])]
@@ -83,7 +83,9 @@ function ancestors(place: string): string[] {
   return parent === place ? [place] : [...ancestors(parent), parent]
 }
 
-/** Whom to run Postgres as: it refuses root, so root runs it as user `postgres`, created when missing. */
+/**
+ * The user to run Postgres as. Postgres refuses root, so root uses the user `postgres`, created when missing.
+ */
 export async function postgresOwner(): Promise<ProcessOwner | undefined> {
   if (userInfo().uid !== 0) return undefined
   return (await lookUpOwner()) ?? (await createOwner())

@@ -2,7 +2,6 @@ import type { PlacedRecord } from './partition.ts'
 import type { Position } from './port.ts'
 
 export interface GroupCommitOptions {
-  /** Makes the records durable; their offsets in order. Called for one batch at a time. */
   write: (records: PlacedRecord[]) => Promise<Position[]>
   maxRecords: number
   /** Of values; a larger append is written in several batches, one after the other. */
@@ -17,8 +16,8 @@ interface Waiting {
 }
 
 /**
- * Gathers all appends that arrive while a batch is being written into the next batch. One batch at a time keeps
- * the order of appends; a failed batch also fails what waits behind it, so that nobody waits for two time-outs.
+ * Appends that arrive while a batch is written form the next batch. One batch at a time keeps their order. A
+ * failed batch also fails the waiting appends, so that nobody waits for two time-outs.
  */
 export function createGroupCommit({ write, maxRecords, maxBytes }: GroupCommitOptions) {
   let waiting: Waiting[] = []
@@ -66,7 +65,6 @@ export function createGroupCommit({ write, maxRecords, maxBytes }: GroupCommitOp
       const pieces = split(records, { maxRecords, maxBytes })
       return (await Promise.all(pieces.map(enqueue))).flat()
     },
-    /** Resolves when everything appended so far is settled. */
     idle: async () => draining,
   }
 }
@@ -79,7 +77,6 @@ function settle(batch: Waiting[], positions: Position[]): void {
   }
 }
 
-/** Pieces within the limits, in order; a record that is too large by itself is a piece of its own. */
 function split(records: PlacedRecord[], limits: { maxRecords: number; maxBytes: number }): PlacedRecord[][] {
   const pieces: PlacedRecord[][] = []
   let bytes = 0

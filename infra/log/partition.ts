@@ -10,8 +10,8 @@ export const placeRecord = (record: NewRecord, partitions = 1): PlacedRecord => 
 })
 
 /**
- * The partition of a key, as Kafka's own clients choose it (murmur2 of the UTF-8 bytes, sign bit cleared, modulo),
- * so that other producers and both log adapters agree.
+ * The partition of a key as Kafka's own clients choose it: murmur2 of the UTF-8 bytes, sign bit cleared,
+ * modulo. Other producers and both logs agree on it.
  */
 export function partitionOfKey(key: string, partitions: number): number {
   return (murmur2(Buffer.from(key)) & 0x7fffffff) % partitions

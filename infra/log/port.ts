@@ -8,7 +8,10 @@ export interface NewRecord {
   headers: Record<string, string>
 }
 
-/** A place in the log. `endPositions` and group offsets name the NEXT offset, `append` the record's own. */
+/**
+ * A place in the log. `append` gives the record's own offset; end positions and group offsets name the NEXT
+ * one.
+ */
 export interface Position {
   topic: Topic
   partition: number
@@ -16,7 +19,6 @@ export interface Position {
 }
 
 export interface LogRecord extends NewRecord, Position {
-  /** When the log stored it, epoch milliseconds. */
   timestamp: number
 }
 
@@ -60,8 +62,8 @@ export interface TopicSpec {
 }
 
 /**
- * The event log: what is appended is the truth, everything else is a view of it.
- * Two adapters (postgres, kafka) pass the same contract test.
+ * The event log: what is appended is the truth, everything else is a view of it. Both adapters pass the same
+ * contract test.
  */
 export interface EventLog {
   /** Resolves when all the records are durable, with their positions in order; rejects with LogUnavailable. */
@@ -70,7 +72,6 @@ export interface EventLog {
   endPositions(topic: Topic): Promise<Position[]>
   partitionOf(topic: Topic, key: string): Promise<number>
   ensureTopics(specs: TopicSpec[]): Promise<void>
-  /** Resolves if the log can be written and read now, else rejects with LogUnavailable. */
   check(): Promise<void>
   close(): Promise<void>
 }
@@ -81,7 +82,7 @@ export interface LogUnavailableOptions extends ErrorOptions {
 
 /** The log could not be reached or did not confirm in time; the write may or may not have happened. */
 export class LogUnavailable extends Error {
-  /** Resolves when the write has happened or never will. Absent where that is so already. */
+  /** Resolves when the write has happened or never will; absent = it is known already. */
   readonly settled: Promise<void> | undefined
 
   constructor(message: string, options: LogUnavailableOptions = {}) {

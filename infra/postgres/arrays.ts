@@ -6,7 +6,6 @@ export interface Column<Row> {
 
 export interface Unnested {
   names: string
-  /** `unnest($1::text[], ...)`, one parameter a column. */
   source: string
   values: Buffer[]
 }
@@ -29,9 +28,9 @@ const headerBytes = 20
 const nullLength = -1
 
 /**
- * A one-dimensional array in Postgres's binary format (array_recv): dimensions, has-nulls flag, element type, length,
- * lower bound, then each element with its size in bytes before it. As text, every quote in it would be escaped here
- * and unescaped there, which for JSON costs more than storing it.
+ * A one-dimensional array in Postgres's binary format (array_recv). It has dimensions, a has-nulls flag, the
+ * element type, length and lower bound, then each element after its size in bytes. The text format would
+ * escape every quote, which for JSON costs more than storing it.
  */
 export function arrayParameter(type: ElementType, elements: Element[]): Buffer {
   const sizes = elements.map((element) => sizeOf(type, element))
@@ -66,7 +65,6 @@ interface Write {
   at: number
 }
 
-/** The number of bytes written; throws for a value that is not of the type. */
 function writeElement(array: Buffer, { type, element, at }: Write): number {
   if (typeof element === 'string') return array.write(element, at)
   if (Buffer.isBuffer(element)) return element.copy(array, at)

@@ -2,11 +2,9 @@ import { createHash } from 'node:crypto'
 import { lockKey, type Tx } from './pool.ts'
 
 export interface TableSet {
-  /** Names the set, the same in every version of it. */
   name: string
   /** One of its tables, with its schema: gone = the set is made anew. */
   table: string
-  /** Statements that make what is missing of the set, and can be run again. */
   ddl: string
 }
 
@@ -16,9 +14,8 @@ const registry = `
 `
 
 /**
- * Makes a set of tables, once for each text of its statements; may be called by any number of processes at once.
- * Statements that have nothing to do would still lock the tables: a process that starts would hold up those at work,
- * or end one of them by a deadlock.
+ * Makes a set of tables, once for each text of its statements. Any number of processes may call it at once.
+ * Repeated statements would still lock the tables, and could delay or deadlock the processes at work.
  */
 export async function ensureTables(tx: Tx, { name, table, ddl }: TableSet): Promise<void> {
   // `create ... if not exists` fails when two run at once, so they take turns.

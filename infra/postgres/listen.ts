@@ -7,10 +7,10 @@ export interface ListenerOptions {
   url: string
   channels: string[]
   onNotification: (channel: string, payload: string) => void
-  /** Called after a lost connection is back: notifications may have been missed in between. */
+  /** Notifications may have been missed before it is called. */
   onReconnect?: () => void
   logger: Logger
-  /** How often to ask whether the connection still works: on a dead line nothing is heard, nor that it is dead. */
+  /** Milliseconds between checks: a dead line does not tell that it is dead. */
   heartbeatMs?: number
 }
 

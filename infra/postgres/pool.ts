@@ -13,20 +13,19 @@ export interface PoolOptions extends Omit<ConnectionOptions, 'applicationName'> 
 export function createPool({ max = 10, applicationName = 'tidegate', ...options }: PoolOptions): pg.Pool {
   const pool = new pg.Pool({ ...connectionConfig({ ...options, applicationName }), max })
   pool.on('error', () => {})
-  // The pool hears only idle connections; one lost in a transaction would otherwise end the process.
+  // The pool gets errors of idle connections only; one lost in a transaction would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }
 
 export interface TransactionOptions {
   /**
-   * false: a crash of Postgres itself may lose the last few commits, never part of one. Right where the rows and
-   * the offset that produced them are in the same transaction, because they are then simply applied again.
+   * false: a crash of Postgres may lose the last commits, never part of one. Right where rows and the offset
+   * that made them share the transaction, since the events are then applied again.
    */
   syncCommit?: boolean
 }
 
-/** Runs `work` in one transaction: commits when it resolves, rolls back when it throws. */
 export async function transaction<T>(
   pool: pg.Pool,
   work: (tx: Tx) => Promise<T>,
@@ -48,7 +47,6 @@ export async function transaction<T>(
   }
 }
 
-/** Rolls back what failed with `error`; false when the connection cannot be used any more. */
 export async function rolledBack(tx: Tx, error: unknown): Promise<boolean> {
   // A rollback behind a query that never ends would only wait as long once more.
   if (isConnectionError(error)) return false
@@ -58,7 +56,7 @@ export async function rolledBack(tx: Tx, error: unknown): Promise<boolean> {
   )
 }
 
-/** Whether the database could not be reached, did not answer or ended the connection, so that a retry may succeed. */
+/** Whether a retry may succeed: the database could not be reached, did not answer or ended the connection. */
 export function isConnectionError(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   return (
@@ -79,11 +77,11 @@ const codeOf = (error: Error): string => ('code' in error && typeof error.code =
 export interface ConnectionOptions {
   url: string
   applicationName: string
-  /** A query without its answer after this long fails, and its connection is given up. Default: none. */
+  /** Milliseconds until a query without an answer fails, with its connection. Default: none. */
   queryTimeoutMs?: number
-  /** The server itself ends a statement that takes longer; the connection goes on. Default: none. */
+  /** Milliseconds until the server ends a statement; the connection goes on. Default: none. */
   statementTimeoutMs?: number
-  /** The server ends a connection whose open transaction does nothing for longer. Default: none. */
+  /** Milliseconds until the server ends a connection whose open transaction does nothing. Default: none. */
   idleInTransactionMs?: number
   settings?: Record<string, string | number>
 }
@@ -115,17 +113,14 @@ export function connectionConfig(options: ConnectionOptions): pg.ClientConfig {
 }
 
 /**
- * The 64-bit key of an advisory lock as a decimal string, from the SHA-256 of what the lock protects; the same in
- * every process and version. Two names share a key with probability 2^-64, and would then only wait for each other.
+ * The 64-bit key of an advisory lock as a decimal string, from the SHA-256 of its name. It is the same in
+ * every process and version. Two names with one key (probability 2^-64) would only wait for each other.
  */
 export function lockKey(name: string): string {
   return createHash('sha256').update(name).digest().readBigInt64BE(0).toString()
 }
 
-/**
- * Takes the lock until the end of the transaction if nobody has it; false if somebody does. So whoever dies with it
- * holds up nobody.
- */
+/** False if somebody else has the lock. It ends with the transaction. */
 export async function tryLock(tx: Tx, name: string): Promise<boolean> {
   const { rows } = await tx.query<{ locked: boolean }>('select pg_try_advisory_xact_lock($1) as locked', [
     lockKey(name),

@@ -3,11 +3,9 @@ import type { Db } from './pool.ts'
 
 export interface ColumnDefinition<T> {
   type: ElementType
-  /** What follows the type in `create table`. */
   constraint: string
   /** What readers cast it to: pg gives a bigint as text, and JSON as text where the column is text. */
   readAs?: 'float8' | 'json'
-  /** Default: the name of the row's field. */
   name?: string
   write(value: T): Element
 }
@@ -15,14 +13,13 @@ export interface ColumnDefinition<T> {
 const notNull = 'not null'
 const asIs = <T extends Element>(value: T): Element => value
 
-/** Kinds of columns. None may be null. */
 export const column = {
   text: <T extends string = string>(): ColumnDefinition<T> => ({
     type: 'text',
     constraint: notNull,
     write: asIs,
   }),
-  /** Text that compares byte by byte, so that paging and "latest" mean the same on every server. */
+  /** Compares byte by byte, so that paging and "latest" mean the same on every server. */
   id: <T extends string = string>(): ColumnDefinition<T> => ({
     type: 'text',
     constraint: `collate "C" ${notNull}`,
@@ -46,7 +43,7 @@ export const column = {
   bytea: (): ColumnDefinition<Buffer> => ({ type: 'bytea', constraint: notNull, write: asIs }),
 }
 
-/** Text that somebody outside has written: it may have a NUL, which Postgres cannot store. */
+/** Text from outside: it may have a NUL, which Postgres cannot store. */
 export function foreign(text: ColumnDefinition<string>): ColumnDefinition<string> {
   return { ...text, write: storable }
 }
@@ -59,7 +56,7 @@ export function nullable<T>(column: ColumnDefinition<T>): ColumnDefinition<T | n
   }
 }
 
-/** The table's only key. `name`: the column's, where the row's field has another. */
+/** `name`: of the column, where the row's field has another. */
 export function primaryKey<T>(column: ColumnDefinition<T>, name?: string): ColumnDefinition<T> {
   const constraint = column.constraint.replace(notNull, 'primary key')
   return { ...column, constraint, ...(name === undefined ? {} : { name }) }
@@ -68,20 +65,17 @@ export function primaryKey<T>(column: ColumnDefinition<T>, name?: string): Colum
 export interface Table<R> {
   name: string
   ddl: string
-  /** Names of the columns of the primary key, comma-separated. */
   key: string
   columns: Column<R>[]
   columnsWithout(...fields: (keyof R)[]): Column<R>[]
   /** What a query selects to get the row's fields, or only these, from the table named `alias`. */
   select(alias: string, ...fields: (keyof R)[]): string
-  /** What a query selects to get the row's other fields. */
   selectWithout(alias: string, ...fields: (keyof R)[]): string
 }
 
 export type RowOf<T> = T extends Table<infer R> ? R : never
 
 export interface TableOptions<R> {
-  /** A primary key of several columns. */
   key?: (keyof R & string)[]
   /** A column that Postgres computes: its definition, and the field whose column it follows. */
   generated?: { after: keyof R; ddl: string }
@@ -179,7 +173,6 @@ export async function loadRows<K extends string, R extends Record<K, string>>(
   return new Map(rows.map((row) => [row[by], row]))
 }
 
-/** Text as Postgres can store it: it has no NUL, which a page can send in a URL. */
 export function storable(text: string): string {
   return text.replaceAll('\0', '\ufffd')
 }

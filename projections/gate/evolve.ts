@@ -39,7 +39,7 @@ export function evolveService(
   }
 }
 
-/** Whether people take both for the same service. What was vouched for is what they saw then. */
+/** Whether people take both for the same service. The operator vouched for what they saw then. */
 function isSameIdentity(before: GateServiceDefinition, after: GateServiceDefinition): boolean {
   return (
     before.name === after.name &&

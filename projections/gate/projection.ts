@@ -32,10 +32,7 @@ export const gateProjection: Projection = {
   apply,
 }
 
-/**
- * Applies one partition's events, which hold all of a service, and all of a session with the agent token it issued:
- * loads what they touch, evolves it, writes it back whole.
- */
+/** One partition has all events of a service, and all of a session with the agent token that it issued. */
 async function apply(tx: Tx, events: RecordedEvent[]): Promise<void> {
   const fresh = await newEvents(tx, gateAppliedEvents, events)
   if (fresh.length === 0) return

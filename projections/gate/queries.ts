@@ -16,10 +16,8 @@ export interface ServiceScope {
   environment: Environment
 }
 
-/** What a definition says is read from it. */
 const serviceFields = gateServices.selectWithout('s', 'discoverable', 'webhook_endpoint_id')
 
-/** The service, whoever owns it, disabled ones too. */
 export async function findService(db: Db, serviceId: string): Promise<GateServiceRow | undefined> {
   const { rows } = await db.query<GateServiceRow>(
     `select ${serviceFields} from read.gate_services s where s.service_id = $1`,
@@ -48,16 +46,15 @@ export async function countServices(db: Db, organizationId: string): Promise<num
   return rows[0]?.count ?? 0
 }
 
-/** Whether the event has had its effect here: a command that makes it again is repeated. */
+/** Whether the event has been applied. A command that makes it again is a repetition. */
 export async function isServiceEventApplied(db: Db, eventId: string): Promise<boolean> {
   const { rowCount } = await db.query('select from read.gate_applied_events where event_id = $1', [eventId])
   return rowCount === 1
 }
 
-/** Those that anyone may sign up for. */
 const open = `read.gate_services s join read.organizations o on o.organization_id = s.organization_id
   where s.status = 'active' and s.discoverable and o.status = 'active'`
-/** Another when the service is shown in another way. */
+/** Changes when the service is shown in another way. */
 const mark = `s.service_id || ' ' || s.verified || ' ' || s.definition_md5`
 
 /** The services that anyone may sign up for, by id: active, discoverable, and of an active organization. */
@@ -72,7 +69,6 @@ export async function listRegistry(db: Db): Promise<{ version: string; services:
   }
 }
 
-/** The `version` that `listRegistry` would have: the same as long as the list is. */
 export async function registryVersion(db: Db): Promise<string> {
   const { rows } = await db.query<{ version: string }>({
     name: 'gate-registry-version',
@@ -83,7 +79,7 @@ export async function registryVersion(db: Db): Promise<string> {
   return row.version
 }
 
-/** The ids that somebody has and that differ from this one in `-` and `_` at most, disabled services too. */
+/** The ids in use that differ from this one in `-` and `_` at most, disabled services too. */
 export async function findIdsAlike(db: Db, serviceId: string): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
     `select service_id as id from read.gate_services
@@ -93,7 +89,7 @@ export async function findIdsAlike(db: Db, serviceId: string): Promise<string[]>
   return rows.map(({ id }) => id)
 }
 
-/** The ids of the active services whose approvals this webhook endpoint is told of. */
+/** The ids of the active services whose approvals go to this webhook endpoint. */
 export async function servicesToldAt(db: Db, endpointId: string): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
     `select service_id as id from read.gate_services
@@ -112,7 +108,6 @@ export async function findGateSession(db: Db, gateSessionId: string): Promise<Ga
   return rows[0]
 }
 
-/** The login whose code has one of the hashes. */
 export async function findLoginByCode(db: Db, hashes: string[]): Promise<GateSessionRow | undefined> {
   const { rows } = await db.query<GateSessionRow>(
     `select ${gateSessions.select('s')} from read.gate_sessions s where s.code_hash = any($1)`,
@@ -128,11 +123,8 @@ interface Due {
 }
 
 const dueBy = {
-  /** Pending past their time, with no approval that would end them. */
   sessions: { where: `status = 'pending' and approval_started_at is null`, at: 'expires_at' },
-  /** Not acknowledged within theirs. */
   deliveries: { where: `delivery = 'waiting'`, at: 'delivery_expires_at' },
-  /** Not used within theirs. */
   codes: { where: `code = 'issued'`, at: 'code_expires_at' },
 } as const
 
@@ -152,14 +144,13 @@ export async function dueGateSessions(
 }
 
 interface Free {
-  /** Approvals of one organization at most. */
   each: number
   limit: number
 }
 
 /**
- * The signups that a person approved, whose service has not answered yet and that no process works on. Organizations
- * take turns, so that one with many does not keep others out; of each the longest waiting first.
+ * The approved signups whose service has not answered yet and that no process works on. Organizations take
+ * turns, so that one with many does not keep others out. Of each the longest waiting comes first.
  */
 export async function startedApprovals(
   db: Db,

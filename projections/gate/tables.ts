@@ -12,7 +12,7 @@ export const gateServices = table(
     status: column.text<'active' | 'disabled'>(),
     /** The operator vouches for who is behind it. */
     verified: column.boolean(),
-    /** Of the definition, as the next, so that indexes have them. */
+    /** From the definition, as the next column, for the indexes. */
     discoverable: column.boolean(),
     webhook_endpoint_id: nullable(column.id()),
     definition: column.json<GateServiceDefinition>(),
@@ -49,14 +49,14 @@ export const gateSessions = table('gate_sessions', {
   requested_user_agent: nullable(foreign(column.text())),
   opened_at: column.bigint(),
   expires_at: column.bigint(),
-  /** A pending session whose time is over is so for some seconds still: its end is an event. */
+  /** A session is pending for some seconds after its time is over: its end is an event. */
   status: column.text<GateSessionStatus>(),
   resolved_at: nullable(column.bigint()),
   rejection: nullable(column.text<GateRejection>()),
   problem: nullable(foreign(column.text())),
   gate_account_id: nullable(column.text<GateAccountId>()),
   webhook_endpoint_id: nullable(column.text()),
-  /** A signup that a person approved and whose service has not answered yet is pending, with this set. */
+  /** Set while a person has approved a signup and the service has not answered yet. */
   approval_started_at: nullable(column.bigint()),
   approve_token_hash: nullable(column.text()),
   verdict: nullable(column.text()),

@@ -19,10 +19,7 @@ export const organizationsProjection: Projection = {
   subjectsOf,
 }
 
-/**
- * Applies one partition's events, which hold all of an organization's: loads what they touch, evolves it, writes it
- * back whole.
- */
+/** One partition has all events of an organization. */
 async function apply(tx: Tx, events: RecordedEvent[]): Promise<void> {
   const fresh = await newEvents(tx, appliedEvents, events)
   if (fresh.length === 0) return
@@ -38,7 +35,7 @@ async function apply(tx: Tx, events: RecordedEvent[]): Promise<void> {
   await saveRows(tx, apiKeys, [...keys.values()])
 }
 
-/** Nothing that is kept of a key follows from these. */
+/** No cached key depends on these. */
 const unseen: ReadonlySet<string> = new Set([
   'OrganizationCreated',
   'OrganizationRenamed',

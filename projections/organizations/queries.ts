@@ -47,7 +47,7 @@ async function one(db: Db, where: string, value: string): Promise<OrganizationRo
   return rows[0]
 }
 
-/** The key stored under one of the look-up hashes, revoked ones too: the caller decides what its status means. */
+/** Finds revoked keys too; the caller decides what the status means. */
 export async function findKeyByLookupHash(db: Db, hashes: string[]): Promise<KeyRecord | undefined> {
   const { rows } = await db.query<KeyOfOrganization>({
     name: 'find-key',
@@ -87,15 +87,15 @@ function principalOf(key: KeyOfOrganization): Principal {
   return { ...base, type: 'publishable', clientTarget, allowedOrigins: allowed_origins ?? [] }
 }
 
-/** A secret key that a sealed token of its organization and environment must open with. */
+/** A secret key that must open the sealed tokens of its organization and environment. */
 export interface RecipientKey {
   keyId: KeyId
   secretHashSealed: Buffer
 }
 
 /**
- * The active secret keys and the rotating ones whose grace has not ended at `now` (epoch milliseconds), newest
- * first: a token has room for a limited number of recipients.
+ * The active secret keys, and the rotating ones whose grace has not ended at `now`, newest first. A token has
+ * a limited number of recipients.
  */
 export async function recipientKeys(
   db: Db,
@@ -114,7 +114,6 @@ export async function recipientKeys(
   return rows.map(({ id, sealed }) => ({ keyId: asId('key', id), secretHashSealed: sealed }))
 }
 
-/** The organization's active publishable keys of the environment, newest first. */
 export async function activePublishableKeys(
   db: Db,
   organizationId: string,
@@ -131,7 +130,6 @@ export async function activePublishableKeys(
 
 export interface KeyCounts {
   active: number
-  /** Active and rotating secret keys of the organization in each environment. */
   secret: Record<Environment, number>
 }
 
@@ -181,7 +179,6 @@ export interface EndedGrace {
   keyId: string
 }
 
-/** Up to `limit` rotating keys whose grace has ended at `now` (epoch milliseconds), longest ago first. */
 export async function endedGraces(
   db: Db,
   { now, limit }: { now: number; limit: number },
@@ -198,8 +195,8 @@ export async function endedGraces(
 export type Actor = 'key' | 'operator'
 
 /**
- * The organization that a command is about; 404 when there is none. 403 for its own keys when it is not active: a key
- * verified shortly before would otherwise still change it, and even set its status back.
+ * The organization that a command is about; 404 when there is none. 403 for its own keys when it is not
+ * active: a key verified shortly before could otherwise still change it, even its status.
  */
 export function organizationFor(organization: OrganizationRow | undefined, by: Actor): OrganizationRow {
   if (!organization) throw new ApiError('request.not_found', { message: 'No such organization exists.' })

@@ -28,7 +28,7 @@ const newest = visitColumns
        then excluded.${name} else v.${name} end`,
   )
 
-/** Adds decisions not applied before to their visitors; the result is the same in whatever order partitions come. */
+/** The result is the same in whatever order partitions come. */
 export async function upsertVisitors(tx: Tx, fresh: ScoredEvent[]): Promise<void> {
   const sightings = fresh.flatMap((event) =>
     event.data.visitor ? [{ ...event, visitor: event.data.visitor }] : [],

@@ -20,7 +20,6 @@ export function decisionOf(row: DecisionRow) {
   }
 }
 
-/** How sure the link to a visitor is, as sealed tokens, lists and webhooks show it. */
 export function linkOf({ id, confidence, identified_at }: Omit<LinkedVisitor, 'method' | 'basis'>) {
   return { id, confidence, identified_at: iso(identified_at) }
 }
@@ -37,12 +36,11 @@ export function signalOf({ signal, category, strength, signal_score }: SignalFir
   return { id: signal, category, confidence: strength, score: signal_score }
 }
 
-/** Points 0-100 by category, as sealed tokens and webhooks show them. */
 export function scoreBreakdownOf({ score_breakdown }: Pick<SessionScored, 'score_breakdown'>) {
   return { categories: score_breakdown }
 }
 
-/** Who the bot is; a session that is none is attributed to nobody. As sealed tokens and webhooks show it. */
+/** Only a bot is attributed to somebody. */
 export function shownAttribution({ verdict, attribution }: Pick<SessionScored, 'verdict' | 'attribution'>) {
   return { bot: verdict === 'bot' ? attribution : null }
 }

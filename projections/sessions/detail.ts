@@ -1,6 +1,5 @@
 import type { SessionScored } from '../../schemas/events.ts'
 
-/** What a session's detail needs of its latest decision's event, beside the columns of `sessions`. */
 const memberNames = [
   'request',
   'highlights',

@@ -20,7 +20,7 @@ import {
 
 const tables = [sessions, decisions, clientUserChanges, visitors, visitorSessions]
 
-/** Sessions, their decisions and their visitors: one projection, so that a session and its visitor appear together. */
+/** One projection, so that a session and its visitor appear together. */
 export const sessionsProjection: Projection = {
   name: 'sessions',
   version: 2,
@@ -34,8 +34,8 @@ export const sessionsProjection: Projection = {
 type ClientUserEvent = Extract<RecordedEvent, { type: 'ClientUserAttached' | 'ClientUserCleared' }>
 
 /**
- * Applies one partition's events. All of a session's events are in one partition, so the offset says which decision
- * is its latest; a visitor's sessions are in many, so there the evaluation time says it.
+ * One partition has all of a session's events, so the offset says which decision is the latest. A visitor's
+ * sessions are in many partitions, so there the evaluation time says it.
  */
 async function apply(tx: Tx, events: RecordedEvent[]): Promise<void> {
   await applyScored(
@@ -104,7 +104,7 @@ const replaced = sessionColumns
   .filter(({ name }) => !unchanged.includes(name))
   .map(({ name }) => `${name} = excluded.${name}`)
 
-/** Brings each session to its latest decision; `fresh` are decisions not applied before, in offset order. */
+/** `fresh` are decisions not applied before, in offset order. */
 async function upsertSessions(tx: Tx, fresh: ScoredEvent[]): Promise<void> {
   const { names, source, values } = unnest(sessionColumns, latestBySession(fresh).map(sessionRow))
   await tx.query({

@@ -16,7 +16,7 @@ import {
   visitors,
 } from './tables.ts'
 
-/** Whose data: nothing outside it is ever found. */
+/** Nothing outside it is ever found. */
 export interface DataScope {
   organizationId: string
   environment: Environment
@@ -37,7 +37,6 @@ export interface SessionDetailRow {
   visitor: LinkedVisitor | null
   /** As of now, not as of the decision; null without a visitor. */
   lifecycle: VisitorLifecycle | null
-  /** What the event of the latest decision says. */
   detail: StoredDetail
 }
 
@@ -45,7 +44,6 @@ const summary = (alias: string) =>
   `json_build_object('event_id', ${alias}.event_id, 'verdict', ${alias}.verdict, 'risk_score', ${alias}.risk_score,
     'phase', ${alias}.phase, 'is_provisional', ${alias}.is_provisional, 'evaluated_at', ${alias}.evaluated_at)`
 
-/** All that the session's detail shows; undefined when the session is not in the scope. One round trip. */
 export async function findSession(
   db: Db,
   scope: DataScope,
@@ -133,7 +131,9 @@ function sessionRow({
   return { id, created_at, client_user_id, latest_decision: rest, visitor }
 }
 
-/** service.md 4.2 rule 2: ids match whole, in any case; anything else is a substring of what a session shows. */
+/**
+ * service.md 4.2 rule 2. Ids match whole, in any case. Anything else is a substring of what a session shows.
+ */
 function matchesSession(search: string, bind: (value: unknown) => string): string {
   const id = search.toLowerCase()
   const byEvent = (param: string) =>
@@ -150,7 +150,6 @@ function matchesSession(search: string, bind: (value: unknown) => string): strin
   return `${sessionSearch.replaceAll('search_', 's.search_')} like ${bind(containsPattern(search))}`
 }
 
-/** The decisions that exist among the ids, with all that a hand-off needs; in any order. */
 export async function findDecisions(db: Db, decisionIds: string[]): Promise<FullDecisionRow[]> {
   const identity = ['session_id', 'organization_id', 'environment'] as const
   const { rows } = await db.query<
@@ -164,7 +163,6 @@ export async function findDecisions(db: Db, decisionIds: string[]): Promise<Full
   return rows.map(({ evidence, ...row }) => ({ ...row, ...evidence }))
 }
 
-/** All newest or largest first; ties by id, descending. */
 export type VisitorSort = 'last_seen' | 'first_seen' | 'seen_count'
 
 const sortColumns = {
@@ -199,7 +197,7 @@ function visitorRow({ visitor_id: id, user_agent, ip_address, ...row }: ListedVi
 export interface ListVisitors {
   limit: number
   sort?: VisitorSort | undefined
-  /** The sort's value (a time or a count) and the id of the last row of the page before. */
+  /** The sort's value and the id of the last row of the page before. */
   after?: { value: number; id: string } | undefined
   search?: string | undefined
 }
@@ -239,11 +237,9 @@ export interface VisitorActivityRow extends Pick<DecisionEvidence, 'request' | '
 
 export interface VisitorDetailRow extends VisitorRow {
   vector: number[]
-  /** Newest first, at most 100. */
   activity: VisitorActivityRow[]
 }
 
-/** The visitor with its vector and its newest decisions; undefined when it was not seen in the scope. */
 export async function findVisitor(
   db: Db,
   scope: DataScope,

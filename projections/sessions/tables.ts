@@ -11,12 +11,12 @@ import type {
   VisitorStorage,
 } from '../../schemas/events.ts'
 
-/** What a search looks through, in lower case; the index below and the queries must say exactly the same. */
+/** What a search looks through, in lower case. The index below and the queries must say exactly the same. */
 export const sessionSearch = `(search_request || E'\\n' || search_user || E'\\n' || search_events)`
 
 /**
- * A client may ask for results without end, each time with a decision: a session shows this many earlier ones, and as
- * many are found by a part of their id. Each is found by its whole id.
+ * A client may ask for results without end, each time with a decision. A session shows this many earlier
+ * ones, and as many are found by a part of their id. Each is found by its whole id.
  */
 export const maxShownDecisions = 100
 
@@ -45,7 +45,6 @@ const decisionColumns = {
   manipulation: nullable(column.json<Manipulation>()),
 }
 
-/** Sessions with their latest decision. */
 export const sessions = table('sessions', {
   session_id: primaryKey(column.id()),
   organization_id: column.id(),
@@ -56,7 +55,6 @@ export const sessions = table('sessions', {
   ...decisionColumns,
   visitor_id: nullable(column.id()),
   visitor: nullable(column.json<LinkedVisitor>()),
-  /** By `writeDetail`. */
   detail: column.text(),
   search_request: column.text(),
   search_user: column.text(),
@@ -86,7 +84,6 @@ export const decisionFields = [
   'evaluated_at',
 ] as const
 export type DecisionRow = Pick<RowOf<typeof decisions>, (typeof decisionFields)[number]>
-/** A decision among others of its session. */
 export type DecisionSummary = Omit<DecisionRow, 'manipulation' | 'evaluation_duration_ms'>
 export type FullDecisionRow = DecisionRow &
   DecisionEvidence &
@@ -133,7 +130,6 @@ export const visitorSessions = table(
   { key: ['organization_id', 'environment', 'visitor_id', 'session_id'] },
 )
 
-/** The one that `apply` needs itself. */
 export const sessionApplyIndexes = `
   create index on client_user_changes (session_id, log_offset);
 `

@@ -19,8 +19,8 @@ import {
 } from './tables.ts'
 
 /**
- * Loads what the events touch, evolves it event by event, writes it back: a handful of statements for a batch of any
- * size, and the same rows wherever the log is cut into batches.
+ * A batch of any size takes a handful of statements. The rows are the same wherever the log is cut into
+ * batches.
  */
 export async function applyDeliveryEvents(tx: Tx, events: DeliveryEvent[]): Promise<void> {
   const history = await loadHistory(tx, events)
@@ -46,7 +46,7 @@ async function loadRaised(tx: Tx, events: DeliveryEvent[]): Promise<Pick<History
   return { newest, events: known }
 }
 
-/** Before rows are written: one of them may be of an event id that is pruned here. */
+/** Prunes before rows are written: one of them may have the id of a pruned event. */
 async function moveOn(tx: Tx, partition: number, newest: number): Promise<void> {
   await prune(tx, { partition, before: newest - webhookRetentionMs })
   await saveRows(tx, webhookPartitionTimes, [{ log_partition: partition, newest_at: newest }])
@@ -127,10 +127,10 @@ export interface Pruned {
   before: number
 }
 
-/** After a partition's silence of weeks, all of it goes at once; so many events at a time bound what is held in memory. */
+/** After weeks of silence all of a partition is pruned at once. So many events at a time bound the memory. */
 const chunk = 5000
 
-/** Deletes the partition's events created before a time, their deliveries and attempts. One look-up when there are none. */
+/** Deletes the partition's events created before a time, their deliveries and attempts. */
 export async function prune(tx: Tx, { partition, before }: Pruned): Promise<void> {
   for (let deleted = chunk; deleted === chunk; ) {
     const { rows } = await tx.query<{ event_id: string }>({

@@ -23,11 +23,11 @@ export function isDeliveryEvent(event: RecordedEvent): event is DeliveryEvent {
 
 export interface DeliveryState {
   row: StoredDelivery
-  /** Of the attempts that were reported: whether each, by its number, has succeeded. */
+  /** Whether each reported attempt, by its number, has succeeded. */
   tried: ReadonlyMap<number, boolean>
-  /** The log's event ids of the skips and redeliveries applied. */
+  /** Event ids of the applied skips and redeliveries. */
   changes: readonly string[]
-  /** What is not stored yet of them, at most one report of a number. */
+  /** Attempts to store, at most one for a number. */
   made: readonly WebhookDeliveryAttempted[]
 }
 
@@ -54,14 +54,14 @@ export function raisedDelivery({ data }: RaisedEvent, id: string, endpoint_id: s
 }
 
 /**
- * The delivery after the event; the same object when that changes nothing. Senders report at least once, and a slow one
- * after others went on, so:
- * - The first report of an attempt's number counts, and after it the first that says success: two workers can have sent
- *   the same attempt, and what one saw arrive has arrived. Of a skip's or redelivery's event id the first counts.
- * - Success is final: whatever the delivery was, it has succeeded, and only a redelivery makes it pending again.
- * - A report of no success decides what comes next only while the delivery is pending and no later attempt is known.
- *   Otherwise it is counted and no more: an ended delivery is never made pending by it.
- * - Only what is pending can be skipped, and only what has ended redelivered.
+ * The delivery after the event; the same object when that changes nothing. Senders report at least once, and out of
+ * order. So these rules hold:
+ * - The first report of an attempt counts, and after it the first success: two workers can have sent the same attempt.
+ * - Of a skip or redelivery, the first event of its id counts.
+ * - Success is final, whatever the delivery was. Only a redelivery makes it pending again.
+ * - A failure decides what comes next only while the delivery is pending and no later attempt is known. Otherwise it is
+ *   only counted.
+ * - Only a pending delivery can be skipped, and only an ended one redelivered.
  */
 export function evolveDelivery(state: DeliveryState, event: DeliveryChange): DeliveryState {
   switch (event.type) {
@@ -140,15 +140,15 @@ function redelivered(row: StoredDelivery, { requested_at }: WebhookRedeliveryReq
 }
 
 /**
- * What a batch touches of one partition. An event is there until the partition holds one that is more than `keptMs`
- * newer, which the log alone decides: no clock, so that two rebuilds keep the same.
+ * What a batch touches of one partition. An event stays until the partition has one that is more than
+ * `webhookRetentionMs` newer. The log alone decides it, and no clock, so that two rebuilds keep the same.
  */
 export interface History {
-  /** `created_at` of the newest event ever raised; -Infinity = none that matters to the batch. */
+  /** Of the newest event ever raised; -Infinity = none that matters to the batch. */
   newest: number
-  /** `created_at` of the events that the batch raises, by id: of those stored, and then of those it adds. */
+  /** `created_at` by id, of the events that are stored or added. */
   events: Map<string, number>
-  /** The events that the batch adds. Of these and the deliveries, some may be too old at its end: they have to go. */
+  /** Events to insert. Those that are too old at the end of the batch are not, nor are their deliveries. */
   raised: Map<string, RaisedEvent>
   deliveries: Map<string, DeliveryState>
   changed: Set<string>

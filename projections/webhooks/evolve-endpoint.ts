@@ -21,8 +21,8 @@ export function isEndpointEvent(event: RecordedEvent): event is EndpointEvent {
 }
 
 /**
- * The endpoint after the event; undefined while it has not been created. What it was flagged for says nothing about it
- * once it was moved or enabled; while it is disabled, `disabled_reason` says what there is to say.
+ * Undefined while it has not been created. Its flag ends when it is moved, enabled or disabled; then
+ * `disabled_reason` says why.
  */
 export function evolveEndpoint(
   state: EndpointRow | undefined,
@@ -79,7 +79,7 @@ function created(data: WebhookEndpointCreated): EndpointRow {
   }
 }
 
-/** What expired before the rotation goes by the event's time: two rebuilds must drop the same. */
+/** Secrets expire by the event's time, so that two rebuilds drop the same. */
 function rotated(secrets: SigningSecretRow[], data: WebhookEndpointSecretRotated): SigningSecretRow[] {
   const { signing_secret_sealed: sealed, rotated_at, previous_expires_at } = data
   const before = secrets.map((secret) => ({
@@ -90,7 +90,7 @@ function rotated(secrets: SigningSecretRow[], data: WebhookEndpointSecretRotated
   return [newest, ...before.filter(({ expires_at }) => expires_at > rotated_at)]
 }
 
-/** In their order; types that only a later version knows are left out. */
+/** Types that only a later version knows are left out. */
 function known(types: string[]): SubscribableType[] {
   return [...new Set(types)].flatMap((text) => subscribableTypes.filter((type) => type === text))
 }

@@ -40,8 +40,8 @@ export const webhooksProjection: Projection = {
 }
 
 /**
- * Applies one partition's events, which hold all of an organization's endpoints and all that becomes of an event. The
- * two kinds touch no common rows: an event says itself which endpoints it goes to.
+ * One partition has all of an organization's endpoints, and all that happens to an event. The two kinds touch
+ * no common rows, since an event names its endpoints.
  */
 async function apply(tx: Tx, events: RecordedEvent[]): Promise<void> {
   const endpointEvents = events.filter(isEndpointEvent)

@@ -12,7 +12,7 @@ import {
   webhookEvents,
 } from './tables.ts'
 
-/** Whose rows are read: nothing is seen across organizations or environments. */
+/** Nothing is seen across organizations or environments. */
 export interface WebhookScope {
   organizationId: string
   environment: Environment
@@ -39,7 +39,7 @@ export async function findEndpoints(db: Db, endpointIds: string[]): Promise<Map<
   return new Map(rows.map((record) => [record.id, endpointRow(record)]))
 }
 
-/** A list has no more endpoints. Far more than can be active, of which it has all. */
+/** The longest list. It is far more than can be active, and a list has all active ones. */
 export const maxListedEndpoints = 200
 
 export async function listEndpoints(
@@ -134,7 +134,7 @@ const newestOfEndpoint = `select ${eventFields}
     and e.organization_id = $1 and e.environment = $2
   order by d.created_at desc, d.event_id desc limit $4`
 
-/** The event; undefined when the scope has none of that id, or an older one than `since` (epoch milliseconds). */
+/** Undefined when the scope has no such event, or when it is older than `since` (epoch milliseconds). */
 export async function findEvent(
   db: Db,
   { organizationId, environment, eventId, since }: WebhookScope & { eventId: string; since: number },
@@ -177,11 +177,13 @@ export async function findDelivery(db: Db, deliveryId: string): Promise<Delivery
 }
 
 export interface ListUndelivered {
-  /** Given up after the last attempt; or not attempted when due, as endpoint or organization was not active. */
+  /**
+   * `failed`: given up after the last attempt. `skipped`: not attempted, as endpoint or organization was not
+   * active.
+   */
   status: 'failed' | 'skipped'
   organizationId?: string | undefined
   endpointId?: string | undefined
-  /** Epoch milliseconds; deliveries that ended before it are left out. */
   since: number
   limit: number
 }
@@ -201,8 +203,8 @@ export async function listUndelivered(db: Db, options: ListUndelivered): Promise
 }
 
 /**
- * When the endpoint's failures began (epoch milliseconds): its first failed attempt after its last success and since
- * it was last enabled or moved; undefined while it has none.
+ * The first failed attempt (epoch milliseconds) after the last success, and since the endpoint was last
+ * enabled or moved.
  */
 export async function failingSince(db: Db, endpointId: string): Promise<number | undefined> {
   const { rows } = await db.query<{ since: number | null }>({
@@ -217,11 +219,11 @@ export async function failingSince(db: Db, endpointId: string): Promise<number |
   return rows[0]?.since ?? undefined
 }
 
-/** Readings count no further: a count of millions would take as long as what it measures. */
+/** Counting stops here: a count of millions would take as long as what it measures. */
 export const maxCounted = 100_000
 
 export interface QueueReadings {
-  /** Since when the delivery due longest has been waiting (epoch milliseconds); null when none is due. */
+  /** When the delivery that waits longest was due (epoch milliseconds); null when none is due. */
   oldestDueAt: number | null
   due: number
   failed: number
@@ -243,7 +245,7 @@ export async function queueReadings(db: Db, now: number): Promise<QueueReadings>
 }
 
 /**
- * The lock under which everything about an organization's webhook endpoints is decided, and what depends on one of
- * them: a service that names an endpoint is decided under it too, so that neither can miss what the other decides.
+ * The lock for all decisions about an organization's webhook endpoints, and about services that name one. So
+ * neither can miss what the other decides.
  */
 export const endpointsLock = (organizationId: string): string => `webhook-endpoints:${organizationId}`

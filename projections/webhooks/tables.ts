@@ -8,11 +8,11 @@ export type FlaggedReason = Exclude<DisabledReason, 'manual'>
 export interface SigningSecretRow {
   sealed: Buffer
   created_at: number
-  /** It signs until then; null = it is the newest, which has no end. */
+  /** It signs until then; null = the newest, which has no end. */
   expires_at: number | null
 }
 
-/** As JSON has it: in base64. */
+/** With the sealed secret in base64. */
 export type StoredSecret = Omit<SigningSecretRow, 'sealed'> & { sealed: string }
 
 /** Times are epoch milliseconds, as in all tables here. */
@@ -32,10 +32,7 @@ export const webhookEndpoints = table('webhook_endpoints', {
   secrets: column.json<StoredSecret[]>(),
   created_at: column.bigint(),
   updated_at: column.bigint(),
-  /**
-   * Since when it is at its URL and to be sent to: when it was last enabled or moved, at first created. What failed
-   * before says nothing about it now.
-   */
+  /** When it was created, or last enabled or moved. Failures before that say nothing about it now. */
   target_since: column.bigint(),
 })
 export type StoredEndpoint = RowOf<typeof webhookEndpoints>
@@ -59,14 +56,14 @@ export const webhookEvents = table('webhook_events', {
   id: primaryKey(column.id(), 'event_id'),
   organization_id: column.id(),
   environment: column.text<Environment>(),
-  /** As the log says it, types included that only a later version knows. */
+  /** May be a type that only a later version knows. */
   type: foreign(column.text()),
   subject_type: foreign(column.text()),
   subject_id: foreign(column.id()),
   /** JSON of the payload's `data`. */
   data: foreign(column.text()),
   created_at: column.bigint(),
-  /** Where the event's records are: how old rows may get is decided by the newest event of the same partition. */
+  /** The newest event of the same partition decides how old rows may get. */
   log_partition: column.integer(),
 })
 export type WebhookEventRow = Omit<RowOf<typeof webhookEvents>, 'log_partition' | 'type'> & {
@@ -76,7 +73,7 @@ export type WebhookEventRow = Omit<RowOf<typeof webhookEvents>, 'log_partition' 
 /** How long events stay, in milliseconds, with their deliveries and attempts: 30 days. */
 export const webhookRetentionMs = 30 * 24 * 60 * 60 * 1000
 
-/** As it is stored; `delivering` is a pending delivery that a dispatcher has leased. */
+/** A pending delivery that is in flight is shown as `delivering`. */
 export type StoredDeliveryStatus = 'pending' | 'succeeded' | 'failed' | 'skipped'
 
 export const webhookDeliveries = table('webhook_deliveries', {
@@ -88,13 +85,13 @@ export const webhookDeliveries = table('webhook_deliveries', {
   event_type: foreign(column.text()),
   status: column.text<StoredDeliveryStatus>(),
   attempts: column.integer(),
-  /** Attempts since it was raised or, if it was, redelivered: the place in the retry schedule. */
+  /** Attempts since it was raised or last redelivered: the place in the retry schedule. */
   attempts_in_round: column.integer(),
   /** null when no attempt is due, or when whoever raised it makes the calls. */
   next_attempt_at: nullable(column.bigint()),
   response_status: nullable(column.integer()),
   response_body: nullable(foreign(column.text())),
-  /** Why the last attempt was no success, or why the delivery was skipped, in words. */
+  /** Why the last attempt failed, or why the delivery was skipped. */
   error: nullable(foreign(column.text())),
   created_at: column.bigint(),
   updated_at: column.bigint(),

@@ -36,7 +36,6 @@ export function createBatchHandler(deps: BatchDeps) {
     }
   }
 
-  /** Whether the records after these are to be handled next. */
   async function handle(payload: EachBatchPayload, records: LogRecord[]): Promise<boolean> {
     const { topic, partition } = payload.batch
     const first = records[0]
@@ -83,14 +82,14 @@ export function createBatchHandler(deps: BatchDeps) {
 
 export interface StartOffsetsOptions {
   consumer: Consumer
-  /** Partitions are named with Kafka's names of topics here, the caller's in `options`. */
+  /** From Kafka's name of a topic to the caller's. */
   callersName: (topic: string) => string
   options: ConsumeOptions
 }
 
 /**
- * Finds where to start after each assignment. kafkajs has no hook that it waits for, so new partitions are paused
- * in its event for a new assignment, which comes before the first fetch, and go on once their offset is known.
+ * Finds where to start after each assignment. kafkajs does not wait for any hook. So new partitions are
+ * paused in its event for an assignment, before the first fetch, until their offset is known.
  */
 export function createStartOffsets({ consumer, callersName, options }: StartOffsetsOptions) {
   const { startOffset, onError } = options
@@ -134,7 +133,7 @@ export type StartOffsets = ReturnType<typeof createStartOffsets>
 
 const commitEveryMs = 250
 
-/** Gathers handled offsets and commits them together: what a crash leaves uncommitted is delivered again. */
+/** Commits handled offsets together. What a crash leaves uncommitted is delivered again. */
 export function createCommits(consumer: Consumer, onError: (error: unknown) => void) {
   const pending = new Map<string, Position>()
   let timer: NodeJS.Timeout | undefined
@@ -152,12 +151,11 @@ export function createCommits(consumer: Consumer, onError: (error: unknown) => v
 
   return {
     flush,
-    /** `position.offset` is the next offset to read. */
     add(position: Position): void {
       pending.set(`${position.topic} ${position.partition}`, position)
       timer ??= setTimeout(() => void flush(), commitEveryMs)
     },
-    /** Forgets what is not committed: other members may own the partitions by now. */
+    /** Drops what is not committed: the partitions may be assigned to other members by now. */
     clear(): void {
       pending.clear()
     },

@@ -3,7 +3,6 @@ import { Kafka, type LogEntry, logLevel } from 'kafkajs'
 import type { Logger } from 'pino'
 
 export interface KafkaClientOptions {
-  /** host:port of some of the cluster's brokers. */
   brokers: string[]
   clientId?: string
   logger: Logger
@@ -29,7 +28,7 @@ export function createKafkaClient(options: KafkaClientOptions): Kafka {
   })
 }
 
-/** What kafkajs calls errors it mostly gets over by a retry; what it does not get over reaches the caller. */
+/** kafkajs recovers from most of what it calls errors by a retry. The others reach the caller. */
 function write(logger: Logger, { level, namespace, log }: LogEntry): void {
   const { message, timestamp: _, logger: __, ...details } = log
   if (level === logLevel.ERROR) logger.warn({ kafka: details, namespace }, message)
@@ -44,9 +43,9 @@ interface RequestQueue {
 let idleTimersStopped = false
 
 /**
- * kafkajs 2.2.4 sets a timer for requests that wait even when none does, with a negative delay: every connection
- * wakes the process each millisecond for ever, and Node prints TimeoutNegativeWarning (kafkajs issue 1704 and 1751,
- * unmerged). A request that has to wait sets the timer anew, so with none waiting it is not needed.
+ * kafkajs 2.2.4 sets a timer with a negative delay even when no request waits (issues 1704 and 1751,
+ * unmerged). Every connection then wakes the process each millisecond, and Node prints
+ * TimeoutNegativeWarning. A request that has to wait sets the timer anew, so without one it is not needed.
  */
 function stopIdleTimers(): void {
   if (idleTimersStopped) return
@@ -75,9 +74,9 @@ export interface EncodedRecord {
 const modulePath = 'kafkajs/src/protocol/recordBatch/record/v0'
 
 /**
- * Puts our encoder of records in the place of the one of kafkajs 2.2.4, which allocates half a kilobyte for each
- * record and each header and several buffers for each number: with five headers a record that was most of what an
- * append cost. Before the first record is sent.
+ * Replaces the record encoder of kafkajs 2.2.4, which allocates half a kilobyte for each record and header.
+ * With five headers a record, that was most of the cost of an append. To be called before the first record is
+ * sent.
  */
 export function useFastRecordEncoder(): void {
   const require = createRequire(import.meta.url)

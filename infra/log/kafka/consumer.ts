@@ -21,7 +21,7 @@ export async function startKafkaConsumer(
     throw new LogUnavailable('the consumer could not connect', { cause })
   })
 
-  /** kafkajs gives up for good after errors that it holds to be final. */
+  /** kafkajs gives up for good after errors that it calls final. */
   async function relaunch(): Promise<void> {
     while (!stopping) {
       failures += 1
@@ -108,7 +108,7 @@ function createConsumer(kafka: Kafka, groupId: string): Consumer {
     sessionTimeout: 8000,
     heartbeatInterval: 2000,
     minBytes: 1,
-    // With several brokers a broker without news holds up the others' for this long.
+    // With several brokers, one without records delays those of the others for this long.
     maxWaitTimeInMs: 250,
     allowAutoTopicCreation: false,
     retry: { restartOnFailure: async () => true },

@@ -11,7 +11,7 @@ import { createReconnectingClient, openProducer, type ReconnectingClient, sendBa
 export interface KafkaLogOptions {
   /** host:port of some of the cluster's brokers. */
   brokers: string[]
-  /** Put before the names of topics and groups, so that several installations can share a cluster. */
+  /** Prefix of the names of topics and groups, so that several installations can share a cluster. */
   topicPrefix?: string
   logger: Logger
   clientId?: string
@@ -23,7 +23,6 @@ const requestTimeout = 4500
 const maxBatchBytes = 2 * 1024 * 1024
 const maxMessageBytes = 2 * maxBatchBytes
 
-/** The event log on Apache Kafka: acks from all in-sync replicas, an idempotent producer, one batch at a time. */
 export async function openKafkaLog(options: KafkaLogOptions): Promise<EventLog> {
   const prefix = options.topicPrefix ?? ''
   const producer = createReconnectingClient({

@@ -5,13 +5,14 @@ import { LogUnavailable, type Position } from '../port.ts'
 
 export interface OpenProducer {
   producer: Producer
-  /** Disconnects; may be called again. From now on nothing is sent any more, also no retry. */
+  /** Disconnects; may be called again. Nothing is sent any more, also no retry. */
   end(): Promise<void>
 }
 
 /**
- * An idempotent producer that can be stopped. kafkajs goes on with its retries after `disconnect`, connecting again
- * by itself, so a write that was given up could land at any later time. It asks the partitioner before each try.
+ * An idempotent producer that can be stopped. After `disconnect`, kafkajs goes on with its retries and
+ * connects again, so a write that was given up could land later. It asks the partitioner before each try,
+ * which then refuses.
  */
 export async function openProducer(kafka: Kafka): Promise<OpenProducer> {
   let ended = false
@@ -44,7 +45,6 @@ function unplaced(): never {
 /** How long a broker waits for the other in-sync replicas. */
 const replicasTimeoutMs = 4000
 
-/** Sends one batch with one request to each leader and waits until all in-sync replicas have it. */
 export async function sendBatch(
   producer: Producer,
   prefix: string,
@@ -66,7 +66,7 @@ const toMessage = ({ key, value, headers, partition }: PlacedRecord): Message =>
   partition,
 })
 
-/** Kafka answers with each partition's first offset; its records follow in the order they were sent. */
+/** Kafka answers with the first offset of each partition; the records follow in the order sent. */
 function positionsOf(records: PlacedRecord[], prefix: string, answers: RecordMetadata[]): Position[] {
   const next = new Map<string, number>()
   for (const { topicName, partition, baseOffset } of answers) {
@@ -85,14 +85,12 @@ function positionsOf(records: PlacedRecord[], prefix: string, answers: RecordMet
 export interface ReconnectingClientOptions<T> {
   open: () => Promise<T>
   close: (client: T) => Promise<void>
-  /** For opening and the work together, milliseconds. */
   timeoutMs: number
 }
 
 /**
- * A connected client that is opened on first use and thrown away after any failure. It matters for the idempotent
- * producer: kafkajs takes back the sequence numbers of a request that timed out, and the next records under them
- * would be confirmed as duplicates though they were never stored.
+ * A client that is opened on first use and closed after any failure. kafkajs reuses the sequence numbers of a
+ * request that timed out. The next records under them would be confirmed as duplicates without being stored.
  */
 export function createReconnectingClient<T>({ open, close, timeoutMs }: ReconnectingClientOptions<T>) {
   let current: Promise<T> | undefined

@@ -8,7 +8,7 @@ export interface AssignedPartitionsOptions {
   announce: () => Promise<void>
 }
 
-/** Handled offsets are committed together, at most this often: after a crash that much is delivered again. */
+/** Handled offsets are committed together, at most this often. After a crash that much is delivered again. */
 const commitEveryMs = 250
 const maxBatchBytes = 1024 * 1024
 
@@ -119,7 +119,7 @@ export interface AssignedPartition extends TopicPartition {
   next: number | undefined
   records: LogRecord[]
   running: Promise<void> | undefined
-  /** To be given up as soon as its handler is done. */
+  /** To be given up when its handler is done. */
   revoked: boolean
   failures: number
   /** Not touched before this time (performance.now), after a failure. */
@@ -148,7 +148,7 @@ export function backOff(assigned: AssignedPartition): void {
   assigned.notBefore = performance.now() + backoffMs(assigned.failures)
 }
 
-/** Hands the records read to the handler; on failure they are read again after a back-off. Never rejects. */
+/** Hands the records to the handler. After a failure they are read again after a back-off. Never rejects. */
 export async function handleRecords(
   assigned: AssignedPartition,
   { handleBatch, onError }: ConsumeOptions,
@@ -170,7 +170,7 @@ export async function handleRecords(
   }
 }
 
-/** Decides where to start reading: the caller's choice, else the group's committed offset, else the beginning. */
+/** Where to start: the caller's choice, else the committed offset, else the beginning. */
 export async function findStart(
   assigned: AssignedPartition,
   committed: Position[],
@@ -188,7 +188,7 @@ export async function findStart(
   }
 }
 
-/** A signal for one sleeper: `ring` ends the sleep, or the next one if nobody sleeps. */
+/** A signal for one waiter: `notify` ends its wait, or the next one if nobody waits. */
 export function createWakeUpSignal() {
   let notified = false
   let wake: (() => void) | undefined
@@ -198,7 +198,6 @@ export function createWakeUpSignal() {
       notified = true
       wake?.()
     },
-    /** Resolves on the next ring (or at once if it rang since the last sleep), at the latest after `ms`. */
     async wait(ms: number): Promise<void> {
       if (!notified) {
         await new Promise<void>((resolve) => {

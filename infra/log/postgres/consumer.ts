@@ -8,7 +8,7 @@ export interface PostgresConsumerDeps {
   url: string
   schema: string
   topics: TopicInfo[]
-  /** Tells the group's other members, in this process and others, to split the partitions anew. */
+  /** Tells the other members of the group, in all processes, to assign the partitions anew. */
   announce: () => Promise<void>
 }
 
@@ -17,10 +17,10 @@ export interface RunningConsumer extends LogConsumer {
   rebalance(): void
 }
 
-/** Safety net for a wake-up that was lost, and how soon the partitions of a killed member are noticed. */
+/** Bounds the delay after a lost notification, and until the partitions of a killed member are noticed. */
 const pollMs = 1000
 
-/** Starts a member of a consumer group. Rejects if it cannot connect now; later failures it gets over by itself. */
+/** Rejects if it cannot connect now. Later failures are retried. */
 export async function startPostgresConsumer(
   deps: PostgresConsumerDeps,
   options: ConsumeOptions,
@@ -40,7 +40,6 @@ export async function startPostgresConsumer(
     }
   }
 
-  /** Reads and handles until stopped or until the connection, and with it every lock, is lost. */
   async function work({ session, state }: Connection): Promise<void> {
     const round = createAssignedPartitions({ session, options, signal: signal, announce: deps.announce })
     try {

@@ -18,13 +18,13 @@ const lockRow = z.array(z.object({ topic: z.string(), partition: z.number(), loc
 const offsetRow = z.array(z.object({ topic: z.string(), partition: z.number(), next: z.coerce.number() }))
 const pidRow = z.tuple([z.object({ pid: z.number() })])
 
-/** Partition numbers stay below this; the number itself stands for membership of the topic's group. */
+/** Partition numbers are smaller. The number itself stands for membership of the topic's group. */
 const membershipLock = 0xffff
 
 /**
- * One connection that belongs to a consumer: it holds an advisory lock for each partition the consumer owns, and
- * all reads and offset commits go through it. When the process dies the connection ends, and so do its locks; a
- * consumer that lost its locks can therefore neither read nor commit.
+ * One connection of a consumer. It has an advisory lock for each assigned partition; all reads and offset
+ * commits go through it. When the process dies, connection and locks end. A consumer without its locks can
+ * neither read nor commit.
  */
 export async function openGroupSession(options: GroupSessionOptions) {
   const { url, schema, group, topics } = options
@@ -50,7 +50,6 @@ export async function openGroupSession(options: GroupSessionOptions) {
   ]
 
   return {
-    /** What this member should own now that these members are alive. */
     async assignment(): Promise<TopicPartition[]> {
       const text = `select objid::bigint as lock, pid from pg_locks where locktype = 'advisory' and objsubid = 2
         and granted and classid = $1::bigint::oid and database = (select oid from pg_database where datname = current_database())`
@@ -104,7 +103,7 @@ export async function openGroupSession(options: GroupSessionOptions) {
       await client.end()
     },
 
-    /** Ends the connection without a word to the server, which may not answer any more. */
+    /** Ends the connection without waiting for the server, which may not answer any more. */
     async abandon(): Promise<void> {
       client.off('end', options.onLost)
       await client.end()
@@ -168,8 +167,8 @@ export interface TopicPartition {
 }
 
 /**
- * The partitions of a topic that fall to one of its group's members. Every member comes to the same split from
- * the same list of members, so nobody needs to lead.
+ * The partitions of a topic that are assigned to one member of its group. Every member computes the same
+ * assignment from the same list, so there is no leader.
  */
 export function assignPartitions(partitions: number, members: number[], me: number): number[] {
   const order = [...new Set(members)].sort((a, b) => a - b)

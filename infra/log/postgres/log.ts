@@ -14,7 +14,6 @@ export interface PostgresLogOptions {
   pool: pg.Pool
   url: string
   logger: Logger
-  /** Postgres schema of the log's tables; default `tidegate_log`. */
   schema?: string
 }
 
@@ -108,7 +107,6 @@ function startRetention({ pool, logger }: PostgresLogOptions, schema: string): N
   return setInterval(run, retentionEveryMs).unref()
 }
 
-/** Records deleted in one transaction, so that none is long. */
 const chunk = 5000
 
 /** Deletes records older than their topic's retention, oldest first. Safe to run in several processes at once. */

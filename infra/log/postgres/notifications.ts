@@ -19,9 +19,9 @@ interface Subscriber {
 }
 
 /**
- * Wakes consumers when there is something to read: those of this process at once, those of others by NOTIFY. It is
- * sent after the append has committed and not within it, because commits that notify wait for one another's disk
- * flush; one that gets lost costs no more than the consumers' poll interval.
+ * Wakes consumers when there is something to read: those of this process at once, those of others by NOTIFY.
+ * NOTIFY is sent after the append has committed, because commits that notify wait for one another's disk
+ * flush. A lost one costs no more than the consumers' poll interval.
  */
 export function createNotifications({ pool, url, schema, logger }: NotificationsOptions) {
   const channel = `${schema}_wake`
@@ -79,7 +79,7 @@ export function createNotifications({ pool, url, schema, logger }: Notifications
     membersChanged: (group: string) => wake(`g:${group}`),
     add: (subscriber: Subscriber) => void subscribers.add(subscriber),
     remove: (subscriber: Subscriber) => void subscribers.delete(subscriber),
-    /** Must have resolved before a consumer reads for the first time, or it may sleep through a wake-up. */
+    /** Must resolve before a consumer reads for the first time, or the consumer may miss a notification. */
     async ready(): Promise<void> {
       listener ??= listen()
       await listener

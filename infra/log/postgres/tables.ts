@@ -5,8 +5,8 @@ import { transaction } from '../../postgres/pool.ts'
 import { LogUnavailable, type Topic, type TopicSpec } from '../port.ts'
 
 /**
- * Offsets of a partition are handed out under the lock of its row in `partitions`, held to the end of the
- * transaction: they are gapless and become visible in order, so a reader can never miss one.
+ * Offsets of a partition are given out under the lock of its row in `partitions`, until the transaction ends.
+ * So they are gapless and become visible in order, and a reader can never miss one.
  */
 const ddl = (schema: string) => `
 create schema if not exists ${schema};
@@ -44,9 +44,9 @@ create table if not exists ${schema}.group_offsets (
 ${appendFunction(schema)}`
 
 /**
- * Appends one batch in one round trip. The first three arrays have an element for each partition written to, in
- * lock order; the others have one for each record: its partition's index there (from 1), its place among that
- * partition's records (from 0), and its content. Returns the first offset given out in each partition.
+ * Appends one batch in one round trip. The first three arrays have an element for each partition, in lock
+ * order. The others have one for each record: the index of its partition there (from 1), its place in that
+ * partition (from 0), and its content. Returns the first offset of each partition.
  */
 const appendFunction = (schema: string) => `
 create or replace function ${schema}.append(
@@ -90,7 +90,7 @@ export interface TopicInfo {
 
 const rowsOf = z.array(z.object({ topic: z.string(), id: z.number(), partitions: z.number() }))
 
-/** What topics there are. A topic's partitions never change (its keys would move), so they are kept. */
+/** The number of a topic's partitions never changes, since its keys would move. So it is cached. */
 export function createTopics(pool: pg.Pool, schema: string) {
   const known = new Map<Topic, TopicInfo>()
 

@@ -8,7 +8,7 @@ import { createGroupCommit } from '../group-commit.ts'
 import type { PlacedRecord } from '../partition.ts'
 import { LogUnavailable, type Position, type Topic } from '../port.ts'
 
-/** Batches of different connections are written at the same time; a partition always has the same connection. */
+/** Each connection writes one batch at a time. A partition always has the same connection. */
 const connections = 2
 const timeoutMs = 5000
 
@@ -82,13 +82,14 @@ interface Part {
 
 interface Layout {
   parts: Part[]
-  /** For each record the index of its part, and its place among that part's records. */
   slots: { part: number; place: number }[]
 }
 
 const answer = z.tuple([z.object({ bases: z.array(z.number()) })])
 
-/** The server ends a write that takes longer; a client that gives up later can be sure that none is under way. */
+/**
+ * The server ends a write that takes longer. After that, a client that gave up knows that none is under way.
+ */
 export const writeTimeoutMs = 4000
 
 /** Writes one batch durably, in one transaction and one round trip; rejects with LogUnavailable. */
@@ -119,7 +120,7 @@ export async function writeGroup(
   }
 }
 
-/** The server answered and the connection goes on: nothing was written. Without an answer the write may go on there. */
+/** The server refused: nothing was written. Without its answer the write may still go on. */
 const isRefusal = (error: unknown): boolean => error instanceof pg.DatabaseError && error.severity === 'ERROR'
 
 function layOut(records: PlacedRecord[]): Layout {
