@@ -7,6 +7,10 @@ test('no import points up a floor, and services do not import each other', () =>
   expect(now.upward).toEqual([])
 })
 
+test('no files import each other in a circle, types included', () => {
+  expect(now.circles).toEqual([])
+})
+
 test('the reader of imports sees the arrows that it judges', () => {
   expect(now.arrows.get('services/server -> services/collect')).toBeGreaterThan(0)
   expect(structure([{ from: 'infra/a.ts', to: 'services/gate/b.ts' }]).upward).toHaveLength(1)

@@ -7,7 +7,7 @@ import { documentedFlows } from './documented.ts'
 import { createRecorder } from './recorder.ts'
 import { openDocument, shows } from './steps.ts'
 
-const page = process.env.PRINT_FLOWS ? { common: [], flows: [] } : documentedFlows()
+const page = documentedFlows()
 
 describe('what docs/architecture.md lists of a flow is what the flow runs', () => {
   let undo = new AsyncDisposableStack()
