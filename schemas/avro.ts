@@ -17,7 +17,6 @@ type AvroSource =
   | { type: 'map'; values: AvroSource }
   | { type: 'long'; logicalType: 'timestamp-millis' }
 
-/** The type of a field, with what Avro says beside it. */
 export interface AvroMember {
   type: AvroSource
   default?: null

@@ -9,7 +9,6 @@ import { sessionScored } from './sessions/session-scored.ts'
 const root = import.meta.dirname
 const topicFolders = ['collect', 'sessions', 'organizations', 'gate', 'webhooks'] as const
 
-/** Text of the schemas that are not written by hand, by file. */
 export const writtenSchemas: Record<string, string> = {
   'sessions/SessionScored.v1.avsc': avscText(sessionScored),
 }
@@ -65,7 +64,6 @@ export function readSchemaFiles(): SchemaFile[] {
   )
 }
 
-/** The committed ids plus the next free id for each schema that has none yet. */
 export function assignIds(files: SchemaFile[], committed: Record<string, number>): Record<string, number> {
   const ids = { ...committed }
   let next = Math.max(0, ...Object.values(ids)) + 1

@@ -9,7 +9,6 @@ export interface Lenient<T> {
 
 export type Read<L> = L extends Lenient<infer T> ? T : never
 
-/** At most `max` UTF-16 units, or null; without U+0000, which Postgres cannot store. */
 export function stringUpTo(max: number): Lenient<string | null> {
   return {
     parse: (value) => (typeof value === 'string' && value.length <= max ? value.replaceAll('\0', '') : null),
@@ -22,10 +21,8 @@ export const number: Lenient<number | null> = {
   parse: (value) => (typeof value === 'number' && Number.isFinite(value) ? value : null),
 }
 
-/** Fits an Avro int, or null. */
 export const integer: Lenient<number | null> = { parse: (value) => (isInt32(value) ? value : null) }
 
-/** An integer that is not negative; 0 where there is none. */
 export const countOrZero: Lenient<number> = { parse: (value) => (isCount(value) ? value : 0) }
 
 export function either<A, B>(one: Lenient<A | null>, other: Lenient<B | null>): Lenient<A | B | null> {
@@ -75,7 +72,6 @@ export function group<S extends Record<string, Lenient<unknown>>>(
   }
 }
 
-/** null where the value is not an object. */
 export function optional<T>(inner: Lenient<T>): Lenient<T | null> {
   return { parse: (value) => (isObject(value) ? inner.parse(value) : null) }
 }

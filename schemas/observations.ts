@@ -75,7 +75,6 @@ const automation = group({
   /** null = the worker could not be asked, which is not evidence. */
   webdriver_worker: bool,
   webdriver_own_property: bool,
-  /** Names of known driver globals that exist in window or document. */
   globals: texts,
   document_attributes: texts,
   cdp_runtime: bool,
@@ -84,7 +83,6 @@ const automation = group({
 })
 
 const tamper = group({
-  /** APIs whose source text is not native, for example `navigator.webdriver`. */
   patched_functions: texts,
   navigator_own_properties: texts,
   iframe_srcdoc_proxy: bool,
@@ -98,7 +96,6 @@ const tamper = group({
 const engine = group({
   eval_length: integer,
   null_property_message: text,
-  /** V8, SpiderMonkey or JavaScriptCore by features that the user agent string cannot change. */
   name: text,
 })
 
@@ -185,7 +182,6 @@ const media = group({
   topology_hash: hash,
 })
 
-/** Answers to what the server handed out with the document: they show that the snapshot is fresh. */
 const proofs = group({ challenge: text, timing_nonce: text, canvas_challenge_hash: hash })
 
 const native = group({
@@ -226,7 +222,6 @@ export const snapshotSchema = group({
   native: optional(native),
 })
 
-/** Count, spread and duration of one kind of event since the last batch; times in milliseconds. */
 const channel = {
   events: countOrZero,
   untrusted: countOrZero,
@@ -275,7 +270,6 @@ export const behaviorSchema = group({
 export type Snapshot = Read<typeof snapshotSchema>
 export type Behavior = Read<typeof behaviorSchema>
 
-/** The plaintext of a batch or result body (docs/collect-protocol.md). */
 export interface Observations {
   version: 1
   /** Milliseconds since the document's start, by the client's monotonic clock. */
@@ -298,5 +292,4 @@ export const observationsSchema: Lenient<Observations> = {
   },
 }
 
-/** What a client sends: a family of the snapshot that could not be collected is left out. */
 export type SentObservations = Omit<Observations, 'snapshot'> & { snapshot?: Partial<Snapshot> }

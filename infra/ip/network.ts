@@ -5,11 +5,10 @@ import type { IpVersion, Network } from '../../schemas/events.ts'
 
 /** What is known about addresses. Nothing is invented: without a database everything is null and `skipped`. */
 export interface NetworkSource {
-  /** `at` = epoch milliseconds of the evaluation. Never throws: a database that fails is the status `error`. */
   lookup(ip: string, at: number): Network
 }
 
-export interface NetworkOptions {
+interface NetworkOptions {
   cityPath?: string | undefined
   asnPath?: string | undefined
   anonymousPath?: string | undefined
@@ -89,7 +88,6 @@ function riskSignalsOf(anonymity: Network['anonymity']): string[] {
   return sentences.flatMap(([flag]) => (anonymity[flag] ? [flag] : []))
 }
 
-/** One sentence for people; null when nothing is known. */
 function summaryOf({ anonymity, location, routing }: Network): string | null {
   const telling = sentences.find(([flag]) => anonymity[flag])
   if (telling) return telling[1]
@@ -123,9 +121,9 @@ function ipVersion(ip: string): IpVersion | null {
  * dev.maxmind.com/geoip/docs/databases) and the flat one of free databases (`country_code`,
  * github.com/sapics/ip-location-db). A member of another type than expected counts as absent.
  */
-export type IpRecord = object | null | undefined
+type IpRecord = object | null | undefined
 
-export function locationOf(record: object): NonNullable<Network['location']> {
+function locationOf(record: object): NonNullable<Network['location']> {
   return {
     city: text(record, 'city.names.en') ?? text(record, 'city'),
     region: text(record, 'subdivisions.0.names.en') ?? text(record, 'state1'),
@@ -139,8 +137,7 @@ export function locationOf(record: object): NonNullable<Network['location']> {
   }
 }
 
-/** Of an ASN record; both forms have the same names. */
-export function routingOf(record: IpRecord): Network['routing'] {
+function routingOf(record: IpRecord): Network['routing'] {
   const asn = number(record, 'autonomous_system_number')
   const organization = text(record, 'autonomous_system_organization')
   return { asn: asn === null ? null : String(asn), organization }
@@ -150,7 +147,7 @@ export function routingOf(record: IpRecord): Network['routing'] {
  * Of any records: what one of them says is so. Flags are at the root of a record in anonymous-IP databases, under
  * `traits` in enterprise ones, nowhere in plain city ones. dev.maxmind.com/geoip/docs/databases/anonymous-ip
  */
-export function anonymityOf(records: IpRecord[]): Network['anonymity'] {
+function anonymityOf(records: IpRecord[]): Network['anonymity'] {
   const places = records.flatMap((record) => [record, member(record, 'traits')])
   const says = (name: string) => places.some((place) => member(place, name) === true)
   const providers = places.map((place) => text(place, 'provider_name'))
@@ -176,7 +173,6 @@ function number(record: unknown, path: string): number | null {
   return typeof value === 'number' ? value : null
 }
 
-/** `path` has member names and array positions between dots. */
 function member(record: unknown, path: string): unknown {
   let value = record
   for (const name of path.split('.')) {
@@ -201,7 +197,7 @@ export function networkPrefix(ip: string): string | null {
 }
 
 /** Whether it is an address, IPv4 or IPv6, that is in none of IANA's special-purpose ranges. */
-export function isPublicAddress(ip: string): boolean {
+function isPublicAddress(ip: string): boolean {
   return ipaddr.isValid(ip) && ipaddr.parse(ip).range() === 'unicast'
 }
 

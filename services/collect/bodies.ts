@@ -39,7 +39,6 @@ interface BatchOptions {
   cache: DocumentCache
 }
 
-/** Accepts an observation batch; resolves with the acknowledgement as JSON once the batch is durable. */
 export function receiveBatch(request: BodyRequest, { deps, cache }: BatchOptions): Promise<string> {
   const now = deps.clock()
   const { state, incoming } = readBodyRequest(request, { deps, cache, kind: 'batches', now })
@@ -93,7 +92,6 @@ interface ResultOptions {
   cache: DocumentCache
 }
 
-/** Accepts the last observations and resolves with the sealed token as JSON once the session's decision is there. */
 export function receiveResult(request: BodyRequest, { deps, cache }: ResultOptions): Promise<string> {
   const now = deps.clock()
   const { state, incoming } = readBodyRequest(request, { deps, cache, kind: 'results', now })
@@ -137,15 +135,14 @@ async function handOff(
   return { sessionId, sealedToken, nonce, integrity: { responseHmac: responseHmac(state, text) } }
 }
 
-export interface ReceivedBody {
+interface ReceivedBody {
   request: BodyRequest
   state: OpenDocument
   opened: OpenedBody
   eventId: string
 }
 
-/** What the events of a batch and of a results body have in common. */
-export function receivedBody({ request, state, opened, eventId }: ReceivedBody) {
+function receivedBody({ request, state, opened, eventId }: ReceivedBody) {
   const { scope, documentIdHash } = state
   return {
     session_id: scope.sessionId,
@@ -163,14 +160,13 @@ export function receivedBody({ request, state, opened, eventId }: ReceivedBody) 
 }
 
 /** A body whose order and tag are right. */
-export interface OpenedBody extends AcceptedBody {
+interface OpenedBody extends AcceptedBody {
   /** Raw-deflated JSON as the client says; not looked into here. */
   payload: Buffer
 }
 
 interface AcceptOptions {
   now: number
-  /** Stores the body; the bytes are acknowledged only after this resolves. */
   store: (opened: OpenedBody) => Promise<unknown>
   /** Makes the JSON answer once the body is stored, and again for a repeat where that failed. */
   answer: (accepted: AcceptedBody) => Promise<string> | string
@@ -276,13 +272,11 @@ function decrypt(state: OpenDocument, frame: Frame, { kind, seq }: { kind: BodyK
   }
 }
 
-/** The nonce for the body after this one. */
-export function nextNonce(state: OpenDocument, { kind, seq, noBatchYet, receivedAt }: AcceptedBody): string {
+function nextNonce(state: OpenDocument, { kind, seq, noBatchYet, receivedAt }: AcceptedBody): string {
   const contents = { seq: Math.min(seq + 1, maxSeq), noBatchYet: noBatchYet && kind !== 'batches' }
   return handOutNonce(state, { contents, now: receivedAt })
 }
 
-/** HMAC over a response text, by the document's server-to-client key, base64url. */
 export function responseHmac(state: OpenDocument, text: string): string {
   return createHmac('sha256', documentKeysOf(state).serverToClient).update(text).digest('base64url')
 }

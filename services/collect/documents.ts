@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { Keyring, MasterKey } from '../../infra/crypto/keyring.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import type { BodyKind } from '../../infra/wire/collect/protocol.ts'
+import { sessionLifetimeMs } from '../../infra/wire/collect/protocol.ts'
 import {
   agreeDocumentKeys,
   createServerKeys,
@@ -10,12 +11,10 @@ import {
   type ServerKeyPair,
   type ServerKeys,
 } from './keys.ts'
-import { type DocumentFacts, type DocumentScope, openDocumentId, sessionLifetimeMs } from './sealed-ids.ts'
+import { type DocumentFacts, type DocumentScope, openDocumentId } from './sealed-ids.ts'
 
-/** What answering a body needs of it. */
 export interface AcceptedBody extends NonceContents {
   kind: BodyKind
-  /** SHA-256 of the encrypted body, hex. */
   bodyHash: string
   /** Epoch milliseconds. */
   receivedAt: number
@@ -30,7 +29,6 @@ export interface LastBody extends AcceptedBody {
   answer: Promise<string> | undefined
 }
 
-/** What a node knows about a document while it is in use; everything but `last` and `issued` follows from its id. */
 export interface OpenDocument {
   scope: DocumentScope
   documentId: string
@@ -39,14 +37,12 @@ export interface OpenDocument {
   master: MasterKey
   serverKeys: ServerKeyPair
   nonceKey: KeyObject
-  /** See keysOf. */
   keys: DocumentKeys | undefined
   last: LastBody | undefined
   /** The nonce handed out last: when it comes back, its MAC need not be made once more. */
   issued: { nonce: Buffer; contents: NonceContents } | undefined
 }
 
-/** What a node remembers. */
 export interface DocumentCache {
   documents: LRUCache<string, OpenDocument>
   serverKeys: ServerKeys
@@ -104,7 +100,6 @@ interface FindOptions {
   now: number
 }
 
-/** The document that a body was posted to. Throws 410 unless it is the scope's own and its session still lasts. */
 export function findDocument(
   documentId: string,
   scope: DocumentScope,
@@ -136,7 +131,6 @@ function sameScope(one: DocumentScope, other: DocumentScope): boolean {
   )
 }
 
-/** A new nonce for the body that the contents describes, base64url. */
 export function handOutNonce(
   state: OpenDocument,
   { contents, now }: { contents: NonceContents; now: number },
@@ -163,15 +157,13 @@ export const nonceBytes = contentBytes + macBytes
 /** Events carry the number as a signed 32-bit integer. */
 export const maxSeq = 0x7fff_ffff
 
-/** What a nonce says of the body that it is for. */
 export interface NonceContents {
   seq: number
   /** No batch of the document was accepted before it: the first one's answer carries the fingerprint. */
   noBatchYet: boolean
 }
 
-export interface NonceScope {
-  /** Of the master key that sealed the document id. */
+interface NonceScope {
   key: KeyObject
   documentId: string
 }
@@ -188,7 +180,6 @@ export function issueNonce(
   return nonce
 }
 
-/** What a nonce of this document says; undefined for a nonce that we did not issue. */
 export function readNonce({ key, documentId }: NonceScope, nonce: Buffer): NonceContents | undefined {
   if (nonce.length !== nonceBytes) return undefined
   const expected = mac(key, documentId, nonce).subarray(0, macBytes)

@@ -17,10 +17,8 @@ import type { FullDecisionRow } from '../../projections/sessions/tables.ts'
 import type { HandOffRequest } from './requests.ts'
 import type { Tenant } from './sealed-ids.ts'
 
-export interface HandOffDeps {
-  /** The decisions that are readable among the ids, in any order. */
+interface HandOffDeps {
   findDecisions: (decisionIds: string[]) => Promise<HandOffDecision[]>
-  /** Calls back whenever the sessions read model has moved on; returns how to stop that. */
   onAdvance: (listener: (position: Position) => void) => () => void
   /** SHA-256 (lower-case hex) of every live secret key of the organization and environment. */
   recipientHashes: (tenant: Tenant) => Promise<string[]>
@@ -34,7 +32,6 @@ export interface HandOffDeps {
 export interface HandOff {
   /** Rejects with 409 where the organization has no live secret key in the environment. */
   checkRecipients(tenant: Tenant): Promise<void>
-  /** The sealed token of a decision once it is readable; 503 when that takes too long, 409 without a secret key. */
   sealResult(request: HandOffRequest): Promise<string>
   close(): void
 }
@@ -95,7 +92,6 @@ function createDecisionWaiter({ findDecisions, onAdvance, timeoutMs: ms = 5000, 
 
 export type HandOffDecision = FullDecisionRow
 
-/** What a sealed token says, as `payload` of test/fixtures/sealed-token/vector.v2.json. */
 export function tokenPayload(row: HandOffDecision) {
   return {
     object: 'session_verification',
@@ -117,8 +113,7 @@ function riskSignals({ signals_fired }: HandOffDecision) {
 
 export type RecipientTenant = Pick<HandOffRequest, 'organizationId' | 'environment'>
 
-export interface RecipientsOptions {
-  /** The live secret keys of an organization and environment, newest first. */
+interface RecipientsOptions {
   findKeys: (tenant: RecipientTenant) => Promise<{ keyId: KeyId; secretHashSealed: Buffer }[]>
   keyring: Keyring
   clock: Clock
@@ -126,7 +121,6 @@ export interface RecipientsOptions {
   cacheMs?: number
 }
 
-/** Whose keys may open a token: the SHA-256 (hex) of each live secret key, each list asked for once per `cacheMs`. */
 export function createRecipients({ findKeys, keyring, clock, cacheMs = 5000 }: RecipientsOptions) {
   const known = new LRUCache<string, { hashes: Promise<string[]>; expiresAt: number }>({ max: 10_000 })
 

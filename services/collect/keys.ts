@@ -20,13 +20,11 @@ export interface ServerKeyPair {
   publicKey: string
 }
 
-/** One key a direction; see docs/collect-protocol.md. */
 export interface DocumentKeys {
   clientToServer: KeyObject
   serverToClient: KeyObject
 }
 
-/** The server's key pair for documents opened at a time. */
 export type ServerKeys = (master: MasterKey, openedAt: number) => ServerKeyPair
 
 const epochMs = 60 * 60 * 1000
@@ -53,7 +51,6 @@ function deriveKeyPair(master: MasterKey, epoch: number): ServerKeyPair {
   return keyPairOf(Buffer.from(scalar))
 }
 
-/** The key pair of a raw X25519 private key. */
 export function keyPairOf(scalar: Buffer): ServerKeyPair {
   const privateKey = createPrivateKey({ key: scalar, format: 'raw-private', asymmetricKeyType })
   const publicKey = createPublicKey(privateKey).export({ format: 'raw-public' })
@@ -72,7 +69,6 @@ const lowOrderPoints = new Set([
   'eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
 ])
 
-/** Whether every agreement with this public key (base64url) gives zero, and so no secret. */
 export function isLowOrder(publicKey: string): boolean {
   const bytes = Buffer.from(publicKey, 'base64url')
   // X25519 ignores the top bit (RFC 7748, section 5).
@@ -80,7 +76,6 @@ export function isLowOrder(publicKey: string): boolean {
   return lowOrderPoints.has(bytes.toString('hex'))
 }
 
-/** The keys of a document; undefined when the client's key is a low-order point. */
 export function agreeDocumentKeys(
   privateKey: KeyObject,
   { address, clientPublicKey }: { address: DocumentAddress; clientPublicKey: string },

@@ -17,7 +17,6 @@ import {
 import { noPage, type OpenBody } from './schemas.ts'
 import type { ResumeFacts } from './sealed-ids.ts'
 
-/** A session as its next document continues it. */
 export interface OpeningSession extends ResumeFacts {
   resumed: boolean
   /** What the client presented, strongest first. */
@@ -97,7 +96,6 @@ export function challengesOf(master: MasterKey, documentId: string): Challenges 
 const width = 120
 const height = 40
 
-/** The drawing that a seed stands for: always the same steps for the same seed. */
 export function canvasChallengeOf(seed: string): CanvasChallenge {
   const bytes = hash('sha256', seed, 'buffer')
   const at = (index: number, range: number) => (bytes[index] ?? 0) % range

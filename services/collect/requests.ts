@@ -12,7 +12,6 @@ import { type BodyKind, type ClientPlatform, headerNames } from '../../infra/wir
 import { type DocumentCache, findDocument, type OpenDocument } from './documents.ts'
 import type { Tenant } from './sealed-ids.ts'
 
-/** The decision that a hand-off waits for, and whose keys may open its token. */
 export interface HandOffRequest extends Tenant {
   decisionId: string
   sessionId: string
@@ -29,7 +28,6 @@ export interface CollectDeps {
   checkRecipients: (tenant: Tenant) => Promise<void>
   /** Waits for the decision and seals it; rejects with 503 when it does not come in time. See hand-off.ts. */
   sealResult: (request: HandOffRequest) => Promise<string>
-  /** Milliseconds between batches that clients are asked for (default 2000). */
   batchIntervalMs?: number
   /** Documents whose keys and last answer a node remembers (default 20,000). */
   rememberedDocuments?: number
@@ -37,7 +35,6 @@ export interface CollectDeps {
 
 export const binaryType = 'application/octet-stream'
 
-/** The path parameters of batches and results. */
 export interface BodyParams {
   sessionId: string
   documentId: string
@@ -58,11 +55,9 @@ const seqPattern = /^[+-]?[0-9]+$/
 export interface IncomingBody {
   kind: BodyKind
   body: Buffer
-  /** X-Batch-Seq; a results body has none. */
   headerSeq: number | undefined
 }
 
-/** The document that a request addresses and the body it brings; throws the ApiError of what is wrong with it. */
 export function readBodyRequest(
   request: BodyRequest,
   { deps, cache, kind, now }: { deps: CollectDeps; cache: DocumentCache; kind: BodyKind; now: number },
@@ -117,17 +112,14 @@ export function ipAddressOf({ ip }: Pick<FastifyRequest, 'ip'>): string {
   return isIPv4(carried) ? carried : ip
 }
 
-/** The User-Agent header, bounded; empty when there is none. */
 export function userAgentOf({ headers }: Pick<FastifyRequest, 'headers'>): string {
   return headers['user-agent']?.slice(0, maxHeaderLength) ?? ''
 }
 
-/** The Accept-Language header, bounded. */
 export function acceptLanguageOf({ headers }: Pick<FastifyRequest, 'headers'>): string | null {
   return headers['accept-language']?.slice(0, maxHeaderLength) ?? null
 }
 
-/** Sec-CH-UA request headers by lower-case name. */
 export function clientHintsOf({ headers }: Pick<FastifyRequest, 'headers'>): Record<string, string> {
   const hints: Record<string, string> = {}
   for (const name in headers) {
@@ -153,7 +145,6 @@ export function signatureAgentOf({ headers }: Pick<FastifyRequest, 'headers'>): 
   return url?.protocol === 'https:' && url.hostname.length <= maxHostLength ? url.hostname : null
 }
 
-/** Record headers of an event about a document. */
 export function metaOf(
   { scope }: OpenDocument,
   { eventId, time }: { eventId: string; time: number },

@@ -133,18 +133,17 @@ function corsHeaders({ headers }: Pick<FastifyRequest, 'headers'>): Record<strin
 }
 
 /** onRequest: lets the page that asks read the answer, errors included, and send the continuity cookie. */
-export function answerOrigin(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+function answerOrigin(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
   reply.headers(corsHeaders(request))
   done()
 }
 
-/** The same for errors of requests that no route took. */
-export function errorCors(request: FastifyRequest, { code }: ApiError): Record<string, string> {
+function errorCors(request: FastifyRequest, { code }: ApiError): Record<string, string> {
   return isCollect(request) && !originErrors.includes(code) ? corsHeaders(request) : {}
 }
 
 /** onRequest of the root: without its preflight a page could not read that there is nothing at a path. */
-export function answerStrayPreflight(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+function answerStrayPreflight(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
   const stray = request.is404 && request.method === 'OPTIONS' && isCollect(request)
   if (stray) sendPreflight(reply.headers(corsHeaders(request)), 'GET, POST, OPTIONS')
   else done()
@@ -155,11 +154,7 @@ function isCollect({ url }: Pick<FastifyRequest, 'url'>): boolean {
 }
 
 /** onError: takes the permission back where the key does not allow the origin. */
-export async function refuseOrigin(
-  _request: FastifyRequest,
-  reply: FastifyReply,
-  error: Error,
-): Promise<void> {
+async function refuseOrigin(_request: FastifyRequest, reply: FastifyReply, error: Error): Promise<void> {
   if (!(error instanceof ApiError) || !originErrors.includes(error.code)) return
   reply.removeHeader('access-control-allow-origin')
   reply.removeHeader('access-control-allow-credentials')
@@ -169,7 +164,7 @@ export async function refuseOrigin(
  * Preflight for the paths: 204. A preflight carries no key, so every origin may go on to the request itself,
  * which then has to be allowed by its key.
  */
-export function addPreflight(app: FastifyInstance, paths: string[], methods: string): void {
+function addPreflight(app: FastifyInstance, paths: string[], methods: string): void {
   for (const path of paths) {
     app.options(path, { schema: { hide: true } }, async (_request, reply) => sendPreflight(reply, methods))
   }
@@ -184,14 +179,13 @@ function sendPreflight(reply: FastifyReply, methods: string): FastifyReply {
     .send()
 }
 
-export const pingPath = '/v2/collect/pings/:pingId'
-export const networkCheckPath = '/v2/collect/network-checks'
+const pingPath = '/v2/collect/pings/:pingId'
+const networkCheckPath = '/v2/collect/network-checks'
 
 const pingId = /^[A-Za-z0-9_-]{1,128}$/
 const maxCheckBytes = 4096
 
-/** The two endpoints that need no key: a ping for measuring the way to us, and what a client found out about it. */
-export function networkRoutes(app: FastifyInstance, deps: CollectDeps): void {
+function networkRoutes(app: FastifyInstance, deps: CollectDeps): void {
   app.get<{ Params: { pingId: string } }>(
     pingPath,
     {

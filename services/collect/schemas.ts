@@ -70,7 +70,6 @@ export const resultResponseSchema = z.object({
   integrity,
 })
 
-/** An encrypted body; see docs/collect-protocol.md. */
 export const binaryBodySchema = z.any().meta({ type: 'string', format: 'binary' })
 
 const clientKey = z
@@ -106,7 +105,6 @@ const name = z
   .max(100)
   .regex(/^\P{Cc}+$/u, 'must have no control characters')
 
-/** The body of POST /v2/collect/sessions; unknown members are ignored. */
 export const openBodySchema = z
   .object({
     clientPublicKey: z
@@ -125,7 +123,6 @@ export const openBodySchema = z
 
 export type OpenBody = z.infer<typeof openBodySchema>
 
-/** Where a document without a page was opened: in an app there is no address, and none is made up. */
 export const noPage = 'about:blank'
 
 const maxLength = 2048
@@ -154,7 +151,6 @@ function shortened(url: URL): string {
   return url.href.length > maxLength ? withoutPath(url) : url.href
 }
 
-/** `https://host/`, `data:///`, `blob:https://host/`. */
 function withoutPath({ protocol, host, origin }: URL): string {
   if (protocol === 'blob:' && origin !== 'null') return `blob:${origin}/`
   return protocol === 'file:' ? 'file:///' : `${protocol}//${host}/`

@@ -9,15 +9,11 @@ import type { Environment } from '../../schemas/events.ts'
 // client's public key are not stored in a document id but bound to it: opening needs the same ones, so a
 // document of anyone else does not open, and the id stays short enough for a path segment.
 
-/** Milliseconds from a session's creation until its documents and resume tokens stop working. */
-export const sessionLifetimeMs = 24 * 60 * 60 * 1000
-
 export interface Tenant {
   organizationId: string
   environment: Environment
 }
 
-/** What a document belongs to. */
 export interface DocumentScope extends Tenant {
   sessionId: string
   /** base64url, as sent. */
@@ -25,13 +21,10 @@ export interface DocumentScope extends Tenant {
 }
 
 export interface DocumentFacts {
-  /** Of the session, epoch milliseconds. */
   createdAt: number
   openedAt: number
   platform: ClientPlatform
-  /** 1 = the session's first document. */
   number: number
-  /** 32 hex digits; see continuity. */
   continuityId: string
 }
 
@@ -39,7 +32,7 @@ export interface ResumeFacts extends Omit<DocumentFacts, 'openedAt'> {
   sessionId: SessionId
 }
 
-export interface Sealer {
+interface Sealer {
   keyring: Keyring
   random: Random
 }
@@ -54,7 +47,6 @@ export function sealDocumentId(facts: DocumentFacts, scope: DocumentScope, seale
   return seal(packFacts(facts), options).toString('base64url')
 }
 
-/** What the document id says and the master key that made it; undefined for one of another scope or not ours. */
 export function openDocumentId(
   documentId: string,
   scope: DocumentScope,
@@ -74,7 +66,6 @@ export function sealResumeToken(facts: ResumeFacts, tenant: Tenant, sealer: Seal
   )
 }
 
-/** Undefined for a token of another organization or environment, or not ours. */
 export function openResumeToken(token: string, tenant: Tenant, keyring: Keyring): ResumeFacts | undefined {
   const sealed = Buffer.from(token, 'base64url')
   const packed = open(sealed, { keyring, purpose: 'collect-resume', context: tenantContext(tenant) })
@@ -83,20 +74,17 @@ export function openResumeToken(token: string, tenant: Tenant, keyring: Keyring)
   return isId('sid', sessionId) ? { ...unpackFacts(packed), sessionId } : undefined
 }
 
-/** A continuity id as the client keeps it. */
 export function sealContinuity(continuityId: string, tenant: Tenant, sealer: Sealer): string {
   const options = { ...sealer, purpose: 'collect-continuity', context: tenantContext(tenant) }
   return seal(Buffer.from(continuityId, 'hex'), options).toString('base64url')
 }
 
-/** The continuity id (32 hex digits); undefined for one of another organization or environment, or not ours. */
 export function openContinuity(token: string, tenant: Tenant, keyring: Keyring): string | undefined {
   const sealed = Buffer.from(token, 'base64url')
   const id = open(sealed, { keyring, purpose: 'collect-continuity', context: tenantContext(tenant) })
   return id?.length === continuityBytes ? id.toString('hex') : undefined
 }
 
-/** The continuity id of a browser that presented none. */
 export function firstContinuityId(master: MasterKey, sessionId: string): string {
   const digest = createHmac('sha256', master.secretKey('collect-first-continuity')).update(sessionId).digest()
   return digest.toString('hex', 0, continuityBytes)

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { invalidField } from '../../infra/errors/errors.ts'
 import { derivedId, timeOrderedId } from '../../infra/ids.ts'
-import { type OpenResponse, sharedPostVersion } from '../../infra/wire/collect/protocol.ts'
+import { type OpenResponse, sessionLifetimeMs, sharedPostVersion } from '../../infra/wire/collect/protocol.ts'
 import { createDocumentState, type DocumentCache, handOutNonce, type OpenDocument } from './documents.ts'
 import { isLowOrder } from './keys.ts'
 import {
@@ -21,7 +21,6 @@ import {
   sealContinuity,
   sealDocumentId,
   sealResumeToken,
-  sessionLifetimeMs,
   type Tenant,
 } from './sealed-ids.ts'
 
@@ -30,7 +29,6 @@ interface OpenOptions {
   cache: DocumentCache
 }
 
-/** Opens a session, or a further document of one; resolves once that is durable. */
 export async function openSession(
   request: FastifyRequest<{ Body: OpenBody }>,
   { deps, cache }: OpenOptions,
@@ -51,7 +49,6 @@ export async function openSession(
   return { answer: answerOf(state, { session, challenges, deps, now }), continuity }
 }
 
-/** Throws 422 for a key that makes no secret. */
 function checkPublicKey({ clientPublicKey }: OpenBody): void {
   if (!isLowOrder(clientPublicKey)) return
   throw invalidField({ name: 'clientPublicKey', issue: 'invalid', expected: 'no low-order point' })
@@ -107,7 +104,6 @@ function openDocument(
   return createDocumentState({ documentId, scope, facts, master: deps.keyring.current }, cache)
 }
 
-/** Names the storage under which a client keeps continuity: the same for an organization and environment. */
 function continuityScope({ organizationId, environment }: Tenant): string {
   return derivedId('cs', 'continuity-scope', organizationId, environment)
 }
@@ -141,7 +137,6 @@ export function continuityCookie(value: string): string {
   return `${name}=${value}; Max-Age=${maxAge}; Path=/; HttpOnly; Secure; SameSite=None; Partitioned`
 }
 
-/** The cookie's value in a Cookie header; undefined when there is none or it is not of our alphabet. */
-export function readContinuityCookie(header: string | undefined): string | undefined {
+function readContinuityCookie(header: string | undefined): string | undefined {
   return header === undefined ? undefined : pattern.exec(header)?.[1]
 }

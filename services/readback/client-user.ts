@@ -54,11 +54,11 @@ export const clientUserIdInput = z
   .refine(isPlainText, { error: 'no control characters' })
   .meta({ minLength: 1, maxLength: maxCharacters })
 
-export interface ClientUserState {
+interface ClientUserState {
   client_user_id: string | null
 }
 
-export interface ChangeClientUser {
+interface ChangeClientUser {
   sessionId: string
   organizationId: string
   environment: Environment

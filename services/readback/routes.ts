@@ -23,7 +23,7 @@ import { clientUserIdInput, updateClientUser } from './client-user.ts'
 import { sessionDetailSchema } from './schemas/session-detail.ts'
 import { sessionSummarySchema, visitorDetailSchema, visitorSummarySchema } from './schemas/summaries.ts'
 
-export interface ReadbackOptions {
+interface ReadbackOptions {
   pool: pg.Pool
   decide: Decide
   auth: Auth
@@ -32,7 +32,7 @@ export interface ReadbackOptions {
   random: Random
 }
 
-export interface ReadbackContext extends ReadbackOptions {
+interface ReadbackContext extends ReadbackOptions {
   cursors: Cursors
   /** Whose data the request may see. */
   scopeOf(request: FastifyRequest): DataScope
@@ -69,7 +69,7 @@ const sessionsQuery = z.object({
 })
 const updateBody = z.strictObject({ client_user_id: clientUserIdInput.nullable() })
 
-export function sessionRoutes(app: FastifyInstance, context: ReadbackContext): void {
+function sessionRoutes(app: FastifyInstance, context: ReadbackContext): void {
   listSessionsRoute(app, context)
   getSessionRoute(app, context)
   updateSessionRoute(app, context)
@@ -198,7 +198,7 @@ const fingerprintsQuery = z.object({
   sort: visitorSort.describe('Largest or newest first; without it, seen most recently first.'),
 })
 
-export function fingerprintRoutes(app: FastifyInstance, context: ReadbackContext): void {
+function fingerprintRoutes(app: FastifyInstance, context: ReadbackContext): void {
   listFingerprintsRoute(app, context)
   getFingerprintRoute(app, context)
 }

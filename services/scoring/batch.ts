@@ -11,7 +11,7 @@ import { isSessionEvent, type SessionState } from './session-state.ts'
 import { loadStates, lockOffset, saveOffset, saveStates } from './store.ts'
 import { type RecordedVisitor, type Resolution, resolveVisitors } from './visitors/resolve.ts'
 
-export interface ScoreDeps {
+interface ScoreDeps {
   log: EventLog
   pool: pg.Pool
   codec: EventCodec
@@ -19,16 +19,13 @@ export interface ScoreDeps {
   network: NetworkSource
 }
 
-export interface ScoreBatch {
-  /** Of one partition, in offset order. */
+interface ScoreBatch {
   events: RecordedEvent[]
   /** Where the events end: the partition and the next offset after them. */
   end: Position
-  /** When the log stored the last of them, epoch milliseconds. */
   logTime: number
   /** The next offset that this process believes to be the one to score. */
   expected: number
-  /** The visitors of those decisions that were appended already, where that may have happened. */
   findRecorded: (decisionIds: string[]) => Promise<Map<string, RecordedVisitor>>
 }
 
@@ -87,9 +84,9 @@ interface ToDraft {
 async function draft(tx: Tx, { deps, events, now, breathe }: ToDraft): Promise<Drafts> {
   const mine = events.filter(isSessionEvent)
   const known = await loadStates(tx, [...new Set(mine.map((event) => event.data.session_id))])
-  const { take, changed, drafts } = startDrafting({ known, network: deps.network, now })
+  const { apply, changed, drafts } = startDrafting({ known, network: deps.network, now })
   for (const event of mine) {
-    orUnscorable(() => take(event))
+    orUnscorable(() => apply(event))
     await breathe()
   }
   return { changed, drafts }
@@ -128,7 +125,6 @@ function orUnscorable<T>(work: () => T): T {
   }
 }
 
-/** The states with the visitors that were found for them. */
 function linked(changed: Map<string, SessionState>, { visitors }: Resolution): SessionState[] {
   return [...changed.values()].map((state) => {
     const resolved = visitors.get(state.session_id)

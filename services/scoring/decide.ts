@@ -1,16 +1,14 @@
 import { derivedId } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { Verdict } from '../../schemas/events.ts'
-import { type Facts, type FactsInput, readFacts } from './facts.ts'
+import { categories, type Facts, type FactsInput, type Family, readFacts, type Signal } from './facts.ts'
 import { evolve, type SessionEvent, type SessionState } from './session-state.ts'
 import { automationSignals, tamperSignals } from './signals/automation.ts'
 import { behaviorSignals, trustSignals } from './signals/behavior.ts'
 import { nativeSignals, networkSignals, protocolSignals } from './signals/connection.ts'
 import { consistencySignals, headerSignals } from './signals/consistency.ts'
 import { headlessSignals, machineSignals } from './signals/headless.ts'
-import { categories, type Family, type Signal } from './signals/signal.ts'
 
-/** A decision that lacks only its visitor. */
 export interface Draft {
   state: SessionState
   trigger: Trigger
@@ -18,18 +16,15 @@ export interface Draft {
 }
 
 export interface Drafts {
-  /** The states that changed, by session. */
   changed: Map<string, SessionState>
-  /** In the order of the events that asked for them. */
   drafts: Draft[]
 }
 
-export interface Drafting extends Drafts {
-  /** Applies the partition's next event to its session and drafts the decision that it asks for. */
-  take(event: SessionEvent): void
+interface Drafting extends Drafts {
+  apply(event: SessionEvent): void
 }
 
-export interface DraftInput {
+interface DraftInput {
   known: Map<string, SessionState>
   network: NetworkSource
   now: number
@@ -40,7 +35,7 @@ export function startDrafting({ known, network, now }: DraftInput): Drafting {
   const changed = new Map<string, SessionState>()
   const drafts: Draft[] = []
 
-  function take(event: SessionEvent): void {
+  function apply(event: SessionEvent): void {
     const id = event.data.session_id
     const before = changed.get(id) ?? known.get(id)
     // Already forgotten, so it was final; ended once more while scoring was behind.
@@ -53,7 +48,7 @@ export function startDrafting({ known, network, now }: DraftInput): Drafting {
     drafts.push(draft)
     changed.set(id, withDecision(after, draft.trigger, draft.evaluation.score.verdict))
   }
-  return { take, changed, drafts }
+  return { apply, changed, drafts }
 }
 
 interface DraftOf {
@@ -70,19 +65,16 @@ function draftOf({ state, trigger, network, now }: DraftOf): Draft | undefined {
 }
 
 export const idleAfterMs = 30 * 60 * 1000
-export const sessionLifetimeMs = 24 * 60 * 60 * 1000
 
-/** Why a session is evaluated now. */
 export interface Trigger {
   decisionId: string
   final: boolean
   /** Only a changed verdict makes a decision. */
   onlyOnChange: boolean
-  /** When it happened, epoch milliseconds. */
   at: number
 }
 
-export interface StateChange {
+interface StateChange {
   before: SessionState | undefined
   after: SessionState
   event: SessionEvent
@@ -92,7 +84,7 @@ export interface StateChange {
  * What an event asks for. A hand-off and the end of a session make final decisions; the first snapshot makes a
  * provisional one, and so does any later batch that changes the verdict, until a final decision was made.
  */
-export function triggerOf({ before, after, event }: StateChange): Trigger | undefined {
+function triggerOf({ before, after, event }: StateChange): Trigger | undefined {
   switch (event.type) {
     case 'ResultRequested':
       return handOff(before, after, event.data)
@@ -135,8 +127,7 @@ function batch(
   return { decisionId, final: false, onlyOnChange: after.decisions > 0, at: event.received_at }
 }
 
-/** The state once the decision is made; final stays final. */
-export function withDecision(state: SessionState, trigger: Trigger, verdict: Verdict): SessionState {
+function withDecision(state: SessionState, trigger: Trigger, verdict: Verdict): SessionState {
   const final = state.final || trigger.final
   return {
     ...state,
@@ -147,7 +138,6 @@ export function withDecision(state: SessionState, trigger: Trigger, verdict: Ver
   }
 }
 
-/** A session's evidence weighed: what fired and what follows from it. */
 export interface Evaluation {
   facts: Facts
   fired: Signal[]
@@ -185,7 +175,6 @@ const unknownScore = 50
 export interface Score {
   risk: number
   verdict: Verdict
-  /** Points 0-100 of each category. */
   breakdown: Record<string, number>
 }
 
@@ -235,7 +224,6 @@ function isConfirmed(risks: Signal[]): boolean {
   return families.size >= 2 || strong.filter((signal) => signal.score >= selfEvident).length >= 2
 }
 
-/** The chance that at least one of independent pieces of evidence is right, in points. */
 function combine(scores: number[]): number {
   return 100 * (1 - scores.reduce((doubt, points) => doubt * (1 - points / 100), 1))
 }
@@ -269,7 +257,6 @@ export const signalCatalogue: Signal[] = [
   ...trustSignals,
 ]
 
-/** The signals that fire on what is known, in catalogue order. */
 export function fire(facts: Facts): Signal[] {
   return signalCatalogue.filter((signal) => signal.fires(facts))
 }

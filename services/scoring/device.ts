@@ -8,7 +8,6 @@ import type {
 import type { Snapshot } from '../../schemas/observations.ts'
 import { clientHint, type Facts } from './facts.ts'
 
-/** The device as it describes itself; null = not known. */
 export function deviceOf(facts: Facts): Device {
   const { snapshot } = facts
   return {
@@ -107,7 +106,7 @@ function capabilitiesOf(snapshot: Snapshot | null): Device['capabilities'] {
 
 type Native = NonNullable<Snapshot['native']>
 type AppPlatform = 'ios' | 'android'
-export type NativeDetail = Pick<
+type NativeDetail = Pick<
   SessionScored,
   | 'native_runtime_integrity'
   | 'native_app'

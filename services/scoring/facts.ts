@@ -6,18 +6,15 @@ import type { Behavior, Snapshot } from '../../schemas/observations.ts'
 import { hasBehavior } from './observed.ts'
 import type { DocumentState, SessionState } from './session-state.ts'
 
-/** What signals look at: a session's state, read once. */
 export interface Facts {
   platform: Platform
   snapshot: Snapshot | null
   behavior: Behavior | null
   behavioral: boolean
-  /** The document that the snapshot came from, else the newest. */
   document: DocumentState | null
   /** The browser's own user agent, else the one of the request. */
   userAgent: string
   headerUserAgent: string
-  /** What `userAgent` claims to be. */
   agent: Agent
   /** Brave, Firefox's fingerprinting resistance, Tor: they explain noise and patched functions. */
   privacyTool: boolean
@@ -71,7 +68,6 @@ function isPrivacyTool({ tamper, canvas }: Snapshot, agent: Agent): boolean {
 export type Engine = 'blink' | 'webkit' | 'gecko' | 'unknown'
 export type System = 'windows' | 'macos' | 'ios' | 'android' | 'linux' | 'chromeos' | 'other'
 
-/** What a user agent string claims to be. */
 export interface Agent {
   browser: string | null
   version: string | null
@@ -84,7 +80,6 @@ export interface Agent {
   /** The app around an embedded web view, null for an ordinary browser. */
   appName: string | null
   webView: boolean
-  /** Whether the isbot list knows it as a bot. */
   listed: boolean
 }
 
@@ -130,7 +125,6 @@ const nobody: Agent = {
 /** Parsing is a pure function of the string, costly, and few strings make up most of the traffic. */
 const parsed = new LRUCache<string, Agent>({ max: 2000 })
 
-/** Reads a user agent string; an empty or unknown one gives nulls and `unknown`. */
 export function readAgent(userAgent: string): Agent {
   if (!userAgent) return nobody
   const known = parsed.get(userAgent)
@@ -188,13 +182,58 @@ function brandOf({ brand, version }: { brand: string | null; version: string | n
   return { brand: brand ?? '', version }
 }
 
-/** The brands of a Sec-CH-UA header (a structured-field list: `"Brand";v="1", ...`). */
 function parseBrands(header: string | undefined): Brand[] {
   const found = header?.slice(0, 1000).matchAll(/"([^"]{0,100})";\s*v="([^"]{0,40})"/g) ?? []
   return [...found].map(([, brand = '', version = '']) => ({ brand, version: version || null }))
 }
 
-/** A client hint by its header name, without the quotes of structured fields; null when absent. */
 export function clientHint({ document }: Facts, name: string): string | null {
   return document?.client_hints[name]?.replaceAll('"', '') || null
+}
+
+export const categories = ['environment', 'behavioral', 'fingerprint', 'integrity', 'network'] as const
+export type Category = (typeof categories)[number]
+
+type SignalRole = 'risk' | 'trust' | 'context'
+export type Strength = 'weak' | 'moderate' | 'strong' | 'definitive'
+
+/** Signals of one family look at the same thing, so that two of them do not confirm each other. */
+export type Family =
+  | 'automation'
+  | 'headless'
+  | 'machine'
+  | 'consistency'
+  | 'tamper'
+  | 'behavior'
+  | 'protocol'
+  | 'headers'
+  | 'network'
+  | 'native'
+  | 'trust'
+
+/** One piece of evidence: a pure function of what is known about a session. */
+export interface Signal {
+  slug: string
+  name: string
+  family: Family
+  role: SignalRole
+  category: Category
+  strength: Strength
+  /** 0-100: the risk that this alone means; of a trust signal what it takes away; 0 of context. */
+  score: number
+  looksAt: string
+  falsePositives: string
+  fires(facts: Facts): boolean
+}
+
+export function snapshot(test: (snapshot: Snapshot, facts: Facts) => boolean): Signal['fires'] {
+  return (facts) => facts.snapshot !== null && test(facts.snapshot, facts)
+}
+
+export function inBrowser(test: (snapshot: Snapshot, facts: Facts) => boolean): Signal['fires'] {
+  return snapshot((one, facts) => one.native === null && test(one, facts))
+}
+
+export function input(test: (behavior: Behavior, facts: Facts) => boolean): Signal['fires'] {
+  return (facts) => facts.behavior !== null && facts.behavioral && test(facts.behavior, facts)
 }

@@ -27,7 +27,6 @@ export function readObservations(payload: Buffer): Observations | undefined {
 const quote = 0x22
 const backslash = 0x5c
 
-/** By byte: 0 = nothing of interest, else what it is. */
 const kinds = new Uint8Array(256)
 const [opening, closing, separator, string] = [1, 2, 3, 4]
 for (const byte of Buffer.from('[{')) kinds[byte] = opening
@@ -54,7 +53,6 @@ function isModest(json: Buffer): boolean {
   return true
 }
 
-/** Where the string that begins at `from` ends; the end of the text when it does not. */
 function endOfString(json: Buffer, from: number): number {
   let at = from + 1
   while (at < json.length && json[at] !== quote) at += json[at] === backslash ? 2 : 1
@@ -93,7 +91,6 @@ function union(known: string[], next: string[]): string[] {
   return [...new Set([...known, ...next])].slice(0, 100)
 }
 
-/** Whether two snapshots of one session cannot be of the same browser on the same machine. */
 export function identityChanged(known: Snapshot | null, next: Snapshot): boolean {
   if (!known) return false
   return (
@@ -131,7 +128,6 @@ export function addBehavior(known: Behavior | null, more: Behavior): Behavior {
   return behaviorSchema.parse(Object.fromEntries(channels))
 }
 
-/** Whether any input at all was observed. */
 export function hasBehavior(behavior: Behavior | null): boolean {
   return behavior !== null && Object.values(behavior).some((channel) => channel.events > 0)
 }

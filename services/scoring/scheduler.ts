@@ -5,17 +5,17 @@ import type { EventLog } from '../../infra/log/port.ts'
 import { type Tx, transaction, tryLock } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import { runPeriodically } from '../../infra/timing.ts'
+import { sessionLifetimeMs } from '../../infra/wire/collect/protocol.ts'
 import { type Environment, eventTopics, type SessionIdled } from '../../schemas/events.ts'
-import { idleAfterMs, sessionLifetimeMs } from './decide.ts'
+import { idleAfterMs } from './decide.ts'
 import { createScoringTables } from './store.ts'
 
-export interface SchedulerOptions {
+interface SchedulerOptions {
   log: EventLog
   pool: pg.Pool
   codec: EventCodec
   clock: Clock
   logger: Logger
-  /** Milliseconds between looks (default 5000). */
   intervalMs?: number
 }
 

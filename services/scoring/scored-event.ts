@@ -8,7 +8,7 @@ import { highlightsOf } from './explain/highlights.ts'
 import { clientBrands, type Facts } from './facts.ts'
 import type { SessionState } from './session-state.ts'
 
-export interface ScoredDecision {
+interface ScoredDecision {
   state: SessionState
   trigger: Trigger
   evaluation: Evaluation
@@ -17,7 +17,6 @@ export interface ScoredDecision {
   durationMs: number
 }
 
-/** The decision as an event that carries all of the session's detail. */
 export function scoredEvent(decision: ScoredDecision): { event: DomainEvent; meta: EventMeta } {
   const { state, trigger, evaluatedAt } = decision
   const { organization_id: organizationId, environment } = state
@@ -121,11 +120,9 @@ function coverageOf(facts: Facts, visitor: VisitorLink | null): SessionScored['a
   }
 }
 
-/** A snapshot in which nothing was observed. */
 const nothing: Snapshot = snapshotSchema.parse({})
 
-/** The curated part of a snapshot that a session's detail shows; all null without one. */
-export function telemetryOf(snapshot: Snapshot | null): ClientTelemetry {
+function telemetryOf(snapshot: Snapshot | null): ClientTelemetry {
   const s = snapshot ?? nothing
   return {
     navigator: navigatorOf(s),
@@ -166,7 +163,6 @@ function fontsOf({ fonts: f }: Snapshot): ClientTelemetry['fonts'] {
   }
 }
 
-/** The browser as it names itself: client hints first, then the user agent string. */
 export function browserOf(facts: Facts): Browser {
   const { agent, snapshot } = facts
   if (snapshot?.native) return appBrowser(snapshot.native.bundle_id)

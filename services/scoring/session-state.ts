@@ -13,7 +13,6 @@ import type {
 import type { Behavior, Observations, Snapshot } from '../../schemas/observations.ts'
 import { addBehavior, identityChanged, mergeSnapshot, readObservations } from './observed.ts'
 
-/** The events that scoring looks at. */
 export type SessionEvent =
   | { type: 'SessionOpened'; data: SessionOpened }
   | { type: 'DocumentOpened'; data: DocumentOpened }
@@ -28,24 +27,19 @@ export interface SessionState {
   environment: Environment
   platform: Platform
   created_at: number
-  /** Continuity ids that the client presented, strongest first. */
   continuity_ids: string[]
-  /** The one that it was given for the next visit. */
   continuity_id: string | null
   /** Oldest first; the earliest of very many are forgotten. */
   documents: DocumentState[]
   snapshot: Snapshot | null
-  /** Hash of the document that the snapshot came from. */
   snapshot_document: string | null
   behavior: Behavior | null
   ip_address: string
   user_agent: string
   batches: number
-  /** Bodies that were accepted and could not be inflated or parsed. */
   unreadable: number
   /** Second, different bodies for a sequence number that was already taken. */
   conflicts: number
-  /** How often a later snapshot showed another machine or browser. */
   identity_changes: number
   last_activity_at: number
   decisions: number
@@ -53,7 +47,6 @@ export interface SessionState {
   final: boolean
   final_at: number | null
   visitor: VisitorLink | null
-  /** How many sessions the visitor had when it was resolved, this one included. */
   visitor_sessions: number
 }
 
@@ -164,7 +157,6 @@ function observed(state: SessionState, observations: Observations, document: str
   return next
 }
 
-/** A page's life within a session, and which of its bodies were counted. */
 export interface DocumentState {
   hash: string
   opened_at: number
@@ -175,7 +167,6 @@ export interface DocumentState {
   accept_language: string | null
   client_hints: Record<string, string>
   header_order: string[]
-  /** Host of the Signature-Agent header. */
   signature_agent: string | null
   challenge: string
   timing_nonce: string
@@ -188,10 +179,9 @@ const maxDocuments = 16
 /** Order is enforced by the nonce, so a repeat is of one of the last few bodies. */
 const maxBodies = 32
 
-/** A body's document, sequence number and hash. */
 export type Body = Pick<BatchReceived | ResultRequested, 'document_id_hash' | 'seq' | 'body_hash'>
 
-export function openedDocument(event: DocumentOpened): DocumentState {
+function openedDocument(event: DocumentOpened): DocumentState {
   return {
     hash: event.document_id_hash,
     opened_at: event.opened_at,
@@ -210,8 +200,7 @@ export function openedDocument(event: DocumentOpened): DocumentState {
   }
 }
 
-/** Stands in for a document whose opening is no longer known. */
-export function unknownDocument(event: BatchReceived | ResultRequested): DocumentState {
+function unknownDocument(event: BatchReceived | ResultRequested): DocumentState {
   return {
     hash: event.document_id_hash,
     opened_at: event.received_at,
@@ -231,7 +220,7 @@ export function unknownDocument(event: BatchReceived | ResultRequested): Documen
 }
 
 /** The document with the body counted; the first body of a sequence number is the one that counts. */
-export function addBody(document: DocumentState, body: Body): DocumentState | 'repeated' | 'conflicting' {
+function addBody(document: DocumentState, body: Body): DocumentState | 'repeated' | 'conflicting' {
   const hash = body.body_hash.slice(0, 16)
   const taken = document.bodies[body.seq]
   if (taken !== undefined) return taken === hash ? 'repeated' : 'conflicting'
@@ -242,7 +231,6 @@ export function addBody(document: DocumentState, body: Body): DocumentState | 'r
   return { ...document, last_seq, bodies: Object.fromEntries(newest) }
 }
 
-/** Puts the document in its place, or at the end; forgets the earliest of too many. */
 export function withDocument(documents: DocumentState[], document: DocumentState): DocumentState[] {
   const known = documents.some(({ hash }) => hash === document.hash)
   if (known) return documents.map((one) => (one.hash === document.hash ? keepBodies(one, document) : one))

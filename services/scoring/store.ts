@@ -4,7 +4,7 @@ import { ensureTables } from '../../infra/postgres/ensure-tables.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import type { SessionState } from './session-state.ts'
 
-export type PartitionPlace = Omit<Position, 'offset'>
+type PartitionPlace = Omit<Position, 'offset'>
 
 /** The next offset to score, its row locked so that no other process scores the partition at the same time. */
 export async function lockOffset(tx: Tx, { topic, partition }: PartitionPlace): Promise<number> {
@@ -29,7 +29,6 @@ export async function readOffset(
   return Number(rows[0]?.next_offset ?? 0)
 }
 
-/** The next offsets of all partitions of the topic that were met. */
 export async function readOffsets(db: Pick<Tx, 'query'>, topic: string): Promise<Position[]> {
   const { rows } = await db.query<Position>(
     'select topic, partition, next_offset::float8 as "offset" from scoring.offsets where topic = $1',
@@ -130,7 +129,6 @@ create table if not exists scoring.visitor_keys (
 );
 `
 
-/** Creates what is missing; safe to run from several processes at once. */
 export function createScoringTables(tx: Tx): Promise<void> {
   return ensureTables(tx, { name: 'scoring', table: 'scoring.sessions', ddl })
 }

@@ -19,21 +19,18 @@ import { type ScoreOutcome, scoreBatch, Unscorable } from './batch.ts'
 import { createScoringTables, readOffset, readOffsets } from './store.ts'
 import type { RecordedVisitor } from './visitors/resolve.ts'
 
-export interface ScoringOptions {
+interface ScoringOptions {
   log: EventLog
   pool: pg.Pool
   codec: EventCodec
   clock: Clock
   network: NetworkSource
-  /** To learn, after a crash, which decisions were recorded already. */
   applied: Pick<Applied, 'waitFor'>
   logger: Logger
-  /** Consumer group (default `tidegate-scoring`). */
   group?: string
 }
 
 export interface RunningScoring {
-  /** The partitions that this process has met; for readiness and metrics. */
   status(): PartitionStatus[]
   stop(): Promise<void>
 }
@@ -123,17 +120,16 @@ export async function runScoring(options: ScoringOptions): Promise<RunningScorin
   return { status: partitions.all, stop: () => consumer.stop() }
 }
 
-export interface RecoveryDeps {
+interface RecoveryDeps {
   log: EventLog
   pool: pg.Pool
   applied: Pick<Applied, 'waitFor'>
   logger: Logger
 }
 
-export interface Recovery {
+interface Recovery {
   /** Records before `until` (a next offset) of the partition may have been scored by someone who then crashed. */
   suspect(partition: number, until: number): void
-  /** The visitors that were recorded with decisions of these ids; asks only where a record is suspect. */
   findRecorded(
     at: { partition: number; offset: number },
     ids: string[],

@@ -4,23 +4,18 @@ import { z } from 'zod'
 import { ApiError, invalidField } from '../../infra/errors/errors.ts'
 import { openToken, UnreadableToken } from '../../infra/wire/sealed-token.ts'
 
-/** What the demo's back end does as any customer's would: open tokens with its secret key, and read over REST. */
 export interface Demo {
   publishableKey: string
-  /** The token's payload; throws UnreadableToken. */
   openToken(token: string): unknown
-  /** The body of GET /v1/sessions/{sessionId}. */
   readSession(sessionId: string): Promise<unknown>
 }
 
-export interface DemoOptions {
+interface DemoOptions {
   publishableKey: string
   secretKey: string
-  /** Of the REST API; asked at each request, because a server learns its port late. */
   baseUrl: () => string
 }
 
-/** A back end of the organization that both keys belong to. */
 export function createDemo({ publishableKey, secretKey, baseUrl }: DemoOptions): Demo {
   return {
     publishableKey,

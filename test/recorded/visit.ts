@@ -3,7 +3,7 @@ import path from 'node:path'
 import {
   type CollectClientOptions,
   createCollectClient,
-  type Handoff,
+  type HandoffAnswer,
   type OpenedSession,
 } from '../../infra/wire/collect/client.ts'
 import type { SentObservations } from '../../schemas/observations.ts'
@@ -46,7 +46,7 @@ export interface Visit {
   /** The last request of each kind. */
   sent: Record<'sessions' | 'batches' | 'results', Request>
   /** Asks for the sealed token. */
-  finish(): Promise<Handoff>
+  finish(): Promise<HandoffAnswer>
 }
 
 /** The headers that a person's browser or app sends by itself. */

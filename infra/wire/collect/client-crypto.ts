@@ -20,16 +20,13 @@ import {
   utf8,
 } from './protocol.ts'
 
-/** Random bytes of a cryptographic source. */
 export type ClientRandom = (size: number) => Uint8Array
 
 export interface KeyPair {
   privateKey: Uint8Array
-  /** base64url, as sent. */
   publicKey: string
 }
 
-/** One key a direction: bodies are encrypted with the first, answers authenticated with the second. */
 export interface ClientDocumentKeys {
   clientToServer: Uint8Array
   serverToClient: Uint8Array
@@ -60,11 +57,9 @@ export interface BodyInput {
   seq: number
   nonce: string
   iv: Uint8Array
-  /** Raw-deflated JSON. */
   plaintext: Uint8Array
 }
 
-/** An encrypted body, ready to post. `iv` must never repeat under one key. */
 export function sealBody({ key, address, kind, seq, nonce, iv, plaintext }: BodyInput): Bytes {
   if (iv.length !== ivBytes) throw new Error('iv must have 12 bytes')
   const sealed = gcm(key, iv, utf8(associatedData(address, kind, seq))).encrypt(plaintext)
@@ -76,7 +71,6 @@ export function sealBody({ key, address, kind, seq, nonce, iv, plaintext }: Body
   })
 }
 
-/** Whether the server that holds the document's keys made `responseHmac` over `text`. */
 export function verifyResponse(keys: ClientDocumentKeys, text: string, responseHmac: string): boolean {
   return equalBytes(hmac(sha256, keys.serverToClient, utf8(text)), fromBase64Url(responseHmac))
 }

@@ -8,7 +8,6 @@ export interface FetchRequest {
   credentials: 'include'
 }
 
-/** The part of the Fetch API that the client uses; the global `fetch` fits. */
 export type FetchLike = (url: string, request: FetchRequest) => Promise<FetchResponse>
 
 interface FetchResponse {
@@ -20,11 +19,9 @@ interface FetchResponse {
 const maxRetryAfterMs = 60_000
 
 export interface RetryOptions {
-  /** Tries of one request in all (default 4). */
   attempts?: number
   /** Milliseconds before the second try, doubled each time (default 250); a Retry-After of the server wins, up to a minute. */
   delayMs?: number
-  /** Replaces setTimeout. */
   wait?: (ms: number) => Promise<void>
 }
 
@@ -33,7 +30,6 @@ export class CollectError extends Error {
   readonly code: string
   readonly status: number
   readonly retryable: boolean
-  /** `new_session`: this document is over. */
   readonly nextAction: string | undefined
   readonly requestId: string | undefined
 
@@ -57,7 +53,7 @@ interface ErrorEnvelope {
   details?: { next_action?: string }
 }
 
-export interface TransportOptions {
+interface TransportOptions {
   endpoint: string
   publishableKey: string
   fetch: FetchLike
@@ -137,7 +133,6 @@ function readEnvelope(body: unknown, { status, again }: { status: number; again:
   return typeof error?.code === 'string' ? { ...foreign, ...error } : foreign
 }
 
-/** Bounded, so that no answer stops a client for good. */
 function retryAfter(header: string | null): { afterMs?: number } {
   const seconds = header ? Number(header) : Number.NaN
   return Number.isNaN(seconds) ? {} : { afterMs: Math.max(0, Math.min(seconds * 1000, maxRetryAfterMs)) }

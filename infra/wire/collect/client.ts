@@ -43,34 +43,26 @@ export interface CollectClientOptions {
   endpoint: string
   publishableKey: string
   fetch: FetchLike
-  /** Default: crypto.getRandomValues. */
   random?: ClientRandom
   sdk: SdkInfo
-  /** Required when `sdk.platform` is `web`. */
   page?: PageInfo
-  /** Of an earlier document of the same session: the new document joins it while the session lasts. */
   resumeToken?: string
-  /** `fingerprint.state.id` of an earlier visit, kept under the session's `continuityScope`. */
   continuity?: string
-  /** Further request headers, for clients that are not browsers (a browser sets its own Origin). */
   headers?: Record<string, string>
   retry?: RetryOptions
   /** Replaces the platform's compression, which a page that is being left has no time to wait for. */
   deflate?: Deflate
 }
 
-/** What an SDK needs from the open answer; keys and nonces stay inside the client. */
 export type OpenedSession = Omit<OpenResponse, 'serverPublicKey' | 'nonce' | 'sharedPostVersion'>
 
-export interface BatchAck {
+interface BatchAck {
   seq: number
-  /** Milliseconds until the next batch is wanted. */
   intervalMs: number
-  /** With the document's first batch only. */
   fingerprint?: Fingerprint
 }
 
-export interface Handoff {
+export interface HandoffAnswer {
   sessionId: string
   sealedToken: string
 }
@@ -82,12 +74,9 @@ export interface Handoff {
  * make a new client.
  */
 export interface CollectClient {
-  /** Call once, before anything else. */
   open(): Promise<OpenedSession>
-  /** The first batch of a document must carry the snapshot. */
   sendBatch(observations: SentObservations): Promise<BatchAck>
-  /** Sends what was observed since the last batch and asks for the sealed token. */
-  requestResult(observations: SentObservations): Promise<Handoff>
+  requestResult(observations: SentObservations): Promise<HandoffAnswer>
 }
 
 const systemRandom: ClientRandom = (size) => crypto.getRandomValues(new Uint8Array(size))
@@ -143,9 +132,7 @@ function openRequest(options: CollectClientOptions, clientPublicKey: string): Op
 export interface OpenDocument {
   address: DocumentAddress
   keys: ClientDocumentKeys
-  /** The client's, base64url. */
   publicKey: string
-  /** For the next body. */
   nonce: string
 }
 
@@ -169,7 +156,7 @@ interface SealedBody {
  * Sends a document's bodies in order, one request in flight: each answer carries the next body's nonce. A body
  * whose answer never came is sent again before the next one, because the server may have accepted it.
  */
-export function createBodySender({ transport, random, deflate, document }: SenderOptions) {
+function createBodySender({ transport, random, deflate, document }: SenderOptions) {
   const { address, keys, publicKey } = document
   let { nonce } = document
   let unanswered: SealedBody | undefined
@@ -227,7 +214,7 @@ export function createBodySender({ transport, random, deflate, document }: Sende
         }
         return { seq, intervalMs: next.intervalMs, ...(fingerprint ? { fingerprint } : {}) }
       }),
-    requestResult: (observations: SentObservations): Promise<Handoff> =>
+    requestResult: (observations: SentObservations): Promise<HandoffAnswer> =>
       inTurn(async () => {
         const { seq, answer } = await send<ResultResponse>('results', observations)
         check(resultText(answer, { seq, nonce: answer.nonce }), answer.integrity.responseHmac)
@@ -251,7 +238,6 @@ function sequenceOf(nonce: string): number {
   return new DataView(bytes.buffer).getUint32(0)
 }
 
-/** By the Compression Streams API. */
 export async function deflateRaw(bytes: Bytes): Promise<Bytes> {
   const stream = new Blob([bytes]).stream().pipeThrough(new CompressionStream('deflate-raw'))
   return new Uint8Array(await new Response(stream).arrayBuffer())

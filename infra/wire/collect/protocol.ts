@@ -2,19 +2,19 @@
  * Sizes, labels and paths of the collect protocol (docs/collect-protocol.md), the same for server and clients.
  * A change to any of these needs a new frame version: deployed clients would no longer be understood.
  */
-export const frameVersion = 1
+const frameVersion = 1
 export const ivBytes = 12
 export const tagBytes = 16
 export const keyBytes = 32
 
-/** Largest encrypted body that the server takes, in bytes. */
 export const maxBodyBytes = 1024 * 1024
+/** From a session's creation until its documents and resume tokens stop working. */
+export const sessionLifetimeMs = 24 * 60 * 60 * 1000
 /** Largest observation JSON after inflating, in bytes; more is recorded as unreadable. */
 export const maxObservationBytes = 512 * 1024
 /** Largest deflated observations, in bytes; more is recorded as unreadable. An honest snapshot has some 3 KiB. */
 export const maxDeflatedBytes = 128 * 1024
 
-/** HKDF-SHA256 info of the key of each direction. */
 export const keyLabels = {
   clientToServer: 'tidegate collect v2 client-to-server',
   serverToClient: 'tidegate collect v2 server-to-client',
@@ -26,7 +26,6 @@ export const sessionsPath = '/v2/collect/sessions'
 
 export const headerNames = { clientKey: 'X-Client-Key', batchSeq: 'X-Batch-Seq' } as const
 
-/** What an encrypted body asks for; also the last segment of its path. */
 export type BodyKind = 'batches' | 'results'
 
 export interface DocumentAddress {
@@ -49,13 +48,12 @@ export function saltInput({ sessionId, documentId }: DocumentAddress): string {
   return sessionId + documentId
 }
 
-export interface FingerprintAnswer {
+interface FingerprintAnswer {
   sessionId: string
   stateId: string
   timestamp: number
 }
 
-/** The text under `fingerprint.integrity.responseHmac`; `nonce` is the answer's, `seq` the batch's. */
 export function fingerprintText(
   { sessionId, stateId, timestamp }: FingerprintAnswer,
   { seq, nonce }: { seq: number; nonce: string },
@@ -63,7 +61,7 @@ export function fingerprintText(
   return `fingerprint\n${seq}\n${nonce}\n${sessionId}\n${timestamp}\n${stateId}`
 }
 
-export interface ResultAnswer {
+interface ResultAnswer {
   sessionId: string
   sealedToken: string
 }
@@ -76,7 +74,6 @@ export function resultText(
   return `result\n${seq}\n${nonce}\n${sessionId}\n${sealedToken}`
 }
 
-/** The parts of an encrypted body. */
 export interface Frame {
   nonce: Uint8Array
   iv: Uint8Array
@@ -112,7 +109,6 @@ export function decodeFrame<T extends Uint8Array>(bytes: T): Frame | 'unknown_ve
   }
 }
 
-/** The JSON bodies of the collect protocol, as clients see them. */
 export type ClientPlatform = 'web' | 'ios' | 'android'
 
 export interface SdkInfo {
@@ -127,7 +123,6 @@ export interface PageInfo {
 }
 
 export interface OpenRequest {
-  /** Raw X25519 public key, base64url. */
   clientPublicKey: string
   resumeToken?: string
   /** `fingerprint.state.id` of an earlier session in the same continuity scope. */
@@ -156,7 +151,6 @@ export interface OpenResponse {
   sharedPostVersion: number
   resumed: boolean
   challenge: string
-  /** Raw X25519 public key, base64url. */
   serverPublicKey: string
   /** Goes into the next body; names its sequence number. */
   nonce: string
@@ -166,7 +160,6 @@ export interface OpenResponse {
 
 export interface Fingerprint {
   ready: boolean
-  /** Epoch milliseconds. */
   timestamp: number
   sessionId: string
   state: { id: string }
@@ -210,7 +203,6 @@ export function fromBase64Url(text: string): Bytes {
   return Uint8Array.from(binary, (character) => character.charCodeAt(0))
 }
 
-/** Compares without saying by its duration where the first difference is. */
 export function equalBytes(left: Uint8Array, right: Uint8Array): boolean {
   if (left.length !== right.length) return false
   let difference = 0

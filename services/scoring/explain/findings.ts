@@ -6,10 +6,8 @@ import type {
   Manipulation,
   RuntimeIntegrity,
 } from '../../../schemas/events.ts'
-import type { Facts } from '../facts.ts'
-import type { Signal } from '../signals/signal.ts'
+import type { Facts, Signal } from '../facts.ts'
 
-/** Which signals speak to which question, by slug. */
 const questions: Record<keyof RuntimeIntegrity, string[]> = {
   tampering_detected: [
     'webdriver_property_overridden',
@@ -53,7 +51,6 @@ const questions: Record<keyof RuntimeIntegrity, string[]> = {
 /** The earliest Chromium, Firefox and Safari that are not called outdated: about three years old. */
 const oldestCurrent: Record<string, number> = { blink: 110, gecko: 110, webkit: 15 }
 
-/** How sure the evidence makes one of each trait of the runtime. */
 export function runtimeIntegrityOf(fired: Signal[], facts: Facts): RuntimeIntegrity {
   const level = (question: keyof RuntimeIntegrity) =>
     levelOf(fired.filter(({ slug }) => questions[question].includes(slug)))
@@ -108,7 +105,6 @@ export function manipulationVerdict(score: number): Manipulation['verdict'] {
   return score <= 66 ? 'medium' : 'high'
 }
 
-/** The tool that a signal is the mark of. */
 type Named = Pick<AttributionLabel, 'value' | 'label' | 'confidence'>
 
 const tools: Record<string, Named> = {
@@ -165,7 +161,6 @@ const behaviors: Record<string, AttributionBehavior> = {
   instant_submit: { channel: 'form', value: 'instant-submit', label: 'Instant Submit', confidence: 50 },
 }
 
-/** Who or what acted, as far as there is evidence; null when there is nothing to attribute. */
 export function attribute(fired: Signal[], facts: Facts, isBot: boolean): Attribution | null {
   const labels = [...actorLabels(fired, isBot), ...toolLabels(fired, facts), ...evasionLabels(fired)]
   const observed = fired.flatMap(({ slug }) => behaviors[slug] ?? [])

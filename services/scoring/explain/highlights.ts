@@ -1,6 +1,5 @@
 import type { Highlight, HighlightEffect, HighlightImportance } from '../../../schemas/events.ts'
-import type { Facts } from '../facts.ts'
-import type { Family, Signal } from '../signals/signal.ts'
+import type { Facts, Family, Signal } from '../facts.ts'
 
 const maxHighlights = 5
 const maxEvidence = 5
@@ -9,7 +8,6 @@ interface Theme {
   key: string
   summary: string
   includes(signal: Signal): boolean
-  /** Fewer signals than this say too little (default 1). */
   atLeast?: number
 }
 

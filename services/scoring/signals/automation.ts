@@ -1,6 +1,6 @@
 import type { Snapshot } from '../../../schemas/observations.ts'
+import { inBrowser, type Signal, snapshot } from '../facts.ts'
 import { hasSyntheticClicks } from './behavior.ts'
-import { inBrowser, type Signal, snapshot } from './signal.ts'
 
 const automationBase = { family: 'automation', role: 'risk', category: 'environment' } as const
 const definitive = { ...automationBase, strength: 'definitive' } as const
@@ -19,12 +19,11 @@ const ambiguous = /^(spawn|emit|geb)$/
 
 const globals = (pattern: RegExp) => snapshot((s) => s.automation.globals.some((name) => pattern.test(name)))
 
-export const seleniumGlobals = globals(selenium)
-export const chromedriverMarkers = globals(chromedriver)
-export const playwrightGlobals = globals(playwright)
-export const puppeteerGlobals = globals(puppeteer)
+const seleniumGlobals = globals(selenium)
+const chromedriverMarkers = globals(chromedriver)
+const playwrightGlobals = globals(playwright)
+const puppeteerGlobals = globals(puppeteer)
 
-/** Marks that automation tools leave in a page. */
 export const automationSignals: Signal[] = [
   {
     ...definitive,
@@ -169,7 +168,6 @@ const stealthTargets = /permissions|plugins|mimeTypes|contentWindow/i
 const patchesStealth = ({ tamper }: Snapshot) =>
   tamper.patched_functions.some((name) => stealthTargets.test(name))
 
-/** Built-in functions and values that something replaced. */
 export const tamperSignals: Signal[] = [
   {
     ...tamperBase,

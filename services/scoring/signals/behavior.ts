@@ -1,11 +1,9 @@
 import type { Behavior, Snapshot } from '../../../schemas/observations.ts'
-import type { Facts } from '../facts.ts'
+import { type Facts, inBrowser, input, type Signal, snapshot } from '../facts.ts'
 import { isSoftwareRendered } from './headless.ts'
-import { inBrowser, input, type Signal, snapshot } from './signal.ts'
 
 const behaviorBase = { family: 'behavior', role: 'risk', category: 'behavioral' } as const
 
-/** Clicks as scripts make them: each on the exact centre of its element. */
 function exactClicks({ mouse, touch }: Behavior): boolean {
   return touch.events === 0 && mouse.clicks >= 2 && mouse.clicks_exact_center >= mouse.clicks
 }
@@ -25,7 +23,7 @@ function mostlyUntrusted({ mouse, keyboard, touch }: Behavior): boolean {
   return untrusted >= 4 && untrusted >= events * 0.5
 }
 
-export function isUniformTyping({ keyboard: k }: Behavior): boolean {
+function isUniformTyping({ keyboard: k }: Behavior): boolean {
   return k.keys >= 10 && k.corrections === 0 && k.interval_std !== null && k.interval_std < 6
 }
 

@@ -1,6 +1,5 @@
 import type { Snapshot } from '../../../schemas/observations.ts'
-import type { Facts } from '../facts.ts'
-import { inBrowser, type Signal, snapshot } from './signal.ts'
+import { type Facts, inBrowser, type Signal, snapshot } from '../facts.ts'
 
 const protocolBase = { family: 'protocol', role: 'risk', category: 'integrity' } as const
 
@@ -13,8 +12,7 @@ function wrong(answer: string | null, expected: string): boolean {
   return answer !== null && expected !== '' && answer !== expected
 }
 
-/** Groups that every honest client fills at least in part. */
-export function missingGroups(s: Snapshot): number {
+function missingGroups(s: Snapshot): number {
   return [
     s.navigator.user_agent === null,
     s.environment.screen_width === null && s.environment.inner_width === null,
@@ -24,7 +22,6 @@ export function missingGroups(s: Snapshot): number {
   ].filter(Boolean).length
 }
 
-/** How the client kept to the collect protocol. */
 export const protocolSignals: Signal[] = [
   {
     ...protocolBase,
@@ -87,7 +84,6 @@ function zoneDiffers({ snapshot, network }: Facts): boolean {
   return !!here && !!there && here.split('/')[0] !== there.split('/')[0]
 }
 
-/** Where the session came from, as far as the configured databases know. */
 export const networkSignals: Signal[] = [
   {
     ...networkBase,

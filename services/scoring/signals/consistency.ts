@@ -1,8 +1,7 @@
 import type { Snapshot } from '../../../schemas/observations.ts'
-import type { Agent, Engine, Facts, System } from '../facts.ts'
+import { type Agent, type Engine, type Facts, inBrowser, type Signal, type System } from '../facts.ts'
 import type { DocumentState } from '../session-state.ts'
 import { isSoftwareRendered } from './headless.ts'
-import { inBrowser, type Signal } from './signal.ts'
 
 const consistencyBase = { family: 'consistency', role: 'risk', category: 'fingerprint' } as const
 
@@ -19,7 +18,6 @@ function engineDiffers(snapshot: Snapshot, facts: Facts): boolean {
   return real !== facts.agent.engine
 }
 
-/** The systems that `navigator.platform` may mean. */
 function systemsOfPlatform(platform: string): System[] {
   if (/^Win/.test(platform)) return ['windows']
   if (/^Mac/.test(platform)) return ['macos', 'ios']
@@ -40,7 +38,7 @@ const hintSystems: Record<string, System> = {
   iOS: 'ios',
 }
 
-export function systemOfHint(platform: string | null): System | undefined {
+function systemOfHint(platform: string | null): System | undefined {
   return hintSystems[platform?.replaceAll('"', '') ?? '']
 }
 
@@ -61,7 +59,6 @@ function realmDiffers(realm: Snapshot['worker'], { navigator }: Snapshot, facts:
   )
 }
 
-/** Unknown on either side is not a difference. */
 function differ(one: string | null, other: string | null): boolean {
   return !!one && !!other && one !== other
 }
@@ -98,7 +95,6 @@ function phoneWithoutTouch({ navigator, environment }: Snapshot, { agent }: Fact
 
 const isDesktop = ({ formFactor, webView }: Agent) => formFactor === 'desktop' && !webView
 
-/** Contradictions between what the browser says of itself and what it is. */
 export const consistencySignals: Signal[] = [
   {
     ...consistencyBase,
@@ -213,7 +209,6 @@ function hintsDiffer({ document, agent }: Facts): boolean {
   return hint(document, 'sec-ch-ua-mobile') === '?1' && agent.formFactor === 'desktop'
 }
 
-/** The first language of Accept-Language, lower case, without region. */
 function headerLanguage({ document }: Facts): string | null {
   const first = document?.accept_language?.split(/[,;]/)[0]?.trim().toLowerCase() ?? ''
   return /^[a-z]{2,3}\b/.test(first) ? (first.split('-')[0] ?? null) : null
@@ -232,7 +227,6 @@ function headersMissing({ document }: Facts): boolean {
   return !names.includes('accept-language') && !names.includes('accept-encoding')
 }
 
-/** Request headers against what the page says. */
 export const headerSignals: Signal[] = [
   {
     ...headerBase,

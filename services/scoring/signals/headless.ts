@@ -1,6 +1,5 @@
 import type { Snapshot } from '../../../schemas/observations.ts'
-import { type Facts, readAgent } from '../facts.ts'
-import { inBrowser, type Signal } from './signal.ts'
+import { type Facts, inBrowser, readAgent, type Signal } from '../facts.ts'
 
 const headlessBase = { family: 'headless', role: 'risk', category: 'environment' } as const
 
@@ -24,13 +23,12 @@ function onBotList(facts: Facts): boolean {
   return userAgents(facts).some((text) => text !== appVersion && readAgent(text).listed)
 }
 
-/** Brand names of the client hints, from the page and from the request. */
 function brandNames({ snapshot, document }: Facts): string[] {
   const inPage = snapshot?.navigator.brands.map(({ brand }) => brand ?? '') ?? []
   return [...inPage, document?.client_hints['sec-ch-ua'] ?? '']
 }
 
-export function saysHeadless(facts: Facts): boolean {
+function saysHeadless(facts: Facts): boolean {
   return [...userAgents(facts), ...brandNames(facts)].some((text) => headless.test(text))
 }
 
@@ -43,7 +41,6 @@ function isBare({ navigator, environment }: Snapshot): boolean {
   )
 }
 
-/** Traits of browsers that run without a window. */
 export const headlessSignals: Signal[] = [
   {
     ...headlessBase,
@@ -158,7 +155,6 @@ export function isSoftwareRendered({ snapshot }: Facts): boolean {
   return snapshot !== null && software.test(`${snapshot.webgl.vendor ?? ''} ${snapshot.webgl.renderer ?? ''}`)
 }
 
-/** How many of the things that nearly every personal desktop has are known to be absent. */
 function absences({ snapshot, agent }: Facts): number {
   if (!snapshot) return 0
   const { navigator, fonts, media, audio } = snapshot

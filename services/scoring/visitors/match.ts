@@ -2,7 +2,6 @@ import { derivedId } from '../../../infra/ids.ts'
 import type { ResolutionBasis, ResolutionMethod } from '../../../schemas/events.ts'
 import { components, type Profile, type VisitorKeys } from './profile.ts'
 
-/** A visitor as the index knows it. */
 export interface KnownVisitor {
   id: string
   first_seen_at: number
@@ -12,12 +11,10 @@ export interface KnownVisitor {
 }
 
 export interface Candidates {
-  /** The visitors under a key; none when the key is unknown. */
   byKey(key: string): KnownVisitor[]
 }
 
 export interface Match {
-  /** Undefined = a visitor never seen before. */
   visitor: KnownVisitor | undefined
   id: string
   method: ResolutionMethod

@@ -8,11 +8,9 @@ import { isSoftwareRendered } from '../signals/headless.ts'
 
 /** What a browser on a device looks like, as short hashes; null = unknown or made noisy on purpose. */
 export interface Profile {
-  /** One entry for each of `components`, in that order. */
   components: (string | null)[]
   /** The network that it was last seen in: IPv4 /24 or IPv6 /48. */
   network: string | null
-  /** Whether it has enough that differs from device to device to be told apart by it. */
   distinctive: boolean
 }
 
@@ -96,7 +94,6 @@ function isDistinctive(facts: Facts, values: Values): boolean {
   return !isUniform && !privacyTool && !isSoftwareRendered(facts) && telling.every((value) => value !== null)
 }
 
-/** 48 bits are plenty to tell the values of one component apart. */
 function shortHash(name: string, value: string | number | null): string | null {
   if (value === null || value === '') return null
   return createHash('sha256').update(`${name}\0${value}`).digest('hex').slice(0, 12)
@@ -109,7 +106,6 @@ export function vectorOf(profile: Profile | null): number[] {
   )
 }
 
-/** The component hash by name. */
 export function component(profile: Profile, name: (typeof components)[number]['name']): string | null {
   return profile.components[components.findIndex((one) => one.name === name)] ?? null
 }
@@ -139,9 +135,7 @@ export function storageOf(snapshot: Snapshot | null): VisitorStorage {
  * that one tenant's visitors can never be found by another.
  */
 export interface VisitorKeys {
-  /** Ids that the client kept from an earlier visit, strongest first. */
   presented: string[]
-  /** The id that it was given now. */
   issued: string | null
   install: string | null
   /** All strong anchors together; null when the profile is not distinctive. */
@@ -163,7 +157,6 @@ export function visitorKeysOf(state: SessionState, profile: Profile | null): Vis
   }
 }
 
-/** Every key in which the session may meet another one. */
 export function allKeys(keys: VisitorKeys): string[] {
   const single = [keys.issued, keys.install, keys.anchors].filter((one) => one !== null)
   return [...new Set([...keys.presented, ...single, ...keys.partial])]
@@ -185,7 +178,6 @@ function partialKeys(scope: Scope, profile: Profile): string[] {
   ]
 }
 
-/** Hex of 16 bytes. */
 function key({ organization_id, environment }: Scope, kind: string, value: string): string {
   const text = [organization_id, environment, kind, value].join('\0')
   return hash('sha256', text).slice(0, 32)

@@ -14,12 +14,10 @@ import {
   visitorKeysOf,
 } from './profile.ts'
 
-/** A visitor as an earlier attempt at the same decision recorded it. */
 export type RecordedVisitor = Pick<VisitorLink, 'id' | 'confidence' | 'identified_at' | 'method' | 'basis'>
 
-export interface Resolved {
+interface Resolved {
   link: VisitorLink
-  /** How many sessions the visitor has, this one included. */
   sessions: number
 }
 
@@ -29,7 +27,7 @@ export interface Resolution {
   index: VisitorIndex
 }
 
-export interface ResolveInput {
+interface ResolveInput {
   tx: Tx
   drafts: Draft[]
   /** Visitors of decisions that were appended before a crash, by decision id: they are kept. */
@@ -37,7 +35,6 @@ export interface ResolveInput {
   now: number
 }
 
-/** Finds or makes the visitor of every session that has none yet. */
 export async function resolveVisitors({ tx, drafts, recorded, now }: ResolveInput): Promise<Resolution> {
   const visitors = new Map<string, Resolved>()
   const open: (Unresolved & { draft: Draft })[] = []
@@ -93,7 +90,6 @@ function resolve({ session, index, recorded, now }: ResolveOne): Resolved | unde
   return { link, sessions }
 }
 
-/** A session of which the visitor is wanted. */
 export interface Unresolved {
   organizationId: string
   environment: string
@@ -101,10 +97,9 @@ export interface Unresolved {
   profile: Profile | null
 }
 
-export interface VisitorIndex extends Candidates {
+interface VisitorIndex extends Candidates {
   /** Notes what was resolved, so that the next session of the batch finds it. Returns the number of its sessions. */
   add(resolved: Unresolved & { match: Match; at: number }): number
-  /** Counts and profiles to write, and new keys. */
   save(tx: Tx): Promise<void>
 }
 
@@ -158,7 +153,6 @@ async function load(tx: Tx, keys: string[]): Promise<Row[]> {
 interface Changed extends KnownVisitor {
   organizationId: string
   environment: string
-  /** Sessions since it was loaded. */
   added: number
 }
 

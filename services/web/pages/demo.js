@@ -19,7 +19,6 @@ function step(name, state) {
   document.querySelector(`[data-step="${name}"]`).dataset.state = state
 }
 
-/** Hands the session over and lets the back end say what it is. */
 async function ask() {
   button.disabled = true
   result.dataset.state = 'running'

@@ -1,4 +1,3 @@
-/** An element; `props` are properties, with `data` for data attributes and `style` for custom properties. */
 export function el(tag, props = {}, ...children) {
   const element = document.createElement(tag)
   const { data = {}, style = {}, ...rest } = props
@@ -11,7 +10,6 @@ export function el(tag, props = {}, ...children) {
 
 const svgSpace = 'http://www.w3.org/2000/svg'
 
-/** An SVG element with attributes. */
 export function svg(tag, attributes, ...children) {
   const element = document.createElementNS(svgSpace, tag)
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value)
@@ -19,19 +17,16 @@ export function svg(tag, attributes, ...children) {
   return element
 }
 
-/** A panel with a heading. */
 export function panel(title, ...children) {
   return el('section', { className: 'panel' }, el('h2', {}, title), ...children)
 }
 
-/** A list of names and values; what is not known is left out. */
 export function facts(entries) {
   const known = entries.filter(([, value]) => value !== null && value !== undefined && value !== '')
   const rows = known.flatMap(([name, value]) => [el('dt', {}, name), el('dd', {}, String(value))])
   return el('dl', { className: 'facts' }, ...rows)
 }
 
-/** `webdriver_detected` as `Webdriver detected`. */
 export function words(slug) {
   const text = String(slug)
     .replaceAll(/[_-]/g, ' ')
@@ -40,18 +35,15 @@ export function words(slug) {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-/** A time of the API as the reader's clock shows it. */
 export function time(iso) {
   return iso ? new Date(iso).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' }) : null
 }
 
-/** Which members of a group are true, by name. */
 export function trueNames(group) {
   const names = Object.entries(group ?? {}).filter(([, value]) => value === true)
   return names.map(([name]) => words(name)).join(', ')
 }
 
-/** The values of a group as text, for example `yes`, `5`, `en-US, en`. */
 export function plain(value) {
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   if (Array.isArray(value)) return value.length > 0 ? value.map(plain).join(', ') : 'none'

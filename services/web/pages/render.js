@@ -12,7 +12,6 @@ const effects = {
 }
 const levels = { clean: 'good', notice: 'plain', elevated: 'warn', high_risk: 'bad' }
 
-/** Everything that the back end learned about a session, as elements. */
 export function renderResult({ verification, session, raw_url }) {
   const { data } = session
   return [
@@ -33,7 +32,6 @@ export function renderResult({ verification, session, raw_url }) {
   ].filter(Boolean)
 }
 
-/** A failure that the reader can do something about. */
 export function renderFailure(message) {
   return [
     el(

@@ -1,4 +1,4 @@
-import { trackBehavior } from './behavior/behavior.ts'
+import { trackBehavior } from './behavior/inputs.ts'
 import { endsDocument, forgetSession, type LiveDocument, observations, openDocument } from './document.ts'
 import { createErrors, destroyedError } from './errors.ts'
 import { followPage } from './page.ts'
@@ -14,25 +14,21 @@ export interface Handoff {
 export interface FingerprintReady {
   ready: true
   sessionId: string
-  /** Epoch milliseconds. */
   timestamp: number
 }
 
 export interface TidegateClient {
   /** Hands the session over. Calls that overlap share one hand-off; a later call makes a newer token. */
   getSession(): Promise<Handoff>
-  /** Settles when the server has this page's snapshot. */
   waitForFingerprint(): Promise<FingerprintReady>
   /** Called with every failure, of the background too; returns how to stop. */
   onError(listener: (error: Error) => void): () => void
-  /** Stops observing, sending and listening for good. */
   destroy(): void
 }
 
-export interface ClientOptions {
+interface ClientOptions {
   publishableKey: string
   endpoint: string
-  /** Called once, by destroy. */
   onDestroy(): void
 }
 
@@ -86,7 +82,7 @@ export function createClient({ publishableKey, endpoint, onDestroy }: ClientOpti
   }
 
   async function flush(): Promise<number> {
-    const seen = behavior.take()
+    const seen = behavior.drain()
     if (!seen) return (await live()).intervalMs
     const body = observations({ behavior: seen })
     return withDocument(async (document) => {
@@ -97,7 +93,7 @@ export function createClient({ publishableKey, endpoint, onDestroy }: ClientOpti
 
   async function handOver(): Promise<Handoff> {
     await live()
-    const seen = behavior.take()
+    const seen = behavior.drain()
     const body = observations(seen ? { behavior: seen } : {})
     return withDocument((document) => document.client.requestResult(body))
   }
@@ -123,5 +119,23 @@ export function createClient({ publishableKey, endpoint, onDestroy }: ClientOpti
       stopping.abort()
       onDestroy()
     },
+  }
+}
+
+/** Stands in for a client that could not start: every call rejects, and each new listener hears why. */
+export function createRefusedClient(reason: unknown): TidegateClient {
+  const errors = createErrors()
+  return {
+    getSession: () => errors.watch(Promise.reject(reason)),
+    waitForFingerprint: () => errors.watch(Promise.reject(reason)),
+    onError(listener) {
+      const stop = errors.listen(listener)
+      // Nobody can listen before start() has returned, so the failure waits for whoever does.
+      const alone = createErrors()
+      alone.listen(listener)
+      queueMicrotask(() => alone.report(reason))
+      return stop
+    },
+    destroy() {},
   }
 }

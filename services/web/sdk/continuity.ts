@@ -1,8 +1,6 @@
-import { attempt, within } from './support.ts'
+import { readOrNull, withinBudget } from './support.ts'
 
-/** What the browser keeps between visits, so that the next session belongs to the same visitor. */
 export interface Continuity {
-  /** Of this tab's session, if it has one. */
   resumeToken: string | undefined
   /** `fingerprint.state.id` of an earlier session of this browser. */
   stateId: string | undefined
@@ -13,23 +11,21 @@ const scopeKey = (publishableKey: string) => `tidegate:scope:${publishableKey}`
 const idPrefix = 'tidegate:id:'
 const idKey = (scope: string) => `${idPrefix}${scope}`
 
-/** What is known before a session is opened. */
 export async function loadContinuity(publishableKey: string): Promise<Continuity> {
-  const resumeToken = attempt(() => sessionStorage.getItem(resumeKey(publishableKey))) ?? undefined
+  const resumeToken = readOrNull(() => sessionStorage.getItem(resumeKey(publishableKey))) ?? undefined
   const scope = await readBoth(scopeKey(publishableKey))
   // A new key of a known organization has no scope yet; a foreign id is ignored by the server.
-  const stateId = scope ? await readBoth(idKey(scope)) : attempt(anyStateId)
+  const stateId = scope ? await readBoth(idKey(scope)) : readOrNull(anyStateId)
   return { resumeToken, stateId: stateId ?? undefined }
 }
 
 /** Keeps the token for this tab only: a reload is the same session, a new tab is not. */
 export function keepResumeToken(publishableKey: string, token: string): void {
-  attempt(() => sessionStorage.setItem(resumeKey(publishableKey), token))
+  readOrNull(() => sessionStorage.setItem(resumeKey(publishableKey), token))
 }
 
-/** Forgets this tab's session, which the server has ended. */
 export function dropResumeToken(publishableKey: string): void {
-  attempt(() => sessionStorage.removeItem(resumeKey(publishableKey)))
+  readOrNull(() => sessionStorage.removeItem(resumeKey(publishableKey)))
 }
 
 interface StateId {
@@ -46,14 +42,14 @@ export async function keepStateId({ publishableKey, scope, id }: StateId): Promi
     [idKey(scope), id],
   ]
   for (const [key, value] of entries) {
-    attempt(() => localStorage.setItem(key, value))
-    await within(500, () => writeDatabase(key, value))
+    readOrNull(() => localStorage.setItem(key, value))
+    await withinBudget(500, () => writeDatabase(key, value))
   }
 }
 
 async function readBoth(key: string): Promise<string | null> {
-  const local = attempt(() => localStorage.getItem(key))
-  return local ?? (await within(300, () => readDatabase(key)))
+  const local = readOrNull(() => localStorage.getItem(key))
+  return local ?? (await withinBudget(300, () => readDatabase(key)))
 }
 
 function anyStateId(): string | null {

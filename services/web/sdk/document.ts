@@ -5,24 +5,20 @@ import {
   type Fingerprint,
 } from '../../../infra/wire/collect/client.ts'
 import type { SentObservations } from '../../../schemas/observations.ts'
-import { answerChallenges } from './collectors/challenge.ts'
+import { answerChallenges } from './collectors/canvas.ts'
 import { dropResumeToken, keepResumeToken, keepStateId, loadContinuity } from './continuity.ts'
 import { sentAddress } from './page-address.ts'
 import type { PageRequests } from './requests.ts'
 import type { CollectedSnapshot } from './snapshot.ts'
-import { sdkVersion } from './version.ts'
 
-/** One document of a session, its snapshot delivered. */
 export interface LiveDocument {
   sessionId: string
   client: CollectClient
-  /** When the server had the snapshot, epoch milliseconds. */
   fingerprintAt: number
-  /** Milliseconds until the next batch, as the server last named it. */
   intervalMs: number
 }
 
-export interface DocumentOptions {
+interface DocumentOptions {
   endpoint: string
   publishableKey: string
   requests: PageRequests
@@ -53,12 +49,10 @@ export async function openDocument(options: DocumentOptions): Promise<LiveDocume
   return { sessionId, client, fingerprintAt: timeOf(ack.fingerprint), intervalMs: ack.intervalMs }
 }
 
-/** Makes the next document a new session. */
 export function forgetSession(publishableKey: string): void {
   dropResumeToken(publishableKey)
 }
 
-/** Whether `error` says that the document is over, so that only a new session can go on. */
 export function endsDocument(error: unknown): boolean {
   if (!(error instanceof CollectError)) return false
   // Out of sequence = the server has seen a body whose answer never came; its nonce is lost with it.
@@ -67,7 +61,6 @@ export function endsDocument(error: unknown): boolean {
   )
 }
 
-/** A body of this moment, by the page's monotonic clock. */
 export function observations(parts: Pick<SentObservations, 'snapshot' | 'behavior'>): SentObservations {
   return { version: 1, elapsed_ms: Math.round(performance.now()), ...parts }
 }
@@ -75,3 +68,5 @@ export function observations(parts: Pick<SentObservations, 'snapshot' | 'behavio
 function timeOf(fingerprint: Fingerprint | undefined): number {
   return fingerprint?.timestamp ?? Date.now()
 }
+
+const sdkVersion = '0.1.0'

@@ -1,7 +1,5 @@
 export interface Errors {
-  /** Tells every listener; an error without a code is given `client.failed`. */
   report(error: unknown): void
-  /** Returns how to stop listening. */
   listen(listener: (error: Error) => void): () => void
   /** The same promise, whose rejection has a code and is reported as well. */
   watch<T>(promise: Promise<T>): Promise<T>
@@ -56,7 +54,6 @@ export function createErrors(): Errors {
   }
 }
 
-/** The error itself where it tells its kind. */
 function withCode(error: unknown): Error {
   if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error
   const message = error instanceof Error ? error.message : String(error)

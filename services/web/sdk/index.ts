@@ -1,7 +1,6 @@
-import { createClient, type TidegateClient } from './client.ts'
+import { createClient, createRefusedClient, type TidegateClient } from './client.ts'
 import { ClientError } from './errors.ts'
-import { createRefusedClient } from './refused.ts'
-import { attempt } from './support.ts'
+import { readOrNull } from './support.ts'
 
 export type { FingerprintReady, Handoff, TidegateClient } from './client.ts'
 
@@ -38,7 +37,7 @@ function readOptions(options: StartOptions): Required<StartOptions> {
   if (typeof publishableKey !== 'string' || publishableKey === '') {
     throw new ClientError('client.invalid_options', 'start: publishableKey must be a publishable key.')
   }
-  const url = typeof endpoint === 'string' ? attempt(() => new URL(endpoint, location.href)) : null
+  const url = typeof endpoint === 'string' ? readOrNull(() => new URL(endpoint, location.href)) : null
   if (!url || !/^https?:$/.test(url.protocol)) {
     throw new ClientError('client.invalid_options', 'start: endpoint must be the URL of a server.')
   }

@@ -1,11 +1,9 @@
 import type { PageRequests } from './requests.ts'
 
 interface PageOptions {
-  /** Sends what was observed; resolves with the milliseconds until the next time. */
   flush(): Promise<number>
   requests: PageRequests
   report(error: unknown): void
-  /** Ends everything. */
   signal: AbortSignal
 }
 

@@ -1,7 +1,6 @@
 import { type Deflate, deflateRaw, type FetchLike } from '../../../infra/wire/collect/client.ts'
 import type { Bytes } from '../../../infra/wire/collect/protocol.ts'
 
-/** Milliseconds after which an answer counts as lost. */
 const timeoutMs = 15_000
 /** Browsers refuse more than 64 KiB of bodies that outlive their page. */
 const keepaliveBytes = 60_000

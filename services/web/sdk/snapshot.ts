@@ -1,18 +1,15 @@
 import type { Snapshot } from '../../../schemas/observations.ts'
-import { collectAudio } from './collectors/audio.ts'
+import { collectAudio, collectMedia } from './collectors/audio.ts'
 import { collectAutomation } from './collectors/automation.ts'
 import { collectCanvas } from './collectors/canvas.ts'
-import { collectEngine } from './collectors/engine.ts'
-import { collectEnvironment } from './collectors/environment.ts'
+import { collectEngine, collectEnvironment } from './collectors/environment.ts'
 import { collectFonts } from './collectors/fonts.ts'
-import { collectMedia } from './collectors/media.ts'
+import { collectWebGl, collectWebGpu } from './collectors/graphics.ts'
 import { collectNavigator } from './collectors/navigator.ts'
 import { askFrame, askWorker } from './collectors/realms.ts'
 import { collectCapabilities, collectStorage } from './collectors/storage.ts'
 import { collectTamper } from './collectors/tamper.ts'
-import { collectWebGl } from './collectors/webgl.ts'
-import { collectWebGpu } from './collectors/webgpu.ts'
-import { idle, within } from './support.ts'
+import { idle, withinBudget } from './support.ts'
 
 /** What could be collected: a family that failed is left out, and reads as all null on the server. */
 export type CollectedSnapshot = Partial<Snapshot>
@@ -23,7 +20,6 @@ export type CollectedSnapshot = Partial<Snapshot>
  */
 const budgetMs = 1000
 
-/** Looks at the browser and the device once. Never rejects. */
 export async function collectSnapshot(): Promise<CollectedSnapshot> {
   // Those that wait for the browser are asked first, and answer while the others compute.
   const started = {
@@ -70,7 +66,7 @@ export async function collectSnapshot(): Promise<CollectedSnapshot> {
 
 async function family<T>(collect: () => Promise<T> | T): Promise<T | null> {
   await idle()
-  return within(budgetMs, collect)
+  return withinBudget(budgetMs, collect)
 }
 
 type Loose = { [K in keyof Snapshot]?: Snapshot[K] | null | undefined }

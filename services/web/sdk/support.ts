@@ -2,7 +2,7 @@ import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
 
 /** What `read` gives, or null when it throws or there is nothing: one blocked API costs one value. */
-export function attempt<T>(read: () => T): NonNullable<T> | null {
+export function readOrNull<T>(read: () => T): NonNullable<T> | null {
   try {
     return read() ?? null
   } catch {
@@ -10,8 +10,7 @@ export function attempt<T>(read: () => T): NonNullable<T> | null {
   }
 }
 
-/** Settles within `ms`: the value, or null when it is late or fails. */
-export function within<T>(ms: number, work: () => Promise<T> | T): Promise<T | null> {
+export function withinBudget<T>(ms: number, work: () => Promise<T> | T): Promise<T | null> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(null), ms)
     const settle = (value: T | null) => {
@@ -25,16 +24,14 @@ export function within<T>(ms: number, work: () => Promise<T> | T): Promise<T | n
 }
 
 /** The first 128 bits of SHA-256, hex: short enough to send, long enough never to collide by chance. */
-export function hashText(text: string): string {
+function hashText(text: string): string {
   return hashBytes(utf8ToBytes(text))
 }
 
-/** As hashText, for bytes such as pixels. */
 export function hashBytes(bytes: Uint8Array): string {
   return bytesToHex(sha256(bytes)).slice(0, 32)
 }
 
-/** As hashText, for any value that JSON can hold. */
 export function hashJson(value: unknown): string {
   return hashText(JSON.stringify(value) ?? '')
 }
@@ -54,22 +51,18 @@ export function member(target: unknown, name: string): unknown {
     : undefined
 }
 
-/** Text, or null for anything else. */
 export function textOf(value: unknown): string | null {
   return typeof value === 'string' ? value : null
 }
 
-/** A finite number, or null for anything else. */
 export function numberOf(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null
 }
 
-/** A boolean, or null for anything else. */
 export function booleanOf(value: unknown): boolean | null {
   return typeof value === 'boolean' ? value : null
 }
 
-/** The texts of a list-like value; empty for anything else. */
 export function textsOf(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
 }

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
 import { signalCatalogue } from '../../../services/scoring/decide.ts'
-import { categories } from '../../../services/scoring/signals/signal.ts'
+import { categories } from '../../../services/scoring/facts.ts'
 
 const page = new URL('../../../docs/scoring.md', import.meta.url)
 

@@ -26,10 +26,10 @@ async function longestTurn(text: string, bodies: number): Promise<number> {
     last = cpuMs()
   }
   const timer = setInterval(note)
-  const { take } = startDrafting({ known: new Map(), network: noNetwork, now: startedAt })
+  const { apply } = startDrafting({ known: new Map(), network: noNetwork, now: startedAt })
   const breathe = createBreather()
   for (const event of events) {
-    take(event)
+    apply(event)
     await breathe()
   }
   note()

@@ -9,8 +9,8 @@ import { headlessChrome } from './support/snapshots.ts'
 
 /** The decisions that a session's events lead to, given one batch of records each. */
 function decisionsAfter(events: SessionEvent[]) {
-  const { take, drafts, changed } = startDrafting({ known: new Map(), network: noNetwork, now: startedAt })
-  for (const event of events) take(event)
+  const { apply, drafts, changed } = startDrafting({ known: new Map(), network: noNetwork, now: startedAt })
+  for (const event of events) apply(event)
   return {
     state: [...changed.values()][0],
     made: drafts.map(({ trigger, evaluation }) => ({

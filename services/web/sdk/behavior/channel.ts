@@ -1,8 +1,6 @@
-/** Count, mean and spread of numbers as they come, without keeping them (Welford's method). */
 export interface Spread {
   add(value: number): void
   count(): number
-  /** Null with no values. */
   mean(): number | null
   /** Of the sample; null with fewer than two values. */
   deviation(): number | null
@@ -29,7 +27,7 @@ export function round(value: number): number {
   return Math.round(value * 1000) / 1000
 }
 
-export interface ChannelSummary {
+interface ChannelSummary {
   events: number
   untrusted: number
   duration_ms: number | null
@@ -51,8 +49,7 @@ export function createChannel() {
       else first = timeStamp
       last = timeStamp
     },
-    /** The summary since the last call. */
-    take(): ChannelSummary {
+    drain(): ChannelSummary {
       const summary = {
         events,
         untrusted,
@@ -67,10 +64,8 @@ export function createChannel() {
   }
 }
 
-/** Follows one kind of input. Nothing that was typed, selected or copied is read, only when and how. */
 export interface Tracker<T> {
-  /** What happened since the last call. */
-  take(): T
+  drain(): T
 }
 
 export type Listen = <K extends keyof WindowEventMap>(

@@ -43,8 +43,8 @@ export function trackForm(listen: Listen): Tracker<Behavior['form']> {
   })
 
   return {
-    take() {
-      const summary = { ...channel.take(), ...counts, time_to_submit_ms: timeToSubmit }
+    drain() {
+      const summary = { ...channel.drain(), ...counts, time_to_submit_ms: timeToSubmit }
       counts = noCounts()
       timeToSubmit = null
       return summary
@@ -56,7 +56,6 @@ function noCounts() {
   return { focuses: 0, changes: 0, submits: 0, silent_changes: 0, autofills: 0 }
 }
 
-/** The form of a field; a field without a form stands for itself. */
 function formOf(target: EventTarget | null): EventTarget | null {
   const field =
     target instanceof HTMLInputElement ||
@@ -84,7 +83,6 @@ function isAutofilled(event: Event): boolean {
   return event.isTrusted && plain && event.target instanceof Element && matches(event.target, ':autofill')
 }
 
-/** False for a selector that this browser does not know. */
 function matches(element: Element, selector: string): boolean {
   try {
     return element.matches(selector)

@@ -1,20 +1,20 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
-import { attempt, hashJson, within } from '../support.ts'
+import { hashJson, readOrNull, withinBudget } from '../support.ts'
 
 type Audio = Snapshot['audio']
 
 /** How this device computes sound (nothing is played), and the voices it can speak with. */
 export async function collectAudio(): Promise<Audio> {
-  const [rendered, voices] = await Promise.all([within(900, render), within(350, loadVoices)])
-  const list = voices ?? attempt(() => speechSynthesis.getVoices())
+  const [rendered, voices] = await Promise.all([withinBudget(900, render), withinBudget(350, loadVoices)])
+  const list = voices ?? readOrNull(() => speechSynthesis.getVoices())
   return {
-    hash: rendered && attempt(() => hashJson(Array.from(rendered.getChannelData(0).subarray(4500)))),
+    hash: rendered && readOrNull(() => hashJson(Array.from(rendered.getChannelData(0).subarray(4500)))),
     sample_rate: rendered?.sampleRate ?? null,
     channel_count: rendered?.numberOfChannels ?? null,
     voice_count: list?.length ?? null,
     local_voice_count: list?.filter((voice) => voice.localService).length ?? null,
     default_voice_lang: list?.find((voice) => voice.default)?.lang ?? null,
-    noise_detected: rendered && attempt(() => hasNoise(rendered)),
+    noise_detected: rendered && readOrNull(() => hasNoise(rendered)),
   }
 }
 
@@ -51,4 +51,16 @@ function loadVoices(): Promise<SpeechSynthesisVoice[]> {
     }
     if (!check()) speechSynthesis.addEventListener('voiceschanged', check, { once: true })
   })
+}
+
+export async function collectMedia(): Promise<Snapshot['media']> {
+  const devices = await navigator.mediaDevices.enumerateDevices()
+  const counts: Record<string, number> = {}
+  for (const { kind } of devices) counts[kind] = (counts[kind] ?? 0) + 1
+  return {
+    device_count: devices.length,
+    counts_by_kind: counts,
+    blank_label_count: devices.filter(({ label }) => label === '').length,
+    topology_hash: hashJson(devices.map(({ kind, groupId }) => [kind, groupId !== ''])),
+  }
 }

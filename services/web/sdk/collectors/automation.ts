@@ -1,5 +1,5 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
-import { attempt, booleanOf, member, textOf } from '../support.ts'
+import { booleanOf, member, readOrNull, textOf } from '../support.ts'
 
 type Automation = Snapshot['automation']
 
@@ -44,18 +44,17 @@ const driverGlobals = [
 /** `cdc_adoQpoasnfa76pfcZLmcfl_Array` and the like: the 22 characters in the middle are random. */
 const chromedriverMarker = /^[a-z]{3}_[A-Za-z0-9]{22}_(Array|Promise|Symbol|Object|Proxy|JSON|Window)$/
 
-/** Marks of a driven browser in the main realm; the answers of other realms are added by the caller. */
 export function collectAutomation(): Omit<Automation, 'webdriver_iframe' | 'webdriver_worker'> {
   return {
-    webdriver: attempt(() => booleanOf(navigator.webdriver)),
-    webdriver_own_property: attempt(
+    webdriver: readOrNull(() => booleanOf(navigator.webdriver)),
+    webdriver_own_property: readOrNull(
       () => Object.getOwnPropertyDescriptor(navigator, 'webdriver') !== undefined,
     ),
-    globals: attempt(findGlobals) ?? [],
-    document_attributes: attempt(findAttributes) ?? [],
-    cdp_runtime: attempt(consoleIsRead),
-    sequentum: attempt(() => /sequentum/i.test(String(member(window, 'external')))),
-    electron: attempt(isElectron),
+    globals: readOrNull(findGlobals) ?? [],
+    document_attributes: readOrNull(findAttributes) ?? [],
+    cdp_runtime: readOrNull(consoleIsRead),
+    sequentum: readOrNull(() => /sequentum/i.test(String(member(window, 'external')))),
+    electron: readOrNull(isElectron),
   }
 }
 

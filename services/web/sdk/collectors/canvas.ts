@@ -1,9 +1,9 @@
+import type { CanvasChallenge, CanvasOp, OpenedSession } from '../../../../infra/wire/collect/client.ts'
 import type { Snapshot } from '../../../../schemas/observations.ts'
-import { attempt, hashBytes, hashJson } from '../support.ts'
+import { hashBytes, hashJson, readOrNull } from '../support.ts'
 
-export type Drawing = CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D
+type Drawing = CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D
 
-/** How this device draws shapes and text, and whether something changes the pixels on the way back. */
 export function collectCanvas(): Snapshot['canvas'] {
   const geometry = pixels(createDrawing(122, 110), drawGeometry)
   const text = pixels(createDrawing(240, 60), drawText)
@@ -11,15 +11,15 @@ export function collectCanvas(): Snapshot['canvas'] {
     hash: geometry && text ? hashJson([hashBytes(geometry), hashBytes(text)]) : null,
     geometry_hash: geometry && hashBytes(geometry),
     text_hash: text && hashBytes(text),
-    winding: attempt(supportsWinding),
-    noise_detected: attempt(hasNoise),
-    offscreen_consistent: attempt(() => offscreenConsistent(geometry)),
+    winding: readOrNull(supportsWinding),
+    noise_detected: readOrNull(hasNoise),
+    offscreen_consistent: readOrNull(() => offscreenConsistent(geometry)),
   }
 }
 
 /** A 2D context that reads back from memory, so that its pixels do not depend on the graphics driver's mood. */
 export function createDrawing(width: number, height: number): CanvasRenderingContext2D | null {
-  return attempt(() => {
+  return readOrNull(() => {
     const canvas = document.createElement('canvas')
     canvas.width = width
     canvas.height = height
@@ -27,9 +27,8 @@ export function createDrawing(width: number, height: number): CanvasRenderingCon
   })
 }
 
-/** The RGBA bytes after `draw`; null without a context. */
 export function pixels(context: Drawing | null, draw: (context: Drawing) => void): Uint8Array | null {
-  return attempt(() => {
+  return readOrNull(() => {
     if (!context) return null
     draw(context)
     const { width, height } = context.canvas
@@ -94,4 +93,34 @@ function offscreenConsistent(geometry: Uint8Array | null): boolean | null {
   const context = new OffscreenCanvas(122, 110).getContext('2d', { willReadFrequently: true })
   const offscreen = pixels(context, drawGeometry)
   return offscreen && hashBytes(offscreen) === hashBytes(geometry)
+}
+
+export function answerChallenges(opened: OpenedSession): Snapshot['proofs'] {
+  const { challenge, timingNonce, canvasChallenge } = opened
+  return {
+    challenge,
+    timing_nonce: timingNonce,
+    canvas_challenge_hash: drawChallenge(canvasChallenge),
+  }
+}
+
+function drawChallenge({ ops, width, height }: CanvasChallenge): string | null {
+  const drawn = pixels(createDrawing(width, height), (context) => {
+    for (const op of ops) draw(context, op)
+  })
+  return drawn && hashBytes(drawn)
+}
+
+function draw(context: Drawing, op: CanvasOp): void {
+  context.fillStyle = op.color
+  if (op.op === 'rect') context.fillRect(op.x, op.y, op.width, op.height)
+  if (op.op === 'arc') {
+    context.beginPath()
+    context.arc(op.x, op.y, op.radius, op.start, op.end)
+    context.fill()
+  }
+  if (op.op === 'text') {
+    context.font = `${op.size}px sans-serif`
+    context.fillText(op.text, op.x, op.y)
+  }
 }

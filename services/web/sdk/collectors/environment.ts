@@ -1,19 +1,18 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
-import { attempt, within } from '../support.ts'
+import { member, readOrNull, withinBudget } from '../support.ts'
 
 type Environment = Snapshot['environment']
 
-/** The window, the screen, the clock's zone, and what the page may ask the person for. */
 export async function collectEnvironment(): Promise<Environment> {
   return {
     ...windowSizes(),
     ...screenSizes(),
     ...locale(),
-    has_focus: attempt(() => document.hasFocus()),
-    pointer_coarse: attempt(() => matchMedia('(pointer: coarse)').matches),
-    has_chrome_object: attempt(() => 'chrome' in window),
-    notification_permission: attempt(() => Notification.permission),
-    permissions_query_state: await within(300, notificationState),
+    has_focus: readOrNull(() => document.hasFocus()),
+    pointer_coarse: readOrNull(() => matchMedia('(pointer: coarse)').matches),
+    has_chrome_object: readOrNull(() => 'chrome' in window),
+    notification_permission: readOrNull(() => Notification.permission),
+    permissions_query_state: await withinBudget(300, notificationState),
   }
 }
 
@@ -24,28 +23,54 @@ async function notificationState(): Promise<string> {
 
 function windowSizes() {
   return {
-    outer_width: attempt(() => outerWidth),
-    outer_height: attempt(() => outerHeight),
-    inner_width: attempt(() => innerWidth),
-    inner_height: attempt(() => innerHeight),
+    outer_width: readOrNull(() => outerWidth),
+    outer_height: readOrNull(() => outerHeight),
+    inner_width: readOrNull(() => innerWidth),
+    inner_height: readOrNull(() => innerHeight),
   }
 }
 
 function screenSizes() {
   return {
-    screen_width: attempt(() => screen.width),
-    screen_height: attempt(() => screen.height),
-    avail_width: attempt(() => screen.availWidth),
-    avail_height: attempt(() => screen.availHeight),
-    color_depth: attempt(() => screen.colorDepth),
-    pixel_ratio: attempt(() => devicePixelRatio),
-    orientation_type: attempt(() => screen.orientation.type),
+    screen_width: readOrNull(() => screen.width),
+    screen_height: readOrNull(() => screen.height),
+    avail_width: readOrNull(() => screen.availWidth),
+    avail_height: readOrNull(() => screen.availHeight),
+    color_depth: readOrNull(() => screen.colorDepth),
+    pixel_ratio: readOrNull(() => devicePixelRatio),
+    orientation_type: readOrNull(() => screen.orientation.type),
   }
 }
 
 function locale() {
   return {
-    timezone: attempt(() => Intl.DateTimeFormat().resolvedOptions().timeZone),
-    timezone_offset_min: attempt(() => new Date().getTimezoneOffset()),
+    timezone: readOrNull(() => Intl.DateTimeFormat().resolvedOptions().timeZone),
+    timezone_offset_min: readOrNull(() => new Date().getTimezoneOffset()),
   }
+}
+
+type Engine = Snapshot['engine']
+
+export function collectEngine(): Engine {
+  const message = nullPropertyMessage()
+  return {
+    eval_length: readOrNull(() => String(member(globalThis, 'eval')).length),
+    null_property_message: message,
+    name: message && engineName(message),
+  }
+}
+
+function nullPropertyMessage(): string | null {
+  try {
+    const nothing: { x?: unknown } = JSON.parse('null')
+    return String(nothing.x)
+  } catch (error) {
+    return error instanceof Error ? error.message : null
+  }
+}
+
+function engineName(message: string): string | null {
+  if (message.startsWith('Cannot read propert')) return 'V8'
+  if (message.includes("can't access property") || message.endsWith('is null')) return 'SpiderMonkey'
+  return message.includes('is not an object') ? 'JavaScriptCore' : null
 }

@@ -1,10 +1,9 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
-import { attempt, hashBytes, hashJson } from '../support.ts'
+import { hashBytes, hashJson, readOrNull } from '../support.ts'
 import { createDrawing, pixels } from './canvas.ts'
 
 const generic = ['monospace', 'sans-serif', 'serif'] as const
 const sample = 'mmMwWLliI0O&1'
-/** Fonts that tell operating systems, office suites and design tools apart. */
 const candidates = [
   'American Typewriter',
   'Apple SD Gothic Neo',
@@ -63,19 +62,18 @@ const candidates = [
   'ZWAdobeF',
 ]
 
-/** Which of some sixty fonts are installed (by the width of a text) and how text is measured here. */
 export function collectFonts(): Snapshot['fonts'] | null {
   const context = createDrawing(60, 40)
   if (!context) return null
-  const detected = attempt(() => detect(context))
+  const detected = readOrNull(() => detect(context))
   return {
     detected_count: detected?.length ?? null,
     tested_count: candidates.length,
     detected: detected ?? [],
     enumeration_hash: detected && hashJson(detected),
-    metrics_hash: attempt(() => hashJson(generic.map((font) => metrics(context, font)))),
-    preferences_hash: attempt(() => hashJson(preferences())),
-    emoji_hash: attempt(emojiHash),
+    metrics_hash: readOrNull(() => hashJson(generic.map((font) => metrics(context, font)))),
+    preferences_hash: readOrNull(() => hashJson(preferences())),
+    emoji_hash: readOrNull(emojiHash),
   }
 }
 
@@ -97,7 +95,6 @@ function metrics(context: CanvasRenderingContext2D, font: string): number[] {
   return [box.width, box.fontBoundingBoxAscent, box.fontBoundingBoxDescent, box.actualBoundingBoxAscent]
 }
 
-/** The reader's own font settings, as the computed style of system font keywords. */
 function preferences(): string[] {
   const probe = document.createElement('span')
   const host = document.body ?? document.documentElement

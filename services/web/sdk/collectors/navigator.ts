@@ -1,5 +1,5 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
-import { attempt, booleanOf, member, numberOf, textOf, within } from '../support.ts'
+import { booleanOf, member, numberOf, readOrNull, textOf, withinBudget } from '../support.ts'
 
 type Navigator_ = Snapshot['navigator']
 type ClientHints = Pick<
@@ -15,39 +15,38 @@ type ClientHints = Pick<
 
 const highEntropy = ['architecture', 'fullVersionList', 'model', 'platform', 'platformVersion']
 
-/** What the browser says about itself by `navigator`, and by client hints where it has them. */
 export async function collectNavigator(): Promise<Navigator_> {
   return { ...identity(), ...hardware(), ...plugins(), ...(await clientHints()) }
 }
 
 function identity() {
   return {
-    user_agent: attempt(() => navigator.userAgent),
-    app_version: attempt(() => textOf(member(navigator, 'appVersion'))),
-    platform: attempt(() => textOf(member(navigator, 'platform'))),
-    vendor: attempt(() => textOf(member(navigator, 'vendor'))),
-    product_sub: attempt(() => textOf(member(navigator, 'productSub'))),
-    language: attempt(() => navigator.language),
-    languages: attempt(() => [...navigator.languages]) ?? [],
-    cookie_enabled: attempt(() => navigator.cookieEnabled),
-    pdf_viewer_enabled: attempt(() => navigator.pdfViewerEnabled),
+    user_agent: readOrNull(() => navigator.userAgent),
+    app_version: readOrNull(() => textOf(member(navigator, 'appVersion'))),
+    platform: readOrNull(() => textOf(member(navigator, 'platform'))),
+    vendor: readOrNull(() => textOf(member(navigator, 'vendor'))),
+    product_sub: readOrNull(() => textOf(member(navigator, 'productSub'))),
+    language: readOrNull(() => navigator.language),
+    languages: readOrNull(() => [...navigator.languages]) ?? [],
+    cookie_enabled: readOrNull(() => navigator.cookieEnabled),
+    pdf_viewer_enabled: readOrNull(() => navigator.pdfViewerEnabled),
   }
 }
 
 function hardware() {
   return {
-    hardware_concurrency: attempt(() => navigator.hardwareConcurrency),
-    device_memory: attempt(() => numberOf(member(navigator, 'deviceMemory'))),
-    max_touch_points: attempt(() => navigator.maxTouchPoints),
-    connection_rtt: attempt(() => numberOf(member(member(navigator, 'connection'), 'rtt'))),
+    hardware_concurrency: readOrNull(() => navigator.hardwareConcurrency),
+    device_memory: readOrNull(() => numberOf(member(navigator, 'deviceMemory'))),
+    max_touch_points: readOrNull(() => navigator.maxTouchPoints),
+    connection_rtt: readOrNull(() => numberOf(member(member(navigator, 'connection'), 'rtt'))),
   }
 }
 
 function plugins() {
   return {
-    plugins: attempt(() => Array.from(navigator.plugins, (plugin) => plugin.name)) ?? [],
-    mime_types_count: attempt(() => navigator.mimeTypes.length),
-    plugins_genuine: attempt(pluginsGenuine),
+    plugins: readOrNull(() => Array.from(navigator.plugins, (plugin) => plugin.name)) ?? [],
+    mime_types_count: readOrNull(() => navigator.mimeTypes.length),
+    plugins_genuine: readOrNull(pluginsGenuine),
   }
 }
 
@@ -62,8 +61,8 @@ function pluginsGenuine(): boolean {
 }
 
 async function clientHints(): Promise<ClientHints> {
-  const data = attempt(() => member(navigator, 'userAgentData'))
-  const detail = data ? await within(300, () => highEntropyValues(data)) : null
+  const data = readOrNull(() => member(navigator, 'userAgentData'))
+  const detail = data ? await withinBudget(300, () => highEntropyValues(data)) : null
   return {
     brands: brandsOf(member(data, 'brands')),
     ua_data_mobile: booleanOf(member(data, 'mobile')),

@@ -1,8 +1,8 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
-import { attempt, booleanOf, member, numberOf, textOf, textsOf, within } from '../support.ts'
-import { createContext, release, rendererName } from './webgl.ts'
+import { booleanOf, member, numberOf, readOrNull, textOf, textsOf, withinBudget } from '../support.ts'
+import { createContext, release, rendererName } from './graphics.ts'
 
-export interface RealmAnswers {
+interface RealmAnswers {
   realm: Snapshot['worker']
   webdriver: boolean | null
 }
@@ -34,12 +34,11 @@ try {
 postMessage({ ...answer, last: true })
 `
 
-/** What a dedicated worker says; all null where the page's policy does not let one start. */
 export async function askWorker(): Promise<RealmAnswers> {
   const url = URL.createObjectURL(new Blob([workerSource], { type: 'text/javascript' }))
   let worker: Worker | undefined
   let answer: unknown = null
-  await within(900, () => {
+  await withinBudget(900, () => {
     const started = new Worker(url)
     worker = started
     return new Promise<void>((resolve, reject) => {
@@ -85,7 +84,7 @@ function frameAnswers(navigator: unknown) {
     user_agent: member(navigator, 'userAgent'),
     platform: member(navigator, 'platform'),
     // The array belongs to the frame's realm; a copy outlives the frame.
-    languages: attempt(() => Array.from(textsOf(member(navigator, 'languages')))),
+    languages: readOrNull(() => Array.from(textsOf(member(navigator, 'languages')))),
     hardware_concurrency: member(navigator, 'hardwareConcurrency'),
     webdriver: member(navigator, 'webdriver'),
   }

@@ -1,33 +1,31 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
-import { attempt, within } from '../support.ts'
+import { readOrNull, withinBudget } from '../support.ts'
 
 const probe = '__tidegate_probe'
 
-/** Which kinds of storage work here; each is written once and cleaned up, because a setting alone can mislead. */
 export async function collectStorage(): Promise<Snapshot['storage']> {
   return {
-    cookies: attempt(cookiesWork) ?? false,
-    local_storage: attempt(() => roundTrip(localStorage)) ?? false,
-    session_storage: attempt(() => roundTrip(sessionStorage)) ?? false,
-    indexed_db: (await within(800, indexedDbWorks)) ?? false,
-    service_worker: attempt(() => 'serviceWorker' in navigator),
-    window_name: attempt(() => typeof window.name === 'string'),
+    cookies: readOrNull(cookiesWork) ?? false,
+    local_storage: readOrNull(() => roundTrip(localStorage)) ?? false,
+    session_storage: readOrNull(() => roundTrip(sessionStorage)) ?? false,
+    indexed_db: (await withinBudget(800, indexedDbWorks)) ?? false,
+    service_worker: readOrNull(() => 'serviceWorker' in navigator),
+    window_name: readOrNull(() => typeof window.name === 'string'),
   }
 }
 
-/** Which capabilities the device and browser offer to a page. */
 export async function collectCapabilities(): Promise<Snapshot['capabilities']> {
   const [authenticator, conditional] = await Promise.all([
-    within(300, () => PublicKeyCredential.isUserVerifyingPlatformAuthenticatorAvailable()),
-    within(300, () => PublicKeyCredential.isConditionalMediationAvailable()),
+    withinBudget(300, () => PublicKeyCredential.isUserVerifyingPlatformAuthenticatorAvailable()),
+    withinBudget(300, () => PublicKeyCredential.isConditionalMediationAvailable()),
   ])
   return {
-    touch: attempt(() => 'ontouchstart' in window || navigator.maxTouchPoints > 0),
-    webgpu: attempt(() => 'gpu' in navigator),
+    touch: readOrNull(() => 'ontouchstart' in window || navigator.maxTouchPoints > 0),
+    webgpu: readOrNull(() => 'gpu' in navigator),
     platform_authenticator: authenticator,
     conditional_mediation: conditional,
-    media_devices: attempt(() => 'mediaDevices' in navigator),
-    speech_synthesis: attempt(() => 'speechSynthesis' in window),
+    media_devices: readOrNull(() => 'mediaDevices' in navigator),
+    speech_synthesis: readOrNull(() => 'speechSynthesis' in window),
   }
 }
 

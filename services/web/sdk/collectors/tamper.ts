@@ -1,9 +1,8 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
-import { attempt, idle, member } from '../support.ts'
+import { idle, member, readOrNull } from '../support.ts'
 
 type Tamper = Snapshot['tamper']
 
-/** Getters and methods that hiding tools replace, by the interface that owns them. */
 const watched: [string, string[]][] = [
   [
     'Navigator',
@@ -29,12 +28,12 @@ const watched: [string, string[]][] = [
 /** Signs that APIs answer something else than the browser would; the graphics answer is added by the caller. */
 export async function collectTamper(): Promise<Omit<Tamper, 'webgl_parameter_mismatch'>> {
   return {
-    patched_functions: attempt(patchedFunctions) ?? [],
-    navigator_own_properties: attempt(() => Object.getOwnPropertyNames(navigator)) ?? [],
-    iframe_srcdoc_proxy: attempt(detachedFrameHasWindow),
-    chrome_runtime_faked: attempt(chromeRuntimeFaked),
-    timezone_mismatch: attempt(timezoneContradicts),
-    brave: attempt(() => member(navigator, 'brave') !== undefined),
+    patched_functions: readOrNull(patchedFunctions) ?? [],
+    navigator_own_properties: readOrNull(() => Object.getOwnPropertyNames(navigator)) ?? [],
+    iframe_srcdoc_proxy: readOrNull(detachedFrameHasWindow),
+    chrome_runtime_faked: readOrNull(chromeRuntimeFaked),
+    timezone_mismatch: readOrNull(timezoneContradicts),
+    brave: readOrNull(() => member(navigator, 'brave') !== undefined),
     timer_precision_reduced: await timerIsCoarse().catch(() => null),
   }
 }
@@ -84,7 +83,6 @@ function chromeRuntimeFaked(): boolean | null {
   })
 }
 
-/** The offset by Date against the wall clock of the zone that Intl names. */
 function timezoneContradicts(): boolean {
   const now = new Date(Math.floor(Date.now() / 60_000) * 60_000)
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
@@ -119,7 +117,6 @@ async function timerIsCoarse(): Promise<boolean | null> {
   return true
 }
 
-/** Milliseconds between two neighbouring readings of the clock. */
 function clockStep(): number | null {
   const start = performance.now()
   for (let reads = 0; reads < maxReads; reads++) {

@@ -1,11 +1,10 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
-import { attempt, hashJson, textOf } from '../support.ts'
+import { booleanOf, hashJson, member, readOrNull, textOf } from '../support.ts'
 
 type WebGl = Snapshot['webgl']
 type Context = WebGLRenderingContext | WebGL2RenderingContext
 
 const precisions = ['LOW_FLOAT', 'MEDIUM_FLOAT', 'HIGH_FLOAT', 'LOW_INT', 'MEDIUM_INT', 'HIGH_INT'] as const
-/** Limits that WebGL 1 and 2 both report, from the same driver. */
 const mirrored = [
   'MAX_TEXTURE_SIZE',
   'MAX_RENDERBUFFER_SIZE',
@@ -13,24 +12,22 @@ const mirrored = [
   'MAX_VERTEX_ATTRIBS',
 ] as const
 
-/** The graphics stack by WebGL, and whether its two versions contradict each other. */
 export function collectWebGl(): { webgl: WebGl; mismatch: boolean | null } | null {
   const context = createContext('webgl')
   if (!context) return null
   try {
-    return { webgl: describe(context), mismatch: attempt(() => contradicts(context)) }
+    return { webgl: describe(context), mismatch: readOrNull(() => contradicts(context)) }
   } finally {
     release(context)
   }
 }
 
-/** The unmasked renderer's name of a fresh context, for comparison between realms. */
 export function rendererName(context: Context | null): string | null {
   return context && unmasked(context, 'UNMASKED_RENDERER_WEBGL', context.RENDERER)
 }
 
 export function createContext(kind: 'webgl' | 'webgl2', owner: Document = document): Context | null {
-  return attempt(() => {
+  return readOrNull(() => {
     const canvas = owner.createElement('canvas')
     canvas.width = canvas.height = 16
     return kind === 'webgl' ? canvas.getContext('webgl') : canvas.getContext('webgl2')
@@ -39,19 +36,21 @@ export function createContext(kind: 'webgl' | 'webgl2', owner: Document = docume
 
 /** Browsers allow about 16 live contexts a page; an abandoned one could cost the page one of its own. */
 export function release(context: Context | null): void {
-  attempt(() => context?.getExtension('WEBGL_lose_context')?.loseContext())
+  readOrNull(() => context?.getExtension('WEBGL_lose_context')?.loseContext())
 }
 
 function describe(context: Context): WebGl {
   return {
     vendor: unmasked(context, 'UNMASKED_VENDOR_WEBGL', context.VENDOR),
     renderer: rendererName(context),
-    version: attempt(() => textOf(context.getParameter(context.VERSION))),
-    shading_language_version: attempt(() => textOf(context.getParameter(context.SHADING_LANGUAGE_VERSION))),
-    parameters_hash: attempt(() => hashJson(parameters(context, context))),
-    extensions_hash: attempt(() => hashJson(context.getSupportedExtensions())),
-    extension_parameters_hash: attempt(() => hashJson(extensionParameters(context))),
-    shader_precision_hash: attempt(() => hashJson(shaderPrecisions(context))),
+    version: readOrNull(() => textOf(context.getParameter(context.VERSION))),
+    shading_language_version: readOrNull(() =>
+      textOf(context.getParameter(context.SHADING_LANGUAGE_VERSION)),
+    ),
+    parameters_hash: readOrNull(() => hashJson(parameters(context, context))),
+    extensions_hash: readOrNull(() => hashJson(context.getSupportedExtensions())),
+    extension_parameters_hash: readOrNull(() => hashJson(extensionParameters(context))),
+    shader_precision_hash: readOrNull(() => hashJson(shaderPrecisions(context))),
   }
 }
 
@@ -60,7 +59,7 @@ function unmasked(
   name: 'UNMASKED_VENDOR_WEBGL' | 'UNMASKED_RENDERER_WEBGL',
   plain: number,
 ) {
-  return attempt(() => {
+  return readOrNull(() => {
     const extension = context.getExtension('WEBGL_debug_renderer_info')
     return textOf(context.getParameter(extension ? extension[name] : plain))
   })
@@ -118,4 +117,50 @@ function contradicts(context: Context): boolean | null {
   const differ = limits(context) !== limits(second) || rendererName(context) !== rendererName(second)
   release(second)
   return differ
+}
+
+type WebGpu = Snapshot['webgpu']
+
+export async function collectWebGpu(): Promise<WebGpu> {
+  const adapter = await requestAdapter()
+  if (!adapter) return { ...nothing, available: false }
+  const info = member(adapter, 'info')
+  return {
+    available: true,
+    adapter_vendor: textOf(member(info, 'vendor')),
+    adapter_architecture: textOf(member(info, 'architecture')),
+    fallback_adapter:
+      booleanOf(member(info, 'isFallbackAdapter')) ?? booleanOf(member(adapter, 'isFallbackAdapter')),
+    features_hash: readOrNull(() => hashJson(featuresOf(member(adapter, 'features')))),
+    limits_hash: readOrNull(() => hashJson(limitsOf(member(adapter, 'limits')))),
+  }
+}
+
+const nothing: WebGpu = {
+  available: null,
+  adapter_vendor: null,
+  adapter_architecture: null,
+  fallback_adapter: null,
+  features_hash: null,
+  limits_hash: null,
+}
+
+async function requestAdapter(): Promise<unknown> {
+  const gpu = member(navigator, 'gpu')
+  const request = member(gpu, 'requestAdapter')
+  return typeof request === 'function' ? Reflect.apply(request, gpu, []) : null
+}
+
+function featuresOf(features: unknown): unknown[] {
+  return features instanceof Set || isIterable(features) ? [...features].sort() : []
+}
+
+function isIterable(value: unknown): value is Iterable<unknown> {
+  return typeof member(value, Symbol.iterator.toString()) === 'function' || Symbol.iterator in Object(value)
+}
+
+function limitsOf(limits: unknown): [string, unknown][] {
+  const found: [string, unknown][] = []
+  for (const name in Object(limits)) found.push([name, member(limits, name)])
+  return found.filter(([, value]) => typeof value === 'number').sort()
 }
