@@ -13,7 +13,7 @@ const list = z
 
 const optionalText = z.string().min(1).optional()
 
-/** Written as browsers do, whatever case or default port it has, and without a slash at its end. */
+/** As browsers write it, without a slash at its end. */
 const publicUrl = z
   .string()
   .refine(isBaseUrl, {
@@ -21,7 +21,6 @@ const publicUrl = z
   })
   .transform((text) => new URL(text).href.replace(/\/+$/, ''))
 
-/** Every setting, by environment variable; the table in docs/configuration.md follows this order. */
 const settings = z.object({
   PORT: z.coerce.number().int().min(0).max(65535).default(8787),
   HOST: z.string().default('127.0.0.1'),
@@ -44,16 +43,13 @@ const settings = z.object({
   ASN_MMDB: optionalText,
   ANONYMOUS_MMDB: optionalText,
   BATCH_INTERVAL_MS: z.coerce.number().int().min(100).default(2000),
-  /**
-   * Units in 60 seconds for organizations without limits of their own. A request of a secret key may cost 10: with
-   * fewer it would never be admitted.
-   */
+  /** Units in 60 seconds for organizations without limits of their own. A request of a secret key may cost 10. */
   RATE_LIMIT_SECRET: z.coerce.number().int().min(10).default(600),
   RATE_LIMIT_PUBLISHABLE: z.coerce.number().int().min(1).default(3000),
   WEBHOOK_ALLOWED_NETWORKS: list.refine((networks) => networks.every(ipaddr.isValidCIDR), {
     error: 'expected CIDRs such as 10.0.0.0/8',
   }),
-  /** Seconds before each attempt of a webhook delivery; with as many failures it has failed. */
+  /** Seconds before each attempt of a webhook delivery. With as many failures the delivery has failed. */
   WEBHOOK_RETRY_SECONDS: z
     .string()
     .default('0,5,300,1800,7200,18000,36000,50400,72000,86400')
@@ -61,9 +57,9 @@ const settings = z.object({
     .refine((waits) => waits.every((wait) => wait >= 0), { error: 'expected seconds, comma-separated' }),
   /** From the look-up of the receiver's address to the last byte of its answer. */
   WEBHOOK_TIMEOUT_MS: z.coerce.number().int().min(100).max(60_000).default(15_000),
-  /** How long a delivery that a killed process had taken is left alone. */
+  /** A delivery of a killed process is left alone for so long. */
   WEBHOOK_LEASE_MS: z.coerce.number().int().min(1000).default(30_000),
-  /** How long a stopping server still answers, so that whoever sends it requests learns that it stops. */
+  /** A stopping server still answers for so long. Clients learn meanwhile that it stops. */
   DRAIN_MS: z.coerce.number().int().min(0).max(60_000).default(1000),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 })

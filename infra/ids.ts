@@ -2,12 +2,11 @@ import { createHash, hash } from 'node:crypto'
 
 export const base32Alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 
-/** Cryptographically random bytes; passed in so that tests can repeat them. */
+/** Cryptographically random bytes, passed in so that tests can repeat them. */
 export type Random = (size: number) => Buffer
-/** Epoch milliseconds; passed in so that tests can move it. */
+/** Epoch milliseconds, passed in so that tests can move it. */
 export type Clock = () => number
 
-/** Ids of one kind; the brand keeps a session id from being passed for a visitor id. */
 export type Id<P extends string> = `${P}_${string}`
 export type SessionId = Id<'sid'>
 export type DecisionId = Id<'evt'>
@@ -16,11 +15,11 @@ export type OrganizationId = Id<'org'>
 export type KeyId = Id<'key'>
 export type EndpointId = Id<'we'>
 export type DeliveryId = Id<'wdlv'>
-/** Of a signup or login; whoever knows it may see its consent page, so it is random altogether. */
+/** A signup or login. Whoever knows the id may see its consent page, so all of it is random. */
 export type GateSessionId = Id<'gate'>
 export type GateAccountId = Id<'gacct'>
 
-/** A character a byte, of its last five bits: 5 random bits each of random bytes. */
+/** Each byte gives a character, of its last five bits. */
 export function base32Characters(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => base32Alphabet[byte & 31]).join('')
 }
@@ -39,14 +38,13 @@ export function base32(bytes: Uint8Array): string {
   return text
 }
 
-/** A new id, its first 48 bits the time, so that ids made later sort later. Not for secrets. */
+/** The first 48 bits are the time, so that ids made later sort later. Not for secrets. */
 export function timeOrderedId<P extends string>(prefix: P, now: number, random: Random): Id<P> {
   const bytes = Buffer.concat([Buffer.alloc(6), random(10)])
   bytes.writeUIntBE(now, 0, 6)
   return `${prefix}_${base32(bytes)}`
 }
 
-/** A new id that nobody can guess: 128 random bits. */
 export function randomId<P extends string>(prefix: P, random: Random): Id<P> {
   return `${prefix}_${base32(random(16))}`
 }
@@ -62,7 +60,7 @@ export function hexId<P extends string>(prefix: P, random: Random): Id<P> {
   return `${prefix}_${random(16).toString('hex')}`
 }
 
-/** The id of 32 hex digits that follows from `parts`: a retry of the same step makes the same id. */
+/** 32 hex digits that follow from `parts`: a retry of the same step makes the same id. */
 export function derivedHexId<P extends string>(prefix: P, ...parts: string[]): Id<P> {
   return `${prefix}_${hash('sha256', parts.join('\0')).slice(0, 32)}`
 }
@@ -83,7 +81,6 @@ const patterns = {
   gacct: /^gacct_[0-9a-hjkmnp-tv-z]{26}$/,
 }
 
-/** Whether `text` is a well-formed id of the kind (lower case only). */
 export function isId<P extends keyof typeof patterns>(prefix: P, text: string): text is Id<P> {
   return patterns[prefix].test(text)
 }
@@ -98,7 +95,7 @@ export function isLegacyId(text: string): boolean {
   return /^[0-9a-f]{32}$/i.test(text)
 }
 
-/** So many characters of lower-case base32 that follow from the text: what ends with them shows its typos. */
+/** A checksum at the end of a key or token shows typos. `length` characters of base32. */
 export function checksum(stem: string, length: number): string {
   return base32Characters(createHash('sha256').update(stem).digest().subarray(0, length))
 }

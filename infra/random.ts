@@ -4,8 +4,8 @@ import type { Random } from './ids.ts'
 const poolBytes = 16 * 1024
 
 /**
- * Cryptographically random bytes, drawn from the system in blocks: a call for a few bytes is several times cheaper
- * than asking the system each time. No byte is handed out twice, and what was handed out is erased from the block.
+ * Draws random bytes from the system in blocks: several times cheaper than a call for a few bytes each. No byte is
+ * handed out twice, and what was handed out is erased from the block.
  */
 export function createRandom(): Random {
   const pool = Buffer.allocUnsafeSlow(poolBytes)
@@ -24,9 +24,8 @@ export function createRandom(): Random {
 }
 
 /**
- * Bytes that only the key and the seed together tell: HMAC-SHA256(key, seed | counter u32), block after block (the
- * counter mode of NIST SP 800-108 with HMAC). The same calls in the same order give the same bytes, so whoever repeats
- * something with it must not draw from steps that race each other.
+ * HMAC-SHA256(key, seed | counter u32), block after block (counter mode of NIST SP 800-108 with HMAC). The same calls
+ * in the same order give the same bytes, so steps that race each other must not share one.
  */
 export function counterRandom(key: Buffer, seed: Buffer): Random {
   let counter = 0

@@ -45,8 +45,8 @@ export interface LoggedError {
 }
 
 /**
- * Picked one by one, causes too: a driver's error carries the row that it failed on, as `detail`, `where` or
- * parameters. Not an Error: its type only, null for nothing.
+ * The fields are picked one by one: a driver's error carries the row that it failed on, as `detail`, `where` or
+ * parameters. null for nothing.
  */
 export function loggedError(error: unknown, depth = 0): LoggedError | null {
   if (!(error instanceof Error))

@@ -1,16 +1,16 @@
-/** Characters as people and JSON Schema count them: code points, so that an emoji outside the BMP is one, not two. */
+/** Code points, as JSON Schema counts: an emoji outside the BMP is one. */
 export function characterCount(text: string): number {
   let count = 0
   for (const _ of text) count++
   return count
 }
 
-/** Whether the text can be stored and shown: no control characters and no half of a surrogate pair. */
+/** No control characters and no half of a surrogate pair. */
 export function isPlainText(text: string): boolean {
   return text.isWellFormed() && !/\p{Cc}/u.test(text)
 }
 
-/** Whether the text is one line that reads as it is written: no characters that end lines or turn others around. */
+/** No characters that end lines or turn others around. */
 export function isOneLine(text: string): boolean {
   return isPlainText(text) && !/[\p{Zl}\p{Zp}\p{Bidi_Control}]/u.test(text)
 }

@@ -1,12 +1,11 @@
 export interface PeriodicOptions {
   intervalMs: number
-  /** Looks once and does what is due; true = more may be due, look again at once. */
+  /** Does what is due; true = more may be due, look again at once. */
   look: () => Promise<boolean>
-  /** Called when a look fails; the next one comes as usual. */
   onError: (error: unknown) => void
 }
 
-/** Looks now and every `intervalMs`, one look at a time. `stop` resolves when the running look has ended. */
+/** Looks at once and then every `intervalMs`, one look at a time. `stop` resolves when the running look has ended. */
 export function runPeriodically({ intervalMs, look, onError }: PeriodicOptions): { stop(): Promise<void> } {
   let running: Promise<void> | undefined
   let stopping = false
@@ -32,7 +31,7 @@ export function runPeriodically({ intervalMs, look, onError }: PeriodicOptions):
   }
 }
 
-/** The result of `work`; rejects when that takes longer than `ms`. The work itself goes on. */
+/** Rejects when `work` takes longer than `ms`. The work itself goes on. */
 export async function within<R>(work: Promise<R>, ms: number): Promise<R> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
@@ -45,14 +44,13 @@ export async function within<R>(work: Promise<R>, ms: number): Promise<R> {
   }
 }
 
-/** Lets the rest of the process run where a loop has had the event loop to itself for long enough. */
 export type Breathe = () => Promise<void>
 
 const budgetMs = 20
 
 /**
- * For a loop over many pieces of work that are each short: called between two of them, it yields once they have
- * taken 20 ms together, so that a request waits for that and one piece at most, however many there are.
+ * For a loop over many short pieces of work, called between two of them. It yields once they have taken 20 ms
+ * together, so that a request waits for that and one piece at most.
  */
 export function createBreather(): Breathe {
   let since = performance.now()

@@ -74,7 +74,6 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
     )
 
   return {
-    /** For REST endpoints. */
     requireSecret: (scope: EndpointScope) =>
       enforcing(
         { keyType: 'secret', scope },
@@ -125,7 +124,6 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
     },
     secret: (request: FastifyRequest): SecretPrincipal => secretOnly(request.principal),
     publishable: (request: FastifyRequest): PublishablePrincipal => publishableOnly(request.principal),
-    /** Organizations or keys have changed: every key is looked up before it is believed again. */
     invalidate: keys.invalidate,
   }
 }

@@ -76,7 +76,6 @@ export function createCharges(options: ChargeOptions) {
       announce(result, place)
       return undefined
     },
-    /** Gives back the units that the request has cost, and removes the headers. */
     refund(principal: Principal, reply: FastifyReply): void {
       const cost = Number(reply.getHeader(costHeader) ?? 0)
       if (cost > 0) limiter?.refund(requestOf(principal, cost))
@@ -112,7 +111,6 @@ export function chargeBody(
   }
 }
 
-/** undefined once the body is longer than `limit` bytes. 400 when it ends too early. */
 async function readAll(payload: RequestPayload, limit: number): Promise<Buffer | undefined> {
   const chunks: Buffer[] = []
   let length = 0

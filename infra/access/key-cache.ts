@@ -13,11 +13,9 @@ export interface KeyCacheOptions {
   findKey: (lookupHashes: string[]) => Promise<KeyRecord | undefined>
   keyring: Keyring
   clock: Clock
-  /** Milliseconds for which an answer about a key is believed. */
   cacheMs: number
   /** Look-ups of keys that are new here, by source (default 10 a second, 50 at once). */
   sourceBudget?: SourceBudget | undefined
-  /** Called for each look-up, and for each that the source's budget refused. */
   onKeyLookup?: ((outcome: LookupOutcome) => void) | undefined
 }
 
@@ -151,10 +149,8 @@ export function createChanges() {
 
   return {
     count: () => count,
-    /** The number of the last change that may concern the organization; without an id, that may concern any. */
     lastOf: (organizationId?: string) =>
       Math.max(lastOfAll, (organizationId && lastOf.get(organizationId)) || 0),
-    /** undefined = any organization may have changed. */
     note(organizationIds: readonly string[] | undefined): void {
       count++
       if (organizationIds && lastOf.size + organizationIds.length <= maxOrganizations) {

@@ -18,7 +18,6 @@ export interface KeyUsageOptions {
 export interface KeyUsage {
   /** Costs nothing where the key was noted within the last minute. */
   note(keyId: string): void
-  /** Never rejects. A write that fails is tried again later. */
   flush(): Promise<void>
   close(): Promise<void>
 }
@@ -41,7 +40,6 @@ export function createKeyUsageTables(tx: Tx): Promise<void> {
   return ensureTables(tx, { name: 'key-usage', table: 'tidegate.api_key_usage', ddl })
 }
 
-/** At most one write a minute for each key and process. */
 export function createKeyUsage({ pool, clock, logger, lingerMs = 1000 }: KeyUsageOptions): KeyUsage {
   const notedAt = new Map<string, number>()
   const pending = new Map<string, number>()

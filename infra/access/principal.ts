@@ -31,7 +31,6 @@ export interface PublishablePrincipal extends Base {
 export interface SecretPrincipal extends Base {
   type: 'secret'
   scopes: string[]
-  /** Capabilities of the organization that are off by default. */
   capabilities: readonly string[]
 }
 
@@ -92,7 +91,6 @@ export function enforcing<Hook extends onRequestHookHandler>(access: Access, hoo
   return hook
 }
 
-/** undefined = anyone may call the route. */
 export function accessOf({ onRequest }: Pick<RouteOptions, 'onRequest'>): Access | undefined {
   const hooks = onRequest === undefined ? [] : [onRequest].flat()
   return hooks.map((hook) => declared.get(hook)).find((access) => access !== undefined)

@@ -4,16 +4,13 @@ import type { Clock } from '../ids.ts'
 
 export interface SourceBudgetOptions {
   clock: Clock
-  /** At least 1 (default 10). */
   perSecond?: number
-  /** Default 50. */
   burst?: number
   /** A source that is forgotten starts with a full budget (default 20,000). */
   maxSources?: number
 }
 
 export interface SourceBudget {
-  /** Whether the source of this address may have one more request. The request is then spent. */
   spend(ip: string): boolean
   giveBack(ip: string): void
 }

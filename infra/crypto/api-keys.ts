@@ -16,12 +16,9 @@ export interface KeyKind {
 }
 
 export interface GeneratedKey {
-  /** The whole key. A secret key is shown to its owner once and never stored. */
   key: string
   lookupHash: string
-  /** Enough to recognise the key by, not to use it. */
   preview: string
-  /** The whole key when it is publishable, else null. */
   displayKey: string | null
 }
 
@@ -38,7 +35,7 @@ export function generateApiKey(options: KeyKind & { keyring: Keyring; random: Ra
   }
 }
 
-/** What a key says about itself; undefined when it is not a key or has a typo (its checksum is wrong). */
+/** undefined when it is no key or has a typo, since its checksum is wrong. */
 export function parseApiKey(text: string): KeyKind | undefined {
   const match = keyPattern.exec(text)
   if (!match) return undefined
@@ -50,7 +47,7 @@ export function parseApiKey(text: string): KeyKind | undefined {
   }
 }
 
-/** The hashes a key may be stored under: HMAC-SHA256 with each master key's pepper, hex, current first. */
+/** A key may be stored under any of them: HMAC-SHA256 with each master key's pepper, hex, current first. */
 export function lookupHashes(keyring: Keyring, key: string): string[] {
   return keyring.all.map((master) => lookupHash(master, key))
 }
@@ -59,12 +56,11 @@ function lookupHash(master: Keyring['current'], key: string): string {
   return createHmac('sha256', master.derive(lookupPurpose)).update(key).digest('hex')
 }
 
-/** SHA-256 of a secret key, lower-case hex: what sealed tokens are keyed by. As secret as the key itself. */
+/** SHA-256 in lower-case hex, which sealed tokens are keyed by. It is as secret as the key itself. */
 export function secretHashOf(key: string): string {
   return createHash('sha256').update(key).digest('hex')
 }
 
-/** The encrypted SHA-256 of a secret key, bound to the key's id. */
 export function sealSecretHash(options: {
   keyring: Keyring
   key: string
@@ -76,7 +72,7 @@ export function sealSecretHash(options: {
   return seal(hash, { keyring, purpose: secretHashPurpose, context: keyId, random })
 }
 
-/** The lower-case hex hash that sealSecretHash sealed; undefined when it belongs to another key or master key. */
+/** undefined when it was sealed for another key or master key. */
 export function openSecretHash(
   sealed: Buffer,
   { keyring, keyId }: { keyring: Keyring; keyId: KeyId },

@@ -1,11 +1,11 @@
 import { createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
 
-/** One master key, named by the first 4 bytes (hex) of a hash of it, so that sealed values say which key made them. */
+/** `id` is the first 4 bytes (hex) of a hash of the key, so that sealed values say which key made them. */
 export interface MasterKey {
   id: string
-  /** A 32-byte key for one purpose: HKDF-SHA256 (RFC 5869) with the purpose as info. */
+  /** 32 bytes: HKDF-SHA256 (RFC 5869) with the purpose as info. */
   derive(purpose: string): Buffer
-  /** The same key ready for use: node:crypto takes several times as long to start from bytes. */
+  /** The same key ready for use. node:crypto takes several times as long to start from bytes. */
   secretKey(purpose: string): KeyObject
 }
 
@@ -17,8 +17,8 @@ export interface Keyring {
 }
 
 /**
- * Master keys from TIDEGATE_MASTER_KEYS: base64 values of at least 32 bytes, comma-separated, current first.
- * Throws when one is missing or weak: starting without them would lock everyone out later.
+ * `setting`: base64 values of at least 32 bytes, comma-separated, current first. Throws when one is missing or weak:
+ * starting without them would lock everyone out later.
  */
 export function createKeyring(setting: string): Keyring {
   const all = setting

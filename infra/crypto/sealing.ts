@@ -3,7 +3,6 @@ import type { Random } from '../ids.ts'
 import { counterRandom } from '../random.ts'
 import type { Keyring } from './keyring.ts'
 
-// Layout: key id 4 bytes | iv 12 | tag 16 | ciphertext (AES-256-GCM).
 const keyIdBytes = 4
 
 export interface SealOptions {
@@ -13,7 +12,7 @@ export interface SealOptions {
   context?: string
 }
 
-/** Encrypts under the current master key, for one purpose. */
+/** key id 4 bytes | iv 12 | tag 16 | ciphertext (AES-256-GCM), under the current master key. */
 export function seal(
   plaintext: Uint8Array,
   { keyring, purpose, context = '', random }: SealOptions & { random: Random },
@@ -23,7 +22,7 @@ export function seal(
   return sealGcm(plaintext, { key: secretKey(purpose), context, iv, prefix })
 }
 
-/** The plaintext, or undefined for anything that was not sealed by one of our keys for this purpose and context. */
+/** undefined for anything that was not sealed by one of our keys for this purpose and context. */
 export function open(sealed: Buffer, { keyring, purpose, context = '' }: SealOptions): Buffer | undefined {
   const key = keyring.byId(sealed.toString('hex', 0, keyIdBytes))
   return key && openGcm(sealed.subarray(keyIdBytes), { key: key.secretKey(purpose), context })
@@ -32,15 +31,13 @@ export function open(sealed: Buffer, { keyring, purpose, context = '' }: SealOpt
 export const dataKeyBytes = 32
 
 /**
- * A key for one thing that must be forgotten one day: deleting it deletes whatever was sealed under it, wherever copies
- * are, and whatever was drawn from it.
+ * A key for one thing that must be forgotten one day. Deleting it deletes whatever was sealed under it, wherever
+ * copies are, and whatever was drawn from it.
  */
 export interface DataKey {
-  /** iv 12 | tag 16 | ciphertext, AES-256-GCM; bound to the context. */
   seal(plaintext: Uint8Array, options: { context: string; random: Random }): Buffer
-  /** undefined for what this key did not seal in this context. */
   open(sealed: Buffer, options: { context: string }): Buffer | undefined
-  /** Bytes for one purpose; the same ones each time, so that who repeats a step makes the same secrets. */
+  /** The same bytes each time, so that a repeated step makes the same secrets. */
   random(purpose: string): Random
 }
 
@@ -60,13 +57,12 @@ const ivBytes = 12
 const headerBytes = ivBytes + 16
 
 export interface GcmKey {
-  /** 32 bytes. */
   key: KeyObject | Buffer
   /** Bound but not stored: opening needs the same text. */
   context: string
 }
 
-/** `prefix` | iv 12 | tag 16 | ciphertext (AES-256-GCM). */
+/** `prefix` | iv 12 | tag 16 | ciphertext. */
 export function sealGcm(
   plaintext: Uint8Array,
   { key, context, iv, prefix }: GcmKey & { iv: Buffer; prefix: Buffer },
@@ -79,7 +75,7 @@ export function sealGcm(
   return Buffer.concat([prefix, iv, cipher.getAuthTag(), ciphertext])
 }
 
-/** What `sealGcm` wrote behind its prefix; undefined for anything that this key did not seal in this context. */
+/** `sealed` is without the prefix. undefined for anything that this key did not seal in this context. */
 export function openGcm(sealed: Buffer, { key, context }: GcmKey): Buffer | undefined {
   if (sealed.length < headerBytes) return undefined
   const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, ivBytes))

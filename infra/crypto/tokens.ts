@@ -3,8 +3,8 @@ import { base32Characters, checksum, type Random } from '../ids.ts'
 import type { Keyring } from './keyring.ts'
 
 /**
- * Gate's credentials, by prefix: who holds them is in service.md 5. `gtpoll_` has 26 characters, as published clients
- * expect (130 random bits); the others 32 (160 bits) and 8 of a checksum, so that a typo needs no look-up.
+ * Gate's credentials by prefix (service.md 5). `gtpoll_` has 26 characters, as published clients expect (130 random
+ * bits). The others have 32 (160 bits) and 8 of a checksum, so that a typo needs no look-up.
  */
 const shapes = {
   gtpoll: { random: 26, checksum: 0 },
@@ -31,7 +31,7 @@ export function isToken<K extends TokenKind>(kind: K, text: string): text is Tok
   return checksum(text.slice(0, stemLength), check) === text.slice(stemLength)
 }
 
-/** The hashes that a token may be stored under: HMAC-SHA256 with each master key's pepper, hex, current first. */
+/** A token may be stored under any of them: HMAC-SHA256 with each master key's pepper, hex, current first. */
 export function tokenHashes(keyring: Keyring, token: string): [string, ...string[]] {
   const older = keyring.all.filter(({ id }) => id !== keyring.current.id)
   const hash = (master: Keyring['current']) =>

@@ -1,21 +1,20 @@
 export interface ErrorEntry {
   status: number
   retryable: boolean
-  /** What the reference says of it, where an answer may differ from the table. */
+  /** Replaces the sentence that follows from `retryable`, where an answer may differ from the table. */
   retry?: string
-  /** The message, with places such as {scope} for what differs from one answer to the next. */
   message: string
   meaning: string
   remedy: string
-  /** What `details` carries, where it carries anything. */
+  /** The content of the answer's `details`. */
   details?: string
-  /** The only operations that answer with it, by their id, and with which status. Default: any may. */
+  /** Operations that answer with the code, by id, with their status. Default: any may. */
   operations?: Readonly<Record<string, number>>
 }
 
 const requestFields = '`fields` names each refused member with `issue` and, where known, `expected`.'
 
-/** Every error code the server answers with. A code keeps its meaning for ever; new ones may be added. */
+/** A code keeps its meaning for ever; new ones may be added. */
 export const errorTable = {
   'auth.missing_api_key': {
     status: 401,
@@ -374,10 +373,9 @@ type PlacesIn<Text extends string> = Text extends `${string}{${infer Name}}${inf
 
 export type Places<Code extends ErrorCode> = PlacesIn<(typeof errorTable)[Code]['message']>
 
-/** Codes whose message is always the same unless the one who throws says more. */
+/** Codes whose message has no places. */
 export type PlainCode = { [Code in ErrorCode]: [Places<Code>] extends [never] ? Code : never }[ErrorCode]
 
-/** A code's message with its places filled. */
 export function messageOf<Code extends ErrorCode>(
   code: Code,
   values: Readonly<Record<Places<Code>, string>>,

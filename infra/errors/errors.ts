@@ -27,7 +27,7 @@ interface ApiErrorOptions {
   cause?: unknown
 }
 
-/** A refusal that the caller is told about. Thrown anywhere, turned into the error envelope once, at the edge. */
+/** A refusal that the caller is told about. It may be thrown anywhere, and becomes the error envelope once. */
 export class ApiError extends Error {
   readonly code: ErrorCode
   readonly details: ErrorDetails | undefined
@@ -36,7 +36,7 @@ export class ApiError extends Error {
   readonly retryable: boolean
 
   constructor(code: PlainCode, options?: ApiErrorOptions)
-  /** A code whose message has places needs them filled: see `filledError`. */
+  /** `filledError` fills the places of a message. */
   constructor(code: ErrorCode, options: ApiErrorOptions & { message: string })
   constructor(code: ErrorCode, options: ApiErrorOptions = {}) {
     super(options.message ?? errorTable[code].message, { cause: options.cause })
@@ -68,7 +68,7 @@ export function invalidField(
   return filledError(code, values, { details: { ...details, fields: [field] } })
 }
 
-/** 503 for a log or database that cannot be reached: nothing was acknowledged, so a retry is safe. */
+/** 503 for a log or database that cannot be reached. Nothing was acknowledged, so a retry is safe. */
 export function unavailable(cause: unknown): ApiError {
   return new ApiError('service.unavailable', { headers: { 'retry-after': '1' }, cause })
 }

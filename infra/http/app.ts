@@ -42,7 +42,6 @@ export interface AppOptions {
   /** CIDRs of proxies whose X-Forwarded-For is believed. */
   trustedProxies?: string[]
   publicUrl: string
-  /** Bytes of a JSON body, where a route sets no limit of its own. */
   bodyLimit?: number
   checks?: ReadinessCheck[]
   /** Once it is true, `/readyz` says 503 and every answer is the last of its connection. */
@@ -181,7 +180,6 @@ function isQuiet({ routeOptions }: FastifyRequest, { statusCode }: FastifyReply)
   return probe === true || (frequent === true && statusCode < 400)
 }
 
-/** Logs failures of the server with their cause. A refusal is in the request's line alone. */
 export function logFailure(logger: FastifyBaseLogger, error: ApiError, request: FastifyRequest): void {
   if (error.status < 500) return
   const fields = {

@@ -28,7 +28,6 @@ export function invalid(
 }
 
 interface NameRule {
-  /** Code points. */
   max: number
   parameterSet: ParameterSet
 }

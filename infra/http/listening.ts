@@ -11,7 +11,6 @@ export interface ListenAddress {
 
 export interface HeldPort {
   port: number
-  /** May be called again. */
   release(): Promise<void>
 }
 

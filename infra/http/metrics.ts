@@ -25,7 +25,6 @@ const metricsSchema = {
   response: { 200: { content: { 'text/plain': { schema: z.string() } } } },
 }
 
-/** The members are the callbacks of the same names of createAuth. */
 export interface AuthCounters {
   onRateLimited: (keyType: KeyType) => void
   onKeyLookup: (outcome: LookupOutcome) => void

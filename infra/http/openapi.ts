@@ -16,7 +16,6 @@ const securitySchemes = {
   publishableKey: { type: 'http', scheme: 'bearer', description: 'A publishable key, pk_live_ or pk_test_.' },
 } as const
 
-/** The page at /docs follows this order. */
 const tags = [
   { name: 'Sessions', description: 'Scored sessions, each explained.' },
   { name: 'Visitor fingerprints', description: 'Visitors that come back.' },
@@ -134,7 +133,6 @@ export interface DescribedWebhook {
   headers: Record<string, DescribedHeader>
   /** Must have an id: its name among the components. */
   body: z.ZodType
-  /** By status (`200`, `2XX`, `default`). */
   answers: Record<string, DescribedAnswer>
 }
 

@@ -70,13 +70,11 @@ function openerOf({ security }: Operation): Opener | undefined {
   return known?.[1]
 }
 
-/** A key of an organization, or one of Gate's own tokens. */
 type Opener = KeyAccess['keyType'] | 'token'
 const isKey = (opener: Opener | undefined) => opener === 'secret' || opener === 'publishable'
 
 interface Traits {
   operationId: string
-  /** undefined = anyone may call it. */
   opensWith: Opener | undefined
   ownOrganization: boolean
   creates: boolean

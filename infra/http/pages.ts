@@ -9,9 +9,7 @@ export const contentTypes = {
 export type FileType = keyof typeof contentTypes
 
 export interface PageNeeds {
-  /** Default: this server. */
   images?: string[]
-  /** Default: nowhere. */
   forms?: string
   referrer: 'no-referrer' | 'strict-origin-when-cross-origin'
   caching: 'no-store' | 'no-cache'
@@ -55,7 +53,6 @@ export function fileRoute(
   )
 }
 
-/** Whether an If-None-Match header names the ETag. */
 export function matchesEtag(header: string | undefined, etag: string): boolean {
   return header?.split(',').some((tag) => tag.trim() === etag || tag.trim() === '*') ?? false
 }

@@ -58,7 +58,6 @@ export function errorResponses(...statuses: number[]): Record<number, typeof err
   return Object.fromEntries([...statuses, 500, 503].map((status) => [status, errorEnvelopeSchema]))
 }
 
-/** Every member of the body may be left out, but not all. */
 export function atLeastOne<Shape extends Record<string, z.ZodType>>(shape: Shape) {
   return z
     .strictObject(shape)

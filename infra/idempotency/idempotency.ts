@@ -21,7 +21,6 @@ import {
 /** A command makes its ids and secrets from these, so that a repetition is the same command. */
 export interface Command {
   random: Random
-  /** Epoch milliseconds at which the first attempt began. Ids are made from it, and nothing else. */
   now: number
 }
 

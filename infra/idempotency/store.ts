@@ -41,7 +41,6 @@ export function judge(
   return isLocked ? 'in_flight' : 'resume'
 }
 
-/** The row that a request would have under one master key. */
 export interface Candidate {
   id: Buffer
   masterKeyId: string
@@ -49,9 +48,7 @@ export interface Candidate {
 }
 
 export interface BeginRequest {
-  /** Names scope and key. It is stored nowhere. */
   lock: string
-  /** The current master key's first. */
   candidates: [Candidate, ...Candidate[]]
   /**
    * `seed` and `token` are 16 random bytes each. The seed is used when no command is there yet, the token names this

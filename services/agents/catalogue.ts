@@ -11,7 +11,7 @@ const operator = z.strictObject({
   name: z.string(),
   category: operatorCategory,
   aliases: z.array(z.string()),
-  /** Networks that the operator runs for itself alone: an address in one of them is the operator's. */
+  /** The operator runs these networks for itself alone: an address in one of them is the operator's. */
   asns: z.array(z.int().positive()).default([]),
   source: z.string(),
 })
@@ -24,41 +24,43 @@ const document = z.strictObject({
 export type OperatorCategory = z.output<typeof operatorCategory>
 export type Operator = z.output<typeof operator>
 
-export const catalogue: z.output<typeof document> = document.parse(data)
+export const operatorCatalogue: z.output<typeof document> = document.parse(data)
 
 const namesOf = ({ tag, aliases }: Operator) => [tag, ...aliases]
-const byTag = new Map(catalogue.operators.flatMap((each) => namesOf(each).map((name) => [name, each])))
+const byTag = new Map(
+  operatorCatalogue.operators.flatMap((each) => namesOf(each).map((name) => [name, each])),
+)
 
 export function findOperator(tagOrAlias: string): Operator | undefined {
   return byTag.get(tagOrAlias)
 }
 
 export function operatorsOfNetwork(asn: string): Operator[] {
-  return catalogue.operators.filter(({ asns }) => asns.some((own) => String(own) === asn))
+  return operatorCatalogue.operators.filter(({ asns }) => asns.some((own) => String(own) === asn))
 }
 
 const bareName = (name: string) => name.toUpperCase().replace(/[^\p{L}\p{N}]/gu, '')
 const byBareName = new Map(
-  catalogue.operators.flatMap((each) =>
+  operatorCatalogue.operators.flatMap((each) =>
     [each.name, ...namesOf(each)].map((name) => [bareName(name), each] as const),
   ),
 )
 
-/** The operator that a database names in its own spelling: case, spaces and punctuation do not count. */
+/** Databases spell names in their own way: case, spaces and punctuation do not count. */
 export function operatorNamed(name: string): Operator | undefined {
   return byBareName.get(bareName(name))
 }
 
-/** The canonical tags whose tag or an alias is nearest to the text, the nearest first, then in alphabetical order. */
+/** Nearest tags or aliases first, then in alphabetical order. */
 export function nearestTags(text: string, count: number): string[] {
-  const near = catalogue.operators.map((each) => ({ tag: each.tag, edits: editsTo(text, each) }))
+  const near = operatorCatalogue.operators.map((each) => ({ tag: each.tag, edits: editsTo(text, each) }))
   return near
     .sort((a, b) => a.edits - b.edits)
     .slice(0, count)
     .map(({ tag }) => tag)
 }
 
-/** Longer texts resemble no tag; the time of a comparison grows with the length. */
+/** The time of a comparison grows with the length. Longer texts resemble no tag. */
 const comparedCharacters = 64
 
 function editsTo(text: string, each: Operator): number {

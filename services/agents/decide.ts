@@ -2,21 +2,17 @@ import codes from 'i18n-iso-countries/codes.json' with { type: 'json' }
 import type { Network } from '../../schemas/events.ts'
 import { type Operator, type OperatorCategory, operatorNamed, operatorsOfNetwork } from './catalogue.ts'
 
-/** In the order in which an answer lists them. */
 export const rotationReasons = ['country_mismatch', 'provider_mismatch', 'listed', 'hosting'] as const
 export type RotationReason = (typeof rotationReasons)[number]
 
 export interface RotationItem {
-  /** As the caller wrote it. */
   ip: string
   operator: Operator
   desiredCountryCode: string
 }
 
-/** What has to be known of an address before it can be judged. */
 export interface AddressFacts {
   countryCode: string
-  /** Number of the autonomous system, in decimal. */
   asn: string
   anonymity: Network['anonymity']
   listed: boolean
@@ -34,7 +30,7 @@ export interface RotationDecision {
   evaluated_at: string
 }
 
-/** The facts in what is known of an address; undefined when its country or its network is not known. */
+/** undefined when the country or the network is not known. */
 export function factsOf({ location, routing, anonymity, reputation, evaluated_at }: Network) {
   const countryCode = location?.country_code
   if (!countryCode || !isObservedCountryCode(countryCode)) return undefined
@@ -48,7 +44,7 @@ export function factsOf({ location, routing, anonymity, reputation, evaluated_at
   } satisfies AddressFacts
 }
 
-/** Whether to go on with an address: `rotate` exactly when there is a reason. docs/ip-rotation.md says what each means. */
+/** `rotate` exactly when there is a reason. docs/ip-rotation.md says what each means. */
 export function decideRotation(item: RotationItem, facts: AddressFacts): RotationDecision {
   const reasons = rotationReasons.filter((reason) => applies[reason](item, facts))
   return {
@@ -70,7 +66,7 @@ const applies: Record<RotationReason, (item: RotationItem, facts: AddressFacts) 
   hosting: ({ operator }, { anonymity }) => operator.category === 'residential_proxy' && anonymity.hosting,
 }
 
-/** A named provider counts before the network: providers also sell addresses in networks of others. */
+/** A named provider counts before the network, since providers also sell addresses in networks of others. */
 function belongsToAnother(operator: Operator, { asn, anonymity }: AddressFacts): boolean {
   const named = anonymity.provider === null ? undefined : operatorNamed(anonymity.provider)
   if (named) return named.tag !== operator.tag
@@ -80,7 +76,7 @@ function belongsToAnother(operator: Operator, { asn, anonymity }: AddressFacts):
 
 type Listing = 'proxy' | 'residential_proxy'
 
-/** What addresses of a category are by their nature, so that being listed as it says nothing more. */
+/** Addresses of a category are these by their nature: being listed as one says nothing more. */
 const explained: Record<OperatorCategory, Listing[]> = {
   residential_proxy: ['residential_proxy'],
   proxy_network: ['proxy', 'residential_proxy'],
@@ -95,7 +91,7 @@ function isListed(category: OperatorCategory, { anonymity, listed }: AddressFact
   return listed || anonymity.tor || unexplained
 }
 
-/** In general use for Kosovo and in the list, but not assigned by ISO 3166-1. */
+/** The code is in general use for Kosovo and in the list, but ISO 3166-1 does not assign it. */
 const kosovo = 'XK'
 
 const listed = new Set(codes.map(([alpha2]) => alpha2))
@@ -104,7 +100,7 @@ export function isAssignedCountryCode(code: string): boolean {
   return code !== kosovo && listed.has(code)
 }
 
-/** Whether it names a country when a database says it; `EU` and `XX`, which some say, do not. */
+/** Some databases say `EU` or `XX`, which are no countries. */
 export function isObservedCountryCode(code: string): boolean {
   return listed.has(code)
 }

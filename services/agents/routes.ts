@@ -6,7 +6,7 @@ import { ApiError } from '../../infra/errors/errors.ts'
 import { errorResponses, meta } from '../../infra/http/schemas.ts'
 import type { Clock } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
-import { catalogue, findOperator } from './catalogue.ts'
+import { findOperator, operatorCatalogue } from './catalogue.ts'
 import { type AddressFacts, decideRotation, factsOf } from './decide.ts'
 import { costOf, rotationBody, rotationDecision } from './schemas.ts'
 
@@ -16,17 +16,17 @@ export interface AgentOptions {
   clock: Clock
 }
 
-/** An organization without it is told that there is no such path. */
+/** An organization without the capability gets 404. */
 const capability = 'ip_rotation'
 
-/** Databases of addresses are replaced by people, not within a second. */
+/** People replace the databases of addresses, which takes minutes. */
 const retryAfterSeconds = 60
 
 export function agentRoutes(app: FastifyInstance, { auth, network, clock }: AgentOptions): void {
   const schema = {
     operationId: 'checkAgentIpRotation',
     summary: 'Decide for each of up to ten proxy addresses whether to keep or to rotate it',
-    description: `Requires the \`agents:ip_rotation\` secret-key scope and the capability \`${capability}\`, which an organization does not have unless it was enabled for it. Costs one unit for each item. Operator catalogue: version ${catalogue.version}.`,
+    description: `Requires the \`agents:ip_rotation\` secret-key scope and the capability \`${capability}\`, which an organization does not have unless it was enabled for it. Costs one unit for each item. Operator catalogue: version ${operatorCatalogue.version}.`,
     tags: ['Agents'],
     security: [{ secretKey: [] }],
     body: rotationBody,
@@ -56,7 +56,7 @@ export function agentRoutes(app: FastifyInstance, { auth, network, clock }: Agen
     })
 }
 
-/** `name` = the field of the request that holds the address. Throws 503 for the whole batch when too little is known. */
+/** `name` = the request's field with the address. Throws 503 for the whole batch when too little is known. */
 function knownFacts(
   network: NetworkSource,
   { ip, at, name }: { ip: string; at: number; name: string },

@@ -21,7 +21,7 @@ const item = z.strictObject({
     .describe('ISO 3166-1 alpha-2, in upper case.'),
 })
 
-/** Tags are looked at only in a batch that is not too long: suggestions for each of thousands would take long. */
+/** Tags are checked only in a batch of the right length: suggestions for thousands would take long. */
 export const rotationBody = z.strictObject({
   items: z
     .array(item)
@@ -55,7 +55,7 @@ export const rotationDecision = z
 
 const counted = z.looseObject({ items: z.array(z.unknown()) })
 
-/** Units that a batch costs, read before it is validated: its number of items, at least 1 and at most 10; else 1. */
+/** The cost is read before the batch is validated: its number of items, at least 1 and at most 10; else 1. */
 export function costOf(body: unknown): number {
   const { data } = counted.safeParse(body)
   return data ? Math.min(Math.max(data.items.length, 1), maxItems) : 1

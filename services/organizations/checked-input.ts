@@ -2,19 +2,19 @@ import { defaultScopes, scopes as knownScopes } from '../../infra/access/princip
 import { checkedName, invalid, type ParameterSet } from '../../infra/http/checked-fields.ts'
 import type { ApiKeyIssued, ClientTarget, Environment, KeyType } from '../../schemas/events.ts'
 
-export const bounds = { organizationName: 120, slug: 63, keyName: 100, origins: 50 } as const
+export const inputLimits = { organizationName: 120, slug: 63, keyName: 100, origins: 50 } as const
 
 export function completeOrganizationRequest(request: { name: string; slug: string }) {
   const parameterSet = 'organization_create'
   return {
-    name: checkedName(request.name, { max: bounds.organizationName, parameterSet }),
+    name: checkedName(request.name, { max: inputLimits.organizationName, parameterSet }),
     slug: checkedSlug(request.slug, parameterSet),
   }
 }
 
 function checkedSlug(slug: string, parameterSet: ParameterSet): string {
   if (/^[a-z0-9-]{1,63}$/.test(slug)) return slug
-  const expected = `1-${bounds.slug} lower-case letters, digits and hyphens`
+  const expected = `1-${inputLimits.slug} lower-case letters, digits and hyphens`
   throw invalid({ name: 'slug', issue: 'invalid', expected }, parameterSet)
 }
 
@@ -45,7 +45,7 @@ export function completeKeyRequest(request: KeyRequest): KeySpec {
     throw invalid({ name: 'type', issue: 'required', expected: 'secret, where scopes are given' }, keySet)
   }
   const type = request.type ?? (request.allowedOrigins || request.clientTarget ? 'publishable' : 'secret')
-  const name = checkedName(request.name, { max: bounds.keyName, parameterSet: keySet })
+  const name = checkedName(request.name, { max: inputLimits.keyName, parameterSet: keySet })
   const base = { name, type, environment: request.environment }
   if (type === 'publishable') return { ...base, scopes: null, ...publishableParts(request) }
   return { ...base, client_target: 'browser', allowed_origins: null, scopes: secretScopes(request) }
@@ -78,8 +78,8 @@ interface OriginRule {
 }
 
 export function checkedOrigins(origins: string[], { environment, parameterSet }: OriginRule): string[] {
-  if (origins.length > bounds.origins) {
-    const expected = `at most ${bounds.origins}`
+  if (origins.length > inputLimits.origins) {
+    const expected = `at most ${inputLimits.origins}`
     throw invalid({ name: 'allowed_origins', issue: 'too_many', expected }, parameterSet)
   }
   const normal = origins.map((text, i) => {

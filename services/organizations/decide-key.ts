@@ -7,7 +7,7 @@ import { derivedId, type KeyId } from '../../infra/ids.ts'
 import { type Actor, type KeyCounts, organizationFor } from '../../projections/organizations/queries.ts'
 import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/tables.ts'
 import type { ApiKeyIssued, ApiKeyRevoked, ApiKeyRotated, Environment } from '../../schemas/events.ts'
-import { bounds, checkedOrigins, checkedScopes, type KeySpec } from './checked-input.ts'
+import { checkedOrigins, checkedScopes, inputLimits, type KeySpec } from './checked-input.ts'
 
 export interface KeyState {
   organization: OrganizationRow | undefined
@@ -223,7 +223,7 @@ const about = ({ organization_id, id: key_id }: ApiKeyRow) => ({ organization_id
 
 function renameKey(key: ApiKeyRow, { name: text, now }: UpdateApiKey): DomainEvent[] {
   if (text === undefined) return []
-  const name = checkedName(text, { max: bounds.keyName, parameterSet: updateSet })
+  const name = checkedName(text, { max: inputLimits.keyName, parameterSet: updateSet })
   return name === key.name ? [] : [{ type: 'ApiKeyRenamed', data: { ...about(key), name, renamed_at: now } }]
 }
 

@@ -5,7 +5,7 @@ import { checkedName, invalid } from '../../infra/http/checked-fields.ts'
 import { derivedId, type OrganizationId } from '../../infra/ids.ts'
 import { type Actor, organizationFor } from '../../projections/organizations/queries.ts'
 import type { OrganizationRow, OrganizationStatus } from '../../projections/organizations/tables.ts'
-import { bounds } from './checked-input.ts'
+import { inputLimits } from './checked-input.ts'
 
 export interface CreateOrganization {
   organizationId: OrganizationId
@@ -70,7 +70,7 @@ export function decideOrganizationUpdate(
 
 function rename({ id, ...current }: OrganizationRow, text: string | undefined, now: number): DomainEvent[] {
   if (text === undefined) return []
-  const name = checkedName(text, { max: bounds.organizationName, parameterSet: 'organization_update' })
+  const name = checkedName(text, { max: inputLimits.organizationName, parameterSet: 'organization_update' })
   if (name === current.name) return []
   return [{ type: 'OrganizationRenamed', data: { organization_id: id, name, renamed_at: now } }]
 }

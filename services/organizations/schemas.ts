@@ -3,7 +3,7 @@ import { scopes as knownScopes } from '../../infra/access/principal.ts'
 import { atLeastOne, timestamp } from '../../infra/http/schemas.ts'
 import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/tables.ts'
 import type { ClientTarget } from '../../schemas/events.ts'
-import { bounds } from './checked-input.ts'
+import { inputLimits } from './checked-input.ts'
 
 const idCharacters = '[0-9a-hjkmnp-tv-z]{26}'
 const types = ['publishable', 'secret'] as const
@@ -58,11 +58,11 @@ export const issuedApiKeySchema = z
   .meta({ id: 'IssuedApiKey' })
 
 // Lengths and patterns are for the description; the deciders check them, for the command line as well.
-const organizationName = z.string().meta({ minLength: 1, maxLength: bounds.organizationName })
-const keyName = z.string().meta({ minLength: 1, maxLength: bounds.keyName })
+const organizationName = z.string().meta({ minLength: 1, maxLength: inputLimits.organizationName })
+const keyName = z.string().meta({ minLength: 1, maxLength: inputLimits.keyName })
 const origins = z
   .array(z.string())
-  .meta({ maxItems: bounds.origins })
+  .meta({ maxItems: inputLimits.origins })
   .describe(
     '`https://host[:port]` or `https://*.host`; for test keys also any exact http or https origin. Stored in lower case and without a slash at the end.',
   )
@@ -70,7 +70,7 @@ const scopes = z.array(z.enum(knownScopes)).meta({ minItems: 1 })
 
 export const createOrganizationBody = z.strictObject({
   name: organizationName,
-  slug: z.string().meta({ minLength: 1, maxLength: bounds.slug, pattern: '^[a-z0-9-]+$' }),
+  slug: z.string().meta({ minLength: 1, maxLength: inputLimits.slug, pattern: '^[a-z0-9-]+$' }),
 })
 
 export const updateOrganizationBody = atLeastOne({

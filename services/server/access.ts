@@ -10,21 +10,20 @@ import { findKeyByLookupHash } from '../../projections/organizations/queries.ts'
 import { isConsentPageKey } from '../organizations/consent-keys.ts'
 import type { Core } from './dependencies.ts'
 
-export interface Edge {
+export interface AccessControl {
   auth: Auth
   idempotency: Idempotency
 }
 
-export interface EdgeOptions {
+export interface AccessControlOptions {
   counters: AuthCounters
   undo: AsyncDisposableStack
 }
 
-/** For consent pages: one needs a few requests at first and one every other second; an office opens several at once. */
+/** A consent page needs a few requests at first and one every other second. An office opens several pages at once. */
 const consentPages = { perSecond: 10, burst: 300 }
 
-/** Keys verified, units taken, uses noted, commands repeated safely: each once for the whole process. */
-export function createEdge(core: Core, { counters, undo }: EdgeOptions): Edge {
+export function createAccessControl(core: Core, { counters, undo }: AccessControlOptions): AccessControl {
   const { pool, config, applied } = core
   const usage = createKeyUsage(core)
   undo.defer(() => usage.close())
@@ -43,7 +42,7 @@ export function createEdge(core: Core, { counters, undo }: EdgeOptions): Edge {
   return { auth, idempotency: createIdempotency(core) }
 }
 
-/** With connections of its own: a limit must not wait for commands that hold all others. */
+/** The limiter has connections of its own: a limit must not wait for commands that use all others. */
 function createLimiter({ databaseUrl, random, logger }: Core, undo: AsyncDisposableStack) {
   const pool = createPool({ url: databaseUrl, ...rateLimitPoolOptions })
   undo.defer(() => pool.end())

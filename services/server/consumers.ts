@@ -15,9 +15,8 @@ import { type Core, projections } from './dependencies.ts'
 
 export interface Running {
   stop(): Promise<void>
-  /** Of the partitions that it has met. */
   status?(): PartitionStatus[]
-  /** Rejects while it cannot do its work. */
+  /** Rejects while the worker cannot do its work. */
   check?(): Promise<void>
 }
 

@@ -31,12 +31,11 @@ export const projections: Projection[] = [
   webhooksProjection,
 ]
 
-/** What every role and command works with; opened once, passed on as arguments. */
 export interface Core {
   config: Config
   databaseUrl: string
   pool: pg.Pool
-  /** For what callers of the API read: however slow or many their searches, nothing else waits for them. */
+  /** For reads of API callers: however slow or many they are, nothing else waits for them. */
   readPool: pg.Pool
   log: EventLog
   codec: EventCodec
@@ -56,15 +55,14 @@ export interface CoreOptions {
   logger: Logger
   clock: Clock
   random: Random
-  /** A query may take as long as it likes, as when a read model is built. */
+  /** Queries have no time limit, as when a read model is built. */
   longQueries?: boolean
 }
 
-/** No query of a server takes this long; without an answer by then the database is taken for gone. */
+/** A server's query without an answer by then means that the database is gone. */
 const serving = { queryTimeoutMs: 10_000, idleInTransactionMs: 15_000 }
 const reading = { ...serving, queryTimeoutMs: 6000, statementTimeoutMs: 5000 }
 
-/** Connects to the database and the log, creates what is missing in them, and opens nothing else. */
 export async function openCore(options: CoreOptions): Promise<Core> {
   const { config, databaseUrl, logger, clock, random } = options
   const keyring = createKeyring(options.masterKeys)
@@ -88,7 +86,6 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   return { ...shared, keyring, clock, random, logger, close }
 }
 
-/** What serving remembers beside the log: nothing of it is a view of events, and nothing of it is missed for long. */
 export async function createServingTables(pool: pg.Pool): Promise<void> {
   const sets = [
     createRateLimitTables,
@@ -112,7 +109,7 @@ function openLog({ config, pool, url, logger }: LogOptions): Promise<EventLog> {
   return openKafkaLog({ brokers: config.KAFKA_BROKERS, topicPrefix: config.KAFKA_TOPIC_PREFIX, logger })
 }
 
-/** Observations are heavy and kept for days; what was decided is light and kept for ever. */
+/** Observations are heavy and kept for days. Other events are light and kept for ever. */
 function topicSpecs(config: Config): TopicSpec[] {
   const partitions = config.TOPIC_PARTITIONS
   const retentionMs = config.COLLECT_RETENTION_DAYS * 24 * 60 * 60 * 1000

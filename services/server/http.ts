@@ -21,7 +21,6 @@ export interface Http {
   counters: AuthCounters
 }
 
-/** The server without the routes of any service: health, metrics, documentation. */
 export async function createHttp(core: Core, parts: HttpParts): Promise<Http> {
   const { publicUrl, running, registry, isStopping } = parts
   const { config, logger, random } = core
@@ -51,8 +50,8 @@ async function readLags({ log, pool }: Core): Promise<Reading[]> {
 type Address = Pick<Config, 'HOST' | 'PUBLIC_URL'>
 
 /**
- * Where clients reach a server that listens on the port, as browsers write it: PUBLIC_URL, else the address listened
- * on; where that is every address, this machine's own. Throws for a HOST that no URL can name.
+ * PUBLIC_URL, else the address listened on, as browsers write it. Where that is every address, this machine's own.
+ * Throws for a HOST that no URL can name.
  */
 export function publicUrlOf({ HOST, PUBLIC_URL }: Address, port: number): string {
   if (PUBLIC_URL !== undefined) return PUBLIC_URL
@@ -63,7 +62,7 @@ export function publicUrlOf({ HOST, PUBLIC_URL }: Address, port: number): string
 }
 
 /**
- * Whether anybody but this machine can open Gate's consent pages: they work at one address only, which links to them,
+ * Whether Gate's consent pages can be opened from elsewhere. They work at one address only, which links to them,
  * their key and their proofs name.
  */
 export function hasConsentAddress({ HOST, PUBLIC_URL }: Address): boolean {

@@ -24,7 +24,7 @@ import { type Demo, webRoutes } from '../web/routes.ts'
 import { createSigningSecrets } from '../webhooks/deliveries/attempt.ts'
 import { createDirectCalls } from '../webhooks/deliveries/direct-calls.ts'
 import { webhookRoutes } from '../webhooks/routes.ts'
-import { createEdge, type Edge } from './access.ts'
+import { type AccessControl, createAccessControl } from './access.ts'
 import { startWorkers } from './consumers.ts'
 import { type Core, type CoreOptions, openCore } from './dependencies.ts'
 import { createHttp, publicUrlOf } from './http.ts'
@@ -32,7 +32,6 @@ import { createHttp, publicUrlOf } from './http.ts'
 export const allRoles = ['collect', 'scoring', 'projections', 'api', 'gate', 'webhooks'] as const
 export type Role = (typeof allRoles)[number]
 
-/** Throws for a name that is not a role. */
 export function parseRoles(text: string): Role[] {
   return text.split(',').map((name) => {
     const role = allRoles.find((known) => known === name.trim())
@@ -43,26 +42,23 @@ export function parseRoles(text: string): Role[] {
 
 export interface ServerOptions extends CoreOptions {
   roles: readonly Role[]
-  /** Runs once the read models follow the log and before requests are taken; what it returns is shown at /demo. */
+  /** Runs once the read models follow the log and before requests are accepted. The result is shown at /demo. */
   prepare?: (core: Core, publicUrl: string) => Promise<Demo>
 }
 
 export interface Server {
   url: string
-  /** Drains and ends serving, then lets go of the log and the database. Rejects when something does not let go. */
+  /** Rejects when something does not close. */
   stop(): Promise<void>
 }
 
 const closeMs = 5000
 const letGoMs = 3000
 
-/** Milliseconds after which a stop counts as hanging: a drain, the last requests, then everything behind them. */
+/** Milliseconds after which a stop counts as hanging. */
 export const stopWithinMs = ({ DRAIN_MS }: Config): number => DRAIN_MS + closeMs + letGoMs + 500
 
-/**
- * Puts the parts of the chosen roles together and starts them. When that fails, what had started is stopped and
- * the process is in no consumer group any more.
- */
+/** When the start fails, what had started is stopped and the process is in no consumer group any more. */
 export async function startServer({ roles, prepare, ...options }: ServerOptions): Promise<Server> {
   const { config, logger } = options
   const undo = new AsyncDisposableStack()
@@ -86,8 +82,8 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
       registry,
       isStopping: () => stopping,
     })
-    const edge = createEdge(core, { counters, undo })
-    const handOff = await addRoutes(app, { core, edge, network, roles, demo, gate })
+    const accessControl = createAccessControl(core, { counters, undo })
+    const handOff = await addRoutes(app, { core, accessControl, network, roles, demo, gate })
     undo.defer(() => handOff?.close())
     undo.defer(() => app.close())
     await held.release()
@@ -128,7 +124,7 @@ async function networkFor(config: Config, roles: readonly Role[]): Promise<Netwo
 
 interface RouteParts {
   core: Core
-  edge: Edge
+  accessControl: AccessControl
   network: NetworkSource
   roles: readonly Role[]
   demo: Demo | undefined
@@ -137,21 +133,21 @@ interface RouteParts {
 
 async function addRoutes(
   app: FastifyInstance,
-  { core, edge, network, roles, demo, gate }: RouteParts,
+  { core, accessControl, network, roles, demo, gate }: RouteParts,
 ): Promise<HandOff | undefined> {
   if (roles.includes('api')) {
-    const reading = { ...core, ...edge, pool: core.readPool }
+    const reading = { ...core, ...accessControl, pool: core.readPool }
     readbackRoutes(app, reading)
-    organizationRoutes(app, { ...core, ...edge })
+    organizationRoutes(app, { ...core, ...accessControl })
     agentRoutes(app, { ...reading, network })
-    webhookRoutes(app, { ...core, ...edge })
+    webhookRoutes(app, { ...core, ...accessControl })
     await webRoutes(app, { random: core.random, demo })
   }
-  if (gate) await gateRoutes(app, { ...edge, gate })
-  return roles.includes('collect') ? addCollect(app, core, edge) : undefined
+  if (gate) await gateRoutes(app, { ...accessControl, gate })
+  return roles.includes('collect') ? addCollect(app, core, accessControl) : undefined
 }
 
-function addCollect(app: FastifyInstance, core: Core, { auth }: Edge): HandOff {
+function addCollect(app: FastifyInstance, core: Core, { auth }: AccessControl): HandOff {
   const { pool, keyring, random, applied, config } = core
   const findKeys = ({ organizationId, environment }: RecipientTenant) =>
     recipientKeys(pool, organizationId, environment)
@@ -171,10 +167,10 @@ function addCollect(app: FastifyInstance, core: Core, { auth }: Edge): HandOff {
   return handOff
 }
 
-/** How long a person who has approved waits for one answer of the service, at most (open-points.md 37). */
+/** A person who has approved waits so long for one answer of the service (open-points.md 37). */
 const integratorTimeoutMs = 10_000
 
-/** What Gate is given of the other services. `publicUrl` has no path, and no slash at its end. */
+/** `publicUrl` has no path, and no slash at its end. */
 export function gateOptions(core: Core, publicUrl: string): GateOptions {
   const { config, keyring, decide } = core
   const { WEBHOOK_TIMEOUT_MS: timeoutMs } = config

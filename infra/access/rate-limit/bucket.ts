@@ -10,14 +10,12 @@ export interface RateLimitRequest extends BucketRequest {
 export interface BucketRequest {
   /** Units in 60 seconds, at least 1; also what the bucket holds at most. */
   limit: number
-  /** Whole units. */
   cost: number
 }
 
 export interface RateLimitResult {
   admitted: boolean
   limit: number
-  /** Whole units left, at least 0. */
   remaining: number
   cost: number
   /** Whole seconds until the same request would be admitted, at least 1; 0 when it was. */
@@ -25,9 +23,9 @@ export interface RateLimitResult {
 }
 
 /**
- * A unit is counted in 60,000 parts: a bucket of `limit` units in 60 seconds then gains `limit` parts a millisecond,
- * and all arithmetic is in whole numbers, exact up to a limit of 10^11. Counted in fractions of a unit, two processes
- * that add up the same time in other steps would disagree about the last unit.
+ * A unit is counted in 60,000 parts. A bucket of `limit` units in 60 seconds then gains `limit` parts a millisecond,
+ * and all arithmetic is in whole numbers, exact up to a limit of 10^11. With fractions of a unit, two processes that
+ * add up the same time in other steps would disagree about the last unit.
  */
 export const unit = 60_000
 
@@ -38,7 +36,6 @@ export interface Bucket {
   at: number
 }
 
-/** Parts after `ms` of refilling at `limit` units in 60 seconds; no more than `limit` units. */
 export function refilled(parts: number, limit: number, ms: number): number {
   return Math.min(limit * unit, parts + limit * ms)
 }
@@ -52,7 +49,6 @@ function clamp(value: number, low: number, high: number): number {
   return value < low ? low : value > high ? high : value
 }
 
-/** The bucket under another limit: what it holds, or owes, fits into it. */
 export function limited(bucket: Bucket, limit: number): Bucket {
   return { limit, total: charged(bucket.total, limit, 0), at: bucket.at }
 }
@@ -64,14 +60,12 @@ export function limited(bucket: Bucket, limit: number): Bucket {
  * not gain.
  */
 export interface Usage {
-  /** When the first of it was charged. */
   since: number
   spent: number
   low: number
   high: number
 }
 
-/** Usage as another clock can place it. */
 export interface UsageReport {
   durationMs: number
   spent: number
@@ -114,7 +108,6 @@ export function applyUsage(bucket: Bucket, report: UsageReport | undefined, now:
   return { limit, total: clamp(start + gained - spent, floor, high), at: now }
 }
 
-/** Two usages in a row as one: `earlier` ended at its `at`, `later` (undefined: none) ends at its own. */
 export function joinUsage(
   limit: number,
   earlier: { usage: Usage; at: number },

@@ -21,9 +21,7 @@ import { createSynchronizer, type Synchronizer } from './synchronizer.ts'
 export interface RateLimiter {
   /** Answers at once where this process leases enough units, or knows that there are not enough. Never rejects. */
   consume(request: RateLimitRequest): RateLimitResult | Promise<RateLimitResult>
-  /** Gives back the cost of an answer that must not cost anything. */
   refund(request: RateLimitRequest): void
-  /** Gives unused units back to the shared buckets. Later requests are decided by this process alone. */
   close(): Promise<void>
 }
 
@@ -129,7 +127,6 @@ function createKnownBuckets({ maxBuckets, isRunning }: KnownBucketsOptions) {
     if (forgotten.size > 2 * maxBuckets) dropOldest()
   }
 
-  /** Its lease expires; its unreported usage is lost. */
   function dropOldest(): void {
     for (const bucket of forgotten.values()) {
       if (isRunning(bucket)) continue
@@ -180,7 +177,6 @@ interface SweepOptions {
   clock: Clock
 }
 
-/** Reports debt, gives back leases that are not used any more, and renews others long before they expire. */
 function sweep({ buckets, synchronizer, health, clock }: SweepOptions): void {
   const now = clock()
   for (const bucket of buckets.active) {

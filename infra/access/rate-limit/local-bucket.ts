@@ -16,31 +16,24 @@ import {
 } from './bucket.ts'
 import { confirmMs, leaseMs, type SyncRequest, type SyncResult } from './shared-bucket.ts'
 
-/** Requests closer to each other than this make a lease worth it. */
 export const busyMs = 1000
-/** At most one report of a bucket's debt in this time. */
 export const reportMs = 100
 
 /** What this process knows of a bucket and leases of it. Times are those of its own clock, amounts are in parts. */
 export interface LocalBucket extends Bucket {
   readonly id: string
-  /** Whether `total` comes from the store. */
   isKnown: boolean
   lease: number
   leaseUntil: number
-  /** Once no more than this is left of the lease, it is renewed. */
   lowWater: number
   /** Leased to other processes when this one last asked; void after `leaseUntil`. */
   reserved: number
   usage: Usage | undefined
   hasDebt: boolean
-  /** The report that the store has to be asked about before the next one. */
   unconfirmed: UnconfirmedReport | undefined
   /** While the store does not answer for this bucket: not before when it is asked again. */
   retryAt: number | undefined
-  /** Evicted by others while it had something to give back. */
   isForgotten: boolean
-  /** Whether the last two requests were close to each other. */
   isBusy: boolean
   usedAt: number
   syncedAt: number
@@ -94,7 +87,6 @@ export function decideHere(bucket: LocalBucket, { limit, cost }: BucketRequest):
   return free < parts ? consume(bucket, cost, false) : undefined
 }
 
-/** Decides as if no other process had the bucket, from what was last known of it. */
 export function decideAlone(bucket: LocalBucket, { limit, cost }: BucketRequest): RateLimitResult {
   if (bucket.limit !== limit) Object.assign(bucket, limited(bucket, limit))
   return consume(bucket, cost, bucket.total >= cost * unit)
@@ -105,11 +97,10 @@ function consume(bucket: LocalBucket, cost: number, admitted: boolean): RateLimi
   charge(bucket, parts)
   bucket.lease = Math.max(0, bucket.lease - parts)
   if (!admitted) bucket.hasDebt = true
-  return resultOf({ admitted, limit: bucket.limit, total: bucket.total }, cost)
+  return rateLimitResult({ admitted, limit: bucket.limit, total: bucket.total }, cost)
 }
 
-/** `total` = parts left. */
-export function resultOf(
+export function rateLimitResult(
   { admitted, limit, total }: { admitted: boolean; limit: number; total: number },
   cost: number,
 ): RateLimitResult {
@@ -118,19 +109,16 @@ export function resultOf(
   return { admitted, limit, remaining: Math.max(0, Math.floor(total / unit)), cost, retryAfterSeconds }
 }
 
-/** Whether a synchronization in the background is worth it now that a request was decided here. */
 export function isDue(bucket: LocalBucket): boolean {
   if (bucket.hasDebt) return bucket.at - bucket.syncedAt >= reportMs
   const hasMore = bucket.total - bucket.reserved >= bucket.lease + unit
   return bucket.lease <= bucket.lowWater && hasMore
 }
 
-/** What a process sent to the store and when, by its own clock. */
 export interface SentReport {
   sync: Pick<SyncRequest, 'limit' | 'report' | 'keptLease'>
   usage: Usage | undefined
   sentAt: number
-  /** Usage of the requests that were decided here because the answer did not come. */
   decidedHere?: EndedUsage
 }
 
@@ -139,7 +127,6 @@ interface EndedUsage {
   at: number
 }
 
-/** A report of which nobody knows whether it was charged. */
 export interface UnconfirmedReport {
   serial: number
   sent: SentReport
@@ -159,7 +146,6 @@ export function startReport(bucket: LocalBucket, { exact }: { exact: boolean }):
   return { ...inquiry, sync: { ...inquiry.sync, report }, usage }
 }
 
-/** Sends nothing that the store could charge. */
 export function startInquiry(bucket: LocalBucket): SentReport {
   const { limit, at: sentAt, leaseUntil } = bucket
   if (sentAt >= leaseUntil) bucket.lease = 0
@@ -167,7 +153,6 @@ export function startInquiry(bucket: LocalBucket): SentReport {
   return { sync: { limit, report: undefined, keptLease: bucket.lease }, usage: undefined, sentAt }
 }
 
-/** The bucket of the store, plus what was charged here since it was asked. */
 export function applySynced(bucket: LocalBucket, { sync, sentAt }: SentReport, synced: SyncResult): void {
   const { usage, at } = bucket
   const report = usage && usageReport(usage, at)
@@ -191,7 +176,6 @@ export function chargeSeparately(bucket: LocalBucket, sent: SentReport, decide: 
   bucket.usage = usage
 }
 
-/** The store has certainly not charged the report, so it goes with the next one. */
 export function reportAgain(bucket: LocalBucket, { usage, sentAt, decidedHere }: SentReport): void {
   const { limit } = bucket
   const reported = usage && { usage, at: sentAt }
@@ -218,7 +202,6 @@ export function hasUnconfirmed(bucket: LocalBucket): boolean {
   return bucket.unconfirmed !== undefined
 }
 
-/** `serial` is the last report of this process that the store has charged. */
 export function confirm(bucket: LocalBucket, serial: number | undefined): void {
   const { unconfirmed } = bucket
   bucket.unconfirmed = undefined

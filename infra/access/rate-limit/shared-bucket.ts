@@ -17,10 +17,8 @@ export interface SharedBucket extends Bucket {
   reports: Record<string, ChargedReport>
 }
 
-/** Units set aside for one process. */
 interface Lease {
   parts: number
-  /** Epoch milliseconds by the store's clock. */
   until: number
 }
 
@@ -34,7 +32,6 @@ export interface BucketChange<T> {
   result: T
 }
 
-/** Where processes share their buckets. */
 export interface BucketStore {
   /**
    * Replaces the bucket (undefined: there is none yet) by what `change` makes of it, one change of a bucket at a
@@ -49,28 +46,22 @@ export interface BucketStore {
   ): Promise<T>
 }
 
-/** A process reports its usage, asks for decisions and for a lease. */
 export interface SyncRequest {
   node: string
-  /** The limit that the process believes in. */
   limit: number
   report: UsageReport | undefined
   /** Number of the report together with the requests, never used before. Undefined: there are none. */
   serial: number | undefined
-  /** Parts of its lease that the process goes on using meanwhile. */
   keptLease: number
   wantsLease: boolean
-  /** Requests to decide, in the order of their arrival. */
   requests: BucketRequest[]
 }
 
 export interface SyncResult {
   bucket: Bucket
-  /** Parts that are leased to other processes. */
   reserved: number
   /** Parts that are leased to this process from now on, `keptLease` included. */
   lease: number
-  /** The last report of this process that was charged before this synchronization. */
   serial: number | undefined
   decisions: BucketDecision[]
 }
@@ -78,13 +69,10 @@ export interface SyncResult {
 export interface BucketDecision {
   admitted: boolean
   limit: number
-  /** Parts left. */
   total: number
 }
 
-/** A lease that nobody renews or gives back, that of a process that died, lasts for so long. */
 export const leaseMs = 3000
-/** A store remembers a report for so long. */
 const rememberMs = 60_000
 /**
  * So long after a report a process may ask whether it was charged. Later nobody knows, and it is not made again: a
@@ -177,7 +165,6 @@ const bucketSchema = z.object({
   reports: z.record(z.string(), z.object({ serial: z.number(), until })).default({}),
 })
 
-/** The bucket in a stored text; undefined when it is none. */
 export function readBucket(text: string): SharedBucket | undefined {
   try {
     return bucketSchema.parse(JSON.parse(text))

@@ -49,7 +49,6 @@ export function createStoreHealth({ clock, logger }: { clock: Clock; logger: Log
       }
       postpone(bucket)
     },
-    /** The exchange ended after it had failed: only now can another one start. */
     postpone,
     answered(bucket: LocalBucket): void {
       if (isDown) logger.info('rate limits: the shared buckets are back')

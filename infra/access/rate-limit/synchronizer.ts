@@ -10,8 +10,8 @@ import {
   decideHere,
   hasUnconfirmed,
   type LocalBucket,
+  rateLimitResult,
   reportAgain,
-  resultOf,
   type SentReport,
   startInquiry,
   startReport,
@@ -20,7 +20,6 @@ import { type BucketStore, type SyncRequest, type SyncResult, synchronize } from
 import type { StoreHealth } from './store-health.ts'
 
 interface Start {
-  /** The bucket is not used any more: its lease goes back. */
   release?: boolean
   queue?: WaitingRequest[]
 }
@@ -32,12 +31,9 @@ interface WaitingRequest extends BucketRequest {
 /** One exchange of a bucket with the store. The bucket is advanced before each step. */
 interface Exchange {
   sent: SentReport
-  /** Of what the store is to charge; undefined when there is nothing. */
   serial: number | undefined
   wantsLease: boolean
-  /** Decided by this exchange. */
   requests: WaitingRequest[]
-  /** Decided by the next one. */
   queue: WaitingRequest[]
   done: Promise<void>
 }
@@ -50,13 +46,11 @@ export interface SynchronizerOptions {
   answerWithinMs: number
 }
 
-/** Exchanges with the store: one at a time for each bucket. Requests that need one meanwhile share the next. */
 export function createSynchronizer({ store, node, clock, health, answerWithinMs }: SynchronizerOptions) {
   const exchanges = new Map<LocalBucket, Exchange>()
   let serials = 0
   const nextSerial = () => ++serials
 
-  /** Resolves when the store is done with it, even if it was too late for those that waited. Never rejects. */
   function start(bucket: LocalBucket, { release = false, queue = [] }: Start = {}): Promise<void> {
     advance(bucket, clock())
     const isInquiry = hasUnconfirmed(bucket)
@@ -98,7 +92,6 @@ export function createSynchronizer({ store, node, clock, health, answerWithinMs 
     }
   }
 
-  /** No request waits for the store any longer. */
   function giveUp(bucket: LocalBucket, exchange: Exchange, error: unknown): void {
     health.failed(bucket, error)
     advance(bucket, clock())
@@ -126,7 +119,6 @@ export function createSynchronizer({ store, node, clock, health, answerWithinMs 
 
   return {
     start,
-    /** Decides the request in the next exchange. */
     decide(bucket: LocalBucket, { limit, cost }: BucketRequest): Promise<RateLimitResult> {
       const { promise, resolve: answer } = Promise.withResolvers<RateLimitResult>()
       const waiting = { limit, cost, answer }
@@ -142,7 +134,6 @@ export function createSynchronizer({ store, node, clock, health, answerWithinMs 
       return exchange !== undefined && exchange.requests.length + exchange.queue.length > 0
     },
     running: () => exchanges.size,
-    /** Resolves when no exchange of the bucket is running. */
     async idle(bucket: LocalBucket): Promise<void> {
       for (let exchange = exchanges.get(bucket); exchange; exchange = exchanges.get(bucket)) {
         await exchange.done
@@ -153,7 +144,6 @@ export function createSynchronizer({ store, node, clock, health, answerWithinMs 
 
 export type Synchronizer = ReturnType<typeof createSynchronizer>
 
-/** Only asks whether the last report was charged; `queue` waits for the next exchange. */
 function inquiry(bucket: LocalBucket, queue: WaitingRequest[]): Exchange {
   const sent = startInquiry(bucket)
   return { sent, serial: undefined, wantsLease: false, requests: [], queue, done: Promise.resolve() }
@@ -162,7 +152,6 @@ function inquiry(bucket: LocalBucket, queue: WaitingRequest[]): Exchange {
 interface ReportOptions {
   release: boolean
   requests: WaitingRequest[]
-  /** A number that was never used before. */
   nextSerial: () => number
 }
 
@@ -173,7 +162,6 @@ function report(bucket: LocalBucket, { release, requests, nextSerial }: ReportOp
   return { sent, serial, wantsLease, requests, queue: [], done: Promise.resolve() }
 }
 
-/** `hasRun`: whether the store has begun to change the bucket. */
 function send(
   bucket: LocalBucket,
   { sent, serial, wantsLease, requests }: Exchange,
@@ -195,7 +183,7 @@ function succeed(bucket: LocalBucket, { sent, requests }: Exchange, synced: Sync
   applySynced(bucket, sent, synced)
   requests.forEach(({ cost, answer }, i) => {
     const decision = synced.decisions[i]
-    if (decision) answer(resultOf(decision, cost))
+    if (decision) answer(rateLimitResult(decision, cost))
   })
 }
 

@@ -1,21 +1,21 @@
 import { describe, expect, it } from 'vitest'
 import {
-  catalogue,
   findOperator,
   nearestTags,
+  operatorCatalogue,
   operatorCategory,
   operatorNamed,
   operatorsOfNetwork,
 } from '../../../services/agents/catalogue.ts'
 
-const { operators } = catalogue
+const { operators } = operatorCatalogue
 const namesOf = ({ tag, aliases }: (typeof operators)[number]) => [tag, ...aliases]
 const sorted = (names: string[]) => [...names].sort()
 
 describe('the operator catalogue', () => {
   it('has a version, sources, and a source for each operator', () => {
-    expect(catalogue.version).toBeGreaterThanOrEqual(1)
-    expect(catalogue.sources.length).toBeGreaterThan(0)
+    expect(operatorCatalogue.version).toBeGreaterThanOrEqual(1)
+    expect(operatorCatalogue.sources.length).toBeGreaterThan(0)
     expect(operators.filter(({ source }) => source.length < 10)).toEqual([])
   })
 

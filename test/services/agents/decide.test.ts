@@ -1,11 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Network } from '../../../schemas/events.ts'
-import { catalogue, findOperator, type OperatorCategory } from '../../../services/agents/catalogue.ts'
+import { findOperator, type OperatorCategory, operatorCatalogue } from '../../../services/agents/catalogue.ts'
 import {
   type AddressFacts,
   decideRotation,
   factsOf,
+  isAssignedCountryCode,
+  isObservedCountryCode,
   type RotationReason,
 } from '../../../services/agents/decide.ts'
 
@@ -130,7 +132,7 @@ describe('given an address and what is known of it', () => {
     console.log(`seed ${seed}`)
     const order = ['country_mismatch', 'provider_mismatch', 'listed', 'hosting']
     const any = fc.record({
-      provider: fc.constantFrom(...catalogue.operators.map(({ tag }) => tag)),
+      provider: fc.constantFrom(...operatorCatalogue.operators.map(({ tag }) => tag)),
       country: fc.constantFrom('DE', 'FR'),
       asn: fc.constantFrom('64512', apple, zscaler),
       listed: fc.boolean(),
@@ -198,4 +200,19 @@ describe('facts', () => {
   ])('are not there with %s', (_, incomplete) => {
     expect(factsOf(incomplete)).toBeUndefined()
   })
+})
+
+const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ']
+const pairs = letters.flatMap((first) => letters.map((second) => first + second))
+
+it('ISO 3166-1 assigns 249 codes', () => {
+  expect(pairs.filter(isAssignedCountryCode)).toHaveLength(249)
+  expect(['DE', 'GB', 'US', 'SS'].every(isAssignedCountryCode)).toBe(true)
+  expect(['XX', 'XK', 'UK', 'EU', 'AN', 'ZZ', 'de', 'DEU', ''].some(isAssignedCountryCode)).toBe(false)
+})
+
+it('databases also say XK', () => {
+  expect(pairs.filter(isObservedCountryCode)).toHaveLength(250)
+  expect(isObservedCountryCode('XK')).toBe(true)
+  expect(isObservedCountryCode('XX')).toBe(false)
 })
