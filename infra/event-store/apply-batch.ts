@@ -88,7 +88,6 @@ interface Closing {
   subjects: Subjects
 }
 
-/** One round trip: the offset, its notification, and the commit. */
 function closingOf({ build, end }: ApplyOptions, { nextOffset, subjects }: Closing): string {
   const { topic, partition } = end
   const notification = encodeNotification({

@@ -93,7 +93,6 @@ export function createCodec(ids: SchemaIds = committedIds) {
 }
 
 const prefixBytes = 5
-/** Most values fit; avsc itself encodes everything over 1 KiB twice. */
 const scratch = Buffer.allocUnsafeSlow(64 * 1024)
 
 function encodeBehindPrefix(type: avro.Type, data: unknown): Buffer {

@@ -36,7 +36,6 @@ export interface RebuildReport {
   build: number
   tables: TableComparison[]
   equal: boolean
-  /** Whether readers see the new build now. Otherwise it was dropped. */
   switched: boolean
   events: number
   seconds: number
@@ -122,7 +121,6 @@ async function compare(filling: Filling, loader: Loader): Promise<TableCompariso
   }
 }
 
-/** Runs `work` in a transaction while no runner can write and both builds have the same offsets. */
 async function atSameOffsets<T>(filling: Filling, loader: Loader, work: (tx: Tx) => Promise<T>): Promise<T> {
   const { pool, live } = filling
   return retryLocked(async () => {

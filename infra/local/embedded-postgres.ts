@@ -195,7 +195,6 @@ async function initialise({ initdb, owner }: DataDirOptions, folder: string): Pr
   for (const place of [passwordFile(data), data]) await flush(place)
 }
 
-/** Makes a file, or the names in a folder, outlast a power cut. */
 async function flush(place: string): Promise<void> {
   // Windows opens no folders.
   const handle = await open(place, 'r').catch(() => undefined)

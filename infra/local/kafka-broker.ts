@@ -122,7 +122,6 @@ export async function canRunKafkaJars(): Promise<boolean> {
   return hasJars && (await javaVersion()) >= oldestJava
 }
 
-/** The folder with Kafka's jars, fetched by Maven on first use and kept until infra/local/kafka-pom.xml changes. */
 export async function kafkaJars(): Promise<string> {
   const folder = await jarsFolder()
   if (await exists(folder)) return folder

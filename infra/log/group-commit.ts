@@ -4,7 +4,6 @@ import type { Position } from './port.ts'
 export interface GroupCommitOptions {
   write: (records: PlacedRecord[]) => Promise<Position[]>
   maxRecords: number
-  /** Of values; a larger append is written in several batches, one after the other. */
   maxBytes: number
 }
 

@@ -57,7 +57,6 @@ export interface LogConsumer {
 export interface TopicSpec {
   topic: Topic
   partitions: number
-  /** Milliseconds; undefined = kept forever. */
   retentionMs?: number
 }
 

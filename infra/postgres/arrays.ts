@@ -10,7 +10,6 @@ export interface Unnested {
   values: Buffer[]
 }
 
-/** Rows as one array parameter a column, so that a batch of any size is one statement. */
 export function unnest<Row>(columns: Column<Row>[], rows: Row[], firstParameter = 1): Unnested {
   return {
     names: columns.map(({ name }) => name).join(', '),

@@ -7,7 +7,6 @@ export interface ListenerOptions {
   url: string
   channels: string[]
   onNotification: (channel: string, payload: string) => void
-  /** Notifications may have been missed before it is called. */
   onReconnect?: () => void
   logger: Logger
   /** Milliseconds between checks: a dead line does not tell that it is dead. */

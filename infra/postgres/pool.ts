@@ -56,7 +56,6 @@ export async function rolledBack(tx: Tx, error: unknown): Promise<boolean> {
   )
 }
 
-/** Whether a retry may succeed: the database could not be reached, did not answer or ended the connection. */
 export function isConnectionError(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   return (
@@ -120,7 +119,6 @@ export function lockKey(name: string): string {
   return createHash('sha256').update(name).digest().readBigInt64BE(0).toString()
 }
 
-/** False if somebody else has the lock. It ends with the transaction. */
 export async function tryLock(tx: Tx, name: string): Promise<boolean> {
   const { rows } = await tx.query<{ locked: boolean }>('select pg_try_advisory_xact_lock($1) as locked', [
     lockKey(name),

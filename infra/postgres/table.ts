@@ -56,7 +56,6 @@ export function nullable<T>(column: ColumnDefinition<T>): ColumnDefinition<T | n
   }
 }
 
-/** `name`: of the column, where the row's field has another. */
 export function primaryKey<T>(column: ColumnDefinition<T>, name?: string): ColumnDefinition<T> {
   const constraint = column.constraint.replace(notNull, 'primary key')
   return { ...column, constraint, ...(name === undefined ? {} : { name }) }
@@ -81,7 +80,6 @@ export interface TableOptions<R> {
   generated?: { after: keyof R; ddl: string }
 }
 
-/** One definition of a table: its DDL, the type of its rows, what to select and what to write. */
 export function table<R extends object>(
   name: string,
   definitions: { [K in keyof R]: ColumnDefinition<R[K]> },
@@ -158,7 +156,6 @@ export async function insertNewRows<R>(
   return new Set(inserted.rows.map((row) => row.key))
 }
 
-/** The rows whose key is one of the ids, by it. `by`: the field of the key. */
 export async function loadRows<K extends string, R extends Record<K, string>>(
   db: Db,
   table: Table<R>,

@@ -128,7 +128,6 @@ const dueBy = {
   codes: { where: `code = 'issued'`, at: 'code_expires_at' },
 } as const
 
-/** The sessions of which something is past its time, longest ago first. */
 export async function dueGateSessions(
   db: Db,
   what: keyof typeof dueBy,

@@ -20,7 +20,6 @@ export const sessionSearch = `(search_request || E'\\n' || search_user || E'\\n'
  */
 export const maxShownDecisions = 100
 
-/** The length of that many decision ids, a line each. */
 export const searchEventsLength = maxShownDecisions * 31 - 1
 
 export type LinkedVisitor = Pick<VisitorLink, 'id' | 'confidence' | 'identified_at' | 'method' | 'basis'>

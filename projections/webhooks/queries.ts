@@ -223,7 +223,6 @@ export async function failingSince(db: Db, endpointId: string): Promise<number |
 export const maxCounted = 100_000
 
 export interface QueueReadings {
-  /** When the delivery that waits longest was due (epoch milliseconds); null when none is due. */
   oldestDueAt: number | null
   due: number
   failed: number

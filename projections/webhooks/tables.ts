@@ -28,7 +28,6 @@ export const webhookEndpoints = table('webhook_endpoints', {
   disabled_reason: nullable(column.text<DisabledReason>()),
   /** Why it would be disabled if no service of Gate needed it; null = there is no reason. */
   flagged_reason: nullable(column.text<FlaggedReason>()),
-  /** Newest first; expired ones may still be among them. */
   secrets: column.json<StoredSecret[]>(),
   created_at: column.bigint(),
   updated_at: column.bigint(),
@@ -60,7 +59,6 @@ export const webhookEvents = table('webhook_events', {
   type: foreign(column.text()),
   subject_type: foreign(column.text()),
   subject_id: foreign(column.id()),
-  /** JSON of the payload's `data`. */
   data: foreign(column.text()),
   created_at: column.bigint(),
   /** The newest event of the same partition decides how old rows may get. */

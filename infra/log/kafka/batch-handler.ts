@@ -82,7 +82,6 @@ export function createBatchHandler(deps: BatchDeps) {
 
 export interface StartOffsetsOptions {
   consumer: Consumer
-  /** From Kafka's name of a topic to the caller's. */
   callersName: (topic: string) => string
   options: ConsumeOptions
 }
@@ -155,7 +154,6 @@ export function createCommits(consumer: Consumer, onError: (error: unknown) => v
       pending.set(`${position.topic} ${position.partition}`, position)
       timer ??= setTimeout(() => void flush(), commitEveryMs)
     },
-    /** Drops what is not committed: the partitions may be assigned to other members by now. */
     clear(): void {
       pending.clear()
     },

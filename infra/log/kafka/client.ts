@@ -6,7 +6,6 @@ export interface KafkaClientOptions {
   brokers: string[]
   clientId?: string
   logger: Logger
-  /** Milliseconds a broker may take to answer one request. */
   requestTimeout?: number
   retries?: number
 }
@@ -28,7 +27,6 @@ export function createKafkaClient(options: KafkaClientOptions): Kafka {
   })
 }
 
-/** kafkajs recovers from most of what it calls errors by a retry. The others reach the caller. */
 function write(logger: Logger, { level, namespace, log }: LogEntry): void {
   const { message, timestamp: _, logger: __, ...details } = log
   if (level === logLevel.ERROR) logger.warn({ kafka: details, namespace }, message)

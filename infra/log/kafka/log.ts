@@ -9,7 +9,6 @@ import { startKafkaConsumer } from './consumer.ts'
 import { createReconnectingClient, openProducer, type ReconnectingClient, sendBatch } from './producer.ts'
 
 export interface KafkaLogOptions {
-  /** host:port of some of the cluster's brokers. */
   brokers: string[]
   /** Prefix of the names of topics and groups, so that several installations can share a cluster. */
   topicPrefix?: string
@@ -109,7 +108,6 @@ function createTopics(admin: ReconnectingClient<Admin>, prefix: string) {
     return count
   }
 
-  /** A topic that exists is left as it is: its settings are the operator's. */
   async function ensure(specs: TopicSpec[]): Promise<void> {
     const topics = specs.map(({ topic, partitions: numPartitions, retentionMs }) => ({
       topic: prefix + topic,

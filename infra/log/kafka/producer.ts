@@ -42,7 +42,6 @@ function unplaced(): never {
   throw Object.assign(new Error('a record has no partition'), { retriable: false })
 }
 
-/** How long a broker waits for the other in-sync replicas. */
 const replicasTimeoutMs = 4000
 
 export async function sendBatch(

@@ -119,12 +119,10 @@ export interface AssignedPartition extends TopicPartition {
   next: number | undefined
   records: LogRecord[]
   running: Promise<void> | undefined
-  /** To be given up when its handler is done. */
   revoked: boolean
   failures: number
   /** Not touched before this time (performance.now), after a failure. */
   notBefore: number
-  /** Handled up to here, not committed yet. */
   uncommitted: number | undefined
 }
 

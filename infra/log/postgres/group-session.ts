@@ -96,7 +96,6 @@ export async function openGroupSession(options: GroupSessionOptions) {
       ).rows.map(toRecord)
     },
 
-    /** Frees the locks before it resolves. */
     async close(): Promise<void> {
       client.off('end', options.onLost)
       await client.query('select pg_advisory_unlock_all()').catch(() => {})
@@ -133,7 +132,6 @@ const columns = (positions: Position[]) => [
   positions.map((p) => p.offset),
 ]
 
-/** Bounded in bytes too, but at least one record of each partition. */
 const readText = (schema: string) => `
 select r.topic, r.partition, r."offset", r.key, r.headers, r.value, r.stored_at
 from unnest($1::text[], $2::int[], $3::bigint[]) as w(topic, partition, next)

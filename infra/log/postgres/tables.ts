@@ -83,7 +83,6 @@ export async function createLogSchema(pool: pg.Pool, schema: string): Promise<vo
 
 export interface TopicInfo {
   topic: Topic
-  /** Small number that stands for the topic in lock keys. */
   id: number
   partitions: number
 }

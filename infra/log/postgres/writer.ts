@@ -92,7 +92,6 @@ const answer = z.tuple([z.object({ bases: z.array(z.number()) })])
  */
 export const writeTimeoutMs = 4000
 
-/** Writes one batch durably, in one transaction and one round trip; rejects with LogUnavailable. */
 export async function writeGroup(
   pool: pg.Pool,
   schema: string,

@@ -7,7 +7,6 @@ import pg from 'pg'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../infra/local/embedded-postgres.ts'
-import { createTestDatabase } from '../../support/postgres.ts'
 
 const logger = pino({ level: 'silent' })
 
@@ -21,16 +20,6 @@ async function query(url: string, text: string): Promise<unknown[]> {
   }
 }
 
-test('the embedded server speaks UTF-8, has the extensions we need and flushes each commit', async () => {
-  const database = await createTestDatabase()
-  await database.pool.query('create extension pg_trgm')
-  const { rows } = await database.pool.query(
-    "select lower('ÄÖ') as lower, current_setting('fsync') as fsync, current_setting('server_encoding') as encoding",
-  )
-  expect(rows[0]).toEqual({ lower: 'äö', fsync: 'on', encoding: 'UTF8' })
-  await database.drop()
-})
-
 describe('an embedded server', () => {
   let dataDir: string
   let postgres: EmbeddedPostgres
@@ -42,6 +31,15 @@ describe('an embedded server', () => {
   afterAll(async () => {
     await postgres.stop()
     await rm(path.dirname(dataDir), { recursive: true })
+  })
+
+  test('speaks UTF-8, has the extensions we need and flushes each commit', async () => {
+    await query(postgres.url, 'create extension pg_trgm')
+    const rows = await query(
+      postgres.url,
+      "select lower('ÄÖ') as lower, current_setting('fsync') as fsync, current_setting('server_encoding') as encoding",
+    )
+    expect(rows[0]).toEqual({ lower: 'äö', fsync: 'on', encoding: 'UTF8' })
   })
 
   test('keeps its data and its password when it is stopped and started', async () => {
