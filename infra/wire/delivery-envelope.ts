@@ -24,7 +24,6 @@ const base64url = (bytes: number) =>
       error: `base64url of ${bytes} bytes`,
     })
 
-/** What a receiver of credentials sends. */
 export const deliveryRequestSchema = z
   .strictObject({
     version: z.literal(1),
@@ -57,7 +56,6 @@ export type DeliveryEnvelope = z.output<typeof deliveryEnvelopeSchema>
 
 export const deliveryPayloadSchema = z.object({
   version: z.literal(1),
-  /** Values by the name of the environment variable that they are for. */
   outputs: z.record(z.string(), z.string()),
   ack_token: z.string().optional(),
 })

@@ -10,7 +10,6 @@ export interface DirectEvent {
   organizationId: string
   environment: Environment
   endpointId: string
-  /** A subject has one event of the type, ever. */
   subject: { type: string; id: string }
   /** Fit for JSON. Every attempt sends the same bytes. */
   data: object
@@ -24,7 +23,6 @@ export interface DirectDelivery {
 
 export interface DirectResponse {
   status: number
-  /** At most 64 KiB; the rest was not read. */
   body: Buffer
 }
 
@@ -51,7 +49,6 @@ export type DirectRefusal =
 export type DirectAnswer =
   | { kind: 'accepted'; response: DirectResponse }
   | { kind: 'retry'; problem: string }
-  /** The delivery has failed: the response was refused, or this was the last attempt. */
   | { kind: 'failed'; problem: string }
   | { kind: 'not_sent'; reason: DirectRefusal }
 

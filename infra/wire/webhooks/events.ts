@@ -10,7 +10,6 @@ export type SubscribableType = (typeof subscribableTypes)[number]
 export const deliveryTypes = [...subscribableTypes, 'webhook.test'] as const
 export type DeliveryType = (typeof deliveryTypes)[number]
 
-/** A subject, such as a session, has one event of a type, ever. */
 export function webhookEventId(type: SubscribableType, subjectId: string): DecisionId {
   return derivedId('evt', 'webhook-event', type, subjectId)
 }

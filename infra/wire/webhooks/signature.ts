@@ -133,7 +133,6 @@ function isEqual(digest: Buffer, expected: Buffer): boolean {
   return digest.length === expected.length && timingSafeEqual(digest, expected)
 }
 
-/** undefined when the header is absent or there are several. */
 function headerValue(headers: Headers, wanted: string): string | undefined {
   const name = wanted.toLowerCase()
   const values = Object.entries(headers).flatMap(([key, value]) =>
@@ -152,7 +151,6 @@ export function generateSigningSecret(random: Random): string {
   return secretPrefix + random(secretBytes).toString('base64')
 }
 
-/** False for a secret that was pasted in part. */
 export function isSigningSecret(text: string): boolean {
   if (!text.startsWith(secretPrefix)) return false
   const encoded = text.slice(secretPrefix.length)
@@ -178,7 +176,6 @@ export function openSigningSecret(options: { keyring: Keyring; sealed: Buffer; e
   return secret.toString()
 }
 
-/** In the order given, which is newest first. */
 export function liveSecrets<S extends { expires_at: number | null }>(secrets: S[], now: number): S[] {
   return secrets.filter(({ expires_at }) => expires_at === null || expires_at > now)
 }

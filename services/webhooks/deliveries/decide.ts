@@ -27,7 +27,7 @@ const jitter = 0.2
 // After a 429 or a time-out: the receiver has more than it can do.
 const restSeconds = 60
 
-export function resultOf(made: EndedAttempt): AttemptResult {
+export function attemptResult(made: EndedAttempt): AttemptResult {
   const { outcome, attemptsInRound, now, waitsSeconds } = made
   if (isSuccess(outcome)) return { result: 'succeeded', nextAttemptAt: null }
   const wait = waitsSeconds[attemptsInRound]

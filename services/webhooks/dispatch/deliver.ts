@@ -12,7 +12,7 @@ import type { OrganizationStatus } from '../../../projections/organizations/tabl
 import { findEndpoints, findEvents } from '../../../projections/webhooks/queries.ts'
 import type { EndpointRow, WebhookEventRow } from '../../../projections/webhooks/tables.ts'
 import { type AttemptDeps, type AttemptOf, makeAttempt, type PostedAttempt } from '../deliveries/attempt.ts'
-import { type AttemptResult, attemptedEvent, resultOf, skippedEvent } from '../deliveries/decide.ts'
+import { type AttemptResult, attemptedEvent, attemptResult, skippedEvent } from '../deliveries/decide.ts'
 import type { GiveUp } from '../endpoints/give-up.ts'
 import type { WebhookMeter } from '../metrics.ts'
 import type { RequestEnd } from './concurrency.ts'
@@ -78,7 +78,7 @@ function resultFor(
   { delivery }: Job,
   { outcome }: PostedAttempt,
 ): AttemptResult {
-  return resultOf({
+  return attemptResult({
     outcome,
     attemptsInRound: delivery.attemptsInRound + 1,
     now: clock(),

@@ -350,7 +350,6 @@ describe('the end of a client', () => {
   })
 })
 
-/** How many of each kind keep the process alive. */
 function handles(): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const kind of process.getActiveResourcesInfo()) {

@@ -12,11 +12,8 @@ import {
 
 export interface RawRequest {
   socket: Socket
-  /** Head and body as they came. */
   text: string
-  /** Of all connections, from 1. */
   connection: number
-  /** On this connection, from 1. */
   nth: number
 }
 
@@ -32,7 +29,6 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 })
 
-/** Runs after the test. */
 export function afterwards(cleanUp: () => unknown): void {
   cleanUps.push(cleanUp)
 }
@@ -74,7 +70,6 @@ function requestLength(text: string): number | undefined {
   return headEnd + 4 + Number(bodyLength)
 }
 
-/** Ends the server and its connections after the test. */
 export function track(server: Server, sockets = new Set<Socket>()): void {
   server.on('connection', (socket) => {
     sockets.add(socket)
@@ -101,7 +96,6 @@ export function createTestClient(options: Partial<WebhookClientOptions> = {}): W
   return client
 }
 
-/** A small post to the URL. */
 export function postTo(url: string, rest: Partial<PostOptions> = {}): PostOptions {
   return {
     url,
@@ -111,7 +105,6 @@ export function postTo(url: string, rest: Partial<PostOptions> = {}): PostOption
   }
 }
 
-/** An answer of the status with the body. */
 export function answerOf(status: number, body = '', headers = ''): string {
   return `HTTP/1.1 ${status} Whatever\r\n${headers}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
 }

@@ -21,7 +21,6 @@ import {
 } from './raw-receiver.ts'
 import { badAnswers, notationsOf, ownHosts, specialHosts } from './ssrf-targets.ts'
 
-/** A listener that nothing may ever connect to. */
 async function startCanary(host?: string, port = 0) {
   const canary = { port: 0, connections: 0 }
   const server = createServer((socket) => {

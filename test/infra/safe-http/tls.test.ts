@@ -82,7 +82,6 @@ describe('certificates', () => {
 })
 
 describe('handshakes', () => {
-  /** What comes of posting by TLS to a server that does this with its connections. */
   async function outcomeOf(serve: (socket: Socket) => void) {
     const server = createServer((socket) => {
       socket.on('error', () => {})

@@ -73,7 +73,6 @@ describe.each(openTestLogs())('$name', (testLog) => {
       organization_id,
     )
 
-  /** An endpoint with a path of its own. */
   async function endpointFor(path = `/${hex()}`) {
     const endpoint = await world.endpoint(receiver.url(path))
     await subscribe(endpoint, [type])
@@ -345,7 +344,6 @@ describe.each(openTestLogs())('$name', (testLog) => {
   })
 })
 
-/** All rows as text. */
 async function everyTable({ pool }: DispatchWorld): Promise<string> {
   const { rows } = await pool.query<{ name: string }>(
     `select format('%I.%I', schemaname, tablename) as name from pg_tables
@@ -361,7 +359,6 @@ async function everyTable({ pool }: DispatchWorld): Promise<string> {
   return texts.join(' ')
 }
 
-/** All of the webhooks topic, undecoded. */
 async function everyRecord({ log }: DispatchWorld): Promise<string> {
   const topic = 'tidegate.webhooks.v1'
   const ends = await log.endPositions(topic)

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { readConfig } from '../../../../infra/config.ts'
 import type { PostOutcome } from '../../../../infra/safe-http/client.ts'
 import {
+  attemptResult,
   type EndedAttempt,
-  resultOf,
   retryAfterSeconds,
 } from '../../../../services/webhooks/deliveries/decide.ts'
 
@@ -29,7 +29,7 @@ const failure = (reason: 'timeout' | 'connect' | 'reset'): PostOutcome => ({
 /** Seconds until the next attempt; with a random number in the middle nothing is added or taken. */
 function wait(outcome: PostOutcome, some: Partial<EndedAttempt> = {}): number | null {
   const made = { outcome, attemptsInRound: 1, now, waitsSeconds: schedule, random: 0.5, ...some }
-  const { nextAttemptAt } = resultOf(made)
+  const { nextAttemptAt } = attemptResult(made)
   return nextAttemptAt === null ? null : (nextAttemptAt - now) / 1000
 }
 
@@ -48,7 +48,7 @@ describe('the schedule', () => {
       24 * hour,
       null,
     ])
-    expect(resultOf({ ...made(answer(500)), attemptsInRound: 10 })).toEqual({
+    expect(attemptResult({ ...made(answer(500)), attemptsInRound: 10 })).toEqual({
       result: 'failed',
       nextAttemptAt: null,
     })
@@ -67,11 +67,11 @@ describe('the schedule', () => {
     [429, 'retrying'],
     [503, 'retrying'],
   ])('status %i means %s', (status, result) => {
-    expect(resultOf(made(answer(status))).result).toBe(result)
+    expect(attemptResult(made(answer(status))).result).toBe(result)
   })
 
   test.each(['timeout', 'connect', 'reset'] as const)('no answer (%s) means another attempt', (reason) => {
-    expect(resultOf(made(failure(reason))).result).toBe('retrying')
+    expect(attemptResult(made(failure(reason))).result).toBe('retrying')
   })
 })
 
@@ -145,7 +145,7 @@ test('whatever an attempt met, the next is within 0.8 and 2 times its wait or th
   fc.assert(
     fc.property(outcome, waits, fc.nat(14), random, (met, waitsSeconds, before, drawn) => {
       const attempt = { ...made(met), waitsSeconds, attemptsInRound: before + 1, random: drawn }
-      const { result, nextAttemptAt } = resultOf(attempt)
+      const { result, nextAttemptAt } = attemptResult(attempt)
       expect(nextAttemptAt === null).toBe(result !== 'retrying')
       if (result === 'retrying') {
         const scheduled = waitsSeconds[before + 1] ?? Number.NaN

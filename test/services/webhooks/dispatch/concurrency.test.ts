@@ -120,7 +120,6 @@ test('an endpoint that nobody answers at is left alone ever longer, up to a seco
 })
 
 interface Kind {
-  /** How long a request takes (milliseconds). */
   takesMs: number
   answered: boolean
 }
@@ -141,7 +140,6 @@ interface Request extends Simulated {
 }
 
 const stepMs = 20
-/** Between two requests that nobody answers. */
 const pauseMs = 1000
 
 /** A process whose endpoints all have endless backlogs, on a clock of its own. */

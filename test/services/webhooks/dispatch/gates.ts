@@ -1,6 +1,5 @@
 import { type EventLog, LogUnavailable } from '../../../../infra/log/port.ts'
 
-/** Something that is held back until it is opened. */
 export interface Gate {
   open(): void
   /** Resolves when something has come to it. */
@@ -61,7 +60,6 @@ export function countEnds(log: EventLog): { log: EventLog; asked(times: number):
   }
   return {
     log: counting,
-    /** Resolves when the ends have been asked for so many times more. */
     asked(times) {
       const { promise, resolve } = Promise.withResolvers<void>()
       waiting.push({ times: count + times, resolve })

@@ -178,7 +178,6 @@ for (const testLog of openTestLogs()) {
       if (change.type === type) await world.happen(change, endpoint.organizationId)
   }
 
-  /** An attempt that has just met nobody. */
   async function failedNow(endpoint: Endpoint): Promise<JudgedAttempt> {
     const row = await stored(endpoint)
     if (!row) throw new Error('no endpoint')

@@ -29,7 +29,6 @@ export async function openQueueWorld() {
 
   return {
     pool,
-    /** Adds deliveries that are due; their ids begin with that of the endpoint. */
     async due({ endpointId, count, dueAt }: DueRows): Promise<void> {
       await pool.query(
         `insert into ${schema}.webhook_deliveries (delivery_id, event_id, endpoint_id, organization_id, environment,
@@ -46,7 +45,6 @@ export async function openQueueWorld() {
         [deliveryIds],
       )
     },
-    /** How far the projection is in the partition. */
     async appliedUpTo(partition: number, nextOffset: number): Promise<void> {
       await pool.query(
         `insert into tidegate.projection_offsets (projection, build, topic, partition, next_offset)
@@ -56,7 +54,6 @@ export async function openQueueWorld() {
         [partition, nextOffset],
       )
     },
-    /** Ids of the deliveries in flight. */
     async inFlight(): Promise<string[]> {
       const { rows: found } = await pool.query<{ delivery_id: string }>(
         'select delivery_id from tidegate.webhook_leases order by 1',

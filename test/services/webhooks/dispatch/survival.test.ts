@@ -181,7 +181,6 @@ describe.each(openTestLogs())('$name', (testLog) => {
   })
 })
 
-/** How many requests were under way at the same time. */
 function mostAtOnce({ requests }: WebhookReceiver): number {
   const changes = requests.flatMap(({ receivedAt, answeredAt = Infinity }) => [
     { at: receivedAt, change: 1 },

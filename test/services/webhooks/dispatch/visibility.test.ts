@@ -33,7 +33,6 @@ function request(endpointIds: string[], some: Partial<ReceiveRequest> = {}): Rec
   return { owner: 'me', visibilityTimeoutMs: 60_000, ended: [], free: 100, quotas, now, ...some }
 }
 
-/** An endpoint of its own with due deliveries. */
 async function dueEndpoint(count: number, dueAt = now - 10_000): Promise<string> {
   const endpointId = `we_${hex(16)}`
   await world.due({ endpointId, count, dueAt })

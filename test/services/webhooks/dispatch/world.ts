@@ -36,11 +36,8 @@ export interface Endpoint {
 
 export interface DispatcherStart {
   clock?: Clock
-  /** Settings as environment variables. */
   env?: Record<string, string | undefined>
-  /** Names the run of the database. */
   identify?: () => Promise<string>
-  /** Default: the world's log. */
   log?: EventLog
   logger?: typeof silent
 }
@@ -64,14 +61,12 @@ export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()
 
   const decide = await world.openDecide(log)
 
-  /** Starts the read models; `from` is the log as the webhooks' one reads it. */
   async function project(from: EventLog = log): Promise<void> {
     await world.run(log, organizationsProjection, { applied })
     await world.run(log, gateProjection, { applied })
     await world.run(from, webhooksProjection, { applied })
   }
 
-  /** Appends the event; resolves when the read model shows it. */
   async function happen(event: DomainEvent, organizationId: string): Promise<void> {
     const meta = { eventId: `evt_${hex(13)}`, time: Date.now(), organizationId, environment: 'live' as const }
     const positions = await world.append(log, [{ event, meta }])
@@ -85,7 +80,6 @@ export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()
     return organization_id
   }
 
-  /** An active endpoint of an organization of its own. */
   async function endpoint(url: string, some: Partial<WebhookEndpointCreated> = {}): Promise<Endpoint> {
     const organization_id = await organization()
     const endpoint_id = `we_${hex(16)}`
@@ -127,7 +121,6 @@ export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()
     }
   }
 
-  /** Raises events for the endpoint; returns their ids when the read model shows them. */
   async function raise(
     endpoint: Endpoint,
     count = 1,
@@ -244,7 +237,6 @@ export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()
     raise,
     start,
     delivery,
-    /** Resolves when all deliveries of the endpoint have ended; returns how, by status. */
     async ended({ id }: Endpoint): Promise<Record<string, number>> {
       return eventually(async () => {
         const { rows } = await pool.query<{ status: string; n: number }>(
@@ -255,14 +247,12 @@ export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()
         return Object.fromEntries(rows.map(({ status, n }) => [status, n]))
       }, patience)
     },
-    /** Resolves when none is in flight. */
     async released(): Promise<void> {
       await eventually(async () => {
         const { rowCount } = await pool.query('select from tidegate.webhook_leases')
         if (rowCount !== 0) throw new Error(`${rowCount} are in flight`)
       }, patience)
     },
-    /** Resolves when the read model shows all that the log has now. */
     async readable(): Promise<void> {
       const records = lastBefore(await log.endPositions('tidegate.webhooks.v1'))
       await applied.waitFor('webhooks', records, patience)

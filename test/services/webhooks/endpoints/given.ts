@@ -15,7 +15,6 @@ export { organization, organizationId } from '../../../support/organization-rows
 
 export const suspended: OrganizationRow = { ...organization, status: 'suspended' }
 
-/** An active endpoint of the live environment. */
 export const endpoint: EndpointRow = {
   id: endpointId,
   organization_id: organizationId,

@@ -39,7 +39,6 @@ async function stored() {
   return row
 }
 
-/** As those who sign see them. */
 async function secretsNow() {
   const { keyring } = world.deps
   const { id: endpointId, secrets } = await stored()

@@ -7,7 +7,6 @@ import { disabled, endpoint, endpointId, now, organization, organizationId, susp
 const eventId = asId('evt', `evt_${'3'.repeat(26)}`)
 const command = { eventId, now }
 const state: TestState = { organization, endpoint, recent: [], exists: false }
-/** Ten tests, newest first, of which the oldest was this long ago. */
 const ten = (ago: number) => [...Array<number>(9).fill(now - 1), now - ago]
 
 test('it raises an event for the one endpoint', () => {

@@ -21,7 +21,6 @@ export async function startWebhooks() {
   const { app, context, send } = await createServiceApp(world)
   webhookRoutes(app, { ...context, config: { WEBHOOK_ALLOWED_NETWORKS: [] }, readPool: pool })
 
-  /** An organization with a secret key of an environment that may do everything. */
   async function organization(environment: Environment = 'live') {
     const slug = `org-${randomBytes(4).toString('hex')}`
     const { organizationId } = await createOrganization(deps, { name: 'Acme', slug })
@@ -41,7 +40,6 @@ export async function startWebhooks() {
     return (await issueApiKey(deps, { ...asked, scopes: [...asked.scopes] })).revealedKey
   }
 
-  /** Appends the events of one organization and waits until they are applied. */
   function append(of: { organizationId: string; environment: Environment }, ...events: DomainEvent[]) {
     const isGate = events.some(({ type }) => type.startsWith('Gate'))
     return world.append(isGate ? gateProjection : webhooksProjection, of, ...events)

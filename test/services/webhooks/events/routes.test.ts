@@ -20,7 +20,6 @@ beforeEach(async () => {
 })
 afterAll(() => world.stop())
 
-/** Raises an event now, for `first` alone unless said otherwise. */
 async function raise(part: Partial<WebhookEventRaised> = {}): Promise<WebhookEventRaised> {
   world.now.ms += 1
   const data: WebhookEventRaised = {

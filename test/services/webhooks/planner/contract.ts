@@ -16,5 +16,4 @@ export function payloadProblems(name: keyof typeof published.components.schemas,
 
 const isUri = ajv.compile<string>({ type: 'string', format: 'uri' })
 
-/** By the same rule that the published schemas are checked with. */
 export const isUriText = (text: string): boolean => isUri(text)

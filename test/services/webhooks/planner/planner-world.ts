@@ -10,16 +10,13 @@ import type { TestLog } from '../../../support/logs.ts'
 import { ensureTopics, openProjectionWorld, silent } from '../../../support/projections.ts'
 import { metaOf, sessionScored } from '../../../support/session-scored.ts'
 
-/** When the tests take place, epoch milliseconds. */
 export const now = 1_760_000_060_000
 const patience = { timeoutMs: 30_000 }
 const hex = (bytes: number) => randomBytes(bytes).toString('hex')
 export const newId = (prefix: string) => `${prefix}_${hex(13)}`
 
 export interface StartOptions {
-  /** Default: the world's log. */
   log?: EventLog
-  /** Names the run of the database. */
   identify?: () => Promise<string>
   onHalt?: (line: unknown) => void
 }
@@ -31,7 +28,6 @@ export async function openPlannerWorld(testLog: TestLog) {
   const log = await testLog.open()
   await ensureTopics(log, 2)
   const applied: Applied = await world.openApplied()
-  /** Starts the read model; `from` is the log as it reads that. */
   const project = (from = log) => world.run(from, webhooksProjection, { applied })
   await project()
   const raised: WebhookEventRaised[] = []
@@ -147,18 +143,15 @@ export async function openPlannerWorld(testLog: TestLog) {
     disable,
     decision,
     planned,
-    /** What the log has of the session, by type; repeats too. */
     raisedOf: (sessionId: string) =>
       raised
         .filter(({ subject_id }) => subject_id === sessionId)
         .sort((a, b) => a.type.localeCompare(b.type)),
-    /** Resolves when the read model has all that was appended. */
     async readable(): Promise<void> {
       const ends = await log.endPositions('tidegate.webhooks.v1')
       const last = ends.filter(({ offset }) => offset > 0).map((end) => ({ ...end, offset: end.offset - 1 }))
       await applied.waitFor('webhooks', last, { timeoutMs: 20_000 })
     },
-    /** `type endpoint` of the session's deliveries in the read model. */
     async deliveries(sessionId: string): Promise<string[]> {
       const { rows } = await pool.query<{ delivery: string }>(
         `select d.event_type || ' ' || d.endpoint_id as delivery

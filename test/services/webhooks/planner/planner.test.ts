@@ -200,7 +200,6 @@ describe.each(openTestLogs())('$name: a partition that cannot go on', (testLog) 
     return fits(await world.log.partitionOf(topic, id)) ? id : idWhere(fits)
   }
 
-  /** Session ids of one partition, and one of another. */
   async function sessions() {
     const before = newId('sid')
     const home = await world.log.partitionOf(topic, before)
