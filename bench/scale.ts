@@ -17,6 +17,7 @@ export interface Scale {
   /** Seconds at half of the peak rate. */
   halfPeakSeconds: number
   rebuilds: Turns
+  hostileRounds: number
   /** Webhook deliveries of a round. */
   deliveries: number
   /** Runs of decisions that are told of, and how long each decides. */
@@ -39,6 +40,7 @@ export const fullScale: Scale = {
   reads: 6000,
   halfPeakSeconds: 10,
   rebuilds: { rounds: 3, warmUps: 1 },
+  hostileRounds: 3,
   deliveries: 4000,
   latencyRounds: 3,
   webhookSeconds: 5,
@@ -59,6 +61,7 @@ export const quickScale: Scale = {
   reads: 500,
   halfPeakSeconds: 3,
   rebuilds: { rounds: 1, warmUps: 1 },
+  hostileRounds: 1,
   deliveries: 500,
   latencyRounds: 1,
   webhookSeconds: 2,

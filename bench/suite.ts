@@ -2,6 +2,7 @@ import type { Environment } from './environment.ts'
 import type { Measurement } from './measurement.ts'
 import { measureCollect } from './measures/collect.ts'
 import { measureGuard } from './measures/guard.ts'
+import { measureHostile } from './measures/hostile.ts'
 import { measureLog } from './measures/log.ts'
 import { measureReadable } from './measures/readable.ts'
 import { measureReadback } from './measures/readback.ts'
@@ -19,6 +20,7 @@ export const stepNames = [
   'rebuild',
   'collect',
   'guard',
+  'hostile',
   'log',
 ] as const
 export type StepName = (typeof stepNames)[number]
@@ -49,6 +51,7 @@ export async function runSuite({ environment, scale, steps, onMeasured }: SuiteO
   await step('rebuild', async () => [await measureRebuild(environment, scale.rebuilds)])
   await step('collect', () => measureCollect(environment, scale))
   await step('guard', () => measureGuard(environment, scale))
+  await step('hostile', () => measureHostile(environment, scale))
   await step('log', () => measureLog(environment, scale))
 }
 

@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import type { SimulationReport } from '../../services/cli/simulate/report.ts'
 import { cli } from '../support/cli.ts'
+import { amount } from '../support/long.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
+
+/** Sessions of a load, and how many more than can be read at once above the limit. */
+const sessions = amount({ few: 100, many: 500 })
+const beyond = amount({ few: 6, many: 15 })
 
 const kafkaBrokers = inject('kafkaBrokers')
 const logs = [
@@ -25,12 +30,12 @@ describe.each(logs)('simulate on $name', ({ skip, env }) => {
   })
 
   it.skipIf(skip)(
-    'runs 500 sessions without an error, each of them readable with a final decision',
+    `runs ${sessions} sessions without an error, each of them readable with a final decision`,
     async () => {
       const load = [
         'simulate',
         '--sessions',
-        '500',
+        String(sessions),
         '--concurrency',
         '32',
         '--verify',
@@ -42,8 +47,8 @@ describe.each(logs)('simulate on $name', ({ skip, env }) => {
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
       const report: SimulationReport = JSON.parse(stdout)
       console.log(JSON.stringify({ ...report, verification: report.verification?.verdicts }))
-      expect(report).toMatchObject({ completed: 500, failed: 0, errors: [] })
-      expect(report.verification).toMatchObject({ readable: 500, unreadable: [] })
+      expect(report).toMatchObject({ completed: sessions, failed: 0, errors: [] })
+      expect(report.verification).toMatchObject({ readable: sessions, unreadable: [] })
       expect(report.returning).toBeGreaterThan(0)
       // What a driven browser leaves behind is certain, whatever else the scoring learns.
       for (const actor of ['headless', 'selenium', 'playwright']) {
@@ -65,14 +70,19 @@ describe('simulate above the rate limit', () => {
   it('waits instead of failing, and says for what', async () => {
     const env = { DATA_DIR: server.dataDir }
     const load = ['simulate', '--concurrency', '16', '--seed', 'limited', '--sessions']
-    const { code, stdout } = await cli([...load, '75', '--verify', '--json'], env)
+    const { code, stdout } = await cli([...load, String(60 + beyond), '--verify', '--json'], env)
     const limited: SimulationReport = JSON.parse(stdout)
     console.log(JSON.stringify(limited.waits))
     expect(code).toBe(0)
-    expect(limited).toMatchObject({ completed: 75, failed: 0, errors: [], verification: { readable: 75 } })
-    // 60 of 75 sessions can be read at once; the others at one a second.
-    expect(limited.waits.secret.waitedMs).toBeGreaterThan(10_000)
-    const text = await cli([...load, '45'], env)
+    expect(limited).toMatchObject({
+      completed: 60 + beyond,
+      failed: 0,
+      errors: [],
+      verification: { readable: 60 + beyond },
+    })
+    // 60 sessions can be read at once; the others at one a second.
+    expect(limited.waits.secret.waitedMs).toBeGreaterThan(amount({ few: 2000, many: 10_000 }))
+    const text = await cli([...load, String(amount({ few: 15, many: 45 }))], env)
     expect(text).toMatchObject({ code: 0, stderr: '' })
     expect(text.stdout).toMatch(/^0 errors$/m)
     expect(text.stdout).toMatch(

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { KeyRecord } from '../../../infra/access/principal.ts'
+import { amount } from '../../support/long.ts'
 import {
   type AuthApp,
   organizationId,
@@ -218,7 +219,7 @@ describe('a look-up that runs while something changes', () => {
           else expect([undefined, 'auth.invalid_api_key']).toContain(got)
         }
       }),
-      { numRuns: 150 },
+      { numRuns: amount({ few: 40, many: 150 }) },
     )
   })
 })

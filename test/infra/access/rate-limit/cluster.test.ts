@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { amount } from '../../../support/long.ts'
 import { type Arrival, type Decided, runCluster } from './support/cluster.ts'
 import { createModel } from './support/model.ts'
 
@@ -61,7 +62,7 @@ test('however requests arrive, all processes together admit no more than one buc
         expect(units).toBeGreaterThanOrEqual(-(limit * maxTravelMs) / 60_000)
       }
     }),
-    { seed, numRuns: 60 },
+    { seed, numRuns: amount({ few: 20, many: 60 }) },
   )
   console.log(`least that was left: ${(100 * least).toFixed(2)} % of the limit`)
 })
@@ -85,7 +86,7 @@ test('at 3 times the limit the processes together admit what one bucket would, w
       most = Math.max(most, difference / expected)
       least = Math.min(least, difference / expected)
     }),
-    { seed, numRuns: 40 },
+    { seed, numRuns: amount({ few: 15, many: 40 }) },
   )
   console.log(`difference: ${(100 * least).toFixed(2)} % to +${(100 * most).toFixed(2)} %`)
 })

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import type { RateLimitRequest } from '../../../../infra/access/rate-limit/bucket.ts'
 import { createRateLimiter } from '../../../../infra/access/rate-limit/limiter.ts'
 import { createRandom } from '../../../../infra/random.ts'
+import { amount } from '../../../support/long.ts'
 import { createMemoryStore } from './support/memory-store.ts'
 import { createModel } from './support/model.ts'
 import { createVirtualTime } from './support/virtual-time.ts'
@@ -72,7 +73,7 @@ test('one process decides as one bucket does, whatever the costs, pauses and cha
         }
       }
     }),
-    { seed, numRuns: 150 },
+    { seed, numRuns: amount({ few: 50, many: 150 }) },
   )
   console.log(`${compared} decisions compared`)
 })
