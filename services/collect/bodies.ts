@@ -21,7 +21,7 @@ import {
   maxSeq,
   type NonceContents,
   nonceContents,
-  type OpenDocument,
+  type ServerDocument,
 } from './documents.ts'
 import {
   type BodyRequest,
@@ -51,7 +51,7 @@ export function receiveBatch(request: BodyRequest, { deps, cache }: BatchOptions
 
 function batchRecord(
   request: BodyRequest,
-  { deps, state, opened }: { deps: CollectDeps; state: OpenDocument; opened: OpenedBody },
+  { deps, state, opened }: { deps: CollectDeps; state: ServerDocument; opened: OpenedBody },
 ) {
   const eventId = derivedId('bat', state.documentIdHash, String(opened.seq), opened.bodyHash)
   const data = receivedBody({ request, state, opened, eventId })
@@ -59,7 +59,7 @@ function batchRecord(
   return deps.codec.toRecord({ type: 'BatchReceived', data }, meta)
 }
 
-function acknowledge(state: OpenDocument, accepted: AcceptedBody, deps: CollectDeps): BatchResponse {
+function acknowledge(state: ServerDocument, accepted: AcceptedBody, deps: CollectDeps): BatchResponse {
   const nonce = nextNonce(state, accepted)
   return {
     ack: true,
@@ -71,7 +71,7 @@ function acknowledge(state: OpenDocument, accepted: AcceptedBody, deps: CollectD
 }
 
 function fingerprintOf(
-  state: OpenDocument,
+  state: ServerDocument,
   { accepted, nonce, deps }: { accepted: AcceptedBody; nonce: string; deps: CollectDeps },
 ): Fingerprint {
   const { sessionId } = state.scope
@@ -107,14 +107,14 @@ export function receiveResult(request: BodyRequest, { deps, cache }: ResultOptio
 }
 
 /** A retry of the same bytes, on any node, asks for the same decision. */
-function idsOf({ documentIdHash }: OpenDocument, { seq, bodyHash }: AcceptedBody) {
+function idsOf({ documentIdHash }: ServerDocument, { seq, bodyHash }: AcceptedBody) {
   const eventId = derivedId('res', documentIdHash, String(seq), bodyHash)
   return { eventId, decisionId: derivedId('evt', eventId) }
 }
 
 function resultRecord(
   request: BodyRequest,
-  { deps, state, opened }: { deps: CollectDeps; state: OpenDocument; opened: OpenedBody },
+  { deps, state, opened }: { deps: CollectDeps; state: ServerDocument; opened: OpenedBody },
 ) {
   const { eventId, decisionId } = idsOf(state, opened)
   const data = { ...receivedBody({ request, state, opened, eventId }), decision_id: decisionId }
@@ -123,7 +123,7 @@ function resultRecord(
 }
 
 async function handOff(
-  state: OpenDocument,
+  state: ServerDocument,
   accepted: AcceptedBody,
   deps: CollectDeps,
 ): Promise<ResultResponse> {
@@ -137,7 +137,7 @@ async function handOff(
 
 interface ReceivedBody {
   request: BodyRequest
-  state: OpenDocument
+  state: ServerDocument
   opened: OpenedBody
   eventId: string
 }
@@ -177,7 +177,7 @@ interface AcceptOptions {
  * before; anything older, or another body under a number already used, is refused.
  */
 export function acceptBody(
-  state: OpenDocument,
+  state: ServerDocument,
   incoming: IncomingBody,
   options: AcceptOptions,
 ): Promise<string> {
@@ -191,7 +191,11 @@ export function acceptBody(
   return accept(state, { kind, seq, noBatchYet, bodyHash, payload, receivedAt: options.now }, options)
 }
 
-function accept(state: OpenDocument, opened: OpenedBody, { store, answer }: AcceptOptions): Promise<string> {
+function accept(
+  state: ServerDocument,
+  opened: OpenedBody,
+  { store, answer }: AcceptOptions,
+): Promise<string> {
   const previous = state.last
   const { kind, seq, noBatchYet, bodyHash, receivedAt } = opened
   const accepted: LastBody = { kind, seq, noBatchYet, bodyHash, receivedAt, answer: undefined }
@@ -234,7 +238,7 @@ function readFrame(body: Buffer): Frame {
   return frame
 }
 
-function checkSequence(state: OpenDocument, { nonce }: Frame, { headerSeq }: IncomingBody): NonceContents {
+function checkSequence(state: ServerDocument, { nonce }: Frame, { headerSeq }: IncomingBody): NonceContents {
   const bytes = Buffer.from(nonce.buffer, nonce.byteOffset, nonce.byteLength)
   const contents = nonceContents(state, bytes)
   if (!contents) throw sessionReset()
@@ -258,7 +262,11 @@ function sessionReset(): ApiError {
   return new ApiError('transport.session_reset_required', { details: { next_action: 'new_session' } })
 }
 
-function decrypt(state: OpenDocument, frame: Frame, { kind, seq }: { kind: BodyKind; seq: number }): Buffer {
+function decrypt(
+  state: ServerDocument,
+  frame: Frame,
+  { kind, seq }: { kind: BodyKind; seq: number },
+): Buffer {
   const address = { sessionId: state.scope.sessionId, documentId: state.documentId }
   const decipher = createDecipheriv('aes-256-gcm', documentKeysOf(state).clientToServer, frame.iv)
   decipher.setAAD(Buffer.from(associatedData(address, kind, seq)))
@@ -272,11 +280,11 @@ function decrypt(state: OpenDocument, frame: Frame, { kind, seq }: { kind: BodyK
   }
 }
 
-function nextNonce(state: OpenDocument, { kind, seq, noBatchYet, receivedAt }: AcceptedBody): string {
+function nextNonce(state: ServerDocument, { kind, seq, noBatchYet, receivedAt }: AcceptedBody): string {
   const contents = { seq: Math.min(seq + 1, maxSeq), noBatchYet: noBatchYet && kind !== 'batches' }
   return handOutNonce(state, { contents, now: receivedAt })
 }
 
-export function responseHmac(state: OpenDocument, text: string): string {
+export function responseHmac(state: ServerDocument, text: string): string {
   return createHmac('sha256', documentKeysOf(state).serverToClient).update(text).digest('base64url')
 }

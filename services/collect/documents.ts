@@ -29,7 +29,7 @@ export interface LastBody extends AcceptedBody {
   answer: Promise<string> | undefined
 }
 
-export interface OpenDocument {
+export interface ServerDocument {
   scope: DocumentScope
   documentId: string
   documentIdHash: string
@@ -44,7 +44,7 @@ export interface OpenDocument {
 }
 
 export interface DocumentCache {
-  documents: LRUCache<string, OpenDocument>
+  documents: LRUCache<string, ServerDocument>
   serverKeys: ServerKeys
 }
 
@@ -63,7 +63,7 @@ interface DocumentSource {
   master: MasterKey
 }
 
-export function createDocumentState(source: DocumentSource, { serverKeys }: DocumentCache): OpenDocument {
+export function createDocumentState(source: DocumentSource, { serverKeys }: DocumentCache): ServerDocument {
   return {
     ...source,
     documentIdHash: hash('sha256', source.documentId, 'hex'),
@@ -79,7 +79,7 @@ export function createDocumentState(source: DocumentSource, { serverKeys }: Docu
  * The document's keys, agreed when its first body comes: it may come to another node, or never. Throws 410 for a
  * client key of low order, which no document of ours has.
  */
-export function documentKeysOf(state: OpenDocument): DocumentKeys {
+export function documentKeysOf(state: ServerDocument): DocumentKeys {
   const { documentId, scope } = state
   const address = { sessionId: scope.sessionId, documentId }
   state.keys ??= agreeDocumentKeys(state.serverKeys.privateKey, {
@@ -104,7 +104,7 @@ export function findDocument(
   documentId: string,
   scope: DocumentScope,
   { cache, keyring, now }: FindOptions,
-): OpenDocument {
+): ServerDocument {
   const known = cache.documents.get(documentId)
   const state =
     known && sameScope(known.scope, scope) ? known : openState(documentId, scope, { cache, keyring })
@@ -117,7 +117,7 @@ function openState(
   documentId: string,
   scope: DocumentScope,
   { cache, keyring }: Omit<FindOptions, 'now'>,
-): OpenDocument | undefined {
+): ServerDocument | undefined {
   const opened = openDocumentId(documentId, scope, keyring)
   return opened && createDocumentState({ documentId, scope, ...opened }, cache)
 }
@@ -132,7 +132,7 @@ function sameScope(one: DocumentScope, other: DocumentScope): boolean {
 }
 
 export function handOutNonce(
-  state: OpenDocument,
+  state: ServerDocument,
   { contents, now }: { contents: NonceContents; now: number },
 ): string {
   const nonce = issueNonce({ key: state.nonceKey, documentId: state.documentId }, { ...contents, now })
@@ -141,7 +141,7 @@ export function handOutNonce(
 }
 
 /** What a nonce of the document says; undefined for a nonce that we did not issue. */
-export function nonceContents(state: OpenDocument, nonce: Buffer): NonceContents | undefined {
+export function nonceContents(state: ServerDocument, nonce: Buffer): NonceContents | undefined {
   if (state.issued?.nonce.equals(nonce)) return state.issued.contents
   return readNonce({ key: state.nonceKey, documentId: state.documentId }, nonce)
 }

@@ -4,7 +4,7 @@ import type { MasterKey } from '../../infra/crypto/keyring.ts'
 import type { DomainEvent, EventMeta } from '../../infra/event-store/codec.ts'
 import { derivedId } from '../../infra/ids.ts'
 import type { CanvasChallenge, CanvasOp } from '../../infra/wire/collect/protocol.ts'
-import type { OpenDocument } from './documents.ts'
+import type { ServerDocument } from './documents.ts'
 import {
   acceptLanguageOf,
   clientHintsOf,
@@ -26,7 +26,7 @@ export interface OpeningSession extends ResumeFacts {
 interface Opened {
   request: FastifyRequest<{ Body: OpenBody }>
   session: OpeningSession
-  state: OpenDocument
+  state: ServerDocument
   challenges: Challenges
   keyId: string
 }

@@ -9,7 +9,7 @@ import { unsupportedContentType } from '../../infra/http/error-response.ts'
 import type { Clock, Random } from '../../infra/ids.ts'
 import type { EventLog } from '../../infra/log/port.ts'
 import { type BodyKind, type ClientPlatform, headerNames } from '../../infra/wire/collect/protocol.ts'
-import { type DocumentCache, findDocument, type OpenDocument } from './documents.ts'
+import { type DocumentCache, findDocument, type ServerDocument } from './documents.ts'
 import type { Tenant } from './sealed-ids.ts'
 
 export interface HandOffRequest extends Tenant {
@@ -61,7 +61,7 @@ export interface IncomingBody {
 export function readBodyRequest(
   request: BodyRequest,
   { deps, cache, kind, now }: { deps: CollectDeps; cache: DocumentCache; kind: BodyKind; now: number },
-): { state: OpenDocument; incoming: IncomingBody } {
+): { state: ServerDocument; incoming: IncomingBody } {
   const principal = deps.auth.publishable(request)
   const { organizationId, environment } = principal
   const clientPublicKey = header(request, headerNames.clientKey, clientKeyPattern)
@@ -146,7 +146,7 @@ export function signatureAgentOf({ headers }: Pick<FastifyRequest, 'headers'>): 
 }
 
 export function metaOf(
-  { scope }: OpenDocument,
+  { scope }: ServerDocument,
   { eventId, time }: { eventId: string; time: number },
 ): EventMeta {
   return { eventId, time, organizationId: scope.organizationId, environment: scope.environment }

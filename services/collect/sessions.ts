@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { invalidField } from '../../infra/errors/errors.ts'
 import { derivedId, timeOrderedId } from '../../infra/ids.ts'
 import { type OpenResponse, sessionLifetimeMs, sharedPostVersion } from '../../infra/wire/collect/protocol.ts'
-import { createDocumentState, type DocumentCache, handOutNonce, type OpenDocument } from './documents.ts'
+import { createDocumentState, type DocumentCache, handOutNonce, type ServerDocument } from './documents.ts'
 import { isLowOrder } from './keys.ts'
 import {
   type Challenges,
@@ -94,7 +94,7 @@ function begin(
 function openDocument(
   { clientPublicKey }: OpenBody,
   options: OpenOptions & { session: OpeningSession; tenant: Tenant; now: number },
-): OpenDocument {
+): ServerDocument {
   const { session, tenant, deps, cache, now } = options
   const { organizationId, environment } = tenant
   const scope = { organizationId, environment, sessionId: session.sessionId, clientPublicKey }
@@ -109,7 +109,7 @@ function continuityScope({ organizationId, environment }: Tenant): string {
 }
 
 function answerOf(
-  state: OpenDocument,
+  state: ServerDocument,
   options: { session: OpeningSession; challenges: Challenges; deps: CollectDeps; now: number },
 ): OpenResponse {
   const { session, challenges, deps, now } = options

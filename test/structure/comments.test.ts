@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { commentsIn, longSentences, proseIn, proseOfDocs } from './comments.ts'
+import { commentsIn, longSentences, productionComments, proseIn, proseOfDocs } from './comments.ts'
 
 test('doc comments are counted, strings and line comments are not', () => {
   const text =
@@ -17,4 +17,10 @@ test('a sentence is measured without code blocks, and a table cell is a text of 
 test('no sentence of the docs has more than 30 words', () => {
   expect(proseOfDocs().length).toBeGreaterThan(500)
   expect(longSentences(proseOfDocs())).toEqual([])
+})
+
+test('production code has at most 1,500 doc comments', () => {
+  const { length } = productionComments()
+  expect(length).toBeGreaterThan(500)
+  expect(length).toBeLessThanOrEqual(1500)
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { sharedNames } from './names.ts'
+import { oneMeaning, sharedNames } from './names.ts'
 
 test('the reader of exports sees declarations and lists, and no re-exports', () => {
   const files = new Map([
@@ -17,4 +17,10 @@ test('the reader of exports sees declarations and lists, and no re-exports', () 
       ['three', ['a.ts', 'b.ts']],
     ]),
   )
+})
+
+test('an exported name that several files define has one meaning', () => {
+  const shared = [...sharedNames()]
+  expect(shared.filter(([name]) => !oneMeaning.has(name))).toEqual([])
+  expect(shared.map(([name]) => name).sort()).toEqual([...oneMeaning.keys()].sort())
 })

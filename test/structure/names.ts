@@ -4,8 +4,10 @@ import { sourceFiles } from './imports.ts'
 
 const root = path.resolve(import.meta.dirname, '../..')
 
-/** Names that several files define with one meaning: the same thing for each part, told apart by where it is. */
-export const oneMeaning = new Set<string>([])
+/** Names that several files define with one meaning, and what it is. */
+export const oneMeaning = new Map([
+  ['el', 'makes an element; the pages of Gate and of the demo share no script'],
+])
 
 /** Exported names that two or more files define, with those files; a re-export is no definition. */
 export function sharedNames(files: Map<string, string> = sources()): Map<string, string[]> {
