@@ -1,7 +1,7 @@
 /**
- * Reads JSON from a client that is not trusted to be well-formed: a value of the wrong type or size becomes "not
- * observed" instead of losing the rest, and members that are not named are dropped. It costs a hostile value no more
- * than an honest one: sizes are looked at before contents, and nothing is thrown.
+ * Reads JSON from a client that is not trusted to be well-formed. A value of the wrong type or size becomes "not
+ * observed", and the rest is kept. Members that are not named are dropped. It costs a hostile value no more than an
+ * honest one: sizes are looked at before contents, and nothing is thrown.
  */
 export interface Lenient<T> {
   parse(value: unknown): T

@@ -14,8 +14,8 @@ import { pairedRatio, spreadOf } from '../stats.ts'
 const connections = 48
 
 /**
- * What verifying a key and taking a rate-limit unit add to the floor's request, as a share of its processor time:
- * the same handler in the same process with and without the hook, in one process and in three that share the bucket.
+ * What verifying a key and taking a rate-limit unit add to the floor's request, as a share of its processor time. The
+ * same handler runs in the same process with and without the hook, in one process and in three that share the bucket.
  */
 export async function measureGuard(environment: Environment, scale: Scale): Promise<Measurement[]> {
   const measurements: Measurement[] = []

@@ -40,8 +40,8 @@ export interface Idempotency {
   /**
    * Runs `work` and sends its answer. A repetition with the same `Idempotency-Key` within 24 hours gets the stored
    * 2xx answer, byte for byte. Where none was stored, since the process died or answered 5xx, `work` runs again with
-   * the same `random` and `now`. ApiError: what `work` throws, 422 for a bad key or one that came with another
-   * request, 409 while the first request is under way, 503 when the database is away (nothing ran).
+   * the same `random` and `now`. ApiError: what `work` throws; 422 for a bad key or one that came with another
+   * request. 409 while the first request is under way, 503 when the database is away (nothing ran).
    */
   run(options: RunOptions, work: (command: Command) => Promise<CommandAnswer>): Promise<FastifyReply>
 }

@@ -205,8 +205,8 @@ function isPublicAddress(ip: string): boolean {
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /**
- * Whether a caller may name it as somebody's address on the internet: public, and written in full, IPv4 as four
- * decimal numbers (no `127.1`, `0x7f000001`, `010.0.0.1`) and IPv6 without a zone (no `%eth0`).
+ * Whether a caller may name it as somebody's address on the internet: public, and written in full. IPv4 is four
+ * decimal numbers (no `127.1`, `0x7f000001`, `010.0.0.1`), and IPv6 has no zone (no `%eth0`).
  */
 export function isPublicAddressInFull(text: string): boolean {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return isPublicAddress(text)

@@ -10,8 +10,9 @@ export interface LifetimeOptions {
 const echoMs = 1000
 
 /**
- * A server's whole life: starts it, waits for SIGTERM or SIGINT, undoes the start in reverse, and ends the process
- * with 0, or with 1 when the start failed or the stop did. A second signal, one second later or more, ends it at once.
+ * A server's whole life: starts it, waits for SIGTERM or SIGINT, undoes the start in reverse, and ends the process.
+ * The exit code is 1 when the start or the stop failed, else 0. A second signal, one second later or more, ends it at
+ * once.
  */
 export async function runUntilSignal({ start, stopWithinMs, logger }: LifetimeOptions): Promise<never> {
   const undo = new AsyncDisposableStack()

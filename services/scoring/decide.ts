@@ -81,8 +81,8 @@ interface StateChange {
 }
 
 /**
- * What an event asks for. A hand-off and the end of a session make final decisions; the first snapshot makes a
- * provisional one, and so does any later batch that changes the verdict, until a final decision was made.
+ * What an event asks for. A hand-off and the end of a session make final decisions. The first snapshot makes a
+ * provisional one. So does any later batch that changes the verdict, until a final decision was made.
  */
 function triggerOf({ before, after, event }: StateChange): Trigger | undefined {
   switch (event.type) {
@@ -179,9 +179,9 @@ export interface Score {
 }
 
 /**
- * The risk of what fired. A definitive signal decides alone. Everything else adds up as independent chances do, and
- * reaches the band of a bot only where strong signals confirm each other: two of different families, of which
- * behaviour is one, or two so strong that nothing honest is known to cause them.
+ * The risk of what fired. A definitive signal decides alone. Everything else adds up as independent chances do. It
+ * reaches the band of a bot only where strong signals confirm each other. Those are two of different families, of
+ * which behaviour is one, or two so strong that nothing honest is known to cause them.
  */
 export function score(fired: Signal[], facts: Facts): Score {
   const breakdown = breakdownOf(fired)

@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest'
-import { commentsIn, longSentences, productionComments, proseIn, proseOfDocs } from './comments.ts'
+import {
+  allComments,
+  commentsIn,
+  longSentences,
+  productionComments,
+  proseIn,
+  proseOfDocs,
+} from './comments.ts'
 
 test('doc comments are counted, strings and line comments are not', () => {
   const text =
@@ -14,9 +21,10 @@ test('a sentence is measured without code blocks, and a table cell is a text of 
   expect(longSentences(passages)).toEqual([{ file: 'page.md', text: `${words(31)}.` }])
 })
 
-test('no sentence of the docs has more than 30 words', () => {
+test('no sentence of the docs and of doc comments has more than 30 words', () => {
   expect(proseOfDocs().length).toBeGreaterThan(500)
   expect(longSentences(proseOfDocs())).toEqual([])
+  expect(longSentences(allComments())).toEqual([])
 })
 
 test('production code has at most 1,500 doc comments', () => {

@@ -33,7 +33,7 @@ export function proseOfDocs(): Passage[] {
   return pages().flatMap((file) => proseIn(read(file)).map((text) => ({ file, text })))
 }
 
-/** Sentences of more than 30 words; a piece of code is one word. */
+/** Sentences of more than 30 words; a piece of code is one word, and JSDoc's types and parameters are none. */
 export function longSentences(passages: Passage[]): Passage[] {
   return passages.flatMap(({ file, text }) =>
     sentences(text)
@@ -63,6 +63,7 @@ export function proseIn(markdown: string): string[] {
 function sentences(text: string): string[] {
   const plain = text
     .replace(/`[^`]*`/g, 'code')
+    .replace(/^@[\s\S]*/m, '')
     .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
     .replace(/\b(e\.g|i\.e)\./g, '$1')
   return plain.split(/(?<=[.!?][)*_'"]*)\s+|\n\s*\n/)
@@ -86,10 +87,15 @@ function printLong(title: string, passages: Passage[]): void {
   for (const { file, text } of passages) console.log(`${file}: ${text.replaceAll(/\s+/g, ' ')}`)
 }
 
+/** Of all hand-written code, tests and bench too. */
+export function allComments(): Passage[] {
+  return [...production, 'test', 'bench'].flatMap(docComments)
+}
+
 if (import.meta.main) {
   for (const top of [...production, 'test', 'bench'])
     console.log(`${top.padEnd(12)} ${docComments(top).length}`)
   console.log(`${'production'.padEnd(12)} ${productionComments().length}`)
-  printLong('doc comments', longSentences([...production, 'test', 'bench'].flatMap(docComments)))
+  printLong('doc comments', longSentences(allComments()))
   printLong('docs', longSentences(proseOfDocs()))
 }

@@ -30,9 +30,9 @@ async function sealingPurposes(): Promise<string[]> {
 }
 
 /**
- * Opens whatever in a dump can be opened by who has the dump and the master keys: what was sealed under a master key
- * for any purpose, then what was sealed under the data keys found so. Looks at each value by itself, at the binary
- * fields of events, and at every hex and base64 text.
+ * Opens whatever in a dump can be opened with the dump and the master keys. That is what was sealed under a master
+ * key for any purpose, then what was sealed under the data keys found so. Looks at each value by itself, at the
+ * binary fields of events, and at every hex and base64 text.
  */
 export async function openDump(places: Place[], keyring: Keyring): Promise<Opened[]> {
   const blobs = uniqueBlobs(places)

@@ -191,7 +191,7 @@ async function registerService({ cluster, integrator }: Pick<RaceWorld, 'cluster
 const claimsSchema = z.looseObject({ decision: z.looseObject({}), request: z.looseObject({}) })
 
 /**
- * Proofs of consent pages without a collect session for each: the first is real, the others are the same decision
+ * Proofs of consent pages without a collect session for each. The first is real. The others are the same decision
  * about another page, sealed to the keys that the first was sealed to.
  */
 async function proofs({ settings, baseUrls }: Cluster, gateSessionId: string) {

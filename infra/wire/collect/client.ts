@@ -68,10 +68,10 @@ export interface HandoffAnswer {
 }
 
 /**
- * One document of a collect session. Bodies go out one at a time, in the order of the calls; a lost answer is
- * asked for again with the same bytes, if need be before the next body, so observations that were passed in once
- * are not passed in again. Every method rejects with a CollectError; after one whose `nextAction` is `new_session`
- * make a new client.
+ * One document of a collect session. Bodies go out one at a time, in the order of the calls. A lost answer is asked
+ * for again with the same bytes, if need be before the next body. So observations that were passed in once are not
+ * passed in again. Every method rejects with a CollectError; after one whose `nextAction` is `new_session` make a new
+ * client.
  */
 export interface CollectClient {
   open(): Promise<OpenedSession>

@@ -133,7 +133,7 @@ export interface Delivered {
 
 /**
  * The variable that this command writes the agent token to: the name that it is delivered under, after an underscore
- * where that begins with a digit, since no shell takes such a name, and would print the line with the token instead.
+ * where that begins with a digit. No shell takes such a name, and it would print the line with the token.
  */
 export const agentTokenVariable = (serviceId: string): string =>
   agentTokenEnvName(serviceId).replace(/^(?=\d)/, '_')

@@ -116,8 +116,8 @@ interface Row {
 }
 
 /**
- * Loads what the sessions may match, under locks on their keys taken in one fixed order: of two processes that meet
- * the same visitor at once, the second waits and then finds what the first has written.
+ * Loads what the sessions may match, under locks on their keys in one fixed order. Of two processes that meet the
+ * same visitor at once, the second waits, and then finds what the first has written.
  */
 export async function openVisitorIndex(tx: Tx, sessions: Unresolved[]): Promise<VisitorIndex> {
   const keys = [...new Set(sessions.flatMap((session) => allKeys(session.keys)))]

@@ -11,9 +11,9 @@ interface PageOptions {
 const retryMs = { first: 5_000, last: 300_000 }
 
 /**
- * Sends batches while the page is in view, at the server's interval; what is left goes when the page is hidden or
- * left, because mobile browsers end hidden pages without another word. A page that comes back (from another tab,
- * or from the back/forward cache with everything it had in memory) goes on where it was.
+ * Sends batches while the page is in view, at the server's interval. What is left goes when the page is hidden or
+ * left, because mobile browsers end hidden pages without another word. A page that comes back (from another tab, or
+ * from the back/forward cache with everything it had in memory) goes on where it was.
  */
 export function followPage({ flush, requests, report, signal }: PageOptions): void {
   let timer: ReturnType<typeof setTimeout> | undefined

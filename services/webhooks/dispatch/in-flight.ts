@@ -151,10 +151,10 @@ interface Candidate {
 const topic = eventTopics.WebhookDeliveryAttempted
 
 /**
- * A delivery whose timeout has expired becomes visible once the read model shows what the log then had of its event:
- * the dead dispatcher may have recorded the delivery, which looks due until that record is applied. All of an event is
- * in one partition, so a partition that is halted delays no other. A look waits for nothing; what is not applied yet is
- * looked at again at the next, with the end of the log as of the first.
+ * A delivery whose timeout has expired becomes visible once the read model shows what the log then had of its event.
+ * The dead dispatcher may have recorded the delivery, which looks due until that record is applied. All of an event
+ * is in one partition, so a partition that is halted delays no other. A look waits for nothing; what is not applied
+ * yet is looked at again at the next, with the end of the log as of the first.
  */
 function createExpiry({ pool, log }: ExpiryOptions): Expire {
   let known = new Map<string, Candidate>()

@@ -65,9 +65,9 @@ interface RecordedDelivery {
 }
 
 /**
- * Ends the visibility timeouts of deliveries whose record the read model shows, and returns those. The statement itself
- * reads how far the read model is: a database that crashed after it notified us of an advance may have lost it, and the
- * delivery would be made again.
+ * Ends the visibility timeouts of deliveries whose record the read model shows, and returns those. The statement
+ * itself reads how far the read model is. A database that crashed after it notified us of an advance may have lost
+ * it, and the delivery would be made again.
  */
 export async function releaseApplied(
   db: Db,

@@ -34,9 +34,9 @@ export interface GiveUp {
 }
 
 /**
- * Disables endpoints to which nothing can be delivered: at once when one answers that it is gone, else after five days
- * without a success, looked at once a minute at most. An endpoint that active services of Gate need for approvals is
- * only flagged, until something is delivered to it again.
+ * Disables endpoints to which nothing can be delivered: at once when one answers that it is gone, else after five
+ * days without a success. It looks once a minute at most. An endpoint that active services of Gate need for approvals
+ * is only flagged, until something is delivered to it again.
  */
 export function createGiveUp({ decide, db, clock, logger }: GiveUpOptions): GiveUp {
   const looking = new Set<Promise<void>>()

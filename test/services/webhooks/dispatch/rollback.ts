@@ -2,8 +2,8 @@ import type pg from 'pg'
 import { transaction } from '../../../../infra/postgres/pool.ts'
 
 /**
- * Remembers the webhooks read model and how far it is; what it returns brings both back and forgets what is in flight, as a
- * database does that crashed before its last commits were on the disk.
+ * Remembers the webhooks read model and how far it is. What it returns brings both back and forgets what is in
+ * flight. A database does so that crashed before its last commits were on the disk.
  */
 export async function rememberReadModel(pool: pg.Pool): Promise<() => Promise<void>> {
   const { rows } = await pool.query<{ schema: string; name: string }>(
