@@ -8,8 +8,8 @@ import type {
 } from '../../projections/sessions/queries.ts'
 import type { DecisionSummary } from '../../projections/sessions/tables.ts'
 import type { Highlight, Network, RequestContext, SessionScored, Verdict } from '../../schemas/events.ts'
-import type { SessionDetail } from './schemas/session-detail.ts'
-import type { SessionSummary, VisitorDetail, VisitorSummary } from './schemas/summaries.ts'
+import type { VisitorDetail, VisitorSummary } from './schemas/fingerprints.ts'
+import type { SessionDetail, SessionSummary } from './schemas/sessions.ts'
 
 /**
  * The response body of a session's detail, most actionable first. Put together from JSON texts, of which most are

@@ -15,13 +15,20 @@ import {
 } from '../../infra/http/pagination.ts'
 import { errorResponses, list, single } from '../../infra/http/schemas.ts'
 import { type Clock, isId, isLegacyId, type Random } from '../../infra/ids.ts'
-import { verdict } from '../../projections/sessions/decision-shape.ts'
-import type { DataScope, SessionDetailRow, VisitorRow } from '../../projections/sessions/queries.ts'
-import { findSession, findVisitor, listSessions, listVisitors } from '../../projections/sessions/queries.ts'
+import { verdict } from '../../projections/sessions/decision-schemas.ts'
+import {
+  type DataScope,
+  findSession,
+  findVisitor,
+  listSessions,
+  listVisitors,
+  type SessionDetailRow,
+  type VisitorRow,
+} from '../../projections/sessions/queries.ts'
 import { sessionDetailJson, sessionSummary, visitorDetail, visitorSummary } from './answers.ts'
 import { clientUserIdInput, updateClientUser } from './client-user.ts'
-import { sessionDetailSchema } from './schemas/session-detail.ts'
-import { sessionSummarySchema, visitorDetailSchema, visitorSummarySchema } from './schemas/summaries.ts'
+import { visitorDetailSchema, visitorSummarySchema } from './schemas/fingerprints.ts'
+import { sessionDetailSchema, sessionSummarySchema } from './schemas/sessions.ts'
 
 interface ReadbackOptions {
   pool: pg.Pool

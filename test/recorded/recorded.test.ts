@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { readAnswers } from './answers.ts'
+import { print, readAnswers } from './answers.ts'
 import type { Recorded } from './recorder.ts'
 import { playScenario } from './scenario.ts'
 
@@ -15,7 +15,8 @@ beforeAll(async () => {
 
 describe('every answer is the recorded one', () => {
   test.each(expected)('$name: $method $path', (one) => {
-    expect(answers.get(one.name)).toEqual(one)
+    // As text: the order of members is part of the bytes.
+    expect(print(answers.get(one.name))).toBe(print(one))
   })
 
   test('nothing is answered that was not recorded', () => {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { sessionDetailSchema } from '../../services/readback/schemas/session-detail.ts'
-import { sessionSummarySchema, visitorDetailSchema } from '../../services/readback/schemas/summaries.ts'
+import { visitorDetailSchema } from '../../services/readback/schemas/fingerprints.ts'
+import { sessionDetailSchema, sessionSummarySchema } from '../../services/readback/schemas/sessions.ts'
 import { validatingFetch } from './described.ts'
 
 /** Reads the REST API with a secret key, as a customer's back end does; answers are checked by /openapi.json. */

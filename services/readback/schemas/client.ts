@@ -1,51 +1,5 @@
 import { z } from 'zod'
-import { timestamp } from '../../../infra/http/schemas.ts'
-import { nullableCount, nullableFlag, nullableText } from './summaries.ts'
-
-export const browser = z
-  .strictObject({
-    name: nullableText,
-    version: nullableText,
-    major_version: nullableText,
-    engine: z.string(),
-    app_name: nullableText.describe('The app around an embedded web view; null for ordinary browsers.'),
-  })
-  .meta({ id: 'SessionBrowser' })
-
-const capabilities = z.strictObject({
-  touch: z.strictObject({ available: nullableFlag, max_touch_points: z.int().nullable() }),
-  storage: z.strictObject({
-    cookies: nullableFlag,
-    local_storage: nullableFlag,
-    indexed_db: nullableFlag,
-    service_worker: nullableFlag,
-    window_name: nullableFlag,
-  }),
-  webgpu: z.strictObject({ available: nullableFlag }),
-  platform_authenticator: z.strictObject({ available: nullableFlag, conditional_mediation: nullableFlag }),
-  media_devices: z.strictObject({ available: nullableFlag }),
-  speech_synthesis: z.strictObject({ available: nullableFlag }),
-})
-
-export const device = z
-  .strictObject({
-    form_factor: z.string(),
-    operating_system: z.strictObject({ name: nullableText, version: nullableText }),
-    architecture: nullableText,
-    screen: z.strictObject({
-      size: nullableText,
-      color_depth: z.int().nullable(),
-      pixel_ratio: z.number().nullable(),
-      orientation_type: nullableText,
-    }),
-    locale: z.strictObject({
-      timezone: nullableText,
-      primary_language: nullableText,
-      languages: z.array(z.string()),
-    }),
-    capabilities,
-  })
-  .meta({ id: 'SessionDevice' })
+import { nullableCount, nullableFlag, nullableText } from './fingerprints.ts'
 
 const hash = z.union([z.string(), z.number(), z.null()])
 const amount = z.number().min(0).nullable()
@@ -135,81 +89,47 @@ export const clientTelemetry = z
   .strictObject({ navigator, storage, canvas, graphics, audio, fonts, media })
   .meta({ id: 'SessionClientTelemetry' })
 
-const coordinate = z.number().nullable()
+export const browser = z
+  .strictObject({
+    name: nullableText,
+    version: nullableText,
+    major_version: nullableText,
+    engine: z.string(),
+    app_name: nullableText.describe('The app around an embedded web view; null for ordinary browsers.'),
+  })
+  .meta({ id: 'SessionBrowser' })
 
-const location = z.strictObject({
-  city: nullableText,
-  region: nullableText,
-  country: nullableText,
-  country_code: nullableText,
-  latitude: coordinate,
-  longitude: coordinate,
-  timezone: nullableText,
-  postal_code: nullableText,
-  accuracy_radius_km: z.number().min(0).nullable(),
+const capabilities = z.strictObject({
+  touch: z.strictObject({ available: nullableFlag, max_touch_points: z.int().nullable() }),
+  storage: z.strictObject({
+    cookies: nullableFlag,
+    local_storage: nullableFlag,
+    indexed_db: nullableFlag,
+    service_worker: nullableFlag,
+    window_name: nullableFlag,
+  }),
+  webgpu: z.strictObject({ available: nullableFlag }),
+  platform_authenticator: z.strictObject({ available: nullableFlag, conditional_mediation: nullableFlag }),
+  media_devices: z.strictObject({ available: nullableFlag }),
+  speech_synthesis: z.strictObject({ available: nullableFlag }),
 })
 
-export const network = z
+export const device = z
   .strictObject({
-    ip_address: nullableText,
-    ip_version: z.enum(['ipv4', 'ipv6']).nullable(),
-    status: z.enum(['pending', 'ready', 'skipped', 'error']),
-    summary: nullableText,
-    location: location.nullable(),
-    routing: z.strictObject({ asn: nullableText, organization: nullableText }),
-    anonymity: z.strictObject({
-      vpn: z.boolean(),
-      proxy: z.boolean(),
-      tor: z.boolean(),
-      relay: z.boolean(),
-      hosting: z.boolean(),
-      residential_proxy: z.boolean(),
-      callback_proxy: z.boolean(),
-      provider: nullableText,
+    form_factor: z.string(),
+    operating_system: z.strictObject({ name: nullableText, version: nullableText }),
+    architecture: nullableText,
+    screen: z.strictObject({
+      size: nullableText,
+      color_depth: z.int().nullable(),
+      pixel_ratio: z.number().nullable(),
+      orientation_type: nullableText,
     }),
-    reputation: z.strictObject({
-      listed: z.boolean(),
-      categories: z.array(z.string()),
-      suspicious_network: z.boolean(),
+    locale: z.strictObject({
+      timezone: nullableText,
+      primary_language: nullableText,
+      languages: z.array(z.string()),
     }),
-    evidence: z.strictObject({
-      risk_signals: z.array(z.string()),
-      operator_tags: z.array(z.string()),
-      client_types: z.array(z.string()),
-      client_count: nullableCount,
-    }),
-    evaluated_at: timestamp.nullable(),
+    capabilities,
   })
-  .meta({ id: 'SessionNetwork' })
-
-const range = z.strictObject({ min: z.int(), max: z.int() })
-
-const reference = z.strictObject({
-  label: z.string(),
-  source: z.string(),
-  protocol: z.string(),
-  tls_version: z.string(),
-  sni: z.string(),
-  alpn: z.string(),
-  cipher_count: range,
-  ext_count: range,
-  sample_size: z.int(),
-  verified: nullableFlag,
-})
-
-export const connectionFingerprint = z
-  .strictObject({
-    ja4: z.strictObject({
-      hash: nullableText,
-      profile: nullableText,
-      family: nullableText,
-      product: nullableText,
-      confidence: nullableText,
-      match_source: nullableText,
-      deterministic: nullableFlag,
-      reference: reference.nullable(),
-    }),
-    http2: z.strictObject({ akamai_fingerprint: nullableText, profile: nullableText }),
-    user_agent_alignment: z.enum(['match', 'mismatch', 'unknown']).nullable(),
-  })
-  .meta({ id: 'SessionConnectionFingerprint' })
+  .meta({ id: 'SessionDevice' })

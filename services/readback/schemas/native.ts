@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { timestamp } from '../../../infra/http/schemas.ts'
-import { nullableText } from './summaries.ts'
+import { nullableText } from './fingerprints.ts'
 
 const platform = z.string().meta({ enum: ['ios', 'android'] })
 const flag = z.boolean().optional()

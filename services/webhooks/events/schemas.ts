@@ -12,7 +12,7 @@ import {
   sessionId,
   verdict,
   visitorId,
-} from '../../../projections/sessions/decision-shape.ts'
+} from '../../../projections/sessions/decision-schemas.ts'
 
 export const endpointIdSchema = z.string().regex(/^we_[0-9a-f]{32}$/)
 export const deliveryIdSchema = z.string().regex(/^wdlv_[0-9a-f]{32}$/)

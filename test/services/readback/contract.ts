@@ -1,12 +1,8 @@
 import { expect } from 'vitest'
 import { z } from 'zod'
 import { list, single } from '../../../infra/http/schemas.ts'
-import { sessionDetailSchema } from '../../../services/readback/schemas/session-detail.ts'
-import {
-  sessionSummarySchema,
-  visitorDetailSchema,
-  visitorSummarySchema,
-} from '../../../services/readback/schemas/summaries.ts'
+import { visitorDetailSchema, visitorSummarySchema } from '../../../services/readback/schemas/fingerprints.ts'
+import { sessionDetailSchema, sessionSummarySchema } from '../../../services/readback/schemas/sessions.ts'
 import published from '../../fixtures/contract/openapi.json' with { type: 'json' }
 
 /** A schema of the published interface that clients in five languages are generated from. */

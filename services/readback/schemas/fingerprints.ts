@@ -8,7 +8,7 @@ import {
   sessionId,
   verdict,
   visitorId,
-} from '../../../projections/sessions/decision-shape.ts'
+} from '../../../projections/sessions/decision-schemas.ts'
 
 export const nullableText = z.string().nullable()
 export const nullableFlag = z.boolean().nullable()
@@ -35,24 +35,6 @@ export const visitorLink = z
     identified_at: timestamp.nullable(),
   })
   .meta({ id: 'VisitorFingerprintLink' })
-
-export const clientUserId = z.string().nullable().meta({
-  maxLength: 256,
-  description: "The customer's own id of the end user; set with PATCH /v1/sessions/{sessionId}.",
-})
-
-export const sessionSummarySchema = z
-  .strictObject({
-    object: z.literal('session'),
-    id: sessionId,
-    created_at: timestamp,
-    client_user_id: clientUserId,
-    latest_decision: decision,
-    visitor_fingerprint: visitorLink.nullable(),
-  })
-  .meta({ id: 'SessionSummary' })
-
-export type SessionSummary = z.output<typeof sessionSummarySchema>
 
 export const visitorSummarySchema = z
   .strictObject({

@@ -6,8 +6,9 @@ import {
   percent,
   phase,
   sessionId,
-} from '../../../projections/sessions/decision-shape.ts'
-import { browser, clientTelemetry, connectionFingerprint, device, network } from './client.ts'
+} from '../../../projections/sessions/decision-schemas.ts'
+import { browser, clientTelemetry, device } from './client.ts'
+import { decision, nullableText, visitorLink } from './fingerprints.ts'
 import {
   deviceIdentity,
   nativeApp,
@@ -15,7 +16,25 @@ import {
   nativeMotionPrint,
   nativeRuntimeIntegrity,
 } from './native.ts'
-import { clientUserId, nullableText, visitorLink } from './summaries.ts'
+import { connectionFingerprint, network } from './network.ts'
+
+export const clientUserId = z.string().nullable().meta({
+  maxLength: 256,
+  description: "The customer's own id of the end user; set with PATCH /v1/sessions/{sessionId}.",
+})
+
+export const sessionSummarySchema = z
+  .strictObject({
+    object: z.literal('session'),
+    id: sessionId,
+    created_at: timestamp,
+    client_user_id: clientUserId,
+    latest_decision: decision,
+    visitor_fingerprint: visitorLink.nullable(),
+  })
+  .meta({ id: 'SessionSummary' })
+
+export type SessionSummary = z.output<typeof sessionSummarySchema>
 
 const detailDecision = z
   .strictObject({
