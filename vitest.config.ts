@@ -20,7 +20,8 @@ export default defineConfig({
   test: {
     pool: 'threads',
     isolate: false,
-    maxWorkers: 2,
+    // Most of them wait for servers.
+    maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     projects: projectNames.map((name) => ({

@@ -1,14 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { createAuth } from '../../infra/access/auth.ts'
-import { createKeyUsageTables } from '../../infra/access/key-usage.ts'
 import { createKeyring } from '../../infra/crypto/keyring.ts'
 import { createApp } from '../../infra/http/app.ts'
 import { metricsRoutes } from '../../infra/http/metrics.ts'
 import { createIdempotency } from '../../infra/idempotency/idempotency.ts'
-import { createIdempotencyTables } from '../../infra/idempotency/store.ts'
 import { asId } from '../../infra/ids.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
-import { transaction } from '../../infra/postgres/pool.ts'
 import { createAddressRules } from '../../infra/safe-http/addresses.ts'
 import { gateProjection } from '../../projections/gate/projection.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
@@ -18,7 +15,7 @@ import { webhooksProjection } from '../../projections/webhooks/projection.ts'
 import type { Environment, Network } from '../../schemas/events.ts'
 import { agentRoutes } from '../../services/agents/routes.ts'
 import { collectRoutes } from '../../services/collect/routes.ts'
-import { createGateTables, startGate } from '../../services/gate/gate.ts'
+import { startGate } from '../../services/gate/gate.ts'
 import { createService } from '../../services/gate/registry/commands.ts'
 import { gateRoutes } from '../../services/gate/routes.ts'
 import type { KeyRequest } from '../../services/organizations/checked-input.ts'
@@ -30,7 +27,6 @@ import { readbackRoutes } from '../../services/readback/routes.ts'
 import { webRoutes } from '../../services/web/routes.ts'
 import { createSigningSecrets } from '../../services/webhooks/deliveries/attempt.ts'
 import { createDirectCalls } from '../../services/webhooks/deliveries/direct-calls.ts'
-import { createQueueTables } from '../../services/webhooks/dispatch/visibility.ts'
 import { createEndpoint } from '../../services/webhooks/endpoints/commands.ts'
 import { sendTest } from '../../services/webhooks/endpoints/send-test.ts'
 import { webhookRoutes } from '../../services/webhooks/routes.ts'
@@ -48,12 +44,6 @@ export const visitorId = 'vid_00000000000000000000000001'
 export async function startWorld({ trustedProxies = [] }: { trustedProxies?: string[] } = {}) {
   const world = await openProjectionWorld()
   const { pool, url } = world.database
-  await transaction(pool, async (tx) => {
-    await createIdempotencyTables(tx)
-    await createKeyUsageTables(tx)
-    await createQueueTables(tx)
-    await createGateTables(tx)
-  })
   const log = await openPostgresLog({ pool, url, logger: silent })
   await ensureTopics(log)
   await log.ensureTopics([{ topic: 'tidegate.collect.v1', partitions: 1 }])

@@ -38,8 +38,7 @@ describe('the operator commands', () => {
   }
 
   async function refused(...args: string[]) {
-    const text = await cluster.cli(args)
-    const json = await cluster.cli([...args, '--json'])
+    const [text, json] = await Promise.all([cluster.cli(args), cluster.cli([...args, '--json'])])
     expect([text.code, text.stdout, json.code, json.stderr]).toEqual([1, '', 1, ''])
     const { error }: { error: { code: string; details?: unknown } } = JSON.parse(json.stdout)
     return { text: text.stderr, error }

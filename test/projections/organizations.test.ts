@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { liveBuild, migrate, useSchema } from '../../infra/event-store/builds.ts'
+import { liveBuild, useSchema } from '../../infra/event-store/builds.ts'
 import type { DomainEvent, RecordedEvent } from '../../infra/event-store/codec.ts'
 import { asId } from '../../infra/ids.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
@@ -24,7 +24,6 @@ let offset = 0
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  await migrate(database.pool, [organizationsProjection])
 })
 afterAll(() => database?.drop())
 beforeEach(async () => {

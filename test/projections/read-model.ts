@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach } from 'vitest'
-import { liveBuild, migrate, useSchema } from '../../infra/event-store/builds.ts'
+import { liveBuild, useSchema } from '../../infra/event-store/builds.ts'
 import type { DomainEvent, RecordedEvent } from '../../infra/event-store/codec.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
@@ -22,7 +22,6 @@ export function useReadModel(
   let database: TestDatabase
   beforeAll(async () => {
     database = await createTestDatabase()
-    await migrate(database.pool, [projection])
   })
   afterAll(() => database?.drop())
   beforeEach(async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { liveBuild, migrate, useSchema } from '../../infra/event-store/builds.ts'
+import { liveBuild, useSchema } from '../../infra/event-store/builds.ts'
 import type { DomainEvent, RecordedEvent } from '../../infra/event-store/codec.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
@@ -19,7 +19,6 @@ let offset = 0
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  await migrate(database.pool, [sessionsProjection])
 })
 afterAll(() => database?.drop())
 beforeEach(async () => {

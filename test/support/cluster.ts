@@ -135,8 +135,10 @@ function operator(settings: Record<string, string>): Pick<Cluster, 'cli' | 'oper
   async function organization(): Promise<Owner> {
     const slug = `cluster-${randomBytes(4).toString('hex')}`
     const { id } = await operate<{ id: string }>('org', 'create', '--name', 'Cluster', '--slug', slug)
-    const secret = await key(slug, '--name', 'Owner', '--type', 'secret', '--scopes', '*')
-    const publishable = await key(slug, '--name', 'Page', '--type', 'publishable')
+    const [secret, publishable] = await Promise.all([
+      key(slug, '--name', 'Owner', '--type', 'secret', '--scopes', '*'),
+      key(slug, '--name', 'Page', '--type', 'publishable'),
+    ])
     return { organizationId: id, slug, secret, publishable }
   }
 

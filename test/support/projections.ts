@@ -1,6 +1,5 @@
 import { type Logger, pino } from 'pino'
 import { type Applied, createApplied } from '../../infra/event-store/applied.ts'
-import { migrate } from '../../infra/event-store/builds.ts'
 import {
   createCodec,
   type DomainEvent,
@@ -42,7 +41,6 @@ const projections = [organizationsProjection, sessionsProjection, gateProjection
 export async function openProjectionWorld(): Promise<ProjectionWorld> {
   const database = await createTestDatabase()
   const { pool, url } = database
-  await migrate(pool, projections)
   const codec = createCodec()
   const closing: (() => Promise<void>)[] = []
   const runners: RunningProjection[] = []

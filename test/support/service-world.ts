@@ -4,10 +4,8 @@ import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import { createDecide } from '../../infra/event-store/decide.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import type { RunningProjection } from '../../infra/event-store/runner.ts'
-import { createIdempotencyTables } from '../../infra/idempotency/store.ts'
 import { randomId } from '../../infra/ids.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
-import { type Tx, transaction } from '../../infra/postgres/pool.ts'
 import { createAddressRules } from '../../infra/safe-http/addresses.ts'
 import { gateProjection } from '../../projections/gate/projection.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
@@ -16,8 +14,6 @@ import type { Environment } from '../../schemas/events.ts'
 import { ensureTopics, openProjectionWorld, silent } from './projections.ts'
 
 export interface ServiceWorldOptions {
-  /** Those of the service, beside the tables of idempotency. */
-  tables?: ((tx: Tx) => Promise<void>)[]
   /** The read models that run (default: all but that of sessions). */
   projections?: Projection[]
 }
@@ -25,11 +21,10 @@ export interface ServiceWorldOptions {
 const most = [organizationsProjection, webhooksProjection, gateProjection]
 
 /** What services decide with: a log in Postgres, read models, master keys of its own and a clock that the test sets. */
-export async function openServiceWorld({ tables = [], projections = most }: ServiceWorldOptions = {}) {
+export async function openServiceWorld({ projections = most }: ServiceWorldOptions = {}) {
   const world = await openProjectionWorld()
   const { codec } = world
   const { pool, url } = world.database
-  for (const create of [createIdempotencyTables, ...tables]) await transaction(pool, create)
   const log = await openPostgresLog({ pool, url, logger: silent })
   await ensureTopics(log)
   const applied = await world.openApplied()

@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, test } from 'vitest'
-import { migrate } from '../../../infra/event-store/builds.ts'
 import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/codec.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import { decision, id } from '../../projections/world-events.ts'
@@ -16,7 +15,6 @@ const spacing = 10
 let database: TestDatabase
 beforeAll(async () => {
   database = await createTestDatabase()
-  await migrate(database.pool, [sessionsProjection])
 })
 afterAll(() => database?.drop())
 

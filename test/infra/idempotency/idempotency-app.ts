@@ -8,9 +8,7 @@ import {
   type CommandAnswer,
   createIdempotency,
 } from '../../../infra/idempotency/idempotency.ts'
-import { createIdempotencyTables } from '../../../infra/idempotency/store.ts'
 import { timeOrderedId } from '../../../infra/ids.ts'
-import { transaction } from '../../../infra/postgres/pool.ts'
 import { createTestDatabase } from '../../support/postgres.ts'
 
 export const masterKey = () => randomBytes(32).toString('base64')
@@ -28,7 +26,6 @@ export interface Post {
 export async function startShop({ keyring = createKeyring(masterKey()) }: { keyring?: Keyring } = {}) {
   const database = await createTestDatabase()
   const { pool } = database
-  await transaction(pool, createIdempotencyTables)
   const clock = { now: 1_760_000_000_000 }
   const orders = new Map<string, { id: string; secret: string; at: number }>()
   const shop = { runs: 0, running: 0, mostAtOnce: 0, work: order, keyring, clock, orders }

@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, test } from 'vitest'
-import { migrate } from '../../../infra/event-store/builds.ts'
 import type { RecordedEvent } from '../../../infra/event-store/codec.ts'
 import { gateProjection } from '../../../projections/gate/projection.ts'
 import { expectOrderIsNothing } from '../../support/bad-delivery.ts'
@@ -14,7 +13,6 @@ const spacing = 10
 let database: TestDatabase
 beforeAll(async () => {
   database = await createTestDatabase()
-  await migrate(database.pool, [gateProjection])
 })
 afterAll(() => database?.drop())
 

@@ -3,7 +3,6 @@ import type { Applied } from '../../../infra/event-store/applied.ts'
 import type { DomainEvent } from '../../../infra/event-store/codec.ts'
 import { rebuild } from '../../../infra/event-store/rebuild.ts'
 import type { EventLog, Position } from '../../../infra/log/port.ts'
-import { transaction } from '../../../infra/postgres/pool.ts'
 import { gateProjection } from '../../../projections/gate/projection.ts'
 import {
   dueGateSessions,
@@ -12,7 +11,6 @@ import {
   findLoginByCode,
   startedApprovals,
 } from '../../../projections/gate/queries.ts'
-import { createGateTables } from '../../../services/gate/store.ts'
 import { openTestLogs } from '../../support/logs.ts'
 import { openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
 import { day, events, gacct, gate, minute, start, topic } from './events.ts'
@@ -118,7 +116,6 @@ describe.each(openTestLogs())('gate on $name', (testLog) => {
 
   test('approvals that nobody works on are found, organizations in turn', async () => {
     const { pool } = world.database
-    await transaction(pool, createGateTables)
     const started = Array.from({ length: 5 }, (_, i) => gate(4 + i * stories.length))
     const free = async (each = 100, limit = 100) =>
       (await startedApprovals(pool, { each, limit })).map(({ id }) => id)

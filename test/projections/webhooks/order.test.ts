@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { migrate } from '../../../infra/event-store/builds.ts'
 import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/codec.ts'
 import { webhooksProjection } from '../../../projections/webhooks/projection.ts'
 import { expectOrderIsNothing, fastCheckSettings, scratchBuilds } from '../../support/bad-delivery.ts'
@@ -29,7 +28,6 @@ const runs = 30
 let database: TestDatabase
 beforeAll(async () => {
   database = await createTestDatabase()
-  await migrate(database.pool, [webhooksProjection])
 })
 afterAll(() => database?.drop())
 

@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ApiError } from '../../../infra/errors/errors.ts'
 import { toApiError } from '../../../infra/http/error-response.ts'
-import { createPool, transaction } from '../../../infra/postgres/pool.ts'
-import { createGateTables } from '../../../services/gate/gate.ts'
+import { createPool } from '../../../infra/postgres/pool.ts'
 import { createGateLimits, type GateLimit, type GateLimits } from '../../../services/gate/limits.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 
@@ -38,10 +37,6 @@ let closeOther: () => Promise<void>
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  await transaction(database.pool, async (tx) => {
-    await tx.query('create schema if not exists tidegate')
-    await createGateTables(tx)
-  })
   const other = createPool({ url: database.url, max: 4 })
   closeOther = () => other.end()
   processes = [createGateLimits(database.pool), createGateLimits(other)]

@@ -3,14 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { isTokenOf } from '../../../infra/crypto/tokens.ts'
 import { randomId } from '../../../infra/ids.ts'
-import { transaction } from '../../../infra/postgres/pool.ts'
-import {
-  closingFor,
-  createGateTables,
-  createPages,
-  createVault,
-  findPage,
-} from '../../../services/gate/store.ts'
+import { closingFor, createPages, createVault, findPage } from '../../../services/gate/store.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 
 const keyring = createKeyring(randomBytes(32).toString('base64'))
@@ -20,7 +13,6 @@ let now = 1_000_000
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  await transaction(database.pool, createGateTables)
 })
 afterAll(() => database.drop())
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { createKeyUsage, createKeyUsageTables } from '../../../infra/access/key-usage.ts'
+import { createKeyUsage } from '../../../infra/access/key-usage.ts'
 import { organizationsProjection } from '../../../projections/organizations/projection.ts'
 import type { KeyRequest } from '../../../services/organizations/checked-input.ts'
 import { createOrganization, issueApiKey } from '../../../services/organizations/commands.ts'
@@ -10,7 +10,6 @@ import { openServiceWorld } from '../../support/service-world.ts'
 /** The organization routes over the real log, read model, authentication and idempotency; the clock is the test's. */
 export async function startOrganizations() {
   const world = await openServiceWorld({
-    tables: [createKeyUsageTables],
     projections: [organizationsProjection],
   })
   const { base, deps } = world

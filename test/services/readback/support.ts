@@ -6,7 +6,6 @@ import type { KeyRecord } from '../../../infra/access/principal.ts'
 import { generateApiKey, lookupHashes } from '../../../infra/crypto/api-keys.ts'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { createApplied } from '../../../infra/event-store/applied.ts'
-import { migrate } from '../../../infra/event-store/builds.ts'
 import { createCodec } from '../../../infra/event-store/codec.ts'
 import { createDecide } from '../../../infra/event-store/decide.ts'
 import { runProjection } from '../../../infra/event-store/runner.ts'
@@ -41,7 +40,6 @@ export async function startReadback() {
   const { pool, url } = database
   const log = await openPostgresLog({ pool, url, logger })
   await log.ensureTopics([{ topic, partitions: 3 }])
-  await migrate(pool, [sessionsProjection])
   const codec = createCodec()
   const applied = await createApplied({ url, pool, logger })
   const running = await runProjection({ projection: sessionsProjection, log, pool, codec, applied, logger })

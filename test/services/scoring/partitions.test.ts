@@ -1,9 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { migrate } from '../../../infra/event-store/builds.ts'
 import { createCodec } from '../../../infra/event-store/codec.ts'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import type { EventLog, Position } from '../../../infra/log/port.ts'
-import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import type { SessionEvent } from '../../../services/scoring/session-state.ts'
 import { readOffset } from '../../../services/scoring/store.ts'
 import { type RunningScoring, runScoring } from '../../../services/scoring/worker.ts'
@@ -24,7 +22,6 @@ describe.each(openTestLogs())('$name', (testLog) => {
 
   beforeAll(async () => {
     database = await createTestDatabase()
-    await migrate(database.pool, [sessionsProjection])
     log = await testLog.open()
     await log.ensureTopics([topic, 'tidegate.sessions.v1'].map((name) => ({ topic: name, partitions: 2 })))
   })

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { transaction } from '../../../infra/postgres/pool.ts'
-import { createScoringTables } from '../../../services/scoring/store.ts'
 import type { Match } from '../../../services/scoring/visitors/match.ts'
 import { openVisitorIndex, type Unresolved } from '../../../services/scoring/visitors/resolve.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -11,7 +10,6 @@ let database: TestDatabase
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  await transaction(database.pool, createScoringTables)
 })
 afterAll(() => database.drop())
 

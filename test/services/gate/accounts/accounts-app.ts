@@ -12,7 +12,7 @@ import { loginCode } from '../../../../services/gate/login/commands.ts'
 import { decideLoginApproval } from '../../../../services/gate/login/decide.ts'
 import { loginRoutes } from '../../../../services/gate/login/routes.ts'
 import { sessionStream } from '../../../../services/gate/sessions.ts'
-import { createGateTables, createPages, findPage } from '../../../../services/gate/store.ts'
+import { createPages, findPage } from '../../../../services/gate/store.ts'
 import { proof, signedUp } from '../../../support/gate-rows.ts'
 import { type GateOwner, gateOwner } from '../../../support/gate-world.ts'
 import { createServiceApp, type Send } from '../../../support/service-app.ts'
@@ -27,7 +27,7 @@ export interface Account {
 
 /** The routes of agent tokens and logins over the real log, read models, limits, authentication and idempotency. */
 export async function startAccounts() {
-  const world = await openServiceWorld({ tables: [createGateTables] })
+  const world = await openServiceWorld()
   const { pool, now, base } = world
   const { keyring } = base
   const outage = { isOn: false }

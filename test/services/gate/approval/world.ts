@@ -16,7 +16,7 @@ import { startSignupApproval } from '../../../../services/gate/approval/commands
 import type { GateOptions } from '../../../../services/gate/context.ts'
 import { createGateLimits } from '../../../../services/gate/limits.ts'
 import { foundSession, serviceStream, sessionStream } from '../../../../services/gate/sessions.ts'
-import { createGateTables, createPages, createVault, openBundle } from '../../../../services/gate/store.ts'
+import { createPages, createVault, openBundle } from '../../../../services/gate/store.ts'
 import { signUpOrganization } from '../../../../services/organizations/sign-up.ts'
 import { createSigningSecrets } from '../../../../services/webhooks/deliveries/attempt.ts'
 import { createDirectCalls } from '../../../../services/webhooks/deliveries/direct-calls.ts'
@@ -63,7 +63,7 @@ export const timeOut: Answer = () => ({
 
 /** Gate over a real log, database and webhook calls, whose receiver is the test's script; so is the clock. */
 export async function openApprovalWorld() {
-  const world = await openServiceWorld({ tables: [createGateTables] })
+  const world = await openServiceWorld()
   const { pool, log, codec, applied, now, base, deps } = world
   const { keyring } = base
   const { decide } = deps

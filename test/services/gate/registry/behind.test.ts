@@ -6,7 +6,6 @@ import type { Topic } from '../../../../infra/log/port.ts'
 import { gateProjection } from '../../../../projections/gate/projection.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
 import { eventTopics } from '../../../../schemas/events.ts'
-import { createGateTables } from '../../../../services/gate/gate.ts'
 import { changeService, createService } from '../../../../services/gate/registry/commands.ts'
 import { disableEndpoint, updateEndpoint } from '../../../../services/webhooks/endpoints/commands.ts'
 import { endsAsked } from '../../../support/ends-asked.ts'
@@ -19,7 +18,7 @@ import { definition } from './given.ts'
 let world: ServiceWorld
 let own: GateTenant
 beforeAll(async () => {
-  world = await openServiceWorld({ tables: [createGateTables] })
+  world = await openServiceWorld()
 })
 beforeEach(async () => {
   own = await gateTenant(world.deps)

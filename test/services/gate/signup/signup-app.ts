@@ -13,13 +13,7 @@ import {
 import { createGateLimits } from '../../../../services/gate/limits.ts'
 import { deliveryTtlMs, sessionStream } from '../../../../services/gate/sessions.ts'
 import { signupRoutes } from '../../../../services/gate/signup/routes.ts'
-import {
-  createGateTables,
-  createPages,
-  createVault,
-  findPage,
-  sealBundle,
-} from '../../../../services/gate/store.ts'
+import { createPages, createVault, findPage, sealBundle } from '../../../../services/gate/store.ts'
 import { updateOrganization } from '../../../../services/organizations/commands.ts'
 import { freshAddress } from '../../../support/gate-flow.ts'
 import { loginOpened, proof } from '../../../support/gate-rows.ts'
@@ -36,7 +30,7 @@ export interface Opened {
 
 /** The routes of signups over the real log, read models, vault and limits; the clock is the test's. */
 export async function startSignups() {
-  const world = await openServiceWorld({ tables: [createGateTables] })
+  const world = await openServiceWorld()
   const { pool, now, base, deps } = world
   const { keyring } = base
   const decidedAbout: string[] = []

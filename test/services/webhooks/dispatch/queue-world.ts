@@ -1,8 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { migrate } from '../../../../infra/event-store/builds.ts'
-import { transaction } from '../../../../infra/postgres/pool.ts'
-import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
-import { createQueueTables } from '../../../../services/webhooks/dispatch/visibility.ts'
 import { createTestDatabase } from '../../../support/postgres.ts'
 
 export const hex = (bytes: number) => randomBytes(bytes).toString('hex')
@@ -20,8 +16,6 @@ export type QueueWorld = Awaited<ReturnType<typeof openQueueWorld>>
 export async function openQueueWorld() {
   const database = await createTestDatabase()
   const { pool } = database
-  await migrate(pool, [webhooksProjection])
-  await transaction(pool, createQueueTables)
   const { rows } = await pool.query<{ schema: string }>(
     `select schema_name as schema from tidegate.projection_builds where projection = 'webhooks' and status = 'live'`,
   )

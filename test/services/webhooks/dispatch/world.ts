@@ -6,7 +6,6 @@ import { lastBefore } from '../../../../infra/event-store/catch-up.ts'
 import type { DomainEvent } from '../../../../infra/event-store/codec.ts'
 import { type Clock, derivedHexId } from '../../../../infra/ids.ts'
 import type { EventLog } from '../../../../infra/log/port.ts'
-import { transaction } from '../../../../infra/postgres/pool.ts'
 import { generateSigningSecret, sealSigningSecret } from '../../../../infra/wire/webhooks/signature.ts'
 import { gateProjection } from '../../../../projections/gate/projection.ts'
 import { organizationsProjection } from '../../../../projections/organizations/projection.ts'
@@ -19,7 +18,6 @@ import type {
   WebhookEventRaised,
 } from '../../../../schemas/events.ts'
 import { type RunningDispatcher, runDispatcher } from '../../../../services/webhooks/dispatch/dispatcher.ts'
-import { createQueueTables } from '../../../../services/webhooks/dispatch/visibility.ts'
 import { eventually } from '../../../support/eventually.ts'
 import type { TestLog } from '../../../support/logs.ts'
 import { ensureTopics, openProjectionWorld, silent } from '../../../support/projections.ts'
@@ -53,7 +51,6 @@ export type DispatchWorld = Awaited<ReturnType<typeof openDispatchWorld>>
 export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()) {
   const world = await openProjectionWorld()
   const { pool, url } = world.database
-  await transaction(pool, createQueueTables)
   const log = await testLog.open()
   await ensureTopics(log, 3)
   const applied: Applied = await world.openApplied()

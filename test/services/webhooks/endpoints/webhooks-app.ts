@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { createKeyUsageTables } from '../../../../infra/access/key-usage.ts'
 import type { DomainEvent } from '../../../../infra/event-store/codec.ts'
 import { gateProjection } from '../../../../projections/gate/projection.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
@@ -9,14 +8,13 @@ import {
   issueApiKey,
   updateOrganization,
 } from '../../../../services/organizations/commands.ts'
-import { createQueueTables } from '../../../../services/webhooks/dispatch/visibility.ts'
 import { webhookRoutes } from '../../../../services/webhooks/routes.ts'
 import { createServiceApp } from '../../../support/service-app.ts'
 import { openServiceWorld } from '../../../support/service-world.ts'
 
 /** The webhook routes over the real log, read models, authentication and idempotency; the clock is the test's. */
 export async function startWebhooks() {
-  const world = await openServiceWorld({ tables: [createKeyUsageTables, createQueueTables] })
+  const world = await openServiceWorld()
   const { pool, deps } = world
   const { app, context, send } = await createServiceApp(world)
   webhookRoutes(app, { ...context, config: { WEBHOOK_ALLOWED_NETWORKS: [] }, readPool: pool })
