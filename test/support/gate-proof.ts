@@ -1,8 +1,8 @@
 import { asId } from '../../infra/ids.ts'
 import { createCollectClient, type FetchLike } from '../../infra/wire/collect/client.ts'
 import { consentUrl } from '../../infra/wire/gate.ts'
+import { headersOf } from '../../services/cli/simulate/generate/headers.ts'
 import { planSession, type SessionPlan } from '../../services/cli/simulate/generate/plan.ts'
-import { headersOf } from '../../services/cli/simulate/session.ts'
 
 export interface ProofOptions {
   /** Where the server listens. */

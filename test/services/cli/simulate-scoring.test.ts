@@ -1,8 +1,8 @@
 import { deflateRawSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
+import { headersOf } from '../../../services/cli/simulate/generate/headers.ts'
 import { planSession, type SessionPlan } from '../../../services/cli/simulate/generate/plan.ts'
-import { headersOf } from '../../../services/cli/simulate/session.ts'
 import { evaluate } from '../../../services/scoring/decide.ts'
 import { evolve, type SessionEvent } from '../../../services/scoring/session-state.ts'
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { observationsSchema } from '../../../schemas/observations.ts'
+import { headersOf } from '../../../services/cli/simulate/generate/headers.ts'
 import { defaultMix, planSession, type SessionPlan } from '../../../services/cli/simulate/generate/plan.ts'
 import { createPacer } from '../../../services/cli/simulate/pacer.ts'
 import { createRecording, recorded, summarize } from '../../../services/cli/simulate/recorder.ts'
 import { createReport, formatReport } from '../../../services/cli/simulate/report.ts'
-import { headersOf } from '../../../services/cli/simulate/session.ts'
 import { succeeded } from '../../../services/cli/simulate/simulate.ts'
 
 const plans = (seed: string, count: number): SessionPlan[] =>

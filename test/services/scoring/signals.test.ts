@@ -379,7 +379,7 @@ describe('signals', () => {
     ['Chrome on Android', androidChrome],
     ['an Android web view', clients.androidWebView],
   ])('of risk are silent on %s', (_, client) => {
-    const facts = factsOf({ client, parts: { navigator: { app_version: clients.appVersionOf(client) } } })
+    const facts = factsOf({ client })
     expect(
       signalCatalogue
         .filter((signal) => signal.role === 'risk' && signal.fires(facts))

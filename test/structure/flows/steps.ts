@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { createCollectClient } from '../../../infra/wire/collect/client.ts'
+import { headersOf } from '../../../services/cli/simulate/generate/headers.ts'
 import { planSession } from '../../../services/cli/simulate/generate/plan.ts'
-import { headersOf } from '../../../services/cli/simulate/session.ts'
 import type { Owner } from '../../support/cluster.ts'
 import { eventually } from '../../support/eventually.ts'
 

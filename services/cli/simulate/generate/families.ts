@@ -15,11 +15,26 @@ export interface DeviceFamily {
   screens: readonly Screen[]
   gpus: readonly Gpu[]
   fonts: readonly string[]
+  places: readonly Place[]
 }
 
 /** Width and height in CSS pixels, device pixel ratio. */
 type Screen = readonly [number, number, number]
 type Gpu = readonly [string, string]
+
+/** The offset is in minutes, as JavaScript counts it: west of UTC is positive. */
+interface Place {
+  languages: readonly string[]
+  timezone: string
+  timezone_offset_min: number
+}
+
+const places = [
+  { languages: ['en-US', 'en'], timezone: 'America/New_York', timezone_offset_min: 240 },
+  { languages: ['de-DE', 'de', 'en'], timezone: 'Europe/Berlin', timezone_offset_min: -120 },
+  { languages: ['fr-FR', 'fr'], timezone: 'Europe/Paris', timezone_offset_min: -120 },
+  { languages: ['ja-JP', 'ja'], timezone: 'Asia/Tokyo', timezone_offset_min: -540 },
+] as const
 
 const desktopScreens = [
   [1920, 1080, 1],
@@ -68,14 +83,15 @@ const macFonts = ['Arial', 'Avenir', 'Geneva', 'Helvetica Neue', 'Menlo', 'Monac
 const linuxFonts = ['DejaVu Sans', 'DejaVu Serif', 'Liberation Sans', 'Noto Sans', 'Ubuntu']
 const phoneFonts = ['Roboto', 'Noto Sans', 'Droid Sans Mono']
 
-const chromium = { engine: 'V8', vendor: 'Google Inc.', versions: [138, 139, 140, 141] } as const
+const chromium = { engine: 'V8', vendor: 'Google Inc.', versions: [138, 139, 140, 141], places } as const
 const webkit = {
   engine: 'JavaScriptCore',
   vendor: 'Apple Computer, Inc.',
   versions: [17, 18],
   brand: null,
+  places,
 } as const
-const gecko = { engine: 'SpiderMonkey', vendor: '', versions: [140, 142, 143], brand: null } as const
+const gecko = { engine: 'SpiderMonkey', vendor: '', versions: [140, 142, 143], brand: null, places } as const
 const agent = {
   chrome: 'AppleWebKit/537.36 (KHTML, like Gecko) Chrome/{v}.0.0.0',
   safari: 'AppleWebKit/605.1.15 (KHTML, like Gecko) Version/{v}.5',

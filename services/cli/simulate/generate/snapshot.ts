@@ -12,13 +12,6 @@ import {
 } from './hardware.ts'
 import type { SeededRandom } from './random.ts'
 
-const places = [
-  { languages: ['en-US', 'en'], timezone: 'America/New_York', timezone_offset_min: 240 },
-  { languages: ['de-DE', 'de', 'en'], timezone: 'Europe/Berlin', timezone_offset_min: -120 },
-  { languages: ['fr-FR', 'fr'], timezone: 'Europe/Paris', timezone_offset_min: -120 },
-  { languages: ['ja-JP', 'ja'], timezone: 'Asia/Tokyo', timezone_offset_min: -540 },
-] as const
-
 const nullMessages = {
   V8: "Cannot read properties of null (reading 'x')",
   SpiderMonkey: 'can\'t access property "x" of null',
@@ -32,7 +25,7 @@ export function deviceSnapshot(family: DeviceFamily, random: SeededRandom): Snap
 function browserSnapshot(family: DeviceFamily, random: SeededRandom): Snapshot {
   const navigator = navigatorOf(family, random)
   const gpu = random.pick(family.gpus)
-  const { languages, ...zone } = random.pick(places)
+  const { languages, ...zone } = random.pick(family.places)
   const realm = realmOf(navigator, gpu, languages)
   return snapshotSchema.parse({
     navigator: { ...navigator, language: languages[0], languages },
@@ -54,7 +47,7 @@ function browserSnapshot(family: DeviceFamily, random: SeededRandom): Snapshot {
 }
 
 function appSnapshot(family: DeviceFamily, random: SeededRandom): Snapshot {
-  const { languages, ...zone } = random.pick(places)
+  const { languages, ...zone } = random.pick(family.places)
   const [width, height, ratio] = random.pick(family.screens)
   return snapshotSchema.parse({
     navigator: { user_agent: family.userAgent, language: languages[0], languages, hardware_concurrency: 8 },
