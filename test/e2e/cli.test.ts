@@ -93,7 +93,7 @@ describe('the operator commands', () => {
     expect(usage.error).toMatchObject({ code: 'command.usage', retryable: false })
     const capability = await refused('org', 'enable', slug, 'everything')
     expect(capability.text).toContain('possible values: ip_rotation')
-  })
+  }, 60_000)
 
   it('never repeat a key that was given for an organization or an id', async () => {
     const { key } = cluster.owner.secret
@@ -105,7 +105,7 @@ describe('the operator commands', () => {
       const { text, error } = await refused('keys', ...args)
       expect(text + JSON.stringify(error)).not.toContain(key)
     }
-  })
+  }, 60_000)
 
   it('show a secret key once, saying so, and its use later', async () => {
     const made = await cluster.cli([
