@@ -49,6 +49,14 @@ describe.each(clusterLogs())('two servers on one database and one log, %s', (log
     return { status: response.status, code: error?.code, data }
   }
 
+  /** One of many at once: who waited in vain for a turn, as on a slow machine, may ask again, and does. */
+  async function raced(process: number, request: Send): Promise<Answer> {
+    for (let tries = 1; ; tries++) {
+      const answer = await send(process, request)
+      if (answer.status !== 503 || tries === 5) return answer
+    }
+  }
+
   const owned = (request: Omit<Send, 'key'>) => ({ ...request, key: cluster.owner.secret })
   const outcome = ({ status, code }: Answer) => `${status} ${code ?? 'ok'}`
 
@@ -69,7 +77,7 @@ describe.each(clusterLogs())('two servers on one database and one log, %s', (log
   it('64 racers for one slug make one organization', async () => {
     const slug = `race-${Date.now()}`
     const request = owned({ method: 'POST', path: '/v1/organizations', body: { name: 'Race', slug } })
-    const answers = await Promise.all(Array.from({ length: racers }, (_, i) => send(i % 2, request)))
+    const answers = await Promise.all(Array.from({ length: racers }, (_, i) => raced(i % 2, request)))
     expect(count(answers)).toEqual({ '201 ok': 1, '409 request.conflict': racers - 1 })
     const all = await cluster.operate<{ slug: string }[]>('org', 'list')
     expect(all.filter((organization) => organization.slug === slug)).toHaveLength(1)
@@ -79,7 +87,7 @@ describe.each(clusterLogs())('two servers on one database and one log, %s', (log
     const name = `Rotated ${Date.now()}`
     const key = await issue({ name })
     const request = owned({ method: 'POST', path: `${base}/api-keys/${key.id}/rotations` })
-    const answers = await Promise.all(Array.from({ length: racers }, (_, i) => send(i % 2, request)))
+    const answers = await Promise.all(Array.from({ length: racers }, (_, i) => raced(i % 2, request)))
     expect(count(answers)).toEqual({ '201 ok': 1, '409 request.conflict': racers - 1 })
     const all = await cluster.operate<{ id: string; name: string; status: string }[]>(
       ...['keys', 'list', cluster.owner.slug],
