@@ -5,6 +5,7 @@ import { validatingFetch } from './described.ts'
 import { kafkaIsUp } from './kafka.ts'
 import { refuseSecretKeys, sweepTopics } from './key-sweep.ts'
 import { deleteTopics } from './logs.ts'
+import { isLong } from './long.ts'
 import { createTestDatabase } from './postgres.ts'
 import { type ServerProcess, startServerProcess } from './server-process.ts'
 
@@ -54,9 +55,9 @@ export interface Cluster {
   stop(): Promise<void>
 }
 
-/** The logs that a cluster can be tested on. */
+/** The logs that a cluster is tested on: both in the long runs, where there is a Kafka. */
 export function clusterLogs(): ClusterOptions['log'][] {
-  return inject('kafkaBrokers') === null ? ['postgres'] : ['postgres', 'kafka']
+  return isLong && inject('kafkaBrokers') !== null ? ['postgres', 'kafka'] : ['postgres']
 }
 
 /** Starts the servers and makes the first organization and its keys with the operator's commands. */
