@@ -8,6 +8,7 @@ import { describe, expect, inject, it } from 'vitest'
 import { cli } from '../support/cli.ts'
 import { validatingFetch } from '../support/described.ts'
 import { eventually } from '../support/eventually.ts'
+import { isLong } from '../support/long.ts'
 import { startTidegate } from '../support/tidegate.ts'
 
 const kafkaBrokers = inject('kafkaBrokers')
@@ -63,7 +64,7 @@ async function startStopStart(env: Record<string, string>): Promise<void> {
 describe('tidegate dev', () => {
   it('starts from nothing, stops, and starts again with all its data', () => startStopStart({}), 90_000)
 
-  it.skipIf(!kafkaBrokers)(
+  it.runIf(kafkaBrokers && isLong)(
     'does the same on Kafka',
     () => startStopStart({ KAFKA_BROKERS: kafkaBrokers ?? '', KAFKA_TOPIC_PREFIX: `dev${Date.now()}.` }),
     90_000,
