@@ -18,14 +18,25 @@ test('ends with the totals alone on a line, after the closing lines of each shar
 
 test('failed tests, and files that failed without one, are counted', () => {
   const testResults = [
-    { name: 'a', status: 'failed', assertionResults: [{ status: 'failed' }, { status: 'passed' }] },
-    { name: 'b', status: 'failed', assertionResults: [{ status: 'passed' }] },
-    { name: 'c', status: 'failed', assertionResults: [] },
+    {
+      name: 'a',
+      status: 'failed',
+      assertionResults: [
+        { status: 'failed', fullName: 'adds', failureMessages: ['expected 2\n    at a.test.ts:4'] },
+        { status: 'passed', fullName: 'counts' },
+      ],
+    },
+    { name: 'b', status: 'failed', assertionResults: [{ status: 'passed', fullName: 'is' }] },
+    { name: 'c', status: 'failed', message: 'no such module', assertionResults: [] },
   ]
   const bad = { ...good, code: 1, report: { numPassedTests: 2, numFailedTests: 1, testResults } }
   const { lines, isGood } = summary([good, bad])
   expect(isGood).toBe(false)
   expect(lines.at(-1)).toBe('11 passed, 3 failed')
+  expect(lines).toContain('FAILED a > adds')
+  expect(lines).toContain('    expected 2')
+  expect(lines).toContain('FAILED c')
+  expect(lines).toContain('    no such module')
 })
 
 test.each<[string, Partial<Shard>, string]>([

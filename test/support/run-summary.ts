@@ -1,8 +1,16 @@
+import { stripVTControlCharacters } from 'node:util'
+
 /** The part of vitest's JSON report that is read here. */
 export interface Report {
   numPassedTests: number
   numFailedTests: number
-  testResults: { name: string; status: string; assertionResults: { status: string }[] }[]
+  testResults: { name: string; status: string; message?: string; assertionResults: TestResult[] }[]
+}
+
+interface TestResult {
+  status: string
+  fullName: string
+  failureMessages?: string[]
 }
 
 export interface Shard {
@@ -22,6 +30,7 @@ export function summary(shards: Shard[]): { lines: string[]; isGood: boolean } {
   const wrong = shards.flatMap(({ name, code, report }) => [
     ...(report ? [] : [`${name} has no report`]),
     ...(code === 0 ? [] : [`${name} ended with ${code}`]),
+    ...(report ? failures(report) : []),
   ])
   if (passed + failed === 0) wrong.push('no test ran')
   const closing = shards.flatMap(({ name, output }) => [name, ...closingLines(output), ''])
@@ -42,6 +51,26 @@ function brokenFiles({ testResults }: Report): number {
       status === 'failed' && !assertionResults.some((test) => test.status === 'failed'),
   ).length
 }
+
+/** Each failure with its file and the first lines of its message: whoever sees the end of a log sees them. */
+function failures({ testResults }: Report): string[] {
+  return testResults
+    .filter(({ status }) => status === 'failed')
+    .flatMap(({ name, message, assertionResults }) => {
+      const tests = assertionResults.filter((test) => test.status === 'failed')
+      if (tests.length === 0) return [`FAILED ${name}`, ...beginning(message)]
+      return tests.flatMap(({ fullName, failureMessages }) => [
+        `FAILED ${name} > ${fullName}`,
+        ...beginning(failureMessages?.[0]),
+      ])
+    })
+}
+
+const beginning = (message = '') =>
+  stripVTControlCharacters(message)
+    .split('\n')
+    .slice(0, 8)
+    .map((line) => `    ${line}`)
 
 function closingLines(output: string): string[] {
   const lines = output.split('\n')

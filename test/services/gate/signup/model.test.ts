@@ -245,12 +245,14 @@ const step = fc.record({
 })
 
 const at = (name: string) => ({ name, ms: 0, waits: 1 })
+const afterADay = (name: string) => ({ name, ms: 24 * hour, waits: 0 })
 /** Few random sequences come as far as these do. */
 const beginnings = [
   [],
   [at('consent'), at('close')],
   [at('consent'), at('approve')],
   [at('consent'), at('approve'), at('serviceAnswers')],
+  [at('consent'), at('approve'), at('serviceAnswers'), afterADay('scheduler')],
 ]
 const sequence = fc
   .tuple(fc.constantFrom(...beginnings), fc.array(step, { maxLength: 25 }))
