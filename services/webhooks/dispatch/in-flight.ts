@@ -15,7 +15,9 @@ export interface InFlight {
   ids(): string[]
   add(deliveryId: string): void
   endRequest(deliveryId: string): boolean
-  remove(deliveryId: string): void
+  /** Whether it was received again meanwhile: it is then hidden, and nobody renews it. */
+  remove(deliveryId: string): boolean
+  receivedAgain(deliveryId: string): void
   /** Those whose requests have ended, which the other processes do not see yet. */
   unreportedEnds(): string[]
   reported(deliveryIds: string[]): void
@@ -28,6 +30,7 @@ export function createInFlight(): InFlight {
   const all = new Set<string>()
   const running = new Set<string>()
   const ended = new Set<string>()
+  const again = new Set<string>()
   let waiting: (() => void)[] = []
 
   function notifyIfEmpty(): void {
@@ -53,6 +56,10 @@ export function createInFlight(): InFlight {
     remove(id) {
       for (const set of [all, running, ended]) set.delete(id)
       notifyIfEmpty()
+      return again.delete(id)
+    },
+    receivedAgain(id) {
+      again.add(id)
     },
     unreportedEnds: () => [...ended],
     reported(ids) {

@@ -31,7 +31,17 @@ const lingerMs = 15
  * read models have not caught up: in a database that is filled from the log again, every delivery ever made looks due.
  */
 export function createWork(options: WorkOptions): () => Promise<number> {
-  const { pool, owner, inFlight, limits, clock, logger, meter, monotonic = () => performance.now() } = options
+  const {
+    pool,
+    owner,
+    inFlight,
+    limits,
+    clock,
+    logger,
+    meter,
+    onFree,
+    monotonic = () => performance.now(),
+  } = options
   const admit = createAdmission(options)
   let hasMore = false
   let freed = 0
@@ -44,7 +54,7 @@ export function createWork(options: WorkOptions): () => Promise<number> {
       const isOurs = inFlight.endRequest(id)
       meter.onSending(inFlight.requests())
       freed++
-      if (hasMore) options.onFree(isWorthwhile() ? 0 : lingerMs)
+      if (hasMore) onFree(isWorthwhile() ? 0 : lingerMs)
       return isOurs
     }
   }
@@ -55,7 +65,9 @@ export function createWork(options: WorkOptions): () => Promise<number> {
       // Nothing is known of it, so it is made again when its visibility timeout expires.
       logger.error({ err, deliveryId: id }, 'a webhook delivery ended in an unexpected error')
     })
-    inFlight.remove(id)
+    if (!inFlight.remove(id)) return
+    await makeVisible(pool, { owner, deliveryIds: [id] })
+    onFree(0)
   }
 
   /** Lowers the count of requests at the endpoints, which `receive` does otherwise. */
@@ -75,7 +87,8 @@ export function createWork(options: WorkOptions): () => Promise<number> {
     inFlight.reported(ended)
     const jobs = await admit({ deliveries: received.deliveries, identity, receivedAt })
     meter.onSending(inFlight.requests())
-    for (const job of jobs) void make(job)
+    for (const job of jobs)
+      void make(job).catch((err) => logger.debug({ err }, 'a webhook delivery stays hidden'))
     return received
   }
 
@@ -158,8 +171,9 @@ export function createAdmission({
   }
 
   return async (request) => {
-    // A delivery whose timeout expired while its request goes on may come back to its owner.
     const fresh = request.deliveries.filter(({ id }) => !inFlight.has(id))
+    // Its timeout expired while its request goes on, or it was asked for again before this process knew that it had ended.
+    for (const { id } of request.deliveries) if (inFlight.has(id)) inFlight.receivedAgain(id)
     if (fresh.length === 0) return []
     fresh.forEach(begin)
     const jobs = await jobsIfOurs(fresh, request).catch(async (error) => {

@@ -4,8 +4,9 @@ import { derivedHexId } from '../../../../infra/ids.ts'
 import { createAddressRules } from '../../../../infra/safe-http/addresses.ts'
 import { createWebhookClient } from '../../../../infra/safe-http/client.ts'
 import { createConcurrencyLimits } from '../../../../services/webhooks/dispatch/concurrency.ts'
-import { createInFlight } from '../../../../services/webhooks/dispatch/in-flight.ts'
-import { createAdmission } from '../../../../services/webhooks/dispatch/work.ts'
+import { createInFlight, type InFlight } from '../../../../services/webhooks/dispatch/in-flight.ts'
+import type { ReceivedDelivery } from '../../../../services/webhooks/dispatch/queue.ts'
+import { createAdmission, createWork } from '../../../../services/webhooks/dispatch/work.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { openTestLogs } from '../../../support/logs.ts'
 import { silent } from '../../../support/projections.ts'
@@ -39,6 +40,21 @@ describe.each(openTestLogs())('$name', (testLog) => {
       values,
     )
     return rowCount === 1
+  }
+
+  const admission = (inFlight: InFlight) => ({
+    pool: world.pool,
+    owner: 'dead',
+    visibilityTimeoutMs: 1000,
+    inFlight,
+    limits: createConcurrencyLimits(),
+    logger: silent,
+    signal: new AbortController().signal,
+  })
+
+  function receivedOf(eventId: string, { id: endpointId, organizationId }: Endpoint): ReceivedDelivery {
+    const id = derivedHexId('wdlv', eventId, endpointId)
+    return { id, eventId, endpointId, organizationId, attempts: 0, attemptsInRound: 0, dueAt: 0 }
   }
 
   test('what the database forgot under running dispatchers is not sent again', async () => {
@@ -110,6 +126,34 @@ describe.each(openTestLogs())('$name', (testLog) => {
     expect(received()).toEqual([other])
   })
 
+  test('what is received again before it was out of flight is visible once it is', async () => {
+    await world.project()
+    const endpoint = await world.endpoint(receiver.url('/'))
+    const [eventId = ''] = await world.raise(endpoint)
+    await world.inFlightOfDead(eventId, endpoint, 600_000)
+    const inFlight = createInFlight()
+    const { promise: recorded, resolve: record } = Promise.withResolvers<void>()
+    const { promise: woken, resolve: wake } = Promise.withResolvers<void>()
+    const received = { deliveries: [receivedOf(eventId, endpoint)], hasMore: false, nextAt: Infinity }
+    const work = createWork({
+      ...admission(inFlight),
+      caughtUp: { waitUntilCaughtUp: async () => 'same', isUnchanged: async () => true },
+      receive: async () => received,
+      deliver: () => recorded,
+      clock: () => 0,
+      meter: { onAttempt: () => {}, onDelivered: () => {}, onSending: () => {} },
+      onFree: () => wake(),
+    })
+    await work()
+    await work()
+    expect(inFlight.size()).toBe(1)
+    expect(await hasLease(eventId, endpoint)).toBe(true)
+    record()
+    await woken
+    expect(inFlight.size()).toBe(0)
+    expect(await hasLease(eventId, endpoint)).toBe(false)
+  })
+
   test.each([
     [499, 1],
     [500, 0],
@@ -119,27 +163,13 @@ describe.each(openTestLogs())('$name', (testLog) => {
     const [eventId = ''] = await world.raise(endpoint)
     await world.inFlightOfDead(eventId, endpoint, 600_000)
     const inFlight = createInFlight()
-    const claim = createAdmission({
-      pool: world.pool,
-      owner: 'dead',
-      visibilityTimeoutMs: 1000,
-      inFlight,
-      limits: createConcurrencyLimits(),
+    const admit = createAdmission({
+      ...admission(inFlight),
       caughtUp: { isUnchanged: async () => true },
-      logger: silent,
-      signal: new AbortController().signal,
       monotonic: () => 10_000 + age,
     })
-    const { id: endpointId, organizationId } = endpoint
-    const due = { attempts: 0, attemptsInRound: 0, dueAt: 0 }
-    const delivery = {
-      id: derivedHexId('wdlv', eventId, endpointId),
-      eventId,
-      endpointId,
-      organizationId,
-      ...due,
-    }
-    expect(await claim({ deliveries: [delivery], identity: 'same', receivedAt: 10_000 })).toHaveLength(begun)
+    const delivery = receivedOf(eventId, endpoint)
+    expect(await admit({ deliveries: [delivery], identity: 'same', receivedAt: 10_000 })).toHaveLength(begun)
     expect(inFlight.size()).toBe(begun)
     expect(await hasLease(eventId, endpoint)).toBe(begun === 1)
   })
