@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createModel } from '../infra/access/rate-limit/support/model.ts'
 import { type Cluster, clusterLogs, type IssuedKey, startCluster } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
-import { isLong } from '../support/long.ts'
+import { amount, isLong } from '../support/long.ts'
 
 interface Send {
   method?: string
@@ -190,8 +190,8 @@ describe.each(clusterLogs())('two servers on one database and one log, %s', (log
   it.runIf(isLong || log === 'postgres')(
     'at 3 times the limit both together admit what one bucket would, within 1 %',
     async () => {
-      const limit = 1200
-      const seconds = 12
+      const limit = amount({ few: 400, many: 1200 })
+      const seconds = amount({ few: 4, many: 12 })
       const { slug, organizationId } = await cluster.organization()
       await cluster.operate('org', 'limits', slug, '--secret', String(limit))
       const issued = await cluster.operate<{ id: string; revealed_key: string }>(

@@ -6,7 +6,7 @@ import { amount } from '../support/long.ts'
 
 const racers = 64
 /** Postgres takes the volume; that the other log decides as well shows with a few. */
-const sessionsOn = { postgres: amount({ few: 5, many: 50 }), kafka: 2 }
+const sessionsOn = { postgres: amount({ few: 2, many: 50 }), kafka: 2 }
 const atOnce = amount({ few: 1, many: 2 })
 /** Round trips to a server that whoever refuses makes before, at most; one more from one session to the next. */
 const headStarts = 5

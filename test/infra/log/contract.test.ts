@@ -9,7 +9,7 @@ import type {
   NewRecord,
 } from '../../../infra/log/port.ts'
 import { eventually } from '../../support/eventually.ts'
-import { openTestLogs } from '../../support/logs.ts'
+import { openBothLogs } from '../../support/logs.ts'
 
 const partitions = 4
 const unique = (name: string) => `${name}-${randomBytes(4).toString('hex')}`
@@ -36,7 +36,7 @@ function collector() {
   }
 }
 
-for (const testLog of openTestLogs()) {
+for (const testLog of openBothLogs()) {
   describe(`the ${testLog.name} log`, { timeout: 60_000 }, () => {
     let log: EventLog
     beforeAll(async () => {

@@ -13,6 +13,7 @@ import { type EventLog, LogUnavailable } from '../../../infra/log/port.ts'
 import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
 import { eventually } from '../../support/eventually.ts'
+import { isLong } from '../../support/long.ts'
 import { createTestDatabase } from '../../support/postgres.ts'
 
 const logger = pino({ level: 'silent' })
@@ -69,7 +70,7 @@ describe('an outage of the log', { timeout: 90_000 }, () => {
     await rm(folder, { recursive: true })
   })
 
-  test.skipIf(!hasJars)(
+  test.runIf(isLong && hasJars)(
     'kafka: appends fail while the broker hangs; what is confirmed afterwards is stored',
     async () => {
       const broker = await startKafkaBroker({ logger })
