@@ -21,7 +21,7 @@ export default defineConfig({
     pool: 'threads',
     isolate: false,
     // Most of them wait for servers.
-    maxWorkers: 5,
+    maxWorkers: 4,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     projects: projectNames.map((name) => ({

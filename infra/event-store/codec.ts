@@ -21,16 +21,25 @@ export type RecordedEvent = DomainEvent & { meta: EventMeta; position: Position 
 interface Codec {
   name: EventName
   key: string
-  type: avro.Type
+  /** Made when first asked for: a command that needs few of them does not wait for all. */
+  type: () => avro.Type
 }
 
 const files = readSchemaFiles()
 const codecs: Codec[] = files.map((file) => ({
   name: eventName(file.name),
   key: file.key,
-  type: avro.Type.forSchema(file.schema as unknown as avro.Schema),
+  type: lazy(() => avro.Type.forSchema(file.schema as unknown as avro.Schema)),
 }))
 const newest = new Map(codecs.map((codec) => [codec.name, codec]))
+
+function lazy<T>(make: () => T): () => T {
+  let made: { value: T } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
+  }
+}
 
 function eventName(name: string): EventName {
   if (name in eventTopics) return name as EventName
@@ -46,12 +55,12 @@ export class UnreadableRecord extends Error {}
  * (docs.confluent.io, "Wire format"). Values written by any earlier version resolve to the newest one.
  */
 export function createCodec(ids: SchemaIds = committedIds) {
-  const byId = new Map<number, { codec: Codec; reader: avro.Type; resolver: avro.Resolver | undefined }>()
+  const byId = new Map<number, { codec: Codec; reader: Codec; resolver: () => avro.Resolver | undefined }>()
   for (const codec of codecs) {
     const id = ids[codec.key]
-    const reader = newest.get(codec.name)?.type
+    const reader = newest.get(codec.name)
     if (id === undefined || !reader) throw new Error(`schema ${codec.key} has no id`)
-    const resolver = reader === codec.type ? undefined : reader.createResolver(codec.type)
+    const resolver = lazy(() => (reader === codec ? undefined : reader.type().createResolver(codec.type())))
     byId.set(id, { codec, reader, resolver })
   }
 
@@ -59,7 +68,7 @@ export function createCodec(ids: SchemaIds = committedIds) {
     const codec = newest.get(event.type)
     const id = codec && ids[codec.key]
     if (!codec || id === undefined) throw new Error(`unknown event type ${event.type}`)
-    const value = encodeBehindPrefix(codec.type, event.data)
+    const value = encodeBehindPrefix(codec.type(), event.data)
     value.writeUInt8(0, 0)
     value.writeUInt32BE(id, 1)
     return value
@@ -70,7 +79,7 @@ export function createCodec(ids: SchemaIds = committedIds) {
       throw new UnreadableRecord('not in the Confluent wire format')
     const found = byId.get(value.readUInt32BE(1))
     if (!found) throw new UnreadableRecord(`unknown schema id ${value.readUInt32BE(1)}`)
-    const data = found.reader.fromBuffer(value.subarray(prefixBytes), found.resolver)
+    const data = found.reader.type().fromBuffer(value.subarray(prefixBytes), found.resolver())
     return { type: found.codec.name, data } as DomainEvent
   }
 

@@ -12,6 +12,7 @@ import { organizationsProjection } from '../../projections/organizations/project
 import { listKeys } from '../../projections/organizations/queries.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { listSessions, listVisitors } from '../../projections/sessions/queries.ts'
+import { amount } from '../support/long.ts'
 import { openProjectionWorld, type ProjectionWorld } from '../support/projections.ts'
 import { sessionScored, visitorLink } from '../support/session-scored.ts'
 
@@ -214,6 +215,6 @@ for (const list of [keys, sessions, visitors]) {
       const there = plan.there.map((_, n) => idOf(list.prefix, n))
       expect(seen.filter((id) => there.some((known) => known === id)).toSorted()).toEqual(there.toSorted())
     })
-    await fc.assert(property, { seed, numRuns: 60 })
+    await fc.assert(property, { seed, numRuns: amount({ few: 20, many: 60 }) })
   }, 60_000)
 }

@@ -31,8 +31,17 @@ export interface Seen {
 const beforeRouting = ['request.malformed', 'request.timeout', 'request.headers_too_large']
 const errorEnvelope = ['components', 'schemas', 'ApiErrorEnvelope']
 
-/** Compares responses with an OpenAPI 3.1 document. */
-export function createDescription(given: unknown) {
+const compiled = new Map<string, Description>()
+
+/** Compares responses with an OpenAPI 3.1 document. The apps of many tests have the same: it is compiled once. */
+export function createDescription(given: unknown): Description {
+  const text = JSON.stringify(given)
+  const known = compiled.get(text) ?? compile(given)
+  compiled.set(text, known)
+  return known
+}
+
+function compile(given: unknown) {
   const document = documentSchema.parse(given)
   const validate = createValidator(given)
   const templates = Object.keys(document.paths)
@@ -91,7 +100,7 @@ export function createDescription(given: unknown) {
   }
 }
 
-export type Description = ReturnType<typeof createDescription>
+export type Description = ReturnType<typeof compile>
 type Validate = (pointer: string[], value: unknown) => string[]
 
 /** Pages and preflights are not described; a failure is an envelope all the same. */

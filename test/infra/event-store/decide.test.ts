@@ -26,7 +26,9 @@ for (const testLog of openBothLogs()) {
   async function openProcess(): Promise<CommandDeps> {
     const pool = createPool({ url: world.database.url, max: 4 })
     const applied = await createApplied({ url: world.database.url, pool, logger: silent })
-    const decide = createDecide({ pool, log: await testLog.open(), codec: world.codec, applied })
+    const parts = { pool, log: await testLog.open(), codec: world.codec, applied }
+    // Racers wait for each other: on a busy machine the last of them for long.
+    const decide = createDecide({ ...parts, timeoutMs: 30_000 })
     closing.push(async () => {
       await applied.close()
       await pool.end()

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/codec.ts'
 import { webhooksProjection } from '../../../projections/webhooks/projection.ts'
 import { expectOrderIsNothing, fastCheckSettings, scratchBuilds } from '../../support/bad-delivery.ts'
+import { amount } from '../../support/long.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 import {
   attempted,
@@ -23,7 +24,7 @@ import {
 const partitions = 3
 // Room in the offsets between two events for repeats of earlier ones, as a producer's retry would leave them.
 const spacing = 10
-const runs = 30
+const runs = amount({ few: 10, many: 30 })
 
 let database: TestDatabase
 beforeAll(async () => {

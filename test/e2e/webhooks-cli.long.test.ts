@@ -1,72 +1,13 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import path from 'node:path'
-import { createInterface } from 'node:readline'
-import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { freePort } from '../../infra/local/free-port.ts'
-import { createRandom } from '../../infra/random.ts'
-import { generateSigningSecret, signatureHeaders } from '../../infra/wire/webhooks/signature.ts'
 import { type CliResult, cli } from '../support/cli.ts'
 import { eventually } from '../support/eventually.ts'
-import { programCommand } from '../support/program.ts'
-import { root } from '../support/test-projects.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
-
-/** A line of `listen --json`. */
-interface Seen {
-  event_id: string
-  type: string
-  times_seen: number
-  signatures: Record<string, string>
-  payload: { id: string; type: string; data: { session?: { id: string } } }
-  answered: number
-}
-
-interface Listener {
-  url: string
-  endpointId: string | undefined
-  lines: string[]
-  /** With --json. */
-  seen(): Seen[]
-  /** Ctrl-C; resolves with the exit code. */
-  stop(): Promise<number | null>
-}
-
-const running: Listener[] = []
-
-/** Starts `tidegate webhooks listen ...args` and waits until it listens. */
-async function listen(args: string[], dataDir: string): Promise<Listener> {
-  const [node, main] = programCommand()
-  const child = spawn(node, [main, 'webhooks', 'listen', ...args], {
-    cwd: root,
-    env: { ...process.env, DATA_DIR: dataDir },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const lines: string[] = []
-  const told: string[] = []
-  createInterface(child.stdout).on('line', (line) => lines.push(line))
-  createInterface(child.stderr).on('line', (line) => told.push(line))
-  const [, url = '', endpointId] = await eventually(() => {
-    if (child.exitCode !== null) throw new Error(`listen ended: ${told.join('\n')}`)
-    const all = [...told, ...lines].join('\n')
-    return /Listening on (\S+?)(?: as (we_\w+))?;/.exec(all) ?? Promise.reject(new Error(all))
-  })
-  const stop = async () => {
-    if (child.exitCode === null) {
-      const exited = once(child, 'exit')
-      child.kill('SIGINT')
-      await exited
-    }
-    return child.exitCode
-  }
-  const seen = () => lines.map((line): Seen => JSON.parse(line))
-  const listener = { url, endpointId, lines, seen, stop }
-  running.push(listener)
-  return listener
-}
+import { listen, stopListeners } from '../support/webhook-listener.ts'
 
 interface Backend {
   url: string
@@ -89,15 +30,16 @@ async function startBackend(status: number): Promise<Backend> {
   return { url: `http://127.0.0.1:${port}/`, reached: once(server, 'request'), answer }
 }
 
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((listener) => listener.stop()))
-})
+afterEach(stopListeners)
 
 function dataOf<Data>({ code, stdout, stderr }: CliResult): Data {
   if (code !== 0) throw new Error(`it ended with ${code}: ${stdout}${stderr}`)
   const { data }: { data: Data } = JSON.parse(stdout)
   return data
 }
+
+/** How often a command is asked again. */
+const eachAProcess = { intervalMs: 400 }
 
 const bothForms = { 'webhook-signature': 'valid', 'X-Foil-Signature': 'valid' }
 
@@ -233,7 +175,7 @@ describe('tidegate webhooks, beside a running tidegate dev', () => {
       const found = await letters()
       expect(found).not.toHaveLength(0)
       return found
-    })
+    }, eachAProcess)
     const { organization_id } = server.credentials
     const about = { event_id: id, endpoint_id: broken.endpointId, organization_id }
     expect(failed).toMatchObject([{ ...about, status: 'failed', attempts: 3, response_status: 500 }])
@@ -281,7 +223,7 @@ describe('tidegate webhooks, beside a running tidegate dev', () => {
     await eventually(async () => {
       const found = dataOf<Delivery[]>(await skipped('--json'))
       expect(found).toMatchObject([{ ...about, status: 'skipped', attempts: 1 }])
-    })
+    }, eachAProcess)
     expect(await operate<Delivery[]>('dead-letters', '--endpoint', endpointId)).toEqual([])
     const refused = await skipped('--redeliver')
     expect(refused).toMatchObject({ code: 1, stderr: '' })
@@ -314,63 +256,5 @@ describe('tidegate webhooks, beside a running tidegate dev', () => {
     )
     const foreign = await webhooks('dead-letters', 'other', '--endpoint', known?.id ?? '')
     expect(foreign).toMatchObject({ code: 1, stderr: 'endpoint: no such id in this organization.\n' })
-  })
-})
-
-describe('tidegate webhooks listen for an endpoint made elsewhere', () => {
-  const secret = generateSigningSecret(createRandom())
-  const event = { id: `evt_${'1'.repeat(26)}`, object: 'webhook_event', type: 'webhook.test', data: {} }
-  const body = JSON.stringify(event)
-
-  const post = (url: string, { age = 0, sent = body } = {}) => {
-    const timestamp = Math.floor(Date.now() / 1000) - age
-    const headers = signatureHeaders({ eventId: event.id, body, timestamp, secrets: [secret] })
-    return fetch(url, { method: 'POST', body: sent, headers })
-  }
-
-  it.each([
-    ['--port', '70000', 'a port'],
-    ['--status', '100', 'a status'],
-    ['--event-types', 'session.result.persisted,webhook.test', 'session.fingerprint.calculated'],
-  ])('refuses %s %s', async (flag, value, expected) => {
-    const { code, stdout, stderr } = await cli(['webhooks', 'listen', flag, value], {})
-    expect([code, stdout]).toEqual([1, ''])
-    expect(stderr).toContain(expected)
-  })
-
-  it('needs a secret', async () => {
-    const { code, stderr } = await cli(['webhooks', 'listen', '--no-register'], {})
-    expect(code).toBe(1)
-    expect(stderr).toMatch(/^error: --no-register needs --secret$/m)
-  })
-
-  it('forwards what is genuine, byte for byte, and answers what is answered there', async () => {
-    const received: { body: string; signature: unknown }[] = []
-    const backend = createServer(async (request, response) => {
-      received.push({ body: await text(request), signature: request.headers['webhook-signature'] })
-      response.writeHead(418).end('teapot')
-    })
-    const port = await freePort()
-    backend.listen(port, '127.0.0.1')
-    await once(backend, 'listening')
-    const own = ['--no-register', '--secret', secret, '--json', '--forward', `http://127.0.0.1:${port}/x`]
-    const listener = await listen(own, '/nonexistent')
-    expect(listener.endpointId).toBeUndefined()
-    const answer = await post(listener.url)
-    expect([answer.status, await answer.text()]).toEqual([418, 'teapot'])
-    expect(received).toEqual([{ body, signature: expect.stringMatching(/^v1,/) }])
-
-    expect((await post(listener.url, { sent: `${body} ` })).status).toBe(401)
-    expect((await post(listener.url, { age: 400 })).status).toBe(401)
-    expect(received).toHaveLength(1)
-    await eventually(() => expect(listener.lines).toHaveLength(3))
-    const [, changed, old] = listener.seen()
-    expect(changed?.signatures['webhook-signature']).toMatch(/^No signature matches/)
-    expect(old?.signatures['X-Foil-Signature']).toMatch(/seconds old/)
-
-    backend.close()
-    await once(backend, 'close')
-    expect((await post(listener.url)).status).toBe(502)
-    expect(await listener.stop()).toBe(0)
   })
 })

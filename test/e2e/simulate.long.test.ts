@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import type { SimulationReport } from '../../services/cli/simulate/report.ts'
 import { cli } from '../support/cli.ts'
-import { amount, isLong } from '../support/long.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
-const sessions = amount({ few: 100, many: 500 })
+const sessions = 500
 
 const kafkaBrokers = inject('kafkaBrokers')
 const logs = [
@@ -16,10 +15,7 @@ const logs = [
   },
 ]
 
-/** What runs on Kafka runs on the embedded log; in `make test` one of them is enough. */
-const wanted = isLong || !kafkaBrokers ? logs : logs.slice(1)
-
-describe.each(wanted)('simulate on $name', ({ skip, env }) => {
+describe.each(logs)('simulate on $name', ({ skip, env }) => {
   let server: RunningTidegate | undefined
 
   beforeAll(async () => {

@@ -1,0 +1,64 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { eventually } from './eventually.ts'
+import { programCommand } from './program.ts'
+import { root } from './test-projects.ts'
+
+/** A line of `listen --json`. */
+export interface Seen {
+  event_id: string
+  type: string
+  times_seen: number
+  signatures: Record<string, string>
+  payload: { id: string; type: string; data: { session?: { id: string } } }
+  answered: number
+}
+
+export interface Listener {
+  url: string
+  endpointId: string | undefined
+  lines: string[]
+  /** With --json. */
+  seen(): Seen[]
+  /** Ctrl-C; resolves with the exit code. */
+  stop(): Promise<number | null>
+}
+
+const running: Listener[] = []
+
+/** Starts `tidegate webhooks listen ...args` and waits until it listens. */
+export async function listen(args: string[], dataDir: string): Promise<Listener> {
+  const [node, main] = programCommand()
+  const child = spawn(node, [main, 'webhooks', 'listen', ...args], {
+    cwd: root,
+    env: { ...process.env, DATA_DIR: dataDir },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const lines: string[] = []
+  const told: string[] = []
+  createInterface(child.stdout).on('line', (line) => lines.push(line))
+  createInterface(child.stderr).on('line', (line) => told.push(line))
+  const [, url = '', endpointId] = await eventually(() => {
+    if (child.exitCode !== null) throw new Error(`listen ended: ${told.join('\n')}`)
+    const all = [...told, ...lines].join('\n')
+    return /Listening on (\S+?)(?: as (we_\w+))?;/.exec(all) ?? Promise.reject(new Error(all))
+  })
+  const stop = async () => {
+    if (child.exitCode === null) {
+      const exited = once(child, 'exit')
+      child.kill('SIGINT')
+      await exited
+    }
+    return child.exitCode
+  }
+  const seen = () => lines.map((line): Seen => JSON.parse(line))
+  const listener = { url, endpointId, lines, seen, stop }
+  running.push(listener)
+  return listener
+}
+
+/** Ends those that a test left. */
+export async function stopListeners(): Promise<void> {
+  await Promise.all(running.splice(0).map((listener) => listener.stop()))
+}
