@@ -21,9 +21,10 @@ export default defineConfig({
     pool: 'threads',
     isolate: false,
     // Most of them wait for servers.
-    maxWorkers: 4,
+    maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 10_000 } },
     projects: projectNames.map((name) => ({
       extends: true,
       // A file that is added while vitest watches is in `unit` until it starts anew.

@@ -42,7 +42,7 @@ test('a docs_url shows its code, marked, in light and dark', async () => {
   await page.setViewportSize({ width: 1200, height: 800 })
   await page.goto(`${url}#rate_limit.exceeded`)
   const wanted = page.locator('[id="rate_limit.exceeded"]')
-  await expect.poll(() => wanted.isVisible()).toBe(true)
+  await wanted.waitFor()
   const top = (await wanted.boundingBox())?.y ?? -1
   expect(top).toBeGreaterThanOrEqual(0)
   expect(top).toBeLessThan(800)
