@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { createProfile } from '../support/chromium.ts'
 import {
   type Answer,
   accessible,
@@ -20,6 +21,9 @@ import {
   unknownId,
 } from '../support/consent-page.ts'
 import { acme } from '../support/consent-world.ts'
+import { eventually } from '../support/eventually.ts'
+import { createNumbers, movePointer, pause, pressKey } from '../support/hand.ts'
+import { openDesktop } from '../support/window.ts'
 
 let consentPages: ConsentPages
 
@@ -386,4 +390,41 @@ describe('by keyboard alone', () => {
     }
     throw new Error(`no Tab leads to ${id}`)
   }
+})
+
+describe('the page of a real request', () => {
+  test('a person at a screen approves', async () => {
+    const seed = Date.now()
+    console.log(`seed ${seed}`)
+    const next = createNumbers(seed)
+    const id = await consentPages.world.signup()
+    const desktop = await openDesktop()
+    const person = await createProfile()
+    try {
+      await desktop.openWindow(consentPages.world.pageUrl(id), person)
+      await eventually(async () => expect(await consentPages.world.isOpen(id)).toBe(true), {
+        timeoutMs: 40_000,
+        intervalMs: 200,
+      })
+      await desktop.input([
+        ...pause(1500),
+        ...movePointer({ x: 1100, y: 320 }, { x: 700, y: 520 }, next),
+        ...Array.from({ length: 4 }, () => ['click', '5', ...pause(150 + next() * 200)]).flat(),
+        ...movePointer({ x: 700, y: 520 }, { x: 560, y: 640 }, next),
+        ...pause(900),
+        ...movePointer({ x: 560, y: 640 }, { x: 760, y: 700 }, next),
+        // From the heading over the website and Decline to Approve.
+        ...[1, 2, 3].flatMap(() => pressKey('Tab', next)),
+        ...pause(400),
+        ...pressKey('Return', next),
+      ])
+      await eventually(async () => expect((await consentPages.world.session(id))?.status).toBe('approved'), {
+        timeoutMs: 15_000,
+        intervalMs: 100,
+      })
+    } finally {
+      await desktop.close()
+      await person.remove()
+    }
+  }, 120_000)
 })
