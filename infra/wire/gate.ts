@@ -15,17 +15,78 @@ export const confirmationCodeSchema = z
     'Shown beside the consent URL: the page shows the same, so that a person sees that they belong together.',
   )
 
-/** Variables that change what a process runs or trusts (open-points.md 68). */
-const critical = new Set(
-  `BASH_ENV BROWSER CDPATH DYLD_INSERT_LIBRARIES DYLD_LIBRARY_PATH EDITOR ENV GIT_ASKPASS GIT_SSH_COMMAND HOME
-  LD_LIBRARY_PATH LD_PRELOAD NODE_OPTIONS NODE_PATH PATH PERL5OPT PERLLIB PROMPT_COMMAND PYTHONHOME PYTHONPATH
-  PYTHONSTARTUP RUBYLIB RUBYOPT SHELLOPTS SSH_ASKPASS VISUAL XDG_CONFIG_HOME`.split(/\s+/),
-)
-const criticalPrefixes = ['NPM_CONFIG_', 'BUN_CONFIG_', 'GIT_CONFIG_']
+const words = (text: string) => text.trim().split(/\s+/)
 
+/** Variables that change what a process runs or trusts (open-points.md 68), by what reads them. */
+const critical = new Set([
+  // Shells, terminals and what they start.
+  ...words(`_ BASHOPTS BASH_ENV BROWSER CDPATH COLUMNS COMSPEC EDITOR ENV EXECIGNORE FCEDIT FIGNORE FPATH GLOBIGNORE
+    HISTFILE HOME IFS INPUTRC LESSCLOSE LESSOPEN LOGNAME MAILPATH MANPAGER OLDPWD PAGER PATH PATHEXT POSIXLY_CORRECT
+    PROMPT_COMMAND PS0 PS1 PS2 PS3 PS4 PSMODULEPATH PWD SHELL SHELLOPTS SYSTEMROOT TEMP TERM TERMCAP TERMINFO
+    TERMINFO_DIRS TMP TMPDIR USER USERNAME USERPROFILE VISUAL WINDIR ZDOTDIR APPDATA LOCALAPPDATA PROGRAMDATA`),
+  // The C library.
+  ...words(`GCONV_PATH GETCONF_DIR HOSTALIASES LANGUAGE LOCALDOMAIN LOCPATH MALLOC_TRACE NIS_PATH NLSPATH
+    RESOLV_HOST_CONF RES_OPTIONS TZDIR`),
+  // Proxies, certificates and where requests go.
+  ...words(`ALL_PROXY FTP_PROXY HTTPS_PROXY HTTP_PROXY NO_PROXY RSYNC_PROXY SOCKS_PROXY WS_PROXY WSS_PROXY
+    AWS_CA_BUNDLE AWS_CONFIG_FILE AWS_ENDPOINT_URL AWS_SHARED_CREDENTIALS_FILE BOTO_CONFIG CLOUDSDK_CONFIG
+    CURL_CA_BUNDLE CURL_HOME CURL_SSL_BACKEND DENO_CERT GRPC_DEFAULT_SSL_ROOTS_FILE_PATH HTTPLIB2_CA_CERTS KUBECONFIG
+    NETRC NIX_SSL_CERT_FILE PGSERVICEFILE PGSYSCONFDIR REQUESTS_CA_BUNDLE SSLKEYLOGFILE WGETRC`),
+  // Languages and their build tools.
+  ...words(`ANT_OPTS ASPNETCORE_HOSTINGSTARTUPASSEMBLIES CATALINA_OPTS CLASSPATH GEM_HOME GEM_PATH GRADLE_OPTS
+    GRADLE_USER_HOME JAVA_HOME JAVA_OPTIONS JAVA_OPTS JVM_OPTS LEIN_JVM_OPTS MAVEN_ARGS MAVEN_OPTS SBT_OPTS
+    _JAVA_OPTIONS GO111MODULE GOBIN GOCACHE GODEBUG GOENV GOFLAGS GOINSECURE GOMODCACHE GONOPROXY GONOSUMDB GOPATH
+    GOPRIVATE GOPROXY GOROOT GOSUMDB GOTOOLCHAIN GOVCS GOWORK JULIA_DEPOT_PATH JULIA_LOAD_PATH JULIA_PROJECT PERLIO
+    PERLLIB PERL_CPANM_OPT PERL_MB_OPT PERL_MM_OPT PHPRC PHP_INI_SCAN_DIR RUBYLIB RUBYOPT RUBYPATH RUBYSHELL
+    RUSTC RUSTC_WRAPPER RUSTC_WORKSPACE_WRAPPER RUSTDOC RUSTDOCFLAGS RUSTFLAGS RUSTUP_HOME RUSTUP_TOOLCHAIN
+    ELIXIR_ERL_OPTIONS R_ENVIRON R_ENVIRON_USER R_HOME R_LIBS R_LIBS_USER R_PROFILE R_PROFILE_USER TCLLIBPATH
+    CC CXX CPP LD AR AS CFLAGS CXXFLAGS CPPFLAGS LDFLAGS MAKEFILES MAKEFLAGS MFLAGS CMAKE_TOOLCHAIN_FILE
+    PKG_CONFIG_PATH VIRTUAL_ENV CONDARC`),
+  // Package indexes and the homes of package managers.
+  ...words(`CARGO_ENCODED_RUSTFLAGS CARGO_HOME CARGO_INSTALL_ROOT CARGO_REGISTRY_DEFAULT CARGO_REGISTRY_INDEX
+    COMPOSER_AUTH COMPOSER_HOME COREPACK_HOME COREPACK_NPM_REGISTRY DENO_DIR HOMEBREW_BREW_GIT_REMOTE
+    HOMEBREW_CORE_GIT_REMOTE HOMEBREW_BOTTLE_DOMAIN HOMEBREW_ARTIFACT_DOMAIN NUGET_PACKAGES PNPM_HOME POETRY_HOME
+    PYENV_ROOT PIPX_HOME TWINE_REPOSITORY_URL`),
+  // What shows, signs and isolates.
+  ...words(`DBUS_SESSION_BUS_ADDRESS DISPLAY DOCKER_CERT_PATH DOCKER_CONFIG DOCKER_CONTEXT DOCKER_HOST
+    DOCKER_TLS_VERIFY ELECTRON_RUN_AS_NODE GNUPGHOME GTK_MODULES GTK_PATH QT_PLUGIN_PATH SUDO_ASKPASS SUDO_EDITOR
+    WAYLAND_DISPLAY XAUTHORITY`),
+])
+
+/** Families of such variables, each to its underscore where it has one. */
+const criticalPrefixes =
+  words(`BASH_FUNC_ BUNDLE_ BUN_CONFIG_ CARGO_ALIAS_ CARGO_BUILD_ CARGO_HTTP_ CARGO_NET_
+  CARGO_REGISTRIES_ CARGO_SOURCE_ CARGO_TARGET_ COMPLUS_ CORECLR_ COR_ENABLE_ COR_PROFILER DOTNET_ DYLD_ ERL_ GIT_ GLIBC_ JAVA_TOOL_ JDK_
+  LC_ LD_ LUA_ MALLOC_ NODE_ NPM_CONFIG_ OPENSSL_ PERL5 PIP_ PNPM_CONFIG_ SSH_ SSL_ UV_ XDG_ YARN_`)
+/** Every variable of Python's own begins so; PythonAnywhere is a company. */
+const ofPython = /^PYTHON(?!ANYWHERE)/
+
+/** Whether the variable would hand the machine over. Without case, as Windows compares. */
 export function isCriticalEnvName(name: string): boolean {
   const upper = name.toUpperCase()
-  return critical.has(upper) || criticalPrefixes.some((prefix) => upper.startsWith(prefix))
+  return (
+    critical.has(upper) || ofPython.test(upper) || criticalPrefixes.some((prefix) => upper.startsWith(prefix))
+  )
+}
+
+/** The service that is built in. */
+export const systemServiceId = 'tidegate'
+
+/** Whether the variable may come from the built-in service alone: it would point our own tools elsewhere. */
+export function isOperatorEnvName(name: string): boolean {
+  return name.toUpperCase().startsWith('TIDEGATE_')
+}
+
+/**
+ * Whether the variable begins with the first word of the service's id, as `ACME_API_KEY` of `acme-mail`. Another may be
+ * somebody else's, as `DATABASE_URL` is.
+ */
+export function isOwnEnvName(name: string, serviceId: string): boolean {
+  const [word = ''] = serviceId.toUpperCase().split(/[-_]/)
+  return name
+    .toUpperCase()
+    .replace(/^_(?=\d)/, '')
+    .startsWith(`${word}_`)
 }
 
 const agentTokenSuffix = '_GATE_AGENT_TOKEN'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { generateToken } from '../../infra/crypto/tokens.ts'
 import { generateDeliveryKeys } from '../../infra/wire/delivery-envelope.ts'
-import { systemServiceId } from '../../services/gate/registry/registered.ts'
+import { systemServiceId } from '../../infra/wire/gate.ts'
 import type { Context, Endpoint, OpenEndpoint } from './examples.ts'
 
 const services = '/v1/gate/services'

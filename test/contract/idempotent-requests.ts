@@ -1,5 +1,5 @@
 import { generateDeliveryKeys } from '../../infra/wire/delivery-envelope.ts'
-import { systemServiceId } from '../../services/gate/registry/registered.ts'
+import { systemServiceId } from '../../infra/wire/gate.ts'
 import { createEndpoint } from '../../services/webhooks/endpoints/commands.ts'
 import type { World } from '../authorization/world.ts'
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { generateToken } from '../../infra/crypto/tokens.ts'
 import type { ErrorCode } from '../../infra/errors/errors.ts'
-import { systemServiceId } from '../../services/gate/registry/registered.ts'
+import { systemServiceId } from '../../infra/wire/gate.ts'
 import { bearer } from '../authorization/credential.ts'
 import type { Example } from '../authorization/examples.ts'
 import { silentUrl } from '../authorization/world.ts'

@@ -30,13 +30,15 @@ export interface Merge {
 interface MergeOptions {
   /** One line, which says where the values are from. */
   comment: string
-  overwrite: boolean
+  overwrites(name: string): boolean
 }
 
 /** Adds the values at the end of a `.env` file. Whatever else is in it reads the same afterwards. */
-export function mergeEnv(text: string, values: Values, { comment, overwrite }: MergeOptions): Merge {
+export function mergeEnv(text: string, values: Values, { comment, overwrites }: MergeOptions): Merge {
   const existing = read(text)
-  const groups = Map.groupBy(values, ([name, value]) => fate(existing.get(name), { value, overwrite }))
+  const groups = Map.groupBy(values, ([name, value]) =>
+    fate(existing.get(name), { value, overwrite: overwrites(name) }),
+  )
   const names = (group: ReturnType<typeof fate>) => (groups.get(group) ?? []).map(([name]) => name)
   const added = new Map(groups.get('added'))
   const merged = addLines(text, added, { comment, existing })

@@ -47,7 +47,7 @@ export async function signUp(options: SignupOptions, parts: SignupParts): Promis
   const { serviceId, accountName, metadata, envFile } = options
   const service = await requireService(api, serviceId)
   const announced = announcedNames(service)
-  await requireRoom(announced, envFile)
+  await requireRoom({ serviceId, names: announced }, envFile)
   const { privateKey, delivery } = generateDeliveryKeys()
   const idempotencyKey = randomBytes(16).toString('hex')
   const session = await persistently(() =>

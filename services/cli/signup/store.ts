@@ -4,6 +4,9 @@ import {
   isCriticalEnvName,
   isEnvName,
   isGateManagedEnvName,
+  isOperatorEnvName,
+  isOwnEnvName,
+  systemServiceId,
 } from '../../../infra/wire/gate.ts'
 import {
   type Merge,
@@ -19,6 +22,7 @@ import {
 
 export interface EnvFile {
   file: string
+  /** Whether the service's own variables replace what the file has; those of others never do. */
   overwrite: boolean
 }
 
@@ -35,17 +39,28 @@ export interface Storing extends EnvFile {
   announced: ReadonlySet<string>
 }
 
+interface Announced {
+  serviceId: string
+  names: Iterable<string>
+}
+
 /** Before anything is created: rejects when the file cannot be written, or has a value for one of the names. */
-export async function requireRoom(names: Iterable<string>, { file, overwrite }: EnvFile): Promise<void> {
+export async function requireRoom(
+  { serviceId, names }: Announced,
+  { file, overwrite }: EnvFile,
+): Promise<void> {
   const target = await targetOf(file)
   await requireWritable(target).catch((cause: unknown) => {
     throw new Error(`${file} cannot be written: ${messageOf(cause)}`, { cause })
   })
-  const taken = overwrite ? [] : takenNames(await readText(target), names)
-  if (taken.length === 0) return
+  const taken = takenNames(await readText(target), names)
+  const foreign = taken.filter((name) => !isOwnEnvName(name, serviceId))
+  const inTheWay = overwrite ? foreign : taken
+  if (inTheWay.length === 0) return
+  const replaced = foreign.length > 0 ? '.' : ', or replace what is there with --overwrite.'
   throw new Error(
-    `${file} has a value for ${taken.join(', ')} already. Nothing was created. ` +
-      'Name another file with --env-file, or replace what is there with --overwrite.',
+    `${file} has a value for ${inTheWay.join(', ')} already. Nothing was created. ` +
+      `Name another file with --env-file${replaced}`,
   )
 }
 
@@ -71,7 +86,8 @@ async function mergeInto({ file, ...storing }: Storing, values: Values): Promise
   const target = await targetOf(file)
   for (;;) {
     const before = await readText(target)
-    const merge = mergeEnv(before, values, { comment: commentOf(storing), overwrite: storing.overwrite })
+    const overwrites = (name: string) => storing.overwrite && isOwnEnvName(name, storing.serviceId)
+    const merge = mergeEnv(before, values, { comment: commentOf(storing), overwrites })
     // Somebody else may write it, too, as another signup does.
     if ((await readText(target)) !== before) continue
     // Its owner only, also where nothing is new.
@@ -87,7 +103,10 @@ interface Beside {
 
 async function storeBeside(storing: Storing, { reason, values }: Beside): Promise<Stored[]> {
   if (values.size === 0) return []
-  const { text, kept, unquotable } = mergeEnv('', values, { comment: commentOf(storing), overwrite: false })
+  const { text, kept, unquotable } = mergeEnv('', values, {
+    comment: commentOf(storing),
+    overwrites: () => false,
+  })
   const [raw] = partition(values, (name) => unquotable.includes(name))
   const rest = await storeRaw(storing, raw)
   if (kept.length === 0) return rest
@@ -143,7 +162,7 @@ export function acceptedOutputs({ serviceId, integrator, gate }: Delivered): Out
   const delivered = agentTokenEnvName(serviceId)
   const written = agentTokenVariable(serviceId)
   const judged = [
-    ...judge(integrator, integratorProblem),
+    ...judge(integrator, (name) => integratorProblem(name, serviceId)),
     ...judge(gate, (name) => (name === delivered ? undefined : 'not_of_gate')),
   ]
   const accepted = judged.flatMap(({ name, value, reason }): [string, string][] =>
@@ -159,8 +178,9 @@ function judge({ outputs }: DeliveryPayload, problem: (name: string) => string |
   return Object.entries(outputs).map(([name, value]) => ({ name, value, reason: problem(name) }))
 }
 
-function integratorProblem(name: string): string | undefined {
+function integratorProblem(name: string, serviceId: string): string | undefined {
   if (!isEnvName(name) || name === '__proto__') return 'not_a_variable_name'
   if (isCriticalEnvName(name)) return 'process_critical'
+  if (isOperatorEnvName(name) && serviceId !== systemServiceId) return 'of_the_operator'
   return isGateManagedEnvName(name) ? 'gate_managed' : undefined
 }

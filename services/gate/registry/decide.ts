@@ -3,7 +3,7 @@ import { ApiError } from '../../../infra/errors/errors.ts'
 import type { DomainEvent } from '../../../infra/event-store/codec.ts'
 import { type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
 import { derivedId } from '../../../infra/ids.ts'
-import { agentTokenEnvName } from '../../../infra/wire/gate.ts'
+import { agentTokenEnvName, systemServiceId } from '../../../infra/wire/gate.ts'
 import type { ServiceScope } from '../../../projections/gate/queries.ts'
 import type { GateServiceRow } from '../../../projections/gate/tables.ts'
 import { organizationFor } from '../../../projections/organizations/queries.ts'
@@ -15,9 +15,8 @@ import type {
   GateServiceDisabled,
   GateServiceRegistered,
 } from '../../../schemas/events.ts'
-import { type DefinitionChanges, refuseLarge } from './definition.ts'
+import { type DefinitionChanges, refuseForbidden, refuseLarge } from './definition.ts'
 import { type FieldRules, refusedMember } from './fields.ts'
-import { systemServiceId } from './registered.ts'
 
 const registrationParameterSet = 'gate_service_create'
 const maxServices = 5
@@ -111,6 +110,9 @@ export function decideServiceChange(state: ChangeState, command: ChangeService):
   if (changes.webhook_endpoint_id !== undefined) {
     requireSubscribedEndpoint(state.endpoint, { parameterSet: changeParameterSet })
   }
+  // What was registered when more was allowed stays.
+  const registered = service.definition.env_vars
+  refuseForbidden(changes.env_vars ?? [], { parameterSet: changeParameterSet, registered })
   const definition = { ...service.definition, ...changes }
   refuseLarge(definition, { parameterSet: changeParameterSet })
   return isDeepStrictEqual(definition, service.definition) ? [] : [changed(command, definition)]

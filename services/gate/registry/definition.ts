@@ -1,4 +1,9 @@
-import { isCriticalEnvName, isEnvName, isGateManagedEnvName } from '../../../infra/wire/gate.ts'
+import {
+  isCriticalEnvName,
+  isEnvName,
+  isGateManagedEnvName,
+  isOperatorEnvName,
+} from '../../../infra/wire/gate.ts'
 import type {
   GateBranding,
   GateConsentLinks,
@@ -49,6 +54,7 @@ export function completeDefinition(fields: CompleteFields, rules: FieldRules): G
     consent: checkedConsent({}, { ...rules, field: 'consent' }),
   }
   const said = checkedDefinition(fields, rules)
+  refuseForbidden(said.env_vars ?? [], { ...rules, registered: [] })
   const definition = { name, description, website, webhook_endpoint_id, ...unset, ...said }
   refuseLarge(definition, rules)
   return definition
@@ -132,12 +138,28 @@ function checkedKey(key: string, member: FieldMember): string {
     const expected = '1-128 letters, digits and _, not beginning with a digit'
     throw refusedMember(member, { issue: 'invalid', expected })
   }
-  if (isCriticalEnvName(key)) {
-    const expected = 'a variable that changes nothing of what a process runs'
-    throw refusedMember(member, { issue: 'not_allowed', expected })
+  return key
+}
+
+interface Known extends Pick<FieldRules, 'parameterSet'> {
+  /** What the service has already. */
+  registered: readonly GateEnvVar[]
+}
+
+/** ApiError 422 naming the first variable that no service may set and that the service does not have yet. */
+export function refuseForbidden(variables: readonly GateEnvVar[], { parameterSet, registered }: Known): void {
+  const known = new Set(registered.map(({ key }) => key))
+  for (const [i, { key }] of variables.entries()) {
+    const expected = known.has(key) ? undefined : allowedInstead(key)
+    if (expected === undefined) continue
+    throw refusedMember({ field: `env_vars.${i}.key`, parameterSet }, { issue: 'not_allowed', expected })
   }
-  if (!isGateManagedEnvName(key)) return key
-  throw refusedMember(member, { issue: 'not_allowed', expected: 'a variable that Gate does not set itself' })
+}
+
+function allowedInstead(key: string): string | undefined {
+  if (isCriticalEnvName(key)) return 'a variable that changes nothing of what a process runs or trusts'
+  if (isOperatorEnvName(key)) return 'a variable that does not begin with TIDEGATE_'
+  return isGateManagedEnvName(key) ? 'a variable that Gate does not set itself' : undefined
 }
 
 // Without case, as Windows compares variables.

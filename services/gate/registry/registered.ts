@@ -1,5 +1,6 @@
 import { ApiError, unavailable } from '../../../infra/errors/errors.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
+import { systemServiceId } from '../../../infra/wire/gate.ts'
 import { findService } from '../../../projections/gate/queries.ts'
 import type { GateServiceRow } from '../../../projections/gate/tables.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
@@ -42,8 +43,6 @@ export async function findOpenService(db: Db, named: Named): Promise<RegisteredS
   const isServed = owner === null || (await findOrganization(db, owner))?.status === 'active'
   return requireOpenService(isServed ? service : undefined)
 }
-
-export const systemServiceId = 'tidegate'
 
 const since = Date.UTC(2026, 10, 21)
 

@@ -4,17 +4,61 @@ import {
   isCriticalEnvName,
   isEnvName,
   isGateManagedEnvName,
+  isOperatorEnvName,
+  isOwnEnvName,
 } from '../../../infra/wire/gate.ts'
 
-describe('names of environment variables', () => {
-  test.each(['PATH', 'path', 'Ld_Preload', 'NODE_OPTIONS', 'npm_config_registry', 'GIT_CONFIG_COUNT', 'ENV'])(
-    '%s would hand the machine over',
-    (name) => expect(isCriticalEnvName(name)).toBe(true),
-  )
+const split = (text: string) => text.trim().split(/\s+/)
 
-  test.each(['ACME_API_KEY', 'MY_PATH', 'PATHS', 'XNPM_CONFIG_X', ''])('%s is harmless', (name) =>
-    expect(isCriticalEnvName(name)).toBe(false),
-  )
+const handOver =
+  split(`ALL_PROXY BASH_ENV BASH_FUNC_ls%% BUNDLE_GEMFILE CARGO_BUILD_RUSTC_WRAPPER CARGO_HOME CLASSPATH
+  CURL_CA_BUNDLE DOCKER_HOST DOTNET_STARTUP_HOOKS DYLD_INSERT_LIBRARIES EDITOR ENV GIT_CONFIG_COUNT GIT_SSH
+  GIT_SSH_COMMAND GOFLAGS GOPROXY HOME HTTPS_PROXY HTTP_PROXY IFS JAVA_TOOL_OPTIONS JDK_JAVA_OPTIONS LD_AUDIT
+  LD_LIBRARY_PATH LD_PRELOAD LESSOPEN MAVEN_OPTS NODE_EXTRA_CA_CERTS NODE_OPTIONS NODE_TLS_REJECT_UNAUTHORIZED
+  NO_PROXY NPM_CONFIG_REGISTRY OPENSSL_CONF PATH PERL5DB PERL5LIB PERL5OPT PHP_INI_SCAN_DIR PIP_INDEX_URL
+  PROMPT_COMMAND PS4 PYTHONINSPECT PYTHONPATH PYTHONSTARTUP REQUESTS_CA_BUNDLE RUBYLIB RUBYOPT RUSTC_WRAPPER SHELL
+  SSH_ASKPASS SSH_AUTH_SOCK SSLKEYLOGFILE SSL_CERT_FILE SUDO_ASKPASS TMPDIR UV_INDEX_URL VISUAL XDG_CONFIG_HOME
+  YARN_REGISTRY ZDOTDIR _JAVA_OPTIONS`)
+
+/** Names that services really use, and some that come close to those above. */
+const honest =
+  split(`ACME_API_KEY ACME_CALLBACK_URL ACME_HTTPS_PROXY_KEY ACME_PATH ALGOLIA_APP_ID ANTHROPIC_API_KEY
+  AUTH0_DOMAIN AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY BUNNY_API_KEY CARGO_REGISTRY_TOKEN CIRCLECI_TOKEN
+  CLOUDFLARE_API_TOKEN CODECOV_TOKEN COMPOSERIZE_KEY DATABASE_URL DATADOG_API_KEY DENO_DEPLOY_TOKEN
+  DIGITALOCEAN_TOKEN DOCKERHUB_TOKEN ENVOY_TOKEN FASTLY_API_TOKEN FIREBASE_TOKEN GITHUB_TOKEN GITLAB_TOKEN
+  GOOGLE_API_KEY HEROKU_API_KEY HOMEASSISTANT_TOKEN HUGGINGFACE_TOKEN JAVASCRIPT_KEY LDAPCLOUD_KEY LINEAR_API_KEY
+  MAILGUN_API_KEY MONGODB_URI MY_PATH NODEJS_KEY NODEMAILER_PASS NPM_TOKEN NUGET_API_KEY OPENAI_API_KEY PATHS
+  PERLMAVEN_KEY PINECONE_API_KEY PYTHONANYWHERE_API_TOKEN REDIS_URL RUBYGEMS_API_KEY SENDGRID_API_KEY SENTRY_DSN
+  SHELLHUB_KEY SSHID_TOKEN SSLMATE_API_KEY STRIPE_SECRET_KEY SUPABASE_URL TWILIO_AUTH_TOKEN USERLIST_KEY
+  XNPM_CONFIG_X`)
+
+describe('names of environment variables', () => {
+  test.each(handOver)('%s would hand the machine over', (name) => {
+    expect(isCriticalEnvName(name)).toBe(true)
+    expect(isCriticalEnvName(name.toLowerCase())).toBe(true)
+  })
+
+  test.each(honest)('%s is harmless', (name) => {
+    expect(isCriticalEnvName(name)).toBe(false)
+    expect(isOperatorEnvName(name)).toBe(false)
+  })
+
+  test('what configures our own tools may come from the operator alone', () => {
+    expect(['TIDEGATE_URL', 'tidegate_secret_key'].map(isOperatorEnvName)).toEqual([true, true])
+    expect(['TIDEGATES_KEY', 'ACME_TIDEGATE_KEY'].map(isOperatorEnvName)).toEqual([false, false])
+  })
+
+  test.each([
+    ['acme-mail', 'ACME_API_KEY', true],
+    ['acme_mail', 'acme_mail_key', true],
+    ['1demo', '_1DEMO_KEY', true],
+    ['acme', 'ACME', false],
+    ['acme', 'ACMEX_KEY', false],
+    ['acme', 'DATABASE_URL', false],
+    ['acme', 'MY_ACME_KEY', false],
+  ])('of %s, %s is its own: %s', (serviceId, name, isOwn) => {
+    expect(isOwnEnvName(name, serviceId)).toBe(isOwn)
+  })
 
   test.each([
     ['acme', 'ACME_GATE_AGENT_TOKEN'],

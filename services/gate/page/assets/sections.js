@@ -214,6 +214,13 @@ const grantsOf = {
                 {},
                 el('code', { class: 'foreign' }, line(key, 128)),
                 el('span', { class: 'meaning foreign', dir: 'auto' }, line(name, 200)),
+                isOwnVariable(key, service.id)
+                  ? null
+                  : el(
+                      'span',
+                      { class: 'other' },
+                      'Not named after this service. A value that your agent has is kept.',
+                    ),
                 el(
                   'span',
                   { class: secret === true ? 'secret' : 'open' },
@@ -248,6 +255,19 @@ function valuesOf({ id, env_vars, dashboard_login_url }) {
   const key = `${line(id, 32).toUpperCase().replaceAll('-', '_')}_GATE_AGENT_TOKEN`
   const name = 'Agent token: asks for dashboard logins. You approve each.'
   return [...own, { key, name, secret: true }]
+}
+
+/**
+ * As isOwnEnvName of infra/wire/gate.ts has it.
+ * @param {string} key
+ * @param {string} id
+ */
+function isOwnVariable(key, id) {
+  const [word] = line(id, 32).toUpperCase().split(/[-_]/)
+  return line(key, 128)
+    .toUpperCase()
+    .replace(/^_(?=\d)/, '')
+    .startsWith(`${word}_`)
 }
 
 /**

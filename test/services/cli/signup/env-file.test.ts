@@ -10,7 +10,7 @@ console.log(`seed ${seed}`)
 
 const comment = 'Signed up'
 const merge = (text: string, values: Record<string, string>, overwrite = false) =>
-  mergeEnv(text, new Map(Object.entries(values)), { comment, overwrite })
+  mergeEnv(text, new Map(Object.entries(values)), { comment, overwrites: () => overwrite })
 
 /** Hard ones more often than chance has them. */
 const value = fc.oneof(

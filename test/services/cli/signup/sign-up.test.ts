@@ -153,9 +153,9 @@ describe('what was delivered is written', () => {
 
   test('beside the file where the service had not announced it, or no such file can hold it', async () => {
     const raw = `it's "$(id)"\r\n`
-    const { approval } = await run({ integrator: { ACME_KEY: raw, HTTPS_PROXY: 'http://evil.example' } })
+    const { approval } = await run({ integrator: { ACME_KEY: raw, SITE_URL: 'http://evil.example' } })
     expect(approval?.stored).toEqual([
-      { file: env('.env.acme'), names: ['HTTPS_PROXY'], reason: 'unannounced' },
+      { file: env('.env.acme'), names: ['SITE_URL'], reason: 'unannounced' },
       { file: env('.env.acme.ACME_KEY'), names: ['ACME_KEY'], reason: 'unquotable' },
     ])
     expect(await readFile(env('.env.acme.ACME_KEY'), 'utf8')).toBe(raw)
@@ -166,6 +166,15 @@ describe('what was delivered is written', () => {
     await run({ overwrite: true })
     expect(parseEnv(await readFile(env(), 'utf8'))).toEqual({ ACME_KEY: 'value', B: '2' })
   })
+})
+
+test('a variable that is not named after the service replaces nothing, whatever is asked for', async () => {
+  await writeFile(env(), 'DATABASE_URL=mine\n')
+  const world = { integrator: { DATABASE_URL: 'theirs' }, announced: ['DATABASE_URL'], overwrite: true }
+  const { failure, calls } = await run(world)
+  expect(failure).toMatch(/has a value for DATABASE_URL already.*--env-file\.$/)
+  expect(calls).toEqual([])
+  expect(await readFile(env(), 'utf8')).toBe('DATABASE_URL=mine\n')
 })
 
 test('an agent token gets a name that a shell takes: others are printed with the value', async () => {
@@ -191,6 +200,9 @@ describe('what was delivered is not written', () => {
   test.each([
     ['NODE_OPTIONS', 'process_critical'],
     ['npm_config_registry', 'process_critical'],
+    ['LD_AUDIT', 'process_critical'],
+    ['HTTPS_PROXY', 'process_critical'],
+    ['TIDEGATE_URL', 'of_the_operator'],
     ['OTHER_GATE_AGENT_TOKEN', 'gate_managed'],
     ['ACME_GATE_AGENT_TOKEN', 'gate_managed'],
     ['A B', 'not_a_variable_name'],

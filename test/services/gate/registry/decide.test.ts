@@ -106,6 +106,17 @@ describe('changing', () => {
     expect(decideServiceChange({ ...state, endpoint }, moved)).toEqual([])
   })
 
+  test('keeps a variable that it has, and gets no new one of its kind', () => {
+    const variable = (key: string) => ({ name: 'Key', key, secret: true })
+    const old = { ...service, definition: { ...definition, env_vars: [variable('HTTPS_PROXY')] } }
+    const adding = (...keys: string[]) => ({ ...command, changes: { env_vars: keys.map(variable) } })
+    const change = (...keys: string[]) => decideServiceChange({ ...state, service: old }, adding(...keys))
+    expect(change('HTTPS_PROXY', 'ACME_KEY')).toHaveLength(1)
+    expect(refusal(() => change('HTTPS_PROXY', 'LD_AUDIT')).details?.fields).toMatchObject([
+      { name: 'env_vars.1.key', issue: 'not_allowed' },
+    ])
+  })
+
   test('is refused when it is disabled', () => {
     const disabled = { ...service, status: 'disabled' } as const
     expect(refusal(() => decideServiceChange({ ...state, service: disabled }, command)).code).toBe(

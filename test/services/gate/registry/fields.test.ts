@@ -273,8 +273,12 @@ describe('environment variables', () => {
     'FOIL_AGENT_TOKEN',
     'ACME_GATE_AGENT_TOKEN',
     'other_gate_agent_token',
+    'TIDEGATE_URL',
   ])('%s is none for a service to set', (key) => {
-    expect(keyProblem(key)).toBe('env_vars.0.key not_allowed')
+    const env_vars = [variable('ACME_KEY'), variable(key)]
+    const { code, details } = refusal(() => completeDefinition({ ...minimal, env_vars }, rules))
+    expect(code).toBe('gate.validation_failed')
+    expect(details?.fields).toMatchObject([{ name: 'env_vars.1.key', issue: 'not_allowed' }])
   })
   test('come once each, in whatever case, and at most fifty', () => {
     expect(keyProblem('ACME_KEY', 'OTHER', 'acme_key')).toBe('env_vars.2.key repeated')
