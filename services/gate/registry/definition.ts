@@ -157,7 +157,7 @@ export function refuseForbidden(variables: readonly GateEnvVar[], { parameterSet
 }
 
 function allowedInstead(key: string): string | undefined {
-  if (isCriticalEnvName(key)) return 'a variable that changes nothing of what a process runs or trusts'
+  if (isCriticalEnvName(key)) return 'a variable that changes nothing of what a process runs'
   if (isOperatorEnvName(key)) return 'a variable that does not begin with TIDEGATE_'
   return isGateManagedEnvName(key) ? 'a variable that Gate does not set itself' : undefined
 }
