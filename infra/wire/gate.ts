@@ -91,9 +91,9 @@ export function isOwnEnvName(name: string, serviceId: string): boolean {
 
 const agentTokenSuffix = '_GATE_AGENT_TOKEN'
 
-/** `acme-mail` -> `ACME_MAIL_GATE_AGENT_TOKEN`. */
+/** `acme-mail`, `acme--mail` -> `ACME_MAIL_GATE_AGENT_TOKEN`, as the published SDKs derive it. */
 export function agentTokenEnvName(serviceId: string): string {
-  return serviceId.toUpperCase().replaceAll('-', '_') + agentTokenSuffix
+  return serviceId.toUpperCase().replace(/[-_]+/g, '_') + agentTokenSuffix
 }
 
 /** Whether Gate itself writes the variable, so that no service may. */

@@ -24,7 +24,7 @@ const tables = [gateServices, gateSessions, gateAgentTokens, gateAppliedEvents]
 
 export const gateProjection: Projection = {
   name: 'gate',
-  version: 1,
+  version: 2,
   topics: [eventTopics.GateSessionOpened],
   tables: tables.map(({ name }) => name),
   ddl: tables.map(({ ddl }) => ddl).join(''),

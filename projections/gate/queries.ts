@@ -79,11 +79,11 @@ export async function registryVersion(db: Db): Promise<string> {
   return row.version
 }
 
-/** The ids in use that differ from this one in `-` and `_` at most, disabled services too. */
+/** The ids in use that differ from this one in runs of `-` and `_` at most, disabled services too. */
 export async function findIdsAlike(db: Db, serviceId: string): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
     `select service_id as id from read.gate_services
-     where replace(service_id, '-', '_') = replace($1, '-', '_') order by service_id`,
+     where regexp_replace(service_id, '[-_]+', '_', 'g') = regexp_replace($1, '[-_]+', '_', 'g') order by service_id`,
     [serviceId],
   )
   return rows.map(({ id }) => id)

@@ -94,7 +94,7 @@ export const gateAppliedEvents = table('gate_applied_events', { event_id: primar
 export const gateReadIndexes = `
   create index on gate_services (organization_id, environment, created_at, service_id);
   create index on gate_services (service_id) where status = 'active' and discoverable;
-  create index on gate_services (replace(service_id, '-', '_'));
+  create index on gate_services (regexp_replace(service_id, '[-_]+', '_', 'g'));
   create index on gate_services (webhook_endpoint_id) where status = 'active';
   create index on gate_sessions (expires_at) where status = 'pending' and approval_started_at is null;
   create index on gate_sessions (approval_started_at) where status = 'pending' and approval_started_at is not null;

@@ -63,6 +63,8 @@ describe('names of environment variables', () => {
   test.each([
     ['acme', 'ACME_GATE_AGENT_TOKEN'],
     ['acme-mail_2', 'ACME_MAIL_2_GATE_AGENT_TOKEN'],
+    ['acme--mail', 'ACME_MAIL_GATE_AGENT_TOKEN'],
+    ['a-_-b', 'A_B_GATE_AGENT_TOKEN'],
   ])('the agent token of %s is %s, which is for Gate alone', (serviceId, name) => {
     expect(agentTokenEnvName(serviceId)).toBe(name)
     expect(isGateManagedEnvName(name)).toBe(true)

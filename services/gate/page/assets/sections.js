@@ -252,7 +252,7 @@ function receives(service, values) {
 function valuesOf({ id, env_vars, dashboard_login_url }) {
   const own = Array.isArray(env_vars) ? env_vars.slice(0, 60) : []
   if (!dashboard_login_url) return own
-  const key = `${line(id, 32).toUpperCase().replaceAll('-', '_')}_GATE_AGENT_TOKEN`
+  const key = `${line(id, 32).toUpperCase().replace(/[-_]+/g, '_')}_GATE_AGENT_TOKEN`
   const name = 'Agent token: asks for dashboard logins. You approve each.'
   return [...own, { key, name, secret: true }]
 }

@@ -187,9 +187,11 @@ describe('creating', () => {
 
   test('an id that shares the variable of its agent tokens with another is taken, too', async () => {
     const id = await created()
-    const { status, body } = await create(bodyFor(own, { id: id.replace('-', '_') }))
-    expect([status, errorOf({ body })]).toEqual([409, 'request.conflict id'])
-    expect(body.error.message).toContain('_GATE_AGENT_TOKEN')
+    for (const alike of ['_', '--', '-_']) {
+      const { status, body } = await create(bodyFor(own, { id: id.replace('-', alike) }))
+      expect([status, errorOf({ body })]).toEqual([409, 'request.conflict id'])
+      expect(body.error.message).toContain('_GATE_AGENT_TOKEN')
+    }
   })
 
   test('five are all an organization has, whatever their environment and status', async () => {
