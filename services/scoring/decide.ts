@@ -159,7 +159,7 @@ function weigh(facts: Facts): Evaluation {
 }
 
 /** Counts up when the same evidence can lead to another score. */
-export const scoringVersion = '1'
+export const scoringVersion = '2'
 
 /** human 0-39, inconclusive 40-69, bot 70-100. */
 const bands = { inconclusive: 40, bot: 70 }

@@ -208,6 +208,7 @@ export type Family =
   | 'protocol'
   | 'headers'
   | 'network'
+  | 'instrumentation'
   | 'native'
   | 'trust'
 

@@ -40,7 +40,7 @@ const risks: Theme[] = [
   {
     key: 'compromised_app',
     summary: 'The app or its device shows signs of manipulation.',
-    includes: ofFamily('native'),
+    includes: ofFamily('native', 'instrumentation'),
   },
   {
     key: 'synthetic_behavior',

@@ -139,6 +139,8 @@ const app = (test: (native: Native) => boolean) => snapshot((s) => s.native !== 
 export const nativeSignals: Signal[] = [
   {
     ...nativeBase,
+    // What is put into an app, not what it is built as or runs on: each confirms the other.
+    family: 'instrumentation',
     slug: 'native_hooks',
     name: 'Hooked app',
     strength: 'strong',

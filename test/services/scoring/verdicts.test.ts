@@ -118,6 +118,30 @@ describe('verdicts on synthetic snapshots', () => {
     expect(evaluateClient({ snapshot: {} }).score.verdict).toBe('inconclusive')
   })
 
+  const flags = {
+    hooks: true,
+    simulator_or_emulator: true,
+    code_signing_invalid: true,
+    jailbreak_or_root: true,
+    debugger: true,
+  }
+  const without = (...names: (keyof typeof flags)[]) => ({
+    ...flags,
+    ...Object.fromEntries(names.map((name) => [name, false])),
+  })
+
+  it.each([
+    ['every flag', flags, 'bot'],
+    ['hooks in an emulator', without('code_signing_invalid', 'jailbreak_or_root', 'debugger'), 'bot'],
+    ['hooks in a changed app', without('simulator_or_emulator', 'jailbreak_or_root', 'debugger'), 'bot'],
+    ["a developer's emulator, build and debugger", without('hooks', 'jailbreak_or_root'), 'inconclusive'],
+    ['a rooted phone', { jailbreak_or_root: true }, 'human'],
+    ['no flag', {}, 'human'],
+  ])('of an app: %s', (_, given, verdict) => {
+    const native = { ...given, device_model: 'Pixel 8', bundle_id: 'com.example.shop', install_id: 'i-1' }
+    expect(evaluateClient({ snapshot: { native } }).score.verdict).toBe(verdict)
+  })
+
   it('explains a bot with at most five highlights, the automation first', () => {
     const { fired, facts } = evaluateClient(clients.headlessChrome, { behavior: xdotool })
     const highlights = highlightsOf(fired, facts)
