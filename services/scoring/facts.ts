@@ -9,6 +9,8 @@ import type { DocumentState, SessionState } from './session-state.ts'
 export interface Facts {
   platform: Platform
   snapshot: Snapshot | null
+  /** A session of a page reports what only an app can see; its snapshot is read without it. */
+  claimsNative: boolean
   behavior: Behavior | null
   behavioral: boolean
   document: DocumentState | null
@@ -33,12 +35,15 @@ export interface FactsInput {
 }
 
 export function readFacts({ state, network, visitorSessions = 0 }: FactsInput): Facts {
-  const { snapshot, behavior } = state
+  const { behavior } = state
+  const claimsNative = state.platform === 'web' && (state.snapshot?.native ?? null) !== null
+  const snapshot = claimsNative && state.snapshot ? { ...state.snapshot, native: null } : state.snapshot
   const userAgent = snapshot?.navigator.user_agent ?? state.user_agent
   const agent = readAgent(userAgent)
   return {
     platform: state.platform,
     snapshot,
+    claimsNative,
     behavior,
     behavioral: hasBehavior(behavior),
     document: snapshotDocument(state),

@@ -252,6 +252,16 @@ export const tamperSignals: Signal[] = [
   },
   {
     ...tamperBase,
+    slug: 'native_claims_in_browser',
+    name: 'App observations from a page',
+    strength: 'strong',
+    score: 60,
+    looksAt: 'a session of a page sends `native`, which only an app can observe',
+    falsePositives: 'none known; what it says is not looked at',
+    fires: ({ claimsNative }) => claimsNative,
+  },
+  {
+    ...tamperBase,
     slug: 'webgl_parameters_spoofed',
     name: 'Spoofed graphics parameters',
     strength: 'moderate',

@@ -12,6 +12,12 @@ function wrong(answer: string | null, expected: string): boolean {
   return answer !== null && expected !== '' && answer !== expected
 }
 
+/** Every SDK gives both texts back, and needs nothing for it. */
+function answersNothing({ proofs }: Snapshot, { document, platform }: Facts): boolean {
+  if (platform !== 'web' || !document || document.challenge === '') return false
+  return proofs.challenge === null || proofs.timing_nonce === null
+}
+
 function missingGroups(s: Snapshot): number {
   return [
     s.navigator.user_agent === null,
@@ -50,8 +56,18 @@ export const protocolSignals: Signal[] = [
     strength: 'strong',
     score: 55,
     looksAt: 'the proofs of a snapshot are not those that its document was given',
-    falsePositives: 'none known; missing proofs do not count',
+    falsePositives: 'none known',
     fires: snapshot(answersWrong),
+  },
+  {
+    ...protocolBase,
+    slug: 'proofs_missing',
+    name: 'Snapshot answers no document',
+    strength: 'strong',
+    score: 60,
+    looksAt: 'the snapshot of a page has no `challenge` or no `timing_nonce`, which it is only to give back',
+    falsePositives: 'none known; every SDK sends them',
+    fires: snapshot(answersNothing),
   },
   {
     ...protocolBase,
@@ -189,5 +205,25 @@ export const nativeSignals: Signal[] = [
     looksAt: 'a debugger is attached',
     falsePositives: 'developers',
     fires: app((n) => n.debugger === true),
+  },
+  {
+    ...nativeBase,
+    slug: 'native_observations_missing',
+    name: 'App without a device',
+    strength: 'strong',
+    score: 60,
+    looksAt: 'the snapshot of an app has no `native` observations, or none with a device model',
+    falsePositives: 'none known; every app knows its device',
+    fires: snapshot((s, { platform }) => platform !== 'web' && (s.native?.device_model ?? null) === null),
+  },
+  {
+    ...nativeBase,
+    slug: 'browser_user_agent_in_app',
+    name: "A browser's user agent from an app",
+    strength: 'strong',
+    score: 60,
+    looksAt: 'the requests of an app carry the `User-Agent` of a browser',
+    falsePositives: 'apps that send it on purpose',
+    fires: ({ platform, headerUserAgent }) => platform !== 'web' && /^Mozilla\//i.test(headerUserAgent),
   },
 ]

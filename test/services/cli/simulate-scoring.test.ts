@@ -33,10 +33,18 @@ function eventsOf(plan: SessionPlan): SessionEvent[] {
   }
   const batches = [...plan.batches, plan.closing].map((observations, i): SessionEvent => {
     const body = { event_id: `e${i}`, seq: i + 1, received_at: 2, body_hash: String(i).padStart(64, '0') }
-    const payload = deflateRawSync(JSON.stringify(observations))
+    const payload = deflateRawSync(JSON.stringify(answered(observations)))
     return { type: 'BatchReceived', data: { ...scope, ...document, ...body, user_agent, payload } }
   })
   return [opened, ...batches]
+}
+
+/** As `simulate` does before it sends them. */
+function answered<T extends { snapshot?: object | undefined }>(observations: T) {
+  const proofs = { challenge: 'challenge', timing_nonce: 'timing' }
+  return observations.snapshot
+    ? { ...observations, snapshot: { ...observations.snapshot, proofs } }
+    : observations
 }
 
 function evaluatePlan(plan: SessionPlan) {

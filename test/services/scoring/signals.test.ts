@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
-import type { Network } from '../../../schemas/events.ts'
+import type { Network, Platform } from '../../../schemas/events.ts'
 import { signalCatalogue } from '../../../services/scoring/decide.ts'
 import { type Facts, readFacts } from '../../../services/scoring/facts.ts'
-import { batch, opened, startedAt, testSession } from './support/events.ts'
+import { batch, opened, platformOf, startedAt, testSession } from './support/events.ts'
 import { stateAfter } from './support/sessions.ts'
 import * as clients from './support/snapshots.ts'
 
@@ -12,6 +12,8 @@ type Parts = clients.Client['snapshot']
 interface Given {
   client?: clients.Client
   parts?: Parts
+  /** Default: that of an app where the client reports one. */
+  platform?: Platform
   behavior?: object
   facts?: Partial<Facts>
   hints?: Record<string, string>
@@ -24,10 +26,19 @@ const anonymity = (some: Partial<Network['anonymity']>): Partial<Facts> => ({
   network: { ...skipped, anonymity: { ...skipped.anonymity, ...some } },
 })
 
-function factsOf({ client = desktopChrome, parts = {}, behavior, facts, hints, header }: Given): Facts {
+function factsOf({
+  client = desktopChrome,
+  parts = {},
+  platform,
+  behavior,
+  facts,
+  hints,
+  header,
+}: Given): Facts {
   const seen = clients.withParts(client, parts)
   const session = testSession('signals', {
     client: { ...seen, clientHints: { ...seen.clientHints, ...hints } },
+    platform: platform ?? platformOf(seen),
   })
   const observations = { version: 1, elapsed_ms: 1, snapshot: seen.snapshot, behavior }
   const state = stateAfter([...opened(session), batch(session, { observations })])
@@ -244,6 +255,10 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     given: [{ parts: { proofs: { challenge: 'old' } } }, { parts: { proofs: { timing_nonce: 'old' } } }],
     not: [{ parts: { proofs: { challenge: 'challenge-1', timing_nonce: 'timing-1' } } }],
   },
+  proofs_missing: {
+    given: [{ parts: { proofs: { challenge: null } } }, { parts: { proofs: { timing_nonce: null } } }],
+    not: [{}, { parts: { proofs: { challenge: 'old', canvas_challenge_hash: null } } }],
+  },
   telemetry_incomplete: { given: [{ client: { snapshot: {} } }], not: [app({ os_name: 'iOS' })] },
   session_identity_changed: { given: [{ facts: { identityChanges: 1 } }] },
   user_agent_header_mismatch: { given: [{ header: 'Mozilla/5.0 of another' }], not: [{ header: '' }] },
@@ -325,11 +340,23 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
   native_code_signing_invalid: { given: [app({ code_signing_invalid: true })] },
   native_jailbreak_or_root: { given: [app({ jailbreak_or_root: true })] },
   native_debugger: { given: [app({ debugger: true })] },
+  native_claims_in_browser: {
+    given: [{ ...app({ hooks: false }), platform: 'web' }],
+    not: [app({ hooks: false }), {}],
+  },
+  native_observations_missing: {
+    given: [{ platform: 'ios' }, app({ hooks: false }), app({ device_model: null })],
+    not: [app({ device_model: 'Pixel 8' }), {}],
+  },
+  browser_user_agent_in_app: {
+    given: [{ ...app({ device_model: 'Pixel 8' }), header: 'Mozilla/5.0 (X11; Linux x86_64)' }],
+    not: [{ ...app({ device_model: 'Pixel 8' }), header: 'okhttp/4.12' }, { header: 'Mozilla/5.0' }],
+  },
   browser_profile_consistent: {
     given: [{}],
     not: [{ parts: { worker: { available: null } } }, { client: clients.bareChromium }],
   },
-  fresh_proofs: { given: [{ parts: { proofs: { challenge: 'challenge-1' } } }], not: [{}] },
+  fresh_proofs: { given: [{}], not: [{ parts: { proofs: { challenge: null } } }] },
   natural_pointer_movement: {
     given: [{ behavior: { mouse: { events: 40, moves: 40, straightness: 1.2, speed_std: 0.5 } } }],
     not: [{ behavior: { mouse: { events: 40, moves: 40, straightness: 1, speed_std: 0.5 } } }],
@@ -390,6 +417,6 @@ describe('signals', () => {
   it('are silent where nothing was reported', () => {
     const facts = factsOf({ client: { snapshot: {} } })
     const fired = signalCatalogue.filter((signal) => signal.fires(facts)).map(({ slug }) => slug)
-    expect(fired).toEqual(['telemetry_incomplete'])
+    expect(fired).toEqual(['proofs_missing', 'telemetry_incomplete'])
   })
 })

@@ -4,7 +4,7 @@ import type { EventMeta } from '../../../../infra/event-store/codec.ts'
 import { derivedId } from '../../../../infra/ids.ts'
 import type { BatchReceived, Environment, Platform, ResultRequested } from '../../../../schemas/events.ts'
 import type { SessionEvent } from '../../../../services/scoring/session-state.ts'
-import { type Client, desktopChrome } from './snapshots.ts'
+import { answers, type Client, desktopChrome } from './snapshots.ts'
 
 export const organizationId = 'org_0123456789abcdefghjkmnpqrs'
 export const startedAt = Date.UTC(2026, 2, 24, 20)
@@ -84,8 +84,7 @@ export function opened(session: TestSession): SessionEvent[] {
           ...session.headers,
         ],
         signature_agent: session.signatureAgent,
-        challenge: 'challenge-1',
-        timing_nonce: 'timing-1',
+        ...answers,
         canvas_seed: 'seed-1',
       },
     },
@@ -114,6 +113,9 @@ function body(session: TestSession, { seq = 1, at = startedAt + 200, observation
     payload: sent,
   }
 }
+
+/** The platform whose SDK would send it. */
+export const platformOf = ({ snapshot }: Client): Platform => (snapshot.native ? 'android' : 'web')
 
 function snapshotOnly({ client }: TestSession) {
   return { version: 1, elapsed_ms: 120, snapshot: client.snapshot }

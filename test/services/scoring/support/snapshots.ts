@@ -15,6 +15,9 @@ export interface Client {
   clientHints?: Record<string, string>
 }
 
+/** What every document of a test hands out, and every SDK gives back. */
+export const answers = { challenge: 'challenge-1', timing_nonce: 'timing-1' }
+
 const germany = {
   languages: ['de-DE', 'de', 'en'],
   timezone: 'Europe/Berlin',
@@ -133,7 +136,7 @@ function generated(name: string, change: Partial<DeviceFamily>): Snapshot {
 }
 
 function clientOf(device: Snapshot, parts: Parts = {}): Client {
-  const snapshot = merged(device, parts)
+  const snapshot = merged({ ...device, proofs: { ...device.proofs, ...answers } }, parts)
   const hints = Object.entries(clientHints(snapshot.navigator))
   return {
     snapshot,
