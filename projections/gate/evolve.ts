@@ -39,11 +39,12 @@ export function evolveService(
   }
 }
 
-/** Whether people take both for the same service. The operator vouched for what they saw then. */
+/** Whether people take both for the same service, and are sent to the same place. The operator vouched for that. */
 function isSameIdentity(before: GateServiceDefinition, after: GateServiceDefinition): boolean {
   return (
     before.name === after.name &&
     before.website === after.website &&
+    before.dashboard_login_url === after.dashboard_login_url &&
     before.branding.logo_url === after.branding.logo_url
   )
 }

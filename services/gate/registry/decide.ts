@@ -110,9 +110,7 @@ export function decideServiceChange(state: ChangeState, command: ChangeService):
   if (changes.webhook_endpoint_id !== undefined) {
     requireSubscribedEndpoint(state.endpoint, { parameterSet: changeParameterSet })
   }
-  // What was registered when more was allowed stays.
-  const registered = service.definition.env_vars
-  refuseForbidden(changes.env_vars ?? [], { parameterSet: changeParameterSet, registered })
+  refuseForbidden(changes, { parameterSet: changeParameterSet, registered: service.definition })
   const definition = { ...service.definition, ...changes }
   refuseLarge(definition, { parameterSet: changeParameterSet })
   return isDeepStrictEqual(definition, service.definition) ? [] : [changed(command, definition)]

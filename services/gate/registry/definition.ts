@@ -20,6 +20,7 @@ import {
   refusedMember,
   serviceBounds,
 } from './fields.ts'
+import { imitatesMark, isOfOneWriting } from './names.ts'
 
 /** undefined = unchanged, null = cleared. */
 export interface ServiceFields {
@@ -54,7 +55,7 @@ export function completeDefinition(fields: CompleteFields, rules: FieldRules): G
     consent: checkedConsent({}, { ...rules, field: 'consent' }),
   }
   const said = checkedDefinition(fields, rules)
-  refuseForbidden(said.env_vars ?? [], { ...rules, registered: [] })
+  refuseForbidden(said, rules)
   const definition = { name, description, website, webhook_endpoint_id, ...unset, ...said }
   refuseLarge(definition, rules)
   return definition
@@ -142,18 +143,30 @@ function checkedKey(key: string, member: FieldMember): string {
 }
 
 interface Known extends Pick<FieldRules, 'parameterSet'> {
-  /** What the service has already. */
-  registered: readonly GateEnvVar[]
+  /** What the service has already, which stays. */
+  registered?: GateServiceDefinition
 }
 
-/** ApiError 422 naming the first variable that no service may set and that the service does not have yet. */
-export function refuseForbidden(variables: readonly GateEnvVar[], { parameterSet, registered }: Known): void {
-  const known = new Set(registered.map(({ key }) => key))
-  for (const [i, { key }] of variables.entries()) {
-    const expected = known.has(key) ? undefined : allowedInstead(key)
+/** ApiError 422 naming the first member that is new to the service and that no service may have. */
+export function refuseForbidden({ name, env_vars = [] }: DefinitionChanges, known: Known): void {
+  const { parameterSet, registered } = known
+  if (name !== undefined && name !== registered?.name) refuseMisleading(name, known)
+  const keys = new Set(registered?.env_vars.map(({ key }) => key))
+  for (const [i, { key }] of env_vars.entries()) {
+    const expected = keys.has(key) ? undefined : allowedInstead(key)
     if (expected === undefined) continue
     throw refusedMember({ field: `env_vars.${i}.key`, parameterSet }, { issue: 'not_allowed', expected })
   }
+}
+
+function refuseMisleading(name: string, { parameterSet }: Known): void {
+  const member = { field: 'name', parameterSet }
+  if (!isOfOneWriting(name)) {
+    const expected = 'letters of one script, or of scripts that are written together'
+    throw refusedMember(member, { issue: 'invalid', expected })
+  }
+  if (!imitatesMark(name)) return
+  throw refusedMember(member, { issue: 'not_allowed', expected: 'no check mark, and not Tidegate' })
 }
 
 function allowedInstead(key: string): string | undefined {

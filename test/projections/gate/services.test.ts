@@ -116,6 +116,7 @@ describe('verification', () => {
     [{ branding: { ...definition.branding, primary_color: null } }, true],
     [{ name: 'Other' }, false],
     [{ website: 'https://other.example' }, false],
+    [{ dashboard_login_url: 'https://other.example/in' }, false],
     [{ branding: { ...definition.branding, logo_url: null } }, false],
   ])('after a change of %j it is %s', async (changes, stays) => {
     await world.given(registered(), verified)

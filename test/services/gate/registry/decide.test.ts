@@ -106,6 +106,14 @@ describe('changing', () => {
     expect(decideServiceChange({ ...state, endpoint }, moved)).toEqual([])
   })
 
+  test('keeps a name that it has, and gets no other of its kind', () => {
+    const old = { ...service, definition: { ...definition, name: 'Acme ✓' } }
+    const named = (name: string) => ({ ...command, changes: { name, docs_url: 'https://acme.example' } })
+    const change = (name: string) => decideServiceChange({ ...state, service: old }, named(name))
+    expect(change('Acme ✓')).toHaveLength(1)
+    expect(refusal(() => change('Acme Mail ✓')).details?.fields).toMatchObject([{ name: 'name' }])
+  })
+
   test('keeps a variable that it has, and gets no new one of its kind', () => {
     const variable = (key: string) => ({ name: 'Key', key, secret: true })
     const old = { ...service, definition: { ...definition, env_vars: [variable('HTTPS_PROXY')] } }

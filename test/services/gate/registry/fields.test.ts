@@ -252,6 +252,58 @@ describe('URLs', () => {
   })
 })
 
+describe('a name', () => {
+  const nameProblem = (name: string) => {
+    const { details } = refusal(() => completeDefinition({ ...minimal, name }, rules))
+    return details?.fields?.map((field) => `${field.name} ${field.issue}`).join()
+  }
+
+  test.each([
+    'Acme Mail',
+    'AT&T',
+    'C++ Cloud',
+    'Café Zürich',
+    'Łódź Pay',
+    'NTTドコモ',
+    '株式会社メール',
+    '네이버 Pay',
+    '微信 Pay',
+    'Яндекс',
+    'Ελληνική',
+    'بريد',
+    'דואר',
+    'डाक',
+    'ไปรษณีย์',
+    'Acme™',
+    'I ♥ Mail',
+    '1Password',
+    'Tidal',
+  ])('%s is one', (name) => {
+    expect(completeDefinition({ ...minimal, name }, rules).name).toBe(name)
+  })
+
+  test.each(['Acme Maiⅼ Τ', 'Αcme', 'Pаypal', 'Яndex', 'Acme Почта', 'ドコモ 네이버'])(
+    '%s mixes scripts',
+    (name) => {
+      expect(nameProblem(name)).toBe('name invalid')
+    },
+  )
+
+  test.each([
+    'Acme ✓',
+    'Acme ✔️ Verified',
+    '✅ Acme',
+    'Acme ☑',
+    'Acme √',
+    'Tidegate',
+    'TIDEGATE Mail',
+    'tide-gate',
+    'Ｔｉｄｅｇａｔｅ',
+  ])('%s imitates the mark or us', (name) => {
+    expect(nameProblem(name)).toBe('name not_allowed')
+  })
+})
+
 describe('environment variables', () => {
   const variable = (key: string, name = 'Key') => ({ name, key, secret: true })
   const keyProblem = (...keys: string[]) => problemOf({ env_vars: keys.map((key) => variable(key)) })
