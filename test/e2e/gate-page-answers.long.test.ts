@@ -74,6 +74,17 @@ describe('what is asked', () => {
     await accessible(large)
   })
 
+  test('a variable that is not named after the service is marked', async () => {
+    const env_vars = [...acme.env_vars, { name: 'Database', key: 'DATABASE_URL', secret: true }]
+    const { page } = await open({ consent: [ok(consent({}, { env_vars }))] })
+    await heading(page, /Create an account/).waitFor()
+    const marked = page.getByRole('listitem').filter({ hasText: 'Not named after this service' })
+    expect(await marked.getByRole('code').allTextContents()).toEqual(['DATABASE_URL'])
+    await accessible(page)
+    await screenshot(page, 'other-variable')
+    await fitsIn(page, 320)
+  })
+
   test('a verified service says so', async () => {
     const branding = { ...acme.branding, logo_url: '/assets/mark.svg', verified: true }
     const { page } = await open({ consent: [ok(consent({}, { branding }))] })

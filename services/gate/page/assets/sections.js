@@ -214,6 +214,11 @@ const grantsOf = {
                 {},
                 el('code', { class: 'foreign' }, line(key, 128)),
                 el('span', { class: 'meaning foreign', dir: 'auto' }, line(name, 200)),
+                el(
+                  'span',
+                  { class: secret === true ? 'secret' : 'open' },
+                  secret === true ? 'Secret' : 'Not secret',
+                ),
                 isOwnVariable(key, service.id)
                   ? null
                   : el(
@@ -221,11 +226,6 @@ const grantsOf = {
                       { class: 'other' },
                       'Not named after this service. A value that your agent has is kept.',
                     ),
-                el(
-                  'span',
-                  { class: secret === true ? 'secret' : 'open' },
-                  secret === true ? 'Secret' : 'Not secret',
-                ),
               ),
             ),
           )
