@@ -121,17 +121,30 @@ function recordPlaces(topic: string, { key, value, headers = {} }: RawRecord): P
   ]
 }
 
-/** Every file of a folder, as it lies on the disk; `keep` says which. */
+/** Every file of a folder, as it lies on the disk, and what a WAL file says; `keep` says which. */
 export async function dumpFolder(folder: string, keep: (file: string) => boolean): Promise<Place[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   const files = entries
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => path.join(parentPath, name))
   const kept = files.filter((file) => keep(path.relative(folder, file)))
-  return Promise.all(
-    kept.map(async (file) => ({
-      name: `file ${path.relative(folder, file)}`,
-      bytes: await readFile(file),
-    })),
+  const places = await Promise.all(
+    kept.map(async (file): Promise<Place[]> => {
+      const place = { name: `file ${path.relative(folder, file)}`, bytes: await readFile(file) }
+      return file.includes('/pg_wal/')
+        ? [place, { ...place, bytes: withoutPageHeaders(place.bytes) }]
+        : [place]
+    }),
   )
+  return places.flat()
+}
+
+const walPage = { bytes: 8192, header: 24, firstHeader: 40 }
+
+/** A record that goes over the end of a page of the WAL is cut by the next one's header (access/xlog_internal.h). */
+function withoutPageHeaders(wal: Buffer): Buffer {
+  const pages: Buffer[] = []
+  for (let at = 0; at < wal.length; at += walPage.bytes)
+    pages.push(wal.subarray(at + (at === 0 ? walPage.firstHeader : walPage.header), at + walPage.bytes))
+  return Buffer.concat(pages)
 }
