@@ -669,6 +669,13 @@ export interface DetailDeviceIdentity {
   matched_anchors: string[]
 }
 
+/** What the document that handed off has shown. */
+export interface HandOffEvidence {
+  challenge_answered: boolean
+  input_observed: boolean
+  binding: null | string
+}
+
 /** One decision about a session, with everything that the session's detail shows, so that a reader needs no other topic. */
 export interface SessionScored {
   /** The decision, evt_...; deterministic, so a retry repeats it. */
@@ -709,6 +716,8 @@ export interface SessionScored {
   native_motion_print: null | NativeMotionPrint
   device_identity: null | DetailDeviceIdentity
   install_id: null | string
+  /** null for a decision that no hand-off asked for. */
+  hand_off: null | HandOffEvidence
 }
 
 export type KeyType = 'publishable' | 'secret'

@@ -235,6 +235,8 @@ export const behaviorSchema = group({
     ...channel,
     moves: countOrZero,
     clicks: countOrZero,
+    /** Trusted clicks, whatever made them: a pointer, a finger, a key, a label or a screen reader. */
+    activations: countOrZero,
     /** Clicks with no pointer movement before them and no key that could have caused them. */
     clicks_without_move: countOrZero,
     clicks_exact_center: countOrZero,
@@ -276,18 +278,23 @@ export interface Observations {
   elapsed_ms: number | null
   snapshot?: Snapshot | undefined
   behavior?: Behavior | undefined
+  /** Of a hand-off: SHA-256, lower-case hex, of the text that it was asked for with. */
+  binding?: string | undefined
 }
+
+const sha256Hex = /^[0-9a-f]{64}$/
 
 /** Lenient but for the version: throws where that is not 1, since nothing is then known of the rest. */
 export const observationsSchema: Lenient<Observations> = {
   parse(value) {
     if (!isObject(value) || value.version !== 1) throw new Error('not observations of version 1')
-    const { elapsed_ms, snapshot, behavior } = value
+    const { elapsed_ms, snapshot, behavior, binding } = value
     return {
       version: 1,
       elapsed_ms: number.parse(elapsed_ms),
       ...(isObject(snapshot) ? { snapshot: snapshotSchema.parse(snapshot) } : {}),
       ...(isObject(behavior) ? { behavior: behaviorSchema.parse(behavior) } : {}),
+      ...(typeof binding === 'string' && sha256Hex.test(binding) ? { binding } : {}),
     }
   },
 }

@@ -76,12 +76,12 @@ function commonColumns({ data }: ScoredEvent) {
 }
 
 function decisionRow(event: ScoredEvent): RowOf<typeof decisions> {
-  const { request, score_breakdown, signals_fired, attribution } = event.data
+  const { request, score_breakdown, signals_fired, attribution, hand_off } = event.data
   const visitor = linkedVisitor(event.data)
   return {
     ...commonColumns(event),
     log_offset: event.position.offset,
-    evidence: { request, score_breakdown, visitor, signals_fired, attribution },
+    evidence: { request, score_breakdown, visitor, signals_fired, attribution, hand_off },
   }
 }
 

@@ -31,6 +31,8 @@ export interface DecisionEvidence {
   visitor: LinkedVisitor | null
   signals_fired: SessionScored['signals_fired']
   attribution: SessionScored['attribution']
+  /** Missing in rows of before it was kept. */
+  hand_off?: SessionScored['hand_off']
 }
 
 /** Times are epoch milliseconds, as in all tables here. */

@@ -164,7 +164,13 @@ const signalFired = record('SignalFired', {
   signal_score: int,
 })
 
-/** Written as SessionScored.v1.avsc by `npm run schemas`. A change needs a version 2: an event is read for ever. */
+const handOff = record(
+  'HandOffEvidence',
+  { challenge_answered: boolean, input_observed: boolean, binding: textOrNull },
+  { doc: 'What the document that handed off has shown.' },
+)
+
+/** Written as SessionScored.v2.avsc by `npm run schemas`. A change needs a version 3: an event is read for ever. */
 export const sessionScored = record(
   'SessionScored',
   {
@@ -207,6 +213,7 @@ export const sessionScored = record(
     native_motion_print: orNull(nativeMotionPrintRecord),
     device_identity: orNull(detailDeviceIdentity),
     install_id: textOrNull,
+    hand_off: documented(orNull(handOff), 'null for a decision that no hand-off asked for.'),
   },
   {
     namespace: 'tidegate.sessions',

@@ -72,6 +72,8 @@ export interface Trigger {
   /** Only a changed verdict makes a decision. */
   onlyOnChange: boolean
   at: number
+  /** Hash of the document that handed off. */
+  handOffDocument?: string
 }
 
 interface StateChange {
@@ -106,7 +108,8 @@ function handOff(
   event: Data<'ResultRequested'>,
 ): Trigger | undefined {
   if (after === before) return undefined
-  return { decisionId: event.decision_id, final: true, onlyOnChange: false, at: event.received_at }
+  const { decision_id: decisionId, received_at: at, document_id_hash: handOffDocument } = event
+  return { decisionId, final: true, onlyOnChange: false, at, handOffDocument }
 }
 
 /** Ignored when the session is final or a body arrived after the scheduler looked. */

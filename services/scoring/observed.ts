@@ -132,6 +132,13 @@ export function hasBehavior(behavior: Behavior | null): boolean {
   return behavior !== null && Object.values(behavior).some((channel) => channel.events > 0)
 }
 
+/** Events of keys, pointers and fingers that a script of the page cannot make. */
+export function trustedInputs({ mouse, keyboard, touch }: Behavior): number {
+  const trusted = ({ events, untrusted }: Behavior['mouse' | 'keyboard' | 'touch']) =>
+    Math.max(0, events - untrusted)
+  return trusted(mouse) + trusted(keyboard) + trusted(touch) + mouse.activations
+}
+
 function channelOf(behavior: Behavior, name: string): Channel {
   return Object.entries(behavior).find(([known]) => known === name)?.[1] ?? {}
 }

@@ -65,6 +65,22 @@ function sessionScored(decision: ScoredDecision): SessionScored {
     })),
     client_telemetry: telemetryOf(facts.snapshot),
     ...nativeDetailOf(facts),
+    hand_off: handOffOf(state, trigger),
+  }
+}
+
+/** null for a decision that no hand-off asked for. */
+function handOffOf(state: SessionState, { handOffDocument }: Trigger): SessionScored['hand_off'] {
+  const document = state.documents.find(({ hash }) => hash === handOffDocument)
+  if (!document) return null
+  const proofs = state.snapshot_document === document.hash ? state.snapshot?.proofs : undefined
+  return {
+    challenge_answered:
+      document.challenge !== '' &&
+      proofs?.challenge === document.challenge &&
+      proofs.timing_nonce === document.timing_nonce,
+    input_observed: (document.inputs ?? 0) > 0,
+    binding: document.binding ?? null,
   }
 }
 

@@ -11,7 +11,7 @@ import type {
   VisitorLink,
 } from '../../schemas/events.ts'
 import type { Behavior, Observations, Snapshot } from '../../schemas/observations.ts'
-import { addBehavior, identityChanged, mergeSnapshot, readObservations } from './observed.ts'
+import { addBehavior, identityChanged, mergeSnapshot, readObservations, trustedInputs } from './observed.ts'
 
 export type SessionEvent =
   | { type: 'SessionOpened'; data: SessionOpened }
@@ -136,7 +136,7 @@ function received(state: SessionState, event: BatchReceived | ResultRequested): 
   }
   const observations = readObservations(event.payload)
   if (!observations) return { ...next, unreadable: next.unreadable + 1 }
-  return observed(next, observations, document.hash)
+  return observed(next, observations, accepted)
 }
 
 function documentOf(state: SessionState, event: BatchReceived | ResultRequested): DocumentState {
@@ -145,12 +145,13 @@ function documentOf(state: SessionState, event: BatchReceived | ResultRequested)
   )
 }
 
-function observed(state: SessionState, observations: Observations, document: string): SessionState {
-  const { snapshot, behavior } = observations
-  const next = { ...state }
+function observed(state: SessionState, observations: Observations, document: DocumentState): SessionState {
+  const { snapshot, behavior, binding = null } = observations
+  const inputs = (document.inputs ?? 0) + (behavior ? trustedInputs(behavior) : 0)
+  const next = { ...state, documents: withDocument(state.documents, { ...document, inputs, binding }) }
   if (snapshot) {
     next.snapshot = mergeSnapshot(state.snapshot, snapshot)
-    next.snapshot_document = document
+    next.snapshot_document = document.hash
     if (identityChanged(state.snapshot, snapshot)) next.identity_changes += 1
   }
   if (behavior) next.behavior = addBehavior(state.behavior, behavior)
@@ -173,6 +174,10 @@ export interface DocumentState {
   last_seq: number
   /** Start of the body hash by sequence number, for the newest ones. */
   bodies: Record<string, string>
+  /** Trusted input that it reported. Missing in states of before it was counted. */
+  inputs?: number
+  /** Of its newest hand-off. */
+  binding?: string | null
 }
 
 const maxDocuments = 16

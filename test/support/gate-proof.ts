@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { asId } from '../../infra/ids.ts'
 import { createCollectClient, type FetchLike } from '../../infra/wire/collect/client.ts'
 import { consentUrl } from '../../infra/wire/gate.ts'
@@ -10,6 +11,8 @@ export interface ProofOptions {
   /** What it calls itself; default: the same. Servers that share a database need one PUBLIC_URL. */
   publicUrl?: string
   gateSessionId: string
+  /** The one that it is a proof for; default: none. */
+  approveToken?: string
   /** Of the consent page; default: the one that the page has. */
   publishableKey?: string
   /** The same seed is the same person. */
@@ -43,7 +46,21 @@ export async function consentProof(options: ProofOptions): Promise<ConsentProof>
     const { snapshot } = batch
     await client.sendBatch(snapshot ? { ...batch, snapshot: { ...snapshot, proofs } } : batch)
   }
-  return client.requestResult(plan.closing)
+  const { approveToken } = options
+  return client.requestResult({
+    ...plan.closing,
+    ...(approveToken === undefined ? {} : { binding: bindingOf(approveToken) }),
+  })
+}
+
+/** As the SDK makes it of what a hand-off is asked for with. */
+export function bindingOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+/** Of a sealed token: a person used the page, and asks with this approve token. */
+export function handOffFor(approveToken: string) {
+  return { challenge_answered: true, input_observed: true, binding: bindingOf(approveToken) }
 }
 
 /** Sends what a browser of that page adds by itself. */

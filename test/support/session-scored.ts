@@ -231,6 +231,7 @@ export function sessionScored(overrides: Partial<SessionScored> = {}): SessionSc
     native_motion_print: null,
     device_identity: null,
     install_id: null,
+    hand_off: null,
     ...overrides,
   }
 }

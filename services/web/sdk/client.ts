@@ -4,11 +4,17 @@ import { createErrors, destroyedError } from './errors.ts'
 import { followPage } from './page.ts'
 import { createPageRequests } from './requests.ts'
 import { collectSnapshot } from './snapshot.ts'
+import { member, sha256Of, textOf } from './support.ts'
 
 export interface Handoff {
   sessionId: string
   /** For your back end, which opens it with a secret key. Opaque here. */
   sealedToken: string
+}
+
+export interface HandoffOptions {
+  /** A text of yours, as a form's one-time token. The sealed token has its SHA-256 in `hand_off.binding`. */
+  binding?: string
 }
 
 export interface FingerprintReady {
@@ -19,7 +25,7 @@ export interface FingerprintReady {
 
 export interface TidegateClient {
   /** Hands the session over. Calls that overlap share one hand-off; a later call makes a newer token. */
-  getSession(): Promise<Handoff>
+  getSession(options?: HandoffOptions): Promise<Handoff>
   waitForFingerprint(): Promise<FingerprintReady>
   /** Called with every failure, of the background too; returns how to stop. */
   onError(listener: (error: Error) => void): () => void
@@ -40,7 +46,7 @@ export function createClient({ publishableKey, endpoint, onDestroy }: ClientOpti
   const behavior = trackBehavior(stopping.signal)
   const snapshot = collectSnapshot()
   let current: Promise<LiveDocument> | undefined
-  let handoff: Promise<Handoff> | undefined
+  const handoffs = new Map<string | undefined, Promise<Handoff>>()
 
   const open = () => openDocument({ endpoint, publishableKey, requests, snapshot })
 
@@ -91,10 +97,13 @@ export function createClient({ publishableKey, endpoint, onDestroy }: ClientOpti
     })
   }
 
-  async function handOver(): Promise<Handoff> {
+  async function handOver(binding: string | undefined): Promise<Handoff> {
     await live()
     const seen = behavior.drain()
-    const body = observations(seen ? { behavior: seen } : {})
+    const body = observations({
+      ...(seen ? { behavior: seen } : {}),
+      ...(binding === undefined ? {} : { binding: sha256Of(binding) }),
+    })
     return withDocument((document) => document.client.requestResult(body))
   }
 
@@ -106,10 +115,12 @@ export function createClient({ publishableKey, endpoint, onDestroy }: ClientOpti
   followPage({ flush, requests, report: errors.report, signal: stopping.signal })
 
   return {
-    getSession() {
-      handoff ??= errors.watch(handOver()).finally(() => {
-        handoff = undefined
-      })
+    getSession(options) {
+      const binding = textOf(member(options, 'binding')) ?? undefined
+      const known = handoffs.get(binding)
+      if (known) return known
+      const handoff = errors.watch(handOver(binding)).finally(() => handoffs.delete(binding))
+      handoffs.set(binding, handoff)
       return handoff
     },
     waitForFingerprint: () => errors.watch(fingerprint()),

@@ -61,7 +61,9 @@ export function endsDocument(error: unknown): boolean {
   )
 }
 
-export function observations(parts: Pick<SentObservations, 'snapshot' | 'behavior'>): SentObservations {
+export function observations(
+  parts: Pick<SentObservations, 'snapshot' | 'behavior' | 'binding'>,
+): SentObservations {
   return { version: 1, elapsed_ms: Math.round(performance.now()), ...parts }
 }
 

@@ -32,6 +32,11 @@ export function hashBytes(bytes: Uint8Array): string {
   return bytesToHex(sha256(bytes)).slice(0, 32)
 }
 
+/** All of SHA-256, lower-case hex, of the text in UTF-8. */
+export function sha256Of(text: string): string {
+  return bytesToHex(sha256(utf8ToBytes(text)))
+}
+
 export function hashJson(value: unknown): string {
   return hashText(JSON.stringify(value) ?? '')
 }

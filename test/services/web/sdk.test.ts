@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Snapshot, snapshotSchema } from '../../../schemas/observations.ts'
 import { eventually } from '../../support/eventually.ts'
+import { bindingOf } from '../../support/gate-proof.ts'
 import { createSdkBench, observationsOf, type SdkBench } from './sdk-page.ts'
 
 let bench: SdkBench
@@ -371,11 +372,40 @@ describe('behaviour', () => {
     expect(total('mouse', 'moves')).toBeGreaterThanOrEqual(8)
     expect(total('mouse', 'clicks')).toBe(2)
     expect(total('mouse', 'untrusted')).toBe(1)
+    // A script's click is none.
+    expect(total('mouse', 'activations')).toBe(1)
     expect(total('form', 'submits')).toBe(1)
     // Playwright's fill puts the text there without a key.
     expect(total('form', 'silent_changes')).toBe(1)
     expect(total('scroll', 'wheel')).toBeGreaterThanOrEqual(1)
     expect(ofSession(sessionId).length).toBeGreaterThan(0)
+    await page.close()
+  })
+
+  test('says that a button was pressed without a pointer, as a screen reader presses it', async () => {
+    const { page } = await bench.open()
+    await handOver(page)
+    const before = bench.server.plaintexts().length
+    await page.evaluate(`addEventListener('keydown', (event) => event.stopImmediatePropagation(), true)`)
+    await page.locator('button').press('Enter')
+    await handOver(page)
+    const [sent] = bench.server.plaintexts().slice(before)
+    expect(JSON.parse(sent ?? '').behavior.mouse).toMatchObject({ events: 0, clicks: 0, activations: 1 })
+    await page.close()
+  })
+
+  test('a hand-off is bound to the text that it is asked for with', async () => {
+    const { page } = await bench.open()
+    const before = bench.server.handOffs()
+    const tokens = await page.evaluate<string[]>(`
+      run({ publishableKey: '${key()}' }), Promise.all([
+        client.getSession({ binding: 'form 1' }), client.getSession({ binding: 'form 2' }),
+        client.getSession({ binding: 'form 1' }), client.getSession({ binding: 5 }), client.getSession(null),
+      ]).then((all) => all.map(({ sealedToken }) => sealedToken))`)
+    expect(new Set(tokens).size).toBe(3)
+    expect(bench.server.handOffs() - before).toBe(3)
+    const bindings = bench.server.plaintexts().map((text) => JSON.parse(text).binding)
+    expect(bindings.filter(Boolean)).toEqual(['form 1', 'form 2'].map(bindingOf))
     await page.close()
   })
 

@@ -29,6 +29,7 @@ function personMouse(durationMs: number, random: SeededRandom) {
     interval_std: random.between(6, 40),
     moves,
     clicks,
+    activations: clicks,
     straightness: random.between(1.04, 1.6),
     speed_std: random.between(0.3, 2.5),
   }
@@ -45,6 +46,7 @@ function programMouse(actor: Driver, random: SeededRandom) {
     interval_std: random.between(0, 0.4),
     moves,
     clicks,
+    activations: actor === 'scripted' ? 0 : clicks,
     clicks_without_move: clicks,
     clicks_exact_center: clicks,
     screen_equals_client: moves,

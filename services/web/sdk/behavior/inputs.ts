@@ -25,7 +25,9 @@ export function trackBehavior(signal: AbortSignal): BehaviorTracker {
         form: form.drain(),
         clipboard: clipboard.drain(),
       }
-      return Object.values(behavior).some(({ events }) => events > 0) ? behavior : undefined
+      const isUsed =
+        Object.values(behavior).some(({ events }) => events > 0) || behavior.mouse.activations > 0
+      return isUsed ? behavior : undefined
     },
   }
 }

@@ -20,6 +20,7 @@ export function trackMouse(listen: Listen): Tracker<Mouse> {
     position.last = { x: event.clientX, y: event.clientY }
   })
   listen(['click'], (event) => {
+    if (event.isTrusted) counts.activations++
     if (!isPointerClick(event)) return
     channel.record(event)
     counts.clicks++
@@ -46,7 +47,14 @@ export function trackMouse(listen: Listen): Tracker<Mouse> {
 }
 
 function noCounts() {
-  return { moves: 0, clicks: 0, clicks_without_move: 0, clicks_exact_center: 0, screen_equals_client: 0 }
+  return {
+    moves: 0,
+    clicks: 0,
+    activations: 0,
+    clicks_without_move: 0,
+    clicks_exact_center: 0,
+    screen_equals_client: 0,
+  }
 }
 
 /** A click by a key or a label has detail 0 or no pointer type; a finger needs no movement before it. */
