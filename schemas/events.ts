@@ -1011,6 +1011,8 @@ export interface GateSessionOpened {
   requested_user_agent: null | string
   opened_at: number
   expires_at: number
+  /** Shown where it was asked for and on the consent page; null before codes were random. */
+  confirmation_code: null | string
 }
 
 export type GateRejection = 'declined' | 'closed' | 'integrator_failed'
@@ -1071,6 +1073,8 @@ export interface LoginSessionOpened {
   requested_user_agent: null | string
   opened_at: number
   expires_at: number
+  /** Shown where it was asked for and on the consent page; null before codes were random. */
+  confirmation_code: null | string
 }
 
 export type WebhookAttemptOutcome = 'succeeded' | 'retrying' | 'failed'

@@ -1,11 +1,9 @@
-import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { base32Characters, type GateSessionId } from '../ids.ts'
+import { base32Characters, type GateSessionId, type Random } from '../ids.ts'
 
 /** A short text such as `K4-7M9`. A signup's terminal and its consent page both show it. */
-export function confirmationCode(gateSessionId: GateSessionId): string {
-  const digest = createHash('sha256').update(`confirmation\0${gateSessionId}`).digest()
-  const text = base32Characters(digest.subarray(0, 5))
+export function generateConfirmationCode(random: Random): string {
+  const text = base32Characters(random(5))
   return `${text.slice(0, 2)}-${text.slice(2)}`.toUpperCase()
 }
 

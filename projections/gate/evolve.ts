@@ -142,7 +142,14 @@ const unresolved = {
 } as const
 
 function signup({ gate_session_id, ...data }: GateSessionOpened): GateSessionRow {
-  return { ...unresolved, ...data, id: asId('gate', gate_session_id), kind: 'signup', gate_account_id: null }
+  return {
+    ...unresolved,
+    ...data,
+    confirmation_code: data.confirmation_code ?? '',
+    id: asId('gate', gate_session_id),
+    kind: 'signup',
+    gate_account_id: null,
+  }
 }
 
 function login({ gate_session_id, gate_account_id, ...data }: LoginSessionOpened): GateSessionRow {
@@ -152,6 +159,7 @@ function login({ gate_session_id, gate_account_id, ...data }: LoginSessionOpened
     id: asId('gate', gate_session_id),
     kind: 'login',
     gate_account_id: asId('gacct', gate_account_id),
+    confirmation_code: data.confirmation_code ?? '',
     metadata: null,
     delivery_key_id: null,
     delivery_public_key: null,

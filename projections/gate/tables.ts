@@ -49,6 +49,8 @@ export const gateSessions = table('gate_sessions', {
   requested_user_agent: nullable(foreign(column.text())),
   opened_at: column.bigint(),
   expires_at: column.bigint(),
+  /** Empty where it was opened before codes were random. */
+  confirmation_code: column.text(),
   /** A session is pending for some seconds after its time is over: its end is an event. */
   status: column.text<GateSessionStatus>(),
   resolved_at: nullable(column.bigint()),

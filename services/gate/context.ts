@@ -6,6 +6,7 @@ import type { Applied } from '../../infra/event-store/applied.ts'
 import type { CommandDeps, Decide } from '../../infra/event-store/decide.ts'
 import type { Command, Idempotency } from '../../infra/idempotency/idempotency.ts'
 import type { Clock, GateSessionId, Random } from '../../infra/ids.ts'
+import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { EventLog } from '../../infra/log/port.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import type { DirectCalls } from '../../infra/wire/webhooks/direct-call.ts'
@@ -48,6 +49,7 @@ export interface GateOptions {
   endCalls?: () => Promise<void>
   meter?: GateMeter | undefined
   consentKeys: ConsentKeys
+  network: NetworkSource
   /** Makes an organization with its keys. Resolves to environment variables by name. */
   signUpOrganization: (signup: OrganizationSignup) => Promise<Record<string, string>>
 }

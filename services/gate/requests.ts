@@ -6,7 +6,7 @@ import { enforcing } from '../../infra/access/principal.ts'
 import { isToken, type Token } from '../../infra/crypto/tokens.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import { type GateSessionId, isId } from '../../infra/ids.ts'
-import { plainAddress } from '../../infra/ip/network.ts'
+import { type NetworkSource, networkPrefix, plainAddress } from '../../infra/ip/network.ts'
 
 const kinds = { poll: 'gtpoll', agent: 'agt' } as const
 const names = { gtpoll: 'a poll token', agt: 'an agent token' } as const
@@ -59,6 +59,37 @@ function isOurs(headers: FastifyRequest['headers'], own: string): boolean {
 export interface Requester {
   requested_ip: string | null
   requested_user_agent: string | null
+}
+
+export interface RequesterNetwork {
+  /** Whether whoever reads the consent data is in the same network; null = not known. */
+  same: boolean | null
+  country: string | null
+  operator: string | null
+}
+
+interface Addresses {
+  requestedIp: string | null
+  readerIp: string
+  source: NetworkSource
+  now: number
+}
+
+/** Where a signup or login was asked for, seen from the browser that decides about it. */
+export function requesterNetwork({ requestedIp, readerIp, source, now }: Addresses): RequesterNetwork {
+  if (requestedIp === null) return { same: null, country: null, operator: null }
+  const { location, routing } = source.lookup(requestedIp, now)
+  return {
+    same: placeOf(requestedIp) === placeOf(readerIp),
+    country: location?.country ?? location?.country_code ?? null,
+    operator: routing.organization,
+  }
+}
+
+/** This machine has several addresses. */
+function placeOf(ip: string): string | null {
+  const isLoopback = ipaddr.isValid(ip) && ipaddr.process(ip).range() === 'loopback'
+  return isLoopback ? 'loopback' : networkPrefix(ip)
 }
 
 const userAgentCharacters = 200

@@ -8,8 +8,8 @@ import type { Db, Tx } from '../../infra/postgres/pool.ts'
 import { deliveryEnvelopeSchema } from '../../infra/wire/delivery-envelope.ts'
 
 /**
- * What Gate stores beside the log. Without a row of gate_pages the consent page is reloaded; without one of
- * gate_leases an approval is resumed. gate_vault has the only copies of the keys that deliveries are sealed under: to
+ * What Gate stores beside the log. Without a row of gate_approve_tokens the consent page is reloaded;
+ * without one of gate_pages it is not closed; without one of gate_leases an approval is resumed. gate_vault has the only copies of the keys that deliveries are sealed under: to
  * delete a row is to delete the delivery, in the log too.
  */
 const ddl = `
@@ -27,6 +27,12 @@ create table if not exists tidegate.gate_pages (
 );
 create index if not exists gate_pages_closed_at on tidegate.gate_pages (closed_at) where closed_at is not null;
 create index if not exists gate_pages_issued_at on tidegate.gate_pages (issued_at);
+create table if not exists tidegate.gate_approve_tokens (
+  approve_token_hash text collate "C" primary key,
+  gate_session_id text collate "C" not null,
+  issued_at bigint not null
+);
+create index if not exists gate_approve_tokens_issued_at on tidegate.gate_approve_tokens (issued_at);
 create table if not exists tidegate.gate_leases (
   gate_session_id text collate "C" primary key,
   holder text not null,
@@ -52,7 +58,7 @@ interface PagesOptions {
 }
 
 export interface Pages {
-  /** A new approve token. Those before it are void, and the page is not closing any more. */
+  /** One more approve token. The page is not closing any more. */
   open(gateSessionId: GateSessionId): Promise<Token<'gtapr'>>
   /** Does nothing when `token` is not the page's newest: then a reload has opened the page again. */
   close(gateSessionId: GateSessionId, token?: Token<'gtapr'>): Promise<void>
@@ -66,7 +72,8 @@ export function createPages({ pool, keyring, clock, random }: PagesOptions): Pag
     async open(gateSessionId) {
       const token = generateToken('gtapr', random)
       await pool.query(
-        `insert into tidegate.gate_pages values ($1, $2, $3)
+        `with token as (insert into tidegate.gate_approve_tokens values ($2, $1, $3))
+         insert into tidegate.gate_pages values ($1, $2, $3)
          on conflict (gate_session_id) do update
          set approve_token_hash = excluded.approve_token_hash, issued_at = excluded.issued_at, closed_at = null`,
         [gateSessionId, tokenHashes(keyring, token)[0], clock()],
@@ -98,6 +105,15 @@ export async function findPage(db: Db, gateSessionId: string): Promise<PageRow |
     [gateSessionId],
   )
   return rows[0]
+}
+
+/** Whether the consent data of the session was read with one of the tokens, which are given by their hashes. */
+export async function isApproveTokenOf(db: Db, gateSessionId: string, hashes: string[]): Promise<boolean> {
+  const { rowCount } = await db.query(
+    'select from tidegate.gate_approve_tokens where approve_token_hash = any($2) and gate_session_id = $1',
+    [gateSessionId, hashes],
+  )
+  return rowCount !== 0
 }
 
 export async function closingFor(db: Db, gateSessionId: string): Promise<number | null> {

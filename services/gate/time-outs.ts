@@ -178,6 +178,7 @@ export async function purgeGate({ pool, clock }: PurgeParts): Promise<number> {
     const purged = [
       await purgeKeys(tx, now),
       await purgePages(tx, now),
+      await purgeApproveTokens(tx, now),
       await purgeInFlight(tx),
       await purgeLimits(tx),
     ]
@@ -207,6 +208,10 @@ function purgePages(tx: Tx, now: number): Promise<number> {
   })
 }
 
+function purgeApproveTokens(tx: Tx, now: number): Promise<number> {
+  return removeRows(tx, { from: 'gate_approve_tokens', where: 't.issued_at < $1', values: [now - pageMs] })
+}
+
 // Rows of processes that died. By the database's clock.
 function purgeInFlight(tx: Tx): Promise<number> {
   return removeRows(tx, {
@@ -222,7 +227,7 @@ function purgeLimits(tx: Tx): Promise<number> {
 }
 
 interface Removal {
-  from: 'gate_vault' | 'gate_pages' | 'gate_leases' | 'gate_limits'
+  from: 'gate_vault' | 'gate_pages' | 'gate_approve_tokens' | 'gate_leases' | 'gate_limits'
   where: string
   values: number[]
 }

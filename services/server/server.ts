@@ -73,7 +73,9 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     const network = await networkFor(config, roles)
     const registry = new Registry()
     const running = await startWorkers(core, { starts: startsOf(roles), network, registry, undo })
-    const gate = roles.includes('gate') ? startMeasuredGate(core, { publicUrl, registry }) : undefined
+    const gate = roles.includes('gate')
+      ? startMeasuredGate(core, { publicUrl, registry, network })
+      : undefined
     undo.defer(() => gate?.stop())
     const demo = await prepare?.(core, publicUrl)
     const { app, counters } = await createHttp(core, {
@@ -102,9 +104,9 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
 
 function startMeasuredGate(
   core: Core,
-  { publicUrl, registry }: { publicUrl: string; registry: Registry },
+  { publicUrl, registry, network }: { publicUrl: string; registry: Registry; network: NetworkSource },
 ): Gate {
-  return startGate({ ...gateOptions(core, publicUrl), meter: measureGate(registry) })
+  return startGate({ ...gateOptions(core, { publicUrl, network }), meter: measureGate(registry) })
 }
 
 const startsOf = (roles: readonly Role[]) => ({
@@ -115,7 +117,7 @@ const startsOf = (roles: readonly Role[]) => ({
 })
 
 async function networkFor(config: Config, roles: readonly Role[]): Promise<NetworkSource> {
-  if (!roles.includes('scoring') && !roles.includes('api')) return noNetwork
+  if (!(['scoring', 'api', 'gate'] as const).some((role) => roles.includes(role))) return noNetwork
   const { CITY_MMDB: cityPath, ASN_MMDB: asnPath, ANONYMOUS_MMDB: anonymousPath } = config
   return openNetwork({ cityPath, asnPath, anonymousPath }).catch((cause) => {
     throw new Error(`CITY_MMDB, ASN_MMDB or ANONYMOUS_MMDB cannot be read: ${cause.message}`, { cause })
@@ -171,7 +173,10 @@ function addCollect(app: FastifyInstance, core: Core, { auth }: AccessControl): 
 const integratorTimeoutMs = 10_000
 
 /** `publicUrl` has no path, and no slash at its end. */
-export function gateOptions(core: Core, publicUrl: string): GateOptions {
+export function gateOptions(
+  core: Core,
+  { publicUrl, network }: { publicUrl: string; network: NetworkSource },
+): GateOptions {
   const { config, keyring, decide } = core
   const { WEBHOOK_TIMEOUT_MS: timeoutMs } = config
   const client = createWebhookClient({
@@ -181,6 +186,7 @@ export function gateOptions(core: Core, publicUrl: string): GateOptions {
   return {
     ...core,
     publicUrl,
+    network,
     visibilityTimeoutMs: config.WEBHOOK_LEASE_MS,
     integratorTimeoutMs: Math.min(integratorTimeoutMs, timeoutMs),
     directCalls: createDirectCalls({ ...core, client, secrets: createSigningSecrets(keyring) }),

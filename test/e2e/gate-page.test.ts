@@ -1,5 +1,8 @@
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { createCollectClient } from '../../infra/wire/collect/client.ts'
+import { behaviorSchema, type SentObservations } from '../../schemas/observations.ts'
+import { planSession } from '../../services/cli/simulate/generate/plan.ts'
 import {
   accessible,
   type ConsentPages,
@@ -17,6 +20,10 @@ import {
 } from '../support/consent-page.ts'
 import { acme, type ConsentWorld } from '../support/consent-world.ts'
 import { eventually } from '../support/eventually.ts'
+import { bindingOf, pageKey } from '../support/gate-proof.ts'
+
+const browserUserAgent =
+  'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36'
 
 let consentPages: ConsentPages
 let world: ConsentWorld
@@ -58,11 +65,16 @@ describe('what is asked', () => {
     expect(await terms.getAttribute('target')).toBe('_blank')
     expect(await page.getByRole('button').allTextContents()).toEqual(['Decline', 'Approve'])
     expect(await main.textContent()).not.toContain('Your agent tells')
-    await page.setViewportSize({ width: 1100, height: 900 })
-    for (const name of ['Decline', 'Approve']) await inSight(page, name)
+    const desktop = { width: 1280, height: 720 }
+    for (const size of [{ width: 360, height: 600 }, desktop]) {
+      await page.setViewportSize(size)
+      for (const name of ['Decline', 'Approve']) await inSight(page, name)
+    }
     await screenshot(page, 'light')
     await page.emulateMedia({ colorScheme: 'dark' })
     await accessible(page)
+    const color = "getComputedStyle(document.getElementById('approve')).backgroundColor"
+    expect(await page.evaluate(color)).toBe('rgb(91, 61, 245)')
     await screenshot(page, 'dark')
     await page.emulateMedia({ forcedColors: 'active' })
     await screenshot(page, 'forced-colors')
@@ -103,6 +115,118 @@ describe('approving', () => {
     })
     await page.close()
     expect(posted.length).toBe(1)
+  })
+})
+
+describe('before an attempt is spent', () => {
+  const given = (network: object) => {
+    const requested_by = { ...consent().requested_by, network }
+    return { consent: [ok(consent({ requested_by }))], approve: [ok({ object: 'gate_session' })] }
+  }
+  const elsewhere = { same: false, country: 'Iceland', operator: 'Example Hosting' }
+
+  test('the name of the account is typed where the agent is in another network', async () => {
+    const { page, posted } = await open(given(elsewhere))
+    await reviewed(page)
+    const text = await page.getByRole('main').textContent()
+    expect(text).toContain(
+      'It was asked for from another network than the one this browser is in: Iceland, Example',
+    )
+    await accessible(page)
+    await screenshot(page, 'elsewhere-network')
+    const field = page.getByRole('textbox', { name: /type the account’s name: Harbour Notes/ })
+    for (const typed of ['', 'Harbour', 'Harbor Notes']) {
+      await field.fill(typed)
+      await press(page, 'Approve')
+      await page.getByRole('alert').filter({ hasText: 'Type the name of the account first' }).waitFor()
+      expect(await page.evaluate('document.activeElement.id')).toBe('account-name')
+    }
+    expect(posted).toEqual([])
+    await field.fill(' harbour  notes ')
+    await press(page, 'Approve')
+    await shows(page, 'Approved')
+  })
+
+  test('it is typed as well where nobody knows from where the agent asked', async () => {
+    const { page } = await open(given({ same: null, country: null, operator: null }))
+    await reviewed(page)
+    expect(await page.getByRole('textbox').count()).toBe(1)
+  })
+
+  test('a program that presses Approve is told to let a person do it; a person with a key alone may', async () => {
+    const { page, posted } = await open(given({ ...elsewhere, same: true }))
+    await reviewed(page)
+    expect(await page.getByRole('textbox').count()).toBe(0)
+    await page.evaluate("document.getElementById('approve').click()")
+    await page.getByRole('alert').filter({ hasText: 'A person has to press Approve' }).waitFor()
+    expect(posted).toEqual([])
+    await page.getByRole('button', { name: 'Approve' }).press('Enter')
+    await shows(page, 'Approved')
+  })
+})
+
+describe('a script without a browser', () => {
+  const snapshot = planSession('script', 0, {
+    clients: { web: 1, ios: 0, android: 0 },
+    bots: 0,
+    returning: 0,
+  }).batches[0].snapshot
+  const version = 1 as const
+  const used = behaviorSchema.parse({ keyboard: { events: 4, keys: 4 } })
+  type Answers = { challenge: string; timing_nonce: string; canvas_challenge_hash: null }
+  interface Attempt {
+    batches: (answers: Answers) => SentObservations[]
+    bindTo?: (approveToken: string) => string
+  }
+  const good = (proofs: Answers) => ({ version, elapsed_ms: 9, snapshot: { ...snapshot, proofs } })
+  const attempts: [string, RegExp, Attempt][] = [
+    ['sends nothing', /challenge/, { batches: () => [] }],
+    ['sends an empty batch', /challenge/, { batches: () => [{ version, elapsed_ms: 1 }] }],
+    [
+      'says that somebody typed',
+      /challenge/,
+      { batches: () => [{ version, elapsed_ms: 1, behavior: used }] },
+    ],
+    ['sends a page that nobody uses', /Nobody has used/, { batches: (proofs) => [good(proofs)] }],
+    [
+      'names no approve token',
+      /another approve token/,
+      { batches: (proofs) => [{ ...good(proofs), behavior: used }], bindTo: () => 'gtapr_other' },
+    ],
+  ]
+
+  test.each(attempts)('that %s approves nothing', async (_name, sentence, { batches, bindTo }) => {
+    const id = await world.signup()
+    const headers = { 'user-agent': browserUserAgent, origin: world.baseUrl }
+    const session = `${world.baseUrl}/v1/gate/sessions/${id}`
+    const { data } = (await (await fetch(`${session}/consent`, { headers })).json()) as {
+      data: { approve_token: string }
+    }
+    const client = createCollectClient({
+      endpoint: world.baseUrl,
+      publishableKey: await pageKey(world.baseUrl, id),
+      fetch: (url, request) => fetch(url, { ...request, headers: { ...request.headers, ...headers } }),
+      sdk: { name: 'tidegate-web', version: '0.1.0', platform: 'web' },
+      page: { url: world.pageUrl(id), referrer: null },
+    })
+    const opened = await client.open()
+    const answers = {
+      challenge: opened.challenge,
+      timing_nonce: opened.timingNonce,
+      canvas_challenge_hash: null,
+    }
+    for (const batch of batches(answers)) await client.sendBatch(batch)
+    const binding = bindingOf((bindTo ?? String)(data.approve_token))
+    const { sealedToken } = await client.requestResult({ version, elapsed_ms: 99, binding })
+    const answer = await fetch(`${session}/approve`, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: JSON.stringify({ approve_token: data.approve_token, sealed_token: sealedToken }),
+    })
+    expect(await answer.json()).toMatchObject({
+      error: { code: 'gate.svc_proof_invalid', status: 403, message: expect.stringMatching(sentence) },
+    })
+    expect((await world.session(id))?.status).toBe('pending')
   })
 })
 

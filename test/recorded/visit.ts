@@ -7,6 +7,7 @@ import {
   type OpenedSession,
 } from '../../infra/wire/collect/client.ts'
 import type { SentObservations } from '../../schemas/observations.ts'
+import { bindingOf } from '../support/gate-proof.ts'
 import { headerOf, type Request } from './http.ts'
 import type { Headers, World } from './world.ts'
 
@@ -45,8 +46,8 @@ export interface Visit {
   continuity: string
   /** The last request of each kind. */
   sent: Record<'sessions' | 'batches' | 'results', Request>
-  /** Asks for the sealed token. */
-  finish(): Promise<HandoffAnswer>
+  /** Asks for the sealed token, which names what it is bound to. */
+  finish(boundTo?: string): Promise<HandoffAnswer>
 }
 
 /** The headers that a person's browser or app sends by itself. */
@@ -104,7 +105,8 @@ export async function visit(world: World, options: VisitOptions): Promise<Visit>
     opened,
     continuity: handedOut,
     sent,
-    finish: () => client.requestResult(closing),
+    finish: (boundTo) =>
+      client.requestResult({ ...closing, ...(boundTo === undefined ? {} : { binding: bindingOf(boundTo) }) }),
   }
 }
 

@@ -115,8 +115,9 @@ function opened(serviceId: string, organizationId: string | null) {
     delivery_key_id: createHash('sha256').update(key).digest('base64url'),
     delivery_public_key: key.toString('base64url'),
     poll_token_hash: randomBytes(32).toString('hex'),
-    requested_ip: '203.0.113.9',
+    requested_ip: '127.0.0.1',
     requested_user_agent: 'tidegate-cli/0.1.0',
+    confirmation_code: 'K4-7M9',
     opened_at: Date.now(),
     expires_at: Date.now() + 15 * 60 * 1000,
   }

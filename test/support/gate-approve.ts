@@ -8,7 +8,7 @@ export async function approveAsPerson(baseUrl: string, gateSessionId: string): P
   const session = `${baseUrl}/v1/gate/sessions/${gateSessionId}`
   const opened = await fetch(`${session}/consent`, { headers: { origin: baseUrl } })
   const { approve_token } = consent.parse(await opened.json()).data
-  const { sealedToken } = await consentProof({ baseUrl, gateSessionId })
+  const { sealedToken } = await consentProof({ baseUrl, gateSessionId, approveToken: approve_token })
   const approved = await fetch(`${session}/approve`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', origin: baseUrl },

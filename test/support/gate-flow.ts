@@ -15,6 +15,7 @@ import {
 import { consentUrl } from '../../infra/wire/gate.ts'
 import { sealToken } from '../../infra/wire/sealed-token.ts'
 import type { ConsentKeys } from '../../services/gate/context.ts'
+import { handOffFor } from './gate-proof.ts'
 
 export interface GateFlowOptions {
   app: FastifyInstance
@@ -91,7 +92,11 @@ export function gateFlow({ app, publicUrl, clock, consentKeys }: GateFlowOptions
     consented.parse(await send('GET', `sessions/${id}/consent`, {})).data.approve_token
 
   /** What the consent page of the session gets from scoring. */
-  async function proof(id: string, { verdict = 'human', of = id, age = 1000 }: ProofChanges = {}) {
+  async function proof(
+    id: string,
+    token: string,
+    { verdict = 'human', of = id, age = 1000 }: ProofChanges = {},
+  ) {
     const payload = {
       session_id: randomId('sid', randomBytes),
       decision: {
@@ -101,15 +106,16 @@ export function gateFlow({ app, publicUrl, clock, consentKeys }: GateFlowOptions
         evaluated_at: new Date(clock() - age).toISOString(),
       },
       request: { url: consentUrl(publicUrl, asId('gate', of)) },
+      hand_off: handOffFor(token),
     }
     return sealToken({ payload, secretHashes: await consentKeys.secretHashes(), random: randomBytes })
   }
 
   /** What the page posts when a person approves. */
-  const approval = async (id: string, changes?: ProofChanges) => ({
-    approve_token: await approveToken(id),
-    sealed_token: await proof(id, changes),
-  })
+  async function approval(id: string, changes?: ProofChanges) {
+    const approve_token = await approveToken(id)
+    return { approve_token, sealed_token: await proof(id, approve_token, changes) }
+  }
 
   const approve = async (id: string) => send('POST', `sessions/${id}/approve`, { body: await approval(id) })
 

@@ -16,7 +16,7 @@ import { recipientKeys } from '../../projections/organizations/queries.ts'
 import { type Cluster, type ClusterOptions, startCluster } from './cluster.ts'
 import { freshAddress } from './gate-flow.ts'
 import { type Choose, type Integrator, startIntegrator } from './gate-integrator.ts'
-import { consentProof } from './gate-proof.ts'
+import { consentProof, handOffFor } from './gate-proof.ts'
 
 /** An answer as the races count it: `200`, or the status and the code of the refusal. */
 export interface Answer {
@@ -124,7 +124,7 @@ export async function openRaceWorld({ log, env, choose, processes = 2 }: RaceOpt
     open,
     async approval(gateSessionId) {
       const { approve_token } = await get(`sessions/${gateSessionId}/consent`, { method: 'GET' })
-      return { approve_token, sealed_token: proofFor(gateSessionId) }
+      return { approve_token, sealed_token: proofFor(gateSessionId, String(approve_token)) }
     },
     async delivered({ id, pollToken, keys }) {
       const polled = await get(`sessions/${id}`, { method: 'GET', token: pollToken })
@@ -199,10 +199,11 @@ async function proofs({ settings, baseUrls }: Cluster, gateSessionId: string) {
   const secretHashes = await consentSecrets(settings)
   const secretHash = secretHashes[0] ?? ''
   const claims = claimsSchema.parse(openToken(sealedToken, { secretHash }))
-  return (of: string): string => {
+  return (of: string, approveToken: string): string => {
     const decision = { ...claims.decision, evaluated_at: new Date().toISOString() }
     const request = { ...claims.request, url: consentUrl(publicUrl, asId('gate', of)) }
-    return sealToken({ payload: { ...claims, decision, request }, secretHashes, random: randomBytes })
+    const payload = { ...claims, decision, request, hand_off: handOffFor(approveToken) }
+    return sealToken({ payload, secretHashes, random: randomBytes })
   }
 }
 

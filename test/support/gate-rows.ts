@@ -4,9 +4,8 @@ import { asId, randomId } from '../../infra/ids.ts'
 import { evolveSession, isGateSessionEvent } from '../../projections/gate/evolve.ts'
 import type { AgentTokenRow, GateSessionRow } from '../../projections/gate/tables.ts'
 import type { GateSessionOpened, LoginSessionOpened } from '../../schemas/events.ts'
-import type { Proof } from '../../services/gate/approval/decide.ts'
+import type { Proof } from '../../services/gate/approval/proof.ts'
 import { agentTokenTtlMs, codeTtlMs, deliveryTtlMs, sessionTtlMs } from '../../services/gate/sessions.ts'
-import type { PageRow } from '../../services/gate/store.ts'
 import type { GateOwner } from './gate-world.ts'
 import { organizationId } from './organization-rows.ts'
 
@@ -25,6 +24,7 @@ const request = (at: number) => ({
   requested_user_agent: null,
   opened_at: at,
   expires_at: at + sessionTtlMs,
+  confirmation_code: 'K4-7M9',
 })
 
 type Changes<Data> = Partial<Data> & { opened_at: number }
@@ -92,13 +92,6 @@ const proofOf = {
   proof_session_id: proof.sessionId,
   proof_decision_id: proof.decisionId,
 }
-
-/** The consent page as it was opened just now. */
-export const pageWith = (approve_token_hash: string): PageRow => ({
-  approve_token_hash,
-  issued_at: now,
-  closed_at: null,
-})
 
 /** A signup that nobody has decided about. */
 export const pendingSignup = (changes: Partial<GateSessionRow> = {}): GateSessionRow => ({

@@ -38,7 +38,11 @@ export function failureOf(outcome: Exclude<SignupOutcome, { kind: 'approved' }>)
 }
 
 function rejection({ reason, problem }: { reason: string; problem?: string }): SignupFailed {
-  if (reason === 'closed') return new SignupFailed(reason, 'The consent page was closed without a decision.')
+  if (reason === 'closed') {
+    const message =
+      'The consent page was closed without a decision, which ends the signup. Sign up again, and leave the page open.'
+    return new SignupFailed(reason, message)
+  }
   if (reason !== 'integrator_failed') return new SignupFailed(reason, 'The signup was declined.')
   const why = problem ? `: ${problem}` : '.'
   return new SignupFailed(reason, `It was approved, but the service gave out no credentials${why}`)

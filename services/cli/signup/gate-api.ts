@@ -29,6 +29,7 @@ const createdSchema = z.object({
   id: gateSessionId,
   poll_token: z.string(),
   consent_url: httpUrl,
+  confirmation_code: z.string(),
   expires_at: z.iso.datetime(),
 })
 export type CreatedSession = z.output<typeof createdSchema>
@@ -52,7 +53,12 @@ const pollSchema = z.discriminatedUnion('status', [
 export type PolledSession = z.output<typeof pollSchema>
 export type ApprovedSession = Extract<PolledSession, { status: 'approved' }>
 
-const loginSchema = z.object({ id: gateSessionId, consent_url: httpUrl, expires_at: z.iso.datetime() })
+const loginSchema = z.object({
+  id: gateSessionId,
+  consent_url: httpUrl,
+  confirmation_code: z.string(),
+  expires_at: z.iso.datetime(),
+})
 export type LoginSession = z.output<typeof loginSchema>
 
 export interface SignupRequest {

@@ -9,7 +9,6 @@ export interface ConsentRequest {
   service: RegistryEntry
   session: CreatedSession
   accountName: string
-  confirmationCode: string
 }
 
 export interface Approval {
@@ -38,13 +37,13 @@ export function jsonReport(): SignupReport {
   let isInProgress = false
   const print = (event: string, members: object) => console.log(JSON.stringify({ event, ...members }))
   return {
-    consentRequired: async ({ service, session, accountName, confirmationCode }) =>
+    consentRequired: async ({ service, session, accountName }) =>
       print('consent_required', {
         service_id: service.id,
         gate_session_id: session.id,
         account_name: accountName,
         consent_url: session.consent_url,
-        confirmation_code: confirmationCode,
+        confirmation_code: session.confirmation_code,
         expires_at: session.expires_at,
       }),
     waiting({ inProgress }) {
@@ -101,7 +100,7 @@ export function textReport({ loginCommand, ...flags }: TextReportOptions): Signu
   }
 }
 
-function consentText({ service, session, accountName, confirmationCode }: ConsentRequest): string {
+function consentText({ service, session, accountName }: ConsentRequest): string {
   const { name, id, website, description, branding } = service
   return [
     ...(branding.ascii_art ? [branding.ascii_art, ''] : []),
@@ -112,7 +111,7 @@ function consentText({ service, session, accountName, confirmationCode }: Consen
     '',
     `  ${session.consent_url}`,
     '',
-    `The page must show the code ${confirmationCode}.`,
+    `The page must show the code ${session.confirmation_code}.`,
   ].join('\n')
 }
 

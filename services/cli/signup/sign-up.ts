@@ -5,7 +5,7 @@ import {
   generateDeliveryKeys,
   openEnvelope,
 } from '../../../infra/wire/delivery-envelope.ts'
-import { agentTokenEnvName, confirmationCode } from '../../../infra/wire/gate.ts'
+import { agentTokenEnvName } from '../../../infra/wire/gate.ts'
 import { printable } from '../tables.ts'
 import { awaitDecision, type Patience, type SignupOutcome } from './decision.ts'
 import { committable, readText, targetOf, valueIn } from './env-file.ts'
@@ -53,8 +53,7 @@ export async function signUp(options: SignupOptions, parts: SignupParts): Promis
   const session = await persistently(() =>
     api.createSession({ serviceId, accountName, metadata, delivery, idempotencyKey }),
   )
-  const code = confirmationCode(session.id)
-  await report.consentRequired({ service, session, accountName, confirmationCode: code })
+  await report.consentRequired({ service, session, accountName })
   const approved = await approval(session, parts)
   report.end()
   const open = (envelope: DeliveryEnvelope) => openEnvelope(envelope, privateKey)
@@ -162,11 +161,10 @@ export async function logIn(api: GateApi, options: LoginOptions): Promise<void> 
   if (!service.dashboard_login_url) throw new Error(`${service.name} (${serviceId}) has no dashboard login.`)
   const { token, name, place } = await agentToken(options)
   const session = await api.createLogin(serviceId, token)
-  const code = confirmationCode(session.id)
-  const { consent_url, expires_at } = session
+  const { consent_url, confirmation_code, expires_at } = session
   if (flags.json) {
     const about = { service_id: serviceId, gate_session_id: session.id }
-    const line = { event: 'consent_required', ...about, consent_url, confirmation_code: code, expires_at }
+    const line = { event: 'consent_required', ...about, consent_url, confirmation_code, expires_at }
     return console.log(JSON.stringify(line))
   }
   const isOpen = await openPage(consent_url, flags)
@@ -174,7 +172,7 @@ export async function logIn(api: GateApi, options: LoginOptions): Promise<void> 
     `To log in to ${service.name} (${serviceId}), to the account of ${name} in ${place}.`,
     isOpen ? 'Opened in your browser:' : 'Open this page in a browser:',
     ...['', `  ${consent_url}`, ''],
-    `It must show the code ${code}. Once the login is approved there, the browser goes on to the dashboard.`,
+    `It must show the code ${confirmation_code}. Once the login is approved there, the browser goes on to the dashboard.`,
   ]
   console.log(printable(lines.join('\n')))
 }

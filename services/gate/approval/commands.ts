@@ -9,15 +9,9 @@ import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { Approvals, GateContext } from '../context.ts'
 import { serviceOf } from '../registry/registered.ts'
 import { pendingSession, sessionStream } from '../sessions.ts'
-import { findPage, type PageRow } from '../store.ts'
-import {
-  checkProof,
-  decideApprovalStart,
-  hasApproved,
-  openProof,
-  type Proof,
-  requireNewestToken,
-} from './decide.ts'
+import { isApproveTokenOf } from '../store.ts'
+import { decideApprovalStart, hasApproved } from './decide.ts'
+import { checkProof, openProof, type Proof } from './proof.ts'
 
 export interface ApproveRequest {
   session: GateSessionRow
@@ -45,11 +39,7 @@ export async function outcomeToken(
   if (session.approve_token_hash === null || !isApproveToken(token)) return undefined
   const hashes = tokenHashes(keyring, token)
   if (hasApproved(session, hashes)) return token
-  return isNewest(await findPage(pool, session.id), hashes) ? token : undefined
-}
-
-function isNewest(page: PageRow | undefined, hashes: string[]): boolean {
-  return page !== undefined && hashes.includes(page.approve_token_hash)
+  return (await isApproveTokenOf(pool, session.id, hashes)) ? token : undefined
 }
 
 function isApproveToken(token: string | undefined): token is Token<'gtapr'> {
@@ -62,8 +52,8 @@ export async function countAttempt({ limits }: GateContext, { session, ip }: App
 }
 
 /**
- * ApiError: 410 or 409 the session is not pending, 403 not the newest token of its page, 422 no proof, 403 a proof
- * that is invalid or of a bot. A refusal changes nothing.
+ * ApiError: 410 or 409 the session is not pending, 403 not a token of its page, 422 no proof, 403 a proof that is
+ * invalid or of a bot. A refusal changes nothing.
  */
 export async function checkedApproval(
   context: GateContext,
@@ -72,19 +62,20 @@ export async function checkedApproval(
   const { pool, keyring, clock } = context
   const { session, approveToken: token } = request
   pendingSession(session, clock())
-  if (!isApproveToken(token)) throw new ApiError('gate.approve_token_invalid')
-  requireNewestToken(await findPage(pool, session.id), tokenHashes(keyring, token))
-  return { session, token, proof: await checkedProof(context, request) }
+  const isOfPage =
+    isApproveToken(token) && (await isApproveTokenOf(pool, session.id, tokenHashes(keyring, token)))
+  if (!isOfPage) throw new ApiError('gate.approve_token_invalid')
+  return { session, token, proof: await checkedProof(context, { ...request, approveToken: token }) }
 }
 
 async function checkedProof(
   { consentKeys, publicUrl, clock }: GateContext,
-  { session, sealedToken, proofSessionId }: ApproveRequest,
+  { session, approveToken, sealedToken, proofSessionId }: ApproveRequest & { approveToken: string },
 ): Promise<Proof> {
   if (!sealedToken) throw new ApiError('gate.svc_proof_required')
   const claims = openProof(sealedToken, await consentKeys.secretHashes())
   const url = consentUrl(publicUrl, session.id)
-  return checkProof(claims, { url, sessionId: proofSessionId, now: clock() })
+  return checkProof(claims, { url, approveToken, sessionId: proofSessionId, now: clock() })
 }
 
 // How long a request waits for the service's answer. Then the page asks again.
@@ -107,7 +98,6 @@ export async function startSignupApproval(
     ...sessionStream(id),
     load: async (tx) => ({
       session: await findGateSession(tx, id),
-      page: await findPage(tx, id),
       // Not to know whom to ask must not end the signup: 503.
       endpointId: (await serviceOf(tx, { serviceId, publicUrl })).definition.webhook_endpoint_id,
     }),

@@ -1,22 +1,19 @@
 import { z } from 'zod'
-import { ApiError } from '../../../infra/errors/errors.ts'
 import { type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
-import { derivedId, type GateAccountId, isId } from '../../../infra/ids.ts'
+import { derivedId, type GateAccountId } from '../../../infra/ids.ts'
 import {
   type DeliveryEnvelope,
   deliveryEnvelopeSchema,
   isUsablePublicKey,
 } from '../../../infra/wire/delivery-envelope.ts'
-import { openToken } from '../../../infra/wire/sealed-token.ts'
 import type { DirectResponse } from '../../../infra/wire/webhooks/direct-call.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateSessionApproved } from '../../../schemas/events.ts'
 import { foundSession, pendingSession } from '../sessions.ts'
-import type { PageRow } from '../store.ts'
+import type { Proof } from './proof.ts'
 
 interface ApprovalState {
   session: GateSessionRow | undefined
-  page: PageRow | undefined
   /** The service's endpoint now; it stays that of the approval. null = the built-in service. */
   endpointId: string | null
 }
@@ -33,13 +30,12 @@ interface StartApproval {
 /**
  * Starts a signup's approval, which then ends only by the service's answer or silence. No event when it has started.
  * A disabled service changes nothing here: the request for the account shows it. ApiError: 404 no such session, 410
- * expired, 409 resolved, 403 not the page's newest token.
+ * expired, 409 resolved.
  */
 export function decideApprovalStart(state: ApprovalState, command: StartApproval): DecidedEvent[] {
-  const { session, page, endpointId } = state
+  const { session, endpointId } = state
   if (hasApproved(session, command.approveTokenHashes)) return []
   const { id, approval_started_at, organization_id, environment } = pendingSession(session, command.now)
-  requireNewestToken(page, command.approveTokenHashes)
   if (approval_started_at !== null) return []
   const { approveTokenHash, proof, gateAccountId, now } = command
   const data = {
@@ -61,11 +57,6 @@ export function decideApprovalStart(state: ApprovalState, command: StartApproval
 export function hasApproved(session: GateSessionRow | undefined, tokenHashes: string[]): boolean {
   const hash = foundSession(session).approve_token_hash
   return hash !== null && tokenHashes.includes(hash)
-}
-
-export function requireNewestToken(page: PageRow | undefined, tokenHashes: string[]): void {
-  if (!page || !tokenHashes.includes(page.approve_token_hash))
-    throw new ApiError('gate.approve_token_invalid')
 }
 
 /** A signup that a person approved and whose service has not answered yet. */
@@ -163,72 +154,4 @@ function parsed(body: Buffer): unknown {
 // Names members that we know, and no others.
 function placeOf({ issues }: z.ZodError): string {
   return issues[0]?.path.join('.') || 'encrypted_delivery'
-}
-
-export interface Proof {
-  verdict: 'human' | 'inconclusive'
-  riskScore: number
-  /** Of the consent page's own collect session. */
-  sessionId: string
-  decisionId: string
-}
-
-/** The part of what services/collect/token-payload.ts writes that matters here. */
-const claimsSchema = z.object({
-  session_id: z.string().refine((id) => isId('sid', id)),
-  decision: z.object({
-    event_id: z.string().refine((id) => isId('evt', id)),
-    verdict: z.enum(['bot', 'human', 'inconclusive']),
-    risk_score: z.int().min(0).max(100),
-    evaluated_at: z.iso.datetime(),
-  }),
-  request: z.object({ url: z.string() }),
-})
-type ProofClaims = z.output<typeof claimsSchema>
-
-/** ApiError gate.svc_proof_invalid when none of the secrets (SHA-256, hex) opens it. */
-export function openProof(sealedToken: string, secretHashes: string[]): ProofClaims {
-  for (const secretHash of secretHashes) {
-    const claims = claimsSchema.safeParse(opened(sealedToken, secretHash))
-    if (claims.success) return claims.data
-  }
-  throw new ApiError('gate.svc_proof_invalid')
-}
-
-function opened(sealedToken: string, secretHash: string): unknown {
-  try {
-    return openToken(sealedToken, { secretHash })
-  } catch {
-    return undefined
-  }
-}
-
-interface ProofRules {
-  url: string
-  sessionId?: string | undefined
-  now: number
-}
-
-const maxAgeMs = 2 * 60 * 1000
-const maxAheadMs = 30 * 1000
-
-/** ApiError: gate.svc_proof_invalid for the proof of another page, session or time; gate.bot_detected. */
-export function checkProof(claims: ProofClaims, { url, sessionId, now }: ProofRules): Proof {
-  const { session_id, request, decision } = claims
-  const age = now - Date.parse(decision.evaluated_at)
-  if (pageOf(request.url) !== pageOf(url)) throw invalid('The proof is of another page.')
-  if (sessionId !== undefined && sessionId !== session_id) throw invalid('The proof is of another session.')
-  if (age > maxAgeMs) throw invalid('The proof is older than two minutes.')
-  if (age < -maxAheadMs) throw invalid('The proof is from the future.')
-  const { verdict, risk_score: riskScore, event_id: decisionId } = decision
-  if (verdict === 'bot') throw new ApiError('gate.bot_detected')
-  return { verdict, riskScore, sessionId: session_id, decisionId }
-}
-
-const invalid = (message: string) => new ApiError('gate.svc_proof_invalid', { message })
-
-// Without query and fragment, which whatever opened the page may have added.
-function pageOf(address: string): string | undefined {
-  const url = URL.parse(address)
-  return url ? url.origin + url.pathname : undefined
 }

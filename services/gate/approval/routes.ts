@@ -36,7 +36,7 @@ export function approvalRoutes(app: FastifyInstance, context: GateContext): void
     operationId: 'approveGateSession',
     summary: 'Approve a signup or a dashboard login',
     description:
-      'For the consent page: needs its newest `approve_token` and the sealed token of its own session, at most two minutes old. Three attempts for each address and session. A signup is approved once its service has answered; until then the answer is 409 `gate.approval_in_progress`, and the same request asks again without being another attempt, also where the answer got lost. Nor does a repetition that an Idempotency-Key answers.',
+      'For the consent page: needs an `approve_token` of it and a sealed token of its own session that was asked for with that, at most two minutes old. Three attempts for each address and session. A signup is approved once its service has answered; until then the answer is 409 `gate.approval_in_progress`, and the same request asks again without being another attempt, also where the answer got lost. Nor does a repetition that an Idempotency-Key answers.',
     tags: ['Gate'],
     params: gateSessionParams,
     body: approveBody,
@@ -96,12 +96,14 @@ const gateSessionId = z.string().describe('`gate_...`')
 
 const approveBody = z
   .strictObject({
-    approve_token: z.string().max(200).optional().describe('From the consent data; only the newest is good.'),
+    approve_token: z.string().max(200).optional().describe('From the consent data of this session.'),
     sealed_token: z
       .string()
       .max(192 * 1024)
       .optional()
-      .describe('What the SDK on the consent page was handed for its session.'),
+      .describe(
+        'What the SDK on the consent page was handed for its session, with the approve token as `binding`.',
+      ),
     session_id: z
       .string()
       .max(200)

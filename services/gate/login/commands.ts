@@ -5,6 +5,7 @@ import type { CommandDeps } from '../../../infra/event-store/decide.ts'
 import { type GateAccountId, type GateSessionId, randomId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { counterRandom } from '../../../infra/random.ts'
+import { generateConfirmationCode } from '../../../infra/wire/gate.ts'
 import {
   findAgentToken,
   findGateSession,
@@ -18,7 +19,6 @@ import type { GateContext, ReadCurrent } from '../context.ts'
 import { findRegistered, isServiceId, serviceOf } from '../registry/registered.ts'
 import type { Requester } from '../requests.ts'
 import { foundSession, seenOf, sessionStream } from '../sessions.ts'
-import { findPage } from '../store.ts'
 import {
   type ConsumeCode,
   checkAccount,
@@ -41,6 +41,7 @@ export async function openLogin(
   { token, serviceId, requester, publicUrl }: LoginRequest,
 ): Promise<GateSessionRow> {
   const gateSessionId: GateSessionId = randomId('gate', random)
+  const confirmationCode = generateConfirmationCode(random)
   const now = clock()
   await decide({
     ...sessionStream(gateSessionId),
@@ -56,7 +57,7 @@ export async function openLogin(
         session: await findGateSession(tx, gateSessionId),
       }
     },
-    decide: (state) => decideLoginOpening(state, { gateSessionId, requester, now }),
+    decide: (state) => decideLoginOpening(state, { gateSessionId, requester, confirmationCode, now }),
   })
   const session = await findGateSession(pool, gateSessionId)
   // Not a refusal: the login exists, and the same command will show it.
@@ -112,13 +113,12 @@ export async function approveLogin(
     alsoReads: await readsTokenOf(pool, gateAccountId ?? ''),
     load: async (tx) => ({
       session: await findGateSession(tx, id),
-      page: await findPage(tx, id),
       owner: await findOrganization(tx, organizationId ?? ''),
       token: await findTokenOfAccount(tx, gateAccountId ?? ''),
     }),
-    decide({ owner, token: agentToken, ...state }) {
+    decide({ session, owner, token: agentToken }) {
       const command = { approveTokenHash: hashes[0], approveTokenHashes: hashes, proof, codeHash, now }
-      const decisions = decideLoginApproval(state, command)
+      const decisions = decideLoginApproval(session, command)
       if (decisions.length > 0) checkAccount({ owner, token: agentToken }, now)
       return decisions
     },

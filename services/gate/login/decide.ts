@@ -8,7 +8,6 @@ import { usableToken } from '../accounts/decide.ts'
 import { type RegisteredService, requireOpenService } from '../registry/registered.ts'
 import type { Requester } from '../requests.ts'
 import { codeTtlMs, pendingSession, sessionDecision, sessionTtlMs } from '../sessions.ts'
-import type { PageRow } from '../store.ts'
 
 export interface LoginOpeningState {
   token: AgentTokenRow | undefined
@@ -20,6 +19,7 @@ export interface LoginOpeningState {
 interface OpenLogin {
   gateSessionId: GateSessionId
   requester: Requester
+  confirmationCode: string
   now: number
 }
 
@@ -54,7 +54,10 @@ function serviceWithDashboard({
   throw new ApiError('request.not_found', { message: 'The service has no dashboard to log in to.' })
 }
 
-function opened(token: AgentTokenRow, { gateSessionId, requester, now }: OpenLogin): DecidedEvent {
+function opened(
+  token: AgentTokenRow,
+  { gateSessionId, requester, confirmationCode, now }: OpenLogin,
+): DecidedEvent {
   const { service_id, organization_id, environment, gate_account_id, account_name } = token
   const data = {
     gate_session_id: gateSessionId,
@@ -66,6 +69,7 @@ function opened(token: AgentTokenRow, { gateSessionId, requester, now }: OpenLog
     ...requester,
     opened_at: now,
     expires_at: now + sessionTtlMs,
+    confirmation_code: confirmationCode,
   }
   const of = { id: gateSessionId, organization_id, environment }
   return sessionDecision(of, { event: { type: 'LoginSessionOpened', data }, now })
@@ -80,26 +84,16 @@ interface LoginApproval {
   now: number
 }
 
-interface ApproveLoginState {
-  session: GateSessionRow | undefined
-  page: PageRow | undefined
-}
-
 /**
  * No event when this very token has approved and its code is unused. ApiError: 404 no such session, 410 it or its
- * code has expired, 409 it is resolved or its code was used, 403 not the page's newest token.
+ * code has expired, 409 it is resolved or its code was used.
  */
 export function decideLoginApproval(
-  { session, page }: ApproveLoginState,
+  session: GateSessionRow | undefined,
   command: LoginApproval,
 ): DecidedEvent[] {
   if (session && isRepetition(session, command)) return []
-  const login = pendingSession(session, command.now)
-  const token = page?.approve_token_hash
-  if (token === undefined || !command.approveTokenHashes.includes(token)) {
-    throw new ApiError('gate.approve_token_invalid')
-  }
-  return [approved(login, command)]
+  return [approved(pendingSession(session, command.now), command)]
 }
 
 function isRepetition(session: GateSessionRow, { approveTokenHashes, now }: LoginApproval): boolean {

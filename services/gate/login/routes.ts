@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { errorResponses, single, timestamp } from '../../../infra/http/schemas.ts'
-import { confirmationCode, confirmationCodeSchema, consentUrl } from '../../../infra/wire/gate.ts'
+import { confirmationCodeSchema, consentUrl } from '../../../infra/wire/gate.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import { findToken, useToken } from '../accounts/commands.ts'
 import type { GateContext } from '../context.ts'
@@ -108,7 +108,7 @@ interface Consume {
 }
 
 function loginSessionJson(
-  { id, expires_at }: GateSessionRow,
+  { id, expires_at, confirmation_code }: GateSessionRow,
   publicUrl: string,
 ): z.input<typeof loginSessionSchema> {
   return {
@@ -116,7 +116,7 @@ function loginSessionJson(
     id,
     status: 'pending',
     consent_url: consentUrl(publicUrl, id),
-    confirmation_code: confirmationCode(id),
+    confirmation_code,
     expires_at: new Date(expires_at).toISOString(),
   }
 }

@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { confirmationCode, consentUrl } from '../../../infra/wire/gate.ts'
+import { consentUrl } from '../../../infra/wire/gate.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import { type RegisteredService, registryEntryJson } from '../registry/registered.ts'
+import type { RequesterNetwork } from '../requests.ts'
 import type { DeliveryBundle } from '../store.ts'
 
 const jsonObject = z.record(z.string(), z.unknown())
@@ -12,14 +13,17 @@ interface Revealed {
   publicUrl: string
 }
 
-export function createdJson({ id, expires_at }: GateSessionRow, { pollToken, publicUrl }: Revealed) {
+export function createdJson(
+  { id, expires_at, confirmation_code }: GateSessionRow,
+  { pollToken, publicUrl }: Revealed,
+) {
   return {
     object: 'gate_session',
     id,
     status: 'pending',
     poll_token: pollToken,
     consent_url: consentUrl(publicUrl, id),
-    confirmation_code: confirmationCode(id),
+    confirmation_code,
     expires_at: isoTime(expires_at),
   } as const
 }
@@ -51,10 +55,13 @@ export function approvedJson(
   } as const
 }
 
-export function consentJson(
-  session: GateSessionRow,
-  { service, approveToken }: { service: RegisteredService; approveToken: string },
-) {
+interface Shown {
+  service: RegisteredService
+  approveToken: string
+  network: RequesterNetwork
+}
+
+export function consentJson(session: GateSessionRow, { service, approveToken, network }: Shown) {
   return {
     object: 'gate_consent',
     gate_session_id: session.id,
@@ -65,11 +72,12 @@ export function consentJson(
     ...(session.metadata !== null && { metadata: jsonObject.parse(JSON.parse(session.metadata)) }),
     service: registryEntryJson(service),
     approve_token: approveToken,
-    confirmation_code: confirmationCode(session.id),
+    confirmation_code: session.confirmation_code,
     requested_by: {
       ip_address: session.requested_ip,
       user_agent: session.requested_user_agent,
       at: isoTime(session.opened_at),
+      network,
     },
     expires_at: isoTime(session.expires_at),
   } as const

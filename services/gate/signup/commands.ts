@@ -3,6 +3,7 @@ import { unavailable } from '../../../infra/errors/errors.ts'
 import type { CommandDeps, DecidedEvent } from '../../../infra/event-store/decide.ts'
 import { type GateSessionId, randomId } from '../../../infra/ids.ts'
 import type { Db, Tx } from '../../../infra/postgres/pool.ts'
+import { generateConfirmationCode } from '../../../infra/wire/gate.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
@@ -38,12 +39,13 @@ export async function openSignup(
   const gateSessionId = randomId('gate', random)
   const pollToken = generateToken('gtpoll', random)
   const [pollTokenHash] = tokenHashes(keyring, pollToken)
+  const confirmationCode = generateConfirmationCode(random)
   const now = clock()
   await decide({
     ...sessionStream(gateSessionId),
     alsoReads: [seenOf(serviceId)],
     load: (tx) => loadOpening(tx, { gateSessionId, serviceId, publicUrl }),
-    decide: (state) => decideOpening(state, { gateSessionId, spec, pollTokenHash, now }),
+    decide: (state) => decideOpening(state, { gateSessionId, spec, pollTokenHash, confirmationCode, now }),
   })
   const session = await findGateSession(pool, gateSessionId)
   // Not a refusal: the session is open, and the same command will show it.

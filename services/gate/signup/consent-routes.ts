@@ -12,13 +12,17 @@ import {
   gateSessionParams,
   noStore,
   ownOriginOnly,
+  requesterNetwork,
 } from '../requests.ts'
 import { cancelledJson, consentJson } from './answers.ts'
 import { declineSession } from './commands.ts'
 import { checkDeclinable, decidableSession } from './decide.ts'
 import { cancelledSessionSchema, cancelQuery, consentSchema } from './schemas.ts'
 
-type ConsentContext = Pick<GateContext, 'publicUrl' | 'pool' | 'decide' | 'clock' | 'limits' | 'pages'>
+type ConsentContext = Pick<
+  GateContext,
+  'publicUrl' | 'pool' | 'decide' | 'clock' | 'limits' | 'pages' | 'network'
+>
 
 export function consentRoutes(app: FastifyInstance, context: ConsentContext): void {
   consentRoute(app, context)
@@ -26,26 +30,35 @@ export function consentRoutes(app: FastifyInstance, context: ConsentContext): vo
 }
 
 function consentRoute(app: FastifyInstance, context: ConsentContext): void {
-  const { limits, pool, pages, clock, publicUrl } = context
+  const { limits, pool, pages, clock, publicUrl, network } = context
   const schema = {
     operationId: 'getGateSessionConsent',
     summary: 'Read what a person is asked to approve',
     description:
-      'For the consent page; other pages cannot read it in a browser. Each answer has a new approve token, and those before it are void. Once it is resolved, the field `status` of the error says how: approved, declined, closed (its page was) or integrator_failed. 30 requests a minute for each IP address.',
+      'For the consent page; other pages cannot read it in a browser. Each answer has another approve token; those before it stay good. Once it is resolved, the field `status` of the error says how: approved, declined, closed (its page was) or integrator_failed. 30 requests a minute for each IP address.',
     tags: ['Gate'],
     params: gateSessionParams,
     response: { 200: single(consentSchema), ...errorResponses(403, 404, 409, 410, 429) },
   }
   app.get<GateSessionPath>('/v1/gate/sessions/:gateSessionId/consent', {
     schema,
-    // Asking for the headers alone must not void the token of an open page.
+    // Asking for the headers alone must not keep a page open that is closing.
     exposeHeadRoute: false,
     onRequest: [noStore, ownOriginOnly(publicUrl), ({ ip }) => limits.count('consent', sourceOf(ip))],
     handler: async (request) => {
       const found = await findGateSession(pool, gateSessionIdOf(request))
       const session = decidableSession(found, clock())
       const service = await serviceOf(pool, { serviceId: session.service_id, publicUrl })
-      const data = consentJson(session, { service, approveToken: await pages.open(session.id) })
+      const data = consentJson(session, {
+        service,
+        approveToken: await pages.open(session.id),
+        network: requesterNetwork({
+          requestedIp: session.requested_ip,
+          readerIp: request.ip,
+          source: network,
+          now: clock(),
+        }),
+      })
       return { data, meta: { request_id: request.id } }
     },
   })

@@ -21,6 +21,7 @@ interface OpenSignup {
   gateSessionId: GateSessionId
   spec: SessionSpec
   pollTokenHash: string
+  confirmationCode: string
   now: number
 }
 
@@ -34,7 +35,7 @@ export interface OpeningState {
 export function decideOpening({ session, ...state }: OpeningState, command: OpenSignup): DecidedEvent[] {
   if (session) return []
   const { id: service_id, organization_id, environment } = serviceForSignup(state)
-  const { gateSessionId, spec, pollTokenHash, now } = command
+  const { gateSessionId, spec, pollTokenHash, confirmationCode, now } = command
   const data: GateSessionOpened = {
     gate_session_id: gateSessionId,
     service_id,
@@ -44,6 +45,7 @@ export function decideOpening({ session, ...state }: OpeningState, command: Open
     poll_token_hash: pollTokenHash,
     opened_at: now,
     expires_at: now + sessionTtlMs,
+    confirmation_code: confirmationCode,
   }
   const opened = { id: gateSessionId, organization_id, environment }
   return [sessionDecision(opened, { event: { type: 'GateSessionOpened', data }, now })]

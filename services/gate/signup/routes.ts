@@ -46,6 +46,7 @@ type SignupContext = Pick<
   | 'vault'
   | 'pages'
   | 'idempotency'
+  | 'network'
   | 'depsOf'
 >
 

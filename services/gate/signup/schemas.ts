@@ -70,7 +70,7 @@ export const polledSessionSchema = z
       .enum(['declined', 'closed', 'integrator_failed'])
       .optional()
       .describe(
-        'Why it was rejected. closed: the consent page was closed; integrator_failed: the service did not answer the approval as it must.',
+        'Why it was rejected. closed: the consent page was closed, so that a new session is needed; integrator_failed: the service did not answer the approval as it must.',
       ),
     problem: z
       .string()
@@ -99,12 +99,24 @@ export const consentSchema = z
       .optional()
       .describe('What the service gets along with it, as the agent wrote it; absent when there is none.'),
     service: registryEntrySchema,
-    approve_token: z.string().describe('Void as soon as anyone asks for another.'),
+    approve_token: z.string().describe('Good for this session until it is resolved.'),
     confirmation_code: confirmationCodeSchema,
     requested_by: z.strictObject({
       ip_address: z.string().nullable(),
       user_agent: z.string().nullable(),
       at: timestamp,
+      network: z
+        .strictObject({
+          same: z
+            .boolean()
+            .nullable()
+            .describe(
+              'Whether the agent asked from the network (IPv4 /24, IPv6 /48) of whoever reads this; null where its address is not known.',
+            ),
+          country: z.string().nullable().describe('Of the agent, where a database says so; else null.'),
+          operator: z.string().nullable().describe('Of its network, where a database says so; else null.'),
+        })
+        .meta({ id: 'GateRequesterNetwork' }),
     }),
     expires_at: timestamp,
   })

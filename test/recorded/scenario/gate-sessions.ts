@@ -195,13 +195,12 @@ async function refusedApprovals(world: World, path: string): Promise<void> {
   })
 }
 
-/** What the consent page posts when a person approves: its newest token, and what its own session was handed. */
+/** What the consent page posts when a person approves: its token, and what its own session was handed for that. */
 async function approval(world: World, name: string, id: string, person: 'robin' | 'bot' = 'robin') {
   const page = await world.quiet({ method: 'GET', path: `/gate/consent/${id}` })
   const publishableKey = /\bpk_test_[0-9a-z]+/.exec(page.body.toString('utf8'))?.[0] ?? ''
   const pageUrl = `${world.baseUrl}/gate/consent/${id}`
   const visitor = await visit(world, { name, person, publishableKey, address: '62.1.9.9', pageUrl })
-  const { sealedToken, sessionId } = await visitor.finish()
   const consent = {
     name: `${name}: consent`,
     method: 'GET',
@@ -209,6 +208,7 @@ async function approval(world: World, name: string, id: string, person: 'robin' 
     headers: world.freshAddress(),
   }
   const { approve_token } = await world.read(consent)
+  const { sealedToken, sessionId } = await visitor.finish(approve_token)
   return { approve_token, sealed_token: sealedToken, session_id: sessionId }
 }
 

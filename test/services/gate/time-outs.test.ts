@@ -45,13 +45,12 @@ async function oneOfEach() {
 }
 
 async function approveIt(id: GateSessionId): Promise<void> {
-  const page = { approve_token_hash: 'x', issued_at: gate.now.ms, closed_at: null }
   const proof = { verdict: 'human', riskScore: 1, sessionId: 'sid_1', decisionId: 'evt_1' }
   const hashes = { approveTokenHash: 'x', approveTokenHashes: ['x'], codeHash: id }
   await gate.deps.decide({
     ...sessionStream(id),
     load: (tx) => findGateSession(tx, id),
-    decide: (session) => decideLoginApproval({ session, page }, { ...hashes, proof, now: gate.now.ms }),
+    decide: (session) => decideLoginApproval(session, { ...hashes, proof, now: gate.now.ms }),
   })
 }
 

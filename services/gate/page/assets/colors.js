@@ -53,6 +53,15 @@ export function standsOut(color, ground) {
   return contrast(color, ground) >= 3
 }
 
+/**
+ * Whether what is painted in the colour looks filled, where an edge tells it from the ground.
+ * @param {Color} color
+ * @param {Color} ground
+ */
+export function isTold(color, ground) {
+  return contrast(color, ground) >= 1.5
+}
+
 /** @param {Color} color */
 export function css([red, green, blue]) {
   return `rgb(${red} ${green} ${blue})`

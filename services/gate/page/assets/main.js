@@ -1,5 +1,5 @@
 import { createConsentApi } from './api.js'
-import { css, parseHex, readableOn, standsOut } from './colors.js'
+import { css, isTold, parseHex, readableOn, standsOut } from './colors.js'
 import { initial, next, undecided } from './state.js'
 import { createView } from './view.js'
 
@@ -45,7 +45,7 @@ function run(effect) {
       return follow(load(), (problem) => ({ type: 'not_loaded', problem }))
     case 'prove':
       return follow(
-        prover.prove().then((sealedToken) => ({ type: 'proved', sealedToken })),
+        prover.prove(effect.approveToken).then((sealedToken) => ({ type: 'proved', sealedToken })),
         () => ({ type: 'no_proof' }),
       )
     case 'approve':
@@ -142,16 +142,19 @@ function followTabs(gateSessionId, { opened, left, decides }) {
  */
 function paintBrand(branding) {
   const root = document.documentElement
-  const ground = parseHex(getComputedStyle(root).getPropertyValue('--panel').trim())
+  /** @param {string} property */
+  const colorOf = (property) => parseHex(getComputedStyle(root).getPropertyValue(property).trim())
+  const ground = colorOf('--panel')
   const brand = parseHex(branding?.primary_color)
   if (!brand || !ground) return
-  const action = standsOut(brand, ground) ? brand : undefined
+  const action = isTold(brand, ground) ? brand : undefined
   const properties = {
     '--brand': brand,
     '--on-brand': readableOn(brand),
     '--brand-second': parseHex(branding?.secondary_color) ?? brand,
     '--action': action,
     '--on-action': action && readableOn(action),
+    '--action-edge': action && !standsOut(action, ground) ? colorOf('--muted') : undefined,
   }
   for (const [property, color] of Object.entries(properties)) {
     // Without a colour the style sheet decides.
@@ -162,12 +165,12 @@ function paintBrand(branding) {
 
 /**
  * Observes how this page is used, from now on, and makes proofs of it. `prove` resolves to a sealed token of this
- * moment, and rejects when the SDK cannot be loaded or cannot hand over.
+ * moment and for this approve token, and rejects when the SDK cannot be loaded or cannot hand over.
  * @param {string} publishableKey
  */
 function createProver(publishableKey) {
   let tries = 0
-  /** @type {Promise<{ getSession(): Promise<{ sealedToken: string }> }> | undefined} */
+  /** @type {Promise<{ getSession(options: { binding: string }): Promise<{ sealedToken: string }> }> | undefined} */
   let client
 
   async function load() {
@@ -186,8 +189,9 @@ function createProver(publishableKey) {
 
   return {
     observe,
-    async prove() {
-      const { sealedToken } = await (await observe()).getSession()
+    /** @param {string} approveToken */
+    async prove(approveToken) {
+      const { sealedToken } = await (await observe()).getSession({ binding: approveToken })
       return sealedToken
     },
   }

@@ -1,8 +1,10 @@
 import { clockTime, countDown, spoken } from './countdown.js'
 import { button, el } from './dom.js'
+import { askForName } from './name-check.js'
 import { sections } from './sections.js'
 import { initial } from './state.js'
 
+/** @import { NameCheck } from './name-check.js' */
 /** @import { Consent, Notice, Part, PartOptions } from './state.js' */
 
 // How long the page is in front before Approve works: half a double click elsewhere is no consent.
@@ -17,11 +19,17 @@ const settleMs = 700
 export function createReview(consent, { happen, clock, say }) {
   const closing = new AbortController()
   const settled = followFocus(closing.signal)
+  const used = followInput(closing.signal)
+  const name = askForName(consent)
   const notice = el('div', { class: 'notice', role: 'alert' })
   const approveText = consent.kind === 'login' ? 'Approve login' : 'Approve'
   const approve = button(approveText, {
     id: 'approve',
-    press: () => (settled() ? happen('approve') : notice.replaceChildren(...pressAgain())),
+    press: () => {
+      const missing = missingStep({ settled, used, name })
+      if (missing) notice.replaceChildren(el('p', {}, missing))
+      else happen('approve')
+    },
   })
   const decline = button('Decline', { id: 'decline', kind: 'quiet', press: () => happen('decline') })
   const left = el('span', { class: 'left', 'aria-hidden': 'true' })
@@ -35,7 +43,7 @@ export function createReview(consent, { happen, clock, say }) {
   let lasting = false
 
   return {
-    element: layout(consent, { approve, decline, notice, left }),
+    element: layout(consent, { approve, decline, notice, left, name: name?.element }),
     stop: () => closing.abort(),
     show(state) {
       if (state.notice !== noticed) {
@@ -55,19 +63,20 @@ export function createReview(consent, { happen, clock, say }) {
 
 /**
  * @param {Consent} consent
- * @param {Record<'approve' | 'decline' | 'notice' | 'left', HTMLElement>} parts
+ * @param {Record<'approve' | 'decline' | 'notice' | 'left', HTMLElement> & { name?: HTMLElement | undefined }} parts
  */
-function layout(consent, { approve, decline, notice, left }) {
+function layout(consent, { approve, decline, notice, left, name }) {
   const ends = clockTime(Date.parse(consent.expires_at))
   return el(
     'div',
     { class: 'review' },
     sections.head(consent),
     sections.drawing(consent),
-    sections.code(consent),
+    sections.started(consent),
     sections.grants(consent),
     sections.metadata(consent),
     sections.requester(consent),
+    name,
     sections.legal(consent),
     el(
       'section',
@@ -144,7 +153,29 @@ function noticeOf(notice, { lasting }) {
   return [el('p', { class: 'notice-title' }, title), el('p', {}, text ?? (lasting ? tooLate : wait))]
 }
 
-// For a press at the moment in which the page came to the front.
-function pressAgain() {
-  return [el('p', {}, 'This page has only just come to the front. To approve, press once more.')]
+/**
+ * What a person has still to do before Approve means something, said before an attempt is spent on it.
+ * @param {{ settled: () => boolean, used: () => boolean, name: NameCheck | null }} checks
+ */
+function missingStep({ settled, used, name }) {
+  if (!settled()) return 'This page has only just come to the front. To approve, press once more.'
+  if (!used()) return 'Nobody has used this page so far. A person has to press Approve, not a program.'
+  if (!name || name.fits()) return undefined
+  name.focus()
+  return 'Type the name of the account first, in the field above.'
+}
+
+/**
+ * Whether a pointer, finger or key was used on this page, or whatever helps a person to press a button, as a question.
+ * A script's events do not count.
+ * @param {AbortSignal} signal
+ */
+function followInput(signal) {
+  let seen = false
+  const listener = (/** @type {Event} */ event) => {
+    seen ||= event.isTrusted
+  }
+  for (const type of ['keydown', 'pointerdown', 'touchstart', 'click'])
+    addEventListener(type, listener, { capture: true, passive: true, signal })
+  return () => seen
 }

@@ -1,7 +1,7 @@
 import { el, icon, icons } from './dom.js'
 import { block, line, webAddress } from './text.js'
 
-/** @import { Consent, Service } from './state.js' */
+/** @import { Consent, Network, Service } from './state.js' */
 
 // The service that each server has: itself. No other can have this id.
 const builtIn = 'tidegate'
@@ -15,7 +15,7 @@ export function thingOf(service) {
 }
 
 /**
- * @type {Record<'head' | 'drawing' | 'code' | 'grants' | 'metadata' | 'requester' | 'legal',
+ * @type {Record<'head' | 'drawing' | 'started' | 'grants' | 'metadata' | 'requester' | 'legal',
  *   (consent: Consent) => HTMLElement | null>}
  */
 export const sections = {
@@ -73,17 +73,24 @@ export const sections = {
     return el('div', { class: 'joined' }, box)
   },
 
-  code({ confirmation_code }) {
+  started({ confirmation_code }) {
+    const code = line(confirmation_code, 40)
     return el(
       'section',
-      { class: 'code joined', 'aria-labelledby': 'code-title' },
-      el('h2', { id: 'code-title' }, 'Compare this code'),
-      el('p', { class: 'digits' }, line(confirmation_code, 40)),
+      { class: 'started joined', 'aria-labelledby': 'started-title' },
+      el('h2', { id: 'started-title' }, 'Did you start this yourself?'),
       el(
         'p',
-        {},
-        'The terminal in which this began shows the same. If it differs, or you did not start this, decline.',
+        { class: 'question' },
+        'Approve only if you started this yourself, in a tool that you are using now. If somebody sent you this link, decline: they would use what you approve.',
       ),
+      code && el('p', { class: 'digits' }, code),
+      code &&
+        el(
+          'p',
+          { class: 'comparing' },
+          'Your tool shows this code, too. Comparing keeps two requests of yours apart. It does not protect you from a link that somebody sent you: they can send the code along.',
+        ),
     )
   },
 
@@ -112,11 +119,12 @@ export const sections = {
     )
   },
 
-  requester({ requested_by: { ip_address, user_agent, at } }) {
+  requester({ requested_by: { ip_address, user_agent, at, network } }) {
     const time = new Date(at)
     const known = !Number.isNaN(time.getTime())
     const rows = [
       ['Address', foreign(ip_address ?? 'unknown', 60)],
+      ['Network', networkText(network)],
       ['Program', foreign(user_agent ?? 'did not say', 200)],
       [
         'Asked',
@@ -145,6 +153,24 @@ export const sections = {
       })
     return links.length > 0 ? el('p', { class: 'legal joined' }, ...links) : null
   },
+}
+
+/**
+ * Where the request came from, as far as that is known.
+ * @param {Network} network
+ */
+export function originOf({ country, operator }) {
+  return [country, operator].flatMap((text) => line(text, 80) || []).join(', ')
+}
+
+/** @param {Network | undefined} network */
+function networkText(network) {
+  if (network?.same === true) return 'the same as this browser’s'
+  if (network?.same !== false) return 'not known'
+  const origin = originOf(network)
+  return origin
+    ? el('span', {}, 'another than this browser’s: ', foreign(origin, 160))
+    : 'another than this browser’s'
 }
 
 /** @param {Service} service */

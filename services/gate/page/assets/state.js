@@ -20,9 +20,11 @@ import { loginAddress } from './text.js'
  * @typedef {{
  *   gate_session_id: string, kind: 'signup' | 'login', status: 'pending',
  *   account_name: string, service: Service, approve_token: string, expires_at: string, confirmation_code: string,
- *   requested_by: { ip_address: string | null, user_agent: string | null, at: string },
+ *   requested_by: { ip_address: string | null, user_agent: string | null, at: string, network?: Network },
  *   approval?: 'in_progress', metadata?: Record<string, unknown>
  * }} Consent
+ * @typedef {{ same: boolean | null, country: string | null, operator: string | null }} Network of who asked; `same`:
+ *   whether this browser is in it
  * @typedef {'loading' | 'review' | 'working' | 'approved' | 'leaving' | 'declined' | 'closed' | 'failed' | 'expired'
  *   | 'resolved' | 'not_found' | 'limited' | 'trouble' | 'offline' | 'elsewhere' | 'misdirected'} View
  * @typedef {{ kind: 'flagged' | 'proof' | 'limited' | 'trouble' | 'offline' | 'refreshed', after?: number }} Notice
@@ -34,7 +36,7 @@ import { loginAddress } from './text.js'
  *     | 'time_up' | 'superseded' | 'alone' | 'front' }
  *   | { type: 'loaded', consent: Consent } | { type: 'approved', data: Approved } | { type: 'proved', sealedToken: string }
  *   | { type: 'not_loaded' | 'not_approved' | 'not_declined', problem: Problem }} Event
- * @typedef {{ do: 'load' | 'prove' | 'decline' }
+ * @typedef {{ do: 'load' | 'decline' } | { do: 'prove', approveToken: string }
  *   | { do: 'approve', body: { approve_token: string, sealed_token?: string } }
  *   | { do: 'wait', seconds: number, event: Event } | { do: 'leave', url: string }} Effect
  * @typedef {[State, ...Effect[]]} Step the next state, and what is to be done now
@@ -77,7 +79,7 @@ export function next(state, event) {
     case 'not_loaded':
       return asks(state) ? failed.load(state, event.problem) : [state]
     case 'approve':
-      return undecided(state) ? [begin(state, 'approve'), { do: 'prove' }] : [state]
+      return undecided(state) ? steps.prove(begin(state, 'approve')) : [state]
     case 'decline':
       return undecided(state) ? [begin(state, 'decline'), { do: 'decline' }] : [state]
     case 'proved':
@@ -149,7 +151,7 @@ function begin(state, busy) {
   return { ...state, busy, notice: null, proofsRefused: 0 }
 }
 
-/** @type {Record<'reload' | 'cameToFront' | 'approve', (state: State) => Step>} */
+/** @type {Record<'reload' | 'cameToFront' | 'prove' | 'approve', (state: State) => Step>} */
 const steps = {
   reload: (state) => [end(state, 'loading'), { do: 'load' }],
 
@@ -158,6 +160,9 @@ const steps = {
     if (state.view === 'elsewhere') return steps.reload(state)
     return undecided(state) ? [state, { do: 'load' }] : [state]
   },
+
+  prove: (state) =>
+    state.consent ? [state, { do: 'prove', approveToken: state.consent.approve_token }] : [state],
 
   approve(state) {
     const { consent, sealedToken } = state
@@ -174,9 +179,9 @@ const steps = {
  */
 function loaded(state, consent) {
   if (state.view === 'review') {
-    if (consent.approval === undefined) return [{ ...state, consent }]
-    // It was approved elsewhere; whoever has pressed a button here hears so by the answer to that.
+    // A proof under way is for the token that was known when the button was pressed. What is new shows in the answer.
     if (!undecided(state)) return [state]
+    if (consent.approval === undefined) return [{ ...state, consent }]
   }
   const known = { ...end(state, 'loading'), consent }
   // The proof was accepted already: this asks only how it ended.
@@ -237,7 +242,7 @@ const failed = {
         ]
       case 'proof':
         if (state.proofsRefused > 0) return [stay(state, { kind })]
-        return [{ ...state, sealedToken: null, proofsRefused: 1 }, { do: 'prove' }]
+        return steps.prove({ ...state, sealedToken: null, proofsRefused: 1 })
       case 'flagged':
         return [stay(state, { kind })]
       default:

@@ -72,7 +72,13 @@ async function run(world: World = {}) {
       calls.push('create')
       delivery = request.delivery
       const expires_at = new Date(15 * 60 * 1000).toISOString()
-      return { id: randomId('gate', randomBytes), poll_token: 'token', consent_url: 'http://a/', expires_at }
+      return {
+        id: randomId('gate', randomBytes),
+        poll_token: 'token',
+        consent_url: 'http://a/',
+        confirmation_code: 'K4-7M9',
+        expires_at,
+      }
     },
     async poll(): Promise<PolledSession> {
       await world.onPoll?.()

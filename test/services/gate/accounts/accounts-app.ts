@@ -12,7 +12,7 @@ import { loginCode } from '../../../../services/gate/login/commands.ts'
 import { decideLoginApproval } from '../../../../services/gate/login/decide.ts'
 import { loginRoutes } from '../../../../services/gate/login/routes.ts'
 import { sessionStream } from '../../../../services/gate/sessions.ts'
-import { createPages, findPage } from '../../../../services/gate/store.ts'
+import { createPages } from '../../../../services/gate/store.ts'
 import { proof, signedUp } from '../../../support/gate-rows.ts'
 import { type GateOwner, gateOwner } from '../../../support/gate-world.ts'
 import { createServiceApp, type Send } from '../../../support/service-app.ts'
@@ -73,8 +73,8 @@ export async function startAccounts() {
     }
     await decide({
       ...sessionStream(id),
-      load: async (tx) => ({ session: await findGateSession(tx, id), page: await findPage(tx, id) }),
-      decide: (state) => decideLoginApproval(state, command),
+      load: (tx) => findGateSession(tx, id),
+      decide: (session) => decideLoginApproval(session, command),
     })
     return code
   }

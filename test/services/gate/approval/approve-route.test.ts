@@ -9,6 +9,7 @@ import { gateRoutes } from '../../../../services/gate/routes.ts'
 import { sessionTtlMs } from '../../../../services/gate/sessions.ts'
 import { updateOrganization } from '../../../../services/organizations/commands.ts'
 import { freshAddress } from '../../../support/gate-flow.ts'
+import { handOffFor } from '../../../support/gate-proof.ts'
 import { loginOpened, signedUp } from '../../../support/gate-rows.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
 import { createServiceApp } from '../../../support/service-app.ts'
@@ -57,12 +58,17 @@ interface ProofChanges {
   verdict?: string
   ageMs?: number
   url?: string
+  handOff?: object
 }
 
 const proofSessionId = `sid_${'0'.repeat(26)}`
 
 /** What the consent page's own session was handed. */
-function proofFor(id: string, { verdict = 'human', ageMs = 1000, url }: ProofChanges = {}): string {
+function proofFor(
+  id: string,
+  approveToken: string,
+  { verdict = 'human', ageMs = 1000, url, handOff }: ProofChanges = {},
+): string {
   const payload = {
     session_id: proofSessionId,
     decision: {
@@ -72,12 +78,14 @@ function proofFor(id: string, { verdict = 'human', ageMs = 1000, url }: ProofCha
       evaluated_at: new Date(world.now.ms - ageMs).toISOString(),
     },
     request: { url: url ?? `https://tidegate.example/gate/consent/${id}` },
+    hand_off: { ...handOffFor(approveToken), ...handOff },
   }
   return sealToken({ payload, secretHashes: [world.secretHash], random: randomBytes })
 }
 
 async function approving(id: GateSessionId, changes?: ProofChanges) {
-  return { approve_token: await gate.parts.pages.open(id), sealed_token: proofFor(id, changes) }
+  const approve_token = await gate.parts.pages.open(id)
+  return { approve_token, sealed_token: proofFor(id, approve_token, changes) }
 }
 
 /** How many rows were ever inserted, by a trigger that the first call makes. */
@@ -322,33 +330,59 @@ describe('what is refused', () => {
       expect(await post(id)).toMatchObject(refused(404, 'gate.session_not_found'))
   })
 
-  test('no token, a wrong one, and one that was replaced', async () => {
+  test('no token, a wrong one, and one of another session', async () => {
     const signup = await world.signup(owner)
-    const old = await approving(signup.id)
     const { sealed_token } = await approving(signup.id)
     const foreign = await gate.parts.pages.open((await world.signup(owner)).id)
-    const tokens = [undefined, '', 'x', generateToken('gtapr', randomBytes), old.approve_token, foreign]
+    const tokens = [undefined, '', 'x', generateToken('gtapr', randomBytes), foreign]
     for (const approve_token of tokens) {
       const answer = await post(signup.id, { body: { approve_token, sealed_token } })
       expect(answer).toMatchObject(refused(403, 'gate.approve_token_invalid'))
     }
   })
 
-  const proofs: [string, number, (id: string) => unknown][] = [
+  const proofs: [string, number, (id: string, approveToken: string) => unknown][] = [
     ['gate.svc_proof_required', 422, () => undefined],
     ['gate.svc_proof_required', 422, () => ''],
     ['gate.svc_proof_invalid', 403, () => 'x'],
-    ['gate.svc_proof_invalid', 403, (id) => proofFor(id, { ageMs: 121_000 })],
-    ['gate.svc_proof_invalid', 403, () => proofFor(randomId('gate', randomBytes))],
-    ['gate.bot_detected', 403, (id) => proofFor(id, { verdict: 'bot' })],
+    ['gate.svc_proof_invalid', 403, (id, token) => proofFor(id, token, { ageMs: 121_000 })],
+    ['gate.svc_proof_invalid', 403, (_id, token) => proofFor(randomId('gate', randomBytes), token)],
+    ['gate.svc_proof_invalid', 403, (id) => proofFor(id, 'another token')],
+    [
+      'gate.svc_proof_invalid',
+      403,
+      (id, token) => proofFor(id, token, { handOff: { challenge_answered: false } }),
+    ],
+    [
+      'gate.svc_proof_invalid',
+      403,
+      (id, token) => proofFor(id, token, { handOff: { input_observed: false } }),
+    ],
+    ['gate.bot_detected', 403, (id, token) => proofFor(id, token, { verdict: 'bot' })],
   ]
   test.each(proofs)('%s; the session stays pending and its token good', async (code, status, sealed) => {
     const signup = await world.signup(owner)
     const { approve_token } = await approving(signup.id)
-    const body = { approve_token, sealed_token: sealed(signup.id) }
+    const body = { approve_token, sealed_token: sealed(signup.id, approve_token) }
     expect(await post(signup.id, { body })).toMatchObject(refused(status, code))
-    const good = { approve_token, sealed_token: proofFor(signup.id) }
+    const good = { approve_token, sealed_token: proofFor(signup.id, approve_token) }
     expect(await post(signup.id, { body: good })).toMatchObject({ status: 200 })
+  })
+
+  test('nobody who re-reads the consent data, who would void the page that a person has open', async () => {
+    const { id } = await world.signup(owner)
+    const body = await approving(id)
+    for (let i = 0; i < 3; i++) await gate.parts.pages.open(id)
+    expect(await post(id, { body })).toMatchObject({ status: 200 })
+  })
+
+  test('nobody who approves with another token of the page, and one approval wins', async () => {
+    const signup = await world.signup(owner)
+    const bodies = [await approving(signup.id), await approving(signup.id)]
+    const answers = await Promise.all(bodies.map((body) => post(signup.id, { body })))
+    expect(answers.map(({ status }) => status)).toContain(200)
+    expect(await world.count('GateSessionApprovalStarted', signup.id)).toBe(1)
+    expect(world.sentTo(signup.id)).toHaveLength(1)
   })
 
   test('a proof of another session than the page says', async () => {

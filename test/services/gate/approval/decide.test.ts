@@ -1,23 +1,12 @@
-import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { sealToken } from '../../../../infra/wire/sealed-token.ts'
 import type { GateSessionRow } from '../../../../projections/gate/tables.ts'
 import {
-  checkProof,
   decideApproval,
   decideApprovalFailure,
   decideApprovalStart,
   isStarted,
-  openProof,
 } from '../../../../services/gate/approval/decide.ts'
-import {
-  minute,
-  now as opened,
-  pageWith,
-  pendingSignup,
-  proof,
-  startedSignup,
-} from '../../../support/gate-rows.ts'
+import { minute, now as opened, pendingSignup, proof, startedSignup } from '../../../support/gate-rows.ts'
 
 const now = opened + 5 * minute
 const gateAccountId = `gacct_${'2'.repeat(26)}` as const
@@ -29,11 +18,7 @@ const command = {
   gateAccountId,
   now,
 }
-const given = (session: GateSessionRow | undefined, page = 'approve') => ({
-  session,
-  page: pageWith(page),
-  endpointId,
-})
+const given = (session: GateSessionRow | undefined) => ({ session, endpointId })
 const code = (expected: string) => expect.objectContaining({ code: expected })
 
 describe('start of an approval', () => {
@@ -70,43 +55,28 @@ describe('start of an approval', () => {
     })
   })
 
-  test('a token stored under an older master key is the same token', () => {
-    expect(decideApprovalStart(given(pendingSignup(), 'approve-under-an-older-key'), command)).toHaveLength(1)
-  })
-
   test.each([
     ['has started', startedSignup()],
     ['has started, and the time is over', startedSignup({ expires_at: now - 1 })],
     ['was approved', startedSignup({ status: 'approved' })],
     ['came to nothing', startedSignup({ status: 'rejected' })],
   ])('nothing happens when it %s by this token', (_name, session) => {
-    expect(decideApprovalStart(given(session, 'newer'), command)).toEqual([])
+    expect(decideApprovalStart(given(session), command)).toEqual([])
   })
 
-  test('nothing happens when another token started it and the page asks with its newest', () => {
+  test('nothing happens when another token of the page started it', () => {
     const session = startedSignup({ approve_token_hash: 'other' })
     expect(decideApprovalStart(given(session), command)).toEqual([])
   })
 
   test.each([
-    ['gate.session_not_found', undefined, 'approve'],
-    ['gate.session_expired', pendingSignup({ expires_at: now }), 'approve'],
-    ['gate.session_expired', pendingSignup({ status: 'expired' }), 'approve'],
-    ['gate.session_already_resolved', pendingSignup({ status: 'rejected' }), 'approve'],
-    [
-      'gate.session_already_resolved',
-      startedSignup({ status: 'approved', approve_token_hash: 'other' }),
-      'approve',
-    ],
-    ['gate.approve_token_invalid', pendingSignup(), 'newer'],
-    ['gate.approve_token_invalid', startedSignup({ approve_token_hash: 'other' }), 'newer'],
-  ])('%s', (refusal, session, page) => {
-    expect(() => decideApprovalStart(given(session, page), command)).toThrow(code(refusal))
-  })
-
-  test('without a page that was ever opened there is no token', () => {
-    const state = { session: pendingSignup(), page: undefined, endpointId }
-    expect(() => decideApprovalStart(state, command)).toThrow(code('gate.approve_token_invalid'))
+    ['gate.session_not_found', undefined],
+    ['gate.session_expired', pendingSignup({ expires_at: now })],
+    ['gate.session_expired', pendingSignup({ status: 'expired' })],
+    ['gate.session_already_resolved', pendingSignup({ status: 'rejected' })],
+    ['gate.session_already_resolved', startedSignup({ status: 'approved', approve_token_hash: 'other' })],
+  ])('%s', (refusal, session) => {
+    expect(() => decideApprovalStart(given(session), command)).toThrow(code(refusal))
   })
 })
 
@@ -163,104 +133,4 @@ describe('end of an approval', () => {
     expect(decideApproval(session, credentials)).toEqual([])
     expect(decideApprovalFailure(session, failure)).toEqual([])
   })
-})
-
-const hash = () => randomBytes(32).toString('hex')
-const [ours, replaced] = [hash(), hash()]
-const proofTime = Date.UTC(2026, 10, 21, 12)
-const url = `https://gate.example/gate/consent/gate_${'0'.repeat(26)}`
-const sessionId = `sid_${'0'.repeat(26)}`
-const decisionId = `evt_${'0'.repeat(26)}`
-
-interface Changes {
-  decision?: object
-  request?: object
-  session_id?: unknown
-}
-
-const payload = ({ decision, request, ...rest }: Changes = {}) => ({
-  object: 'session_verification',
-  session_id: sessionId,
-  decision: {
-    event_id: decisionId,
-    verdict: 'human',
-    risk_score: 12,
-    evaluated_at: new Date(proofTime - 1000).toISOString(),
-    ...decision,
-  },
-  request: { url, ip_address: '192.0.2.1', ...request },
-  ...rest,
-})
-
-const seal = (content: unknown, secretHashes = [ours]) =>
-  sealToken({ payload: content, secretHashes, random: randomBytes })
-
-const check = (changes: Changes = {}, rules = {}) =>
-  checkProof(openProof(seal(payload(changes)), [ours]), { url, now: proofTime, ...rules })
-
-const evaluated = (at: number) => ({ decision: { evaluated_at: new Date(at).toISOString() } })
-
-test('a token of this page, just made, is a proof', () => {
-  const proof = { verdict: 'human', riskScore: 12, sessionId, decisionId }
-  expect(check()).toEqual(proof)
-  expect(check({}, { sessionId })).toEqual(proof)
-  expect(check({ decision: { verdict: 'inconclusive' } })).toEqual({ ...proof, verdict: 'inconclusive' })
-})
-
-test('a token that one of several secrets opens counts', () => {
-  expect(openProof(seal(payload(), [replaced]), [ours, replaced])).toMatchObject({ session_id: sessionId })
-})
-
-describe('what is no proof', () => {
-  const invalid = expect.objectContaining({ code: 'gate.svc_proof_invalid' })
-  const tokens: [string, string][] = [
-    ['nothing', ''],
-    ['no token', 'x'.repeat(100)],
-    ['a token for others', seal(payload(), [hash()])],
-    ['a token that was changed', seal(payload()).replace(/.{8}$/, 'AAAAAAAA')],
-    ['a token without a decision', seal({ session_id: sessionId, request: { url } })],
-    ['a token without a page', seal({ ...payload(), request: undefined })],
-    ['a token with another verdict', seal(payload({ decision: { verdict: 'fine' } }))],
-    ['a score that is none', seal(payload({ decision: { risk_score: 101 } }))],
-    ['a session id that is none', seal(payload({ session_id: 'sid_x' }))],
-    ['a time that is none', seal(payload({ decision: { evaluated_at: 'today' } }))],
-    ['a list', seal([])],
-  ]
-  test.each(tokens)('%s', (_name, token) => {
-    expect(() => openProof(token, [ours])).toThrow(invalid)
-  })
-  test('anything while there is no secret', () => {
-    expect(() => openProof(seal(payload()), [])).toThrow(invalid)
-  })
-  const claims: [string, Changes, object][] = [
-    ['of the page of another signup', { request: { url: `${url.slice(0, -1)}1` } }, {}],
-    ['of a page below it', { request: { url: `${url}/x` } }, {}],
-    ['of no page', { request: { url: 'about:blank' } }, {}],
-    ['of an address that is none', { request: { url: '' } }, {}],
-    ['of another origin', { request: { url: url.replace('gate.example', 'evil.example') } }, {}],
-    ['of another session than the request says', {}, { sessionId: `sid_${'1'.repeat(26)}` }],
-    ['older than two minutes', evaluated(proofTime - 120_001), {}],
-    ['from the future', evaluated(proofTime + 30_001), {}],
-  ]
-  test.each(claims)('one %s', (_name, changes, rules) => {
-    expect(() => check(changes, rules)).toThrow(invalid)
-  })
-})
-
-test('what was added to the address of the page does not matter', () => {
-  for (const added of ['?utm_source=mail', '#top', '?'])
-    expect(check({ request: { url: url + added } })).toMatchObject({ sessionId })
-  expect(check({}, { url: url.replace('gate.example', 'Gate.Example:443') })).toMatchObject({ sessionId })
-})
-
-test('times are good up to their limits', () => {
-  for (const at of [proofTime - 120_000, proofTime + 30_000])
-    expect(check(evaluated(at))).toMatchObject({ sessionId })
-})
-
-test('a bot is told so, and only about a proof that is valid otherwise', () => {
-  const bot = { decision: { verdict: 'bot', evaluated_at: new Date(proofTime).toISOString() } }
-  expect(() => check(bot)).toThrow(expect.objectContaining({ code: 'gate.bot_detected' }))
-  const elsewhere = { ...bot, request: { url: 'https://evil.example/' } }
-  expect(() => check(elsewhere)).toThrow(expect.objectContaining({ code: 'gate.svc_proof_invalid' }))
 })

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { DomainEvent } from '../../../../infra/event-store/codec.ts'
 import { decidedEvent } from '../../../../infra/event-store/decide.ts'
 import { type GateSessionId, randomId } from '../../../../infra/ids.ts'
+import { noNetwork } from '../../../../infra/ip/network.ts'
 import type { PostOptions, PostOutcome } from '../../../../infra/safe-http/client.ts'
 import {
   type DeliveryKeys,
@@ -90,6 +91,7 @@ export async function openApprovalWorld() {
       client,
       secrets: createSigningSecrets(keyring),
     }),
+    network: noNetwork,
     consentKeys: { publishableKey: async () => 'pk_live_x', secretHashes: async () => [secretHash] },
     signUpOrganization: ({ random, now: at, ...signup }) =>
       signUpOrganization({ decide, keyring, clock: () => at, random, idTime: at }, signup),

@@ -27,7 +27,7 @@ const service: Service = {
   definition: { ...builtIn.definition, dashboard_login_url: 'https://acme.example/auth/gate' },
 }
 const requester = { requested_ip: '203.0.113.9', requested_user_agent: 'agent' }
-const opening = { gateSessionId: login.id, requester, now }
+const opening = { gateSessionId: login.id, requester, confirmationCode: 'K4-7M9', now }
 const state = { token, service, organization, session: undefined }
 const changed = (definition: Partial<Service['definition']>): Service => ({
   ...service,
@@ -49,6 +49,7 @@ test('given a good token, when a login is opened, then it waits 15 minutes for t
         ...requester,
         opened_at: now,
         expires_at: now + sessionTtlMs,
+        confirmation_code: 'K4-7M9',
       },
     },
   ])
@@ -139,7 +140,6 @@ test("given a code that is old, another's or of nobody, or whose agent was shut 
   }
 })
 
-const page = { approve_token_hash: 'approve', issued_at: now, closed_at: null }
 const approval = {
   approveTokenHash: 'approve',
   approveTokenHashes: ['approve', 'approve under an older master key'],
@@ -149,8 +149,8 @@ const approval = {
 }
 const codeOf = (decide: () => unknown) => refusalOf(decide).code
 
-test('given a login, when its newest token approves, then a code may be used for five minutes', () => {
-  expect(eventsOf(decideLoginApproval({ session: login, page }, approval))).toEqual([
+test('given a login, when a token of its page approves, then a code may be used for five minutes', () => {
+  expect(eventsOf(decideLoginApproval(login, approval))).toEqual([
     {
       type: 'LoginSessionApproved',
       data: {
@@ -168,23 +168,9 @@ test('given a login, when its newest token approves, then a code may be used for
   ])
 })
 
-test('given a page from before the master keys were rotated, then its token still approves', () => {
-  const older = { ...page, approve_token_hash: 'approve under an older master key' }
-  expect(decideLoginApproval({ session: login, page: older }, approval)).toHaveLength(1)
-})
-
-test('given a login, when a token approves that is not the newest of its page, then it is refused', () => {
-  for (const state of [undefined, { ...page, approve_token_hash: 'newer' }]) {
-    expect(refusalOf(() => decideLoginApproval({ session: login, page: state }, approval))).toEqual({
-      status: 403,
-      code: 'gate.approve_token_invalid',
-    })
-  }
-})
-
 test('given no login, or one that has ended, then it is refused whatever the token', () => {
   const refused = (session: typeof login | undefined, at = now) =>
-    codeOf(() => decideLoginApproval({ session, page }, { ...approval, now: at }))
+    codeOf(() => decideLoginApproval(session, { ...approval, now: at }))
   expect(refused(undefined)).toBe('gate.session_not_found')
   expect(refused({ ...login, status: 'expired' })).toBe('gate.session_expired')
   expect(refused(login, now + sessionTtlMs)).toBe('gate.session_expired')
@@ -192,22 +178,17 @@ test('given no login, or one that has ended, then it is refused whatever the tok
 })
 
 test('given an approved login, when the token that approved asks again, then nothing happens', () => {
-  expect(decideLoginApproval({ session: approvedLogin, page }, approval)).toEqual([])
-  // Even after the page was loaded again.
-  expect(
-    decideLoginApproval({ session: approvedLogin, page: { ...page, approve_token_hash: 'newer' } }, approval),
-  ).toEqual([])
+  expect(decideLoginApproval(approvedLogin, approval)).toEqual([])
 })
 
 test('given an approved login, when another token approves, then it is resolved', () => {
   const other = { ...approval, approveTokenHash: 'other', approveTokenHashes: ['other'] }
-  const state = { session: approvedLogin, page: { ...page, approve_token_hash: 'other' } }
-  expect(codeOf(() => decideLoginApproval(state, other))).toBe('gate.session_already_resolved')
+  expect(codeOf(() => decideLoginApproval(approvedLogin, other))).toBe('gate.session_already_resolved')
 })
 
 test('given an approved login whose code is gone, when its token asks again, then it is told why there is none', () => {
   const asked = (session: typeof login, at = now) =>
-    codeOf(() => decideLoginApproval({ session, page }, { ...approval, now: at }))
+    codeOf(() => decideLoginApproval(session, { ...approval, now: at }))
   expect(asked({ ...approvedLogin, code: 'consumed' })).toBe('gate.session_already_resolved')
   expect(asked({ ...approvedLogin, code: 'expired' })).toBe('gate.session_expired')
   expect(asked(approvedLogin, now + codeTtlMs)).toBe('gate.session_expired')

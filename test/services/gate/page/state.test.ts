@@ -45,10 +45,19 @@ const working: Event[] = [...approving, refused('in_progress', 1)]
 test('a page asks for the request, shows it, proves, and approves with the proof', () => {
   expect(upon(opened).effects).toEqual([{ do: 'load' }])
   expect(upon(...review).state.view).toBe('review')
-  expect(upon(...review, { type: 'approve' }).effects).toEqual([{ do: 'prove' }])
+  expect(upon(...review, { type: 'approve' }).effects).toEqual([{ do: 'prove', approveToken: 'gtapr_1' }])
   const body = { approve_token: 'gtapr_1', sealed_token: 'sealed' }
   expect(upon(...approving).effects).toEqual([{ do: 'approve', body }])
   expect(upon(...approving, { type: 'approved', data: {} }).state.view).toBe('approved')
+})
+
+test('what is read again while a proof is made changes nothing: the proof is for the token that was shown', () => {
+  const again: Event = { type: 'loaded', consent: { ...consent, approve_token: 'gtapr_2' } }
+  const { effects } = upon(...review, { type: 'approve' }, again, { type: 'proved', sealedToken: 'sealed' })
+  expect(effects).toEqual([{ do: 'approve', body: { approve_token: 'gtapr_1', sealed_token: 'sealed' } }])
+  expect(upon(...review, again, { type: 'approve' }).effects).toEqual([
+    { do: 'prove', approveToken: 'gtapr_2' },
+  ])
 })
 
 test('the same proof asks how it ends', () => {
@@ -82,7 +91,7 @@ describe('while it is under way', () => {
 describe('a refusal', () => {
   test('of the proof is answered by one more, in silence', () => {
     const once = upon(...approving, refused('proof'))
-    expect(once.effects).toEqual([{ do: 'prove' }])
+    expect(once.effects).toEqual([{ do: 'prove', approveToken: 'gtapr_1' }])
     expect(once.state.notice).toBeNull()
     const twice = upon(
       ...approving,

@@ -44,6 +44,7 @@ describe('opening a session', () => {
         poll_token_hash: 'poll',
         opened_at: now,
         expires_at: now + sessionTtlMs,
+        confirmation_code: command.confirmationCode,
       },
     })
     expect(decision).toEqual(decideOpening(opening, command)[0])

@@ -10,8 +10,7 @@ import {
 import { systemService } from '../../../../services/gate/registry/registered.ts'
 import { deliveryTtlMs } from '../../../../services/gate/sessions.ts'
 import { decideOpening } from '../../../../services/gate/signup/decide.ts'
-import type { PageRow } from '../../../../services/gate/store.ts'
-import { now, pageWith, proof, sessionAfter } from '../../../support/gate-rows.ts'
+import { now, proof, sessionAfter } from '../../../support/gate-rows.ts'
 
 export const gateSessionId = asId('gate', `gate_${'1'.repeat(26)}`)
 export const service = systemService('https://tidegate.example')
@@ -27,6 +26,7 @@ export const command = {
     requested_user_agent: 'agent',
   },
   pollTokenHash: 'poll',
+  confirmationCode: 'K4-7M9',
   now,
 }
 
@@ -46,14 +46,10 @@ export const start = {
   approveTokenHashes: ['approve'],
   gateAccountId: asId('gacct', `gacct_${'2'.repeat(26)}`),
 }
-export const page = pageWith('approve')
 
-export const startedAt = (
-  state: { session: GateSessionRow; page: PageRow | undefined },
-  at: number,
-  command = start,
-) => decideApprovalStart({ ...state, endpointId: null }, { ...command, proof, now: at })
-export const started = after(pending, startedAt({ session: pending, page }, now))
+export const startedAt = (session: GateSessionRow, at: number, command = start) =>
+  decideApprovalStart({ session, endpointId: null }, { ...command, proof, now: at })
+export const started = after(pending, startedAt(pending, now))
 
 export const approvedAt = (session: GateSessionRow, at: number) =>
   decideApproval(session, {

@@ -116,28 +116,15 @@ const commands: Record<string, Command> = {
   },
   approve: {
     real(world) {
-      const { session, page, now } = world
-      return apply(world, () => startWith(page?.approve_token_hash ?? hash(0), { session, page, now }))
+      return apply(world, () => startWith(world.tokens, world))
     },
-    model({ model, now }) {
-      const isAgain = model.page !== undefined && decidedBy.get(model) === model.page.token
-      if (isAgain) return 'nothing'
-      const refused = refusal(model, now) ?? (model.page ? undefined : 'gate.approve_token_invalid')
-      if (refused || model.stage === 'started') return refused ?? 'nothing'
-      model.stage = 'started'
-      decidedBy.set(model, model.page?.token ?? 0)
-      return 'done'
-    },
+    model: ({ model, now, tokens }) => approval(model, { now, token: tokens }),
   },
   approveWithOldToken: {
     real(world) {
-      const { session, page, now, tokens } = world
-      return apply(world, () => startWith(hash(tokens - 1), { session, page, now }))
+      return apply(world, () => startWith(world.tokens - 1, world))
     },
-    model({ model, now, tokens }) {
-      if (decidedBy.has(model) && decidedBy.get(model) === tokens - 1) return 'nothing'
-      return refusal(model, now) ?? 'gate.approve_token_invalid'
-    },
+    model: ({ model, now, tokens }) => approval(model, { now, token: tokens - 1 }),
   },
   serviceAnswers: {
     real: (world) => apply(world, () => approvedAt(world.session, world.now)),
@@ -215,11 +202,23 @@ function acknowledge({ model, now }: World): string {
 /** Which page's token started the approval. */
 const decidedBy = new WeakMap<Model, number>()
 
-function startWith(
-  token: string,
-  { session, page, now }: Pick<World, 'session' | 'page' | 'now'>,
-): DecidedEvent[] {
-  return startedAt({ session, page }, now, { ...start, approveTokenHash: token, approveTokenHashes: [token] })
+/** Every token of the page is good; without one there is nothing to ask with. */
+function startWith(token: number, { session, now }: Pick<World, 'session' | 'now'>): DecidedEvent[] {
+  if (token < 1) return []
+  return startedAt(session, now, {
+    ...start,
+    approveTokenHash: hash(token),
+    approveTokenHashes: [hash(token)],
+  })
+}
+
+function approval(model: Model, { now, token }: { now: number; token: number }): string {
+  if (token < 1 || decidedBy.get(model) === token) return 'nothing'
+  const refused = refusal(model, now)
+  if (refused || model.stage === 'started') return refused ?? 'nothing'
+  model.stage = 'started'
+  decidedBy.set(model, token)
+  return 'done'
 }
 
 /** How the row says what the model says. */

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { generateToken } from '../../../../infra/crypto/tokens.ts'
 import { randomId } from '../../../../infra/ids.ts'
 import { openEnvelope } from '../../../../infra/wire/delivery-envelope.ts'
-import { confirmationCode } from '../../../../infra/wire/gate.ts'
 import { deliveryTtlMs, sessionTtlMs } from '../../../../services/gate/sessions.ts'
 import { closingFor } from '../../../../services/gate/store.ts'
 import { purgeGate } from '../../../../services/gate/time-outs.ts'
@@ -118,7 +117,7 @@ describe('polling', () => {
 
 describe('consent', () => {
   test('shows what is decided about, each time with another token', async () => {
-    const { id, expires_at } = await gate.open()
+    const { id, expires_at, confirmation_code } = await gate.open()
     const { body, headers } = await consent(id)
     expect(headers['cache-control']).toBe('no-store')
     expect(body.data).toMatchObject({
@@ -129,7 +128,7 @@ describe('consent', () => {
       account_name: 'Robin',
       service: { id: 'tidegate', name: 'Tidegate' },
       approve_token: expect.stringMatching(/^gtapr_/),
-      confirmation_code: confirmationCode(id),
+      confirmation_code,
       expires_at,
     })
     expect(body.data.requested_by.ip_address).toMatch(/^10\./)

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { generateToken, tokenHashes } from '../../../../infra/crypto/tokens.ts'
 import { decidedEvent } from '../../../../infra/event-store/decide.ts'
 import { asId, type GateSessionId, randomId } from '../../../../infra/ids.ts'
+import { noNetwork } from '../../../../infra/ip/network.ts'
 import { generateDeliveryKeys, sealEnvelope } from '../../../../infra/wire/delivery-envelope.ts'
 import { findGateSession } from '../../../../projections/gate/queries.ts'
 import type { OrganizationStatus } from '../../../../projections/organizations/tables.ts'
@@ -13,7 +14,7 @@ import {
 import { createGateLimits } from '../../../../services/gate/limits.ts'
 import { deliveryTtlMs, sessionStream } from '../../../../services/gate/sessions.ts'
 import { signupRoutes } from '../../../../services/gate/signup/routes.ts'
-import { createPages, createVault, findPage, sealBundle } from '../../../../services/gate/store.ts'
+import { createPages, createVault, sealBundle } from '../../../../services/gate/store.ts'
 import { updateOrganization } from '../../../../services/organizations/commands.ts'
 import { freshAddress } from '../../../support/gate-flow.ts'
 import { loginOpened, proof } from '../../../support/gate-rows.ts'
@@ -25,6 +26,7 @@ export interface Opened {
   poll_token: string
   status: string
   consent_url: string
+  confirmation_code: string
   expires_at: string
 }
 
@@ -42,6 +44,7 @@ export async function startSignups() {
     ...deps,
     decide,
     publicUrl,
+    network: noNetwork,
     limits: createGateLimits(pool),
     vault: createVault(base),
     pages: createPages(base),
@@ -76,7 +79,6 @@ export async function startSignups() {
       ...sessionStream(id),
       load: async (tx) => ({
         session: await findGateSession(tx, id),
-        page: await findPage(tx, id),
         endpointId: null,
       }),
       decide: (state) =>

@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { ApiError } from '../../../infra/errors/errors.ts'
+import { isId } from '../../../infra/ids.ts'
+import { openToken } from '../../../infra/wire/sealed-token.ts'
+
+export interface Proof {
+  verdict: 'human' | 'inconclusive'
+  riskScore: number
+  /** Of the consent page's own collect session. */
+  sessionId: string
+  decisionId: string
+}
+
+/** The part of what services/collect/hand-off.ts writes that matters here. */
+const claimsSchema = z.object({
+  session_id: z.string().refine((id) => isId('sid', id)),
+  decision: z.object({
+    event_id: z.string().refine((id) => isId('evt', id)),
+    verdict: z.enum(['bot', 'human', 'inconclusive']),
+    risk_score: z.int().min(0).max(100),
+    evaluated_at: z.iso.datetime(),
+  }),
+  request: z.object({ url: z.string() }),
+  hand_off: z
+    .object({ challenge_answered: z.boolean(), input_observed: z.boolean(), binding: z.string().nullable() })
+    .nullish(),
+})
+type ProofClaims = z.output<typeof claimsSchema>
+
+/** ApiError gate.svc_proof_invalid when none of the secrets (SHA-256, hex) opens it. */
+export function openProof(sealedToken: string, secretHashes: string[]): ProofClaims {
+  for (const secretHash of secretHashes) {
+    const claims = claimsSchema.safeParse(opened(sealedToken, secretHash))
+    if (claims.success) return claims.data
+  }
+  throw new ApiError('gate.svc_proof_invalid')
+}
+
+function opened(sealedToken: string, secretHash: string): unknown {
+  try {
+    return openToken(sealedToken, { secretHash })
+  } catch {
+    return undefined
+  }
+}
+
+interface ProofRules {
+  url: string
+  approveToken: string
+  sessionId?: string | undefined
+  now: number
+}
+
+const maxAgeMs = 2 * 60 * 1000
+const maxAheadMs = 30 * 1000
+
+/**
+ * ApiError: gate.svc_proof_invalid for the proof of another page, session, time or approve token, and for one that
+ * shows no page or no person's input; gate.bot_detected.
+ */
+export function checkProof(claims: ProofClaims, { url, approveToken, sessionId, now }: ProofRules): Proof {
+  const { session_id, request, decision, hand_off } = claims
+  const age = now - Date.parse(decision.evaluated_at)
+  if (pageOf(request.url) !== pageOf(url)) throw invalid('The proof is of another page.')
+  if (sessionId !== undefined && sessionId !== session_id) throw invalid('The proof is of another session.')
+  if (age > maxAgeMs) throw invalid('The proof is older than two minutes.')
+  if (age < -maxAheadMs) throw invalid('The proof is from the future.')
+  const { verdict, risk_score: riskScore, event_id: decisionId } = decision
+  if (verdict === 'bot') throw new ApiError('gate.bot_detected')
+  if (!hand_off?.challenge_answered)
+    throw invalid('The proof is of a page that did not answer its challenge.')
+  if (!hand_off.input_observed) throw invalid('Nobody has used the page that the proof is of.')
+  if (hand_off.binding !== bindingOf(approveToken))
+    throw invalid('The proof was made for another approve token.')
+  return { verdict, riskScore, sessionId: session_id, decisionId }
+}
+
+/** What the SDK makes of the text that a hand-off is asked for with. */
+function bindingOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+const invalid = (message: string) => new ApiError('gate.svc_proof_invalid', { message })
+
+// Without query and fragment, which whatever opened the page may have added.
+function pageOf(address: string): string | undefined {
+  const url = URL.parse(address)
+  return url ? url.origin + url.pathname : undefined
+}

@@ -1,0 +1,128 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { sealToken } from '../../../../infra/wire/sealed-token.ts'
+import { checkProof, openProof } from '../../../../services/gate/approval/proof.ts'
+
+const hash = () => randomBytes(32).toString('hex')
+const [ours, replaced] = [hash(), hash()]
+const proofTime = Date.UTC(2026, 10, 21, 12)
+const url = `https://gate.example/gate/consent/gate_${'0'.repeat(26)}`
+const sessionId = `sid_${'0'.repeat(26)}`
+const decisionId = `evt_${'0'.repeat(26)}`
+const approveToken = 'gtapr_this'
+const binding = createHash('sha256').update(approveToken).digest('hex')
+
+interface Changes {
+  decision?: object
+  request?: object
+  session_id?: unknown
+  hand_off?: object | null
+}
+
+const payload = ({ decision, request, hand_off, ...rest }: Changes = {}) => ({
+  object: 'session_verification',
+  session_id: sessionId,
+  decision: {
+    event_id: decisionId,
+    verdict: 'human',
+    risk_score: 12,
+    evaluated_at: new Date(proofTime - 1000).toISOString(),
+    ...decision,
+  },
+  request: { url, ip_address: '192.0.2.1', ...request },
+  hand_off:
+    hand_off === null ? null : { challenge_answered: true, input_observed: true, binding, ...hand_off },
+  ...rest,
+})
+
+const seal = (content: unknown, secretHashes = [ours]) =>
+  sealToken({ payload: content, secretHashes, random: randomBytes })
+
+const check = (changes: Changes = {}, rules = {}) =>
+  checkProof(openProof(seal(payload(changes)), [ours]), { url, approveToken, now: proofTime, ...rules })
+
+const evaluated = (at: number) => ({ decision: { evaluated_at: new Date(at).toISOString() } })
+
+test('a token of this page, just made, is a proof', () => {
+  const proof = { verdict: 'human', riskScore: 12, sessionId, decisionId }
+  expect(check()).toEqual(proof)
+  expect(check({}, { sessionId })).toEqual(proof)
+  expect(check({ decision: { verdict: 'inconclusive' } })).toEqual({ ...proof, verdict: 'inconclusive' })
+})
+
+test('a token that one of several secrets opens counts', () => {
+  expect(openProof(seal(payload(), [replaced]), [ours, replaced])).toMatchObject({ session_id: sessionId })
+})
+
+describe('what is no proof', () => {
+  const invalid = expect.objectContaining({ code: 'gate.svc_proof_invalid' })
+  const tokens: [string, string][] = [
+    ['nothing', ''],
+    ['no token', 'x'.repeat(100)],
+    ['a token for others', seal(payload(), [hash()])],
+    ['a token that was changed', seal(payload()).replace(/.{8}$/, 'AAAAAAAA')],
+    ['a token without a decision', seal({ session_id: sessionId, request: { url } })],
+    ['a token without a page', seal({ ...payload(), request: undefined })],
+    ['a token with another verdict', seal(payload({ decision: { verdict: 'fine' } }))],
+    ['a score that is none', seal(payload({ decision: { risk_score: 101 } }))],
+    ['a session id that is none', seal(payload({ session_id: 'sid_x' }))],
+    ['a time that is none', seal(payload({ decision: { evaluated_at: 'today' } }))],
+    ['a list', seal([])],
+  ]
+  test.each(tokens)('%s', (_name, token) => {
+    expect(() => openProof(token, [ours])).toThrow(invalid)
+  })
+  test('anything while there is no secret', () => {
+    expect(() => openProof(seal(payload()), [])).toThrow(invalid)
+  })
+  const claims: [string, Changes, object][] = [
+    ['of the page of another signup', { request: { url: `${url.slice(0, -1)}1` } }, {}],
+    ['of a page below it', { request: { url: `${url}/x` } }, {}],
+    ['of no page', { request: { url: 'about:blank' } }, {}],
+    ['of an address that is none', { request: { url: '' } }, {}],
+    ['of another origin', { request: { url: url.replace('gate.example', 'evil.example') } }, {}],
+    ['of another session than the request says', {}, { sessionId: `sid_${'1'.repeat(26)}` }],
+    ['older than two minutes', evaluated(proofTime - 120_001), {}],
+    ['from the future', evaluated(proofTime + 30_001), {}],
+    ['of a session that nobody handed off', { hand_off: null }, {}],
+    ['of a page that answered no challenge', { hand_off: { challenge_answered: false } }, {}],
+    ['of a page that nobody used', { hand_off: { input_observed: false } }, {}],
+    ['for no approve token', { hand_off: { binding: null } }, {}],
+    ['for another approve token', {}, { approveToken: 'gtapr_other' }],
+    ['for the approve token itself', { hand_off: { binding: approveToken } }, {}],
+  ]
+  test.each(claims)('one %s', (_name, changes, rules) => {
+    expect(() => check(changes, rules)).toThrow(invalid)
+  })
+})
+
+test('what was added to the address of the page does not matter', () => {
+  for (const added of ['?utm_source=mail', '#top', '?'])
+    expect(check({ request: { url: url + added } })).toMatchObject({ sessionId })
+  expect(check({}, { url: url.replace('gate.example', 'Gate.Example:443') })).toMatchObject({ sessionId })
+})
+
+test('times are good up to their limits', () => {
+  for (const at of [proofTime - 120_000, proofTime + 30_000])
+    expect(check(evaluated(at))).toMatchObject({ sessionId })
+})
+
+test('a bot is told so, and only about a proof that is valid otherwise', () => {
+  const bot = { decision: { verdict: 'bot', evaluated_at: new Date(proofTime).toISOString() } }
+  expect(() => check(bot)).toThrow(expect.objectContaining({ code: 'gate.bot_detected' }))
+  const elsewhere = { ...bot, request: { url: 'https://evil.example/' } }
+  expect(() => check(elsewhere)).toThrow(expect.objectContaining({ code: 'gate.svc_proof_invalid' }))
+})
+
+test.each([
+  [{ challenge_answered: false }, /did not answer its challenge/],
+  [{ input_observed: false }, /Nobody has used the page/],
+  [{ binding: null }, /another approve token/],
+])('the refusal says what is missing: %o', (hand_off, sentence) => {
+  expect(() => check({ hand_off })).toThrow(sentence)
+})
+
+test('a bot is told that it is one, whatever else it lacks', () => {
+  const bot = { decision: { verdict: 'bot' }, hand_off: { input_observed: false, binding: null } }
+  expect(() => check(bot)).toThrow(expect.objectContaining({ code: 'gate.bot_detected' }))
+})
