@@ -1,16 +1,17 @@
-import type { PlacedRecord } from './partition.ts'
-import type { Position } from './port.ts'
-
-export interface GroupCommitOptions {
-  write: (records: PlacedRecord[]) => Promise<Position[]>
+export interface GroupCommitOptions<Item, Answer> {
+  /** Gives an answer for each of the records, in their order. */
+  write: (records: Item[]) => Promise<Answer[]>
   maxRecords: number
-  maxBytes: number
+  maxBytes?: number
+  bytesOf?: (record: Item) => number
 }
 
-interface Waiting {
-  records: PlacedRecord[]
+type Limits<Item> = Required<Omit<GroupCommitOptions<Item, never>, 'write'>>
+
+interface Waiting<Item, Answer> {
+  records: Item[]
   bytes: number
-  resolve: (positions: Position[]) => void
+  resolve: (answers: Answer[]) => void
   reject: (error: unknown) => void
 }
 
@@ -18,8 +19,14 @@ interface Waiting {
  * Appends that arrive while a batch is written form the next batch. One batch at a time keeps their order. A
  * failed batch also fails the waiting appends, so that nobody waits for two time-outs.
  */
-export function createGroupCommit({ write, maxRecords, maxBytes }: GroupCommitOptions) {
-  let waiting: Waiting[] = []
+export function createGroupCommit<Item, Answer>({
+  write,
+  maxRecords,
+  maxBytes = Number.POSITIVE_INFINITY,
+  bytesOf = () => 0,
+}: GroupCommitOptions<Item, Answer>) {
+  const limits = { maxRecords, maxBytes, bytesOf }
+  let waiting: Waiting<Item, Answer>[] = []
   let draining: Promise<void> | undefined
 
   async function drain(): Promise<void> {
@@ -36,7 +43,7 @@ export function createGroupCommit({ write, maxRecords, maxBytes }: GroupCommitOp
     draining = undefined
   }
 
-  function take(): Waiting[] {
+  function take(): Waiting<Item, Answer>[] {
     let records = 0
     let bytes = 0
     const end = waiting.findIndex((append, i) => {
@@ -49,8 +56,8 @@ export function createGroupCommit({ write, maxRecords, maxBytes }: GroupCommitOp
     return batch
   }
 
-  function enqueue(records: PlacedRecord[]): Promise<Position[]> {
-    const bytes = records.reduce((sum, record) => sum + record.value.length, 0)
+  function enqueue(records: Item[]): Promise<Answer[]> {
+    const bytes = records.reduce((sum, record) => sum + bytesOf(record), 0)
     return new Promise((resolve, reject) => {
       waiting.push({ records, bytes, resolve, reject })
       draining ??= drain()
@@ -58,34 +65,34 @@ export function createGroupCommit({ write, maxRecords, maxBytes }: GroupCommitOp
   }
 
   return {
-    async append(records: PlacedRecord[]): Promise<Position[]> {
+    async append(records: Item[]): Promise<Answer[]> {
       // Nearly every append: nothing to split and nothing to put together again.
       if (records.length === 1) return enqueue(records)
-      const pieces = split(records, { maxRecords, maxBytes })
+      const pieces = split(records, limits)
       return (await Promise.all(pieces.map(enqueue))).flat()
     },
     idle: async () => draining,
   }
 }
 
-function settle(batch: Waiting[], positions: Position[]): void {
+function settle<Item, Answer>(batch: Waiting<Item, Answer>[], answers: Answer[]): void {
   let at = 0
   for (const append of batch) {
-    append.resolve(positions.slice(at, at + append.records.length))
+    append.resolve(answers.slice(at, at + append.records.length))
     at += append.records.length
   }
 }
 
-function split(records: PlacedRecord[], limits: { maxRecords: number; maxBytes: number }): PlacedRecord[][] {
-  const pieces: PlacedRecord[][] = []
+function split<Item>(records: Item[], { maxRecords, maxBytes, bytesOf }: Limits<Item>): Item[][] {
+  const pieces: Item[][] = []
   let bytes = 0
   for (const record of records) {
     const piece = pieces.at(-1)
-    bytes += record.value.length
-    if (piece && piece.length < limits.maxRecords && bytes <= limits.maxBytes) piece.push(record)
+    bytes += bytesOf(record)
+    if (piece && piece.length < maxRecords && bytes <= maxBytes) piece.push(record)
     else {
       pieces.push([record])
-      bytes = record.value.length
+      bytes = bytesOf(record)
     }
   }
   return pieces

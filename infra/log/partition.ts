@@ -4,6 +4,8 @@ export interface PlacedRecord extends NewRecord {
   partition: number
 }
 
+export const valueBytes = ({ value }: PlacedRecord): number => value.length
+
 export const placeRecord = (record: NewRecord, partitions = 1): PlacedRecord => ({
   ...record,
   partition: partitionOfKey(record.key, partitions),

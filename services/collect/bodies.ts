@@ -1,32 +1,24 @@
-import { createDecipheriv, createHmac, hash } from 'node:crypto'
-import { ApiError, invalidField } from '../../infra/errors/errors.ts'
+import { createHmac } from 'node:crypto'
 import { derivedId } from '../../infra/ids.ts'
 import {
-  associatedData,
   type BatchResponse,
-  type BodyKind,
-  decodeFrame,
   type Fingerprint,
-  type Frame,
   fingerprintText,
   type ResultResponse,
   resultText,
 } from '../../infra/wire/collect/protocol.ts'
+import { acceptBody, type OpenedBody } from './accept.ts'
 import {
   type AcceptedBody,
   type DocumentCache,
   documentKeysOf,
   handOutNonce,
-  type LastBody,
   maxSeq,
-  type NonceContents,
-  nonceContents,
   type ServerDocument,
 } from './documents.ts'
 import {
   type BodyRequest,
   type CollectDeps,
-  type IncomingBody,
   ipAddressOf,
   metaOf,
   readBodyRequest,
@@ -44,6 +36,7 @@ export function receiveBatch(request: BodyRequest, { deps, cache }: BatchOptions
   const { state, incoming } = readBodyRequest(request, { deps, cache, kind: 'batches', now })
   return acceptBody(state, incoming, {
     now,
+    claim: deps.claims.claim,
     store: (opened) => deps.log.append([batchRecord(request, { deps, state, opened })]),
     answer: (accepted) => JSON.stringify(acknowledge(state, accepted, deps)),
   })
@@ -76,7 +69,9 @@ function fingerprintOf(
 ): Fingerprint {
   const { sessionId } = state.scope
   const timestamp = accepted.receivedAt
-  const stateId = sealContinuity(state.facts.continuityId, state.scope, deps)
+  // A repeat gets the same text from a process that does not remember the first answer.
+  const random = (size: number) => ofDocument(state, size)
+  const stateId = sealContinuity(state.facts.continuityId, state.scope, { keyring: deps.keyring, random })
   const text = fingerprintText({ sessionId, stateId, timestamp }, { seq: accepted.seq, nonce })
   return {
     ready: true,
@@ -85,6 +80,12 @@ function fingerprintOf(
     state: { id: stateId },
     integrity: { responseHmac: responseHmac(state, text) },
   }
+}
+
+/** The same bytes each time: they seal nothing but the document's one continuity id. */
+function ofDocument({ master, documentId }: ServerDocument, size: number): Buffer {
+  const digest = createHmac('sha256', master.secretKey('collect-fingerprint')).update(documentId).digest()
+  return digest.subarray(0, size)
 }
 
 interface ResultOptions {
@@ -97,11 +98,10 @@ export function receiveResult(request: BodyRequest, { deps, cache }: ResultOptio
   const { state, incoming } = readBodyRequest(request, { deps, cache, kind: 'results', now })
   return acceptBody(state, incoming, {
     now,
-    store: async (opened) => {
-      // What could not be handed off is not accepted: the client may use its nonce for another body.
-      await deps.checkRecipients(state.scope)
-      await deps.log.append([resultRecord(request, { deps, state, opened })])
-    },
+    // What could not be handed off is not accepted: the client may use its nonce for another body.
+    check: () => deps.checkRecipients(state.scope),
+    claim: deps.claims.claim,
+    store: (opened) => deps.log.append([resultRecord(request, { deps, state, opened })]),
     answer: async (accepted) => JSON.stringify(await handOff(state, accepted, deps)),
   })
 }
@@ -156,127 +156,6 @@ function receivedBody({ request, state, opened, eventId }: ReceivedBody) {
     user_agent: userAgentOf(request),
     body_hash: opened.bodyHash,
     payload: opened.payload,
-  }
-}
-
-/** A body whose order and tag are right. */
-interface OpenedBody extends AcceptedBody {
-  /** Raw-deflated JSON as the client says; not looked into here. */
-  payload: Buffer
-}
-
-interface AcceptOptions {
-  now: number
-  store: (opened: OpenedBody) => Promise<unknown>
-  /** Makes the JSON answer once the body is stored, and again for a repeat where that failed. */
-  answer: (accepted: AcceptedBody) => Promise<string> | string
-}
-
-/**
- * Accepts the next body of a document: its nonce names the sequence number. The last body again is answered as
- * before; anything older, or another body under a number already used, is refused.
- */
-export function acceptBody(
-  state: ServerDocument,
-  incoming: IncomingBody,
-  options: AcceptOptions,
-): Promise<string> {
-  const frame = readFrame(incoming.body)
-  const { seq, noBatchYet } = checkSequence(state, frame, incoming)
-  const { kind } = incoming
-  const bodyHash = hash('sha256', incoming.body, 'hex')
-  const { last } = state
-  if (last && seq <= last.seq) return repeated(last, { kind, seq, bodyHash }, options)
-  const payload = decrypt(state, frame, { kind, seq })
-  return accept(state, { kind, seq, noBatchYet, bodyHash, payload, receivedAt: options.now }, options)
-}
-
-function accept(
-  state: ServerDocument,
-  opened: OpenedBody,
-  { store, answer }: AcceptOptions,
-): Promise<string> {
-  const previous = state.last
-  const { kind, seq, noBatchYet, bodyHash, receivedAt } = opened
-  const accepted: LastBody = { kind, seq, noBatchYet, bodyHash, receivedAt, answer: undefined }
-  accepted.answer = store(opened).then(
-    () => answer(accepted),
-    (error) => {
-      // Not acknowledged, so the same bytes may come again.
-      if (state.last === accepted) state.last = previous
-      throw error
-    },
-  )
-  state.last = accepted
-  return settled(accepted, accepted.answer)
-}
-
-/** The answer; a failure is not kept, so that a repeat asks again. */
-async function settled(accepted: LastBody, answer: Promise<string>): Promise<string> {
-  try {
-    return await answer
-  } catch (error) {
-    if (accepted.answer === answer) accepted.answer = undefined
-    throw error
-  }
-}
-
-function repeated(
-  last: LastBody,
-  body: { kind: BodyKind; seq: number; bodyHash: string },
-  { answer }: AcceptOptions,
-): Promise<string> {
-  if (body.seq !== last.seq || body.kind !== last.kind || body.bodyHash !== last.bodyHash)
-    throw sequenceMismatch(last.seq + 1, body.seq)
-  last.answer ??= Promise.resolve(answer(last))
-  return settled(last, last.answer)
-}
-
-function readFrame(body: Buffer): Frame {
-  const frame = decodeFrame(body)
-  if (typeof frame === 'string') throw invalidField({ name: 'body', issue: frame })
-  return frame
-}
-
-function checkSequence(state: ServerDocument, { nonce }: Frame, { headerSeq }: IncomingBody): NonceContents {
-  const bytes = Buffer.from(nonce.buffer, nonce.byteOffset, nonce.byteLength)
-  const contents = nonceContents(state, bytes)
-  if (!contents) throw sessionReset()
-  if (headerSeq !== undefined && headerSeq !== contents.seq) throw sequenceMismatch(contents.seq, headerSeq)
-  return contents
-}
-
-function sequenceMismatch(expected: number, received: number): ApiError {
-  const field = {
-    name: 'X-Batch-Seq',
-    issue: 'sequence_mismatch',
-    expected: String(expected),
-    received: String(received),
-  }
-  return new ApiError('session.sequence_mismatch', {
-    details: { fields: [field], next_action: 'new_session' },
-  })
-}
-
-function sessionReset(): ApiError {
-  return new ApiError('transport.session_reset_required', { details: { next_action: 'new_session' } })
-}
-
-function decrypt(
-  state: ServerDocument,
-  frame: Frame,
-  { kind, seq }: { kind: BodyKind; seq: number },
-): Buffer {
-  const address = { sessionId: state.scope.sessionId, documentId: state.documentId }
-  const decipher = createDecipheriv('aes-256-gcm', documentKeysOf(state).clientToServer, frame.iv)
-  decipher.setAAD(Buffer.from(associatedData(address, kind, seq)))
-  decipher.setAuthTag(frame.tag)
-  const plaintext = decipher.update(frame.ciphertext)
-  try {
-    decipher.final()
-    return plaintext
-  } catch {
-    throw sessionReset()
   }
 }
 

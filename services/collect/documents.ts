@@ -48,10 +48,7 @@ export interface DocumentCache {
   serverKeys: ServerKeys
 }
 
-/**
- * Keeps up to `max` documents. Losing one costs a key agreement; a replay it would have refused is then dropped by
- * scoring.
- */
+/** Keeps up to `max` documents. Losing one costs a key agreement, and storing a repeat once more. */
 export function createDocumentCache(max: number): DocumentCache {
   return { documents: new LRUCache({ max }), serverKeys: createServerKeys() }
 }

@@ -9,6 +9,7 @@ import { unsupportedContentType } from '../../infra/http/error-response.ts'
 import type { Clock, Random } from '../../infra/ids.ts'
 import type { EventLog } from '../../infra/log/port.ts'
 import { type BodyKind, type ClientPlatform, headerNames } from '../../infra/wire/collect/protocol.ts'
+import type { Claims } from './claims.ts'
 import { type DocumentCache, findDocument, type ServerDocument } from './documents.ts'
 import type { Tenant } from './sealed-ids.ts'
 
@@ -24,6 +25,8 @@ export interface CollectDeps {
   keyring: Keyring
   clock: Clock
   random: Random
+  /** Over all processes (claims.ts). */
+  claims: Claims
   /** Rejects with 409 where no secret key could open a token. */
   checkRecipients: (tenant: Tenant) => Promise<void>
   /** Waits for the decision and seals it; rejects with 503 when it does not come in time. See hand-off.ts. */

@@ -3,8 +3,10 @@ import type { PartitionStatus } from '../../infra/event-store/partitions.ts'
 import { runProjection } from '../../infra/event-store/runner.ts'
 import { purgeIdempotencyKeys } from '../../infra/idempotency/store.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
+import type { Db } from '../../infra/postgres/pool.ts'
 import { runPeriodically } from '../../infra/timing.ts'
 import { queueReadings } from '../../projections/webhooks/queries.ts'
+import { purgeClaims } from '../collect/claim-table.ts'
 import { runGraceScheduler } from '../organizations/grace-scheduler.ts'
 import { runSessionScheduler } from '../scoring/scheduler.ts'
 import { runScoring } from '../scoring/worker.ts'
@@ -21,7 +23,7 @@ export interface Running {
 }
 
 export interface WorkerParts {
-  starts: { projections: boolean; scoring: boolean; api: boolean; webhooks: boolean }
+  starts: { projections: boolean; scoring: boolean; api: boolean; webhooks: boolean; collect: boolean }
   network: NetworkSource
   registry: Registry
   undo: AsyncDisposableStack
@@ -36,7 +38,10 @@ export async function startWorkers(core: Core, parts: WorkerParts): Promise<Runn
   undo.defer(() => stopTogether(applying))
   const scoring = starts.scoring ? await startScoring(core, network) : []
   undo.defer(() => stopTogether(scoring))
-  const tidying = starts.api ? [runGraceScheduler(core), runPurge(core)] : []
+  const tidying = [
+    ...(starts.api ? [runGraceScheduler(core), runPurge(core, expiredKeys)] : []),
+    ...(starts.collect ? [runPurge(core, endedClaims)] : []),
+  ]
   undo.defer(() => stopTogether(tidying))
   const telling = starts.webhooks ? await startWebhooks(core, registry) : []
   undo.defer(() => stopTogether(telling))
@@ -68,12 +73,20 @@ function startScoring(core: Core, network: NetworkSource): Promise<Running[]> {
 
 const purgeIntervalMs = 10 * 60 * 1000
 
-function runPurge({ pool, clock, logger }: Core): Running {
+interface Purged {
+  what: string
+  /** Deletes some, and returns how many. */
+  purge: (db: Db, now: number) => Promise<number>
+}
+
+const expiredKeys: Purged = { what: 'expired Idempotency-Keys', purge: purgeIdempotencyKeys }
+const endedClaims: Purged = { what: 'claims of documents that ended', purge: purgeClaims }
+
+function runPurge({ pool, clock, logger }: Core, { what, purge }: Purged): Running {
   return runPeriodically({
     intervalMs: purgeIntervalMs,
-    look: async () => (await purgeIdempotencyKeys(pool, clock())) > 0,
-    onError: (err) =>
-      logger.error({ err }, 'expired Idempotency-Keys were not deleted; the next look tries again'),
+    look: async () => (await purge(pool, clock())) > 0,
+    onError: (err) => logger.error({ err }, `${what} were not deleted; the next look tries again`),
   })
 }
 

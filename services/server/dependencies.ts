@@ -21,6 +21,7 @@ import { organizationsProjection } from '../../projections/organizations/project
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { webhooksProjection } from '../../projections/webhooks/projection.ts'
 import { eventTopics } from '../../schemas/events.ts'
+import { createClaimTables } from '../collect/claim-table.ts'
 import { createGateTables } from '../gate/gate.ts'
 import { createQueueTables } from '../webhooks/dispatch/visibility.ts'
 
@@ -91,6 +92,7 @@ export async function createServingTables(pool: pg.Pool): Promise<void> {
     createRateLimitTables,
     createKeyUsageTables,
     createIdempotencyTables,
+    createClaimTables,
     createQueueTables,
     createGateTables,
   ]

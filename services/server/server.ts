@@ -6,12 +6,9 @@ import { type NetworkSource, noNetwork, openNetwork } from '../../infra/ip/netwo
 import { createAddressRules } from '../../infra/safe-http/addresses.ts'
 import { createWebhookClient } from '../../infra/safe-http/client.ts'
 import { within } from '../../infra/timing.ts'
-import { sealToken } from '../../infra/wire/sealed-token.ts'
-import { recipientKeys } from '../../projections/organizations/queries.ts'
-import { findDecisions } from '../../projections/sessions/queries.ts'
 import { agentRoutes } from '../agents/routes.ts'
-import { createHandOff, createRecipients, type HandOff, type RecipientTenant } from '../collect/hand-off.ts'
-import { collectRoutes } from '../collect/routes.ts'
+import type { Claims } from '../collect/claims.ts'
+import type { HandOff } from '../collect/hand-off.ts'
 import type { GateOptions } from '../gate/context.ts'
 import { type Gate, startGate } from '../gate/gate.ts'
 import { measureGate } from '../gate/metrics.ts'
@@ -25,6 +22,7 @@ import { createSigningSecrets } from '../webhooks/deliveries/attempt.ts'
 import { createDirectCalls } from '../webhooks/deliveries/direct-calls.ts'
 import { webhookRoutes } from '../webhooks/routes.ts'
 import { type AccessControl, createAccessControl } from './access.ts'
+import { addCollect, openClaims } from './collect.ts'
 import { startWorkers } from './consumers.ts'
 import { type Core, type CoreOptions, openCore } from './dependencies.ts'
 import { createHttp, publicUrlOf } from './http.ts'
@@ -85,7 +83,8 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
       isStopping: () => stopping,
     })
     const accessControl = createAccessControl(core, { counters, undo })
-    const handOff = await addRoutes(app, { core, accessControl, network, roles, demo, gate })
+    const claims = roles.includes('collect') ? openClaims(core, { registry, undo }) : undefined
+    const handOff = await addRoutes(app, { core, accessControl, network, roles, demo, gate, claims })
     undo.defer(() => handOff?.close())
     undo.defer(() => app.close())
     await held.release()
@@ -114,6 +113,7 @@ const startsOf = (roles: readonly Role[]) => ({
   scoring: roles.includes('scoring'),
   api: roles.includes('api'),
   webhooks: roles.includes('webhooks'),
+  collect: roles.includes('collect'),
 })
 
 async function networkFor(config: Config, roles: readonly Role[]): Promise<NetworkSource> {
@@ -131,11 +131,13 @@ interface RouteParts {
   roles: readonly Role[]
   demo: Demo | undefined
   gate: Gate | undefined
+  /** Present with the role collect. */
+  claims: Claims | undefined
 }
 
 async function addRoutes(
   app: FastifyInstance,
-  { core, accessControl, network, roles, demo, gate }: RouteParts,
+  { core, accessControl, network, roles, demo, gate, claims }: RouteParts,
 ): Promise<HandOff | undefined> {
   if (roles.includes('api')) {
     const reading = { ...core, ...accessControl, pool: core.readPool }
@@ -146,27 +148,7 @@ async function addRoutes(
     await webRoutes(app, { random: core.random, demo })
   }
   if (gate) await gateRoutes(app, { ...accessControl, gate })
-  return roles.includes('collect') ? addCollect(app, core, accessControl) : undefined
-}
-
-function addCollect(app: FastifyInstance, core: Core, { auth }: AccessControl): HandOff {
-  const { pool, keyring, random, applied, config } = core
-  const findKeys = ({ organizationId, environment }: RecipientTenant) =>
-    recipientKeys(pool, organizationId, environment)
-  const handOff = createHandOff({
-    findDecisions: (ids) => findDecisions(pool, ids),
-    onAdvance: (listener) => applied.onAdvance('sessions', listener),
-    recipientHashes: createRecipients({ findKeys, keyring, clock: core.clock }),
-    seal: (sealing) => sealToken({ ...sealing, random }),
-  })
-  collectRoutes(app, {
-    ...core,
-    auth,
-    checkRecipients: handOff.checkRecipients,
-    sealResult: handOff.sealResult,
-    batchIntervalMs: config.BATCH_INTERVAL_MS,
-  })
-  return handOff
+  return claims && addCollect(app, { ...core, ...accessControl, claims })
 }
 
 /** A person who has approved waits so long for one answer of the service (open-points.md 37). */

@@ -33,6 +33,7 @@ import { webhookRoutes } from '../../services/webhooks/routes.ts'
 import { validateResponses } from '../support/described.ts'
 import { answeringService, gateFlow } from '../support/gate-flow.ts'
 import { registration } from '../support/gate-world.ts'
+import { createMemoryClaims } from '../support/memory-claims.ts'
 import { createMemoryLimiter } from '../support/memory-limiter.ts'
 import { ensureTopics, openProjectionWorld, silent } from '../support/projections.ts'
 import { metaOf, sessionScored, visitorLink } from '../support/session-scored.ts'
@@ -77,6 +78,7 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
     readPool: pool,
     config: { WEBHOOK_ALLOWED_NETWORKS: [] },
     rules: createAddressRules([]),
+    claims: createMemoryClaims().open(),
     checkRecipients: async () => {},
     sealResult: async ({ decisionId }: { decisionId: string }) => `sealed:${decisionId}`,
   }

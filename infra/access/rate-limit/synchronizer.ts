@@ -1,4 +1,5 @@
 import type { Clock } from '../../ids.ts'
+import { settlesWithin } from '../../timing.ts'
 import type { BucketRequest, RateLimitResult } from './bucket.ts'
 import {
   advance,
@@ -191,28 +192,4 @@ function succeed(bucket: LocalBucket, { sent, requests }: Exchange, synced: Sync
 function fail(bucket: LocalBucket, { sent, serial }: Exchange, hasRun: boolean): void {
   if (hasRun && serial !== undefined) awaitConfirmation(bucket, { serial, sent })
   else reportAgain(bucket, sent)
-}
-
-const slices = 5
-
-/**
- * Whether `work` settles within about `ms`. Resolves no later, but for the time in which this process itself stood
- * still. A process that stalls finds its timers due before it has read the answers that came meanwhile. So the time is
- * counted in slices, of which a stall uses up only one.
- */
-function settlesWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    let left = slices
-    let timer = setTimeout(tick, ms / slices)
-    function tick() {
-      left--
-      if (left > 0) timer = setTimeout(tick, ms / slices)
-      else setImmediate(() => resolve(false))
-    }
-    const finish = () => {
-      clearTimeout(timer)
-      resolve(true)
-    }
-    work.then(finish, finish)
-  })
 }

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Admin } from 'kafkajs'
 import type { Logger } from 'pino'
 import { createGroupCommit } from '../group-commit.ts'
-import { partitionOfKey, placeRecord } from '../partition.ts'
+import { type PlacedRecord, partitionOfKey, placeRecord, valueBytes } from '../partition.ts'
 import { backoffMs, type EventLog, type LogConsumer, type Topic, type TopicSpec } from '../port.ts'
 import { createKafkaClient } from './client.ts'
 import { startKafkaConsumer } from './consumer.ts'
@@ -33,9 +33,10 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<EventLog> 
   const topics = createTopics(admin, prefix)
   const consumers = new Set<LogConsumer>()
   const commit = createGroupCommit({
-    write: (records) => producer.use(({ producer }) => sendBatch(producer, prefix, records)),
+    write: (records: PlacedRecord[]) => producer.use(({ producer }) => sendBatch(producer, prefix, records)),
     maxRecords: 5000,
     maxBytes: maxBatchBytes,
+    bytesOf: valueBytes,
   })
 
   return {

@@ -5,7 +5,7 @@ import { arrayParameter } from '../../postgres/arrays.ts'
 import { createPool } from '../../postgres/pool.ts'
 import { within } from '../../timing.ts'
 import { createGroupCommit } from '../group-commit.ts'
-import type { PlacedRecord } from '../partition.ts'
+import { type PlacedRecord, valueBytes } from '../partition.ts'
 import { LogUnavailable, type Position, type Topic } from '../port.ts'
 
 /** Each connection writes one batch at a time. A partition always has the same connection. */
@@ -39,7 +39,7 @@ export function openWriter({ url, schema, onWritten }: WriterOptions) {
   }
 
   const commits = Array.from({ length: connections }, () =>
-    createGroupCommit({ write, maxRecords: 2000, maxBytes: 4 * 1024 * 1024 }),
+    createGroupCommit({ write, maxRecords: 2000, maxBytes: 4 * 1024 * 1024, bytesOf: valueBytes }),
   )
 
   return {

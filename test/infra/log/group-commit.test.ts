@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createGroupCommit } from '../../../infra/log/group-commit.ts'
-import type { PlacedRecord } from '../../../infra/log/partition.ts'
+import { type PlacedRecord, valueBytes } from '../../../infra/log/partition.ts'
 import type { Position } from '../../../infra/log/port.ts'
 
 const record = (value: string): PlacedRecord => ({
@@ -25,7 +25,7 @@ function slowStore() {
 }
 
 const settled = () => new Promise((resolve) => setImmediate(resolve))
-const limits = { maxRecords: 100, maxBytes: 1000 }
+const limits = { maxRecords: 100, maxBytes: 1000, bytesOf: valueBytes }
 
 test('appends made while a batch is written go out together, in order', async () => {
   const store = slowStore()

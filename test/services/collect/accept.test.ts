@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
-import { acceptBody } from '../../../services/collect/bodies.ts'
+import { acceptBody } from '../../../services/collect/accept.ts'
+import type { Claim } from '../../../services/collect/claims.ts'
 import { createDocumentCache, createDocumentState } from '../../../services/collect/documents.ts'
 import { openDocumentId } from '../../../services/collect/sealed-ids.ts'
 import vectors from '../../fixtures/collect-protocol/vectors.json' with { type: 'json' }
@@ -20,7 +21,8 @@ test('of a body whose answer failed a node remembers what a repeat needs, and ne
   const [body] = vectors.bodies
   const incoming = { kind: 'batches', body: Buffer.from(body?.body ?? '', 'hex'), headerSeq: 1 } as const
   const store = async () => {}
-  const late = { now: 5, store, answer: () => Promise.reject(new Error('late')) }
+  const claim = async (mine: Claim) => mine
+  const late = { now: 5, claim, store, answer: () => Promise.reject(new Error('late')) }
   await expect(acceptBody(state, incoming, late)).rejects.toThrow('late')
   expect(state.last).toEqual({
     kind: 'batches',
@@ -32,6 +34,7 @@ test('of a body whose answer failed a node remembers what a repeat needs, and ne
   })
   const again = {
     now: 9,
+    claim,
     store,
     answer: ({ receivedAt }: { receivedAt: number }) => `taken at ${receivedAt}`,
   }

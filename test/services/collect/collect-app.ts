@@ -14,6 +14,7 @@ import {
 } from '../../../infra/wire/collect/client.ts'
 import { type CollectDeps, collectRoutes } from '../../../services/collect/routes.ts'
 import { validateResponses } from '../../support/described.ts'
+import { createMemoryClaims } from '../../support/memory-claims.ts'
 import { createMemoryLog, type MemoryLog } from '../../support/memory-log.ts'
 
 export const codec = createCodec()
@@ -82,7 +83,8 @@ export async function startCollectApp({
   })
   validateResponses(app)
   const sealResult = async ({ decisionId }: { decisionId: string }) => `sealed:${decisionId}`
-  const fixed = { log, codec, auth, keyring, clock, random: randomBytes }
+  const claims = createMemoryClaims().open()
+  const fixed = { log, codec, auth, keyring, clock, random: randomBytes, claims }
   collectRoutes(app, { ...fixed, checkRecipients: async () => {}, sealResult, ...changes })
   await app.ready()
   const exchanges: Exchange[] = []

@@ -10,6 +10,7 @@ import { createLogger } from '../../../infra/telemetry.ts'
 import { sealToken } from '../../../infra/wire/sealed-token.ts'
 import { collectRoutes } from '../../../services/collect/routes.ts'
 import { validateResponses } from '../../support/described.ts'
+import { createMemoryClaims } from '../../support/memory-claims.ts'
 import { createMemoryLog } from '../../support/memory-log.ts'
 
 export interface CollectServer {
@@ -63,6 +64,7 @@ export async function createCollectServer(): Promise<CollectServer> {
     keyring,
     clock: Date.now,
     random: randomBytes,
+    claims: createMemoryClaims().open(),
     batchIntervalMs: 300,
     checkRecipients: async () => {},
     async sealResult({ sessionId, decisionId }) {

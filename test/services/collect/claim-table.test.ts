@@ -1,0 +1,193 @@
+import { pino } from 'pino'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import type { EventLog, LogRecord } from '../../../infra/log/port.ts'
+import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
+import { createPool } from '../../../infra/postgres/pool.ts'
+import { claimPoolOptions, createClaimTable, purgeClaims } from '../../../services/collect/claim-table.ts'
+import { type Claim, createClaims } from '../../../services/collect/claims.ts'
+import { type CollectProcess, startCollectProcess, stateOf } from '../../support/collect-processes.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { eightBodies, hashOf, oneOfEight, openRawDocument, raceBodies } from '../../support/sequence-race.ts'
+import { startTcpProxy } from '../../support/tcp-proxy.ts'
+import { codec } from './collect-app.ts'
+
+const logger = pino({ level: 'silent' })
+const topic = 'tidegate.collect.v1'
+
+let database: TestDatabase
+let undo = new AsyncDisposableStack()
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterEach(async () => {
+  await undo.disposeAsync()
+  undo = new AsyncDisposableStack()
+})
+afterAll(() => database.drop())
+
+/** The claims of a process, on connections of its own. By default a slow machine is no outage. */
+function openClaims({ url = database.url, timeoutMs = 10_000 } = {}) {
+  const timeouts = { statementTimeoutMs: timeoutMs, queryTimeoutMs: timeoutMs }
+  const pool = createPool({ url, ...claimPoolOptions, ...timeouts })
+  undo.defer(() => pool.end())
+  const store = createClaimTable(pool)
+  const counts = { statements: 0, alone: 0 }
+  const counted = {
+    write(claims: Claim[]) {
+      counts.statements++
+      return store.write(claims)
+    },
+  }
+  const claims = createClaims({
+    store: counted,
+    logger,
+    answerWithinMs: timeoutMs,
+    onAlone: () => counts.alone++,
+  })
+  return { ...claims, counts }
+}
+
+async function openLog(): Promise<EventLog> {
+  const log = await openPostgresLog({ pool: database.pool, url: database.url, logger })
+  undo.defer(() => log.close())
+  await log.ensureTopics([{ topic, partitions: 1 }])
+  return log
+}
+
+async function readAll(log: EventLog): Promise<LogRecord[]> {
+  const records: LogRecord[] = []
+  const [end] = await log.endPositions(topic)
+  const all = Promise.withResolvers<void>()
+  const consumer = await log.consume({
+    group: `reader-${Math.random()}`,
+    topics: [topic],
+    handleBatch: async (batch) => {
+      records.push(...batch.records)
+      if ((records.at(-1)?.offset ?? -1) + 1 >= (end?.offset ?? 0)) all.resolve()
+      return undefined
+    },
+  })
+  await all.promise
+  await consumer.stop()
+  return records
+}
+
+const claimOf = (name: string, seq: number, changes: Partial<Claim> = {}): Claim => ({
+  documentIdHash: Buffer.from(name.padEnd(32)).toString('hex'),
+  expiresAt: 1_800_000_000_000,
+  seq,
+  bodyHash: Buffer.from(`body ${seq}`.padEnd(32)).toString('hex'),
+  receivedAt: 1_700_000_000_000 + seq,
+  ...changes,
+})
+const otherBody = { bodyHash: 'ab'.repeat(32), receivedAt: 5 }
+
+test('a number goes to the first body that claims it, and a later number takes its place', async () => {
+  const [one, other] = [openClaims(), openClaims()]
+  const second = claimOf('order', 2)
+  expect(await one.claim(second)).toEqual(second)
+  expect(await other.claim(claimOf('order', 2, otherBody))).toEqual(second)
+  expect(await other.claim(claimOf('order', 1))).toEqual(second)
+  const third = claimOf('order', 3)
+  expect(await other.claim(third)).toEqual(third)
+  expect(await one.claim(second)).toEqual(third)
+  expect(await one.claim(claimOf('another', 1))).toEqual(claimOf('another', 1))
+})
+
+test('claims of many documents at once are one statement, those that come meanwhile one more', async () => {
+  const { claim, counts } = openClaims()
+  const at = (seq: number) =>
+    Promise.all(Array.from({ length: 64 }, (_, i) => claim(claimOf(`many ${i}`, seq))))
+  await at(1)
+  expect(counts.statements).toBe(1)
+  const [early, late] = [at(2), Promise.resolve().then(() => at(3))]
+  await Promise.all([early, late])
+  expect(counts).toEqual({ statements: expect.toSatisfy((n: number) => n <= 3), alone: 0 })
+})
+
+test('claims of one document at once are judged by the latest number', async () => {
+  const { claim, counts } = openClaims()
+  const claims = [claimOf('same', 2), claimOf('same', 4), claimOf('same', 4, otherBody), claimOf('same', 3)]
+  const newest = await Promise.all(claims.map(claim))
+  expect(newest).toEqual(Array(4).fill(claimOf('same', 4)))
+  expect(counts).toEqual({ statements: 1, alone: 0 })
+})
+
+test('processes that claim the same documents at once agree, and wait for each other in no circle', async () => {
+  const processes = [openClaims(), openClaims(), openClaims()]
+  for (let seq = 1; seq <= 20; seq++) {
+    const answers = await Promise.all(
+      processes.map((process, p) => {
+        const bodyHash = String(p).repeat(64)
+        const names = Array.from({ length: 40 }, (_, i) => `circle ${(i * 7 + p * 13) % 40}`)
+        return Promise.all(names.map((name) => process.claim(claimOf(name, seq, { bodyHash }))))
+      }),
+    )
+    const holders = new Set(answers.flat().map(({ documentIdHash, bodyHash }) => documentIdHash + bodyHash))
+    expect(holders.size).toBe(40)
+  }
+  expect(processes.map(({ counts }) => counts.alone)).toEqual([0, 0, 0])
+})
+
+test('what ended is deleted, a thousand at a time, and nothing else', async () => {
+  const { claim } = openClaims()
+  const now = 1_000_000_000_000
+  const names = Array.from({ length: 1100 }, (_, i) => `ended ${i}`)
+  await Promise.all(names.map((name) => claim(claimOf(name, 1, { expiresAt: now - 3_600_000 }))))
+  const running = claimOf('running', 1, { expiresAt: now + 1 })
+  await claim(running)
+  expect(await purgeClaims(database.pool, now)).toBe(1000)
+  expect(await purgeClaims(database.pool, now)).toBe(100)
+  expect(await purgeClaims(database.pool, now)).toBe(0)
+  expect(await claim({ ...running, ...otherBody })).toEqual(running)
+})
+
+test('of eight bodies under one number on two processes one is taken, and it counts', async () => {
+  const log = await openLog()
+  const start = async (): Promise<CollectProcess> => {
+    const process = await startCollectProcess({ log, claims: openClaims() })
+    undo.defer(process.close)
+    return process
+  }
+  const first = await start()
+  const processes = [first, await start()]
+  const document = await openRawDocument(first.post, first.publishableKey)
+  const acknowledged: string[] = []
+  let { nonce } = document
+  for (let seq = 1; seq <= 6; seq++) {
+    if (seq === 4) processes[1] = await start()
+    const posts = processes.map((process) => process.post)
+    const { outcomes, taken } = await raceBodies(eightBodies(document, seq, nonce), posts)
+    expect(outcomes).toEqual(oneOfEight)
+    for (const { request, answer } of taken) {
+      acknowledged.push(hashOf(request))
+      nonce = answer.json.nonce ?? ''
+    }
+  }
+  const records = await readAll(log)
+  const stored = records
+    .map((record) => codec.fromRecord(record))
+    .filter(({ type }) => type === 'BatchReceived')
+  expect(stored.map(({ data }) => 'body_hash' in data && data.body_hash)).toEqual(acknowledged)
+  expect(stateOf(document.sessionId, records)).toMatchObject({ batches: 6, conflicts: 0 })
+})
+
+test('behind a line that has gone silent a body waits once, and is claimed when the line is back', async () => {
+  const proxy = await startTcpProxy(database.url)
+  undo.defer(proxy.close)
+  const distant = openClaims({ url: proxy.url, timeoutMs: 500 })
+  const near = openClaims()
+  await distant.claim(claimOf('silent', 1))
+  proxy.freeze()
+  const second = claimOf('silent', 2)
+  expect(await distant.claim(second)).toEqual(second)
+  expect(await distant.claim(claimOf('silent', 2, otherBody))).toEqual(second)
+  expect(distant.counts.alone).toBe(2)
+  expect(await near.claim(claimOf('silent', 1))).toEqual(claimOf('silent', 1))
+  await expect
+    .poll(async () => {
+      await distant.claim(claimOf('elsewhere', 1))
+      return near.claim(claimOf('silent', 1))
+    })
+    .toEqual(second)
+})
