@@ -36,11 +36,19 @@ export function publishableOnly(principal: Principal | null): PublishablePrincip
   throw new ApiError('auth.secret_key_not_allowed')
 }
 
-export function checkScope({ scopes: stored }: SecretPrincipal, scope: Scope): void {
-  const granted: readonly string[] = stored.length > 0 ? stored : defaultScopes
-  if (granted.includes('*') || granted.includes(scope)) return
-  throw filledError('auth.insufficient_scope', { scope })
+export function checkScope(principal: SecretPrincipal, scope: Scope): void {
+  checkScopes(principal, [scope])
 }
+
+/** 403 naming the first of these that is missing. No stored scopes are the default ones, on both sides. */
+export function checkScopes({ scopes }: { scopes: readonly string[] }, wanted: readonly string[]): void {
+  const granted = effectiveScopes(scopes)
+  if (granted.includes('*')) return
+  const missing = effectiveScopes(wanted).find((scope) => !granted.includes(scope))
+  if (missing !== undefined) throw filledError('auth.insufficient_scope', { scope: missing })
+}
+
+const effectiveScopes = (stored: readonly string[]) => (stored.length > 0 ? stored : defaultScopes)
 
 /** 403 for any other organization, whether or not there is one of that id. */
 export function checkOrganization({ organizationId }: SecretPrincipal, params: unknown): void {

@@ -60,7 +60,7 @@ export const errorTable = {
     retryable: false,
     message: 'The API key lacks the scope {scope}.',
     meaning:
-      'The secret key is valid and does not carry the scope that the endpoint needs. The message names it.',
+      'The secret key is valid and does not carry the scope that the endpoint needs, or one that it would give to another key. The message names it.',
     remedy: 'Add the scope to the key, or use a key that has it. A changed key works within 15 seconds.',
   },
   'auth.organization_access_denied': {

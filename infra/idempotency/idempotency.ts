@@ -34,6 +34,8 @@ export interface RunOptions {
   reply: FastifyReply
   /** Default: the organization and environment of the request's principal. */
   scope?: string
+  /** What else of the caller the answer depends on. Who differs in it has sent another request. */
+  requester?: string | undefined
 }
 
 export interface Idempotency {
@@ -95,12 +97,12 @@ export function createIdempotency({ pool, keyring, clock, random, logger }: Idem
   }
 
   return {
-    async run({ request, reply, scope = tenantOf(request) }, work) {
+    async run({ request, reply, scope = tenantOf(request), requester }, work) {
       const key = idempotencyKeyOf(request)
       if (key === undefined) return send(reply, answered(await work({ random, now: clock() })))
       reply.header('cache-control', 'no-store')
       const token = random(16)
-      const candidates = candidatesOf(keyring, { scope, key, request })
+      const candidates = candidatesOf(keyring, { scope, key, request, requester })
       const asked: BeginRequest = {
         lock: JSON.stringify([scope, key]),
         candidates,
@@ -131,16 +133,23 @@ function send(reply: FastifyReply, { status, text }: StoredAnswer): FastifyReply
   return reply.code(status).type('application/json; charset=utf-8').send(text)
 }
 
+interface Named {
+  scope: string
+  key: string
+  request: FastifyRequest
+  requester: string | undefined
+}
+
 /** A row is found whichever master key was the current one when the row was made. */
 function candidatesOf(
   keyring: Keyring,
-  { scope, key, request }: { scope: string; key: string; request: FastifyRequest },
+  { scope, key, request, requester }: Named,
 ): [Candidate, ...Candidate[]] {
-  const text = requestText(request)
+  const parts = [requestText(request), ...(requester === undefined ? [] : [requester])]
   const under = (master: Keyring['current']) => ({
     id: mac(master, 'key', scope, key),
     masterKeyId: master.id,
-    requestMac: mac(master, 'request', text),
+    requestMac: mac(master, 'request', ...parts),
   })
   const older = keyring.all.filter(({ id }) => id !== keyring.current.id)
   return [under(keyring.current), ...older.map(under)]

@@ -12,6 +12,8 @@ interface StoredAnswersOptions {
   random: Random
 }
 
+type Unattended = Required<Omit<RunOptions, 'requester'>>
+
 interface Stored {
   id: Buffer
   requestMac: Buffer
@@ -42,7 +44,7 @@ export function createStoredAnswers({ pool, keyring, clock, random }: StoredAnsw
      * answer yet. ApiError: 422 for a bad key or one that came with another request, 409 while the first request is
      * under way.
      */
-    async replay({ request, reply, scope }: Required<RunOptions>): Promise<FastifyReply | undefined> {
+    async replay({ request, reply, scope }: Unattended): Promise<FastifyReply | undefined> {
       const key = idempotencyKeyOf(request)
       if (key === undefined) return undefined
       const masters = keyring.all.map((master) => ({ master, id: mac(master, 'key', scope, key) }))

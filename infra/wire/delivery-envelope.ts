@@ -36,8 +36,9 @@ export type DeliveryRequest = z.output<typeof deliveryRequestSchema>
 
 const maxCiphertext = 64 * 1024
 
+/** Read tolerantly: members that a later version adds are dropped, so that they reach nobody who reads strictly. */
 export const deliveryEnvelopeSchema = z
-  .strictObject({
+  .object({
     version: z.literal(1),
     algorithm: z.literal(deliveryAlgorithm),
     key_id: base64url(32),

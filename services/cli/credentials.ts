@@ -64,7 +64,7 @@ async function issueCredentials(core: Core): Promise<Omit<DevelopmentCredentials
   const organizationId =
     known?.id ?? (await createOrganization(core, { name: 'Development', slug })).organizationId
   const pair = async (environment: Environment): Promise<EnvironmentKeys> => {
-    const issue = { organizationId, environment, name: `Development ${environment}` }
+    const issue = { organizationId, environment, name: `Development ${environment}`, by: 'operator' } as const
     const publishable = await issueApiKey(core, { ...issue, type: 'publishable' })
     const secret = await issueApiKey(core, { ...issue, type: 'secret', scopes: ['*'] })
     return { publishable_key: publishable.revealedKey, secret_key: secret.revealedKey }

@@ -6,6 +6,7 @@ import { type RebuildReport, rebuild } from '../../infra/event-store/rebuild.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
 import { type CoreOptions, openCore, projections } from '../server/dependencies.ts'
 import { withCore } from './operator/operate.ts'
+import { textTable } from './tables.ts'
 
 export function registerRebuild(program: Command): void {
   const names = projections.map((projection) => projection.name).join(', ')
@@ -29,7 +30,10 @@ export function registerRebuild(program: Command): void {
 
 function printReport({ events, seconds, tables, equal, switched }: RebuildReport): void {
   console.log(`${events} events in ${seconds.toFixed(1)} s`)
-  console.table(tables)
+  const rows = tables.map(({ table, rows, equal: same, differences }) => [
+    ...[table, rows, same ? 'yes' : 'no', differences.length],
+  ])
+  console.log(textTable(['table', 'rows', 'equal', 'differences'], rows))
   console.log(equal ? 'The new build equals the live one.' : 'The new build differs from the live one.')
   console.log(switched ? 'Readers use the new build.' : 'Readers still use the old build.')
 }

@@ -5,11 +5,50 @@ import type { KeyType } from '../../schemas/events.ts'
 
 export type Cell = string | number | null
 
-export function textTable(head: string[], rows: Cell[][]): string {
+/**
+ * A table, where it fits the terminal; else a paragraph for each row, with a line for each cell, so that ids stay in
+ * one piece. What is piped on is as wide as it needs to be.
+ */
+export function textTable(
+  head: string[],
+  rows: Cell[][],
+  width = process.stdout.columns || Number.POSITIVE_INFINITY,
+): string {
+  const shown = rows.map((row) => row.map((cell) => (cell === null ? '-' : printable(String(cell)))))
   // Colours would end up in files and pipes.
   const drawn = new Table({ head, style: { head: [], border: [], compact: true } })
-  drawn.push(...rows.map((row) => row.map((cell) => (cell === null ? '-' : printable(String(cell))))))
-  return drawn.toString()
+  drawn.push(...shown)
+  if (drawn.width <= width) return drawn.toString()
+  return shown.map((row) => paragraph(head, row, width)).join('\n\n') || 'None.'
+}
+
+function paragraph(head: string[], row: string[], width: number): string {
+  const indent = Math.max(...head.map((name) => name.length)) + 2
+  const lines = row.flatMap((cell, i) => {
+    const [first, ...rest] = cell.split('\n').flatMap((line) => folded(line, Math.max(1, width - indent)))
+    return [(head[i] ?? '').padEnd(indent) + first, ...rest.map((line) => ' '.repeat(indent) + line)]
+  })
+  return lines.map((line) => line.trimEnd()).join('\n')
+}
+
+const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })
+// Drawn two columns wide.
+const wide =
+  /[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}\p{Emoji_Presentation}\u3000-\u303f\uff01-\uff60]/u
+
+function folded(text: string, width: number): string[] {
+  const lines = ['']
+  let used = 0
+  for (const { segment } of graphemes.segment(text)) {
+    const columns = wide.test(segment) ? 2 : 1
+    if (used > 0 && used + columns > width) {
+      lines.push('')
+      used = 0
+    }
+    lines.push((lines.pop() ?? '') + segment)
+    used += columns
+  }
+  return lines
 }
 
 /** Names are the customers': whatever steers a terminal must not reach it. Lists have a line for each entry. */

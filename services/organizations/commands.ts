@@ -11,6 +11,7 @@ import {
 } from '../../projections/organizations/queries.ts'
 import type { OrganizationRow, OrganizationStatus } from '../../projections/organizations/tables.ts'
 import { eventTopics } from '../../schemas/events.ts'
+import { type KeyCaller, noSuchKey } from './authority.ts'
 import { completeKeyRequest, completeOrganizationRequest, type KeyRequest } from './checked-input.ts'
 import {
   decideGraceEnd,
@@ -21,7 +22,6 @@ import {
   type KeyChanges,
   type KeyMaterial,
   type KeyState,
-  noSuchKey,
 } from './decide-key.ts'
 import {
   decideCapability,
@@ -145,10 +145,13 @@ export interface KeyPath {
   keyId: string
 }
 
-/** ApiError: 404 no such organization, 403 not active, 409 too many keys, 422 what does not fit. */
+/**
+ * ApiError: 404 no such organization, 403 not active or a scope that `by` lacks, 409 too many keys, 422 what does not
+ * fit.
+ */
 export async function issueApiKey(
   deps: CommandDeps,
-  { organizationId, ...request }: KeyRequest & { organizationId: string },
+  { organizationId, by, ...request }: KeyRequest & { organizationId: string; by: KeyCaller },
 ): Promise<IssuedKey> {
   const spec = completeKeyRequest(request)
   const now = deps.clock()
@@ -160,7 +163,7 @@ export async function issueApiKey(
       counts: await countKeys(tx, organizationId),
       existing: await findKey(tx, organizationId, keyId),
     }),
-    decide: (state) => decideKeyIssue(state, { organizationId, keyId, spec, material, now }),
+    decide: (state) => decideKeyIssue(state, { organizationId, keyId, spec, material, by, now }),
   })
   return { keyId, revealedKey }
 }
@@ -180,10 +183,13 @@ function generate(
   return { keyId, revealedKey: key, material }
 }
 
-/** ApiError: 404 no such key or revoked, 403 organization not active (`by` its key), 422 what does not fit. */
+/**
+ * ApiError: 404 no such key or revoked, 403 organization not active (`by` its key) or a scope that `by` lacks, 422
+ * what does not fit.
+ */
 export async function updateApiKey(
   { decide, clock, ...deps }: Omit<CommandDeps, 'keyring'>,
-  { organizationId, keyId, ...changes }: KeyPath & KeyChanges & { by: Actor },
+  { organizationId, keyId, ...changes }: KeyPath & KeyChanges & { by: KeyCaller },
 ): Promise<void> {
   const now = clock()
   const changeId = newId('evt', { ...deps, now })
@@ -216,11 +222,11 @@ async function loadKey(tx: Tx, { organizationId, keyId }: KeyPath): Promise<KeyS
 
 /**
  * The key works for 24 more hours. ApiError: 404 no such key or revoked, 409 rotating already or too many secret keys,
- * 403 organization not active.
+ * 403 organization not active or a scope that `by` lacks.
  */
 export async function rotateApiKey(
   { pool, ...deps }: CommandDeps & { pool: Db },
-  { organizationId, keyId }: KeyPath,
+  { organizationId, keyId, by }: KeyPath & { by: KeyCaller },
 ): Promise<IssuedKey> {
   const now = deps.clock()
   // Type and environment never change, so they may be read before the lock is held.
@@ -235,7 +241,7 @@ export async function rotateApiKey(
       counts: await countKeys(tx, organizationId),
       existing: await findKey(tx, organizationId, replacementId),
     }),
-    decide: (state) => decideKeyRotation(state, { replacementId, material, now }),
+    decide: (state) => decideKeyRotation(state, { replacementId, material, by, now }),
   })
   return { keyId: replacementId, revealedKey }
 }

@@ -70,7 +70,7 @@ async function publishableKey(options: ConsentKeysOptions, page: Page): Promise<
   if (known?.display_key) return known.display_key
   const { environment } = page
   const spec = { organizationId, environment, name: 'Consent page', allowedOrigins }
-  const { revealedKey } = await issueApiKey(options, { ...spec, type: 'publishable' })
+  const { revealedKey } = await issueApiKey(options, { ...spec, type: 'publishable', by: 'operator' })
   // Those of addresses that are used no more; a server that still runs has a new one as soon as it asks again.
   for (const { id: keyId } of keys.slice(maxOrigins - 1))
     await revokeApiKey(options, { organizationId, keyId, by: 'operator' })
@@ -87,7 +87,7 @@ async function secretHashes(options: ConsentKeysOptions, environment: Environmen
   const known = await find()
   if (known.length > 0) return known
   const spec = { organizationId, environment, name: 'Consent proofs', scopes: ['sessions:read'] }
-  await issueApiKey(options, { ...spec, type: 'secret' })
+  await issueApiKey(options, { ...spec, type: 'secret', by: 'operator' })
   return find()
 }
 

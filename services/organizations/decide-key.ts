@@ -7,6 +7,7 @@ import { derivedId, type KeyId } from '../../infra/ids.ts'
 import { type Actor, type KeyCounts, organizationFor } from '../../projections/organizations/queries.ts'
 import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/tables.ts'
 import type { ApiKeyIssued, ApiKeyRevoked, ApiKeyRotated, Environment } from '../../schemas/events.ts'
+import { actorOf, checkGrant, checkIssue, type KeyCaller, noSuchKey, reachableKey } from './authority.ts'
 import { checkedOrigins, checkedScopes, inputLimits, type KeySpec } from './checked-input.ts'
 
 export interface KeyState {
@@ -14,15 +15,15 @@ export interface KeyState {
   key: ApiKeyRow | undefined
 }
 
-/** The answer is the same for an id that is malformed, unknown, or another organization's. Nobody learns which. */
-export function noSuchKey(): ApiError {
-  return new ApiError('request.not_found', {
-    message: 'No API key with this id exists in this organization, or it is revoked.',
-  })
+/** 404 unless it is in use and of the caller's environment, 403 when it may more than the caller. */
+export function changeableKey(key: ApiKeyRow | undefined, by: KeyCaller): ApiKeyRow {
+  const inUse = keyInUse(reachableKey(key, by))
+  checkGrant(inUse, by)
+  return inUse
 }
 
-export function keyInUse(key: ApiKeyRow | undefined): ApiKeyRow {
-  if (!key || key.status === 'revoked') throw noSuchKey()
+function keyInUse(key: ApiKeyRow): ApiKeyRow {
+  if (key.status === 'revoked') throw noSuchKey()
   return key
 }
 
@@ -36,6 +37,7 @@ export interface IssueApiKey {
   keyId: KeyId
   spec: KeySpec
   material: KeyMaterial
+  by: KeyCaller
   /** Epoch milliseconds, as in all commands. */
   now: number
 }
@@ -51,8 +53,8 @@ const maxActiveKeys = 100
 const maxSecretKeys = 256
 
 /**
- * 404 without the organization, 403 when it is not active, 409 when it has as many keys as it can. A repeated command
- * finds its key in `existing` and makes no event.
+ * 404 without the organization, 403 when it is not active, 409 when it has as many keys as it can. 422 and 403 for
+ * what the caller cannot give. A repeated command finds its key in `existing` and makes no event.
  */
 export function decideKeyIssue(
   { organization, counts, existing }: IssueState,
@@ -60,6 +62,7 @@ export function decideKeyIssue(
 ): DecidedEvent[] {
   // Also for the operator: a key of an organization that is not active would not work.
   organizationFor(organization, 'key')
+  checkIssue(command.spec, command.by)
   if (existing) return []
   if (counts.active >= maxActiveKeys) throw tooMany(`An organization can have ${maxActiveKeys} active keys.`)
   refuseManySecretKeys(counts, command.spec)
@@ -79,7 +82,7 @@ function tooMany(message: string): ApiError {
 }
 
 function issued(
-  { organizationId, keyId, spec, material, now }: IssueApiKey,
+  { organizationId, keyId, spec, material, now }: Omit<IssueApiKey, 'by'>,
   replacesKeyId: string | null,
 ): DecidedEvent {
   const data: ApiKeyIssued = {
@@ -98,6 +101,7 @@ function issued(
 export interface RotateApiKey {
   replacementId: KeyId
   material: KeyMaterial
+  by: KeyCaller
   now: number
 }
 
@@ -110,15 +114,15 @@ export const graceMs = 24 * 60 * 60 * 1000
 
 /**
  * The replacement is like the key in everything but its material. 404 when there is no such key or it is revoked, 409
- * when it is rotating or there are too many secret keys, 403 when the organization is not active. A repeated command
- * adds only the events that the first attempt did not write.
+ * when it is rotating or there are too many secret keys. 403 when the organization is not active, or the key may more
+ * than the caller. A repeated command adds only the events that the first attempt did not write.
  */
 export function decideKeyRotation(state: KeyRotationState, command: RotateApiKey): DecidedEvent[] {
   organizationFor(state.organization, 'key')
-  const { existing } = state
-  if (!state.key) throw noSuchKey()
-  if (existing) return state.key.status === 'active' ? [rotated(state.key, command)] : []
-  const key = keyInUse(state.key)
+  const key = reachableKey(state.key, command.by)
+  if (!state.existing) keyInUse(key)
+  checkGrant(key, command.by)
+  if (state.existing) return key.status === 'active' ? [rotated(key, command)] : []
   if (key.status === 'rotating') {
     throw new ApiError('request.conflict', { message: 'The API key is being rotated already.' })
   }
@@ -192,7 +196,7 @@ export interface KeyChanges {
 }
 
 export interface UpdateApiKey extends KeyChanges {
-  by: Actor
+  by: KeyCaller
   changeId: string
   now: number
 }
@@ -200,13 +204,13 @@ export interface UpdateApiKey extends KeyChanges {
 const updateSet = 'api_key_update'
 
 /**
- * Each of name, origins and scopes that changes makes an event. 404 when there is no such key or it is revoked, 403
- * when its organization is not active, 422 naming the field that does not fit.
+ * Each of name, origins and scopes that changes makes an event. 404 when there is no such key or it is revoked, 422
+ * naming the field that does not fit. 403 when its organization is not active, or the caller lacks a scope.
  */
 export function decideKeyUpdate({ organization, key }: KeyState, command: UpdateApiKey): DecidedEvent[] {
   const { by, changeId, now } = command
-  organizationFor(organization, by)
-  const current = keyInUse(key)
+  organizationFor(organization, actorOf(by))
+  const current = changeableKey(key, by)
   const { organization_id: organizationId, environment } = current
   const events = [
     ...renameKey(current, command),
@@ -245,6 +249,7 @@ function changeScopes(key: ApiKeyRow, command: UpdateApiKey): DomainEvent[] {
     throw invalid({ name: 'scopes', issue: 'not_allowed', expected: 'secret keys only' }, updateSet)
   }
   const scopes = checkedScopes(command.scopes, updateSet)
+  checkGrant({ type: key.type, scopes }, command.by)
   if (isDeepStrictEqual(scopes, key.scopes)) return []
   return [{ type: 'ApiKeyScopesChanged', data: { ...about(key), scopes, changed_at: command.now } }]
 }

@@ -19,6 +19,7 @@ import type { Command, CommandAnswer, Idempotency } from '../../infra/idempotenc
 import { type Clock, isId, type Random } from '../../infra/ids.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { findKey, listKeys } from '../../projections/organizations/queries.ts'
+import { authorityOf, noSuchKey } from './authority.ts'
 import {
   type IssuedKey,
   issueApiKey,
@@ -27,7 +28,7 @@ import {
   rotateApiKey,
   updateApiKey,
 } from './commands.ts'
-import { keyInUse, noSuchKey } from './decide-key.ts'
+import { changeableKey } from './decide-key.ts'
 import {
   apiKeyJson,
   apiKeySchema,
@@ -58,7 +59,8 @@ const keysPath = '/v1/organizations/:organizationId/api-keys'
 const keyPath = `${keysPath}/:keyId`
 const listQuery = z.object(pageQuery)
 const ofOneKey = {
-  description: 'Requires the `api_keys:manage` secret-key scope.',
+  description:
+    'Requires the `api_keys:manage` secret-key scope, and each scope that the key has or gets; a key with `*` may change any. A key of the environment that is not the calling key’s is not found.',
   tags,
   security,
   params: keyParams,
@@ -111,7 +113,7 @@ function createRoute(app: FastifyInstance, options: KeyRouteOptions): void {
     operationId: 'createOrganizationApiKey',
     summary: 'Create an API key',
     description:
-      'Requires the `api_keys:manage` secret-key scope. A name alone makes a secret key with the scopes sessions:read, sessions:update and fingerprints:read.',
+      'Requires the `api_keys:manage` secret-key scope, and each scope that the new key gets; a key with `*` may give any. The new key is of the environment of the calling key. A name alone makes a secret key with the scopes sessions:read, sessions:update and fingerprints:read.',
     tags,
     security,
     params: organizationParams,
@@ -122,16 +124,23 @@ function createRoute(app: FastifyInstance, options: KeyRouteOptions): void {
   const config = { parameterSet: 'api_key_create' }
   app.post<OfOrganization & Create>(keysPath, { schema, onRequest, config }, (request, reply) => {
     const { organizationId } = request.params
-    const { environment, allowed_origins: allowedOrigins, client_target, ...body } = request.body
+    const by = auth.secret(request)
+    const {
+      environment = by.environment,
+      allowed_origins: allowedOrigins,
+      client_target,
+      ...body
+    } = request.body
     const asked = {
       ...body,
       organizationId,
-      environment: environment ?? auth.secret(request).environment,
+      by,
+      environment,
       allowedOrigins,
       clientTarget: client_target && storedTarget(client_target),
     }
     reply.header('cache-control', 'no-store')
-    return idempotency.run({ request, reply }, async (command) => {
+    return idempotency.run({ request, reply, requester: authorityOf(by) }, async (command) => {
       const issued = await issueApiKey(repeatable(options, command), asked)
       return issuedAnswer(pool, { ...issued, organizationId, requestId: request.id })
     })
@@ -149,14 +158,17 @@ function updateRoute(app: FastifyInstance, { pool, auth, decide, clock, random }
   const onRequest = auth.requireOwnOrganization('api_keys:manage')
   const config = { parameterSet: 'api_key_update' }
   // Before the body is validated: a key that cannot be changed is not found, whatever the body says.
-  const preValidation = async ({ params }: FastifyRequest<OfKey>) => {
-    const { organizationId, keyId } = checkedPath(params)
-    keyInUse(await findKey(pool, organizationId, keyId))
+  const preValidation = async (request: FastifyRequest<OfKey>) => {
+    const { organizationId, keyId } = checkedPath(request.params)
+    changeableKey(await findKey(pool, organizationId, keyId), auth.secret(request))
   }
   app.patch<OfKey & Update>(keyPath, { schema, onRequest, preValidation, config }, async (request) => {
     const key = checkedPath(request.params)
     const { allowed_origins: allowedOrigins, ...body } = request.body
-    await updateApiKey({ decide, clock, random }, { ...key, ...body, allowedOrigins, by: 'key' })
+    await updateApiKey(
+      { decide, clock, random },
+      { ...key, ...body, allowedOrigins, by: auth.secret(request) },
+    )
     return keyBody(pool, { ...key, requestId: request.id })
   })
 }
@@ -166,6 +178,8 @@ function revokeRoute(app: FastifyInstance, { pool, auth, decide, clock }: KeyRou
     ...ofOneKey,
     operationId: 'revokeOrganizationApiKey',
     summary: 'Revoke an API key for good',
+    description:
+      'Requires the `api_keys:manage` secret-key scope. Whatever scopes and environment it has, a key of the organization can be revoked.',
     response: { 200: single(apiKeySchema), ...errorResponses(400, 401, 403, 404, 413, 415, 422) },
   }
   const onRequest = auth.requireOwnOrganization('api_keys:manage')
@@ -189,9 +203,13 @@ function rotateRoute(app: FastifyInstance, options: KeyRouteOptions): void {
   const preValidation = refuseBody('api_key_rotate')
   app.post<OfKey>(`${keyPath}/rotations`, { schema, onRequest, preValidation }, (request, reply) => {
     const { organizationId, keyId } = checkedPath(request.params)
+    const by = auth.secret(request)
     reply.header('cache-control', 'no-store')
-    return idempotency.run({ request, reply }, async (command) => {
-      const issued = await rotateApiKey({ ...repeatable(options, command), pool }, { organizationId, keyId })
+    return idempotency.run({ request, reply, requester: authorityOf(by) }, async (command) => {
+      const issued = await rotateApiKey(
+        { ...repeatable(options, command), pool },
+        { organizationId, keyId, by },
+      )
       return issuedAnswer(pool, { ...issued, organizationId, requestId: request.id })
     })
   })

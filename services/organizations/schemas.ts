@@ -81,7 +81,7 @@ export const updateOrganizationBody = atLeastOne({
 export const createKeyBody = z.strictObject({
   name: keyName,
   type: z.enum(types).optional().describe('Needed with scopes.'),
-  environment: z.enum(environments).optional().describe("Default: the calling key's own."),
+  environment: z.enum(environments).optional().describe("The calling key's own, which is the default."),
   client_target: z.enum(clientTargets).optional().describe('Of publishable keys; default browser.'),
   allowed_origins: origins.optional(),
   scopes: scopes

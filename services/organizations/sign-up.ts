@@ -35,7 +35,7 @@ interface Owner {
 }
 
 async function keyPair(deps: CommandDeps, { organizationId, environment }: Owner) {
-  const issue = { organizationId, environment, name: `Signup ${environment}` }
+  const issue = { organizationId, environment, name: `Signup ${environment}`, by: 'operator' } as const
   const publishable = await issueApiKey(deps, { ...issue, type: 'publishable' })
   const secret = await issueApiKey(deps, { ...issue, type: 'secret', scopes: ['*'] })
   return { publishable: publishable.revealedKey, secret: secret.revealedKey }

@@ -101,6 +101,6 @@ export function createScopedKeys(world: World, organizationId: string): Promise<
 
 async function rotatedKey(world: World, organizationId: string): Promise<string> {
   const { keyId, revealedKey } = await world.issue({ organizationId, type: 'secret', scopes: ['*'] })
-  await rotateApiKey(world.deps, { organizationId, keyId })
+  await rotateApiKey(world.deps, { organizationId, keyId, by: 'operator' })
   return revealedKey
 }

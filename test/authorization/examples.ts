@@ -34,7 +34,7 @@ export interface Context {
   bodies: Record<Platform, CollectBodies>
   /** Whether the request is to have its effect: then what it ends must be there, and of its own. */
   succeeds: boolean
-  /** The id of a key to change or end. */
+  /** The id of a live key to change or end, which may no more than manage keys. */
   keyId(options: { fresh: boolean }): Promise<string>
   /** Of the live environment; the event was raised for the endpoint. */
   webhook(options: { fresh: boolean }): Promise<{ endpointId: string; eventId: string }>
@@ -54,6 +54,8 @@ export interface GateContext {
 }
 
 const own = ({ organizationId }: Context, rest = '') => `/v1/organizations/${organizationId}${rest}`
+// Within the scopes of everyone who may make one.
+const newKey = { name: 'New', type: 'secret', scopes: ['api_keys:manage'] }
 const rotation = { ip: '8.8.8.8', proxy_provider: 'BYTEFUL', desired_country_code: 'DE' }
 
 async function endpoint(context: Context, { fresh }: { fresh: boolean }): Promise<string> {
@@ -128,12 +130,12 @@ export const endpoints: Record<string, Endpoint> = {
     scope: 'api_keys:manage',
     success: 201,
     elsewhere: 201,
-    example: (context) => ({ method: 'POST', url: own(context, '/api-keys'), body: { name: 'New' } }),
+    example: (context) => ({ method: 'POST', url: own(context, '/api-keys'), body: newKey }),
   },
   updateOrganizationApiKey: {
     scope: 'api_keys:manage',
     success: 200,
-    elsewhere: 200,
+    elsewhere: 404,
     example: async (context) => ({
       method: 'PATCH',
       url: own(context, `/api-keys/${await context.keyId({ fresh: false })}`),
@@ -152,7 +154,7 @@ export const endpoints: Record<string, Endpoint> = {
   rotateOrganizationApiKey: {
     scope: 'api_keys:manage',
     success: 201,
-    elsewhere: 201,
+    elsewhere: 404,
     example: async (context) => ({
       method: 'POST',
       url: own(context, `/api-keys/${await context.keyId({ fresh: context.succeeds })}/rotations`),

@@ -66,14 +66,15 @@ function verificationRefusal({ keyType }: Operation, credential: Credential): Er
 const codes: Record<number, ErrorCode> = {
   404: 'request.not_found',
   409: 'request.conflict',
+  422: 'request.validation_failed',
   410: 'session.invalid_or_expired',
 }
 
-function answered(status: number, { gone }: Endpoint): Cell {
+export function answered(status: number, { gone }: Pick<Endpoint, 'gone'> = {}): Cell {
   const code = status === 410 && gone ? gone : codes[status]
   return { status, code: code ?? null, charged: true }
 }
 
-function refused(code: ErrorCode, charged: boolean): Cell {
+export function refused(code: ErrorCode, charged: boolean): Cell {
   return { status: errorTable[code].status, code, charged }
 }

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { messageOf } from '../../infra/errors/errors.ts'
 import { call } from './call.ts'
-import type { Credential } from './credential.ts'
+import { type Credential, secretKey } from './credential.ts'
 import { createCredentials, createScopedKeys } from './credentials.ts'
 import { type Context, type Endpoint, type Example, endpoints, openEndpoints } from './examples.ts'
 import { type Cell, expectedCell, type Operation } from './expected.ts'
 import { createGateTokens } from './gate-tokens.ts'
+import { expectedGrants, keyActs, keyCallers, keyTargets } from './grants.ts'
 import { readOperations } from './operations.ts'
 import { recordCollect } from './record-collect.ts'
 import { startWorld, type World } from './world.ts'
@@ -30,7 +31,9 @@ beforeAll(async () => {
     const key = credentials.find((one) => one.name === name)?.headers.authorization?.slice('Bearer '.length)
     return recordCollect(world, key ?? '', platform)
   }
-  const { keyId: steady } = await world.issue({ organizationId: own })
+  const request = { organizationId: own, type: 'secret' } as const
+  const issue = () => world.issue({ ...request, scopes: ['api_keys:manage'] })
+  const { keyId: steady } = await issue()
   const webhook = await world.webhook(own)
   const { gate, tokens } = await createGateTokens(world, { own, other })
   credentials.push(...tokens)
@@ -44,7 +47,7 @@ beforeAll(async () => {
       android: await record('Android key in its SDK', 'android'),
     },
     webhook: async ({ fresh }) => (fresh ? await world.webhook(own) : webhook),
-    keyId: async ({ fresh }) => (fresh ? (await world.issue({ organizationId: own })).keyId : steady),
+    keyId: async ({ fresh }) => (fresh ? (await issue()).keyId : steady),
   }
 })
 afterAll(() => world.stop())
@@ -113,6 +116,22 @@ describe('every credential', () => {
 
 describe('every scope alone', () => {
   test.each(keyed)('on %s', (id) => expectRow(id, scoped))
+})
+
+describe('what a key may make of keys', () => {
+  test.each(keyCallers)('$name', async (caller) => {
+    const organizationId = await world.organization(`grants-${keyCallers.indexOf(caller)}`)
+    const headers = await secretKey(world, { organizationId, ...caller })
+    for (const target of keyTargets) {
+      const { keyId } = await world.issue({ organizationId, ...target.request })
+      const seen: Record<string, unknown> = {}
+      for (const act of keyActs) {
+        const { message: _, ...cell } = await count(act.example({ organizationId, keyId, target }), headers)
+        seen[act.name] = cell
+      }
+      expect({ [target.name]: seen }).toEqual({ [target.name]: expectedGrants(caller, target) })
+    }
+  })
 })
 
 describe('an organization path that is not the key’s own', () => {

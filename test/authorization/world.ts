@@ -128,7 +128,7 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
       return organizationId
     },
     issue: (request: Partial<KeyRequest> & { organizationId: string }) =>
-      issueApiKey(deps, { name: 'Key', environment: 'live', ...request }),
+      issueApiKey(deps, { name: 'Key', environment: 'live', by: 'operator', ...request }),
     /** A webhook endpoint of the live environment, and an event that was raised for it. */
     async webhook(organizationId: string): Promise<{ endpointId: string; eventId: string }> {
       const asked = {

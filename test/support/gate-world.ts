@@ -43,7 +43,7 @@ export async function gateTenant(
   const slug = `org-${randomBytes(6).toString('hex')}`
   const { organizationId } = await createOrganization(deps, { name: 'Acme', slug })
   const scopes = ['*']
-  const asked = { organizationId, environment, name: 'Key', type: 'secret', scopes } as const
+  const asked = { organizationId, environment, name: 'Key', type: 'secret', scopes, by: 'operator' } as const
   const { keyId: secretKeyId, revealedKey: secretKey } = await issueApiKey(deps, asked)
   const eventTypes = ['gate.session.approved']
   const endpoint = { organizationId, environment, name: 'Approvals', url, eventTypes }

@@ -16,7 +16,8 @@ const signupSchema = z.object({
   gate_session_id: z.string(),
   gate_account_id: z.string(),
   account_name: z.string(),
-  delivery: deliveryRequestSchema,
+  // Later versions may add members.
+  delivery: deliveryRequestSchema.strip(),
 })
 export type ApprovedSignup = z.output<typeof signupSchema>
 

@@ -88,7 +88,11 @@ function createCommand(keys: Command): void {
         const { name, type, environment, scopes, origins: allowedOrigins } = flags
         const clientTarget = flags.clientTarget && storedTarget(flags.clientTarget)
         const request = { name, type, environment, scopes, allowedOrigins, clientTarget }
-        return revealed(core, organizationId, await issueApiKey(core, { ...request, organizationId }))
+        return revealed(
+          core,
+          organizationId,
+          await issueApiKey(core, { ...request, organizationId, by: 'operator' }),
+        )
       }),
     )
 }
@@ -97,7 +101,8 @@ function rotateCommand(keys: Command): void {
   oneKeyCommand(keys, {
     name: 'rotate',
     does: 'Replace a key, print the replacement, and let the key work for 24 more hours',
-    run: async (core, key) => revealed(core, key.organizationId, await rotateApiKey(core, key)),
+    run: async (core, key) =>
+      revealed(core, key.organizationId, await rotateApiKey(core, { ...key, by: 'operator' })),
   })
 }
 

@@ -123,7 +123,10 @@ async function sleep(ms: number, signal: AbortSignal | undefined): Promise<void>
   await delay(ms, undefined, signal ? { signal } : {}).catch(() => {})
 }
 
-export async function printServices(api: GateApi, { json }: { json: boolean }): Promise<void> {
+export async function printServices(
+  api: Pick<GateApi, 'baseUrl' | 'services'>,
+  { json }: { json: boolean },
+): Promise<void> {
   const services = await persistently(api.services).catch((cause: unknown) => {
     if (!(cause instanceof ApiError && cause.status === 404)) throw cause
     const message = `${api.baseUrl} has no list of services: give the address of the server, without the path of a page.`

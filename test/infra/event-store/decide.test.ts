@@ -75,6 +75,7 @@ for (const testLog of openBothLogs()) {
       organizationId,
       name: 'Server',
       environment: 'test',
+      by: 'operator',
     })
     const found = await findKeyByLookupHash(world.database.pool, lookupHashes(keyring, revealedKey))
     expect(found).toMatchObject({

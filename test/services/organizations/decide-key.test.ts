@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { asId } from '../../../infra/ids.ts'
 import type { ApiKeyRow } from '../../../projections/organizations/tables.ts'
+import type { KeyCaller } from '../../../services/organizations/authority.ts'
 import { completeKeyRequest, type KeyRequest } from '../../../services/organizations/checked-input.ts'
 import {
   decideGraceEnd,
@@ -15,6 +16,9 @@ import {
 } from '../../../services/organizations/decide-key.ts'
 import { noKeys, organization, organizationId, publishableKey, refusal, secretKey } from './given.ts'
 
+/** A key that may give everything in the environment of the given keys. */
+const allScopes = { environment: 'live', scopes: ['*'] } as const
+
 describe('a key is issued', () => {
   const keyId = asId('key', `key_${'2'.repeat(26)}`)
   const material = {
@@ -26,9 +30,9 @@ describe('a key is issued', () => {
   const state: IssueState = { organization, counts: noKeys, existing: undefined }
   const narrow = ['sessions:read', 'sessions:update', 'fingerprints:read']
 
-  function command(request: Partial<KeyRequest> = {}): IssueApiKey {
+  function command(request: Partial<KeyRequest> = {}, by: KeyCaller = 'operator'): IssueApiKey {
     const spec = completeKeyRequest({ name: 'Server', environment: 'live', ...request })
-    return { organizationId, keyId, spec, material, now: 9 }
+    return { organizationId, keyId, spec, material, by, now: 9 }
   }
 
   test('given an active organization, when a key is issued, then it is', () => {
@@ -72,6 +76,23 @@ describe('a key is issued', () => {
     )
     expect(decideKeyIssue({ ...state, counts: secrets }, command({ environment: 'test' }))).toHaveLength(1)
     expect(decideKeyIssue({ ...state, counts: secrets }, command({ type: 'publishable' }))).toHaveLength(1)
+  })
+
+  test('given a calling key, then it gives what it has in its own environment; * gives all', () => {
+    const by = { environment: 'live', scopes: ['api_keys:manage', 'sessions:read'] } as const
+    const secret = (...scopes: string[]) => ({ type: 'secret', scopes }) as const
+    const message = (request: Partial<KeyRequest>, caller: KeyCaller = by) =>
+      refusal(() => decideKeyIssue(state, command(request, caller))).message
+    const lacks = (scope: string) => `The API key lacks the scope ${scope}.`
+    expect(message(secret('*'))).toBe(lacks('*'))
+    expect(message(secret('sessions:read', 'sessions:list'))).toBe(lacks('sessions:list'))
+    expect(message({})).toBe(lacks('sessions:update'))
+    expect(message(secret('*'), { ...by, environment: 'test' })).toBe('environment: not_allowed')
+    for (const request of [secret('sessions:read', 'api_keys:manage'), { type: 'publishable' } as const])
+      expect(decideKeyIssue(state, command(request, by))).toHaveLength(1)
+    expect(decideKeyIssue(state, command({}, { ...by, scopes: [] }))).toHaveLength(1)
+    expect(decideKeyIssue(state, command(secret('*'), allScopes))).toHaveLength(1)
+    expect(decideKeyIssue(state, command({ environment: 'test' }, 'operator'))).toHaveLength(1)
   })
 
   test('given the key of the command, then the command is a repetition and does nothing', () => {
@@ -143,7 +164,7 @@ describe('a key is issued', () => {
 })
 
 describe('a key is changed', () => {
-  const command = { by: 'key', changeId: 'evt_change', now: 9 } as const
+  const command = { by: allScopes, changeId: 'evt_change', now: 9 }
   const secret: KeyState = { organization, key: secretKey }
   const publishable: KeyState = { organization, key: publishableKey }
   const about = { organization_id: organizationId, key_id: secretKey.id }
@@ -202,6 +223,22 @@ describe('a key is changed', () => {
     expect(decideKeyUpdate(state, { ...change, by: 'operator' })).toHaveLength(1)
   })
 
+  test('given a calling key, then it changes no key that may more, gives nothing more, and finds no other', () => {
+    const by = { environment: 'live', scopes: ['api_keys:manage', 'sessions:read'] } as const
+    const change = (key: ApiKeyRow, changes: object) => () =>
+      decideKeyUpdate({ organization, key }, { ...command, by, ...changes })
+    const mighty = { ...secretKey, scopes: ['*'] }
+    expect(refusal(change(mighty, { name: 'New' })).code).toBe('auth.insufficient_scope')
+    expect(refusal(change(mighty, { scopes: ['sessions:read'] })).code).toBe('auth.insufficient_scope')
+    expect(refusal(change(secretKey, { scopes: ['*'] })).code).toBe('auth.insufficient_scope')
+    expect(refusal(change({ ...secretKey, scopes: [] }, { name: 'New' })).code).toBe(
+      'auth.insufficient_scope',
+    )
+    expect(refusal(change({ ...mighty, environment: 'test' }, { name: '' })).code).toBe('request.not_found')
+    expect(change(secretKey, { name: 'New', scopes: ['api_keys:manage'] })()).toHaveLength(2)
+    expect(change(publishableKey, { name: 'New' })()).toHaveLength(1)
+  })
+
   const native: ApiKeyRow = { ...publishableKey, client_target: 'native_ios', allowed_origins: [] }
   test.each([
     ['allowed_origins', secretKey, { allowedOrigins: [] }],
@@ -228,7 +265,7 @@ describe('a key is rotated and revoked', () => {
     key_preview: 'sk_live_9999...9999',
     display_key: null,
   }
-  const command = { replacementId, material, now: 1000 }
+  const command = { replacementId, material, by: allScopes, now: 1000 }
   const state = { organization, key: secretKey, counts: noKeys, existing: undefined }
   const about = { organization_id: organizationId, key_id: secretKey.id }
   const revocation = { by: 'key', now: 9 } as const
@@ -268,6 +305,19 @@ describe('a key is rotated and revoked', () => {
     for (const key of [undefined, revoked]) {
       expect(refusal(() => decideKeyRotation({ ...state, key }, command)).code).toBe('request.not_found')
     }
+  })
+
+  test('given a calling key, then it rotates none that may more, not even again, and finds no other', () => {
+    const by = { environment: 'live', scopes: ['api_keys:manage'] } as const
+    const existing = { ...secretKey, id: replacementId }
+    const refused = (changes: object) =>
+      refusal(() => decideKeyRotation({ ...state, ...changes }, { ...command, by })).code
+    expect(refused({})).toBe('auth.insufficient_scope')
+    expect(refused({ existing })).toBe('auth.insufficient_scope')
+    expect(refused({ key: { ...secretKey, environment: 'test' } })).toBe('request.not_found')
+    expect(refused({ key: { ...secretKey, environment: 'test' }, existing })).toBe('request.not_found')
+    for (const key of [publishableKey, { ...secretKey, scopes: ['api_keys:manage'] }])
+      expect(decideKeyRotation({ ...state, key }, { ...command, by })).toHaveLength(2)
   })
 
   test('given the replacement, then the command is a repetition: only what is missing of it is added', () => {

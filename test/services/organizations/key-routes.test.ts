@@ -67,16 +67,12 @@ test('a name alone makes a secret key with the narrow scopes, shown whole this o
 })
 
 test('a publishable key shows itself whole, also later', async () => {
-  const { body } = await create({
-    name: 'Shop',
-    allowed_origins: ['https://Shop.example'],
-    environment: 'test',
-  })
+  const { body } = await create({ name: 'Shop', allowed_origins: ['https://Shop.example'] })
   expectShape('issued', body)
   const { revealed_key, ...data } = body.data
   expect(data).toMatchObject({
     type: 'publishable',
-    environment: 'test',
+    environment: 'live',
     allowed_origins: ['https://shop.example'],
     scopes: null,
     display_key: revealed_key,
@@ -97,16 +93,29 @@ test.each(['native-ios', 'native-android'])('a %s key says so and has no origins
   expect(body.data).toMatchObject({ type: 'publishable', client_target, allowed_origins: [] })
 })
 
-test("the environment is the calling key's own unless the request says another", async () => {
+test("the environment is the calling key's own, and no other", async () => {
   const { organizationId } = own
+  const environment = 'test'
   const { revealedKey: key } = await world.issue({
     organizationId,
-    environment: 'test',
+    environment,
     type: 'secret',
-    scopes: ['api_keys:manage'],
+    scopes: ['*'],
   })
   expect((await create({ name: 'A' }, { key })).body.data.environment).toBe('test')
-  expect((await create({ name: 'A', environment: 'live' }, { key })).body.data.environment).toBe('live')
+  expect((await create({ name: 'A', environment: 'test' }, { key })).body.data.environment).toBe('test')
+  for (const [environment, by] of [
+    ['live', key],
+    ['test', own.key],
+  ] as const) {
+    const { status, body } = await create({ name: 'A', environment }, { key: by })
+    expect([status, body.error.code]).toEqual([422, 'request.validation_failed'])
+    const expected = environment === 'live' ? 'test, as the calling key' : 'live, as the calling key'
+    expect(body.error.details).toEqual({
+      fields: [{ name: 'environment', issue: 'not_allowed', expected }],
+      parameter_set: 'api_key_create',
+    })
+  }
 })
 
 const pasted = `sk_live_${'0'.repeat(38)}`
@@ -207,6 +216,21 @@ test('a repeated creation with the same Idempotency-Key makes one key and shows 
   expect(second.headers).toMatchObject({ 'idempotent-replayed': 'true', 'cache-control': 'no-store' })
   const { rows } = await world.pool.query("select 1 from read.api_keys where name = 'Once'")
   expect(rows).toHaveLength(1)
+})
+
+test('an Idempotency-Key gives nobody a key that was made by one who may more', async () => {
+  const { organizationId } = own
+  const headers = { 'idempotency-key': 'mighty' }
+  const asked = { name: 'Mighty', type: 'secret', scopes: ['*'] }
+  const made = await create(asked, { headers })
+  expect(made.status).toBe(201)
+  const scopes = ['api_keys:manage']
+  const { revealedKey: key } = await world.issue({ organizationId, type: 'secret', scopes })
+  const refused = await create(asked, { headers, key })
+  expect([refused.status, refused.body.error.details.header_name]).toEqual([422, 'Idempotency-Key'])
+  expect(JSON.stringify(refused.body)).not.toContain(made.body.data.revealed_key)
+  const { revealedKey: alike } = await world.issue({ organizationId, type: 'secret', scopes: ['*'] })
+  expect((await create(asked, { headers, key: alike })).body).toEqual(made.body)
 })
 
 test("another organization's keys are neither listed nor made", async () => {

@@ -118,6 +118,21 @@ test('a key may rotate itself, and its old value may still revoke itself', async
   expect((await world.send({ url: path, key: rotated.body.data.revealed_key })).status).toBe(200)
 })
 
+test('a rotation repeated by a key that may less shows nothing, though the rotated key may less by now', async () => {
+  const { organizationId } = own
+  const { keyId } = await world.issue({ organizationId, type: 'secret', scopes: ['*'] })
+  const headers = { 'idempotency-key': 'rotate-mighty' }
+  const first = await rotate(keyId, headers)
+  expect(first.status).toBe(201)
+  const scopes = ['api_keys:manage']
+  await patch(keyId, { scopes })
+  const { revealedKey: key } = await world.issue({ organizationId, type: 'secret', scopes })
+  const request = { method: 'POST', url: `${urlOf(keyId)}/rotations`, key } as const
+  const [again, anew] = [await world.send({ ...request, headers }), await world.send(request)]
+  expect([again.status, anew.status]).toEqual([422, 409])
+  expect(JSON.stringify(again.body)).not.toContain(first.body.data.revealed_key)
+})
+
 test('a rotation repeated with the same Idempotency-Key is one rotation', async () => {
   const { keyId } = await secret()
   const headers = { 'idempotency-key': 'rotate-once' }

@@ -16,6 +16,8 @@ import { openTestLogs } from '../../support/logs.ts'
 import { openProcesses, type Processes, race } from '../../support/racing.ts'
 
 const now = { ms: Date.now() }
+const by = 'operator'
+const live = { name: 'A', environment: 'live', by } as const
 
 for (const testLog of openTestLogs()) {
   let world: Processes
@@ -34,8 +36,8 @@ for (const testLog of openTestLogs()) {
 
   test(`${testLog.name}: of 64 that rotate one key in three processes, one gets a replacement`, async () => {
     const { organizationId } = await newOrganization()
-    const { keyId } = await issueApiKey(processOf(0), { organizationId, name: 'A', environment: 'live' })
-    const codes = await race(64, (racer) => rotateApiKey(processOf(racer), { organizationId, keyId }))
+    const { keyId } = await issueApiKey(processOf(0), { ...live, organizationId })
+    const codes = await race(64, (racer) => rotateApiKey(processOf(racer), { organizationId, keyId, by }))
     expect(codes.toSorted()).toEqual(['done', ...Array(63).fill('request.conflict')])
     const { rows } = await listKeys(world.pool, organizationId, { limit: 10 })
     expect(rows.map((key) => [key.status, key.replaces_key_id]).toSorted()).toEqual([
@@ -46,11 +48,11 @@ for (const testLog of openTestLogs()) {
 
   test(`${testLog.name}: one rotation repeated by many at once is one rotation`, async () => {
     const { organizationId } = await newOrganization()
-    const { keyId } = await issueApiKey(processOf(0), { organizationId, name: 'A', environment: 'live' })
+    const { keyId } = await issueApiKey(processOf(0), { ...live, organizationId })
     const same = randomBytes(32)
     const repeated = (racer: number) => {
       const random = (size: number) => Buffer.alloc(size, same)
-      return rotateApiKey({ ...processOf(racer), random }, { organizationId, keyId })
+      return rotateApiKey({ ...processOf(racer), random }, { organizationId, keyId, by })
     }
     expect(await race(8, repeated)).toEqual(Array(8).fill('done'))
     const { rows } = await listKeys(world.pool, organizationId, { limit: 10 })
@@ -62,7 +64,7 @@ for (const testLog of openTestLogs()) {
     const issue = (racer: number) => {
       const type = racer % 2 ? 'publishable' : undefined
       const environment = racer % 3 ? 'live' : 'test'
-      return issueApiKey(processOf(racer), { organizationId, name: 'A', environment, type })
+      return issueApiKey(processOf(racer), { ...live, organizationId, environment, type })
     }
     const codes = await race(112, issue)
     expect(codes.filter((code) => code === 'done')).toHaveLength(100)
@@ -73,11 +75,11 @@ for (const testLog of openTestLogs()) {
 
   test(`${testLog.name}: a key is revoked or rotated, never replaced after it was revoked`, async () => {
     const { organizationId } = await newOrganization()
-    const { keyId } = await issueApiKey(processOf(0), { organizationId, name: 'A', environment: 'live' })
+    const { keyId } = await issueApiKey(processOf(0), { ...live, organizationId })
     const codes = await race(8, (racer) =>
       racer % 2
         ? revokeApiKey(processOf(racer), { organizationId, keyId, by: 'key' })
-        : rotateApiKey(processOf(racer), { organizationId, keyId }),
+        : rotateApiKey(processOf(racer), { organizationId, keyId, by }),
     )
     const replaced = codes.filter((code, racer) => racer % 2 === 0 && code === 'done').length
     const { rows } = await listKeys(world.pool, organizationId, { limit: 10 })
@@ -88,8 +90,8 @@ for (const testLog of openTestLogs()) {
 
   test(`${testLog.name}: schedulers in several processes end a grace once, when it is over`, async () => {
     const { organizationId } = await newOrganization()
-    const { keyId } = await issueApiKey(processOf(0), { organizationId, name: 'A', environment: 'live' })
-    await rotateApiKey(processOf(0), { organizationId, keyId })
+    const { keyId } = await issueApiKey(processOf(0), { ...live, organizationId })
+    await rotateApiKey(processOf(0), { organizationId, keyId, by })
     const graceEnd = now.ms + graceMs
     now.ms = graceEnd - 1
     expect(await endGraces(processOf(0))).toBe(0)
@@ -107,8 +109,8 @@ for (const testLog of openTestLogs()) {
 
   test(`${testLog.name}: looks of several processes at once revoke a key once`, async () => {
     const { organizationId } = await newOrganization()
-    const { keyId } = await issueApiKey(processOf(0), { organizationId, name: 'A', environment: 'live' })
-    await rotateApiKey(processOf(0), { organizationId, keyId })
+    const { keyId } = await issueApiKey(processOf(0), { ...live, organizationId })
+    await rotateApiKey(processOf(0), { organizationId, keyId, by })
     now.ms += graceMs
     const ended = await Promise.all([...world.processes, ...world.processes].map(endGraces))
     expect(ended.reduce((sum, count) => sum + count)).toBe(1)
@@ -118,8 +120,8 @@ for (const testLog of openTestLogs()) {
     const keys = await Promise.all(
       [0, 1, 2].map(async () => {
         const { organizationId } = await newOrganization()
-        const issued = await issueApiKey(processOf(0), { organizationId, name: 'A', environment: 'live' })
-        await rotateApiKey(processOf(0), { organizationId, keyId: issued.keyId })
+        const issued = await issueApiKey(processOf(0), { ...live, organizationId })
+        await rotateApiKey(processOf(0), { organizationId, keyId: issued.keyId, by })
         now.ms += 1
         return { organizationId, keyId: issued.keyId }
       }),

@@ -27,7 +27,7 @@ export async function startOrganizations() {
   }
 
   function issue(request: Partial<KeyRequest> & { organizationId: string }) {
-    return issueApiKey(deps, { name: 'Key', environment: 'live', ...request })
+    return issueApiKey(deps, { name: 'Key', environment: 'live', by: 'operator', ...request })
   }
 
   return {

@@ -17,7 +17,7 @@ import {
 const secret = generateSigningSecret(randomBytes)
 const { privateKey, delivery } = generateDeliveryKeys()
 
-function approvalOf(signup: { gate_session_id?: string; service_id?: string } = {}) {
+function approvalOf(signup: { gate_session_id?: string; service_id?: string; delivery?: object } = {}) {
   const data = {
     service_id: 'demo-service',
     gate_session_id: 'gate_1',
@@ -49,6 +49,11 @@ function integrator(fail: Failure = 'never') {
 }
 
 describe('the sample service', () => {
+  test('reads a delivery with a member that a later version added', async () => {
+    const later = { ...delivery, expires_at: 'of a later version' }
+    expect(await integrator().outputs(approvalOf({ delivery: later }))).toHaveProperty('DEMO_SERVICE_API_KEY')
+  })
+
   test('gives a signup one account, however often it is told, and does not print the key', async () => {
     const { outputs, told } = integrator()
     const [first, again] = [await outputs(approvalOf()), await outputs(approvalOf())]

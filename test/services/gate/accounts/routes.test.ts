@@ -27,7 +27,7 @@ const mistyped = ({ token }: Account) => token.slice(0, -1) + (token.endsWith('0
 async function keyWith(scopes: string[], environment: 'live' | 'test' = 'live'): Promise<Named> {
   const { organizationId } = owner
   const asked = { organizationId, environment, name: 'Key', type: 'secret' } as const
-  return { secretKey: (await issueApiKey(gate.deps, { ...asked, scopes })).revealedKey }
+  return { secretKey: (await issueApiKey(gate.deps, { ...asked, scopes, by: 'operator' })).revealedKey }
 }
 
 describe('verify', () => {

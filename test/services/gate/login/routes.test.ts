@@ -180,7 +180,7 @@ describe('consume', () => {
     const { code } = await approved()
     const { organizationId } = owner
     const asked = { organizationId, environment: 'test', name: 'Key', type: 'secret' } as const
-    const { revealedKey: testKey } = await issueApiKey(gate.deps, { ...asked, scopes: ['*'] })
+    const { revealedKey: testKey } = await issueApiKey(gate.deps, { ...asked, scopes: ['*'], by: 'operator' })
     const answers = [
       await consume(code, { key: (await gate.owner()).secretKey }),
       await consume(code, { key: testKey }),
@@ -232,6 +232,7 @@ describe('consume', () => {
     const { revealedKey: key } = await issueApiKey(gate.deps, {
       ...asked,
       scopes: ['gate:agent_tokens:verify'],
+      by: 'operator',
     })
     expect((await consume(code, { key })).status).toBe(403)
     expect((await consume(code)).status).toBe(200)

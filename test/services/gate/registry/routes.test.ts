@@ -52,7 +52,7 @@ async function created(more: object = {}): Promise<string> {
 
 async function keyOf(environment: Environment, scopes = ['*']): Promise<string> {
   const asked = { organizationId: own.organizationId, environment, name: 'Key', type: 'secret' } as const
-  return (await issueApiKey(world.deps, { ...asked, scopes })).revealedKey
+  return (await issueApiKey(world.deps, { ...asked, scopes, by: 'operator' })).revealedKey
 }
 
 const errorOf = ({

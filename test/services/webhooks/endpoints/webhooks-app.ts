@@ -35,7 +35,7 @@ export async function startWebhooks() {
 
   async function secretKey(organizationId: string, environment: Environment): Promise<string> {
     const asked = { organizationId, name: 'Key', environment, type: 'secret', scopes: ['*'] } as const
-    return (await issueApiKey(deps, { ...asked, scopes: [...asked.scopes] })).revealedKey
+    return (await issueApiKey(deps, { ...asked, scopes: [...asked.scopes], by: 'operator' })).revealedKey
   }
 
   function append(of: { organizationId: string; environment: Environment }, ...events: DomainEvent[]) {

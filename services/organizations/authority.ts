@@ -1,0 +1,48 @@
+import { checkScopes } from '../../infra/access/key-checks.ts'
+import type { SecretPrincipal } from '../../infra/access/principal.ts'
+import { ApiError } from '../../infra/errors/errors.ts'
+import { invalid } from '../../infra/http/checked-fields.ts'
+import type { Actor } from '../../projections/organizations/queries.ts'
+import type { ApiKeyRow } from '../../projections/organizations/tables.ts'
+import type { Environment } from '../../schemas/events.ts'
+import type { KeySpec } from './checked-input.ts'
+
+/** Who gives a command about keys. A key may make others no mightier than itself, and touches only its environment. */
+export type KeyCaller = 'operator' | { environment: Environment; scopes: readonly string[] }
+
+export const actorOf = (by: KeyCaller): Actor => (by === 'operator' ? 'operator' : 'key')
+
+/**
+ * The answer is the same for an id that is malformed, unknown, another organization's or of the other environment.
+ * Nobody learns which.
+ */
+export function noSuchKey(): ApiError {
+  return new ApiError('request.not_found', {
+    message: 'No API key with this id exists in this organization and environment, or it is revoked.',
+  })
+}
+
+/** 404 for a key of the environment that is not the caller's. */
+export function reachableKey(key: ApiKeyRow | undefined, by: KeyCaller): ApiKeyRow {
+  if (!key || (by !== 'operator' && key.environment !== by.environment)) throw noSuchKey()
+  return key
+}
+
+/** 403 for scopes that the caller does not have. Publishable keys have none. */
+export function checkGrant({ type, scopes }: Pick<ApiKeyRow, 'type' | 'scopes'>, by: KeyCaller): void {
+  if (by !== 'operator' && type === 'secret') checkScopes(by, scopes ?? [])
+}
+
+/** 422 for another environment than the caller's, then 403 for scopes that it does not have. */
+export function checkIssue(spec: KeySpec, by: KeyCaller): void {
+  if (by !== 'operator' && spec.environment !== by.environment) {
+    const expected = `${by.environment}, as the calling key`
+    throw invalid({ name: 'environment', issue: 'not_allowed', expected }, 'api_key_create')
+  }
+  checkGrant(spec, by)
+}
+
+/** For `Idempotency.run`: an answer with a new key is repeated only to who may as much. undefined = everything. */
+export function authorityOf({ scopes }: SecretPrincipal): string | undefined {
+  return scopes.includes('*') ? undefined : scopes.toSorted().join(' ')
+}

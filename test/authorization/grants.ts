@@ -1,0 +1,124 @@
+import { defaultScopes, scopes } from '../../infra/access/principal.ts'
+import type { Environment } from '../../schemas/events.ts'
+import type { KeyRequest } from '../../services/organizations/checked-input.ts'
+import type { Example } from './examples.ts'
+import { answered, type Cell, refused } from './expected.ts'
+
+/** A key that may manage keys, and gives a command about another. */
+export interface KeyCaller {
+  name: string
+  environment: Environment
+  scopes: string[]
+}
+
+const manage = 'api_keys:manage'
+
+export const keyCallers: KeyCaller[] = [
+  { name: 'a live key with *', environment: 'live', scopes: ['*'] },
+  { name: 'a test key with *', environment: 'test', scopes: ['*'] },
+  {
+    name: 'a live key with every scope but *',
+    environment: 'live',
+    scopes: scopes.filter((scope) => scope !== '*'),
+  },
+  { name: 'a live key that may manage keys alone', environment: 'live', scopes: [manage] },
+  {
+    name: 'a test key that may read sessions, too',
+    environment: 'test',
+    scopes: [manage, 'sessions:read'],
+  },
+]
+
+/** A key to make, or to change and end. */
+export interface KeyTarget {
+  name: string
+  request: KeyRequest
+  /** What it may do; a publishable key has no scopes. */
+  scopes: readonly string[]
+}
+
+const kinds: (Pick<KeyTarget, 'name' | 'scopes'> & { request: Partial<KeyRequest> })[] = [
+  { name: 'publishable key', request: { type: 'publishable' }, scopes: [] },
+  { name: 'key with *', request: { type: 'secret', scopes: ['*'] }, scopes: ['*'] },
+  { name: 'key of a name alone', request: {}, scopes: defaultScopes },
+  {
+    name: 'key that reads sessions',
+    request: { type: 'secret', scopes: ['sessions:read'] },
+    scopes: ['sessions:read'],
+  },
+]
+
+export const keyTargets: KeyTarget[] = (['live', 'test'] as const).flatMap((environment) =>
+  kinds.map(({ name, request, scopes: has }) => ({
+    name: `a ${environment} ${name}`,
+    request: { name: 'Target', environment, ...request },
+    scopes: has,
+  })),
+)
+
+interface KeyAct {
+  name: 'create' | 'rename' | 'rotate' | 'widen' | 'revoke'
+  example: (about: { organizationId: string; keyId: string; target: KeyTarget }) => Example
+}
+
+const url = (organizationId: string, rest = '') => `/v1/organizations/${organizationId}/api-keys${rest}`
+
+/** In the order in which one key can have them happen to it. */
+export const keyActs: KeyAct[] = [
+  {
+    name: 'create',
+    example: ({ organizationId, target }) => ({
+      method: 'POST',
+      url: url(organizationId),
+      body: target.request,
+    }),
+  },
+  {
+    name: 'rename',
+    example: ({ organizationId, keyId }) => ({
+      method: 'PATCH',
+      url: url(organizationId, `/${keyId}`),
+      body: { name: 'Renamed' },
+    }),
+  },
+  {
+    name: 'rotate',
+    example: ({ organizationId, keyId }) => ({
+      method: 'POST',
+      url: url(organizationId, `/${keyId}/rotations`),
+    }),
+  },
+  {
+    name: 'widen',
+    example: ({ organizationId, keyId }) => ({
+      method: 'PATCH',
+      url: url(organizationId, `/${keyId}`),
+      body: { scopes: ['*'] },
+    }),
+  },
+  {
+    name: 'revoke',
+    example: ({ organizationId, keyId }) => ({ method: 'DELETE', url: url(organizationId, `/${keyId}`) }),
+  },
+]
+
+/** A key gives, rotates and changes within its own scopes and environment, and revokes in both. */
+export function expectedGrants(caller: KeyCaller, target: KeyTarget): Record<KeyAct['name'], Cell> {
+  const here = caller.environment === target.request.environment
+  const all = caller.scopes.includes('*')
+  const within = all || target.scopes.every((scope) => caller.scopes.includes(scope))
+  const lacking = refused('auth.insufficient_scope', true)
+  const told = (success: number, elsewhere: number) => {
+    if (!here) return answered(elsewhere)
+    return within ? answered(success) : lacking
+  }
+  const scoped = all ? answered(200) : lacking
+  const widened = target.request.type === 'publishable' ? answered(422) : scoped
+  return {
+    create: told(201, 422),
+    rename: told(200, 404),
+    rotate: told(201, 404),
+    widen: here && within ? widened : told(200, 404),
+    revoke: answered(200),
+  }
+}

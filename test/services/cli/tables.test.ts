@@ -1,0 +1,89 @@
+import fc from 'fast-check'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { printServices } from '../../../services/cli/signup/command.ts'
+import type { RegistryEntry } from '../../../services/cli/signup/gate-api.ts'
+import { keyTable, organizationTable, serviceTable, textTable } from '../../../services/cli/tables.ts'
+import { organization } from '../../support/organization-rows.ts'
+import { service } from '../gate/registry/given.ts'
+import { publishableKey, secretKey } from '../organizations/given.ts'
+
+const columnsOf = (line: string) =>
+  [...line].reduce((sum, one) => sum + (/[\p{sc=Han}😀]/u.test(one) ? 2 : 1), 0)
+const widest = (text: string) => Math.max(...text.split('\n').map(columnsOf))
+const without = (text: string) => text.replace(/\s/g, '')
+
+describe('a table', () => {
+  const head = ['id', 'gives out', 'website']
+  const id = `org_${'1'.repeat(26)}`
+
+  test('is drawn where it fits, and nobody is told how wide it may be', () => {
+    const drawn = textTable(head, [[id, 'A\nB', null]])
+    expect(drawn).toMatch(/^┌.*┐\n│ id +│ gives out │ website │\n/)
+    expect(textTable(head, [[id, 'A\nB', null]], widest(drawn))).toBe(drawn)
+  })
+
+  test('is a paragraph for each row where it does not fit, with whole ids', () => {
+    const rows = [
+      [id, 'A_KEY\nB_KEY', 'https://a.example'],
+      ['two', null, 7],
+    ]
+    expect(textTable(head, rows, 45)).toBe(
+      [`id         ${id}`, 'gives out  A_KEY', '           B_KEY', 'website    https://a.example', '']
+        .concat(['id         two', 'gives out  -', 'website    7'])
+        .join('\n'),
+    )
+    expect(textTable(head, [], 10)).toBe('None.')
+  })
+
+  test('fits whatever is in it, and leaves nothing out', () => {
+    const seed = Date.now()
+    console.log('fast-check seed', seed)
+    const cell = fc.string({ unit: fc.constantFrom(...'aZ-\n', '漢', '😀', 'e\u0301'), maxLength: 60 })
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(cell, cell, cell), { minLength: 1 }),
+        fc.integer({ min: 13 }),
+        (rows, width) => {
+          const text = textTable(head, rows, width)
+          if (!text.startsWith('┌')) expect(without(text)).toContain(without(rows.at(-1)?.[2] ?? ''))
+          const measured = text.normalize('NFC')
+          expect(widest(measured)).toBeLessThanOrEqual(width)
+        },
+      ),
+      { seed },
+    )
+  })
+})
+
+describe('in a terminal', () => {
+  const before = process.stdout.columns
+  afterEach(() => {
+    process.stdout.columns = before
+    vi.restoreAllMocks()
+  })
+
+  async function registry(): Promise<string> {
+    const entry: RegistryEntry = {
+      ...{ id: 'acme', name: 'Acme Incorporated', description: '', website: 'https://www.acme.example/' },
+      ...{ docs_url: '', dashboard_login_url: 'https://acme.example/login', sdks: [] },
+      env_vars: [{ name: 'Key', key: 'ACME_SOMETHING_API_KEY', secret: true }],
+      branding: { verified: true },
+    }
+    const log = vi.spyOn(console, 'log').mockImplementation(() => {})
+    const api = { baseUrl: '', services: async () => [entry, entry] }
+    await printServices(api, { json: false })
+    return String(log.mock.lastCall?.[0])
+  }
+
+  test.each([30, 60, 80, 120, 300])('of %d columns every table fits', async (columns) => {
+    process.stdout.columns = columns
+    const tables = [
+      keyTable([secretKey, publishableKey]),
+      organizationTable([organization], { secret: 600, publishable: 3000 }),
+      serviceTable([service]),
+      await registry(),
+    ]
+    for (const table of tables) expect(widest(table)).toBeLessThanOrEqual(columns)
+    if (columns >= 60) expect(tables[0]).toContain(secretKey.id)
+  })
+})
