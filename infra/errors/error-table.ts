@@ -98,7 +98,7 @@ export const errorTable = {
     retryable: false,
     message: 'The request body is not valid JSON.',
     meaning:
-      'The body is empty where one is needed, is not JSON, or is shorter or longer than `Content-Length` says.',
+      'The body is empty where one is needed, is not JSON in UTF-8, or is shorter or longer than `Content-Length` says.',
     remedy: 'Send valid JSON in UTF-8.',
   },
   'request.not_found': {
@@ -147,9 +147,11 @@ export const errorTable = {
     status: 415,
     retryable: false,
     message: 'The Content-Type must be {expected}.',
-    meaning: 'The body has another content type than the endpoint takes, or none.',
-    remedy: 'Set `Content-Type` to what `details.fields` expects.',
-    details: '`fields` names `Content-Type` and what is expected; `header_name` is `Content-Type`.',
+    meaning:
+      'The body has another content type than the endpoint takes, or none, or it is compressed: it has a `Content-Encoding` other than `identity`.',
+    remedy: 'Set `Content-Type` to what `details.fields` expects, and send the body as it is.',
+    details:
+      '`fields` names `Content-Type` or `Content-Encoding` and what is expected; `header_name` is the one that it names.',
   },
   'request.validation_failed': {
     status: 422,

@@ -11,7 +11,9 @@ import { ApiError, filledError, type ValidationCode } from '../errors/errors.ts'
 import { type Random, requestId } from '../ids.ts'
 import { loggedError } from '../telemetry.ts'
 import { answerClientError, errorEnvelope, errorHeaders, toApiError } from './error-response.ts'
+import { believeAddresses } from './forwarded.ts'
 import { healthRoutes, type ReadinessCheck } from './health.ts'
+import { parseJsonOnly } from './json-body.ts'
 import { openapiRoutes } from './openapi.ts'
 
 /** Headers of an error answer beside those that the error itself brings, by lower-case name. */
@@ -70,7 +72,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
     // Node's own refusal of a request without Host would have neither envelope nor request id.
-    if (request.headers.host) done()
+    if (request.headers.host || isOldProbe(request)) done()
     else done(new ApiError('request.malformed', { message: 'The Host header is missing.' }))
   })
   app.addHook('onSend', (_request, reply, _payload, done) => {
@@ -114,9 +116,15 @@ function createServer(
     http: { requireHostHeader: false },
     ...answers,
   })
+  if (trustedProxies.length > 0) app.addHook('onRequest', believeAddresses)
   // An Expect that Node does not know would be answered by a bare 417.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   return app
+}
+
+/** HTTP/1.0 has no Host header, and simple load balancers probe with it. */
+function isOldProbe({ raw, routeOptions }: FastifyRequest): boolean {
+  return raw.httpVersion === '1.0' && routeOptions.config?.probe === true
 }
 
 /** Lines carry the request id themselves. A logger for each request would cost more than all lines together. */
@@ -143,16 +151,6 @@ function createErrorAnswer({ logger, publicUrl, added }: ErrorAnswerOptions) {
       .type('application/json; charset=utf-8')
       .send(JSON.stringify(errorEnvelope(error, { requestId: request.id, publicUrl })))
   }
-}
-
-/** JSON is the only body unless a route adds a parser. An empty one is accepted where the route takes no body. */
-function parseJsonOnly(app: FastifyInstance): void {
-  const parse = app.getDefaultJsonParser('error', 'error')
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
-    if (body === '' && !request.routeOptions.schema?.body) done(null, undefined)
-    else parse(request, String(body), done)
-  })
 }
 
 /** One line for each answered request. It has neither the URL nor an address: both may name a person. */
@@ -197,7 +195,10 @@ interface KnownPath {
   methods: Set<string>
 }
 
-/** Answers 405 with `Allow` when the path exists under other methods, else 404. Call before any route is added. */
+/**
+ * Answers 405 with `Allow` when the path exists under other methods, else 404, whatever the body. Call before any route
+ * is added.
+ */
 export function answerUnrouted(app: FastifyInstance): void {
   const paths = new Map<string, KnownPath>()
   app.addHook('onRoute', ({ url, method }) => {
@@ -205,14 +206,19 @@ export function answerUnrouted(app: FastifyInstance): void {
     for (const one of [method].flat()) known.methods.add(one)
     paths.set(url, known)
   })
-  app.setNotFoundHandler((request) => {
-    const path = request.url.split('?', 1)[0] ?? ''
-    const matching = [...paths.values()].filter(({ pattern }) => pattern.test(path))
-    const methods = [...new Set(matching.flatMap((known) => [...known.methods]))].sort()
-    if (methods.length === 0 || methods.includes(request.method)) throw new ApiError('request.not_found')
-    const allow = methods.join(', ')
-    throw filledError('request.method_not_allowed', { methods: allow }, { headers: { allow } })
+  // Before the framework looks at the body: it would ask a QUERY for its content type first.
+  app.addHook('preParsing', (request, _reply, _payload, done) => {
+    done(request.is404 ? unrouted(request, [...paths.values()]) : null)
   })
+}
+
+function unrouted({ url, method }: FastifyRequest, paths: KnownPath[]): ApiError {
+  const path = url.split('?', 1)[0] ?? ''
+  const matching = paths.filter(({ pattern }) => pattern.test(path))
+  const methods = [...new Set(matching.flatMap((known) => [...known.methods]))].sort()
+  if (methods.length === 0 || methods.includes(method)) return new ApiError('request.not_found')
+  const allow = methods.join(', ')
+  return filledError('request.method_not_allowed', { methods: allow }, { headers: { allow } })
 }
 
 /** Matches the whole path of patterns such as `/v1/sessions/:sessionId` and `/docs/*`. */

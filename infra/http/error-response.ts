@@ -55,11 +55,12 @@ const byFrameworkCode: Record<string, PlainCode> = {
 /** The error that is answered for anything thrown. A cause that is not the caller's becomes 500 or 503. */
 export function toApiError(error: unknown, refusal: Refusal = {}): ApiError {
   if (error instanceof ApiError) return error
-  const invalid = validationError(error, refusal)
-  if (invalid) return invalid
+  // The framework's first: a client that hangs up breaks a connection, too, and it is not the database's.
+  const refused = validationError(error, refusal) ?? frameworkError(error)
+  if (refused) return refused
   if (error instanceof LogUnavailable || isConnectionError(error) || isStatementTimeout(error))
     return unavailable(error)
-  return frameworkError(error) ?? new ApiError('internal.error', { cause: error })
+  return new ApiError('internal.error', { cause: error })
 }
 
 function frameworkError(error: unknown): ApiError | undefined {
@@ -76,6 +77,16 @@ export function unsupportedContentType(expected = 'application/json'): ApiError 
   const fields = [{ name: 'Content-Type', issue: 'unsupported', expected }]
   const details = { fields, header_name: 'Content-Type' }
   return filledError('request.invalid_content_type', { expected }, { details })
+}
+
+/** Bodies come as they are (RFC 9110, section 12.5.3, for the header). */
+export function unsupportedEncoding(): ApiError {
+  const fields = [{ name: 'Content-Encoding', issue: 'unsupported', expected: 'identity' }]
+  return new ApiError('request.invalid_content_type', {
+    message: 'The Content-Encoding must be identity: bodies are not sent compressed.',
+    details: { fields, header_name: 'Content-Encoding' },
+    headers: { 'accept-encoding': 'identity' },
+  })
 }
 
 const codes: Record<string, PlainCode> = {

@@ -110,6 +110,7 @@ function headersOf({ status, opensWith, creates }: Traits & { status: string }) 
     ...(isKey(opensWith) && status !== '401' && rateLimit),
     ...(waits && retryAfter),
     ...(status === '401' && { 'WWW-Authenticate': reference('Authenticate') }),
+    ...(status === '415' && { 'Accept-Encoding': reference('AcceptEncoding') }),
     ...(creates && /^2/.test(status) && { 'Idempotent-Replayed': reference('IdempotentReplayed') }),
   }
 }
@@ -160,6 +161,10 @@ export const headerComponents = {
   RateLimitRemaining: { description: 'Units left in the bucket.', schema: { ...whole, minimum: 0 } },
   RateLimitCost: { description: 'Units that this request took.', schema: { ...whole, minimum: 1 } },
   RetryAfter: { description: 'Seconds to wait before the same request.', schema: { ...whole, minimum: 1 } },
+  AcceptEncoding: {
+    description: 'Present when the body was refused for its Content-Encoding.',
+    schema: { const: 'identity' },
+  },
   Authenticate: { required: true, schema: { const: 'Bearer' } },
   IdempotentReplayed: {
     description:

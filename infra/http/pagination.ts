@@ -3,6 +3,7 @@ import type { preValidationAsyncHookHandler } from 'fastify'
 import { z } from 'zod'
 import type { Keyring } from '../crypto/keyring.ts'
 import { invalidField } from '../errors/errors.ts'
+import { base64urlBytes } from '../text.ts'
 
 const defaultLimit = 50
 const digits = /^\d{1,9}$/
@@ -16,7 +17,7 @@ export const pageQuery = {
       z.int().min(1).max(200).meta({ default: defaultLimit }),
     )
     .default(defaultLimit),
-  cursor: z.string().optional().describe('next_cursor of the page before.'),
+  cursor: z.string().optional().describe('next_cursor of the page before; empty is none.'),
 }
 
 /** Refuses `offset`: ignoring it would answer the first page over and over. */
@@ -41,7 +42,7 @@ interface PageOptions<Row> {
 
 export async function loadPage<Row>(options: PageOptions<Row>) {
   const { limit, cursor, query, cursors, load, positionOf } = options
-  const after = cursor === undefined ? undefined : cursors.decode(cursor, query)
+  const after = cursor ? cursors.decode(cursor, query) : undefined
   const { rows, hasMore } = await load(after)
   const last = rows.at(-1)
   const next = hasMore && last ? { next_cursor: cursors.encode(positionOf(last), query) } : {}
@@ -78,13 +79,14 @@ export function createCursors({ keyring }: { keyring: Keyring }) {
     },
     /** 422 for anything that `encode` did not make for this query. */
     decode(cursor: string, query: CursorQuery): PagePosition {
-      const bytes = Buffer.from(cursor, 'base64url')
+      const bytes = base64urlBytes(cursor)
+      if (!bytes) throw invalidCursor()
       const given = bytes.subarray(0, tagBytes)
       const json = bytes.toString('utf8', tagBytes)
       const ours =
         given.length === tagBytes &&
         keyring.all.some((master) => timingSafeEqual(given, tag(master, json, query)))
-      if (!ours || bytes.toString('base64url') !== cursor) throw invalidCursor()
+      if (!ours) throw invalidCursor()
       const [value, id] = body.parse(JSON.parse(json))
       return { value, id }
     },

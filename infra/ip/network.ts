@@ -124,17 +124,28 @@ function ipVersion(ip: string): IpVersion | null {
 type IpRecord = object | null | undefined
 
 function locationOf(record: object): NonNullable<Network['location']> {
+  const code = text(record, 'country.iso_code') ?? text(record, 'country_code')
   return {
     city: text(record, 'city.names.en') ?? text(record, 'city'),
     region: text(record, 'subdivisions.0.names.en') ?? text(record, 'state1'),
-    country: text(record, 'country.names.en'),
-    country_code: text(record, 'country.iso_code') ?? text(record, 'country_code'),
+    country: text(record, 'country.names.en') ?? countryName(code),
+    country_code: code,
     latitude: number(record, 'location.latitude') ?? number(record, 'latitude'),
     longitude: number(record, 'location.longitude') ?? number(record, 'longitude'),
     timezone: text(record, 'location.time_zone') ?? text(record, 'timezone'),
     postal_code: text(record, 'postal.code') ?? text(record, 'postcode'),
     accuracy_radius_km: number(record, 'location.accuracy_radius'),
   }
+}
+
+const countryNames = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' })
+/** Names there are for these, too, and they say nothing. */
+const unknownCountries = ['ZZ', 'XX']
+
+/** null for what is no code of a country, as some databases say. */
+function countryName(code: string | null): string | null {
+  if (code === null || !/^[A-Z]{2}$/.test(code) || unknownCountries.includes(code)) return null
+  return countryNames.of(code) ?? null
 }
 
 function routingOf(record: IpRecord): Network['routing'] {

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { Client } from 'undici'
 import { type AddressRules, hostOf, loopback } from './addresses.ts'
-import { DeliveryFailure, dial, type HostResolver, secure } from './sockets.ts'
+import { DeliveryFailure, dial, type HostResolver, noAddress, secure } from './sockets.ts'
 
 export interface ConnectionPool {
   /** The idle connection to the receiver that was used last, or else a new one. */
@@ -155,7 +155,7 @@ export function createConnector({ rules, resolve, timeoutMs, ca }: ConnectorOpti
       const socket = await dial({ host, port, addresses, signal: stop })
       if (!mayReach(socket.remoteAddress ?? '')) {
         socket.destroy()
-        throw forbidden()
+        throw noAddress('address')
       }
       return isSecure ? await secure(socket, { host, ca, signal: stop }) : socket
     })
@@ -168,12 +168,8 @@ function checkedAddresses(addresses: string[], mayReach: (ip: string) => boolean
   // Of the two meanings of localhost an operator may have allowed one.
   const isLocalhost = addresses.every((ip) => loopback.includes(ip))
   const areAllGood = allowed.length === addresses.length || isLocalhost
-  if (allowed.length === 0 || !areAllGood) throw forbidden()
+  if (allowed.length === 0 || !areAllGood) throw noAddress('address')
   return allowed.slice(0, mostAddresses)
-}
-
-function forbidden(): DeliveryFailure {
-  return new DeliveryFailure('address', 'The host resolves to an address to which webhooks are not sent.')
 }
 
 async function beforeTimeout<R>(

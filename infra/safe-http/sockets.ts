@@ -54,7 +54,7 @@ function together(answers: PromiseSettledResult<string[]>[]): string[] {
   const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
   if (addresses.length > 0) return addresses
   for (const answer of answers) if (answer.status === 'rejected') throw answer.reason
-  throw new DeliveryFailure('dns', 'The host has no address.')
+  throw noAddress('dns')
 }
 
 async function addressesOf(answer: Promise<string[]>): Promise<string[]> {
@@ -63,12 +63,16 @@ async function addressesOf(answer: Promise<string[]>): Promise<string[]> {
   } catch (error) {
     const code = codeOf(error)
     if (code === 'ENODATA') return []
-    if (code === 'ENOTFOUND') throw new DeliveryFailure('dns', 'The host does not exist.')
-    if (code === 'ETIMEOUT' || code === 'ECANCELLED') {
-      throw new DeliveryFailure('timeout', 'The DNS server of the host did not answer in time.')
-    }
-    throw new DeliveryFailure('dns', 'The host cannot be resolved.')
+    throw noAddress('dns')
   }
+}
+
+/**
+ * The same words whether the name exists, leads to a private address or is not answered for: our DNS may know internal
+ * names, and whoever makes an endpoint could ask for them one by one.
+ */
+export function noAddress(reason: 'dns' | 'address'): DeliveryFailure {
+  return new DeliveryFailure(reason, 'No address that webhooks are sent to was found for the host.')
 }
 
 /** How long one address may take while there is another. */
@@ -163,7 +167,10 @@ function tlsFailure(error: unknown): DeliveryFailure {
   return new DeliveryFailure('tls', 'The TLS handshake with the receiver failed.')
 }
 
-/** Why there was no response. timeout: in whatever phase; reset: the connection broke off. */
+/**
+ * Why there was no response, for operators. timeout: in whatever phase once there was an address; reset: the connection
+ * broke off.
+ */
 export type FailureReason = 'address' | 'dns' | 'connect' | 'tls' | 'timeout' | 'reset' | 'protocol'
 
 /** The message is for the endpoint's owner. It names no address, since DNS may know internal ones. */

@@ -6,6 +6,7 @@ import { insertNewRows, type RowOf, searchable, storable } from '../../infra/pos
 import { eventTopics, type SessionScored } from '../../schemas/events.ts'
 import { type ScoredEvent, upsertVisitors } from './apply-visitors.ts'
 import { writeDetail } from './detail.ts'
+import { searchedForms } from './page-forms.ts'
 import {
   clientUserChanges,
   decisions,
@@ -23,7 +24,7 @@ const tables = [sessions, decisions, clientUserChanges, visitors, visitorSession
 /** One projection, so that a session and its visitor appear together. */
 export const sessionsProjection: Projection = {
   name: 'sessions',
-  version: 2,
+  version: 3,
   topics: [eventTopics.SessionScored],
   tables: tables.map(({ name }) => name),
   ddl: tables.map(({ ddl }) => ddl).join('') + sessionApplyIndexes,
@@ -142,7 +143,13 @@ function sessionRow({ event, first, eventIds }: Latest): RowOf<typeof sessions> 
     created_at: first.data.created_at,
     visitor: linkedVisitor(data),
     detail: writeDetail(data),
-    search_request: searchable(data.session_id, data.visitor?.id ?? null, url, user_agent, ip_address),
+    search_request: searchable(
+      data.session_id,
+      data.visitor?.id ?? null,
+      ...searchedForms(url),
+      user_agent,
+      ip_address,
+    ),
     search_events: searchable(...eventIds).slice(-searchEventsLength),
   }
 }

@@ -138,8 +138,7 @@ function matchesSession(search: string, bind: (value: unknown) => string): strin
   const id = search.toLowerCase()
   const byEvent = (param: string) =>
     `s.session_id = (select d.session_id from read.decisions d where d.event_id = ${param})`
-  // A NUL matches nothing, and Postgres takes none.
-  if (search.includes('\0')) return 'false'
+  if (isUnsearchable(search)) return 'false'
   if (id.startsWith('sid_')) return `s.session_id = ${bind(id)}`
   if (id.startsWith('evt_')) return byEvent(bind(id))
   if (id.startsWith('vid_')) return `s.visitor_id = ${bind(id)}`
@@ -149,6 +148,9 @@ function matchesSession(search: string, bind: (value: unknown) => string): strin
   }
   return `${sessionSearch.replaceAll('search_', 's.search_')} like ${bind(containsPattern(search))}`
 }
+
+/** A NUL is in nothing, and Postgres takes none. A line feed is only between the texts that are searched. */
+const isUnsearchable = (search: string) => /[\0\n]/.test(search)
 
 export async function findDecisions(db: Db, decisionIds: string[]): Promise<FullDecisionRow[]> {
   const identity = ['session_id', 'organization_id', 'environment'] as const
@@ -223,7 +225,7 @@ export async function listVisitors(
 }
 
 function matchesVisitor(search: string, bind: (value: unknown) => string): string {
-  if (search.includes('\0')) return 'false'
+  if (isUnsearchable(search)) return 'false'
   const id = search.toLowerCase()
   return id.startsWith('vid_')
     ? `visitor_id = ${bind(id)}`

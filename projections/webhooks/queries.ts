@@ -42,20 +42,24 @@ export async function findEndpoints(db: Db, endpointIds: string[]): Promise<Map<
 /** The longest list. It is far more than can be active, and a list has all active ones. */
 export const maxListedEndpoints = 200
 
+/** Newest first. `hasMore`: there are disabled ones besides. */
 export async function listEndpoints(
   db: Db,
   { organizationId, environment }: WebhookScope,
-): Promise<EndpointRow[]> {
+): Promise<{ rows: EndpointRow[]; hasMore: boolean }> {
   const { rows } = await db.query<StoredEndpoint>(
-    `select * from (
-       select ${webhookEndpoints.select('e')} from read.webhook_endpoints e
-       where e.organization_id = $1 and e.environment = $2
-       order by (e.status = 'active') desc, e.created_at desc, e.endpoint_id desc
-       limit ${maxListedEndpoints}) listed
-     order by created_at desc, id desc`,
+    `select ${webhookEndpoints.select('e')} from read.webhook_endpoints e
+     where e.organization_id = $1 and e.environment = $2
+     order by (e.status = 'active') desc, e.created_at desc, e.endpoint_id desc
+     limit ${maxListedEndpoints + 1}`,
     [organizationId, environment],
   )
-  return rows.map(endpointRow)
+  const listed = rows.slice(0, maxListedEndpoints).map(endpointRow)
+  return { rows: listed.sort(newestFirst), hasMore: rows.length > maxListedEndpoints }
+}
+
+function newestFirst(a: EndpointRow, b: EndpointRow): number {
+  return b.created_at - a.created_at || (a.id < b.id ? 1 : -1)
 }
 
 export async function countActiveEndpoints(db: Db, organizationId: string): Promise<number> {

@@ -5,7 +5,8 @@ import type { PublishablePrincipal } from '../../infra/access/principal.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
 import { ApiError, invalidField } from '../../infra/errors/errors.ts'
 import type { EventCodec, EventMeta } from '../../infra/event-store/codec.ts'
-import { unsupportedContentType } from '../../infra/http/error-response.ts'
+import { unsupportedContentType, unsupportedEncoding } from '../../infra/http/error-response.ts'
+import { isPlain } from '../../infra/http/json-body.ts'
 import type { Clock, Random } from '../../infra/ids.ts'
 import type { EventLog } from '../../infra/log/port.ts'
 import { type BodyKind, type ClientPlatform, headerNames } from '../../infra/wire/collect/protocol.ts'
@@ -45,15 +46,16 @@ export interface BodyParams {
 
 export type BodyRequest = FastifyRequest<{ Params: BodyParams }>
 
-/** preParsing: 415 for any other content type, before a byte of the body is read. */
+/** preParsing: 415 for any other content type, or for an encoding, before a byte of the body is read. */
 export const requireBinary: preParsingHookHandler = (request, _reply, _payload, done) => {
   const type = request.headers['content-type'] ?? ''
   const binary = type === binaryType || type.split(';', 1)[0]?.trim().toLowerCase() === binaryType
-  done(binary ? null : unsupportedContentType(binaryType))
+  if (!binary) done(unsupportedContentType(binaryType))
+  else done(isPlain(request) ? null : unsupportedEncoding())
 }
 
 const clientKeyPattern = /^[A-Za-z0-9_-]{43}$/
-const seqPattern = /^[+-]?[0-9]+$/
+const seqPattern = /^[1-9][0-9]*$/
 
 export interface IncomingBody {
   kind: BodyKind
@@ -77,10 +79,9 @@ export function readBodyRequest(
   return { state, incoming: { kind, body, headerSeq } }
 }
 
-/** Any whole number: one that is not expected is out of sequence, not invalid. */
+/** Any positive whole number: one that is not expected is out of sequence, not invalid. */
 function readSeq(request: FastifyRequest): number {
-  const seq = Number(header(request, headerNames.batchSeq, seqPattern))
-  return Math.max(-Number.MAX_SAFE_INTEGER, Math.min(seq, Number.MAX_SAFE_INTEGER))
+  return Math.min(Number(header(request, headerNames.batchSeq, seqPattern)), Number.MAX_SAFE_INTEGER)
 }
 
 function header(request: FastifyRequest, name: string, pattern: RegExp): string {

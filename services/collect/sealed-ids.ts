@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import type { Keyring, MasterKey } from '../../infra/crypto/keyring.ts'
 import { open, seal } from '../../infra/crypto/sealing.ts'
 import { isId, type Random, type SessionId } from '../../infra/ids.ts'
+import { base64urlBytes } from '../../infra/text.ts'
 import type { ClientPlatform } from '../../infra/wire/collect/protocol.ts'
 import type { Environment } from '../../schemas/events.ts'
 
@@ -52,9 +53,10 @@ export function openDocumentId(
   scope: DocumentScope,
   keyring: Keyring,
 ): { facts: DocumentFacts; master: MasterKey } | undefined {
-  const sealed = Buffer.from(documentId, 'base64url')
-  const packed = open(sealed, { keyring, purpose: 'collect-document', context: documentContext(scope) })
-  const master = keyring.byId(sealed.toString('hex', 0, 4))
+  const sealed = base64urlBytes(documentId)
+  const packed =
+    sealed && open(sealed, { keyring, purpose: 'collect-document', context: documentContext(scope) })
+  const master = sealed && keyring.byId(sealed.toString('hex', 0, 4))
   if (!packed || !master || packed.length !== factsBytes) return undefined
   return { facts: unpackFacts(packed), master }
 }
@@ -67,8 +69,9 @@ export function sealResumeToken(facts: ResumeFacts, tenant: Tenant, sealer: Seal
 }
 
 export function openResumeToken(token: string, tenant: Tenant, keyring: Keyring): ResumeFacts | undefined {
-  const sealed = Buffer.from(token, 'base64url')
-  const packed = open(sealed, { keyring, purpose: 'collect-resume', context: tenantContext(tenant) })
+  const sealed = base64urlBytes(token)
+  const packed =
+    sealed && open(sealed, { keyring, purpose: 'collect-resume', context: tenantContext(tenant) })
   if (!packed || packed.length < factsBytes) return undefined
   const sessionId = packed.toString('utf8', factsBytes)
   return isId('sid', sessionId) ? { ...unpackFacts(packed), sessionId } : undefined
@@ -80,8 +83,9 @@ export function sealContinuity(continuityId: string, tenant: Tenant, sealer: Sea
 }
 
 export function openContinuity(token: string, tenant: Tenant, keyring: Keyring): string | undefined {
-  const sealed = Buffer.from(token, 'base64url')
-  const id = open(sealed, { keyring, purpose: 'collect-continuity', context: tenantContext(tenant) })
+  const sealed = base64urlBytes(token)
+  const id =
+    sealed && open(sealed, { keyring, purpose: 'collect-continuity', context: tenantContext(tenant) })
   return id?.length === continuityBytes ? id.toString('hex') : undefined
 }
 

@@ -71,7 +71,7 @@ const sessionsQuery = z.object({
     .string()
     .optional()
     .describe(
-      'A sid_, evt_ or vid_ id (or a legacy 32-digit hexadecimal one) matches exactly, ignoring case; anything else is looked for in ids, client_user_id, page URL, user agent and IP address.',
+      'A sid_, evt_ or vid_ id (or a legacy 32-digit hexadecimal one) matches exactly, ignoring case; anything else is looked for in ids, client_user_id, page URL (also as people read it), user agent and IP address.',
     ),
 })
 const updateBody = z.strictObject({ client_user_id: clientUserIdInput.nullable() })

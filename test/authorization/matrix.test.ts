@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { messageOf } from '../../infra/errors/errors.ts'
+import { sendRaw } from '../support/raw-http.ts'
 import { call } from './call.ts'
 import { type Credential, secretKey } from './credential.ts'
 import { createCredentials, createScopedKeys } from './credentials.ts'
@@ -154,6 +155,53 @@ describe('an organization path that is not the key’s own', () => {
       }
     }
   })
+})
+
+function rightFor(id: string): Credential {
+  const right = credentials.find(
+    (one) => expectedCell(operationOf(id), endpointOf(id), one).status === endpointOf(id).success,
+  )
+  if (!right) throw new Error(`no credential opens ${id}`)
+  return right
+}
+
+describe('a compressed body', () => {
+  const missing = { status: 401, code: 'auth.missing_api_key', charged: false }
+  const encoding = { 'content-encoding': 'gzip' }
+
+  test.each(keyed)('is refused on %s, and only to those who may send it', async (id) => {
+    const { platform, headers } = rightFor(id)
+    const example = await endpointOf(id).example({ ...context, platform, succeeds: false })
+    if (example.body === undefined) return
+    const { message: _, ...anyone } = await count(example, encoding)
+    expect(anyone).toEqual(missing)
+    const { message, ...cell } = await count(example, { ...headers, ...encoding })
+    const charged = endpointOf(id).token === undefined
+    expect(cell).toEqual({ status: 415, code: 'request.invalid_content_type', charged })
+  })
+
+  test.each(Object.entries(openEndpoints))('is refused on %s', async (_, endpoint) => {
+    const example = await endpoint.example(context)
+    if (example.body === undefined) return
+    const { message, ...cell } = await count(example, encoding)
+    expect(cell).toEqual({ status: 415, code: 'request.invalid_content_type', charged: false })
+  })
+})
+
+test('the method QUERY is refused alike with and without a key', async () => {
+  await world.app.listen({ port: 0, host: '127.0.0.1' })
+  for (const id of keyed) {
+    const { platform, headers } = rightFor(id)
+    const { url, method } = await endpointOf(id).example({ ...context, platform, succeeds: false })
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+    for (const given of ['', lines.join('')]) {
+      const raw = `QUERY ${url} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${given}\r\n`
+      const answer = await sendRaw(world.app, raw)
+      expect([id, answer.status, answer.headers['x-ratelimit-cost']]).toEqual([id, 405, undefined])
+      expect(String(answer.headers.allow).split(', ')).toContain(method)
+      cells++
+    }
+  }
 })
 
 describe('an endpoint that needs no key', () => {

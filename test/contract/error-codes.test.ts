@@ -3,16 +3,8 @@ import { type ErrorCode, errorCodes, errorTable } from '../../infra/errors/error
 import { errorEnvelopeSchema } from '../../infra/http/schemas.ts'
 import type { Example } from '../authorization/examples.ts'
 import { brokenAddress, sessionId, startWorld, unknownAddress } from '../authorization/world.ts'
-import {
-  type Answer,
-  call,
-  mostExpensive,
-  type Provoke,
-  type Provoking,
-  prepare,
-  rotationOf,
-  sendRaw,
-} from './provoke.ts'
+import { type Answer, sendRaw } from '../support/raw-http.ts'
+import { call, mostExpensive, type Provoke, type Provoking, prepare, rotationOf } from './provoke.ts'
 import { gateRequests } from './provoke-gate.ts'
 
 let provoking: Provoking
@@ -97,6 +89,38 @@ const requests: Record<ErrorCode, Provoke> = {
   }),
 }
 
+const sendQuery: Provoke = ({ world }) =>
+  sendRaw(world.app, 'QUERY /v1/sessions HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+
+/** Further ways to some codes. */
+const furtherRequests: [string, ErrorCode, Provoke][] = [
+  ['the method QUERY', 'request.method_not_allowed', sendQuery],
+  [
+    'a compressed body',
+    'request.invalid_content_type',
+    ({ keys }) => ({ ...session, headers: { ...keys.secret, 'content-encoding': 'gzip' }, body: {} }),
+  ],
+  [
+    'a compressed batch',
+    'request.invalid_content_type',
+    ({ keys, collect }) => withKey(collect.batch, keys.publishable, { 'content-encoding': 'gzip' }),
+  ],
+  [
+    'a body that is not UTF-8',
+    'request.malformed_body',
+    ({ keys }) => ({
+      ...session,
+      headers: { ...keys.secret, ...json },
+      body: Buffer.from('"\xe9"', 'latin1'),
+    }),
+  ],
+  [
+    'a batch number that is not positive',
+    'request.validation_failed',
+    ({ keys, collect }) => withKey(collect.batch, keys.publishable, { 'x-batch-seq': '0' }),
+  ],
+]
+
 function withKey(example: Example, key: Record<string, string>, more: Record<string, string> = {}): Example {
   return { ...example, headers: { ...example.headers, ...key, ...more } }
 }
@@ -130,6 +154,14 @@ describe('every code', () => {
     if (status === 429 || status === 503) expect(String(answer.headers['retry-after'])).toMatch(/^[1-9]\d*$/)
     if (status === 401) expect(answer.headers['www-authenticate']).toBe('Bearer')
     if (status === 405) expect(answer.headers.allow).toBe('GET, HEAD')
+  })
+
+  test.each(furtherRequests)('%s: %s', async (_, code, send) => {
+    const request = await send(provoking)
+    const answer = 'status' in request ? request : await call(provoking.world.app, request)
+    const { error } = errorEnvelopeSchema.parse(JSON.parse(answer.body))
+    expect(error).toMatchObject({ code, status: errorTable[code].status })
+    if (code === 'request.method_not_allowed') expect(answer.headers.allow).toBe('GET, HEAD')
   })
 
   test('has one of the statuses that clients are told of', () => {

@@ -1,5 +1,3 @@
-import { once } from 'node:events'
-import { connect } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { maxItems } from '../../services/agents/schemas.ts'
 import { setLimits } from '../../services/organizations/commands.ts'
@@ -8,13 +6,7 @@ import type { Example } from '../authorization/examples.ts'
 import { type CollectBodies, recordCollect } from '../authorization/record-collect.ts'
 import { unknownAddress, type World } from '../authorization/world.ts'
 import { freshAddress } from '../support/gate-flow.ts'
-
-/** An answer as its receiver sees it. */
-export interface Answer {
-  status: number
-  headers: Record<string, unknown>
-  body: string
-}
+import type { Answer } from '../support/raw-http.ts'
 
 export interface Keys {
   secret: Record<string, string>
@@ -78,26 +70,6 @@ export async function call(
     ...(body !== undefined && { payload: isJson ? JSON.stringify(body) : body }),
   })
   return { status: response.statusCode, headers: response.headers, body: response.body }
-}
-
-/** Sends bytes to the listening app; `code` = what Node says went wrong with them while they are on their way. */
-export async function sendRaw(app: FastifyInstance, raw: string, code?: string): Promise<Answer> {
-  const address = app.server.address()
-  if (typeof address !== 'object' || !address) throw new Error('not listening')
-  const accepted = once(app.server, 'connection')
-  const socket = connect(address.port, '127.0.0.1')
-  const chunks: Buffer[] = []
-  socket.on('data', (chunk) => chunks.push(chunk))
-  const [peer] = await accepted
-  socket.write(raw)
-  if (code) app.server.emit('clientError', Object.assign(new Error(code), { code }), peer)
-  await once(socket, 'close')
-  const [head = '', body = ''] = Buffer.concat(chunks).toString().split('\r\n\r\n')
-  const [first = '', ...lines] = head.split('\r\n')
-  const headers = Object.fromEntries(
-    lines.map((line) => [line.split(': ')[0]?.toLowerCase(), line.split(': ')[1]]),
-  )
-  return { status: Number(first.split(' ')[1]), headers, body }
 }
 
 /** A well-formed body of an IP rotation. */

@@ -41,7 +41,7 @@ function listRoute(app: FastifyInstance, { pool, auth, scopeOf }: WebhookContext
   const schema = {
     operationId: 'listWebhookEndpoints',
     summary: "List the webhook endpoints of the key's environment, newest first, disabled ones too",
-    description: `Requires the \`webhooks:read\` secret-key scope. At most ${maxListedEndpoints}: every active one, and the newest of those that are disabled.`,
+    description: `Requires the \`webhooks:read\` secret-key scope. At most ${maxListedEndpoints}: every active one, and the newest of those that are disabled. \`has_more\` says that there are older disabled ones, which no other page has.`,
     tags,
     security,
     params: organizationParams,
@@ -52,11 +52,11 @@ function listRoute(app: FastifyInstance, { pool, auth, scopeOf }: WebhookContext
     preValidation: refusingOffset('no offset: the list is one page'),
   }
   app.get<OrganizationParams>(endpointsPath, { schema, ...hooks }, async (request) => {
-    const rows = await listEndpoints(pool, scopeOf(request))
+    const { rows, hasMore } = await listEndpoints(pool, scopeOf(request))
     const data = rows.map((row) => endpointJson(row))
     return {
       data,
-      pagination: { limit: maxListedEndpoints, has_more: false },
+      pagination: { limit: maxListedEndpoints, has_more: hasMore },
       meta: { request_id: request.id },
     }
   })

@@ -1,6 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { connect } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -8,6 +6,7 @@ import { z } from 'zod'
 import { ApiError, type ErrorCode, errorTable } from '../../../infra/errors/errors.ts'
 import { createApp } from '../../../infra/http/app.ts'
 import { LogUnavailable } from '../../../infra/log/port.ts'
+import { sendRaw } from '../../support/raw-http.ts'
 
 const publicUrl = 'https://tidegate.example'
 const lines: string[] = []
@@ -79,20 +78,6 @@ const failures: Failure[] = [
   { code: 'request.validation_failed', path: '/things', method: 'POST' },
   { code: 'request.malformed_body', path: '/things', method: 'POST', body: '{', contentType: json },
   { code: 'request.malformed_body', path: '/things', method: 'POST', body: '', contentType: json },
-  {
-    code: 'request.malformed_body',
-    path: '/things',
-    method: 'POST',
-    body: '{"__proto__":1}',
-    contentType: json,
-  },
-  {
-    code: 'request.malformed_body',
-    path: '/things',
-    method: 'POST',
-    body: '{"constructor":{"prototype":1}}',
-    contentType: json,
-  },
   {
     code: 'request.invalid_content_type',
     path: '/things',
@@ -251,25 +236,13 @@ describe('what the HTTP parser refuses', () => {
       code: 'request.headers_too_large',
     },
   ] as const)('$code: $raw', async ({ raw, code }) => {
-    const response = await sendRaw(raw)
-    const [head = '', body = ''] = response.split('\r\n\r\n')
-    expect(head).toMatch(new RegExp(`^HTTP/1.1 ${errorTable[code].status} `))
+    const { status, headers, body } = await sendRaw(app, raw)
+    expect(status).toBe(errorTable[code].status)
     const { error } = JSON.parse(body)
     expect(error.code).toBe(code)
-    expect(head.toLowerCase()).toContain(`x-request-id: ${error.request_id}`)
+    expect(headers['x-request-id']).toBe(error.request_id)
   })
 })
-
-async function sendRaw(raw: string): Promise<string> {
-  const address = app.server.address()
-  if (typeof address !== 'object' || !address) throw new Error('not listening')
-  const socket = connect(address.port, '127.0.0.1')
-  const chunks: Buffer[] = []
-  socket.on('data', (chunk) => chunks.push(chunk))
-  socket.write(raw)
-  await once(socket, 'close')
-  return Buffer.concat(chunks).toString()
-}
 
 describe('health and description', () => {
   test('readyz names what is down and nothing more', async () => {

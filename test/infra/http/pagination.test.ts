@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
-import { createCursors } from '../../../infra/http/pagination.ts'
+import { createCursors, loadPage } from '../../../infra/http/pagination.ts'
 
 const older = randomBytes(32).toString('base64')
 const newer = randomBytes(32).toString('base64')
@@ -56,4 +56,16 @@ describe('cursors', () => {
     for (const text of [`${cursor}=`, `${cursor} `, ` ${cursor}`, `${cursor}A`, `${cursor}.`])
       expect(() => cursors.decode(text, query)).toThrow(ApiError)
   })
+})
+
+test.each([undefined, ''])('the cursor %j is none: the list begins at its start', async (cursor) => {
+  const page = await loadPage({
+    limit: 1,
+    cursor,
+    query,
+    cursors,
+    load: async (after) => ({ rows: [after], hasMore: false }),
+    positionOf: () => position,
+  })
+  expect(page).toEqual({ rows: [undefined], pagination: { limit: 1, has_more: false } })
 })

@@ -152,11 +152,24 @@ describe('databases of other forms', () => {
     return openNetwork({ cityPath })
   }
 
+  it.each(['XX', 'ZZ', 'pt', 'A1', 'PRT', '', 7])('the code %j names no country', async (country_code) => {
+    const source = await open({ '8.8.8.0/24': { country_code, city: 'Lisbon' } })
+    expect(source.lookup('8.8.8.8', 0)).toMatchObject({
+      location: { country: null },
+      summary: expect.stringContaining('Lisbon'),
+    })
+  })
+
   it('flat country records', async () => {
     const source = await open({ '8.8.8.0/24': { country_code: 'US' } })
     const { status, location } = source.lookup('8.8.8.8', 0)
     expect(status).toBe('ready')
-    expect(location).toMatchObject({ country_code: 'US', country: null, city: null, latitude: null })
+    expect(location).toMatchObject({
+      country_code: 'US',
+      country: 'United States',
+      city: null,
+      latitude: null,
+    })
   })
 
   it('flat city records', async () => {
@@ -165,7 +178,7 @@ describe('databases of other forms', () => {
     expect(source.lookup('8.8.8.8', 0).location).toEqual({
       city: 'Lisbon',
       region: 'Lisboa',
-      country: null,
+      country: 'Portugal',
       country_code: 'PT',
       latitude: 38.7,
       longitude: -9.1,

@@ -33,12 +33,19 @@ describe('names', () => {
     ['dns', 'do not exist', () => 'NXDOMAIN'],
     ['dns', 'have no address', () => []],
     ['dns', 'fail', () => 'SERVFAIL'],
-    ['timeout', 'are never answered', () => 'silent'],
-    ['timeout', 'have no A, and AAAA is never answered', ({ type }) => (type === 'A' ? [] : 'silent')],
-  ])('%s: they %s', async (reason, _what, replyTo) => {
+    ['dns', 'are never answered', () => 'silent'],
+    ['dns', 'have no A, and AAAA is never answered', ({ type }) => (type === 'A' ? [] : 'silent')],
+    ['address', 'lead to a private address', (question) => addressRecords(question, ['10.1.2.3'])],
+    [
+      'address',
+      'lead to a private address, too',
+      (question) => addressRecords(question, ['10.1.2.3', '127.0.0.1']),
+    ],
+  ])('%s: they %s, which their owner is not told', async (reason, _what, replyTo) => {
     const { post, receiver } = await withDns(replyTo)
     const outcome = await post('receiver.example')
-    expect(outcome).toMatchObject({ kind: 'failure', reason })
+    const message = 'No address that webhooks are sent to was found for the host.'
+    expect(outcome).toMatchObject({ kind: 'failure', reason, message })
     expect(outcome.durationMs).toBeLessThan(dnsTimeoutMs + 2000)
     expect(receiver.connections).toBe(0)
   })

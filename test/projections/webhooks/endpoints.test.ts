@@ -163,9 +163,10 @@ test('endpoints are found and listed in their organization and environment only,
     disabled(3),
   )
   const { pool } = world.database
-  expect(ids(await listEndpoints(pool, scope))).toEqual([we(3), we(2), we(1)])
-  expect(ids(await listEndpoints(pool, { ...scope, environment: 'test' }))).toEqual([we(4)])
-  expect(ids(await listEndpoints(pool, { ...scope, organizationId: org(2) }))).toEqual([we(5)])
+  const listed = async (more: object = {}) => ids((await listEndpoints(pool, { ...scope, ...more })).rows)
+  expect(await listed()).toEqual([we(3), we(2), we(1)])
+  expect(await listed({ environment: 'test' })).toEqual([we(4)])
+  expect(await listed({ organizationId: org(2) })).toEqual([we(5)])
   expect(await countActiveEndpoints(pool, org(1))).toBe(3)
   expect(await countActiveEndpoints(pool, org(9))).toBe(0)
   expect(await find(4)).toBeUndefined()
@@ -187,8 +188,17 @@ test('a list has all active endpoints and the newest disabled ones, 200 in all, 
   )
   const listed = numbers.filter((n) => n <= 10 || n > 230 - 190)
   expect(listed).toHaveLength(200)
-  expect(ids(await listEndpoints(world.database.pool, scope))).toEqual(listed.toReversed().map(we))
+  const { rows, hasMore } = await listEndpoints(world.database.pool, scope)
+  expect(ids(rows)).toEqual(listed.toReversed().map(we))
+  expect(hasMore).toBe(true)
   expect(await countActiveEndpoints(world.database.pool, org(1))).toBe(13)
+})
+
+test('a list of just 200 endpoints is all of them', async () => {
+  const numbers = Array.from({ length: 200 }, (_, i) => i + 1)
+  await world.given(...numbers.map((n) => endpointCreated(n)), ...numbers.map((n) => disabled(n)))
+  const { rows, hasMore } = await listEndpoints(world.database.pool, scope)
+  expect([rows.length, hasMore]).toEqual([200, false])
 })
 
 test('subscribed are the active endpoints of the organization and environment that want the type', async () => {

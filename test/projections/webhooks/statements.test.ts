@@ -126,7 +126,7 @@ test('thousands of disabled endpoints are not read to list, to count or to find 
   await world.database.pool.query('analyze')
   const scope = { organizationId: org(1), environment: 'live' } as const
   const wanted = [{ ...scope, type: 'session.result.persisted' as const }]
-  expect(await rowsRead((db) => listEndpoints(db, scope))).toBe(200)
+  expect(await rowsRead((db) => listEndpoints(db, scope))).toBe(201)
   expect(await rowsRead((db) => countActiveEndpoints(db, org(1)))).toBe(1)
   expect(await rowsRead((db) => subscribedEndpoints(db, wanted))).toBe(1)
 })

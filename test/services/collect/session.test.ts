@@ -249,6 +249,17 @@ describe('resuming', () => {
     expect(after.sessionId).not.toBe(opened.sessionId)
   })
 
+  test.each<[string, (token: string) => string]>([
+    ['padding', (token) => `${token}=`],
+    ['a line feed', (token) => `${token}\n`],
+    ['a space in it', (token) => `${token.slice(0, 9)} ${token.slice(9)}`],
+    ['something after it', (token) => `${token}.`],
+  ])('a token with %s starts a new session', async (_, changed) => {
+    const opened = await clientOf(app, key).open()
+    const again = await clientOf(app, key, { resumeToken: changed(opened.resumeToken) }).open()
+    expect(again).toMatchObject({ resumed: false, sessionId: expect.not.stringMatching(opened.sessionId) })
+  })
+
   test.each([
     ['another organization', { organizationId: 'org_00000000000000000000000009' as const }],
     ['another environment', { environment: 'test' as const }],

@@ -48,6 +48,7 @@ describe('GET /v1/fingerprints', () => {
     ['?search=203.0.113', [2, 1, 3]],
     ['?search=no%20such%20agent', []],
     ['?search=%00', []],
+    ['?search=%0A', []],
   ])('%s', async (query, found) => {
     expect(await listed(query)).toEqual(found.map((number) => id('vid', number)))
   })

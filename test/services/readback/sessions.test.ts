@@ -37,6 +37,14 @@ beforeAll(async () => {
       visitor: null,
       manipulation: null,
       evaluated_at: start + 3000,
+      request: {
+        url: 'https://xn--bcher-kva.example/gr%C3%B6%C3%9Fe',
+        referrer: null,
+        user_agent: 'Browser/1',
+        ip_address: '203.0.113.3',
+        screen_size: null,
+        is_touch_capable: null,
+      },
     },
     {
       session_id: id('sid', 1),
@@ -64,6 +72,7 @@ async function listed(query = ''): Promise<string[]> {
 describe('GET /v1/sessions', () => {
   test('lists by latest decision, newest first, own organization and environment only', async () => {
     expect(await listed()).toEqual([id('sid', 1), id('sid', 3), id('sid', 2)])
+    expect(await listed('?cursor=')).toEqual(await listed())
   })
 
   test('a row says what the latest decision is', async () => {
@@ -131,8 +140,13 @@ describe('GET /v1/sessions', () => {
     ['part of an address', '198.51.100', [2]],
     ['wildcards taken literally', '100%25', [2]],
     ['an underscore taken literally', 'chec_out', []],
-    ['a percent sign taken literally', '%', [2]],
+    ['a percent sign taken literally', '%', [3, 2]],
     ['a NUL, which nothing has', '\0', []],
+    ['a line feed, which nothing has', '\n', []],
+    ['parts of two texts around a line feed', `special\n`, []],
+    ['part of a URL as it is encoded', 'gr%C3%B6%C3%9Fe', [3]],
+    ['part of a URL as people read it, in any case', 'GRÖßE', [3]],
+    ['part of a host as people read it', 'bücher', [3]],
     ['nothing', '', [1, 3, 2]],
   ])('search: %s', async (_, search, found) => {
     expect(await listed(`?search=${encodeURIComponent(search)}`)).toEqual(
@@ -151,7 +165,6 @@ describe('GET /v1/sessions', () => {
     'limit=1&limit=2',
     'verdict=robot',
     'verdict=BOT',
-    'cursor=',
     'cursor=abc',
     'offset=0',
     'offset',

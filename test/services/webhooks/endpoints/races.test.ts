@@ -51,7 +51,8 @@ describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
   async function endpointsOf(organizationId: string) {
     const { pool } = world
     const live = await listEndpoints(pool, { organizationId, environment: 'live' })
-    return [...live, ...(await listEndpoints(pool, { organizationId, environment: 'test' }))]
+    const test = await listEndpoints(pool, { organizationId, environment: 'test' })
+    return [...live.rows, ...test.rows]
   }
   const isActive = ({ status }: { status: string }) => status === 'active'
 

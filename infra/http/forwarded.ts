@@ -1,0 +1,18 @@
+import { isIP } from 'node:net'
+import type { onRequestHookHandler } from 'fastify'
+
+/**
+ * Cuts X-Forwarded-For after its last entry that is no address. Whoever wrote that entry is unknown, so what stands to
+ * the left of it could be anybody's word. The client is then the last proxy that is known.
+ */
+export const believeAddresses: onRequestHookHandler = ({ raw: { headers } }, _reply, done) => {
+  const given = headers['x-forwarded-for']
+  if (typeof given === 'string') headers['x-forwarded-for'] = believable(given)
+  done()
+}
+
+function believable(header: string): string {
+  const entries = header.split(',').flatMap((entry) => entry.trim() || [])
+  const lastBad = entries.findLastIndex((entry) => isIP(entry) === 0)
+  return entries.slice(lastBad + 1).join(', ')
+}

@@ -1,0 +1,171 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import { pino } from 'pino'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { createApp } from '../../../infra/http/app.ts'
+import { metricsRoutes } from '../../../infra/http/metrics.ts'
+import { sendRaw } from '../../support/raw-http.ts'
+
+let app: FastifyInstance
+const lines: string[] = []
+const json = { 'content-type': 'application/json' }
+
+beforeAll(async () => {
+  app = await createApp({
+    logger: pino({ base: null }, { write: (line: string) => void lines.push(line) }),
+    random: randomBytes,
+    publicUrl: 'https://tidegate.example',
+    trustedProxies: ['127.0.0.1', '10.0.0.0/8'],
+  })
+  metricsRoutes(app, { projectionLags: async () => [] })
+  const strict = z.strictObject({ name: z.string() })
+  app.post('/loose', { schema: { body: z.object({ name: z.string() }) } }, ({ body }) => body)
+  app.post('/strict', { schema: { body: strict } }, ({ body }) => body)
+  app.post('/free', { schema: { body: z.record(z.string(), z.unknown()) } }, ({ body }) => body)
+  app.get('/ip', ({ ip }) => ({ ip }))
+  await app.listen({ port: 0, host: '127.0.0.1' })
+})
+afterAll(() => app.close())
+beforeEach(() => {
+  lines.length = 0
+})
+
+const post = (url: string, payload: string | Buffer, headers: Record<string, string> = json) =>
+  app.inject({ method: 'POST', url, payload, headers })
+
+describe('members that JavaScript means something by', () => {
+  const members = ['"__proto__":{"admin":true}', '"constructor":{"prototype":{"admin":true}}']
+
+  test.each(members)('%s is ignored where unknown members are', async (member) => {
+    const response = await post('/loose', `{"name":"a",${member}}`)
+    expect([response.statusCode, response.json()]).toEqual([200, { name: 'a' }])
+  })
+
+  test.each(members)('%s is refused by name where unknown members are', async (member) => {
+    const response = await post('/strict', `{"name":"a",${member}}`)
+    const name = member.split('"')[1]
+    expect([response.statusCode, response.json().error.details.fields]).toEqual([
+      422,
+      [{ name, issue: 'not_allowed' }],
+    ])
+  })
+
+  test('a free object keeps its prototype', async () => {
+    const response = await post('/free', '{"__proto__":{"admin":true},"constructor":1}')
+    expect(response.body).toBe('{"constructor":1}')
+  })
+})
+
+describe('the method QUERY', () => {
+  const headers = 'Host: a\r\nConnection: close\r\n'
+
+  test.each([
+    ['without a body', '\r\n'],
+    ['with one', 'Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}'],
+    ['with one of a strange type', 'Content-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}'],
+  ])('%s is 405 with Allow', async (_, rest) => {
+    const answer = await sendRaw(app, `QUERY /strict HTTP/1.1\r\n${headers}${rest}`)
+    expect([answer.status, answer.headers.allow]).toEqual([405, 'POST'])
+    expect(JSON.parse(answer.body).error.code).toBe('request.method_not_allowed')
+  })
+
+  test('is 404 where there is nothing', async () => {
+    const answer = await sendRaw(app, `QUERY /nowhere HTTP/1.1\r\n${headers}\r\n`)
+    expect(JSON.parse(answer.body).error.code).toBe('request.not_found')
+  })
+})
+
+describe('a body', () => {
+  test('that is not UTF-8 is 400', async () => {
+    const response = await post('/loose', Buffer.from('{"name":"\xe9"}', 'latin1'))
+    expect([response.statusCode, response.json().error.code]).toEqual([400, 'request.malformed_body'])
+  })
+
+  test('may begin with a byte order mark', async () => {
+    expect((await post('/loose', '\ufeff{"name":"\u00e9"}')).json()).toEqual({ name: '\u00e9' })
+  })
+
+  test.each(['gzip', 'br', 'GZIP', 'identity, deflate', 'x'])(
+    'with the encoding %s is 415',
+    async (coding) => {
+      const response = await post('/loose', '{"name":"a"}', { ...json, 'content-encoding': coding })
+      expect([response.statusCode, response.headers['accept-encoding']]).toEqual([415, 'identity'])
+      expect(response.json().error).toMatchObject({
+        code: 'request.invalid_content_type',
+        message: 'The Content-Encoding must be identity: bodies are not sent compressed.',
+        details: {
+          fields: [{ name: 'Content-Encoding', issue: 'unsupported', expected: 'identity' }],
+          header_name: 'Content-Encoding',
+        },
+      })
+    },
+  )
+
+  test.each(['identity', ' Identity ', ''])('with the encoding %j is read', async (coding) => {
+    const response = await post('/loose', '{"name":"a"}', { ...json, 'content-encoding': coding })
+    expect(response.statusCode).toBe(200)
+  })
+})
+
+describe('a client that hangs up', () => {
+  test.each(['Content-Length: 100', 'Transfer-Encoding: chunked'])(
+    'while it sends its body (%s) is no failure of ours',
+    async (framing) => {
+      const address = app.server.address()
+      if (typeof address !== 'object' || !address) throw new Error('not listening')
+      const socket = connect(address.port, '127.0.0.1')
+      const head = `POST /loose HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n${framing}\r\n\r\n`
+      socket.write(head)
+      const [, response] = await once(app.server, 'request')
+      socket.resetAndDestroy()
+      await once(response, 'close')
+      expect(lines).toEqual([])
+      expect((await app.inject('/metrics')).body).not.toContain('http_response_status_code="503"')
+    },
+  )
+})
+
+describe('X-Forwarded-For', () => {
+  test.each([
+    ['203.0.113.9', '203.0.113.9'],
+    ['198.51.100.1, 203.0.113.9', '203.0.113.9'],
+    ['198.51.100.1, 203.0.113.9, 10.1.2.3', '203.0.113.9'],
+    ['2001:db8::1', '2001:db8::1'],
+    ['203.0.113.9, unknown', '127.0.0.1'],
+    ['203.0.113.9, unknown, 10.1.2.3', '10.1.2.3'],
+    ['203.0.113.9, 198.51.100.7:4711, 10.1.2.3', '10.1.2.3'],
+    ['203.0.113.9, 198.51.100.07', '127.0.0.1'],
+    ['203.0.113.9, 167772161, 10.1.2.3', '10.1.2.3'],
+    ['_hidden', '127.0.0.1'],
+    ['', '127.0.0.1'],
+    [' , 203.0.113.9 ,, ', '203.0.113.9'],
+  ])('%j: the client is %s', async (header, ip) => {
+    const response = await app.inject({ url: '/ip', headers: { 'x-forwarded-for': header } })
+    expect(response.json()).toEqual({ ip })
+  })
+
+  test('of a stranger is not believed', async () => {
+    const headers = { 'x-forwarded-for': '203.0.113.9' }
+    const response = await app.inject({ url: '/ip', headers, remoteAddress: '192.0.2.1' })
+    expect(response.json()).toEqual({ ip: '192.0.2.1' })
+  })
+})
+
+describe('a request without Host', () => {
+  test.each(['/livez', '/readyz'])('by HTTP/1.0 may probe %s', async (path) => {
+    const { status, body } = await sendRaw(app, `GET ${path} HTTP/1.0\r\n\r\n`)
+    expect([status, JSON.parse(body)]).toEqual([200, { status: 'ok' }])
+  })
+
+  test.each([
+    'GET /livez HTTP/1.1\r\nConnection: close\r\n\r\n',
+    'GET /ip HTTP/1.0\r\n\r\n',
+    'GET /nowhere HTTP/1.0\r\n\r\n',
+  ])('is malformed otherwise: %j', async (raw) => {
+    const { status, body } = await sendRaw(app, raw)
+    expect([status, JSON.parse(body).error.code]).toEqual([400, 'request.malformed'])
+  })
+})
