@@ -1,4 +1,4 @@
-import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, expect, inject, it } from 'vitest'
@@ -18,6 +18,24 @@ async function listSessions(baseUrl: string, key: string): Promise<{ id: string 
   return page.data
 }
 
+function keysOf(environment: string) {
+  const publishable = expect.stringMatching(new RegExp(`^pk_${environment}_`))
+  return {
+    publishable_key: publishable,
+    secret_key: expect.stringMatching(new RegExp(`^sk_${environment}_`)),
+    ios_publishable_key: publishable,
+    android_publishable_key: publishable,
+  }
+}
+
+/** Leaves the file as versions wrote it that had one publishable key for all clients. */
+async function forgetNativeKeys(dataDir: string): Promise<void> {
+  const file = path.join(dataDir, 'credentials.json')
+  const text = await readFile(file, 'utf8')
+  await writeFile(file, text.replaceAll(/,\s*"(ios|android)_publishable_key": "\w+"/g, ''))
+  expect(await readFile(file, 'utf8')).not.toContain('ios')
+}
+
 /** Start, send sessions, stop, start again: what a newcomer does on the first day. */
 async function startStopStart(env: Record<string, string>): Promise<void> {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'tidegate-dev-'))
@@ -28,14 +46,8 @@ async function startStopStart(env: Record<string, string>): Promise<void> {
     expect(first.credentials).toEqual({
       base_url: first.baseUrl,
       organization_id: expect.stringMatching(/^org_[0-9a-z]{26}$/),
-      live: {
-        publishable_key: expect.stringMatching(/^pk_live_/),
-        secret_key: expect.stringMatching(/^sk_live_/),
-      },
-      test: {
-        publishable_key: expect.stringMatching(/^pk_test_/),
-        secret_key: expect.stringMatching(/^sk_test_/),
-      },
+      live: keysOf('live'),
+      test: keysOf('test'),
     })
     expect((await stat(path.join(dataDir, 'credentials.json'))).mode & 0o077).toBe(0)
     const sent = await cli(['simulate', '--sessions', '12', '--concurrency', '4', '--json'], {
@@ -45,9 +57,11 @@ async function startStopStart(env: Record<string, string>): Promise<void> {
     const before = await listSessions(first.baseUrl, first.credentials.live.secret_key)
     expect(before).toHaveLength(12)
     expect(await first.stop()).toBe(0)
+    await forgetNativeKeys(dataDir)
 
     const second = await startTidegate({ dataDir, env })
-    expect(second.credentials.live).toEqual(first.credentials.live)
+    const { publishable_key, secret_key } = first.credentials.live
+    expect(second.credentials.live).toEqual({ ...keysOf('live'), publishable_key, secret_key })
     expect(await listSessions(second.baseUrl, second.credentials.live.secret_key)).toEqual(before)
     expect(await second.stop()).toBe(0)
   } finally {
