@@ -4,7 +4,7 @@ import path from 'node:path'
 import { describe, expect, inject, it } from 'vitest'
 import { cli } from '../support/cli.ts'
 import { validatingFetch } from '../support/described.ts'
-import { startTidegate } from '../support/tidegate.ts'
+import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
 const kafkaBrokers = inject('kafkaBrokers')
 
@@ -36,6 +36,17 @@ async function forgetNativeKeys(dataDir: string): Promise<void> {
   expect(await readFile(file, 'utf8')).not.toContain('ios')
 }
 
+/** 404 where the organization lacks the capability; 503 without databases of addresses. */
+async function rotationStatus({ baseUrl, credentials }: RunningTidegate): Promise<number> {
+  const items = [{ ip: '8.8.8.8', proxy_provider: 'BYTEFUL', desired_country_code: 'DE' }]
+  const headers = {
+    authorization: `Bearer ${credentials.live.secret_key}`,
+    'content-type': 'application/json',
+  }
+  const request = { method: 'POST', headers, body: JSON.stringify({ items }) }
+  return (await fetch(`${baseUrl}/v1/agents/ip-rotation`, request)).status
+}
+
 /** Start, send sessions, stop, start again: what a newcomer does on the first day. */
 async function startStopStart(env: Record<string, string>): Promise<void> {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'tidegate-dev-'))
@@ -43,6 +54,8 @@ async function startStopStart(env: Record<string, string>): Promise<void> {
     // From its own files, as people start it.
     const first = await startTidegate({ dataDir, env: { ...env, FROM_SOURCE: '1' } })
     expect((await fetch(`${first.baseUrl}/readyz`)).status).toBe(200)
+    expect(await rotationStatus(first)).toBe(503)
+    expect(first.output()).toContain('IP rotation needs an IP database for')
     expect(first.credentials).toEqual({
       base_url: first.baseUrl,
       organization_id: expect.stringMatching(/^org_[0-9a-z]{26}$/),
