@@ -12,7 +12,7 @@ import {
   toBase64Url,
 } from '../infra/wire/collect/protocol.ts'
 import { behaviorOf } from '../services/cli/simulate/generate/behavior.ts'
-import { planSession } from '../services/cli/simulate/generate/plan.ts'
+import { planSession, webOnly } from '../services/cli/simulate/generate/plan.ts'
 import { createSeededRandom } from '../services/cli/simulate/generate/random.ts'
 import { type LoadAnswer, type LoadRequest, runLoad, type Sequence } from './load.ts'
 
@@ -33,7 +33,7 @@ const seed = 'bench'
 
 /** The body of an open request. Any 32 bytes are an X25519 public key. */
 export function openBody(index: number): Buffer {
-  const { sdk, page } = planSession(seed, index)
+  const { sdk, page } = planSession(seed, index, webOnly)
   return Buffer.from(JSON.stringify({ clientPublicKey: toBase64Url(randomBytes(32)), sdk, page }))
 }
 
@@ -48,7 +48,7 @@ export async function prepareDocument(
   { index, batches }: { index: number; batches: number },
 ) {
   const keyPair = createKeyPair(randomBytes)
-  const { sdk, page } = planSession(seed, index)
+  const { sdk, page } = planSession(seed, index, webOnly)
   const body = Buffer.from(JSON.stringify({ clientPublicKey: keyPair.publicKey, sdk, page }))
   const answer = await openOne(target, body)
   const keys = deriveDocumentKeys(keyPair, { address: answer, serverPublicKey: answer.serverPublicKey })
@@ -78,7 +78,7 @@ async function openOne({ baseUrl, publishableKey }: Target, body: Buffer): Promi
 
 function plaintexts(index: number, batches: number): Buffer[] {
   const random = createSeededRandom(seed, 'bench', index)
-  const { batches: planned, actor } = planSession(seed, index)
+  const { batches: planned, actor } = planSession(seed, index, webOnly)
   const behavior = () => ({
     version: 1,
     elapsed_ms: 2000,

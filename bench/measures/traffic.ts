@@ -1,3 +1,4 @@
+import { storedKeys } from '../../services/cli/simulate/client-keys.ts'
 import type { SimulationReport } from '../../services/cli/simulate/report.ts'
 import type { SimulationOptions } from '../../services/cli/simulate/simulate.ts'
 import { simulate } from '../../services/cli/simulate/simulate.ts'
@@ -20,7 +21,7 @@ export async function sendTraffic(
   const { live } = await environment.credentials()
   const report = await simulate({
     baseUrl: child.url,
-    publishableKey: live.publishable_key,
+    publishableKeys: storedKeys(live),
     seed: 'bench',
     ...options,
   })

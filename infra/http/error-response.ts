@@ -37,8 +37,8 @@ export function errorEnvelope(
 }
 
 /** Headers of the code. Those of the error itself win. */
-export function errorHeaders({ code, headers }: ApiError): Record<string, string> {
-  if (code === 'service.unavailable') return { 'retry-after': '1', ...headers }
+export function errorHeaders({ code, headers, retryable }: ApiError): Record<string, string> {
+  if (code === 'service.unavailable' && retryable) return { 'retry-after': '1', ...headers }
   if (errorTable[code].status === 401) return { 'www-authenticate': 'Bearer', ...headers }
   return headers
 }

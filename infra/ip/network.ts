@@ -3,9 +3,23 @@ import type { Reader, Response } from 'maxmind'
 import maxmind from 'maxmind'
 import type { IpVersion, Network } from '../../schemas/events.ts'
 
-/** What is known about addresses. Nothing is invented: without a database everything is null and `skipped`. */
+/** Databases, by what they say of an address. */
+export const ipSources = ['location_database', 'routing_database', 'anonymity_database'] as const
+export type IpSource = (typeof ipSources)[number]
+
+export interface AddressNetwork extends Network {
+  /** What was asked about the address, whether or not it knew the address. */
+  sources: IpSource[]
+}
+
+/**
+ * What is known about addresses. Nothing is invented: without databases everything is null. The status is `ready` only
+ * where a database of anonymous addresses was asked, since all flags are false without one.
+ */
 export interface NetworkSource {
-  lookup(ip: string, at: number): Network
+  lookup(ip: string, at: number): AddressNetwork
+  /** Settings that name no database. */
+  missing: string[]
 }
 
 interface NetworkOptions {
@@ -14,20 +28,25 @@ interface NetworkOptions {
   anonymousPath?: string | undefined
 }
 
+const settings = { cityPath: 'CITY_MMDB', asnPath: 'ASN_MMDB', anonymousPath: 'ANONYMOUS_MMDB' } as const
+
+function missingSettings(options: NetworkOptions): string[] {
+  const names = ['cityPath', 'asnPath', 'anonymousPath'] as const
+  return names.filter((name) => !options[name]).map((name) => settings[name])
+}
+
 /**
  * Reads the configured databases into memory, once for all who ask; rejects when one cannot be read, since answers
  * without it would look complete.
  */
-export async function openNetwork({
-  cityPath,
-  asnPath,
-  anonymousPath,
-}: NetworkOptions): Promise<NetworkSource> {
-  const city = await openDatabase(cityPath)
-  const asn = await openDatabase(asnPath)
-  const anonymous = await openDatabase(anonymousPath)
-  if (!city && !asn && !anonymous) return noNetwork
+export async function openNetwork(options: NetworkOptions): Promise<NetworkSource> {
+  const missing = missingSettings(options)
+  if (missing.length === ipSources.length) return noNetwork
+  const city = await openDatabase(options.cityPath)
+  const asn = await openDatabase(options.asnPath)
+  const anonymous = await openDatabase(options.anonymousPath)
   return {
+    missing,
     lookup(address, at) {
       const ip = plainAddress(address)
       if (!isPublicAddress(ip)) return unknownNetwork(ip)
@@ -41,14 +60,17 @@ export async function openNetwork({
   }
 }
 
-export const noNetwork: NetworkSource = { lookup: (address) => unknownNetwork(plainAddress(address)) }
+export const noNetwork: NetworkSource = {
+  missing: missingSettings({}),
+  lookup: (address) => unknownNetwork(plainAddress(address)),
+}
 
 async function openDatabase(path: string | undefined) {
   if (!path) return undefined
   const reader: Reader<Response> = await maxmind.open(path)
   // The reader would look an IPv6 address up by its first 32 bits in a database of IPv4 networks.
   const holds = (ip: string) => reader.metadata.ipVersion === 6 || ipaddr.IPv4.isValid(ip)
-  return (ip: string): IpRecord => (holds(ip) ? reader.get(ip) : null)
+  return (ip: string): IpRecord => (holds(ip) ? reader.get(ip) : undefined)
 }
 
 interface Found {
@@ -59,10 +81,14 @@ interface Found {
   anonymous: IpRecord
 }
 
-function readNetwork({ ip, at, city, asn, anonymous }: Found): Network {
-  const known: Network = {
+function readNetwork({ ip, at, city, asn, anonymous }: Found): AddressNetwork {
+  const asked = { location_database: city, routing_database: asn, anonymity_database: anonymous }
+  const sources = ipSources.filter((source) => asked[source] !== undefined)
+  if (sources.length === 0) return unknownNetwork(ip)
+  const known: AddressNetwork = {
     ...unknownNetwork(ip),
-    status: 'ready',
+    sources,
+    status: sources.includes('anonymity_database') ? 'ready' : 'skipped',
     location: city ? locationOf(city) : null,
     routing: routingOf(asn),
     anonymity: anonymityOf([city, anonymous]),
@@ -97,7 +123,7 @@ function summaryOf({ anonymity, location, routing }: Network): string | null {
   return operator ? `This IP belongs to ${operator}.` : null
 }
 
-function unknownNetwork(ip: string): Network {
+function unknownNetwork(ip: string): AddressNetwork {
   return {
     ip_address: ip || null,
     ip_version: ipVersion(ip),
@@ -109,6 +135,7 @@ function unknownNetwork(ip: string): Network {
     reputation: { listed: false, categories: [], suspicious_network: false },
     evidence: { risk_signals: [], operator_tags: [], client_types: [], client_count: null },
     evaluated_at: null,
+    sources: [],
   }
 }
 
@@ -119,7 +146,8 @@ function ipVersion(ip: string): IpVersion | null {
 /**
  * What a database says about one address. Two forms are read: MaxMind's nested one (`country.iso_code`,
  * dev.maxmind.com/geoip/docs/databases) and the flat one of free databases (`country_code`,
- * github.com/sapics/ip-location-db). A member of another type than expected counts as absent.
+ * github.com/sapics/ip-location-db). A member of another type than expected counts as absent. null = the database
+ * does not know the address, undefined = it was not asked.
  */
 type IpRecord = object | null | undefined
 

@@ -14,8 +14,8 @@ function installed(file: string): string | undefined {
 }
 
 /**
- * Databases of addresses where no setting names any. An optional package (see NOTICE) says the countries.
- * There is none for networks (ASN), so what needs those answers 503 until `ASN_MMDB` is set.
+ * Databases of addresses where no setting names any. An optional package, whose author has withdrawn its data (see
+ * NOTICE), says the countries. There is none for networks and anonymous addresses, so that IP rotation answers 503.
  */
 export function developmentDatabases(): { cityPath?: string } {
   const cityPath = installed('@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb')

@@ -6,6 +6,7 @@ import { ApiError } from '../../infra/errors/errors.ts'
 import { errorResponses, meta } from '../../infra/http/schemas.ts'
 import type { Clock } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
+import type { Logger } from '../../infra/telemetry.ts'
 import { findOperator, operatorCatalogue } from './catalogue.ts'
 import { type AddressFacts, decideRotation, factsOf } from './decide.ts'
 import { costOf, rotationBody, rotationDecision } from './schemas.ts'
@@ -14,7 +15,10 @@ export interface AgentOptions {
   auth: Pick<Auth, 'requireSecretCosting' | 'secret'>
   network: NetworkSource
   clock: Clock
+  logger: Logger
 }
+
+const path = '/v1/agents/ip-rotation'
 
 /** An organization without the capability gets 404. */
 const capability = 'ip_rotation'
@@ -22,7 +26,9 @@ const capability = 'ip_rotation'
 /** People replace the databases of addresses, which takes minutes. */
 const retryAfterSeconds = 60
 
-export function agentRoutes(app: FastifyInstance, { auth, network, clock }: AgentOptions): void {
+export function agentRoutes(app: FastifyInstance, { auth, network, clock, logger }: AgentOptions): void {
+  const { missing } = network
+  if (missing.length > 0) logger.warn(`POST ${path} answers 503: ${lacking(missing)}`)
   const schema = {
     operationId: 'checkAgentIpRotation',
     summary: 'Decide for each of up to ten proxy addresses whether to keep or to rotate it',
@@ -42,18 +48,30 @@ export function agentRoutes(app: FastifyInstance, { auth, network, clock }: Agen
   }
   const config = { parameterSet: 'agent_ip_rotation' }
   const hooks = { onRequest, preParsing: [preParsing, enabled], config }
-  app
-    .withTypeProvider<ZodTypeProvider>()
-    .post('/v1/agents/ip-rotation', { schema, ...hooks }, async (request) => {
-      const at = clock()
-      const data = request.body.items.map(({ ip, proxy_provider, desired_country_code }, i) => {
-        const operator = findOperator(proxy_provider)
-        if (!operator) throw new Error(`the body was accepted with the unknown operator of item ${i}`)
-        const facts = knownFacts(network, { ip, at, name: `items.${i}.ip` })
-        return decideRotation({ ip, operator, desiredCountryCode: desired_country_code }, facts)
-      })
-      return { data, meta: { request_id: request.id } }
+  app.withTypeProvider<ZodTypeProvider>().post(path, { schema, ...hooks }, async (request) => {
+    if (missing.length > 0) throw notConfigured(missing)
+    const at = clock()
+    const data = request.body.items.map(({ ip, proxy_provider, desired_country_code }, i) => {
+      const operator = findOperator(proxy_provider)
+      if (!operator) throw new Error(`the body was accepted with the unknown operator of item ${i}`)
+      const facts = knownFacts(network, { ip, at, name: `items.${i}.ip` })
+      return decideRotation({ ip, operator, desiredCountryCode: desired_country_code }, facts)
     })
+    return { data, meta: { request_id: request.id } }
+  })
+}
+
+const lacking = (missing: string[]) => `IP rotation needs an IP database for ${missing.join(', ')}`
+
+/** Without one of the databases the answer would be `keep` for what only that one sees. */
+function notConfigured(missing: string[]): ApiError {
+  return new ApiError('service.unavailable', {
+    // The log has it. The caller can change nothing.
+    cause: new Error(lacking(missing)),
+    message: 'This server has no IP data to decide with; its operator has to provide it.',
+    retryable: false,
+    details: { next_action: 'contact_support' },
+  })
 }
 
 /** `name` = the request's field with the address. Throws 503 for the whole batch when too little is known. */
@@ -65,7 +83,7 @@ function knownFacts(
   const facts = known.status === 'ready' ? factsOf(known) : undefined
   if (facts) return facts
   const message =
-    known.status === 'ready' ? `The IP data is incomplete for ${name}.` : 'The IP data is not available.'
+    known.status === 'error' ? 'The IP data is not available.' : `The IP data is incomplete for ${name}.`
   throw new ApiError('service.unavailable', {
     message,
     headers: { 'retry-after': String(retryAfterSeconds) },

@@ -96,12 +96,15 @@ function invalidHeader(name: string, issue: string): ApiError {
 }
 
 /**
- * Throws 403 when a native key is used by another platform's SDK, which costs no units (see refundOtherClient). A
- * browser key may report any platform: what it may not do is come from an origin that is not its own.
+ * A key's client target binds the platform, since a page could otherwise report what only an app can see. Throws 403
+ * when a native key is used by another platform's SDK, which costs no units (see refundOtherClient), and 422 when a
+ * browser key is used by an app's.
  */
 export function checkPlatform({ clientTarget }: PublishablePrincipal, platform: ClientPlatform): void {
-  if (clientTarget === 'browser' || clientTarget === `native_${platform}`) return
-  throw new ApiError('auth.native_key_not_allowed')
+  const isBrowserKey = clientTarget === 'browser'
+  if (clientTarget === `native_${platform}` || (isBrowserKey && platform === 'web')) return
+  if (!isBrowserKey) throw new ApiError('auth.native_key_not_allowed')
+  throw invalidField({ name: 'sdk.platform', issue: 'not_allowed', expected: 'web, with a browser key' })
 }
 
 const maxHeaders = 100

@@ -53,6 +53,7 @@ async function publishableCredentials(world: World, { own, other }: Tenants): Pr
   return [
     publishable('publishable key', { headers: web }),
     publishable('publishable key from any page', { headers: { ...web, ...evil } }),
+    publishable('publishable key in the iOS SDK', { headers: web, platform: 'ios' }),
     publishable('publishable key of another organization', {
       headers: await publishableKey(world, { organizationId: other }),
       organization: 'other',

@@ -27,6 +27,7 @@ export function expectedCell(operation: Operation, endpoint: Endpoint, credentia
     credential.scopes.includes('*') || (scope !== undefined && credential.scopes.includes(scope))
   if (operation.keyType === 'secret' && !granted) return refused('auth.insufficient_scope', true)
   const elsewhere = credential.organization === 'other' || credential.environment === 'test'
+  if (isForeignPlatform(operation, credential)) return refused('request.validation_failed', true)
   if (operation.ownOrganization && credential.organization === 'other') {
     return refused('auth.organization_access_denied', true)
   }
@@ -61,6 +62,11 @@ function verificationRefusal({ keyType }: Operation, credential: Credential): Er
   if (native)
     return origin === 'right' && target === `native_${platform}` ? undefined : 'auth.native_key_not_allowed'
   return origin === 'right' ? undefined : 'auth.origin_not_allowed'
+}
+
+/** A browser key opens sessions of pages and sends their bodies. */
+function isForeignPlatform({ keyType }: Operation, { type, target, platform }: Credential): boolean {
+  return keyType === 'publishable' && type === 'publishable' && target === 'browser' && platform !== 'web'
 }
 
 const codes: Record<number, ErrorCode> = {

@@ -5,6 +5,7 @@ import { createApp } from '../../infra/http/app.ts'
 import { metricsRoutes } from '../../infra/http/metrics.ts'
 import { createIdempotency } from '../../infra/idempotency/idempotency.ts'
 import { asId } from '../../infra/ids.ts'
+import { type AddressNetwork, ipSources } from '../../infra/ip/network.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
 import { createAddressRules } from '../../infra/safe-http/addresses.ts'
 import { gateProjection } from '../../projections/gate/projection.ts'
@@ -12,7 +13,7 @@ import { organizationsProjection } from '../../projections/organizations/project
 import { findKeyByLookupHash } from '../../projections/organizations/queries.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { webhooksProjection } from '../../projections/webhooks/projection.ts'
-import type { Environment, Network } from '../../schemas/events.ts'
+import type { Environment } from '../../schemas/events.ts'
 import { agentRoutes } from '../../services/agents/routes.ts'
 import { collectRoutes } from '../../services/collect/routes.ts'
 import { startGate } from '../../services/gate/gate.ts'
@@ -74,7 +75,7 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
     auth,
     decide: await world.openDecide(log),
     idempotency: createIdempotency(base),
-    network: { lookup: knownAddress },
+    network: { lookup: knownAddress, missing: [] },
     readPool: pool,
     config: { WEBHOOK_ALLOWED_NETWORKS: [] },
     rules: createAddressRules([]),
@@ -188,8 +189,8 @@ export const unknownAddress = '9.9.9.9'
 export const brokenAddress = '8.8.4.4'
 
 /** As a database that knows every address but one would answer; with another one it breaks. */
-function knownAddress(ip: string): Network {
-  const { network } = sessionScored()
+function knownAddress(ip: string): AddressNetwork {
+  const network = { ...sessionScored().network, sources: [...ipSources] }
   if (ip === unknownAddress) return network
   if (ip === brokenAddress) throw new Error('a bug')
   return {

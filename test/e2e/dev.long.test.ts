@@ -1,10 +1,10 @@
-import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, expect, inject, it } from 'vitest'
 import { cli } from '../support/cli.ts'
 import { validatingFetch } from '../support/described.ts'
-import { startTidegate } from '../support/tidegate.ts'
+import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
 const kafkaBrokers = inject('kafkaBrokers')
 
@@ -18,6 +18,35 @@ async function listSessions(baseUrl: string, key: string): Promise<{ id: string 
   return page.data
 }
 
+function keysOf(environment: string) {
+  const publishable = expect.stringMatching(new RegExp(`^pk_${environment}_`))
+  return {
+    publishable_key: publishable,
+    secret_key: expect.stringMatching(new RegExp(`^sk_${environment}_`)),
+    ios_publishable_key: publishable,
+    android_publishable_key: publishable,
+  }
+}
+
+/** Leaves the file as versions wrote it that had one publishable key for all clients. */
+async function forgetNativeKeys(dataDir: string): Promise<void> {
+  const file = path.join(dataDir, 'credentials.json')
+  const text = await readFile(file, 'utf8')
+  await writeFile(file, text.replaceAll(/,\s*"(ios|android)_publishable_key": "\w+"/g, ''))
+  expect(await readFile(file, 'utf8')).not.toContain('ios')
+}
+
+/** 404 where the organization lacks the capability; 503 without databases of addresses. */
+async function rotationStatus({ baseUrl, credentials }: RunningTidegate): Promise<number> {
+  const items = [{ ip: '8.8.8.8', proxy_provider: 'BYTEFUL', desired_country_code: 'DE' }]
+  const headers = {
+    authorization: `Bearer ${credentials.live.secret_key}`,
+    'content-type': 'application/json',
+  }
+  const request = { method: 'POST', headers, body: JSON.stringify({ items }) }
+  return (await fetch(`${baseUrl}/v1/agents/ip-rotation`, request)).status
+}
+
 /** Start, send sessions, stop, start again: what a newcomer does on the first day. */
 async function startStopStart(env: Record<string, string>): Promise<void> {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'tidegate-dev-'))
@@ -25,17 +54,13 @@ async function startStopStart(env: Record<string, string>): Promise<void> {
     // From its own files, as people start it.
     const first = await startTidegate({ dataDir, env: { ...env, FROM_SOURCE: '1' } })
     expect((await fetch(`${first.baseUrl}/readyz`)).status).toBe(200)
+    expect(await rotationStatus(first)).toBe(503)
+    expect(first.output()).toContain('IP rotation needs an IP database for')
     expect(first.credentials).toEqual({
       base_url: first.baseUrl,
       organization_id: expect.stringMatching(/^org_[0-9a-z]{26}$/),
-      live: {
-        publishable_key: expect.stringMatching(/^pk_live_/),
-        secret_key: expect.stringMatching(/^sk_live_/),
-      },
-      test: {
-        publishable_key: expect.stringMatching(/^pk_test_/),
-        secret_key: expect.stringMatching(/^sk_test_/),
-      },
+      live: keysOf('live'),
+      test: keysOf('test'),
     })
     expect((await stat(path.join(dataDir, 'credentials.json'))).mode & 0o077).toBe(0)
     const sent = await cli(['simulate', '--sessions', '12', '--concurrency', '4', '--json'], {
@@ -45,9 +70,11 @@ async function startStopStart(env: Record<string, string>): Promise<void> {
     const before = await listSessions(first.baseUrl, first.credentials.live.secret_key)
     expect(before).toHaveLength(12)
     expect(await first.stop()).toBe(0)
+    await forgetNativeKeys(dataDir)
 
     const second = await startTidegate({ dataDir, env })
-    expect(second.credentials.live).toEqual(first.credentials.live)
+    const { publishable_key, secret_key } = first.credentials.live
+    expect(second.credentials.live).toEqual({ ...keysOf('live'), publishable_key, secret_key })
     expect(await listSessions(second.baseUrl, second.credentials.live.secret_key)).toEqual(before)
     expect(await second.stop()).toBe(0)
   } finally {

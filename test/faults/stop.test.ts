@@ -40,7 +40,7 @@ async function collectUntilDrained({ credentials, baseUrl }: RunningTidegate, an
   while (!answers.at(-1)?.last) {
     const client = createCollectClient({
       endpoint: baseUrl,
-      publishableKey: credentials.live.publishable_key,
+      publishableKey: credentials.live.ios_publishable_key,
       fetch: recorded,
       sdk: { name: 'test', version: '1', platform: 'ios' },
       retry: { attempts: 1 },

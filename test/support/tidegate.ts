@@ -1,14 +1,15 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import type { EnvironmentKeys } from '../../services/cli/credentials.ts'
 import { refuseSecretKeys, sweepInstallation, sweepTopics } from './key-sweep.ts'
 import { startServerProcess } from './server-process.ts'
 
 export interface Credentials {
   base_url: string
   organization_id: string
-  live: { publishable_key: string; secret_key: string }
-  test: { publishable_key: string; secret_key: string }
+  live: EnvironmentKeys
+  test: EnvironmentKeys
 }
 
 export interface RunningTidegate {

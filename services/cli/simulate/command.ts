@@ -2,14 +2,15 @@ import { randomBytes } from 'node:crypto'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Environment } from '../../../schemas/events.ts'
 import { type DevelopmentCredentials, given, readCredentials } from '../credentials.ts'
+import { chooseKeys, clients, type KeyFlags } from './client-keys.ts'
+import type { Client } from './generate/families.ts'
 import { defaultMix, type TrafficMix } from './generate/plan.ts'
 import { openAckFile } from './recorder.ts'
 import { formatReport, startProgress } from './report.ts'
 import { type SimulationOptions, simulate, succeeded } from './simulate.ts'
 
-interface Flags {
+interface Flags extends KeyFlags {
   baseUrl?: string
-  publishableKey?: string
   secretKey?: string
   environment: Environment
   sessions: number
@@ -29,7 +30,9 @@ export function registerSimulate(program: Command): void {
     .command('simulate')
     .description('Send synthetic sessions through the collect protocol and measure it')
     .option('--base-url <url>', 'the server (default: from credentials.json in DATA_DIR)')
-    .option('--publishable-key <key>', 'default: from credentials.json in DATA_DIR')
+    .option('--publishable-key <key>', "browsers' (default: from credentials.json in DATA_DIR)")
+    .option('--ios-key <key>', 'a native-ios key (default: from credentials.json in DATA_DIR)')
+    .option('--android-key <key>', 'a native-android key (default: from credentials.json in DATA_DIR)')
     .option('--secret-key <key>', 'to read sessions back (default: from credentials.json in DATA_DIR)')
     .option('--environment <name>', 'whose keys of credentials.json: live or test', environment, 'live')
     .option('--sessions <n>', 'how many sessions', positive, 100)
@@ -71,7 +74,7 @@ function toOptions(flags: Flags, known: DevelopmentCredentials | undefined): Sim
   const keys = known?.[flags.environment]
   return {
     baseUrl: given(flags.baseUrl ?? known?.base_url, '--base-url').replace(/\/+$/, ''),
-    publishableKey: given(flags.publishableKey ?? keys?.publishable_key, '--publishable-key'),
+    publishableKeys: chooseKeys({ flags, stored: keys, weights: flags.clients }),
     verifyWith: flags.verify ? given(flags.secretKey ?? keys?.secret_key, '--secret-key') : undefined,
     sessions: flags.sessions,
     concurrency: Math.min(flags.concurrency, flags.sessions),
@@ -81,8 +84,12 @@ function toOptions(flags: Flags, known: DevelopmentCredentials | undefined): Sim
   }
 }
 
-function organizationOf({ publishableKey, secretKey }: Flags, known: DevelopmentCredentials | undefined) {
-  return publishableKey || secretKey ? undefined : known?.organization_id
+function organizationOf(
+  { publishableKey, iosKey, androidKey, secretKey }: Flags,
+  known: DevelopmentCredentials | undefined,
+) {
+  const isGiven = publishableKey ?? iosKey ?? androidKey ?? secretKey
+  return isGiven ? undefined : known?.organization_id
 }
 
 function positive(text: string): number {
@@ -105,22 +112,22 @@ function environment(text: string): Environment {
 function clientsOption(): Option {
   const shown = Object.entries(defaultMix.clients).map(([client, weight]) => `${client}=${weight}`)
   return new Option('--clients <weights>', 'weights of the clients')
-    .argParser(clients)
+    .argParser(weights)
     .default(defaultMix.clients, shown.join(','))
 }
 
-function clients(text: string): TrafficMix['clients'] {
-  const weights = { web: 0, ios: 0, android: 0 }
+function weights(text: string): TrafficMix['clients'] {
+  const parsed = { web: 0, ios: 0, android: 0 }
   for (const part of text.split(',')) {
     const [name = '', weight = ''] = part.split('=')
     if (!isClient(name) || !(Number(weight) >= 0))
       throw new InvalidArgumentError('Example: web=70,ios=15,android=15')
-    weights[name] = Number(weight)
+    parsed[name] = Number(weight)
   }
-  if (weights.web + weights.ios + weights.android > 0) return weights
+  if (parsed.web + parsed.ios + parsed.android > 0) return parsed
   throw new InvalidArgumentError('At least one weight must be above 0.')
 }
 
-function isClient(name: string): name is keyof TrafficMix['clients'] {
-  return name === 'web' || name === 'ios' || name === 'android'
+function isClient(name: string): name is Client {
+  return clients.some((client) => client === name)
 }

@@ -3,6 +3,7 @@ import {
   createCollectClient,
   type OpenedSession,
 } from '../../../infra/wire/collect/client.ts'
+import type { ClientKeys } from './client-keys.ts'
 import { headersOf } from './generate/headers.ts'
 import type { PlannedObservations, SessionPlan } from './generate/plan.ts'
 import type { HttpClient } from './http.ts'
@@ -10,7 +11,7 @@ import { type Lane, recordingFetch } from './recorder.ts'
 
 export interface SessionTarget extends Lane {
   baseUrl: string
-  publishableKey: string
+  publishableKeys: ClientKeys
   http: HttpClient
 }
 
@@ -21,9 +22,11 @@ export interface FinishedSession {
 
 export async function sendSession(
   plan: SessionPlan,
-  { baseUrl, publishableKey, http, recording, pacer }: SessionTarget,
+  { baseUrl, publishableKeys, http, recording, pacer }: SessionTarget,
   continuity?: string,
 ): Promise<FinishedSession> {
+  const publishableKey = publishableKeys[plan.client]
+  if (!publishableKey) throw new Error(`there is no publishable key for ${plan.client}`)
   const client = createCollectClient({
     endpoint: baseUrl,
     publishableKey,

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { CollectError } from '../../../infra/wire/collect/client.ts'
+import type { ClientKeys } from './client-keys.ts'
 import { defaultMix, planSession, type TrafficMix } from './generate/plan.ts'
 import { createHttpClient } from './http.ts'
 import { createPacer, type PacerTime, type Waits } from './pacer.ts'
@@ -10,7 +11,8 @@ import { type SentSession, verifySessions } from './verify.ts'
 
 export interface SimulationOptions {
   baseUrl: string
-  publishableKey: string
+  /** For each client of the mix, all of one organization. */
+  publishableKeys: ClientKeys
   sessions: number
   concurrency: number
   rate?: number | undefined
@@ -29,14 +31,14 @@ export interface SimulationOptions {
  * and it keeps to the rate limits of both keys' buckets.
  */
 export async function simulate(options: SimulationOptions): Promise<SimulationReport> {
-  const { baseUrl, publishableKey, concurrency, seed } = options
+  const { baseUrl, publishableKeys, concurrency, seed } = options
   const http = createHttpClient({ connections: concurrency })
   const recording = createRecording(options.onAcknowledged)
   const publishable = createPacer(options.pacerTime)
   const secret = createPacer(options.pacerTime)
   try {
     const start = performance.now()
-    const sent = await sendAll({ baseUrl, publishableKey, http, recording, pacer: publishable }, options)
+    const sent = await sendAll({ baseUrl, publishableKeys, http, recording, pacer: publishable }, options)
     const durationMs = performance.now() - start
     const read = { baseUrl, http, recording, pacer: secret, concurrency }
     const verification = options.verifyWith

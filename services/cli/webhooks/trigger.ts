@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { idOf, jsonFlag, wordOf } from '../arguments.ts'
 import { type CommandOutcome, type OperatorOptions, printOutcome } from '../operator/operate.ts'
-import { defaultMix } from '../simulate/generate/plan.ts'
+import { webOnly } from '../simulate/generate/plan.ts'
 import { simulate } from '../simulate/simulate.ts'
 import {
   type Api,
@@ -91,11 +91,11 @@ async function syntheticSession(baseUrl: string, publishableKey: string): Promis
   let sessionId = ''
   const { errors } = await simulate({
     baseUrl,
-    publishableKey,
+    publishableKeys: { web: publishableKey },
     sessions: 1,
     concurrency: 1,
     seed: randomBytes(4).toString('hex'),
-    mix: { ...defaultMix, clients: { web: 1, ios: 0, android: 0 } },
+    mix: webOnly,
     onAcknowledged: ({ session_id }) => {
       sessionId = session_id
     },

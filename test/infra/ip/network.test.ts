@@ -71,7 +71,7 @@ describe('network with databases', () => {
   it('says what they say', async () => {
     const network = (await openNetwork({ cityPath, asnPath })).lookup('8.8.8.8', 1234)
     expect(network).toMatchObject({
-      status: 'ready',
+      status: 'skipped',
       evaluated_at: 1234,
       location: {
         city: 'Lisbon',
@@ -111,7 +111,33 @@ describe('network with databases', () => {
     ['of nothing known', '1.2.3.4', null],
   ])('has a summary %s', async (_, ip, summary) => {
     const source = await openNetwork({ cityPath, asnPath })
-    expect(source.lookup(ip, 0)).toMatchObject({ status: 'ready', summary })
+    expect(source.lookup(ip, 0)).toMatchObject({ status: 'skipped', summary })
+  })
+
+  it.each([
+    ['1.0.0.1', ['location_database', 'routing_database'], 'skipped', false],
+    ['1.0.0.1', ['location_database', 'routing_database', 'anonymity_database'], 'ready', true],
+    ['1.2.3.4', ['location_database', 'routing_database', 'anonymity_database'], 'ready', false],
+    ['10.0.0.1', [], 'skipped', false],
+  ] as const)(
+    'of %s with %j is %s: nobody looks for Tor in a list of countries',
+    async (ip, sources, status, tor) => {
+      const paths = { cityPath, asnPath, ...(status === 'ready' && { anonymousPath }) }
+      const network = (await openNetwork(paths)).lookup(ip, 7)
+      expect(network).toMatchObject({ sources, status, evaluated_at: sources.length > 0 ? 7 : null })
+      expect(network.anonymity.tor).toBe(tor)
+    },
+  )
+
+  it('a database of IPv4 networks was not asked about an IPv6 address', async () => {
+    const source = await openNetwork({ anonymousPath })
+    expect(source.lookup('2001:4860:4860::8888', 0)).toMatchObject({ sources: [], status: 'skipped' })
+  })
+
+  it('names the settings that name no database', async () => {
+    expect(noNetwork.missing).toEqual(['CITY_MMDB', 'ASN_MMDB', 'ANONYMOUS_MMDB'])
+    expect((await openNetwork({ asnPath })).missing).toEqual(['CITY_MMDB', 'ANONYMOUS_MMDB'])
+    expect((await openNetwork({ cityPath, asnPath, anonymousPath })).missing).toEqual([])
   })
 
   it('reads an IPv4 address inside an IPv6 one as IPv4', async () => {
@@ -162,8 +188,8 @@ describe('databases of other forms', () => {
 
   it('flat country records', async () => {
     const source = await open({ '8.8.8.0/24': { country_code: 'US' } })
-    const { status, location } = source.lookup('8.8.8.8', 0)
-    expect(status).toBe('ready')
+    const { sources, location } = source.lookup('8.8.8.8', 0)
+    expect(sources).toEqual(['location_database'])
     expect(location).toMatchObject({
       country_code: 'US',
       country: 'United States',
@@ -190,8 +216,8 @@ describe('databases of other forms', () => {
 
   it('members of unexpected types count as absent', async () => {
     const source = await open({ '8.8.8.0/24': { country: 'US', city: 7, location: [1], postal: true } })
-    const { status, location } = source.lookup('8.8.8.8', 0)
-    expect(status).toBe('ready')
+    const { sources, location } = source.lookup('8.8.8.8', 0)
+    expect(sources).toEqual(['location_database'])
     expect(new Set(Object.values(location ?? {}))).toEqual(new Set([null]))
   })
 
@@ -206,6 +232,6 @@ describe('databases of other forms', () => {
     // 2001:4860:: begins with the bits of 32.1.72.96.
     const source = await open({ '32.1.72.96/32': { country_code: 'US' } })
     expect(source.lookup('32.1.72.96', 0).location?.country_code).toBe('US')
-    expect(source.lookup('2001:4860::1', 0)).toMatchObject({ status: 'ready', location: null })
+    expect(source.lookup('2001:4860::1', 0)).toMatchObject({ sources: [], location: null })
   })
 })

@@ -47,7 +47,13 @@ export async function collect(world: World): Promise<Visits> {
     address: '62.2.0.1',
   })
   await phone.finish()
-  const tablet = await visit(world, { name: 'tablet', person: 'tablet', publishableKey, address: '62.2.0.2' })
+  const androidKey = await world.key({ name: 'Android app', client_target: 'native-android' })
+  const tablet = await visit(world, {
+    name: 'tablet',
+    person: 'tablet',
+    publishableKey: tokenOf(androidKey),
+    address: '62.2.0.2',
+  })
   await tablet.finish()
   const test = await visit(world, {
     name: 'sam in the test environment',
@@ -125,9 +131,10 @@ async function openings(world: World): Promise<void> {
   })
 }
 
-async function keysOfOthers({ record, key, live }: World): Promise<void> {
+async function keysOfOthers({ record, key, live, credentials }: World): Promise<void> {
   const origins = ['https://shop.example.com', 'https://*.acme.example']
   const restrictedKey = await key({ name: 'Restricted', allowed_origins: origins })
+  const browserKey = bearer(credentials.live.publishable_key)
   const androidKey = await key({ name: 'Android', client_target: 'native-android' })
   const open = (
     name: string,
@@ -145,6 +152,7 @@ async function keysOfOthers({ record, key, live }: World): Promise<void> {
   await open('a restricted key from a subdomain', restrictedKey, { origin: 'https://www.acme.example' })
   await open('a restricted key from another page', restrictedKey, { origin: 'https://evil.example' })
   await open('a restricted key without an origin', restrictedKey, {})
+  await open('a browser key in the Android SDK', browserKey, { platform: 'android' })
   await open('a secret key', live, { origin: 'https://shop.example.com' })
   await open('an Android key in its SDK', androidKey, { platform: 'android' })
   await open('an Android key in the iOS SDK', androidKey, { platform: 'ios' })

@@ -27,10 +27,11 @@ export async function startAgents(network: NetworkSource) {
   const stored = new Map<string, KeyRecord>()
   const findKey = async (hashes: string[]) => hashes.map((hash) => stored.get(hash)).find(Boolean)
   const auth = createAuth({ findKey, keyring, clock, limiter: createMemoryLimiter(clock) })
-  const logger = pino({ level: 'silent' })
+  const logged: string[] = []
+  const logger = pino({ level: 'warn' }, { write: (line) => void logged.push(line) })
   const app = await createApp({ logger, random: randomBytes, publicUrl: 'https://tidegate.example' })
   const described = validateResponses(app)
-  agentRoutes(app, { auth, network, clock })
+  agentRoutes(app, { auth, network, clock, logger })
 
   function key({ scopes = ['*'], capabilities = ['ip_rotation'], rateLimit = 600 }: KeyOptions = {}): string {
     const { key } = generateApiKey({ type: 'secret', environment: 'live', keyring, random: randomBytes })
@@ -59,7 +60,7 @@ export async function startAgents(network: NetworkSource) {
     return { status, headers, cost: headers['x-ratelimit-cost'], body: response.json() }
   }
 
-  return { app, key, post, described }
+  return { app, key, post, described, logged }
 }
 
 interface Post {

@@ -12,15 +12,16 @@ const item = { ip: '8.8.8.8', proxy_provider: 'BYTEFUL', desired_country_code: '
 const items = (count: number) => Array.from({ length: count }, () => item)
 
 let folder = ''
-let cityPath = ''
-let asnPath = ''
+let paths: Record<'cityPath' | 'asnPath' | 'anonymousPath', string>
+let ipv4OnlyPath = ''
 let agents: Awaited<ReturnType<typeof startAgents>>
 
 beforeAll(async () => {
   folder = await mkdtemp(nodePath.join(tmpdir(), 'tidegate-agents-'))
-  cityPath = nodePath.join(folder, 'city.mmdb')
-  asnPath = nodePath.join(folder, 'asn.mmdb')
-  const anonymousPath = nodePath.join(folder, 'anonymous.mmdb')
+  const file = (name: string) => nodePath.join(folder, `${name}.mmdb`)
+  paths = { cityPath: file('city'), asnPath: file('asn'), anonymousPath: file('anonymous') }
+  const { cityPath, asnPath, anonymousPath } = paths
+  ipv4OnlyPath = file('ipv4')
   await writeMmdb(cityPath, 'City', {
     '8.8.0.0/16': { country: { iso_code: 'DE', names: { en: 'Germany' } } },
     '9.9.9.0/24': { country_code: 'FR' },
@@ -34,7 +35,12 @@ beforeAll(async () => {
     '12.0.0.0/8': example,
     '2a00:1450::/32': example,
   })
-  await writeMmdb(anonymousPath, 'Anonymous-IP', { '8.8.4.0/24': { is_hosting_provider: true } })
+  const ofHosting = { '8.8.4.0/24': { is_hosting_provider: true } }
+  await writeMmdb(ipv4OnlyPath, 'Anonymous-IP', ofHosting)
+  await writeMmdb(anonymousPath, 'Anonymous-IP', {
+    ...ofHosting,
+    '2001:4860::/32': { is_hosting_provider: true },
+  })
   agents = await startAgents(await openNetwork({ cityPath, asnPath, anonymousPath }))
 })
 
@@ -245,20 +251,54 @@ describe('without enough IP data', () => {
     expect(status).toBe(422)
   })
 
-  const failing = {
-    lookup: (ip: string) => ({ ...noNetwork.lookup(ip, 0), status: 'error' as const }),
-  }
-  it.each([
-    ['no database is set', async () => noNetwork],
-    ['only countries are set', () => openNetwork({ cityPath })],
-    ['only networks are set', () => openNetwork({ asnPath })],
-    ['a database fails', async () => failing],
-  ])('all is 503 when %s', async (_, open) => {
-    const { app, post } = await startAgents(await open())
+  it('a database of IPv4 networks leaves an IPv6 address unknown, although its flags would be false', async () => {
+    const { app, post } = await startAgents(await openNetwork({ ...paths, anonymousPath: ipv4OnlyPath }))
+    const ipv6 = { ip: '2a00:1450::1', proxy_provider: 'BYTEFUL', desired_country_code: 'IE' }
+    const { status, body } = await post({ items: [item, ipv6] })
+    expect([status, body.error.retryable]).toEqual([503, true])
+    expect(body.error.message).toContain('items.1.ip')
+    expect((await post({ items: [item] })).status).toBe(200)
+    await app.close()
+  })
+
+  it('all is 503 while a database fails', async () => {
+    const lookup = (ip: string) => ({ ...noNetwork.lookup(ip, 0), status: 'error' as const })
+    const { app, post } = await startAgents({ lookup, missing: [] })
     const { status, headers, body } = await post({ items: [item] })
-    expect(status).toBe(503)
-    expect(body.error.code).toBe('service.unavailable')
+    expect([status, body.error.code, body.error.retryable]).toEqual([503, 'service.unavailable', true])
     expect(headers['retry-after']).toBe('60')
+    await app.close()
+  })
+})
+
+describe('where a database is missing', () => {
+  const hosting = { ip: '8.8.4.4', proxy_provider: 'BYTEFUL', desired_country_code: 'DE' }
+
+  it.each([
+    ['all of them', [], ['CITY_MMDB', 'ASN_MMDB', 'ANONYMOUS_MMDB']],
+    ['all but that of countries', ['cityPath'], ['ASN_MMDB', 'ANONYMOUS_MMDB']],
+    ['all but that of networks', ['asnPath'], ['CITY_MMDB', 'ANONYMOUS_MMDB']],
+    ['that of anonymous addresses', ['cityPath', 'asnPath'], ['ANONYMOUS_MMDB']],
+    ['that of networks', ['cityPath', 'anonymousPath'], ['ASN_MMDB']],
+  ] as const)('(%s), nothing is kept unseen: 503, and the operator is told', async (_, has, missing) => {
+    const some = Object.fromEntries(has.map((name) => [name, paths[name]]))
+    const { app, post, logged, described } = await startAgents(await openNetwork(some))
+    const atStart = logged.splice(0)
+    const { status, headers, body } = await post({ items: [hosting] })
+    expect(status).toBe(503)
+    expect(body.error).toMatchObject({ code: 'service.unavailable', retryable: false })
+    expect(headers).not.toHaveProperty('retry-after')
+    for (const lines of [atStart, logged]) {
+      expect(lines).toHaveLength(1)
+      expect(lines[0]).toContain(`IP rotation needs an IP database for ${missing.join(', ')}`)
+    }
+    expect(described.problems).toEqual([])
+    await app.close()
+  })
+
+  it('an operator with all of them is told nothing', async () => {
+    const { app, logged } = await startAgents(await openNetwork(paths))
+    expect(logged).toEqual([])
     await app.close()
   })
 })

@@ -187,6 +187,7 @@ describe('opening a session', () => {
   })
 
   test('null counts as absent', async () => {
+    key = app.publishable({ clientTarget: 'native_ios' })
     const sdk = { name: 'ios-sdk', version: '1', platform: 'ios' }
     const { status, json } = await open({ resumeToken: null, continuity: null, page: null, sdk })
     expect([status, json.resumed]).toEqual([200, false])
@@ -213,6 +214,7 @@ describe('opening a session', () => {
   })
 
   test('an app without a page is recorded at about:blank', async () => {
+    key = app.publishable({ clientTarget: 'native_ios' })
     await open({ sdk: { name: 'ios-sdk', version: '1', platform: 'ios' }, page: undefined })
     expect(app.events()[1]?.data).toMatchObject({ url: 'about:blank', referrer: null })
   })
@@ -321,6 +323,39 @@ describe('continuity', () => {
   test('the scope is the same for every session of an organization and environment', async () => {
     const scopes = [(await open()).json.continuityScope, (await open()).json.continuityScope]
     expect(new Set(scopes).size).toBe(1)
+  })
+})
+
+describe('browser keys', () => {
+  test.each(['ios', 'android'] as const)(
+    'are refused to an SDK of %s, which could say that a script is an app',
+    async (platform) => {
+      const { status, json } = await open({ sdk: { name: 'x', version: '1', platform } })
+      expect([status, json.error.code]).toEqual([422, 'request.validation_failed'])
+      expect(json.error.details.fields).toMatchObject([{ name: 'sdk.platform', issue: 'not_allowed' }])
+      expect(app.events()).toEqual([])
+    },
+  )
+
+  test("cannot go on with an app's document", async () => {
+    const ios = app.publishable({ clientTarget: 'native_ios' })
+    const phone = clientOf(app, ios, { sdk: { name: 'ios', version: '1', platform: 'ios' } })
+    await phone.open()
+    await phone.sendBatch(quiet)
+    const sent = lastSent(app, 'batches')
+    const { status, json } = await sendAgain(app, sent, {
+      headers: { ...sent.headers, Authorization: `Bearer ${key}` },
+    })
+    expect([status, json.error.details.fields[0].name]).toEqual([422, 'sdk.platform'])
+  })
+
+  test("begin a session of a page's own with an app's resume token", async () => {
+    const ios = app.publishable({ clientTarget: 'native_ios' })
+    const sdk = { name: 'ios', version: '1', platform: 'ios' } as const
+    const { resumeToken, sessionId } = await clientOf(app, ios, { sdk }).open()
+    const resumed = await clientOf(app, key, { resumeToken }).open()
+    expect(resumed.resumed).toBe(false)
+    expect(resumed.sessionId).not.toBe(sessionId)
   })
 })
 

@@ -161,6 +161,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
     const [before = '', defect = '', after = ''] = same
     const poison = { ...testSession(defect), ip: '198.51.100.66' }
     const broken = {
+      ...noNetwork,
       lookup: (...[ip, now]: Parameters<typeof noNetwork.lookup>) => {
         if (ip === poison.ip) throw new Error('this look-up has a defect')
         return noNetwork.lookup(ip, now)

@@ -19,6 +19,9 @@ export const defaultMix: TrafficMix = {
   returning: 0.2,
 }
 
+/** As far as a browser key goes. */
+export const webOnly: TrafficMix = { ...defaultMix, clients: { web: 1, ios: 0, android: 0 } }
+
 export interface SessionPlan {
   index: number
   /** The index of the visitor's first session; equal to `index` for a new visitor. */
