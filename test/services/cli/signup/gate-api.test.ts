@@ -21,6 +21,7 @@ test('an approved signup of a later server, with members more everywhere, is rea
     id: `gate_${'0'.repeat(26)}`,
     poll_token: 't',
     consent_url: 'http://a/',
+    confirmation_code: '',
     expires_at: '',
   } as const
   try {
