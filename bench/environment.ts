@@ -27,6 +27,8 @@ export interface Environment {
   startAllInOne(): Promise<Child>
   /** Some roles in a process of their own, as in production. */
   startRoles(...roles: Role[]): Promise<Child>
+  /** The role collect without claims of sequence numbers. */
+  startUnclaimed(): Promise<Child>
   startFloor(): Promise<Child>
   /** The floor with a second route that verifies `key` and takes a unit. */
   startGuardedFloor(key: string): Promise<Child>
@@ -69,6 +71,7 @@ export async function startEnvironment(kafka: KafkaPlace | undefined): Promise<E
     storePids: [postmasterPid(postgresDir), ...(kafka?.pid ? [kafka.pid] : [])],
     startAllInOne: () => cli('dev'),
     startRoles: (...roles) => cli('serve', '--roles', roles.join()),
+    startUnclaimed: () => startChild(['bench/unclaimed.ts'], settings),
     startFloor: () => startChild(['bench/floor.ts'], settings),
     startGuardedFloor: (key) => startChild(['bench/guarded-floor.ts'], { ...settings, GUARDED_KEY: key }),
     credentials: async () => JSON.parse(await readFile(path.join(folder, 'credentials.json'), 'utf8')),

@@ -17,11 +17,15 @@ import type { Scale } from '../scale.ts'
 
 const connections = 64
 
-/** Collect's two hot requests against the floor that appends the same bytes through the same adapter. */
+/**
+ * Collect's two hot requests against the floor that appends the same bytes through the same adapter. And a batch
+ * against a batch whose sequence number is not claimed.
+ */
 export async function measureCollect(environment: Environment, scale: Scale): Promise<Measurement[]> {
   const { live } = await environment.credentials()
   const child = await environment.startRoles('collect')
   const floor = await environment.startFloor()
+  const unclaimed = await environment.startUnclaimed()
   try {
     const parts = {
       environment,
@@ -31,8 +35,10 @@ export async function measureCollect(environment: Environment, scale: Scale): Pr
       scale,
       publishableKey: live.publishable_key,
     }
-    return [await measureBatches(parts), await measureOpens(parts)]
+    const claims = await measureClaims({ ...parts, floor: unclaimed })
+    return [await measureBatches(parts), claims, await measureOpens(parts)]
   } finally {
+    await unclaimed.stop()
     await floor.stop()
     await child.stop()
   }
@@ -71,6 +77,20 @@ async function measureBatches({
   }
   const names = { name: 'collect batch, throughput per core against the floor', aim: 0.8 }
   return compare({ ...names, environment, turns, ours, floor: theirs })
+}
+
+/** Both sides open documents of their own: what one has taken the other would refuse. */
+async function measureClaims(parts: Parts): Promise<Measurement> {
+  const { environment, turns, child, floor, scale, publishableKey } = parts
+  const contender = (at: Child): Contender => ({
+    child: at,
+    prepare: async () => {
+      const documents = await prepareDocuments({ baseUrl: at.url, publishableKey }, scale)
+      return deal(documents, connections).map(batchSequence)
+    },
+  })
+  const names = { name: 'collect batch with its claim, throughput per core against one without', aim: 0.85 }
+  return compare({ ...names, environment, turns, ours: contender(child), floor: contender(floor) })
 }
 
 async function prepareDocuments(

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { unnest } from '../../infra/postgres/arrays.ts'
+import { type Column, unnest } from '../../infra/postgres/arrays.ts'
 import { ensureTables } from '../../infra/postgres/ensure-tables.ts'
 import type { Db, PoolOptions, Tx } from '../../infra/postgres/pool.ts'
 import type { Claim, ClaimStore } from './claims.ts'
@@ -39,31 +39,40 @@ export const claimPoolOptions = {
 export function createClaimTable(pool: pg.Pool): ClaimStore {
   return {
     async write(claims) {
-      const { names, source, values } = unnest<Claim>(
-        [
-          { name: 'expires_at', type: 'bigint', of: ({ expiresAt }) => expiresAt },
-          { name: 'document', type: 'bytea', of: ({ documentIdHash }) => Buffer.from(documentIdHash, 'hex') },
-          { name: 'seq', type: 'integer', of: ({ seq }) => seq },
-          { name: 'body', type: 'bytea', of: ({ bodyHash }) => Buffer.from(bodyHash, 'hex') },
-          { name: 'received_at', type: 'bigint', of: ({ receivedAt }) => receivedAt },
-        ],
-        claims.toSorted(inOneOrder),
-      )
       const { rows } = await pool.query<Claim>({
         name: 'collect-claim',
-        text: `insert into tidegate.collect_claims as known (${names}) select * from ${source}
-          on conflict (expires_at, document) do update set
-            seq = greatest(known.seq, excluded.seq),
-            body = case when excluded.seq > known.seq then excluded.body else known.body end,
-            received_at = case when excluded.seq > known.seq then excluded.received_at else known.received_at end
-          returning encode(document, 'hex') as "documentIdHash", expires_at::float8 as "expiresAt", seq,
-            encode(body, 'hex') as "bodyHash", received_at::float8 as "receivedAt"`,
-        values,
+        text: writeClaims,
+        values: unnest(columns, claims.toSorted(inOneOrder)).values,
       })
       return rows
     },
   }
 }
+
+const columns: Column<Claim>[] = [
+  { name: 'expires_at', type: 'bigint', of: ({ expiresAt }) => expiresAt },
+  { name: 'document', type: 'bytea', of: ({ documentIdHash }) => Buffer.from(documentIdHash, 'hex') },
+  { name: 'seq', type: 'integer', of: ({ seq }) => seq },
+  { name: 'body', type: 'bytea', of: ({ bodyHash }) => Buffer.from(bodyHash, 'hex') },
+  { name: 'received_at', type: 'bigint', of: ({ receivedAt }) => receivedAt },
+]
+const { names, source } = unnest(columns, [])
+
+/** Nearly every claim is written as it is: only the others come back, as reading rows would be most of the cost. */
+const writeClaims = `
+with given as (select * from ${source} as given (${names})),
+written as (
+  insert into tidegate.collect_claims as known (${names}) select * from given
+  on conflict (expires_at, document) do update set
+    seq = greatest(known.seq, excluded.seq),
+    body = case when excluded.seq > known.seq then excluded.body else known.body end,
+    received_at = case when excluded.seq > known.seq then excluded.received_at else known.received_at end
+  returning *
+)
+select encode(document, 'hex') as "documentIdHash", expires_at::float8 as "expiresAt", w.seq,
+  encode(w.body, 'hex') as "bodyHash", w.received_at::float8 as "receivedAt"
+from written w join given g using (expires_at, document)
+where (w.seq, w.body, w.received_at) <> (g.seq, g.body, g.received_at)`
 
 /** In every process: two that lock the same rows in different orders would wait for each other. */
 function inOneOrder(one: Claim, other: Claim): number {

@@ -17,8 +17,8 @@ export interface Claim {
 
 export interface ClaimStore {
   /**
-   * Writes each claim whose number is later than what its document has, and returns what each document has then. At
-   * most one claim of each document.
+   * Writes each claim whose number is later than what its document has. Returns what the documents of the others have.
+   * At most one claim of each document.
    */
   write(claims: Claim[]): Promise<Claim[]>
 }
@@ -71,10 +71,11 @@ export function createClaims(options: ClaimsOptions): Claims {
 
   async function write(claims: Claim[]): Promise<Claim[]> {
     const late = unwritten.size > 0 ? [...unwritten.values()].slice(0, maxTogether) : []
-    const writing = store.write(newestClaims([...late, ...claims]))
+    const given = newestClaims([...late, ...claims])
+    const writing = store.write(given)
     if (!(await settlesWithin(writing, answerWithinMs)))
       throw new Error(`no answer within ${answerWithinMs} ms`)
-    const newest = new Map((await writing).map((claim) => [claim.documentIdHash, claim]))
+    const newest = new Map([...given, ...(await writing)].map((claim) => [claim.documentIdHash, claim]))
     for (const claim of late)
       if (unwritten.peek(claim.documentIdHash) === claim) unwritten.delete(claim.documentIdHash)
     return claims.map((claim) => newest.get(claim.documentIdHash) ?? claim)

@@ -1,0 +1,31 @@
+import { Registry } from 'prom-client'
+import { readConfig } from '../infra/config.ts'
+import { createRandom } from '../infra/random.ts'
+import { createLogger } from '../infra/telemetry.ts'
+import { createAccessControl } from '../services/server/access.ts'
+import { addCollect } from '../services/server/collect.ts'
+import { openCore } from '../services/server/dependencies.ts'
+import { createHttp } from '../services/server/http.ts'
+
+// The role collect as `serve` runs it, but for claims: every body has its number. What a claim costs is what lies
+// between the two.
+const config = readConfig(process.env)
+const undo = new AsyncDisposableStack()
+const core = await openCore({
+  config,
+  databaseUrl: config.DATABASE_URL ?? '',
+  masterKeys: config.TIDEGATE_MASTER_KEYS ?? '',
+  logger: createLogger(config.LOG_LEVEL),
+  clock: Date.now,
+  random: createRandom(),
+})
+undo.defer(core.close)
+const publicUrl = 'http://127.0.0.1'
+const parts = { publicUrl, running: [], registry: new Registry(), isStopping: () => false }
+const { app, counters } = await createHttp(core, parts)
+const { auth } = createAccessControl(core, { counters, undo })
+const handOff = addCollect(app, { ...core, auth, claims: { claim: async (mine) => mine } })
+undo.defer(() => handOff.close())
+undo.defer(() => app.close())
+console.log(`Unclaimed is ready: ${await app.listen({ port: 0, host: '127.0.0.1' })}`)
+process.once('SIGTERM', () => void undo.disposeAsync())
