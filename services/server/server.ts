@@ -172,7 +172,7 @@ const integratorTimeoutMs = 10_000
 
 /** `publicUrl` has no path, and no slash at its end. */
 export function gateOptions(core: Core, publicUrl: string): GateOptions {
-  const { config, keyring, decide } = core
+  const { config, keyring } = core
   const { WEBHOOK_TIMEOUT_MS: timeoutMs } = config
   const client = createWebhookClient({
     rules: createAddressRules(config.WEBHOOK_ALLOWED_NETWORKS),
@@ -186,7 +186,7 @@ export function gateOptions(core: Core, publicUrl: string): GateOptions {
     directCalls: createDirectCalls({ ...core, client, secrets: createSigningSecrets(keyring) }),
     endCalls: client.close,
     consentKeys: createConsentKeys({ ...core, publicUrl }),
-    signUpOrganization: ({ random, now, ...signup }) =>
-      signUpOrganization({ decide, keyring, clock: () => now, random, idTime: now }, signup),
+    signUpOrganization: ({ startedAt, ...signup }) =>
+      signUpOrganization({ ...core, idTime: startedAt }, signup),
   }
 }
