@@ -1,6 +1,5 @@
 import { createCipheriv, createDecipheriv, hkdfSync, type KeyObject } from 'node:crypto'
 import type { Random } from '../ids.ts'
-import { counterRandom } from '../random.ts'
 import type { Keyring } from './keyring.ts'
 
 const keyIdBytes = 4
@@ -32,24 +31,19 @@ export const dataKeyBytes = 32
 
 /**
  * A key for one thing that must be forgotten one day. Deleting it deletes whatever was sealed under it, wherever
- * copies are, and whatever was drawn from it.
+ * copies are.
  */
 export interface DataKey {
   seal(plaintext: Uint8Array, options: { context: string; random: Random }): Buffer
   open(sealed: Buffer, options: { context: string }): Buffer | undefined
-  /** The same bytes each time, so that a repeated step makes the same secrets. */
-  random(purpose: string): Random
 }
 
 export function createDataKey(secret: Buffer): DataKey {
-  const derive = (purpose: string) =>
-    Buffer.from(hkdfSync('sha256', secret, '', `tidegate:data:${purpose}`, 32))
-  const key = derive('seal')
+  const key = Buffer.from(hkdfSync('sha256', secret, '', 'tidegate:data:seal', 32))
   return {
     seal: (plaintext, { context, random }) =>
       sealGcm(plaintext, { key, context, iv: random(12), prefix: Buffer.alloc(0) }),
     open: (sealed, { context }) => openGcm(sealed, { key, context }),
-    random: (purpose) => counterRandom(derive('random'), Buffer.from(purpose)),
   }
 }
 

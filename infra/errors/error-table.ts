@@ -286,7 +286,8 @@ export const errorTable = {
     status: 410,
     retryable: false,
     message: 'The credentials were delivered already.',
-    meaning: 'The delivery was acknowledged, or nobody acknowledged it within 24 hours. It is gone for good.',
+    meaning:
+      'The delivery was acknowledged, or nobody acknowledged it within 24 hours, or a crash of the database lost it and the service did not give it out again in that time. It is gone for good.',
     remedy: 'Sign up again where the credentials are lost.',
     operations: { pollGateSession: 410, acknowledgeGateSessionDelivery: 410 },
   },

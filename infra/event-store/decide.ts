@@ -21,6 +21,13 @@ interface ReadDependency {
   key?: string
 }
 
+/** What another stream has to say about a decision: it holds as long as its locks are held. */
+export interface DecisionGuard {
+  locks: string[]
+  alsoReads: readonly ReadDependency[]
+  holds(tx: Tx): Promise<boolean>
+}
+
 export interface DecideRequest<S> {
   /**
    * Names of what only one command may decide about at a time, such as `organization:org_...` or `slug:acme`.

@@ -1,6 +1,11 @@
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import { asId } from '../../infra/ids.ts'
-import type { GateServiceDefinition, GateSessionOpened, LoginSessionOpened } from '../../schemas/events.ts'
+import type {
+  GateServiceDefinition,
+  GateSessionApproved,
+  GateSessionOpened,
+  LoginSessionOpened,
+} from '../../schemas/events.ts'
 import type { AgentTokenRow, GateServiceRow, GateSessionRow } from './tables.ts'
 
 const serviceEventTypes = [
@@ -62,6 +67,7 @@ const sessionEventTypes = [
   'GateSessionApproved',
   'GateSessionRejected',
   'GateSessionExpired',
+  'GateDeliveryReplaced',
   'GateDeliveryAcknowledged',
   'GateDeliveryExpired',
   'LoginSessionApproved',
@@ -99,6 +105,10 @@ export function evolveSession(
     }
     case 'GateSessionExpired':
       return { ...state, status: 'expired', resolved_at: event.data.expired_at }
+    case 'GateDeliveryReplaced': {
+      const { delivery_sealed, ack_token_hash } = event.data
+      return state.delivery === 'waiting' ? { ...state, delivery_sealed, ack_token_hash } : state
+    }
     case 'GateDeliveryAcknowledged': {
       const { acknowledgement_id: delivery_acknowledgement_id } = event.data
       return { ...state, delivery: 'acknowledged', delivery_sealed: null, delivery_acknowledgement_id }
@@ -167,7 +177,12 @@ function login({ gate_session_id, gate_account_id, ...data }: LoginSessionOpened
   }
 }
 
-const tokenEventTypes = ['GateSessionApproved', 'AgentTokenRenewed', 'AgentTokenRevoked'] as const
+const tokenEventTypes = [
+  'GateSessionApproved',
+  'GateDeliveryReplaced',
+  'AgentTokenRenewed',
+  'AgentTokenRevoked',
+] as const
 export type TokenEvent = Extract<RecordedEvent, { type: (typeof tokenEventTypes)[number] }>
 
 export function isTokenEvent(event: RecordedEvent): event is TokenEvent {
@@ -179,7 +194,10 @@ export function evolveAgentToken(
   event: TokenEvent,
   session: GateSessionRow | undefined,
 ): AgentTokenRow | undefined {
-  if (event.type === 'GateSessionApproved') return state ?? issued(event, session)
+  if (event.type === 'GateSessionApproved')
+    return state ?? issued(event.data, { session, at: event.data.approved_at })
+  if (event.type === 'GateDeliveryReplaced')
+    return state ? reissued(state, event.data) : issued(event.data, { session, at: event.data.replaced_at })
   if (!state) return undefined
   switch (event.type) {
     case 'AgentTokenRenewed':
@@ -191,9 +209,17 @@ export function evolveAgentToken(
   }
 }
 
+type Issue = Pick<GateSessionApproved, 'gate_account_id' | 'agent_token_hash' | 'agent_token_expires_at'>
+
+/** One that was revoked stays so. */
+function reissued(state: AgentTokenRow, issue: Issue): AgentTokenRow {
+  const { agent_token_hash: token_hash, agent_token_expires_at: expires_at } = issue
+  return token_hash === null || expires_at === null ? state : { ...state, token_hash, expires_at }
+}
+
 function issued(
-  { data }: Extract<TokenEvent, { type: 'GateSessionApproved' }>,
-  session: GateSessionRow | undefined,
+  data: Issue,
+  { session, at }: { session: GateSessionRow | undefined; at: number },
 ): AgentTokenRow | undefined {
   const { agent_token_hash: token_hash, agent_token_expires_at: expires_at } = data
   if (!session || token_hash === null || expires_at === null) return undefined
@@ -207,7 +233,7 @@ function issued(
     account_name,
     token_hash,
     status: 'active',
-    created_at: data.approved_at,
+    created_at: at,
     expires_at,
   }
 }

@@ -3,7 +3,7 @@ import type pg from 'pg'
 import type { Auth } from '../../infra/access/auth.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
 import type { Applied } from '../../infra/event-store/applied.ts'
-import type { CommandDeps, Decide } from '../../infra/event-store/decide.ts'
+import type { CommandDeps, Decide, DecisionGuard } from '../../infra/event-store/decide.ts'
 import type { Command, Idempotency } from '../../infra/idempotency/idempotency.ts'
 import type { Clock, GateSessionId, Random } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
@@ -14,7 +14,8 @@ import type { GateSessionRow } from '../../projections/gate/tables.ts'
 import type { Environment } from '../../schemas/events.ts'
 import type { GateLimits } from './limits.ts'
 import type { GateMeter } from './metrics.ts'
-import type { Pages, Vault } from './store.ts'
+import type { Pages } from './store.ts'
+import type { Vault } from './vault.ts'
 
 export interface ConsentKeys {
   publishableKey(): Promise<string>
@@ -25,9 +26,17 @@ export interface ConsentKeys {
 interface OrganizationSignup {
   gateSessionId: GateSessionId
   accountName: string
-  /** The same when the signup is repeated, so that its keys are, too. */
-  random: Random
-  now: number
+  /** The same whenever the signup is repeated, as is the organization then. */
+  startedAt: number
+  /** That nobody else has provided the account meanwhile. */
+  isWanted: DecisionGuard
+}
+
+interface SignedUpOrganization {
+  /** Environment variables by name, with keys that nobody has had before. */
+  outputs: Record<string, string>
+  /** That its keys were not replaced by those of a repetition meanwhile. */
+  isCurrent: DecisionGuard
 }
 
 export interface GateOptions {
@@ -50,8 +59,11 @@ export interface GateOptions {
   meter?: GateMeter | undefined
   consentKeys: ConsentKeys
   network: NetworkSource
-  /** Makes an organization with its keys. Resolves to environment variables by name. */
-  signUpOrganization: (signup: OrganizationSignup) => Promise<Record<string, string>>
+  /**
+   * Makes an organization, or finds the one that it made before, and issues its keys anew. undefined when they are not
+   * wanted any more.
+   */
+  signUpOrganization: (signup: OrganizationSignup) => Promise<SignedUpOrganization | undefined>
 }
 
 export interface Approvals {
@@ -59,6 +71,11 @@ export interface Approvals {
   run(gateSessionId: GateSessionId): void
   /** The session once it is not pending any more, or as it is after `ms`. */
   outcome(gateSessionId: GateSessionId, ms: number): Promise<GateSessionRow | undefined>
+  /**
+   * Has the service asked again for credentials whose key Postgres has lost, unless some process does already. Resolves
+   * when that has ended here, or after `ms`.
+   */
+  redeliver(gateSessionId: GateSessionId, ms: number): Promise<void>
   stop(): Promise<void>
 }
 

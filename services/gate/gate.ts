@@ -2,8 +2,9 @@ import { startApprovals } from './approval/approvals.ts'
 import type { GateOptions, GateParts } from './context.ts'
 import { createGateLimits } from './limits.ts'
 import { measuredCalls } from './metrics.ts'
-import { createPages, createVault } from './store.ts'
+import { createPages } from './store.ts'
 import { runTimeOuts } from './time-outs.ts'
+import { createVault } from './vault.ts'
 
 export { createGateTables } from './store.ts'
 

@@ -29,6 +29,11 @@ export function pendingSession(session: GateSessionRow | undefined, now: number)
   return foundSession(session)
 }
 
+/** Whether credentials wait for their agent. */
+export function isWaiting({ delivery, delivery_expires_at }: GateSessionRow, now: number): boolean {
+  return delivery === 'waiting' && delivery_expires_at !== null && delivery_expires_at > now
+}
+
 export function sessionStream(gateSessionId: string) {
   return {
     topic: eventTopics.GateSessionOpened,

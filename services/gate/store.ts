@@ -1,24 +1,17 @@
-import { z } from 'zod'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
-import { createDataKey, type DataKey, dataKeyBytes, open, seal } from '../../infra/crypto/sealing.ts'
 import { generateToken, type Token, tokenHashes } from '../../infra/crypto/tokens.ts'
 import { asId, type Clock, type GateSessionId, type Random } from '../../infra/ids.ts'
 import { ensureTables } from '../../infra/postgres/ensure-tables.ts'
 import type { Db, Tx } from '../../infra/postgres/pool.ts'
-import { deliveryEnvelopeSchema } from '../../infra/wire/delivery-envelope.ts'
+import { vaultDdl } from './vault.ts'
 
 /**
  * What Gate stores beside the log. Without a row of gate_approve_tokens the consent page is reloaded;
- * without one of gate_pages it is not closed; without one of gate_leases an approval is resumed. gate_vault has the only copies of the keys that deliveries are sealed under: to
- * delete a row is to delete the delivery, in the log too.
+ * without one of gate_pages it is not closed; without one of gate_leases an approval is resumed; without one of
+ * gate_vault the service is asked again.
  */
 const ddl = `
-create table if not exists tidegate.gate_vault (
-  gate_session_id text collate "C" primary key,
-  data_key_sealed bytea not null,
-  created_at bigint not null
-);
-create index if not exists gate_vault_created_at on tidegate.gate_vault (created_at);
+${vaultDdl}
 create table if not exists tidegate.gate_pages (
   gate_session_id text collate "C" primary key,
   approve_token_hash text not null,
@@ -145,77 +138,4 @@ export async function longClosing(
     [forMs, now, limit, except],
   )
   return rows.map(({ id }) => asId('gate', id))
-}
-
-interface VaultOptions {
-  pool: Db
-  keyring: Keyring
-  clock: Clock
-  random: Random
-}
-
-export interface Vault {
-  /** Makes the key where there is none; every caller gets the same. Durable when it resolves. */
-  make(gateSessionId: GateSessionId): Promise<DataKey>
-  /** undefined once it is deleted, or when no master key opens it. */
-  find(gateSessionId: GateSessionId): Promise<DataKey | undefined>
-  remove(gateSessionIds: GateSessionId[]): Promise<void>
-}
-
-const purpose = 'gate-data-key'
-
-export function createVault({ pool, keyring, clock, random }: VaultOptions): Vault {
-  async function find(gateSessionId: GateSessionId): Promise<DataKey | undefined> {
-    const { rows } = await pool.query<{ sealed: Buffer }>(
-      'select data_key_sealed as sealed from tidegate.gate_vault where gate_session_id = $1',
-      [gateSessionId],
-    )
-    const secret = rows[0] && open(rows[0].sealed, { keyring, purpose, context: gateSessionId })
-    return secret && createDataKey(secret)
-  }
-
-  return {
-    find,
-    async make(gateSessionId) {
-      const sealed = seal(random(dataKeyBytes), { keyring, purpose, context: gateSessionId, random })
-      await pool.query(
-        'insert into tidegate.gate_vault values ($1, $2, $3) on conflict (gate_session_id) do nothing',
-        [gateSessionId, sealed, clock()],
-      )
-      const key = await find(gateSessionId)
-      if (!key) throw new Error(`no master key opens the data key of ${gateSessionId}`)
-      return key
-    },
-    async remove(gateSessionIds) {
-      if (gateSessionIds.length === 0) return
-      await pool.query('delete from tidegate.gate_vault where gate_session_id = any($1)', [gateSessionIds])
-    },
-  }
-}
-
-export const bundleSchema = z
-  .strictObject({ integrator: deliveryEnvelopeSchema, gate: deliveryEnvelopeSchema })
-  .meta({ id: 'GateDeliveryBundle' })
-export type DeliveryBundle = z.output<typeof bundleSchema>
-
-interface BundleKey {
-  dataKey: DataKey
-  gateSessionId: GateSessionId
-}
-
-/** Sealed as events and read models carry it: unreadable once the data key is deleted. */
-export function sealBundle(
-  bundle: DeliveryBundle,
-  { dataKey, gateSessionId, random }: BundleKey & { random: Random },
-): Buffer {
-  return dataKey.seal(Buffer.from(JSON.stringify(bundle)), { context: gateSessionId, random })
-}
-
-/** undefined for what was not sealed under this key for this signup. */
-export function openBundle(
-  sealed: Buffer,
-  { dataKey, gateSessionId }: BundleKey,
-): DeliveryBundle | undefined {
-  const text = dataKey.open(sealed, { context: gateSessionId })?.toString('utf8')
-  return text === undefined ? undefined : bundleSchema.parse(JSON.parse(text))
 }

@@ -12,9 +12,12 @@ interface TimeOutOptions extends TimeOutParts, PurgeParts {
   purgeMs?: number
 }
 
+// Several times in the hour within which the bytes of an acknowledged key are gone, should it fail now and then.
+const shredMs = 10 * 60 * 1000
+
 /** Ends what has expired and deletes what is left of it. Several processes may run it; one works at a time. */
 export function runTimeOuts(options: TimeOutOptions): { stop(): Promise<void> } {
-  const { logger, timeOutsMs = 1000, purgeMs = 10_000 } = options
+  const { logger, vault, timeOutsMs = 1000, purgeMs = 10_000 } = options
   const failed = createFailedEnds()
   const workers = [
     runPeriodically({
@@ -27,6 +30,12 @@ export function runTimeOuts(options: TimeOutOptions): { stop(): Promise<void> } 
       look: async () => (await purgeGate(options)) > 0,
       onError: (err) =>
         logger.error({ err }, 'what Gate needs no more was not deleted; the next look tries again'),
+    }),
+    runPeriodically({
+      intervalMs: shredMs,
+      look: () => vault.shred().then(() => false),
+      onError: (err) =>
+        logger.error({ err }, 'keys of ended deliveries are still on the disk; the next look tries again'),
     }),
   ]
   return {

@@ -31,7 +31,7 @@ import {
 } from './decide-organization.ts'
 
 /** One organization's commands are decided one after the other. */
-function streamOf(organizationId: string) {
+export function streamOf(organizationId: string) {
   return {
     topic: eventTopics.OrganizationCreated,
     projection: 'organizations',
@@ -155,7 +155,7 @@ export async function issueApiKey(
 ): Promise<IssuedKey> {
   const spec = completeKeyRequest(request)
   const now = deps.clock()
-  const { keyId, revealedKey, material } = generate(deps, { ...spec, now })
+  const { keyId, revealedKey, material } = generateKey(deps, { ...spec, now })
   await deps.decide({
     ...streamOf(organizationId),
     load: async (tx) => ({
@@ -168,7 +168,7 @@ export async function issueApiKey(
   return { keyId, revealedKey }
 }
 
-function generate(
+export function generateKey(
   { keyring, random, ...deps }: Pick<CommandDeps, 'keyring' | 'random' | 'idTime'>,
   { type, environment, now }: KeyKind & { now: number },
 ): IssuedKey & { material: KeyMaterial } {
@@ -233,7 +233,7 @@ export async function rotateApiKey(
   const kind = await findKey(pool, organizationId, keyId)
   if (!kind) throw noSuchKey()
   const { type, environment } = kind
-  const { keyId: replacementId, revealedKey, material } = generate(deps, { type, environment, now })
+  const { keyId: replacementId, revealedKey, material } = generateKey(deps, { type, environment, now })
   await deps.decide({
     ...streamOf(organizationId),
     load: async (tx) => ({

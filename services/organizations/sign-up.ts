@@ -1,44 +1,148 @@
-import type { CommandDeps } from '../../infra/event-store/decide.ts'
+import { createHash } from 'node:crypto'
+import type { CommandDeps, DecidedEvent, DecisionGuard } from '../../infra/event-store/decide.ts'
+import type { Random } from '../../infra/ids.ts'
+import { counterRandom } from '../../infra/random.ts'
+import {
+  countKeys,
+  findOrganization,
+  type KeyCounts,
+  listKeys,
+} from '../../projections/organizations/queries.ts'
+import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/tables.ts'
 import type { Environment } from '../../schemas/events.ts'
-import { createOrganization, issueApiKey } from './commands.ts'
+import { completeKeyRequest } from './checked-input.ts'
+import { createOrganization, generateKey, streamOf } from './commands.ts'
+import { decideKeyIssue, decideKeyRevocation, type IssueApiKey } from './decide-key.ts'
 
 export interface SignUp {
   accountName: string
   gateSessionId: string
+  /** Keys are issued only while it holds. */
+  isWanted: DecisionGuard
+}
+
+export interface SignedUp {
+  /** Environment variables: a publishable and a secret key for each environment. */
+  outputs: Record<string, string>
+  isCurrent: DecisionGuard
 }
 
 /**
- * The result is environment variables: a publishable and a secret key for each environment. The same random makes the
- * same organization with the same keys.
+ * The same signup is the same organization, whoever repeats it, with the same `idTime`. Its keys are drawn anew each
+ * time and replace those before, which nobody has: they can be made again from nothing that is kept. undefined when
+ * they are not wanted any more.
  */
 export async function signUpOrganization(
   deps: CommandDeps,
-  { accountName, gateSessionId }: SignUp,
-): Promise<Record<string, string>> {
-  const slug = slugOf(accountName, gateSessionId)
-  const { organizationId } = await createOrganization(deps, { name: accountName, slug })
-  // One after the other: keys drawn from the same random in another order would be other keys.
-  const live = await keyPair(deps, { organizationId, environment: 'live' })
-  const test = await keyPair(deps, { organizationId, environment: 'test' })
+  { accountName, gateSessionId, isWanted }: SignUp,
+): Promise<SignedUp | undefined> {
+  const request = { name: accountName, slug: slugOf(accountName, gateSessionId) }
+  const { organizationId } = await createOrganization({ ...deps, random: idOf(gateSessionId) }, request)
+  const [live, test] = [keyPair(deps, organizationId, 'live'), keyPair(deps, organizationId, 'test')]
+  const keys = [live.publishable, live.secret, test.publishable, test.secret]
+  if (!(await replaceKeys(deps, { organizationId, keys, isWanted }))) return undefined
   return {
-    TIDEGATE_ORGANIZATION_ID: organizationId,
-    TIDEGATE_PUBLISHABLE_KEY: live.publishable,
-    TIDEGATE_SECRET_KEY: live.secret,
-    TIDEGATE_TEST_PUBLISHABLE_KEY: test.publishable,
-    TIDEGATE_TEST_SECRET_KEY: test.secret,
+    outputs: {
+      TIDEGATE_ORGANIZATION_ID: organizationId,
+      TIDEGATE_PUBLISHABLE_KEY: live.publishable.revealedKey,
+      TIDEGATE_SECRET_KEY: live.secret.revealedKey,
+      TIDEGATE_TEST_PUBLISHABLE_KEY: test.publishable.revealedKey,
+      TIDEGATE_TEST_SECRET_KEY: test.secret.revealedKey,
+    },
+    isCurrent: allInUse(organizationId, keys),
   }
 }
 
-interface Owner {
-  organizationId: string
-  environment: Environment
+/** For the id of an organization, which is no secret. */
+function idOf(gateSessionId: string): Random {
+  return counterRandom(createHash('sha256').update('signup').digest(), Buffer.from(gateSessionId))
 }
 
-async function keyPair(deps: CommandDeps, { organizationId, environment }: Owner) {
-  const issue = { organizationId, environment, name: `Signup ${environment}`, by: 'operator' } as const
-  const publishable = await issueApiKey(deps, { ...issue, type: 'publishable' })
-  const secret = await issueApiKey(deps, { ...issue, type: 'secret', scopes: ['*'] })
-  return { publishable: publishable.revealedKey, secret: secret.revealedKey }
+interface NewKey {
+  revealedKey: string
+  issue: IssueApiKey
+}
+
+function keyPair(deps: CommandDeps, organizationId: string, environment: Environment) {
+  const now = deps.clock()
+  function drawn(type: 'publishable' | 'secret'): NewKey {
+    const scopes = type === 'secret' ? { scopes: ['*'] } : {}
+    const spec = completeKeyRequest({ name: `Signup ${environment}`, environment, type, ...scopes })
+    const { keyId, revealedKey, material } = generateKey(deps, { type, environment, now })
+    return { revealedKey, issue: { organizationId, keyId, spec, material, by: 'operator', now } }
+  }
+  return { publishable: drawn('publishable'), secret: drawn('secret') }
+}
+
+interface Replacement extends Pick<SignUp, 'isWanted'> {
+  organizationId: string
+  keys: NewKey[]
+}
+
+async function replaceKeys(
+  { decide, clock }: CommandDeps,
+  { organizationId, keys, isWanted }: Replacement,
+): Promise<boolean> {
+  const stream = streamOf(organizationId)
+  const issues = keys.map(({ issue }) => issue)
+  const now = clock()
+  const events = await decide({
+    ...stream,
+    locks: [...stream.locks, ...isWanted.locks],
+    alsoReads: isWanted.alsoReads,
+    load: async (tx) => ({
+      isWanted: await isWanted.holds(tx),
+      organization: await findOrganization(tx, organizationId),
+      counts: await countKeys(tx, organizationId),
+      present: (await listKeys(tx, organizationId, { limit: maxKeys })).rows,
+    }),
+    decide: (state) => decideKeyReplacement(state, { issues, now }),
+  })
+  return events.length > 0
+}
+
+// More than an organization has before anybody knows a key of it.
+const maxKeys = 1000
+
+interface ReplacementState {
+  isWanted: boolean
+  organization: OrganizationRow | undefined
+  counts: KeyCounts
+  present: ApiKeyRow[]
+}
+
+interface ReplaceKeys {
+  issues: IssueApiKey[]
+  now: number
+}
+
+/** Revokes the keys that have the name of a new one. No event when the new ones are not wanted. */
+export function decideKeyReplacement(
+  { isWanted, organization, counts, present }: ReplacementState,
+  { issues, now }: ReplaceKeys,
+): DecidedEvent[] {
+  if (!isWanted) return []
+  const names = new Set(issues.map(({ spec }) => spec.name))
+  const former = present.filter(({ name }) => names.has(name))
+  return [
+    ...issues.flatMap((issue) => decideKeyIssue({ organization, counts, existing: undefined }, issue)),
+    ...former.flatMap((key) => decideKeyRevocation({ organization, key }, { by: 'operator', now })),
+  ]
+}
+
+/** That nobody has replaced the keys. */
+function allInUse(organizationId: string, keys: NewKey[]): DecisionGuard {
+  const ids: string[] = keys.map(({ issue }) => issue.keyId)
+  const { projection, topic, key } = streamOf(organizationId)
+  return {
+    locks: [],
+    alsoReads: [{ projection, topic, key }],
+    async holds(tx) {
+      const { rows } = await listKeys(tx, organizationId, { limit: maxKeys })
+      const active = rows.filter(({ id, status }) => ids.includes(id) && status === 'active')
+      return active.length === ids.length
+    },
+  }
 }
 
 function slugOf(accountName: string, gateSessionId: string): string {

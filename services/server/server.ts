@@ -159,7 +159,7 @@ export function gateOptions(
   core: Core,
   { publicUrl, network }: { publicUrl: string; network: NetworkSource },
 ): GateOptions {
-  const { config, keyring, decide } = core
+  const { config, keyring } = core
   const { WEBHOOK_TIMEOUT_MS: timeoutMs } = config
   const client = createWebhookClient({
     rules: createAddressRules(config.WEBHOOK_ALLOWED_NETWORKS),
@@ -174,7 +174,7 @@ export function gateOptions(
     directCalls: createDirectCalls({ ...core, client, secrets: createSigningSecrets(keyring) }),
     endCalls: client.close,
     consentKeys: createConsentKeys({ ...core, publicUrl }),
-    signUpOrganization: ({ random, now, ...signup }) =>
-      signUpOrganization({ decide, keyring, clock: () => now, random, idTime: now }, signup),
+    signUpOrganization: ({ startedAt, ...signup }) =>
+      signUpOrganization({ ...core, idTime: startedAt }, signup),
   }
 }

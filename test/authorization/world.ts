@@ -110,8 +110,8 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
       client: { post: (options) => (options.url === silentUrl ? silence : answeringService(options)) },
       secrets: createSigningSecrets(keyring),
     }),
-    signUpOrganization: ({ now: at, ...signup }) =>
-      signUpOrganization({ ...deps, clock: () => at, random: signup.random, idTime: at }, signup),
+    signUpOrganization: ({ startedAt, ...signup }) =>
+      signUpOrganization({ ...deps, idTime: startedAt }, signup),
   })
   await gateRoutes(app, { ...deps, gate })
   await app.ready()

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -5,15 +6,18 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { parseEnv } from 'node:util'
+import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createKeyring } from '../../infra/crypto/keyring.ts'
 import { freePort } from '../../infra/local/free-port.ts'
+import { createPool } from '../../infra/postgres/pool.ts'
+import { createVault } from '../../services/gate/vault.ts'
 import { createProfile, type Profile } from '../support/chromium.ts'
 import type { CliResult } from '../support/cli.ts'
 import { followCli } from '../support/cli-lines.ts'
-import { dumpDatabase } from '../support/dump.ts'
+import { dumpDatabase, dumpDatabaseFiles, dumpWal, walPosition } from '../support/dump.ts'
 import { eventually } from '../support/eventually.ts'
-import { openDump } from '../support/gate-dump-scan.ts'
+import { openDump, placesOfDataKeys } from '../support/gate-dump-scan.ts'
 import { createNumbers, movePointer, pause, pressKey } from '../support/hand.ts'
 import { createScanner, type Secret } from '../support/secret-scan.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
@@ -66,6 +70,7 @@ const jsonIn = (line: string) => JSON.parse(line)
 describe('the whole flow: an agent signs up, a person approves in a browser, credentials arrive', () => {
   let folder = ''
   let tidegate: RunningTidegate
+  let pool: pg.Pool
   let desktop: Desktop
   let profile: Profile
   let proxy: Awaited<ReturnType<typeof startProxy>>
@@ -75,6 +80,7 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
   beforeAll(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'tidegate-gate-'))
     tidegate = await startTidegate()
+    pool = createPool({ url: await setting('database-url') })
     desktop = await openDesktop()
     profile = await createProfile()
     proxy = await startProxy(tidegate.baseUrl)
@@ -87,6 +93,7 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
     await integrator?.result
     await desktop?.close()
     await profile?.remove()
+    await pool?.end()
     await tidegate?.stop()
     await rm(folder, { recursive: true, force: true })
   })
@@ -98,13 +105,23 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
       TIDEGATE_URL: proxy.url,
       DATA_DIR: folder,
     })
+  const setting = async (file: string) => (await readFile(path.join(tidegate.dataDir, file), 'utf8')).trim()
+  const masterKeys = async () => createKeyring(await setting('master-keys'))
   const dump = async () => {
-    const [url, masterKeys] = await Promise.all(
-      ['database-url', 'master-keys'].map((file) => readFile(path.join(tidegate.dataDir, file), 'utf8')),
-    )
-    const places = await dumpDatabase((url ?? '').trim())
-    const opened = await openDump(places, createKeyring((masterKeys ?? '').trim()))
+    const places = await dumpDatabase(await setting('database-url'))
+    const opened = await openDump(places, await masterKeys())
     return { places, opened }
+  }
+  /** What Postgres has on its disk, of the log since then, and whether the signup's key or a secret is in it. */
+  const disk = async (sessions: string[], { since, secrets }: { since: string; secrets: Secret[] }) => {
+    const [wal, files] = [await dumpWal(pool, since), await dumpDatabaseFiles(pool)]
+    const keyring = await masterKeys()
+    const { scan } = createScanner(secrets)
+    return {
+      keysInWal: await placesOfDataKeys(wal, { keyring, sessions }),
+      keysInFiles: await placesOfDataKeys(files, { keyring, sessions }),
+      secrets: [...wal, ...files].flatMap((place) => scan(place)),
+    }
   }
   const findingsOf = async (secrets: Secret[]) => {
     const { places, opened } = await dump()
@@ -114,6 +131,7 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
   }
 
   it('signs up', async () => {
+    const since = await walPosition(pool)
     const agent = signup('--account-name', accountName, '--metadata', 'plan=free', '--timeout', '60')
     const asked = jsonIn(await agent.line(/consent_required/))
     expect(asked).toMatchObject({
@@ -137,6 +155,12 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
     for (const envelope of ['the envelope integrator', 'the envelope gate'])
       expect(before.found).toContainEqual(expect.stringMatching(`^${envelope}: .* under a data key`))
     expect(before.found.filter((finding) => !finding.includes('under a data key'))).toEqual([])
+    const { rows } = await pool.query<{ file: string }>(
+      `select pg_relation_filepath('tidegate.gate_vault') as file`,
+    )
+    const sessions = [asked.gate_session_id]
+    const waiting = await disk(sessions, { since, secrets })
+    expect(waiting).toEqual({ keysInWal: [], keysInFiles: [rows[0]?.file], secrets: [] })
 
     proxy.release()
     const result = await agent.result
@@ -162,6 +186,10 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
     const after = await findingsOf([...secrets, ackToken(proxy.exchanges)])
     expect(after.found).toEqual([])
     expect(after.opened.map(({ purpose }) => purpose)).not.toContain('data key')
+    // What every server does once in ten minutes.
+    await createVault({ pool, keyring: await masterKeys(), clock: Date.now, random: randomBytes }).shred()
+    const all = { since, secrets: [...secrets, ackToken(proxy.exchanges)] }
+    expect(await disk(sessions, all)).toEqual({ keysInWal: [], keysInFiles: [], secrets: [] })
     // What the scan can open has not gone: the endpoint's signing secret, for one.
     expect(after.opened.map(({ purpose }) => purpose)).toContain('webhook-signing-secret')
   }, 120_000)

@@ -6,6 +6,7 @@ import pg from 'pg'
 import { pino } from 'pino'
 import { createCodec } from '../../infra/event-store/codec.ts'
 import { createKafkaClient } from '../../infra/log/kafka/client.ts'
+import type { Db } from '../../infra/postgres/pool.ts'
 import type { Place } from './secret-scan.ts'
 
 // Postgres's text form of every value; of bytea that is hex.
@@ -137,6 +138,47 @@ export async function dumpFolder(folder: string, keep: (file: string) => boolean
     }),
   )
   return places.flat()
+}
+
+/** Where the WAL ends now; what was written so far is in its files, also of commits that did not wait for it. */
+export async function walPosition(db: Db): Promise<string> {
+  const { rows } = await db.query<{ lsn: string }>('select pg_switch_wal() as lsn')
+  return rows[0]?.lsn ?? ''
+}
+
+/** What the files of the WAL have got since a position of `walPosition`. */
+export async function dumpWal(db: Db, since: string): Promise<Place[]> {
+  const until = await walPosition(db)
+  const { rows } = await db.query<FileRow>(
+    `select f.name, pg_read_binary_file('pg_wal/' || f.name, 0,
+       case when f.name = b.file_name then b.file_offset else size end, true) as bytes
+     from pg_ls_waldir() f, pg_walfile_name_offset($2) b
+     where f.name between pg_walfile_name($1::pg_lsn + 1) and b.file_name order by 1`,
+    [since, until],
+  )
+  return rows.flatMap(({ name, bytes }) => {
+    const place = { name: `pg_wal/${name}`, bytes }
+    return [place, { ...place, bytes: withoutPageHeaders(bytes) }]
+  })
+}
+
+/** The files of the database, with all that is in Postgres's memory written to them. */
+export async function dumpDatabaseFiles(db: Db): Promise<Place[]> {
+  const name = `flush_${randomBytes(6).toString('hex')}`
+  // A checkpoint passes over what is not logged, but for the one before a copy of files.
+  await db.query(`create database ${name} template template0 strategy file_copy`)
+  await db.query(`drop database ${name}`)
+  const { rows } = await db.query<FileRow>(
+    `select name, pg_read_binary_file(name, 0, 1000000000, true) as bytes
+     from (select format('base/%s/%s', d.oid, pg_ls_dir('base/' || d.oid)) as name
+       from pg_database d where datname = current_database()) as files`,
+  )
+  return rows.filter(({ bytes }) => bytes !== null)
+}
+
+interface FileRow {
+  name: string
+  bytes: Buffer
 }
 
 const walPage = { bytes: 8192, header: 24, firstHeader: 40 }

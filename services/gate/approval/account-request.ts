@@ -18,7 +18,7 @@ import { deliveryKeyOf, judgeAnswer, type StartedSession } from './decide.ts'
 
 export type Sleep = (ms: number, signal: AbortSignal) => Promise<unknown>
 
-interface AccountRequestDeps {
+export interface AccountRequestDeps {
   pool: Db
   clock: Clock
   directCalls: DirectCalls
@@ -26,10 +26,12 @@ interface AccountRequestDeps {
   sleep: Sleep
 }
 
-interface AccountRequest {
+export interface AccountRequest {
   session: StartedSession
   /** Ends the wait for the next attempt, not an attempt. */
   signal: AbortSignal
+  /** Of an account that the service has made: it is asked for its credentials again, until then. */
+  again?: { until: number } | undefined
 }
 
 export type AccountAnswer =
@@ -51,14 +53,15 @@ const refusals: Record<Exclude<DirectRefusal, 'ended' | 'not_raised'>, string> =
  */
 export async function requestAccount(
   deps: AccountRequestDeps,
-  { session, signal }: AccountRequest,
+  request: AccountRequest,
 ): Promise<AccountAnswer> {
+  const { session } = request
   const { organization_id: organizationId, webhook_endpoint_id: endpointId } = session
   if (organizationId === null || endpointId === null) return failed(refusals.endpoint_unknown)
   const eventId = await deps.directCalls.raise(approvalEvent(session, { organizationId, endpointId }))
   const delivery = await deliveryOf(deps.pool, { eventId, endpointId })
   if (hasFailed(delivery)) return failed(delivery.error ?? silent)
-  return attemptAll(deps, { session, signal, delivery })
+  return attemptAll(deps, { ...request, delivery })
 }
 
 /** Gives the delivery up, if the event was raised and the delivery has not ended. */
@@ -88,16 +91,22 @@ const hasFailed = ({ status }: DeliveryRow) => status === 'failed' || status ===
 
 async function attemptAll(
   deps: AccountRequestDeps,
-  { session, signal, delivery }: AccountRequest & { delivery: DeliveryRow },
+  { session, signal, again, delivery }: AccountRequest & { delivery: DeliveryRow },
 ) {
   const { directCalls, clock, sleep, pool } = deps
   const which = { eventId: delivery.event_id, endpointId: delivery.endpoint_id }
-  let progress = progressOf(delivery, { session, timeoutMs: deps.integratorTimeoutMs })
+  let progress = progressOf(delivery, { session, again, timeoutMs: deps.integratorTimeoutMs })
   for (;;) {
     const next = nextFrom(progress, clock())
     if (!next) return giveUp(directCalls, which, progress.problem ?? silent)
     await sleep(next.at - clock(), signal)
-    const answer = await attempt(deps, { session, ...which, number: progress.number, isLast: next.isLast })
+    const answer = await attempt(deps, {
+      session,
+      again,
+      ...which,
+      number: progress.number,
+      isLast: next.isLast,
+    })
     if (answer.kind === 'accepted') return answered(answer, session)
     if (answer.kind === 'failed') return failed(answer.problem)
     if (answer.kind === 'not_sent') return refused(directCalls, which, { reason: answer.reason, pool })
@@ -107,18 +116,24 @@ async function attemptAll(
   }
 }
 
-interface Attempt extends DirectDelivery {
-  session: StartedSession
+interface Attempt extends DirectDelivery, Pick<AccountRequest, 'session' | 'again'> {
   number: number
   isLast: boolean
 }
 
-function attempt(deps: AccountRequestDeps, { session, number, ...call }: Attempt): Promise<DirectAnswer> {
+function attempt(
+  deps: AccountRequestDeps,
+  { session, again, number, ...call }: Attempt,
+): Promise<DirectAnswer> {
   return deps.directCalls.attempt({
     ...call,
     attempt: number,
     timeoutMs: deps.integratorTimeoutMs,
-    judge: (response) => judgeAnswer(response, session.delivery_key_id),
+    judge(response) {
+      const judgement = judgeAnswer(response, session.delivery_key_id)
+      // The account exists: a refusal now is no decision about it.
+      return again && judgement.kind === 'refuse' ? { ...judgement, kind: 'retry' } : judgement
+    },
   })
 }
 
@@ -151,19 +166,20 @@ interface RequestProgress extends DirectSchedule {
   problem: string | null
 }
 
-// How long after the session's end an answer that got lost in a crash is asked for.
-const lostAnswerMs = 15 * 60 * 1000
+/** How long after the session's end an answer that got lost in a crash is asked for. */
+export const lostAnswerMs = 15 * 60 * 1000
 // Who approves at the last moment has the service asked once, at least.
 const slackMs = 2000
 
 function progressOf(
   { status, attempts, updated_at: since, error: problem }: DeliveryRow,
-  { session, timeoutMs }: { session: StartedSession; timeoutMs: number },
+  { session, again, timeoutMs }: Pick<AccountRequest, 'session' | 'again'> & { timeoutMs: number },
 ): RequestProgress {
   const deadline = deadlineOf(session, timeoutMs)
   if (status === 'succeeded') {
     // The same attempt once more, and now: the schedule begins anew.
-    return { number: attempts, attempts: 0, since, timeoutMs, deadline: deadline + lostAnswerMs, problem }
+    const until = again?.until ?? deadline + lostAnswerMs
+    return { number: attempts, attempts: 0, since, timeoutMs, deadline: until, problem }
   }
   return { number: attempts + 1, attempts, since, timeoutMs, deadline, problem }
 }

@@ -81,16 +81,14 @@ async function checkedProof(
 // How long a request waits for the service's answer. Then the page asks again.
 const patienceMs = 4000
 
-type StartDeps = Pick<GateContext, 'vault' | 'decide' | 'keyring' | 'clock' | 'publicUrl'>
+type StartDeps = Pick<GateContext, 'decide' | 'keyring' | 'clock' | 'publicUrl'>
 
 /** ApiError as of `decideApprovalStart`; 503 when the service cannot be read. */
 export async function startSignupApproval(
-  { vault, decide, keyring, clock, publicUrl }: StartDeps,
+  { decide, keyring, clock, publicUrl }: StartDeps,
   { session, token, proof, command }: CheckedApproval,
 ): Promise<void> {
   const { id, service_id: serviceId } = session
-  // On disk before the approval is: all that is delivered will be sealed under it.
-  await vault.make(id)
   const hashes = tokenHashes(keyring, token)
   const gateAccountId = randomId('gacct', command.random)
   const now = clock()

@@ -59,7 +59,7 @@ export function hasApproved(session: GateSessionRow | undefined, tokenHashes: st
   return hash !== null && tokenHashes.includes(hash)
 }
 
-/** A signup that a person approved and whose service has not answered yet. */
+/** A signup that a person has approved. */
 export type StartedSession = GateSessionRow &
   Record<'approval_started_at' | 'risk_score', number> &
   Record<'approve_token_hash' | 'verdict' | 'delivery_key_id' | 'delivery_public_key', string> & {

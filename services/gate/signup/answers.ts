@@ -3,7 +3,7 @@ import { consentUrl } from '../../../infra/wire/gate.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import { type RegisteredService, registryEntryJson } from '../registry/registered.ts'
 import type { RequesterNetwork } from '../requests.ts'
-import type { DeliveryBundle } from '../store.ts'
+import type { DeliveryBundle } from '../vault.ts'
 
 const jsonObject = z.record(z.string(), z.unknown())
 const isoTime = (ms: number) => new Date(ms).toISOString()

@@ -10,7 +10,8 @@ import { findOrganization } from '../../../projections/organizations/queries.ts'
 import type { GateOptions } from '../context.ts'
 import { findRegistered } from '../registry/registered.ts'
 import { seenOf, sessionStream } from '../sessions.ts'
-import { closingFor, type Vault } from '../store.ts'
+import { closingFor } from '../store.ts'
+import type { Vault } from '../vault.ts'
 import {
   decideAcknowledgement,
   decideClosedPage,

@@ -5,7 +5,7 @@ import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
 import type { GateSessionOpened } from '../../../schemas/events.ts'
 import { type RegisteredService, requireOpenService } from '../registry/registered.ts'
-import { foundSession, pendingSession, sessionDecision, sessionTtlMs } from '../sessions.ts'
+import { foundSession, isWaiting, pendingSession, sessionDecision, sessionTtlMs } from '../sessions.ts'
 
 export type SessionSpec = Pick<
   GateSessionOpened,
@@ -147,14 +147,20 @@ export function decideAcknowledgement(
   if (found.status === 'expired') throw new ApiError('gate.session_expired')
   if (!isAckToken) throw new ApiError('gate.delivery_ack_invalid')
   if (found.delivery_acknowledgement_id === acknowledgementId) return []
-  if (!isWaiting(found, now)) throw new ApiError('gate.delivery_consumed')
+  requireDelivery(found, now)
   const data = { gate_session_id: found.id, acknowledgement_id: acknowledgementId, acknowledged_at: now }
   return [sessionDecision(found, { event: { type: 'GateDeliveryAcknowledged', data }, now })]
 }
 
-export function isWaiting({ delivery, delivery_expires_at }: GateSessionRow, now: number): boolean {
-  return delivery === 'waiting' && delivery_expires_at !== null && delivery_expires_at > now
+/** ApiError 410, saying why, unless credentials wait for their agent. */
+export function requireDelivery(session: GateSessionRow, now: number): void {
+  if (isWaiting(session, now)) return
+  if (session.delivery === 'acknowledged') throw new ApiError('gate.delivery_consumed')
+  throw new ApiError('gate.delivery_consumed', { message: notAcknowledged })
 }
+
+const notAcknowledged =
+  'Nobody acknowledged the credentials within 24 hours, or they were lost in a failure and the service did not give them out again.'
 
 interface At {
   now: number

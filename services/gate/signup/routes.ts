@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest, preValidationHookHandler } from '
 import type { z } from 'zod'
 import { sourceOf } from '../../../infra/access/source-budget.ts'
 import { isTokenOf } from '../../../infra/crypto/tokens.ts'
-import { ApiError } from '../../../infra/errors/errors.ts'
+import { ApiError, unavailable } from '../../../infra/errors/errors.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
@@ -19,11 +19,11 @@ import {
   requireToken,
 } from '../requests.ts'
 import { foundSession, pendingSession } from '../sessions.ts'
-import { type DeliveryBundle, openBundle } from '../store.ts'
+import { type DeliveryBundle, findBundle } from '../vault.ts'
 import { approvedJson, createdJson, unapprovedJson } from './answers.ts'
 import { acknowledgeDelivery, openSignup } from './commands.ts'
 import { consentRoutes } from './consent-routes.ts'
-import { isWaiting } from './decide.ts'
+import { requireDelivery } from './decide.ts'
 import {
   ackBody,
   acknowledgementSchema,
@@ -44,6 +44,7 @@ type SignupContext = Pick<
   | 'logger'
   | 'limits'
   | 'vault'
+  | 'approvals'
   | 'pages'
   | 'idempotency'
   | 'network'
@@ -121,21 +122,29 @@ async function polledData(parts: SignupContext, session: GateSessionRow) {
   if (session.status === 'rejected') return unapprovedJson(session)
   if (session.status !== 'approved') return unapprovedJson(pendingSession(session, parts.clock()))
   const { pool, publicUrl } = parts
-  const bundle = await bundleOf(parts, session)
+  const bundle = await deliveredBundle(parts, session)
   const service = await serviceOf(pool, { serviceId: session.service_id, publicUrl })
   return approvedJson(session, { bundle, service })
 }
 
-/** 410 once the delivery has ended. Its key is deleted then. */
-async function bundleOf(
-  { vault, clock }: Pick<SignupContext, 'vault' | 'clock'>,
+// How long a poll waits where the service has to be asked again. Then the agent polls again.
+const patienceMs = 4000
+
+/** ApiError: 410 once the delivery has ended, 503 while the service is asked for what a crash of Postgres has lost. */
+async function deliveredBundle(
+  { pool, vault, clock, approvals }: SignupContext,
   session: GateSessionRow,
 ): Promise<DeliveryBundle> {
-  const { id: gateSessionId, delivery_sealed: sealed } = session
-  const dataKey = isWaiting(session, clock()) ? await vault.find(gateSessionId) : undefined
-  const bundle = sealed && dataKey && openBundle(sealed, { dataKey, gateSessionId })
-  if (!bundle) throw new ApiError('gate.delivery_consumed')
-  return bundle
+  requireDelivery(session, clock())
+  const bundle = await findBundle(vault, session)
+  if (bundle) return bundle
+  await approvals.redeliver(session.id, patienceMs)
+  const current = foundSession(await findGateSession(pool, session.id))
+  // Acknowledged meanwhile, its key was deleted.
+  requireDelivery(current, clock())
+  const again = await findBundle(vault, current)
+  if (!again) throw unavailable(new Error(`the service is asked for the credentials of ${session.id} again`))
+  return again
 }
 
 function ackRoute(app: FastifyInstance, context: SignupContext): void {

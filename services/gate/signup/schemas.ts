@@ -11,7 +11,7 @@ import {
 import { confirmationCodeSchema } from '../../../infra/wire/gate.ts'
 import { registryEntrySchema, serviceIdSchema } from '../registry/schemas.ts'
 import type { Requester } from '../requests.ts'
-import { bundleSchema } from '../store.ts'
+import { bundleSchema } from '../vault.ts'
 import type { SessionSpec } from './decide.ts'
 
 /** The name in characters (code points), metadata as UTF-8 of its JSON. */

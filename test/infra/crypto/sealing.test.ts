@@ -23,12 +23,3 @@ test('what was changed or cut is not opened', () => {
     expect(key.open(sealed.subarray(0, at), { context })).toBeUndefined()
   }
 })
-
-test('what is drawn from it is the same each time, and another for each purpose and key', () => {
-  const draw = (bytes: Buffer, purpose: string) => createDataKey(bytes).random(purpose)(32).toString('hex')
-  expect(draw(secret, 'agent-token')).toBe(draw(secret, 'agent-token'))
-  expect(draw(secret, 'agent-token')).not.toBe(draw(secret, 'ack-token'))
-  expect(draw(secret, 'agent-token')).not.toBe(draw(randomBytes(dataKeyBytes), 'agent-token'))
-  const stream = createDataKey(secret).random('organization')
-  expect(stream(10)).not.toEqual(stream(10))
-})

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { isTokenOf } from '../../../infra/crypto/tokens.ts'
 import { randomId } from '../../../infra/ids.ts'
-import { closingFor, createPages, createVault, findPage } from '../../../services/gate/store.ts'
+import { closingFor, createPages, findPage } from '../../../services/gate/store.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 
 const keyring = createKeyring(randomBytes(32).toString('base64'))
@@ -21,43 +21,6 @@ const options = (given = { keyring }) => ({
   pool: database.pool,
   clock: () => now,
   random: randomBytes,
-})
-
-test('64 who ask for the key of a signup at once get the same one', async () => {
-  const session = newSession()
-  const vaults = [createVault(options()), createVault(options())]
-  const keys = await Promise.all(
-    Array.from({ length: 64 }, (_, index) => vaults[index % 2]?.make(session) ?? Promise.reject()),
-  )
-  const drawn = new Set(keys.map((key) => key.random('x')(16).toString('hex')))
-  expect(drawn.size).toBe(1)
-})
-
-test('what is sealed under a key is gone with it', async () => {
-  const vault = createVault(options())
-  const session = newSession()
-  const context = session
-  const sealed = (await vault.make(session)).seal(Buffer.from('x'), { context, random: randomBytes })
-  expect((await vault.find(session))?.open(sealed, { context })?.toString()).toBe('x')
-  await vault.remove([session])
-  expect(await vault.find(session)).toBeUndefined()
-  // Asked for anew it is another key.
-  expect((await vault.make(session)).open(sealed, { context })).toBeUndefined()
-})
-
-test('a key of the vault is bound to its signup and to our master keys', async () => {
-  const vault = createVault(options())
-  const [one, two] = [newSession(), newSession()]
-  await vault.make(one)
-  await vault.make(two)
-  await database.pool.query(
-    `update tidegate.gate_vault set data_key_sealed =
-       (select data_key_sealed from tidegate.gate_vault where gate_session_id = $1) where gate_session_id = $2`,
-    [one, two],
-  )
-  expect(await vault.find(two)).toBeUndefined()
-  const stranger = createVault(options({ keyring: createKeyring(randomBytes(32).toString('base64')) }))
-  expect(await stranger.find(one)).toBeUndefined()
 })
 
 test('only the newest approve token of a page is kept, as a hash', async () => {

@@ -1,9 +1,10 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { DecisionGuard } from '../../../infra/event-store/decide.ts'
 import { randomId } from '../../../infra/ids.ts'
-import { counterRandom } from '../../../infra/random.ts'
+import { transaction } from '../../../infra/postgres/pool.ts'
 import { findOrganization, listKeys } from '../../../projections/organizations/queries.ts'
-import { signUpOrganization } from '../../../services/organizations/sign-up.ts'
+import { type SignedUp, signUpOrganization } from '../../../services/organizations/sign-up.ts'
 import { startOrganizations } from './support.ts'
 
 let world: Awaited<ReturnType<typeof startOrganizations>>
@@ -12,61 +13,79 @@ beforeAll(async () => {
 })
 afterAll(() => world.stop())
 
-/** A signup, and what makes it the same whenever it is repeated. */
+const always: DecisionGuard = { locks: [], alsoReads: [], holds: async () => true }
+
+/** A signup that can be repeated, by this process or another. */
 function given(accountName = 'Robin') {
-  const seed = randomBytes(16)
-  const key = createHash('sha256').update(seed).digest()
   const idTime = world.now.ms
   const signup = { accountName, gateSessionId: randomId('gate', randomBytes) }
-  return {
-    signup,
-    repeat: () =>
-      signUpOrganization(
-        { ...world.deps, random: counterRandom(key, seed), idTime, clock: () => idTime },
-        signup,
-      ),
+  const attempt = (isWanted = always) =>
+    signUpOrganization({ ...world.deps, random: randomBytes, idTime }, { ...signup, isWanted })
+  async function repeat(): Promise<SignedUp> {
+    const made = await attempt()
+    if (!made) throw new Error('no keys were issued')
+    return made
   }
+  return { signup, attempt, repeat }
 }
+
+const works = ({ outputs: { TIDEGATE_ORGANIZATION_ID: id, TIDEGATE_SECRET_KEY: key } }: SignedUp) =>
+  world.send({ url: `/v1/organizations/${id}`, key: key ?? '' }).then(({ status }) => status === 200)
+
+const isCurrent = (made: SignedUp) => transaction(world.pool, (tx) => made.isCurrent.holds(tx))
+
+const keysOf = async ({ outputs }: SignedUp) =>
+  (await listKeys(world.pool, outputs.TIDEGATE_ORGANIZATION_ID ?? '', { limit: 200 })).rows
 
 test('an organization with a key of each type in each environment, which work', async () => {
   const { repeat, signup } = given('Robin & Söhne GmbH!')
-  const variables = await repeat()
-  const { TIDEGATE_ORGANIZATION_ID: id = '', TIDEGATE_SECRET_KEY: key = '' } = variables
-  expect(variables).toEqual({
+  const made = await repeat()
+  expect(made.outputs).toEqual({
     TIDEGATE_ORGANIZATION_ID: expect.stringMatching(/^org_/),
     TIDEGATE_PUBLISHABLE_KEY: expect.stringMatching(/^pk_live_/),
     TIDEGATE_SECRET_KEY: expect.stringMatching(/^sk_live_/),
     TIDEGATE_TEST_PUBLISHABLE_KEY: expect.stringMatching(/^pk_test_/),
     TIDEGATE_TEST_SECRET_KEY: expect.stringMatching(/^sk_test_/),
   })
-  expect(await findOrganization(world.pool, id)).toMatchObject({
+  expect(await findOrganization(world.pool, made.outputs.TIDEGATE_ORGANIZATION_ID ?? '')).toMatchObject({
     name: 'Robin & Söhne GmbH!',
     slug: `robin-sohne-gmbh-${signup.gateSessionId.slice(-8)}`,
   })
-  expect(await world.send({ url: `/v1/organizations/${id}`, key })).toMatchObject({ status: 200 })
+  expect(await works(made)).toBe(true)
+  expect(await isCurrent(made)).toBe(true)
 })
 
-test('repeated, also by two processes at once, it is the same organization with the same keys', async () => {
+test('repeated, also by two processes at once, it is the same organization, and the last keys alone work', async () => {
   const { repeat } = given()
   const all = await Promise.all([repeat(), repeat()])
-  all.push(await repeat())
   world.now.ms += 60_000
   all.push(await repeat())
-  const [first = {}, ...others] = all
-  for (const other of others) expect(other).toEqual(first)
-  const { rows } = await listKeys(world.pool, first.TIDEGATE_ORGANIZATION_ID ?? '', { limit: 200 })
-  expect(rows).toHaveLength(4)
+  expect(new Set(all.map(({ outputs }) => outputs.TIDEGATE_ORGANIZATION_ID)).size).toBe(1)
+  expect(new Set(all.map(({ outputs }) => outputs.TIDEGATE_SECRET_KEY)).size).toBe(3)
+  expect(await Promise.all(all.map(isCurrent))).toEqual([false, false, true])
+  expect(await Promise.all(all.map(works))).toEqual([false, false, true])
+  const [first] = all
+  const active = first && (await keysOf(first)).filter(({ status }) => status === 'active')
+  expect(active).toHaveLength(4)
+})
+
+test('nothing is issued or revoked once it is not wanted any more', async () => {
+  const { repeat, attempt } = given()
+  const made = await repeat()
+  expect(await attempt({ ...always, holds: async () => false })).toBeUndefined()
+  expect(await works(made)).toBe(true)
+  expect(await keysOf(made)).toHaveLength(4)
 })
 
 test('accounts of the same name are different organizations', async () => {
   const [one, two] = [await given().repeat(), await given().repeat()]
-  expect(two.TIDEGATE_ORGANIZATION_ID).not.toBe(one.TIDEGATE_ORGANIZATION_ID)
+  expect(two.outputs.TIDEGATE_ORGANIZATION_ID).not.toBe(one.outputs.TIDEGATE_ORGANIZATION_ID)
 })
 
 test.each(['名前', '---', 'x'.repeat(100), '🦊'])(
   '%s is a name that an organization can have',
   async (name) => {
-    const { TIDEGATE_ORGANIZATION_ID: id = '' } = await given(name).repeat()
+    const { TIDEGATE_ORGANIZATION_ID: id = '' } = (await given(name).repeat()).outputs
     expect(await findOrganization(world.pool, id)).toMatchObject({
       name,
       slug: expect.stringMatching(/^[a-z0-9-]+$/),

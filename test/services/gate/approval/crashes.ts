@@ -45,8 +45,8 @@ export function dyingAt(deps: ConcludeDeps, point: CrashPoint | undefined) {
     }),
     vault: { ...deps.vault, make: mortal(deps.vault.make) },
     directCalls: { raise: mortal(raise), attempt: mortal(attempt), giveUp: mortal(giveUp) },
-    signUpOrganization: ({ random, now, ...signup }) =>
-      signUpOrganization({ decide, keyring: deps.keyring, clock: () => now, random, idTime: now }, signup),
+    signUpOrganization: ({ startedAt, ...signup }) =>
+      signUpOrganization({ ...deps, decide, idTime: startedAt }, signup),
   }
   return { deps: dying, steps: () => steps }
 }

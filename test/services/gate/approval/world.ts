@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
+import { generateToken, type Token, tokenHashes } from '../../../../infra/crypto/tokens.ts'
 import type { DomainEvent } from '../../../../infra/event-store/codec.ts'
 import { decidedEvent } from '../../../../infra/event-store/decide.ts'
 import { type GateSessionId, randomId } from '../../../../infra/ids.ts'
@@ -17,7 +18,8 @@ import { startSignupApproval } from '../../../../services/gate/approval/commands
 import type { GateOptions } from '../../../../services/gate/context.ts'
 import { createGateLimits } from '../../../../services/gate/limits.ts'
 import { foundSession, serviceStream, sessionStream } from '../../../../services/gate/sessions.ts'
-import { createPages, createVault, openBundle } from '../../../../services/gate/store.ts'
+import { createPages } from '../../../../services/gate/store.ts'
+import { createVault, openBundle } from '../../../../services/gate/vault.ts'
 import { signUpOrganization } from '../../../../services/organizations/sign-up.ts'
 import { createSigningSecrets } from '../../../../services/webhooks/deliveries/attempt.ts'
 import { createDirectCalls } from '../../../../services/webhooks/deliveries/direct-calls.ts'
@@ -31,6 +33,7 @@ export type Answer = (options: PostOptions) => Promise<PostOutcome> | PostOutcom
 export interface Signup {
   id: GateSessionId
   keys: DeliveryKeys
+  pollToken: Token<'gtpoll'>
 }
 
 const sentSchema = z.object({
@@ -93,8 +96,8 @@ export async function openApprovalWorld() {
     }),
     network: noNetwork,
     consentKeys: { publishableKey: async () => 'pk_live_x', secretHashes: async () => [secretHash] },
-    signUpOrganization: ({ random, now: at, ...signup }) =>
-      signUpOrganization({ decide, keyring, clock: () => at, random, idTime: at }, signup),
+    signUpOrganization: ({ startedAt, ...signup }) =>
+      signUpOrganization({ ...deps, idTime: startedAt }, signup),
   }
   const vault = createVault(options)
   const pages = createPages(options)
@@ -128,7 +131,9 @@ export async function openApprovalWorld() {
   ): Promise<Signup> {
     const id = randomId('gate', randomBytes)
     const keys = generateDeliveryKeys()
+    const pollToken = generateToken('gtpoll', randomBytes)
     const opened = signupOpened({
+      poll_token_hash: tokenHashes(keyring, pollToken)[0],
       gate_session_id: id,
       service_id: owner?.serviceId ?? 'tidegate',
       organization_id: owner?.organizationId ?? null,
@@ -139,7 +144,7 @@ export async function openApprovalWorld() {
       opened_at: now.ms,
     })
     await happen(opened, id)
-    return { id, keys }
+    return { id, keys, pollToken }
   }
 
   const find = async (id: GateSessionId) => foundSession(await findGateSession(pool, id))
@@ -170,8 +175,12 @@ export async function openApprovalWorld() {
     }
   }
 
+  /** As after a crash of Postgres, or on the replica that takes its place. */
+  const loseKeys = () => pool.query('truncate tidegate.gate_vault')
+
   return {
     ...world,
+    loseKeys,
     secretHash,
     options,
     parts,

@@ -14,7 +14,8 @@ import {
 import { createGateLimits } from '../../../../services/gate/limits.ts'
 import { deliveryTtlMs, sessionStream } from '../../../../services/gate/sessions.ts'
 import { signupRoutes } from '../../../../services/gate/signup/routes.ts'
-import { createPages, createVault, sealBundle } from '../../../../services/gate/store.ts'
+import { createPages } from '../../../../services/gate/store.ts'
+import { createVault, sealBundle } from '../../../../services/gate/vault.ts'
 import { updateOrganization } from '../../../../services/organizations/commands.ts'
 import { freshAddress } from '../../../support/gate-flow.ts'
 import { loginOpened, proof } from '../../../support/gate-rows.ts'
@@ -48,6 +49,8 @@ export async function startSignups() {
     limits: createGateLimits(pool),
     vault: createVault(base),
     pages: createPages(base),
+    /** Nobody can be asked again. */
+    approvals: { run() {}, outcome: async () => undefined, redeliver: async () => {}, stop: async () => {} },
   }
   const { app, context, send: sendTo } = await createServiceApp(world)
   signupRoutes(app, { ...context, ...parts })

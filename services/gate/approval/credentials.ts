@@ -1,0 +1,45 @@
+import { generateToken, tokenHashes } from '../../../infra/crypto/tokens.ts'
+import { type DeliveryEnvelope, sealEnvelope } from '../../../infra/wire/delivery-envelope.ts'
+import { agentTokenEnvName } from '../../../infra/wire/gate.ts'
+import type { GateParts } from '../context.ts'
+import { serviceOf } from '../registry/registered.ts'
+import { agentTokenTtlMs, deliveryTtlMs } from '../sessions.ts'
+import { sealBundle } from '../vault.ts'
+import { deliveryKeyOf, type SignupCredentials, type StartedSession } from './decide.ts'
+
+type CredentialDeps = Pick<GateParts, 'pool' | 'publicUrl' | 'keyring' | 'random' | 'clock' | 'vault'>
+
+interface NewCredentials {
+  session: StartedSession
+  integrator: DeliveryEnvelope
+}
+
+/**
+ * An ack token, an agent token where the service has a dashboard login, and both sealed to the agent at once: nobody
+ * can draw them again. The data key is the delivery's one.
+ */
+export async function makeCredentials(
+  deps: CredentialDeps,
+  { session, integrator }: NewCredentials,
+): Promise<SignupCredentials> {
+  const { pool, publicUrl, keyring, random, clock, vault } = deps
+  const { id: gateSessionId, service_id: serviceId } = session
+  const service = await serviceOf(pool, { serviceId, publicUrl })
+  const dataKey = await vault.make(gateSessionId)
+  const ackToken = generateToken('gtack', random)
+  const agentToken = service.definition.dashboard_login_url === null ? null : generateToken('agt', random)
+  const outputs = agentToken === null ? {} : { [agentTokenEnvName(serviceId)]: agentToken }
+  const gate = sealEnvelope(
+    { version: 1, outputs, ack_token: ackToken },
+    { delivery: deliveryKeyOf(session), random },
+  )
+  const now = clock()
+  return {
+    delivery_sealed: sealBundle({ integrator, gate }, { dataKey, gateSessionId, random }),
+    delivery_expires_at: now + deliveryTtlMs,
+    ack_token_hash: tokenHashes(keyring, ackToken)[0],
+    agent_token_hash: agentToken && tokenHashes(keyring, agentToken)[0],
+    agent_token_expires_at: agentToken && now + agentTokenTtlMs,
+    approved_at: now,
+  }
+}

@@ -1,0 +1,127 @@
+import { z } from 'zod'
+import type { Keyring } from '../../infra/crypto/keyring.ts'
+import { createDataKey, type DataKey, dataKeyBytes, open, seal } from '../../infra/crypto/sealing.ts'
+import type { Clock, GateSessionId, Random } from '../../infra/ids.ts'
+import type { Db } from '../../infra/postgres/pool.ts'
+import { deliveryEnvelopeSchema } from '../../infra/wire/delivery-envelope.ts'
+import type { GateSessionRow } from '../../projections/gate/tables.ts'
+
+/**
+ * The only copies of the keys that deliveries are sealed under: to delete one is to delete the delivery, in the log too.
+ * Unlogged: nothing of it is in the WAL, in a replica or in a base backup, and a crash of Postgres empties it (ADR
+ * 0011). Statistics would copy values into a table that is logged; a new type, though the same, drops those that a
+ * logged table of an earlier version had.
+ */
+export const vaultDdl = `
+create unlogged table if not exists tidegate.gate_vault (
+  gate_session_id text collate "C" primary key,
+  data_key_sealed bytea not null,
+  created_at bigint not null
+);
+alter table tidegate.gate_vault set unlogged;
+alter table tidegate.gate_vault alter column data_key_sealed type bytea;
+alter table tidegate.gate_vault alter column data_key_sealed set statistics 0;
+create index if not exists gate_vault_created_at on tidegate.gate_vault (created_at);
+`
+
+interface VaultOptions {
+  pool: Db
+  keyring: Keyring
+  clock: Clock
+  random: Random
+}
+
+export interface Vault {
+  /** Makes the key where there is none; every caller gets the same, until Postgres crashes. */
+  make(gateSessionId: GateSessionId): Promise<DataKey>
+  /** undefined once it is deleted, or when no master key opens it. */
+  find(gateSessionId: GateSessionId): Promise<DataKey | undefined>
+  /** The bytes stay in the table's file until the next `shred`. */
+  remove(gateSessionIds: GateSessionId[]): Promise<void>
+  /** Writes what is left to a new file and gives the old one up, with the bytes of all that was removed. */
+  shred(): Promise<void>
+}
+
+// VACUUM would leave the bytes in the pages, and VACUUM FULL copies what an open transaction could still see. Nobody
+// waits long behind the lock: where it is not to be had, as beside pg_dump, the next time may be better.
+const shredding = `
+do $$
+declare kept tidegate.gate_vault[];
+begin
+  if pg_relation_size('tidegate.gate_vault') = 0 then return; end if;
+  perform set_config('lock_timeout', '300', true);
+  lock table tidegate.gate_vault in access exclusive mode;
+  kept := array(select v from tidegate.gate_vault v);
+  truncate tidegate.gate_vault;
+  insert into tidegate.gate_vault select * from unnest(kept);
+end $$`
+
+const purpose = 'gate-data-key'
+
+export function createVault({ pool, keyring, clock, random }: VaultOptions): Vault {
+  async function find(gateSessionId: GateSessionId): Promise<DataKey | undefined> {
+    const { rows } = await pool.query<{ sealed: Buffer }>(
+      'select data_key_sealed as sealed from tidegate.gate_vault where gate_session_id = $1',
+      [gateSessionId],
+    )
+    const secret = rows[0] && open(rows[0].sealed, { keyring, purpose, context: gateSessionId })
+    return secret && createDataKey(secret)
+  }
+
+  return {
+    find,
+    async make(gateSessionId) {
+      const sealed = seal(random(dataKeyBytes), { keyring, purpose, context: gateSessionId, random })
+      await pool.query(
+        'insert into tidegate.gate_vault values ($1, $2, $3) on conflict (gate_session_id) do nothing',
+        [gateSessionId, sealed, clock()],
+      )
+      const key = await find(gateSessionId)
+      if (!key) throw new Error(`no master key opens the data key of ${gateSessionId}`)
+      return key
+    },
+    async remove(gateSessionIds) {
+      if (gateSessionIds.length === 0) return
+      await pool.query('delete from tidegate.gate_vault where gate_session_id = any($1)', [gateSessionIds])
+    },
+    async shred() {
+      await pool.query(shredding)
+    },
+  }
+}
+
+export const bundleSchema = z
+  .strictObject({ integrator: deliveryEnvelopeSchema, gate: deliveryEnvelopeSchema })
+  .meta({ id: 'GateDeliveryBundle' })
+export type DeliveryBundle = z.output<typeof bundleSchema>
+
+interface BundleKey {
+  dataKey: DataKey
+  gateSessionId: GateSessionId
+}
+
+/** Sealed as events and read models carry it: unreadable once the data key is deleted. */
+export function sealBundle(
+  bundle: DeliveryBundle,
+  { dataKey, gateSessionId, random }: BundleKey & { random: Random },
+): Buffer {
+  return dataKey.seal(Buffer.from(JSON.stringify(bundle)), { context: gateSessionId, random })
+}
+
+/** undefined for what was not sealed under this key for this signup. */
+export function openBundle(
+  sealed: Buffer,
+  { dataKey, gateSessionId }: BundleKey,
+): DeliveryBundle | undefined {
+  const text = dataKey.open(sealed, { context: gateSessionId })?.toString('utf8')
+  return text === undefined ? undefined : bundleSchema.parse(JSON.parse(text))
+}
+
+/** What waits for the agent of a signup; undefined when nothing does, or the key to it is gone. */
+export async function findBundle(
+  vault: Pick<Vault, 'find'>,
+  { id: gateSessionId, delivery_sealed: sealed }: Pick<GateSessionRow, 'id' | 'delivery_sealed'>,
+): Promise<DeliveryBundle | undefined> {
+  const dataKey = sealed ? await vault.find(gateSessionId) : undefined
+  return sealed && dataKey ? openBundle(sealed, { dataKey, gateSessionId }) : undefined
+}
