@@ -57,8 +57,8 @@ const settings = z.object({
     .refine((waits) => waits.every((wait) => wait >= 0), { error: 'expected seconds, comma-separated' }),
   /** From the look-up of the receiver's address to the last byte of its answer. */
   WEBHOOK_TIMEOUT_MS: z.coerce.number().int().min(100).max(60_000).default(15_000),
-  /** A delivery of a killed process is left alone for so long. */
-  WEBHOOK_LEASE_MS: z.coerce.number().int().min(1000).default(30_000),
+  /** A delivery of a killed process is left alone for so long. With a look, another has it within ten seconds. */
+  WEBHOOK_LEASE_MS: z.coerce.number().int().min(1000).default(6000),
   /** A stopping server still answers for so long. Clients learn meanwhile that it stops. */
   DRAIN_MS: z.coerce.number().int().min(0).max(60_000).default(1000),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),

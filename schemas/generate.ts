@@ -4,6 +4,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { avscText } from './avro.ts'
+import { describeObservations } from './describe-observations.ts'
 import { sessionScored } from './sessions/session-scored.ts'
 
 const root = import.meta.dirname
@@ -140,4 +141,5 @@ if (import.meta.main) {
   const ids = assignIds(files, JSON.parse(readFileSync(idsFile, 'utf8')))
   writeFileSync(idsFile, `${JSON.stringify(ids, null, 2)}\n`)
   writeFileSync(path.join(root, 'events.ts'), generateTypes(files))
+  writeFileSync(path.join(root, '../docs/observations.md'), describeObservations())
 }

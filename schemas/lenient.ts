@@ -5,33 +5,50 @@
  */
 export interface Lenient<T> {
   parse(value: unknown): T
+  /** What it reads, in words; by member, where it reads an object. For the docs. */
+  form: Form
 }
+
+export type Form = string | { [member: string]: Form }
+
+const inWords = (form: Form): string =>
+  typeof form === 'string' ? form : `{ ${Object.keys(form).join(', ')} }`
 
 export type Read<L> = L extends Lenient<infer T> ? T : never
 
 export function stringUpTo(max: number): Lenient<string | null> {
   return {
+    form: `text of ${max}`,
     parse: (value) => (typeof value === 'string' && value.length <= max ? value.replaceAll('\0', '') : null),
   }
 }
 
-export const bool: Lenient<boolean | null> = { parse: (value) => (typeof value === 'boolean' ? value : null) }
+export const bool: Lenient<boolean | null> = {
+  form: 'boolean',
+  parse: (value) => (typeof value === 'boolean' ? value : null),
+}
 
 export const number: Lenient<number | null> = {
+  form: 'number',
   parse: (value) => (typeof value === 'number' && Number.isFinite(value) ? value : null),
 }
 
-export const integer: Lenient<number | null> = { parse: (value) => (isInt32(value) ? value : null) }
+export const integer: Lenient<number | null> = {
+  form: 'integer',
+  parse: (value) => (isInt32(value) ? value : null),
+}
 
-export const countOrZero: Lenient<number> = { parse: (value) => (isCount(value) ? value : 0) }
+export const countOrZero: Lenient<number> = { form: 'count', parse: (value) => (isCount(value) ? value : 0) }
 
 export function either<A, B>(one: Lenient<A | null>, other: Lenient<B | null>): Lenient<A | B | null> {
-  return { parse: (value) => one.parse(value) ?? other.parse(value) }
+  const form = `${inWords(one.form)} or ${inWords(other.form)}`
+  return { form, parse: (value) => one.parse(value) ?? other.parse(value) }
 }
 
 /** Of at most `max` items; empty where there are more or one cannot be read. */
 export function listUpTo<T>(item: Lenient<T | null>, max: number): Lenient<T[]> {
   return {
+    form: `up to ${max}: ${inWords(item.form)}`,
     parse(value) {
       if (!Array.isArray(value) || value.length > max) return []
       const items = value.map((one) => item.parse(one))
@@ -43,6 +60,7 @@ export function listUpTo<T>(item: Lenient<T | null>, max: number): Lenient<T[]> 
 /** Counts by short names, at most `max`; empty where there are more or one cannot be read. */
 export function counts(max: number): Lenient<Record<string, number>> {
   return {
+    form: `up to ${max} counts by name`,
     parse(value) {
       const entries = isObject(value) ? Object.entries(value) : []
       if (entries.length > max) return {}
@@ -62,6 +80,7 @@ export function group<S extends Record<string, Lenient<unknown>>>(
 ): Lenient<{ [K in keyof S]: Read<S[K]> }> {
   const entries = Object.entries(members)
   return {
+    form: Object.fromEntries(entries.map(([name, { form }]) => [name, form])),
     parse(value) {
       const from = isObject(value) ? value : {}
       const read: Record<string, unknown> = {}
@@ -73,7 +92,7 @@ export function group<S extends Record<string, Lenient<unknown>>>(
 }
 
 export function optional<T>(inner: Lenient<T>): Lenient<T | null> {
-  return { parse: (value) => (isObject(value) ? inner.parse(value) : null) }
+  return { form: inner.form, parse: (value) => (isObject(value) ? inner.parse(value) : null) }
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {

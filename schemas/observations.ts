@@ -286,6 +286,12 @@ const sha256Hex = /^[0-9a-f]{64}$/
 
 /** Lenient but for the version: throws where that is not 1, since nothing is then known of the rest. */
 export const observationsSchema: Lenient<Observations> = {
+  form: {
+    version: '1',
+    elapsed_ms: number.form,
+    snapshot: snapshotSchema.form,
+    behavior: behaviorSchema.form,
+  },
   parse(value) {
     if (!isObject(value) || value.version !== 1) throw new Error('not observations of version 1')
     const { elapsed_ms, snapshot, behavior, binding } = value

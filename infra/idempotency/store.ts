@@ -8,11 +8,10 @@ const hour = 60 * 60 * 1000
 export const answerKeptMs = 24 * hour
 
 /**
- * Nobody else starts the command for so long. It is longer than a live command can take, since every step of `decide`
- * has its own time-out. It is short enough that a killed process is soon forgotten. A command that is taken over
- * although it still runs does no harm: both are the same command.
+ * Nobody else starts the command for so long. It is longer than commands take, and so short that a killed process is
+ * soon forgotten. A slow command that is taken over although it still runs does no harm: both are the same command.
  */
-export const lockMs = 45_000
+export const lockMs = 9000
 
 /** The row of the request that first came with a key. Times are epoch milliseconds. */
 export interface StoredCommand {

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { describeObservations } from '../../schemas/describe-observations.ts'
 import { assignIds, generateTypes, readSchemaFiles, writtenSchemas } from '../../schemas/generate.ts'
 import ids from '../../schemas/ids.json' with { type: 'json' }
 
@@ -10,6 +11,14 @@ const files = readSchemaFiles()
 
 test('schemas/events.ts is what `npm run schemas` writes', () => {
   expect(readFileSync(path.join(root, 'schemas/events.ts'), 'utf8')).toBe(generateTypes(files))
+})
+
+test('docs/observations.md is what `npm run schemas` writes, and says something of every member', () => {
+  const page = readFileSync(path.join(root, 'docs/observations.md'), 'utf8')
+  expect(page).toBe(describeObservations())
+  const rows = page.match(/^\| `.*$/gm) ?? []
+  expect(rows.length).toBeGreaterThan(150)
+  expect(rows.filter((row) => !/^\| `\w+` \| [^|]{4,} \| [^|]{5,} \|$/.test(row))).toEqual([])
 })
 
 test.each(Object.entries(writtenSchemas))('schemas/%s is what `npm run schemas` writes', (file, text) => {

@@ -104,9 +104,10 @@ async function launch(
 function createConsumer(kafka: Kafka, groupId: string): Consumer {
   return kafka.consumer({
     groupId,
-    // A killed member's partitions go to the others after this long.
-    sessionTimeout: 8000,
-    heartbeatInterval: 2000,
+    // A killed member's partitions go to the others within both together and a second. Brokers allow no less than 6000,
+    // unless they are told to (group.min.session.timeout.ms).
+    sessionTimeout: 6000,
+    heartbeatInterval: 1500,
     minBytes: 1,
     // With several brokers, one without records delays those of the others for this long.
     maxWaitTimeInMs: 250,

@@ -1,0 +1,249 @@
+import type { Behavior, Snapshot } from './observations.ts'
+
+type Meanings<Groups> = { [G in keyof Groups]: { [Member in keyof NonNullable<Groups[G]>]: string } }
+
+// What each member says, its unit, and how the browser SDK finds it: docs/observations.md is made of this by
+// `npm run schemas`. A client of another kind sends what comes closest, or leaves the member out.
+
+const realm = (where: string) => ({
+  available: `whether ${where} could be asked at all`,
+  user_agent: '`navigator.userAgent` there',
+  platform: '`navigator.platform` there',
+  languages: '`navigator.languages` there',
+  hardware_concurrency: '`navigator.hardwareConcurrency` there, processors',
+  webgl_renderer: 'as `webgl.renderer`, by a context made there',
+})
+
+export const snapshotMeanings: Meanings<Snapshot> = {
+  navigator: {
+    user_agent: '`navigator.userAgent`',
+    app_version: '`navigator.appVersion`',
+    platform: '`navigator.platform`',
+    vendor: '`navigator.vendor`',
+    product_sub: '`navigator.productSub`',
+    language: '`navigator.language`, a BCP 47 tag',
+    languages: '`navigator.languages`, the preferred one first',
+    hardware_concurrency: '`navigator.hardwareConcurrency`, processors',
+    device_memory: '`navigator.deviceMemory`, GiB',
+    max_touch_points: '`navigator.maxTouchPoints`, fingers at once',
+    pdf_viewer_enabled: '`navigator.pdfViewerEnabled`',
+    cookie_enabled: '`navigator.cookieEnabled`',
+    mime_types_count: '`navigator.mimeTypes.length`',
+    plugins: 'the `name` of each of `navigator.plugins`',
+    plugins_genuine:
+      'whether plugins and MIME types have their own prototypes. Where there is a plugin, also: `item(2^32)` is the first, whose first type refers back to it',
+    connection_rtt: '`navigator.connection.rtt`, milliseconds',
+    brands: '`navigator.userAgentData.brands`',
+    ua_data_platform: '`navigator.userAgentData.platform`',
+    ua_data_platform_version: '`platformVersion` of `getHighEntropyValues`',
+    ua_data_architecture: '`architecture` of `getHighEntropyValues`',
+    ua_data_model: '`model` of `getHighEntropyValues`',
+    ua_data_mobile: '`navigator.userAgentData.mobile`',
+    ua_full_version:
+      'of `fullVersionList` of `getHighEntropyValues`: the version of the first brand that is neither the odd one nor Chromium, else of Chromium',
+  },
+  environment: {
+    outer_width: '`window.outerWidth`, CSS pixels',
+    outer_height: '`window.outerHeight`, CSS pixels',
+    inner_width: '`window.innerWidth`, CSS pixels',
+    inner_height: '`window.innerHeight`, CSS pixels',
+    screen_width: '`screen.width`, CSS pixels',
+    screen_height: '`screen.height`, CSS pixels',
+    avail_width: '`screen.availWidth`, CSS pixels',
+    avail_height: '`screen.availHeight`, CSS pixels',
+    color_depth: '`screen.colorDepth`, bits',
+    pixel_ratio: '`devicePixelRatio`, device pixels for a CSS pixel',
+    orientation_type: '`screen.orientation.type`',
+    has_focus: '`document.hasFocus()`',
+    timezone: '`timeZone` of `Intl.DateTimeFormat().resolvedOptions()`, an IANA name',
+    timezone_offset_min: '`new Date().getTimezoneOffset()`, minutes; negative east of Greenwich',
+    pointer_coarse: 'whether `(pointer: coarse)` matches',
+    has_chrome_object: "whether `'chrome' in window`",
+    notification_permission: '`Notification.permission`',
+    permissions_query_state: '`state` of `navigator.permissions.query` for `notifications`',
+  },
+  automation: {
+    webdriver: '`navigator.webdriver`',
+    webdriver_iframe: '`navigator.webdriver` in an empty frame of the page',
+    webdriver_worker:
+      '`navigator.webdriver` in a worker; null where it could not be asked, which is no evidence',
+    webdriver_own_property: 'whether `navigator` itself has a property `webdriver`; its prototype always has',
+    globals:
+      'names in `window` or `document` that drivers leave there, by an exact list, and markers of chromedriver (`cdc_..._Array`)',
+    document_attributes: 'attributes of the root element that are called `selenium`, `webdriver` or `driver`',
+    cdp_runtime: 'whether a logged error is formatted as it is logged: developer tools or a driver listen',
+    sequentum: 'whether `window.external` names Sequentum',
+    electron: 'whether `process` or the user agent says Electron',
+  },
+  tamper: {
+    patched_functions:
+      'of a list of built-in functions and getters those whose source is not native, as `navigator.userAgent` or `Date.getTimezoneOffset`',
+    navigator_own_properties:
+      '`Object.getOwnPropertyNames(navigator)`; empty in a browser that is left alone',
+    iframe_srcdoc_proxy:
+      'whether a frame that is not in the document has a window, as where a tool answers for it',
+    chrome_runtime_faked:
+      'whether `chrome.runtime.sendMessage` or `connect` has a prototype, which the native ones have not; null without `window.chrome`',
+    webgl_parameter_mismatch: 'whether WebGL and WebGL 2 differ in renderer or limits that they share',
+    timezone_mismatch: 'whether the wall clock of `environment.timezone` differs from `getTimezoneOffset()`',
+    brave: 'whether there is a `navigator.brave`',
+    timer_precision_reduced:
+      'whether two steps of `performance.now()` in a row are 5 milliseconds or longer; null where it is not seen to step',
+  },
+  engine: {
+    eval_length: 'the length of the source text of `eval`, characters',
+    null_property_message: 'what the error says when a property of `null` is read',
+    name: '`V8`, `SpiderMonkey` or `JavaScriptCore`, by that message',
+  },
+  worker: realm('a worker'),
+  iframe: realm('an empty frame of the page'),
+  storage: {
+    cookies: 'whether a cookie that is set is there',
+    local_storage: 'whether what is stored in `localStorage` is there',
+    session_storage: 'whether what is stored in `sessionStorage` is there',
+    indexed_db: 'whether a database can be opened',
+    service_worker: "whether `'serviceWorker' in navigator`",
+    window_name: 'whether `window.name` is a text',
+  },
+  capabilities: {
+    touch: 'whether there is `ontouchstart`, or touch points',
+    webgpu: "whether `'gpu' in navigator`",
+    platform_authenticator: '`PublicKeyCredential.isUserVerifyingPlatformAuthenticatorAvailable()`',
+    conditional_mediation: '`PublicKeyCredential.isConditionalMediationAvailable()`',
+    media_devices: "whether `'mediaDevices' in navigator`",
+    speech_synthesis: "whether `'speechSynthesis' in window`",
+  },
+  canvas: {
+    hash: 'of the two hashes that follow',
+    geometry_hash: 'of the pixels of overlapping circles, drawn on a canvas of 122 by 110',
+    text_hash: 'of the pixels of two lines of text with an emoji, drawn on a canvas of 240 by 60',
+    winding: 'whether the rule `evenodd` leaves a hole in a path',
+    noise_detected:
+      'whether a filled square or an empty canvas reads back as something else than what was drawn',
+    offscreen_consistent: 'whether the same circles on an `OffscreenCanvas` have the same pixels',
+  },
+  webgl: {
+    vendor: '`UNMASKED_VENDOR_WEBGL`, or `VENDOR`',
+    renderer: '`UNMASKED_RENDERER_WEBGL`, or `RENDERER`',
+    version: '`VERSION`',
+    shading_language_version: '`SHADING_LANGUAGE_VERSION`',
+    parameters_hash: 'of the limits and capabilities that `getParameter` tells, with their names',
+    extensions_hash: 'of `getSupportedExtensions()`, in its order',
+    extension_parameters_hash: 'of the same limits of every extension',
+    shader_precision_hash: 'of range and precision of each kind of number in both shaders',
+  },
+  webgpu: {
+    available: 'whether `navigator.gpu.requestAdapter()` gives an adapter',
+    adapter_vendor: '`vendor` of the adapter',
+    adapter_architecture: '`architecture` of the adapter',
+    fallback_adapter: '`isFallbackAdapter`: it is computed by software',
+    features_hash: 'of the features of the adapter, sorted',
+    limits_hash: 'of the limits of the adapter with their names, sorted',
+  },
+  audio: {
+    hash: 'of the samples from 4500 on that an `OfflineAudioContext` makes of a triangle at 10 kHz through a compressor; nothing is played',
+    sample_rate: 'of that sound, hertz',
+    channel_count: 'of that sound, channels',
+    voice_count: 'how many voices `speechSynthesis.getVoices()` has',
+    local_voice_count: 'those of them that need no network (`localService`)',
+    default_voice_lang: 'the language of the default voice, a BCP 47 tag',
+    noise_detected: 'whether two ways to read the samples give different ones',
+  },
+  fonts: {
+    detected_count: 'how many of the tested fonts are there',
+    tested_count: 'how many were tested',
+    detected:
+      'the names of those that are there: a text is wider or narrower with the font than with a generic one',
+    enumeration_hash: 'of these names',
+    metrics_hash: 'of width, ascent and descent of a text in the generic fonts',
+    preferences_hash: 'of the fonts of the system, as `caption` and `menu`, with size and weight',
+    emoji_hash: 'of the pixels of two emoji',
+  },
+  media: {
+    device_count: 'how many devices `navigator.mediaDevices.enumerateDevices()` lists',
+    counts_by_kind: 'how many of each `kind`, such as `audioinput`',
+    blank_label_count: 'how many have an empty label, as all have without a permission',
+    topology_hash: 'of kind, and whether there is a group, of each in its order',
+  },
+  proofs: {
+    challenge: '`challenge` of the open answer, as it is',
+    timing_nonce: '`timingNonce` of the open answer, as it is',
+    canvas_challenge_hash:
+      'of the pixels of `canvasChallenge`, [drawn](collect-protocol.md#7-challenges) as it says',
+  },
+  native: {
+    device_model: 'the model as the system names it, such as `iPhone15,2`',
+    os_name: 'of the operating system, such as `iOS`',
+    os_version: 'of the operating system',
+    architecture: 'of the processor, such as `arm64`',
+    install_id: 'a random id that the app made when it was installed',
+    bundle_id: 'bundle identifier or package name of the app',
+    app_version: 'the version that people see',
+    app_build: 'the number of the build',
+    carrier_name: 'of the mobile network operator',
+    country_iso: 'of the mobile network operator, two letters',
+    jailbreak_or_root: 'whether the system gives more rights than its maker does',
+    hooks: 'whether code in the process was replaced, as by Frida',
+    debugger: 'whether a debugger is attached',
+    simulator_or_emulator: 'whether there is no device',
+    code_signing_invalid: 'whether the app is not as it was signed',
+  },
+}
+
+/** Of events since the last body. */
+const channel = (which: string) => ({
+  events: `how many there were: ${which}`,
+  untrusted: 'those of them that a script made (`isTrusted` is false)',
+  duration_ms: 'from the first to the last of them, milliseconds',
+  interval_mean: 'mean of the time from one to the next, milliseconds',
+  interval_std: 'standard deviation of that time, of the sample, milliseconds',
+})
+
+export const behaviorMeanings: Meanings<Behavior> = {
+  mouse: {
+    ...channel('`pointermove`, and `click` by a pointer; no touches'),
+    moves: '`pointermove` events',
+    clicks: '`click` events of a pointer: not those by a key or a label',
+    clicks_without_move: 'genuine clicks more than 3 CSS pixels from the last known position, or without one',
+    clicks_exact_center: 'clicks at most 0.75 CSS pixels from the middle of what was clicked, both ways',
+    screen_equals_client:
+      'genuine moves whose screen position is the position in the page, though the window is not at the top of the screen or has a bar',
+    straightness:
+      'path over distance, 1 for a straight line; mean over movements. One ends with a click or 120 milliseconds of rest, and counts from 4 points and 30 CSS pixels on',
+    speed_std: 'standard deviation of the speed between two moves, CSS pixels for a millisecond',
+  },
+  keyboard: {
+    ...channel('`keydown`, without repeats'),
+    keys: 'keys that were pressed',
+    hold_mean: 'mean of the time that a key is down, milliseconds',
+    hold_std: 'standard deviation of that time, milliseconds',
+    rollovers: 'keys that were pressed while another was down',
+    corrections: 'Backspace and Delete',
+  },
+  touch: {
+    ...channel('`touchstart`, `touchmove`, `touchend`'),
+    touches: '`touchstart` events',
+    radius_std: 'standard deviation of `radiusX` of the contacts, CSS pixels',
+  },
+  scroll: {
+    ...channel('`wheel` and `scroll`'),
+    wheel: '`wheel` events',
+    distance: 'up and down together, CSS pixels',
+  },
+  form: {
+    ...channel('`focusin`, `input` of text fields, `change`, `submit`'),
+    focuses: 'fields that got the focus',
+    changes: '`change` events',
+    submits: '`submit` events',
+    silent_changes:
+      'inputs of a text field with no key, paste, drop or composition in the second before; nor by a menu or autofill',
+    autofills: "inputs by the browser's own autofill",
+    time_to_submit_ms:
+      'from the first focus in the form, or the start of the document where there was none, to its last `submit`, milliseconds',
+  },
+  clipboard: {
+    ...channel('`copy`, `cut` and `paste`'),
+    copies: '`copy` and `cut` events',
+    pastes: '`paste` events',
+  },
+}
