@@ -204,6 +204,7 @@ export const behaviorMeanings: Meanings<Behavior> = {
     ...channel('`pointermove`, and `click` by a pointer; no touches'),
     moves: '`pointermove` events',
     clicks: '`click` events of a pointer: not those by a key or a label',
+    activations: 'genuine clicks, whatever made them: a pointer, a finger, a key, a label or a screen reader',
     clicks_without_move: 'genuine clicks more than 3 CSS pixels from the last known position, or without one',
     clicks_exact_center: 'clicks at most 0.75 CSS pixels from the middle of what was clicked, both ways',
     screen_equals_client:
