@@ -7,10 +7,14 @@ import { isAssignedCountryCode, rotationReasons } from './decide.ts'
 export const maxItems = 10
 const suggestedTags = 10
 
+const countryCodePattern = /^[A-Z]{2}$/
+const countryCode = z.string().regex(countryCodePattern)
+
 const item = z.strictObject({
   ip: z
     .string()
     .refine(isPublicAddressInFull, { error: 'a public IPv4 or IPv6 address' })
+    .meta({ anyOf: [{ format: 'ipv4' }, { format: 'ipv6' }] })
     .describe('A public IPv4 or IPv6 address, in full.'),
   proxy_provider: z
     .string()
@@ -18,6 +22,7 @@ const item = z.strictObject({
   desired_country_code: z
     .string()
     .refine(isAssignedCountryCode, { error: 'an ISO 3166-1 alpha-2 code in upper case' })
+    .meta({ pattern: countryCodePattern.source })
     .describe('ISO 3166-1 alpha-2, in upper case.'),
 })
 
@@ -37,8 +42,6 @@ export const rotationBody = z.strictObject({
       })
     }),
 })
-
-const countryCode = z.string().regex(/^[A-Z]{2}$/)
 
 export const rotationDecision = z
   .strictObject({

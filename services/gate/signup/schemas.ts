@@ -34,6 +34,7 @@ export const createSessionBody = z
       ),
     metadata: z
       .record(z.string(), z.unknown())
+      .meta({ maxProperties: signupBounds.metadataKeys })
       .optional()
       .describe(
         `At most ${signupBounds.metadataKeys} members and ${signupBounds.metadataBytes} bytes of JSON, nested at most ${signupBounds.metadataDepth} deep. The service gets it as it is.`,

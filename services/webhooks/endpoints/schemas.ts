@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { checkedName, invalid, type ParameterSet } from '../../../infra/http/checked-fields.ts'
-import { atLeastOne, timestamp } from '../../../infra/http/schemas.ts'
+import { atLeastOne, organizationParams, pathId, timestamp } from '../../../infra/http/schemas.ts'
 import { type AddressRules, webhookUrlProblem } from '../../../infra/safe-http/addresses.ts'
 import { type SubscribableType, subscribableTypes, uriOf } from '../../../infra/wire/webhooks/events.ts'
 import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
@@ -77,7 +77,7 @@ export const updateEndpointBody = atLeastOne({
     ),
 })
 
-export const endpointParams = z.object({ organizationId: z.string(), endpointId: z.string() })
+export const endpointParams = z.object({ ...organizationParams.shape, endpointId: pathId('we') })
 
 export interface EndpointRequest {
   name: string
