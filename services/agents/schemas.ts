@@ -26,21 +26,26 @@ const item = z.strictObject({
     .describe('ISO 3166-1 alpha-2, in upper case.'),
 })
 
+const tagged = z.looseObject({ proxy_provider: z.string() })
+
+/** Of every item with a tag, also where its other members do not fit. */
+function checkTags(items: readonly unknown[], context: z.RefinementCtx): void {
+  items.forEach((one, i) => {
+    const input = tagged.safeParse(one).data?.proxy_provider
+    if (input === undefined || findOperator(input)) return
+    const values = nearestTags(input, suggestedTags)
+    const message = 'a tag or alias of the operator catalogue'
+    context.addIssue({ code: 'invalid_value', values, input, path: [i, 'proxy_provider'], message })
+  })
+}
+
 /** Tags are checked only in a batch of the right length: suggestions for thousands would take long. */
 export const rotationBody = z.strictObject({
   items: z
     .array(item)
     .min(1)
     .max(maxItems)
-    .check(({ value, issues }) => {
-      if (value.length > maxItems) return
-      value.forEach(({ proxy_provider: input }, i) => {
-        if (findOperator(input)) return
-        const values = nearestTags(input, suggestedTags)
-        const message = 'a tag or alias of the operator catalogue'
-        issues.push({ code: 'invalid_value', values, input, path: [i, 'proxy_provider'], message })
-      })
-    }),
+    .superRefine(checkTags, { when: ({ value }) => Array.isArray(value) && value.length <= maxItems }),
 })
 
 export const rotationDecision = z

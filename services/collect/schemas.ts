@@ -135,6 +135,8 @@ export const openBodySchema = z
   .refine(({ sdk, page }) => sdk.platform !== 'web' || page !== undefined, {
     path: ['page'],
     message: 'is required when sdk.platform is web',
+    // Other members may be refused; these two are looked at.
+    when: ({ issues }) => !issues.some(({ path = [] }) => path[0] === 'sdk' || path[0] === 'page'),
   })
   .meta(implies(onWeb, { required: ['page'], properties: { page: { type: 'object' } } }))
 
