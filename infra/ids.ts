@@ -85,6 +85,11 @@ export function isId<P extends keyof typeof patterns>(prefix: P, text: string): 
   return patterns[prefix].test(text)
 }
 
+/** As JSON Schema has it. */
+export function idPattern(prefix: keyof typeof patterns): string {
+  return patterns[prefix].source
+}
+
 export function asId<P extends keyof typeof patterns>(prefix: P, text: string): Id<P> {
   if (isId(prefix, text)) return text
   throw new Error(`not a ${prefix} id: ${text}`)
@@ -92,8 +97,10 @@ export function asId<P extends keyof typeof patterns>(prefix: P, text: string): 
 
 /** A session or event id of the earlier form: 32 hexadecimal digits; accepted as input only. */
 export function isLegacyId(text: string): boolean {
-  return /^[0-9a-f]{32}$/i.test(text)
+  return new RegExp(legacyIdPattern).test(text)
 }
+
+export const legacyIdPattern = '^[0-9a-fA-F]{32}$'
 
 /** A checksum at the end of a key or token shows typos. `length` characters of base32. */
 export function checksum(stem: string, length: number): string {

@@ -29,6 +29,11 @@ declare module 'fastify' {
     parameterSet?: string
     /** The code of a refused body. Default: request.validation_failed. */
     bodyCode?: ValidationCode
+    /**
+     * Refuses what the checks behind the schema would refuse of the body. Asked when the schema refuses it, so that the
+     * caller is told everything at once. See `fittingCheck`.
+     */
+    checkFitting?: (request: FastifyRequest) => void
     /** This POST takes an Idempotency-Key although it does not answer 201 or 202. */
     idempotent?: boolean
     /** A machine asks every few seconds: logged at debug level only. */
@@ -142,7 +147,9 @@ interface ErrorAnswerOptions {
 
 function createErrorAnswer({ logger, publicUrl, added }: ErrorAnswerOptions) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void => {
-    const error = toApiError(thrown, request.routeOptions.config)
+    const { checkFitting, ...refusal } = request.routeOptions.config ?? {}
+    const checkRest = checkFitting && (() => checkFitting(request))
+    const error = toApiError(thrown, { ...refusal, checkRest })
     logFailure(logger, error, request)
     for (const headers of added) reply.headers(headers(request, error))
     reply

@@ -30,7 +30,7 @@ export const idempotencyKeyParameter = {
   required: false,
   description:
     'Makes the request safe to repeat for 24 hours: a repetition with the same key and body gets the first answer.',
-  schema: { type: 'string', minLength: 1, maxLength: 255 },
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
 }
 
 /** Adds to each operation what the server does on all of them: errors, headers, Idempotency-Key. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { errorTable } from '../errors/errors.ts'
+import { idPattern } from '../ids.ts'
 
 /** ISO 8601, UTC, milliseconds. */
 export const timestamp = z.iso.datetime({ precision: 3 })
@@ -69,4 +70,17 @@ export function atLeastOne<Shape extends Record<string, z.ZodType>>(shape: Shape
     .meta({ minProperties: 1 })
 }
 
-export const organizationParams = z.object({ organizationId: z.string() })
+/**
+ * An id in a path. The form is for the description: a malformed id is one of nothing, which is 404 or 403 and not 422.
+ */
+export const pathId = (prefix: Parameters<typeof idPattern>[0]) =>
+  z.string().meta({ pattern: idPattern(prefix) })
+
+/** JSON Schema's `if` and `then`. A literal with a member `then` could be taken for a promise. */
+export const implies = (condition: object, demand: object): Record<string, object> =>
+  Object.fromEntries([
+    ['if', condition],
+    ['then', demand],
+  ])
+
+export const organizationParams = z.object({ organizationId: pathId('org') })

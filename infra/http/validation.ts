@@ -1,11 +1,34 @@
+import type { FastifyRequest } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
+import type { z } from 'zod'
+import { checkEach } from '../errors/check-all.ts'
 import {
-  type ApiError,
+  ApiError,
   type ErrorDetails,
   type FieldIssue,
   filledError,
   type ValidationCode,
 } from '../errors/errors.ts'
+
+/**
+ * For `checkFitting` of a route. `members` has all members of the body, each optional; `check` gets those that fit it
+ * and throws for what it refuses of them.
+ */
+export function fittingCheck<Fitting>(
+  members: z.ZodType<Fitting>,
+  check: (fitting: Fitting, request: FastifyRequest) => void,
+): (request: FastifyRequest) => void {
+  return (request) => {
+    const { data, error } = members.safeParse(withoutRefused(members, request.body))
+    if (!error) check(data, request)
+  }
+}
+
+function withoutRefused(members: z.ZodType, body: unknown): unknown {
+  if (typeof body !== 'object' || body === null) return body
+  const refused = new Set(members.safeParse(body).error?.issues.map(({ path }) => path[0]))
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !refused.has(name)))
+}
 
 interface SchemaIssue {
   keyword: string
@@ -25,14 +48,38 @@ export interface Refusal {
   parameterSet?: string | undefined
   /** For a body. Other parts always get request.validation_failed. */
   bodyCode?: ValidationCode | undefined
+  /** Refuses what else is wrong with a body. */
+  checkRest?: (() => void) | undefined
 }
 
 /** undefined for an error that is no refusal by a schema. The 422 never repeats what was sent. */
 export function validationError(
   error: unknown,
-  { parameterSet, bodyCode }: Refusal = {},
+  { checkRest, ...refusal }: Refusal = {},
 ): ApiError | undefined {
   if (!hasZodFastifySchemaValidationErrors(error)) return undefined
+  const refused = schemaRefusal(error, refusal)
+  return error.validationContext === 'body' && checkRest ? withRest(refused, checkRest) : refused
+}
+
+function withRest(refused: ApiError, checkRest: () => void): ApiError {
+  const refuse = () => {
+    throw refused
+  }
+  try {
+    checkEach([refuse, checkRest], (check) => check())
+  } catch (error) {
+    if (error instanceof ApiError) return error
+  }
+  return refused
+}
+
+interface SchemaError {
+  validation: SchemaIssue[]
+  validationContext?: string | undefined
+}
+
+function schemaRefusal(error: SchemaError, { parameterSet, bodyCode }: Omit<Refusal, 'checkRest'>): ApiError {
   const part = partNames[error.validationContext ?? ''] ?? 'body'
   const allowed = listedOnce(error.validation)
   const issues = error.validation.flatMap((issue) => fieldIssues(issue, { part, allowed }))

@@ -68,7 +68,7 @@ async function addressesOf(answer: Promise<string[]>): Promise<string[]> {
 }
 
 /**
- * The same words whether the name exists, leads to a private address or is not answered for: our DNS may know internal
+ * The same words whether the name exists, leads to a private address or is not answered for. Our DNS may know internal
  * names, and whoever makes an endpoint could ask for them one by one.
  */
 export function noAddress(reason: 'dns' | 'address'): DeliveryFailure {

@@ -23,6 +23,7 @@ const base64url = (bytes: number) =>
     .refine((text) => Buffer.from(text, 'base64url').toString('base64url') === text, {
       error: `base64url of ${bytes} bytes`,
     })
+    .meta({ pattern: '^[A-Za-z0-9_-]+$' })
 
 export const deliveryRequestSchema = z
   .strictObject({
@@ -49,7 +50,7 @@ export const deliveryEnvelopeSchema = z
       .string()
       .min(1)
       .max(maxCiphertext)
-      .regex(/^[\w-]+$/),
+      .regex(/^[A-Za-z0-9_-]+$/),
     tag: base64url(16),
   })
   .meta({ id: 'GateDeliveryEnvelope' })

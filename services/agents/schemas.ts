@@ -7,10 +7,14 @@ import { isAssignedCountryCode, rotationReasons } from './decide.ts'
 export const maxItems = 10
 const suggestedTags = 10
 
+const countryCodePattern = /^[A-Z]{2}$/
+const countryCode = z.string().regex(countryCodePattern)
+
 const item = z.strictObject({
   ip: z
     .string()
     .refine(isPublicAddressInFull, { error: 'a public IPv4 or IPv6 address' })
+    .meta({ anyOf: [{ format: 'ipv4' }, { format: 'ipv6' }] })
     .describe('A public IPv4 or IPv6 address, in full.'),
   proxy_provider: z
     .string()
@@ -18,8 +22,22 @@ const item = z.strictObject({
   desired_country_code: z
     .string()
     .refine(isAssignedCountryCode, { error: 'an ISO 3166-1 alpha-2 code in upper case' })
+    .meta({ pattern: countryCodePattern.source })
     .describe('ISO 3166-1 alpha-2, in upper case.'),
 })
+
+const tagged = z.looseObject({ proxy_provider: z.string() })
+
+/** Of every item with a tag, also where its other members do not fit. */
+function checkTags(items: readonly unknown[], context: z.RefinementCtx): void {
+  items.forEach((one, i) => {
+    const input = tagged.safeParse(one).data?.proxy_provider
+    if (input === undefined || findOperator(input)) return
+    const values = nearestTags(input, suggestedTags)
+    const message = 'a tag or alias of the operator catalogue'
+    context.addIssue({ code: 'invalid_value', values, input, path: [i, 'proxy_provider'], message })
+  })
+}
 
 /** Tags are checked only in a batch of the right length: suggestions for thousands would take long. */
 export const rotationBody = z.strictObject({
@@ -27,18 +45,8 @@ export const rotationBody = z.strictObject({
     .array(item)
     .min(1)
     .max(maxItems)
-    .check(({ value, issues }) => {
-      if (value.length > maxItems) return
-      value.forEach(({ proxy_provider: input }, i) => {
-        if (findOperator(input)) return
-        const values = nearestTags(input, suggestedTags)
-        const message = 'a tag or alias of the operator catalogue'
-        issues.push({ code: 'invalid_value', values, input, path: [i, 'proxy_provider'], message })
-      })
-    }),
+    .superRefine(checkTags, { when: ({ value }) => Array.isArray(value) && value.length <= maxItems }),
 })
-
-const countryCode = z.string().regex(/^[A-Z]{2}$/)
 
 export const rotationDecision = z
   .strictObject({

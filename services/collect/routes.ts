@@ -18,6 +18,7 @@ import {
   batchHeadersSchema,
   batchResponseSchema,
   binaryBodySchema,
+  bodyParamsSchema,
   type OpenBody,
   openBodySchema,
   openResponseSchema,
@@ -79,7 +80,7 @@ function sessionRoute(app: FastifyInstance, options: RouteOptions): void {
   })
 }
 
-const encrypted = { consumes: [binaryType], body: binaryBodySchema }
+const encrypted = { consumes: [binaryType], params: bodyParamsSchema, body: binaryBodySchema }
 const bodyErrors = errorResponses(401, 403, 409, 410, 413, 415, 422, 429)
 const acceptAll = () => () => true
 const bodyOptions = { bodyLimit: maxBodyBytes, config: { frequent: true }, validatorCompiler: acceptAll }
@@ -193,7 +194,7 @@ function networkRoutes(app: FastifyInstance, deps: CollectDeps): void {
         operationId: 'pingCollect',
         tags: ['Collect'],
         summary: 'Measure the way to the server',
-        params: z.object({ pingId: z.string().describe('1-128 characters of A-Z, a-z, 0-9, _ and -.') }),
+        params: z.object({ pingId: z.string().meta({ pattern: pingId.source }) }),
         response: { 204: z.null(), ...errorResponses(404) },
       },
     },

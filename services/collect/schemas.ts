@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { implies, pathId } from '../../infra/http/schemas.ts'
 import { headerNames } from '../../infra/wire/collect/protocol.ts'
 
 // For the interface description and the contract tests: nothing is validated by these.
@@ -77,6 +78,11 @@ const clientKey = z
   .regex(/^[A-Za-z0-9_-]{43}$/)
   .describe("The document's clientPublicKey.")
 
+export const bodyParamsSchema = z.object({
+  sessionId: pathId('sid'),
+  documentId: z.string().meta({ pattern: '^[A-Za-z0-9_-]+$' }),
+})
+
 export const resultHeadersSchema = z.object({ [headerNames.clientKey]: clientKey })
 
 export const batchHeadersSchema = z.object({
@@ -84,12 +90,15 @@ export const batchHeadersSchema = z.object({
   [headerNames.batchSeq]: z.int().min(1).describe("The sequence number in the body's nonce."),
 })
 
-const address = z.string().transform((text, context) => {
-  const url = storedUrl(text)
-  if (url) return url
-  context.addIssue({ code: 'custom', message: 'must be an absolute URL' })
-  return z.NEVER
-})
+const address = z
+  .string()
+  .transform((text, context) => {
+    const url = storedUrl(text)
+    if (url) return url
+    context.addIssue({ code: 'custom', message: 'must be an absolute URL' })
+    return z.NEVER
+  })
+  .meta({ format: 'uri' })
 
 const referrer = z
   .string()
@@ -103,7 +112,14 @@ const name = z
   .string()
   .min(1)
   .max(100)
-  .regex(/^\P{Cc}+$/u, 'must have no control characters')
+  .refine((text) => !/\p{Cc}/u.test(text), 'must have no control characters')
+  // Not every language's expressions know \p.
+  .meta({ pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]+$' })
+
+const onWeb = {
+  required: ['sdk'],
+  properties: { sdk: { required: ['platform'], properties: { platform: { const: 'web' } } } },
+}
 
 export const openBodySchema = z
   .object({
@@ -119,7 +135,10 @@ export const openBodySchema = z
   .refine(({ sdk, page }) => sdk.platform !== 'web' || page !== undefined, {
     path: ['page'],
     message: 'is required when sdk.platform is web',
+    // Other members may be refused; these two are looked at.
+    when: ({ issues }) => !issues.some(({ path = [] }) => path[0] === 'sdk' || path[0] === 'page'),
   })
+  .meta(implies(onWeb, { required: ['page'], properties: { page: { type: 'object' } } }))
 
 export type OpenBody = z.infer<typeof openBodySchema>
 

@@ -5,6 +5,7 @@ import { bearerOf } from '../../infra/access/key-checks.ts'
 import { enforcing } from '../../infra/access/principal.ts'
 import { isToken, type Token } from '../../infra/crypto/tokens.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
+import { pathId } from '../../infra/http/schemas.ts'
 import { type GateSessionId, isId } from '../../infra/ids.ts'
 import { type NetworkSource, networkPrefix, plainAddress } from '../../infra/ip/network.ts'
 
@@ -105,7 +106,7 @@ export function requesterOf({ ip, headers }: Pick<FastifyRequest, 'ip' | 'header
   }
 }
 
-export const gateSessionParams = z.object({ gateSessionId: z.string() })
+export const gateSessionParams = z.object({ gateSessionId: pathId('gate') })
 
 export interface GateSessionPath {
   Params: z.output<typeof gateSessionParams>

@@ -1,4 +1,5 @@
 import { defaultScopes, scopes as knownScopes } from '../../infra/access/principal.ts'
+import { checkAll, checkEach, checkGiven } from '../../infra/errors/check-all.ts'
 import { checkedName, invalid, type ParameterSet } from '../../infra/http/checked-fields.ts'
 import type { ApiKeyIssued, ClientTarget, Environment, KeyType } from '../../schemas/events.ts'
 
@@ -6,10 +7,22 @@ export const inputLimits = { organizationName: 120, slug: 63, keyName: 100, orig
 
 export function completeOrganizationRequest(request: { name: string; slug: string }) {
   const parameterSet = 'organization_create'
-  return {
-    name: checkedName(request.name, { max: inputLimits.organizationName, parameterSet }),
-    slug: checkedSlug(request.slug, parameterSet),
-  }
+  return checkAll({
+    name: () => checkedName(request.name, { max: inputLimits.organizationName, parameterSet }),
+    slug: () => checkedSlug(request.slug, parameterSet),
+  })
+}
+
+/** 422 naming those of the members that do not fit, whatever else there is. */
+export function checkOrganizationFields(
+  { name, slug }: { name?: string | undefined; slug?: string | undefined },
+  parameterSet: ParameterSet,
+): void {
+  const max = inputLimits.organizationName
+  checkGiven<{ name: string; slug: string }>({
+    name: name !== undefined && (() => checkedName(name, { max, parameterSet })),
+    slug: slug !== undefined && (() => checkedSlug(slug, parameterSet)),
+  })
 }
 
 function checkedSlug(slug: string, parameterSet: ParameterSet): string {
@@ -38,38 +51,75 @@ const publishableOnly = { issue: 'not_allowed', expected: 'publishable keys only
 
 /**
  * Defaults: a name alone makes a secret key with the narrow scopes. Allowed origins or a client target without a type
- * make a publishable key. Throws 422 naming the field that does not fit.
+ * make a publishable key. Throws 422 naming every field that does not fit.
  */
 export function completeKeyRequest(request: KeyRequest): KeySpec {
-  if (request.scopes && !request.type) {
-    throw invalid({ name: 'type', issue: 'required', expected: 'secret, where scopes are given' }, keySet)
-  }
-  const type = request.type ?? (request.allowedOrigins || request.clientTarget ? 'publishable' : 'secret')
-  const name = checkedName(request.name, { max: inputLimits.keyName, parameterSet: keySet })
-  const base = { name, type, environment: request.environment }
-  if (type === 'publishable') return { ...base, scopes: null, ...publishableParts(request) }
-  return { ...base, client_target: 'browser', allowed_origins: null, scopes: secretScopes(request) }
+  const type = request.type ?? impliedType(request)
+  const { name, parts } = checkAll({
+    type: () => requireType(request),
+    name: () => checkedName(request.name, { max: inputLimits.keyName, parameterSet: keySet }),
+    parts: () => (type === 'publishable' ? publishableParts(request) : secretParts(request)),
+  })
+  return { name, type, environment: request.environment, ...parts }
 }
 
-function publishableParts(request: KeyRequest): Pick<KeySpec, 'client_target' | 'allowed_origins'> {
-  const { environment, allowedOrigins = [], clientTarget = 'browser' } = request
-  if (request.scopes) {
-    throw invalid({ name: 'scopes', issue: 'not_allowed', expected: 'secret keys only' }, keySet)
-  }
-  if (clientTarget !== 'browser' && request.allowedOrigins) {
-    const expected = 'browser keys only'
-    throw invalid({ name: 'allowed_origins', issue: 'not_allowed', expected }, keySet)
-  }
-  const origins = checkedOrigins(allowedOrigins, { environment, parameterSet: keySet })
-  return { client_target: clientTarget, allowed_origins: origins }
+function impliedType({ scopes, allowedOrigins, clientTarget }: KeyRequest): KeyType {
+  return !scopes && (allowedOrigins || clientTarget) ? 'publishable' : 'secret'
 }
 
-function secretScopes({ type, scopes, allowedOrigins, clientTarget }: KeyRequest): string[] {
-  if (allowedOrigins) throw invalid({ name: 'allowed_origins', ...publishableOnly }, keySet)
-  if (clientTarget) throw invalid({ name: 'client_target', ...publishableOnly }, keySet)
+function requireType({ scopes, type }: KeyRequest): void {
+  if (!scopes || type) return
+  throw invalid({ name: 'type', issue: 'required', expected: 'secret, where scopes are given' }, keySet)
+}
+
+type KeyParts = Pick<KeySpec, 'client_target' | 'allowed_origins' | 'scopes'>
+
+function publishableParts(request: KeyRequest): KeyParts {
+  const { scopes, clientTarget = 'browser' } = request
+  const secretOnly = { name: 'scopes', issue: 'not_allowed', expected: 'secret keys only' }
+  const { origins } = checkAll({
+    scopes: () => refuseGiven(scopes, secretOnly),
+    origins: () => originsOf(request),
+  })
+  return { scopes: null, client_target: clientTarget, allowed_origins: origins }
+}
+
+function originsOf({ environment, allowedOrigins, clientTarget = 'browser' }: KeyRequest): string[] {
+  const browsersOnly = { name: 'allowed_origins', issue: 'not_allowed', expected: 'browser keys only' }
+  if (clientTarget !== 'browser') refuseGiven(allowedOrigins, browsersOnly)
+  return checkedOrigins(allowedOrigins ?? [], { environment, parameterSet: keySet })
+}
+
+function secretParts(request: KeyRequest): KeyParts {
+  const { allowedOrigins, clientTarget } = request
+  const { scopes } = checkAll({
+    origins: () => refuseGiven(allowedOrigins, { name: 'allowed_origins', ...publishableOnly }),
+    target: () => refuseGiven(clientTarget, { name: 'client_target', ...publishableOnly }),
+    scopes: () => scopesOf(request),
+  })
+  return { client_target: 'browser', allowed_origins: null, scopes }
+}
+
+function scopesOf({ type, scopes }: KeyRequest): string[] {
   if (scopes) return checkedScopes(scopes, keySet)
   if (type === undefined) return [...defaultScopes]
   throw invalid({ name: 'scopes', issue: 'required', expected: 'at least one scope' }, keySet)
+}
+
+function refuseGiven(value: unknown, field: Parameters<typeof invalid>[0]): void {
+  if (value !== undefined) throw invalid(field, keySet)
+}
+
+/** 422 naming those of the members that fit no key. */
+export function checkKeyFields(
+  { name, allowedOrigins }: { name?: string | undefined; allowedOrigins?: string[] | undefined },
+  rule: OriginRule,
+): void {
+  const { parameterSet } = rule
+  checkGiven<{ name: string; origins: string[] }>({
+    name: name !== undefined && (() => checkedName(name, { max: inputLimits.keyName, parameterSet })),
+    origins: allowedOrigins && (() => checkedOrigins(allowedOrigins, rule)),
+  })
 }
 
 interface OriginRule {
@@ -82,7 +132,7 @@ export function checkedOrigins(origins: string[], { environment, parameterSet }:
     const expected = `at most ${inputLimits.origins}`
     throw invalid({ name: 'allowed_origins', issue: 'too_many', expected }, parameterSet)
   }
-  const normal = origins.map((text, i) => {
+  const normal = checkEach(origins, (text, i) => {
     const origin = normalOrigin(text, environment)
     if (origin) return origin
     const expected = `an ${environment === 'test' ? 'http or https' : 'https'} origin or https://*.host`
@@ -96,10 +146,12 @@ export function checkedScopes(scopes: string[], parameterSet: ParameterSet): str
     throw invalid({ name: 'scopes', issue: 'required', expected: 'at least one scope' }, parameterSet)
   }
   const known: readonly string[] = knownScopes
-  const unknown = scopes.findIndex((scope) => !known.includes(scope))
-  if (unknown < 0) return [...new Set(scopes)]
-  const field = { name: `scopes.${unknown}`, issue: 'invalid_value', expected: 'a scope of this version' }
-  throw invalid(field, parameterSet, { allowed_values: [...known] })
+  const checked = checkEach(scopes, (scope, i) => {
+    if (known.includes(scope)) return scope
+    const field = { name: `scopes.${i}`, issue: 'invalid_value', expected: 'a scope of this version' }
+    throw invalid(field, parameterSet, { allowed_values: [...known] })
+  })
+  return [...new Set(checked)]
 }
 
 /**

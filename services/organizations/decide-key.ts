@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { checkEach } from '../../infra/errors/check-all.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import { type DecidedEvent, decidedEvent } from '../../infra/event-store/decide.ts'
@@ -204,20 +205,16 @@ export interface UpdateApiKey extends KeyChanges {
 const updateSet = 'api_key_update'
 
 /**
- * Each of name, origins and scopes that changes makes an event. 404 when there is no such key or it is revoked, 422
- * naming the field that does not fit. 403 when its organization is not active, or the caller lacks a scope.
+ * Each of name, origins and scopes that changes makes an event. 404 when there is no such key or it is revoked, 403
+ * when its organization is not active or the caller lacks a scope, 422 naming the fields that do not fit.
  */
 export function decideKeyUpdate({ organization, key }: KeyState, command: UpdateApiKey): DecidedEvent[] {
   const { by, changeId, now } = command
   organizationFor(organization, actorOf(by))
   const current = changeableKey(key, by)
   const { organization_id: organizationId, environment } = current
-  const events = [
-    ...renameKey(current, command),
-    ...changeOrigins(current, command),
-    ...changeScopes(current, command),
-  ]
-  return events.map((event) => {
+  const changes = checkEach([renameKey, changeOrigins, changeScopes], (change) => change(current, command))
+  return changes.flat().map((event) => {
     const eventId = derivedId('evt', changeId, event.type)
     return decidedEvent(event, { organizationId, environment, eventId, now })
   })

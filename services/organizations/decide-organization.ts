@@ -1,3 +1,4 @@
+import { checkAll } from '../../infra/errors/check-all.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import { type DecidedEvent, decidedEvent } from '../../infra/event-store/decide.ts'
@@ -111,14 +112,16 @@ export function decideLimits(state: OrganizationRow | undefined, command: SetLim
   const organization = organizationFor(state, 'operator')
   const { id: organizationId } = organization
   const { secretLimit, publishableLimit } = command
-  const secret_limit =
-    secretLimit === undefined
-      ? organization.secret_limit
-      : checkedLimit(secretLimit, { name: 'secret_limit', min: minSecretLimit })
-  const publishable_limit =
-    publishableLimit === undefined
-      ? organization.publishable_limit
-      : checkedLimit(publishableLimit, { name: 'publishable_limit', min: minPublishableLimit })
+  const { secret_limit, publishable_limit } = checkAll({
+    secret_limit: () =>
+      secretLimit === undefined
+        ? organization.secret_limit
+        : checkedLimit(secretLimit, { name: 'secret_limit', min: minSecretLimit }),
+    publishable_limit: () =>
+      publishableLimit === undefined
+        ? organization.publishable_limit
+        : checkedLimit(publishableLimit, { name: 'publishable_limit', min: minPublishableLimit }),
+  })
   const same =
     secret_limit === organization.secret_limit && publishable_limit === organization.publishable_limit
   if (same) return []

@@ -15,11 +15,13 @@ import {
   refuseOffset,
 } from '../../infra/http/pagination.ts'
 import { errorResponses, list, organizationParams, single } from '../../infra/http/schemas.ts'
+import { fittingCheck } from '../../infra/http/validation.ts'
 import type { Command, CommandAnswer, Idempotency } from '../../infra/idempotency/idempotency.ts'
 import { type Clock, isId, type Random } from '../../infra/ids.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { findKey, listKeys } from '../../projections/organizations/queries.ts'
 import { authorityOf, noSuchKey } from './authority.ts'
+import { checkKeyFields } from './checked-input.ts'
 import {
   type IssuedKey,
   issueApiKey,
@@ -58,6 +60,7 @@ const security = [{ secretKey: [] }]
 const keysPath = '/v1/organizations/:organizationId/api-keys'
 const keyPath = `${keysPath}/:keyId`
 const listQuery = z.object(pageQuery)
+const keyMembers = z.object(createKeyBody.shape).partial()
 const ofOneKey = {
   description:
     'Requires the `api_keys:manage` secret-key scope, and each scope that the key has or gets; a key with `*` may change any. A key of the environment that is not the calling key’s is not found.',
@@ -121,7 +124,13 @@ function createRoute(app: FastifyInstance, options: KeyRouteOptions): void {
     response: { 201: single(issuedApiKeySchema), ...errorResponses(400, 401, 403, 404, 409, 413, 415, 422) },
   }
   const onRequest = auth.requireOwnOrganization('api_keys:manage')
-  const config = { parameterSet: 'api_key_create' }
+  const config = {
+    parameterSet: 'api_key_create',
+    checkFitting: fittingCheck(keyMembers, ({ name, allowed_origins: allowedOrigins, ...asked }, request) => {
+      const { environment = auth.secret(request).environment } = asked
+      checkKeyFields({ name, allowedOrigins }, { environment, parameterSet: 'api_key_create' })
+    }),
+  }
   app.post<OfOrganization & Create>(keysPath, { schema, onRequest, config }, (request, reply) => {
     const { organizationId } = request.params
     const by = auth.secret(request)

@@ -1,8 +1,10 @@
 import type { FastifyInstance } from 'fastify'
-import type { z } from 'zod'
+import { z } from 'zod'
 import { errorResponses, organizationParams, single } from '../../infra/http/schemas.ts'
+import { fittingCheck } from '../../infra/http/validation.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { findOrganization, organizationFor } from '../../projections/organizations/queries.ts'
+import { checkOrganizationFields } from './checked-input.ts'
 import { createOrganization, updateOrganization } from './commands.ts'
 import { type KeyRouteOptions, keyRoutes } from './key-routes.ts'
 import {
@@ -41,7 +43,12 @@ function createRoute(app: FastifyInstance, options: OrganizationOptions): void {
     },
   }
   const onRequest = auth.requireSecret('organizations:create')
-  const config = { parameterSet: 'organization_create' }
+  const config = {
+    parameterSet: 'organization_create',
+    checkFitting: fittingCheck(z.object(createOrganizationBody.shape).partial(), (fields) =>
+      checkOrganizationFields(fields, 'organization_create'),
+    ),
+  }
   app.post<{ Body: z.output<typeof createOrganizationBody> }>(
     '/v1/organizations',
     { schema, onRequest, config },
@@ -82,7 +89,12 @@ function updateRoute(app: FastifyInstance, { pool, auth, decide, clock, random }
     response: { 200: single(organizationSchema), ...errorResponses(400, 401, 403, 404, 413, 415, 422) },
   }
   const onRequest = auth.requireOwnOrganization('organizations:update')
-  const config = { parameterSet: 'organization_update' }
+  const config = {
+    parameterSet: 'organization_update',
+    checkFitting: fittingCheck(z.object(updateOrganizationBody.shape), (fields) =>
+      checkOrganizationFields(fields, 'organization_update'),
+    ),
+  }
   app.patch<Params & Update>(
     '/v1/organizations/:organizationId',
     { schema, onRequest, config },

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { scopes as knownScopes } from '../../infra/access/principal.ts'
-import { atLeastOne, timestamp } from '../../infra/http/schemas.ts'
+import { atLeastOne, implies, organizationParams, pathId, timestamp } from '../../infra/http/schemas.ts'
 import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/tables.ts'
 import type { ClientTarget } from '../../schemas/events.ts'
 import { inputLimits } from './checked-input.ts'
@@ -78,7 +78,21 @@ export const updateOrganizationBody = atLeastOne({
   status: z.enum(organizationStatuses).optional(),
 })
 
-export const createKeyBody = z.strictObject({
+const nativeTargets = clientTargets.filter((target) => target !== 'browser')
+const has = (name: string, schema: object) => ({ required: [name], properties: { [name]: schema } })
+const without = (...names: string[]) => ({ not: { anyOf: names.map((name) => ({ required: [name] })) } })
+
+/** What `completeKeyRequest` says of members together. */
+const keyConditions = [
+  implies({ required: ['scopes'] }, has('type', { const: 'secret' })),
+  implies(has('type', { const: 'secret' }), {
+    required: ['scopes'],
+    ...without('allowed_origins', 'client_target'),
+  }),
+  implies(has('client_target', { enum: nativeTargets }), without('allowed_origins')),
+]
+
+const keyFields = z.strictObject({
   name: keyName,
   type: z.enum(types).optional().describe('Needed with scopes.'),
   environment: z.enum(environments).optional().describe("The calling key's own, which is the default."),
@@ -88,6 +102,7 @@ export const createKeyBody = z.strictObject({
     .optional()
     .describe('Required with type secret. A name alone makes a secret key with the narrow scopes.'),
 })
+export const createKeyBody = keyFields.meta({ allOf: keyConditions })
 
 export const updateKeyBody = atLeastOne({
   name: keyName.optional(),
@@ -95,7 +110,7 @@ export const updateKeyBody = atLeastOne({
   scopes: scopes.optional(),
 })
 
-export const keyParams = z.object({ organizationId: z.string(), keyId: z.string() })
+export const keyParams = z.object({ ...organizationParams.shape, keyId: pathId('key') })
 
 type PublicTarget = NonNullable<z.output<typeof createKeyBody>['client_target']>
 

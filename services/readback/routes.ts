@@ -13,8 +13,8 @@ import {
   pageQuery,
   refuseOffset,
 } from '../../infra/http/pagination.ts'
-import { errorResponses, list, single } from '../../infra/http/schemas.ts'
-import { type Clock, isId, isLegacyId, type Random } from '../../infra/ids.ts'
+import { errorResponses, list, pathId, single } from '../../infra/http/schemas.ts'
+import { type Clock, idPattern, isId, isLegacyId, legacyIdPattern, type Random } from '../../infra/ids.ts'
 import { verdict } from '../../projections/sessions/decision-schemas.ts'
 import {
   type DataScope,
@@ -61,7 +61,10 @@ export function readbackRoutes(app: FastifyInstance, options: ReadbackOptions): 
 
 const sessionTags = ['Sessions']
 const sessionParams = z.object({
-  sessionId: z.string().transform((id) => (isLegacyId(id) ? id.toLowerCase() : id)),
+  sessionId: z
+    .string()
+    .transform((id) => (isLegacyId(id) ? id.toLowerCase() : id))
+    .meta({ pattern: `${idPattern('sid')}|${legacyIdPattern}` }),
 })
 const sessionsQuery = z.object({
   ...pageQuery,
@@ -251,7 +254,7 @@ function getFingerprintRoute(app: FastifyInstance, { pool, auth, scopeOf }: Read
     description: 'Requires the `fingerprints:read` secret-key scope.',
     tags: fingerprintTags,
     security: [{ secretKey: [] }],
-    params: z.object({ visitorId: z.string() }),
+    params: z.object({ visitorId: pathId('vid') }),
     response: { 200: single(visitorDetailSchema), ...errorResponses(401, 403, 404) },
   }
   const onRequest = auth.requireSecret('fingerprints:read')

@@ -16,14 +16,6 @@ export const expectedGateDifferences: Expected[] = [
     count: 46,
   },
   {
-    reason:
-      'A service id in a path or of a login that cannot be one is one that does not exist: 404, never 422.',
-    lines: new RegExp(
-      `^${gate} (path serviceId|body application/json > service_id) (minLength|maxLength|pattern): none here, .* published$`,
-    ),
-    count: 15,
-  },
-  {
     reason: 'What a service can say about itself has bounds.',
     lines:
       /^((POST|PATCH) \/v1\/gate\/services\S* body application\/json(?! > name )|GateManagedService|GateRegistryEntry|GateEnvVar|GateSdkInstall|GateBranding|GateConsentConfig) > \S+ (minLength|maxLength|maxItems|pattern): \S+ here, none published$/,
@@ -54,10 +46,10 @@ export const expectedGateDifferences: Expected[] = [
     count: 2,
   },
   {
-    reason: 'Ids of sessions have their form, and delivery keys bounds where they are sent.',
+    reason: 'Ids of sessions have their form; delivery keys and metadata have bounds where they are sent.',
     lines:
-      /^(GateSession\w+ > (id|gate_session_id) pattern|POST \/v1\/gate\/sessions body application\/json > delivery\.(key_id|public_key) (minLength|maxLength)): .* here, none published$/,
-    count: 7,
+      /^(GateSession\w+ > (id|gate_session_id) pattern|(GET|POST) \S+ path gateSessionId pattern|POST \/v1\/gate\/sessions body application\/json > (delivery\.(key_id|public_key) (minLength|maxLength|pattern)|metadata maxProperties)): .* here, none published$/,
+    count: 12,
   },
   {
     reason: 'A constant in a body is a number.',

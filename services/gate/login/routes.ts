@@ -5,6 +5,7 @@ import { confirmationCodeSchema, consentUrl } from '../../../infra/wire/gate.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import { findToken, useToken } from '../accounts/commands.ts'
 import type { GateContext } from '../context.ts'
+import { serviceIdSchema } from '../registry/schemas.ts'
 import { agentTokenOf, noStore, requesterOf, requireToken } from '../requests.ts'
 import { consumeLoginCode, type LoggedIn, openLogin } from './commands.ts'
 import { goodToken } from './decide.ts'
@@ -126,7 +127,7 @@ function dashboardLoginJson({ gateAccountId, accountName }: LoggedIn): z.input<t
 }
 
 const loginSessionBody = z
-  .strictObject({ service_id: z.string() })
+  .strictObject({ service_id: serviceIdSchema })
   .meta({ id: 'CreateGateLoginSessionRequest' })
 
 const loginSessionSchema = z

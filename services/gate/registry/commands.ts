@@ -1,3 +1,4 @@
+import { checkAll } from '../../../infra/errors/check-all.ts'
 import { type CommandDeps, newId } from '../../../infra/event-store/decide.ts'
 import { isId } from '../../../infra/ids.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
@@ -39,8 +40,10 @@ export async function createService(
   { id, organizationId, environment, ...fields }: ServiceRegistration,
 ): Promise<void> {
   const rules = { environment, parameterSet: 'gate_service_create' } as const
-  const serviceId = checkedServiceId(id, rules)
-  const definition = completeDefinition(fields, rules)
+  const { serviceId, definition } = checkAll({
+    serviceId: () => checkedServiceId(id, rules),
+    definition: () => completeDefinition(fields, rules),
+  })
   const now = clock()
   const eventId = newId('evt', { ...deps, now })
   const path = { organizationId, environment, serviceId }

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { checkGiven } from '../../../infra/errors/check-all.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import type { DomainEvent } from '../../../infra/event-store/codec.ts'
 import { type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
@@ -15,8 +16,9 @@ import type {
   GateServiceDisabled,
   GateServiceRegistered,
 } from '../../../schemas/events.ts'
-import { type DefinitionChanges, refuseForbidden, refuseLarge } from './definition.ts'
+import { type DefinitionChanges, refuseLarge } from './definition.ts'
 import { type FieldRules, refusedMember } from './fields.ts'
+import { refuseForbidden } from './forbidden.ts'
 
 const registrationParameterSet = 'gate_service_create'
 const maxServices = 5
@@ -107,12 +109,15 @@ export function decideServiceChange(state: ChangeState, command: ChangeService):
   organizationFor(state.organization, 'key')
   const service = changeable(serviceFor(state.service, command))
   const { changes } = command
-  if (changes.webhook_endpoint_id !== undefined) {
-    requireSubscribedEndpoint(state.endpoint, { parameterSet: changeParameterSet })
-  }
-  refuseForbidden(changes, { parameterSet: changeParameterSet, registered: service.definition })
   const definition = { ...service.definition, ...changes }
-  refuseLarge(definition, { parameterSet: changeParameterSet })
+  const parameterSet = changeParameterSet
+  checkGiven<Record<'endpoint' | 'forbidden' | 'size', unknown>>({
+    endpoint:
+      changes.webhook_endpoint_id !== undefined &&
+      (() => requireSubscribedEndpoint(state.endpoint, { parameterSet })),
+    forbidden: () => refuseForbidden(changes, { parameterSet, registered: service.definition }),
+    size: () => refuseLarge(definition, { parameterSet }),
+  })
   return isDeepStrictEqual(definition, service.definition) ? [] : [changed(command, definition)]
 }
 

@@ -8,7 +8,7 @@ export const serviceIdSchema = z
   .meta({ minLength: 3, maxLength: 32, pattern: '^[a-z0-9](?:[a-z0-9_-]{1,30}[a-z0-9])$' })
   .describe('3-32 lower-case letters, digits, - and _, with a letter or digit at both ends.')
 
-export const serviceParams = z.object({ serviceId: z.string() })
+export const serviceParams = z.object({ serviceId: serviceIdSchema })
 
 // Lengths and forms are for the description; the deciders check them.
 const text = (maxLength: number) => z.string().meta({ minLength: 1, maxLength })

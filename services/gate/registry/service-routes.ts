@@ -1,14 +1,19 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { z } from 'zod'
+import { z } from 'zod'
+import { checkGiven } from '../../../infra/errors/check-all.ts'
 import { unavailable } from '../../../infra/errors/errors.ts'
 import { refuseBody } from '../../../infra/http/checked-fields.ts'
 import { refusingOffset } from '../../../infra/http/pagination.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
+import { fittingCheck } from '../../../infra/http/validation.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { findService, listServices } from '../../../projections/gate/queries.ts'
 import type { GateContext } from '../context.ts'
 import { changeService, createService, disableService } from './commands.ts'
 import { noSuchService, type ServicePath, serviceFor } from './decide.ts'
+import { checkedDefinition } from './definition.ts'
+import { checkedServiceId } from './fields.ts'
+import { refuseForbidden } from './forbidden.ts'
 import { isServiceId, managedServiceJson } from './registered.ts'
 import {
   completeList,
@@ -70,7 +75,19 @@ function createRoute(app: FastifyInstance, context: ServiceContext): void {
     response: { 201: single(managedServiceSchema), ...errorResponses(400, 401, 403, 409, 413, 415, 422) },
   }
   const onRequest = auth.requireSecret('gate:services:manage')
-  const config = { bodyCode: 'gate.validation_failed', parameterSet: 'gate_service_create' } as const
+  const parameterSet = 'gate_service_create'
+  const checkFitting = fittingCheck(
+    z.object(createServiceBody.shape).partial(),
+    ({ id, ...fields }, request) => {
+      const rules = { environment: scopeOf(request).environment, parameterSet } as const
+      checkGiven<Record<'id' | 'said' | 'allowed', unknown>>({
+        id: id !== undefined && (() => checkedServiceId(id, rules)),
+        said: () => checkedDefinition(fields, rules),
+        allowed: () => refuseForbidden(fields, rules),
+      })
+    },
+  )
+  const config = { bodyCode: 'gate.validation_failed', parameterSet, checkFitting } as const
   app.post<Create>(path, { schema, onRequest, config }, (request, reply) =>
     idempotency.run({ request, reply }, async (command) => {
       await createService(depsOf(command), { ...request.body, ...scopeOf(request) })
@@ -104,7 +121,7 @@ function getRoute(app: FastifyInstance, context: ServiceContext): void {
 }
 
 function updateRoute(app: FastifyInstance, context: ServiceContext): void {
-  const { pool, auth, decide, clock, random } = context
+  const { pool, auth, decide, clock, random, scopeOf } = context
   const schema = {
     tags,
     security,
@@ -119,7 +136,11 @@ function updateRoute(app: FastifyInstance, context: ServiceContext): void {
     },
   }
   const onRequest = auth.requireSecret('gate:services:manage')
-  const config = { bodyCode: 'gate.validation_failed', parameterSet: 'gate_service_update' } as const
+  const parameterSet = 'gate_service_update'
+  const checkFitting = fittingCheck(z.object(updateServiceBody.shape), (fields, request) => {
+    checkedDefinition(fields, { environment: scopeOf(request).environment, parameterSet })
+  })
+  const config = { bodyCode: 'gate.validation_failed', parameterSet, checkFitting } as const
   // Before the body is validated: a service of others is not found, whatever the body says.
   const preValidation = async (request: FastifyRequest<Params>) => {
     const service = servicePath(context, request)

@@ -4,6 +4,7 @@ import { sourceOf } from '../../../infra/access/source-budget.ts'
 import { isTokenOf } from '../../../infra/crypto/tokens.ts'
 import { ApiError, unavailable } from '../../../infra/errors/errors.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
+import { fittingCheck } from '../../../infra/http/validation.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateContext } from '../context.ts'
@@ -28,10 +29,12 @@ import {
   ackBody,
   acknowledgementSchema,
   checkedRequest,
+  checkSignupFields,
   createdSessionSchema,
   createParameterSet,
   createSessionBody,
   polledSessionSchema,
+  signupMembers,
 } from './schemas.ts'
 
 type SignupContext = Pick<
@@ -73,6 +76,7 @@ export function createRoute(app: FastifyInstance, context: SignupContext): void 
     bodyCode: 'gate.validation_failed',
     parameterSet: createParameterSet,
     idempotent: true,
+    checkFitting: fittingCheck(signupMembers, checkSignupFields),
   } as const
   app.post<Create>('/v1/gate/sessions', {
     schema,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { checkAll, checkGiven } from '../../../infra/errors/check-all.ts'
 import { type FieldIssue, invalidField } from '../../../infra/errors/errors.ts'
 import { timestamp } from '../../../infra/http/schemas.ts'
 import { characterCount, isOneLine, isVisible } from '../../../infra/text.ts'
@@ -34,6 +35,7 @@ export const createSessionBody = z
       ),
     metadata: z
       .record(z.string(), z.unknown())
+      .meta({ maxProperties: signupBounds.metadataKeys })
       .optional()
       .describe(
         `At most ${signupBounds.metadataKeys} members and ${signupBounds.metadataBytes} bytes of JSON, nested at most ${signupBounds.metadataDepth} deep. The service gets it as it is.`,
@@ -157,16 +159,30 @@ export const createParameterSet = 'gate_session_create'
 
 type SessionRequest = Omit<z.output<typeof createSessionBody>, 'service_id'> & { requester: Requester }
 
-/** ApiError 422 naming the field that does not fit. */
+/** ApiError 422 naming the fields that do not fit. */
 export function checkedRequest(request: SessionRequest): SessionSpec {
-  const { key_id, public_key } = checkedDelivery(request.delivery)
-  return {
-    account_name: checkedAccountName(request.account_name),
-    metadata: checkedMetadata(request.metadata),
-    delivery_key_id: key_id,
-    delivery_public_key: public_key,
-    ...request.requester,
-  }
+  const { account_name, metadata, delivery } = checkAll({
+    account_name: () => checkedAccountName(request.account_name),
+    metadata: () => checkedMetadata(request.metadata),
+    delivery: () => checkedDelivery(request.delivery),
+  })
+  const { key_id: delivery_key_id, public_key: delivery_public_key } = delivery
+  return { account_name, metadata, delivery_key_id, delivery_public_key, ...request.requester }
+}
+
+export const signupMembers = z.object(createSessionBody.shape).partial()
+
+/** ApiError 422 naming those of the members that do not fit, whatever else there is. */
+export function checkSignupFields({
+  account_name,
+  metadata,
+  delivery,
+}: z.output<typeof signupMembers>): void {
+  checkGiven<Record<'name' | 'metadata' | 'delivery', unknown>>({
+    name: account_name !== undefined && (() => checkedAccountName(account_name)),
+    metadata: metadata && (() => checkedMetadata(metadata)),
+    delivery: delivery && (() => checkedDelivery(delivery)),
+  })
 }
 
 function refused(field: Omit<FieldIssue, 'received'>) {

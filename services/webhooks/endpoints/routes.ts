@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { z } from 'zod'
+import { z } from 'zod'
 import { unavailable } from '../../../infra/errors/errors.ts'
 import { refuseBody } from '../../../infra/http/checked-fields.ts'
 import { refusingOffset } from '../../../infra/http/pagination.ts'
 import { errorResponses, list, organizationParams, single } from '../../../infra/http/schemas.ts'
+import { fittingCheck } from '../../../infra/http/validation.ts'
 import type { CommandAnswer } from '../../../infra/idempotency/idempotency.ts'
 import { isId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
@@ -20,7 +21,9 @@ import {
 } from './commands.ts'
 import { endpointFor, noSuchEndpoint } from './decide.ts'
 import {
+  completeEndpointChanges,
   createEndpointBody,
+  type EndpointChanges,
   endpointParams,
   endpointSchema,
   testSchema,
@@ -63,7 +66,7 @@ function listRoute(app: FastifyInstance, { pool, auth, scopeOf }: WebhookContext
 }
 
 function createRoute(app: FastifyInstance, context: WebhookContext): void {
-  const { pool, auth, idempotency, depsOf, scopeOf } = context
+  const { pool, auth, idempotency, depsOf, scopeOf, rules } = context
   const schema = {
     operationId: 'createWebhookEndpoint',
     summary: 'Create a webhook endpoint',
@@ -76,7 +79,12 @@ function createRoute(app: FastifyInstance, context: WebhookContext): void {
     response: { 201: single(endpointSchema), ...errorResponses(400, 401, 403, 409, 413, 415, 422) },
   }
   const onRequest = auth.requireOwnOrganization('webhooks:manage')
-  const config = { parameterSet: 'webhook_endpoint_create' }
+  const config = {
+    parameterSet: 'webhook_endpoint_create',
+    checkFitting: fittingCheck(z.object(createEndpointBody.shape).partial(), (fields) => {
+      completeEndpointChanges(changesOf(fields), rules, 'webhook_endpoint_create')
+    }),
+  }
   app.post<OrganizationParams & Create>(endpointsPath, { schema, onRequest, config }, (request, reply) => {
     const { event_types: eventTypes, ...body } = request.body
     const scope = scopeOf(request)
@@ -86,6 +94,10 @@ function createRoute(app: FastifyInstance, context: WebhookContext): void {
       return revealedAnswer(pool, { ...created, ...scope, requestId: request.id })
     })
   })
+}
+
+function changesOf({ event_types: eventTypes, ...fields }: Partial<Update['Body']>): EndpointChanges {
+  return { ...fields, eventTypes }
 }
 
 interface OrganizationParams {
@@ -128,7 +140,12 @@ function updateRoute(app: FastifyInstance, context: WebhookContext): void {
     response: { 200: single(endpointSchema), ...errorResponses(400, 401, 403, 404, 409, 413, 415, 422) },
   }
   const onRequest = auth.requireOwnOrganization('webhooks:manage')
-  const config = { parameterSet: 'webhook_endpoint_update' }
+  const config = {
+    parameterSet: 'webhook_endpoint_update',
+    checkFitting: fittingCheck(z.object(updateEndpointBody.shape), (fields) => {
+      completeEndpointChanges(changesOf(fields), rules)
+    }),
+  }
   // Before the body is validated: an endpoint that cannot be changed is not found, whatever the body says.
   const preValidation = async (request: FastifyRequest<EndpointParams>) => {
     endpointFor(await findEndpoint(pool, endpointPath(context, request)))

@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import { checkAll, checkEach, checkGiven } from '../../../infra/errors/check-all.ts'
 import { checkedName, invalid, type ParameterSet } from '../../../infra/http/checked-fields.ts'
-import { atLeastOne, timestamp } from '../../../infra/http/schemas.ts'
+import { atLeastOne, organizationParams, pathId, timestamp } from '../../../infra/http/schemas.ts'
 import { type AddressRules, webhookUrlProblem } from '../../../infra/safe-http/addresses.ts'
 import { type SubscribableType, subscribableTypes, uriOf } from '../../../infra/wire/webhooks/events.ts'
 import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
@@ -77,7 +78,7 @@ export const updateEndpointBody = atLeastOne({
     ),
 })
 
-export const endpointParams = z.object({ organizationId: z.string(), endpointId: z.string() })
+export const endpointParams = z.object({ ...organizationParams.shape, endpointId: pathId('we') })
 
 export interface EndpointRequest {
   name: string
@@ -98,24 +99,24 @@ export type EndpointUpdate = Partial<EndpointSpec> & Pick<EndpointChanges, 'stat
 
 export function completeEndpointRequest(request: EndpointRequest, rules: AddressRules): EndpointSpec {
   const parameterSet = 'webhook_endpoint_create'
-  return {
-    name: checkedEndpointName(request.name, parameterSet),
-    url: checkedUrl(request.url, { rules, parameterSet }),
-    event_types: checkedEventTypes(request.eventTypes, parameterSet),
-  }
+  return checkAll({
+    name: () => checkedEndpointName(request.name, parameterSet),
+    url: () => checkedUrl(request.url, { rules, parameterSet }),
+    event_types: () => checkedEventTypes(request.eventTypes, parameterSet),
+  })
 }
 
 export function completeEndpointChanges(
   { name, url, eventTypes, status }: EndpointChanges,
   rules: AddressRules,
+  parameterSet: ParameterSet = 'webhook_endpoint_update',
 ): EndpointUpdate {
-  const parameterSet = 'webhook_endpoint_update'
-  return {
-    ...(name !== undefined && { name: checkedEndpointName(name, parameterSet) }),
-    ...(url !== undefined && { url: checkedUrl(url, { rules, parameterSet }) }),
-    ...(eventTypes && { event_types: checkedEventTypes(eventTypes, parameterSet) }),
-    status,
-  }
+  const changes = checkGiven<EndpointSpec>({
+    name: name !== undefined && (() => checkedEndpointName(name, parameterSet)),
+    url: url !== undefined && (() => checkedUrl(url, { rules, parameterSet })),
+    event_types: eventTypes && (() => checkedEventTypes(eventTypes, parameterSet)),
+  })
+  return { ...changes, status }
 }
 
 function checkedEndpointName(name: string, parameterSet: ParameterSet): string {
@@ -141,8 +142,10 @@ function checkedEventTypes(types: readonly string[], parameterSet: ParameterSet)
     throw invalid({ name: 'event_types', issue: 'required', expected }, parameterSet)
   }
   const known: readonly string[] = subscribableTypes
-  const unknown = types.findIndex((type) => !known.includes(type))
-  if (unknown < 0) return subscribableTypes.filter((type) => types.includes(type))
-  const field = { name: `event_types.${unknown}`, issue: 'invalid_value', expected: 'one of allowed_values' }
-  throw invalid(field, parameterSet, { allowed_values: [...known] })
+  checkEach(types, (type, i) => {
+    if (known.includes(type)) return
+    const field = { name: `event_types.${i}`, issue: 'invalid_value', expected: 'one of allowed_values' }
+    throw invalid(field, parameterSet, { allowed_values: [...known] })
+  })
+  return subscribableTypes.filter((type) => types.includes(type))
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { pageQuery } from '../../../infra/http/pagination.ts'
-import { timestamp } from '../../../infra/http/schemas.ts'
+import { organizationParams, pathId, timestamp } from '../../../infra/http/schemas.ts'
 import { deliveryEnvelopeSchema, deliveryRequestSchema } from '../../../infra/wire/delivery-envelope.ts'
 import { deliveryTypes } from '../../../infra/wire/webhooks/events.ts'
 import {
@@ -208,4 +208,4 @@ export const eventsQuery = z.object({
   endpoint_id: endpointIdSchema.optional().describe('Only events with a delivery for this webhook endpoint.'),
 })
 
-export const eventParams = z.object({ organizationId: z.string(), eventId: z.string() })
+export const eventParams = z.object({ ...organizationParams.shape, eventId: pathId('evt') })

@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest'
+import { checkAll, checkEach, checkGiven } from '../../../infra/errors/check-all.ts'
+import { ApiError, invalidField } from '../../../infra/errors/errors.ts'
+
+const refuse =
+  (name: string, more: object = {}) =>
+  () => {
+    throw invalidField({ name, issue: 'invalid' }, { parameter_set: 'thing_create', ...more })
+  }
+
+function refusalOf(run: () => unknown): ApiError {
+  try {
+    run()
+  } catch (error) {
+    if (error instanceof ApiError) return error
+    throw error
+  }
+  throw new Error('nothing was refused')
+}
+
+test('what nothing refuses comes by name, and what is not given is not there', () => {
+  expect(checkAll({ a: () => 1, b: () => 'x' })).toEqual({ a: 1, b: 'x' })
+  expect(checkGiven<{ a: number; b: string }>({ a: () => 1, b: undefined })).toEqual({ a: 1 })
+  expect(checkEach(['a', 'b'], (text, i) => `${text}${i}`)).toEqual(['a0', 'b1'])
+})
+
+test('everything that is refused is named once, with the first list of values', () => {
+  const error = refusalOf(() =>
+    checkAll({
+      a: refuse('a'),
+      fine: () => 1,
+      list: () => checkEach([0, 1, 2], (i) => i > 0 && refuse(`list.${i}`, { allowed_values: [`${i}`] })()),
+      again: refuse('a'),
+    }),
+  )
+  expect([error.code, error.message]).toEqual(['request.validation_failed', 'a: invalid'])
+  expect(error.details).toEqual({
+    fields: ['a', 'list.1', 'list.2'].map((name) => ({ name, issue: 'invalid' })),
+    parameter_set: 'thing_create',
+    allowed_values: ['1'],
+  })
+})
+
+test('another error is not held back', () => {
+  const fails = () => {
+    throw new ApiError('request.not_found')
+  }
+  expect(refusalOf(() => checkAll({ a: refuse('a'), fails })).code).toBe('request.not_found')
+})
