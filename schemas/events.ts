@@ -669,6 +669,13 @@ export interface DetailDeviceIdentity {
   matched_anchors: string[]
 }
 
+export interface SessionEvidence {
+  /** What was consulted. */
+  sources: string[]
+  /** Members at their harmless value because nothing was consulted for them. */
+  unchecked: string[]
+}
+
 /** One decision about a session, with everything that the session's detail shows, so that a reader needs no other topic. */
 export interface SessionScored {
   /** The decision, evt_...; deterministic, so a retry repeats it. */
@@ -709,6 +716,8 @@ export interface SessionScored {
   native_motion_print: null | NativeMotionPrint
   device_identity: null | DetailDeviceIdentity
   install_id: null | string
+  /** Null in events of before version 2. */
+  evidence: null | SessionEvidence
 }
 
 export type KeyType = 'publishable' | 'secret'

@@ -231,6 +231,7 @@ export function sessionScored(overrides: Partial<SessionScored> = {}): SessionSc
     native_motion_print: null,
     device_identity: null,
     install_id: null,
+    evidence: { sources: ['request_headers', 'snapshot'], unchecked: ['verified_bot_identity'] },
     ...overrides,
   }
 }

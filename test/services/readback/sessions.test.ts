@@ -193,6 +193,7 @@ describe('GET /v1/sessions/{sessionId}', () => {
       'browser',
       'device',
       'analysis_coverage',
+      'evidence',
       'signals_fired',
       'client_telemetry',
       'native_runtime_integrity',
