@@ -669,6 +669,13 @@ export interface DetailDeviceIdentity {
   matched_anchors: string[]
 }
 
+export interface SessionEvidence {
+  /** What was consulted. */
+  sources: string[]
+  /** Members at their harmless value because nothing was consulted for them. */
+  unchecked: string[]
+}
+
 /** What the document that handed off has shown. */
 export interface HandOffEvidence {
   challenge_answered: boolean
@@ -716,7 +723,9 @@ export interface SessionScored {
   native_motion_print: null | NativeMotionPrint
   device_identity: null | DetailDeviceIdentity
   install_id: null | string
-  /** null for a decision that no hand-off asked for. */
+  /** Null in events of before version 2. */
+  evidence: null | SessionEvidence
+  /** Null for a decision that no hand-off asked for. */
   hand_off: null | HandOffEvidence
 }
 

@@ -11,7 +11,8 @@ const root = import.meta.dirname
 const topicFolders = ['collect', 'sessions', 'organizations', 'gate', 'webhooks'] as const
 
 export const writtenSchemas: Record<string, string> = {
-  'sessions/SessionScored.v2.avsc': avscText(sessionScored),
+  'sessions/SessionScored.v1.avsc': avscText(sessionScored[0]),
+  'sessions/SessionScored.v2.avsc': avscText(sessionScored[1]),
 }
 
 type AvroType = string | AvroType[] | AvroRecord | AvroEnum | AvroArray | AvroMap | AvroPrimitive

@@ -21,7 +21,10 @@ const memberNames = [
   'install_id',
 ] as const satisfies (keyof SessionScored)[]
 
-type MemberName = (typeof memberNames)[number]
+/** A later version of the event brought it. Nothing is stored for events of before, so a rebuild stores the same. */
+const laterName = 'evidence' satisfies keyof SessionScored
+
+type MemberName = (typeof memberNames)[number] | typeof laterName
 
 export interface StoredDetail {
   /** The JSON text. Most members are only handed on: parsing 5 KB would cost more than the rest of an answer. */
@@ -31,7 +34,8 @@ export interface StoredDetail {
 
 /** A JSON object of the members as the event has them, one a line. */
 export function writeDetail(data: SessionScored): string {
-  const lines = memberNames.map((name) => `"${name}":${JSON.stringify(data[name])}`)
+  const names: MemberName[] = data[laterName] === null ? [...memberNames] : [...memberNames, laterName]
+  const lines = names.map((name) => `"${name}":${JSON.stringify(data[name])}`)
   return `{\n${lines.join(',\n')}\n}`
 }
 
@@ -39,8 +43,9 @@ export function readDetail(text: string): StoredDetail {
   // JSON escapes a line break inside a string, so each one here ends a member.
   const lines = text.split('\n')
   const json = (name: MemberName) => {
-    const line = lines[memberNames.indexOf(name) + 1]
+    const line = lines[name === laterName ? memberNames.length + 1 : memberNames.indexOf(name) + 1]
     const start = `"${name}":`
+    if (name === laterName && line === '}') return 'null'
     if (!line?.startsWith(start)) throw new Error(`a stored session has no ${name}`)
     return line.slice(start.length, line.endsWith(',') ? -1 : undefined)
   }

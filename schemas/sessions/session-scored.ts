@@ -12,6 +12,7 @@ import {
   orNull,
   record,
   string,
+  strings,
   textOrNull,
   timestampMillis,
 } from '../avro.ts'
@@ -164,59 +165,77 @@ const signalFired = record('SignalFired', {
   signal_score: int,
 })
 
+const firstMembers = {
+  event_id: documented(string, 'The decision, evt_...; deterministic, so a retry repeats it.'),
+  session_id: string,
+  organization_id: string,
+  environment,
+  created_at: documented(timestampMillis, 'When the session was opened.'),
+  evaluated_at: timestampMillis,
+  observed_at: documented(
+    timestampMillis,
+    'When the client was last heard of; a decision made because it fell silent is later.',
+  ),
+  evaluation_duration_ms: int,
+  scoring_version: string,
+  verdict,
+  risk_score: int,
+  phase,
+  is_provisional: boolean,
+  manipulation: defaultFirst(orNull(record('Manipulation', { score: int, verdict: manipulationVerdict }))),
+  score_breakdown: documented(mapOf(int), 'Points 0-100 by category.'),
+  request: requestContext,
+  visitor: defaultFirst(orNull(visitorLink)),
+  highlights: listOf(highlight),
+  attribution: orNull(
+    record('Attribution', { labels: listOf(attributionLabel), behaviors: listOf(attributionBehavior) }),
+  ),
+  web_bot_auth: orNull(record('WebBotAuth', { status: textOrNull, domain: textOrNull })),
+  network: networkRecord,
+  runtime_integrity: runtimeIntegrity,
+  connection_fingerprint: connectionFingerprintRecord,
+  browser: browserRecord,
+  device: deviceRecord,
+  analysis_coverage: analysisCoverage,
+  signals_fired: listOf(signalFired),
+  client_telemetry: clientTelemetryRecord,
+  native_runtime_integrity: orNull(nativeRuntimeIntegrityRecord),
+  native_app: orNull(nativeAppRecord),
+  native_carrier: orNull(nativeCarrierRecord),
+  native_motion_print: orNull(nativeMotionPrintRecord),
+  device_identity: orNull(detailDeviceIdentity),
+  install_id: textOrNull,
+}
+
+const sessionEvidence = record('SessionEvidence', {
+  sources: documented(strings, 'What was consulted.'),
+  unchecked: documented(strings, 'Members at their harmless value because nothing was consulted for them.'),
+})
+
 const handOff = record(
   'HandOffEvidence',
   { challenge_answered: boolean, input_observed: boolean, binding: textOrNull },
   { doc: 'What the document that handed off has shown.' },
 )
 
-/** Written as SessionScored.v2.avsc by `npm run schemas`. A change needs a version 3: an event is read for ever. */
-export const sessionScored = record(
-  'SessionScored',
-  {
-    event_id: documented(string, 'The decision, evt_...; deterministic, so a retry repeats it.'),
-    session_id: string,
-    organization_id: string,
-    environment,
-    created_at: documented(timestampMillis, 'When the session was opened.'),
-    evaluated_at: timestampMillis,
-    observed_at: documented(
-      timestampMillis,
-      'When the client was last heard of; a decision made because it fell silent is later.',
-    ),
-    evaluation_duration_ms: int,
-    scoring_version: string,
-    verdict,
-    risk_score: int,
-    phase,
-    is_provisional: boolean,
-    manipulation: defaultFirst(orNull(record('Manipulation', { score: int, verdict: manipulationVerdict }))),
-    score_breakdown: documented(mapOf(int), 'Points 0-100 by category.'),
-    request: requestContext,
-    visitor: defaultFirst(orNull(visitorLink)),
-    highlights: listOf(highlight),
-    attribution: orNull(
-      record('Attribution', { labels: listOf(attributionLabel), behaviors: listOf(attributionBehavior) }),
-    ),
-    web_bot_auth: orNull(record('WebBotAuth', { status: textOrNull, domain: textOrNull })),
-    network: networkRecord,
-    runtime_integrity: runtimeIntegrity,
-    connection_fingerprint: connectionFingerprintRecord,
-    browser: browserRecord,
-    device: deviceRecord,
-    analysis_coverage: analysisCoverage,
-    signals_fired: listOf(signalFired),
-    client_telemetry: clientTelemetryRecord,
-    native_runtime_integrity: orNull(nativeRuntimeIntegrityRecord),
-    native_app: orNull(nativeAppRecord),
-    native_carrier: orNull(nativeCarrierRecord),
-    native_motion_print: orNull(nativeMotionPrintRecord),
-    device_identity: orNull(detailDeviceIdentity),
-    install_id: textOrNull,
-    hand_off: documented(orNull(handOff), 'null for a decision that no hand-off asked for.'),
-  },
-  {
-    namespace: 'tidegate.sessions',
-    doc: "One decision about a session, with everything that the session's detail shows, so that a reader needs no other topic.",
-  },
-)
+const about = {
+  namespace: 'tidegate.sessions',
+  doc: "One decision about a session, with everything that the session's detail shows, so that a reader needs no other topic.",
+}
+
+/**
+ * Written as SessionScored.v1.avsc and .v2.avsc by `npm run schemas`. A change needs another version: an event is read
+ * for ever.
+ */
+export const sessionScored = [
+  record('SessionScored', firstMembers, about),
+  record(
+    'SessionScored',
+    {
+      ...firstMembers,
+      evidence: documented(orNull(sessionEvidence), 'Null in events of before version 2.'),
+      hand_off: documented(orNull(handOff), 'Null for a decision that no hand-off asked for.'),
+    },
+    about,
+  ),
+] as const

@@ -35,6 +35,7 @@ export function sessionDetailJson(row: SessionDetailRow, { requestId }: { reques
     browser: detail.json('browser'),
     device: detail.json('device'),
     analysis_coverage: detail.json('analysis_coverage'),
+    evidence: detail.json('evidence'),
     signals_fired: detail.json('signals_fired'),
     client_telemetry: detail.json('client_telemetry'),
     native_runtime_integrity: JSON.stringify(seenOnly(detail.value('native_runtime_integrity'))),

@@ -1,7 +1,8 @@
 import Bowser from 'bowser'
 import { isbot } from 'isbot'
 import { LRUCache } from 'lru-cache'
-import type { Network, Platform } from '../../schemas/events.ts'
+import type { AddressNetwork } from '../../infra/ip/network.ts'
+import type { Platform } from '../../schemas/events.ts'
 import type { Behavior, Snapshot } from '../../schemas/observations.ts'
 import { hasBehavior } from './observed.ts'
 import type { DocumentState, SessionState } from './session-state.ts'
@@ -20,7 +21,7 @@ export interface Facts {
   agent: Agent
   /** Brave, Firefox's fingerprinting resistance, Tor: they explain noise and patched functions. */
   privacyTool: boolean
-  network: Network
+  network: AddressNetwork
   unreadable: number
   conflicts: number
   identityChanges: number
@@ -30,7 +31,7 @@ export interface Facts {
 
 export interface FactsInput {
   state: SessionState
-  network: Network
+  network: AddressNetwork
   visitorSessions?: number
 }
 

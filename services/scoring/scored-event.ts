@@ -3,6 +3,7 @@ import type { Browser, ClientTelemetry, SessionScored, VisitorLink } from '../..
 import { type Snapshot, snapshotSchema } from '../../schemas/observations.ts'
 import { type Evaluation, scoringVersion, type Trigger } from './decide.ts'
 import { deviceOf, isTouchCapable, nativeDetailOf, screenSize } from './device.ts'
+import { type Described, evidenceOf } from './explain/evidence.ts'
 import { attribute, manipulationOf, runtimeIntegrityOf } from './explain/findings.ts'
 import { highlightsOf } from './explain/highlights.ts'
 import { clientBrands, type Facts } from './facts.ts'
@@ -29,6 +30,10 @@ export function scoredEvent(decision: ScoredDecision): { event: DomainEvent; met
 function sessionScored(decision: ScoredDecision): SessionScored {
   const { state, trigger, evaluation, visitor } = decision
   const { facts, fired, score } = evaluation
+  const { sources: _, ...network } = facts.network
+  const native = nativeDetailOf(facts)
+  const runtime_integrity = runtimeIntegrityOf(fired, facts)
+  const described = { visitor, runtime_integrity, native_runtime_integrity: native.native_runtime_integrity }
   return {
     event_id: trigger.decisionId,
     session_id: state.session_id,
@@ -50,12 +55,13 @@ function sessionScored(decision: ScoredDecision): SessionScored {
     highlights: highlightsOf(fired, facts),
     attribution: attribute(fired, facts, score.verdict === 'bot'),
     web_bot_auth: webBotAuthOf(facts),
-    network: facts.network,
-    runtime_integrity: runtimeIntegrityOf(fired, facts),
+    network,
+    runtime_integrity,
     connection_fingerprint: unknownConnection,
     browser: browserOf(facts),
     device: deviceOf(facts),
-    analysis_coverage: coverageOf(facts, visitor),
+    analysis_coverage: coverageOf(facts, described),
+    evidence: evidenceOf(facts, described),
     signals_fired: fired.map(({ slug, role, category, strength, score: points }) => ({
       signal: slug,
       role,
@@ -64,7 +70,7 @@ function sessionScored(decision: ScoredDecision): SessionScored {
       signal_score: points,
     })),
     client_telemetry: telemetryOf(facts.snapshot),
-    ...nativeDetailOf(facts),
+    ...native,
     hand_off: handOffOf(state, trigger),
   }
 }
@@ -124,13 +130,16 @@ const unknownConnection: SessionScored['connection_fingerprint'] = {
   user_agent_alignment: 'unknown',
 }
 
-function coverageOf(facts: Facts, visitor: VisitorLink | null): SessionScored['analysis_coverage'] {
+function coverageOf(facts: Facts, described: Described): SessionScored['analysis_coverage'] {
   const { snapshot } = facts
+  const { visitor, native_runtime_integrity: native } = described
   return {
     browser: snapshot !== null && snapshot.navigator.user_agent !== null,
-    device: snapshot !== null && (screenSize(snapshot) !== null || snapshot.native !== null),
+    device:
+      snapshot !== null &&
+      (screenSize(snapshot) !== null || (snapshot.native?.device_model ?? null) !== null),
     network: facts.network.status === 'ready',
-    runtime: snapshot !== null && (snapshot.automation.webdriver !== null || snapshot.native !== null),
+    runtime: native !== null || (snapshot?.automation.webdriver ?? null) !== null,
     behavioral: facts.behavioral,
     visitor_identity: visitor !== null,
   }

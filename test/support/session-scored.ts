@@ -232,6 +232,7 @@ export function sessionScored(overrides: Partial<SessionScored> = {}): SessionSc
     device_identity: null,
     install_id: null,
     hand_off: null,
+    evidence: { sources: ['request_headers', 'snapshot'], unchecked: ['verified_bot_identity'] },
     ...overrides,
   }
 }

@@ -1,6 +1,6 @@
 import type { EnvironmentKeys } from '../credentials.ts'
 import type { Client } from './generate/families.ts'
-import type { TrafficMix } from './generate/plan.ts'
+import { defaultMix, type TrafficMix } from './generate/plan.ts'
 
 /** A publishable key works for one kind of client. */
 export type ClientKeys = Partial<Record<Client, string | undefined>>
@@ -30,17 +30,28 @@ interface KeyChoice {
   weights: TrafficMix['clients']
 }
 
+interface Clients {
+  keys: ClientKeys
+  weights: TrafficMix['clients']
+}
+
 /**
- * The keys of the clients that have a weight. Keys given as flags are of an organization of their own, so that no
- * stored key goes with them.
+ * The keys of the clients, and the weights of those that have one: only a client that was asked for must. Keys given as
+ * flags are of an organization of their own, so that no stored key goes with them.
  */
-export function chooseKeys({ flags, stored, weights }: KeyChoice): ClientKeys {
+export function chooseClients({ flags, stored, weights }: KeyChoice): Clients {
   const given: ClientKeys = { web: flags.publishableKey, ios: flags.iosKey, android: flags.androidKey }
   const isGiven = clients.some((client) => given[client])
   const keys = isGiven || !stored ? given : storedKeys(stored)
-  const missing = clients.find((client) => weights[client] > 0 && !keys[client])
-  if (!missing) return keys
+  const missing = clients.filter((client) => weights[client] > 0 && !keys[client])
+  const [first] = missing
+  if (!first) return { keys, weights }
+  if (isGiven && weights === defaultMix.clients) return { keys, weights: without(missing, weights) }
   throw new Error(
-    `There is no key for ${missing} clients: give ${flagNames[missing]}, or leave them out of --clients.`,
+    `There is no key for ${first} clients: give ${flagNames[first]}, or leave them out of --clients.`,
   )
+}
+
+function without(missing: Client[], weights: TrafficMix['clients']): TrafficMix['clients'] {
+  return { ...weights, ...Object.fromEntries(missing.map((client) => [client, 0])) }
 }

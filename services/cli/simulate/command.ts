@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Environment } from '../../../schemas/events.ts'
 import { type DevelopmentCredentials, given, readCredentials } from '../credentials.ts'
-import { chooseKeys, clients, type KeyFlags } from './client-keys.ts'
+import { chooseClients, clients, type KeyFlags } from './client-keys.ts'
 import type { Client } from './generate/families.ts'
 import { defaultMix, type TrafficMix } from './generate/plan.ts'
 import { openAckFile } from './recorder.ts'
@@ -72,15 +72,17 @@ async function run(flags: Flags): Promise<void> {
 
 function toOptions(flags: Flags, known: DevelopmentCredentials | undefined): SimulationOptions {
   const keys = known?.[flags.environment]
+  const baseUrl = given(flags.baseUrl ?? known?.base_url, '--base-url').replace(/\/+$/, '')
+  const chosen = chooseClients({ flags, stored: keys, weights: flags.clients })
   return {
-    baseUrl: given(flags.baseUrl ?? known?.base_url, '--base-url').replace(/\/+$/, ''),
-    publishableKeys: chooseKeys({ flags, stored: keys, weights: flags.clients }),
+    baseUrl,
+    publishableKeys: chosen.keys,
     verifyWith: flags.verify ? given(flags.secretKey ?? keys?.secret_key, '--secret-key') : undefined,
     sessions: flags.sessions,
     concurrency: Math.min(flags.concurrency, flags.sessions),
     rate: flags.rate,
     seed: flags.seed ?? randomBytes(4).toString('hex'),
-    mix: { clients: flags.clients, bots: flags.bots, returning: flags.returning },
+    mix: { clients: chosen.weights, bots: flags.bots, returning: flags.returning },
   }
 }
 
@@ -111,7 +113,7 @@ function environment(text: string): Environment {
 
 function clientsOption(): Option {
   const shown = Object.entries(defaultMix.clients).map(([client, weight]) => `${client}=${weight}`)
-  return new Option('--clients <weights>', 'weights of the clients')
+  return new Option('--clients <weights>', 'weights of the clients; by default of those that have a key')
     .argParser(weights)
     .default(defaultMix.clients, shown.join(','))
 }

@@ -107,6 +107,17 @@ const detailVisitor = visitorLink
   })
   .meta({ id: 'SessionDetailVisitorFingerprint' })
 
+const evidence = z
+  .strictObject({
+    sources: z.array(z.string()).describe('What was consulted.'),
+    unchecked: z
+      .array(z.string())
+      .describe(
+        'Members that stand at their harmless value because nothing was consulted for them: names of runtime_integrity, and paths of other members.',
+      ),
+  })
+  .meta({ id: 'SessionEvidence' })
+
 /** Most actionable first. */
 export const sessionDetailSchema = z
   .strictObject({
@@ -134,6 +145,7 @@ export const sessionDetailSchema = z
       behavioral: z.boolean(),
       visitor_identity: z.boolean(),
     }),
+    evidence: evidence.nullable().describe('Null in sessions of before it was recorded.'),
     signals_fired: z.array(
       z.strictObject({
         signal: z.string(),

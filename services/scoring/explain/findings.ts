@@ -79,12 +79,16 @@ function levelOf(signals: Signal[]): IntegrityLevel {
   return signals.length > 0 ? 'notice' : 'clean'
 }
 
-function isOutdated({ agent, snapshot }: Facts): boolean {
-  const oldest = oldestCurrent[agent.engine]
-  const major = Number(agent.major)
+/** Whether the version of the engine is known, so that its age can be judged. */
+export function hasKnownAge({ agent, snapshot }: Facts): boolean {
   // Outside Safari the version of a WebKit browser is its own, not that of the engine.
   if (agent.engine === 'webkit' && agent.browser !== 'Safari') return false
-  return snapshot !== null && oldest !== undefined && major > 0 && major < oldest
+  return snapshot !== null && agent.engine in oldestCurrent && Number(agent.major) > 0
+}
+
+function isOutdated(facts: Facts): boolean {
+  const oldest = oldestCurrent[facts.agent.engine] ?? 0
+  return hasKnownAge(facts) && Number(facts.agent.major) < oldest
 }
 
 const manipulationSlugs = [

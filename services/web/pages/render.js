@@ -26,7 +26,7 @@ export function renderResult({ verification, session, raw_url }) {
       browserCard(data),
       deviceCard(data),
     ),
-    integrityCard(data.runtime_integrity ?? {}),
+    integrityCard(data.runtime_integrity ?? {}, data.evidence?.unchecked ?? []),
     telemetryCard(data.client_telemetry ?? {}),
     rawCard(data.id, raw_url),
   ].filter(Boolean)
@@ -158,7 +158,7 @@ function networkCard({ network = {} }) {
       ['Summary', network.summary],
       ['Location', place],
       ['Provider', [routing.asn, routing.organization].filter(Boolean).join(' ')],
-      ['Anonymity', trueNames(anonymity)],
+      ['Anonymity', trueNames(anonymity) || (network.status === 'ready' ? '' : 'not checked')],
     ]),
   )
 }
@@ -194,10 +194,11 @@ function deviceCard({ device = {} }) {
   )
 }
 
-function integrityCard(integrity) {
-  const chips = Object.entries(integrity).map(([name, level]) =>
-    el('li', { className: `chip tone-${levels[level] ?? 'plain'}` }, `${words(name)}: ${words(level)}`),
-  )
+function integrityCard(integrity, unchecked) {
+  const chips = Object.entries(integrity).map(([name, found]) => {
+    const level = unchecked.includes(name) ? 'not checked' : found
+    return el('li', { className: `chip tone-${levels[level] ?? 'plain'}` }, `${words(name)}: ${words(level)}`)
+  })
   return chips.length > 0 ? panel('Runtime integrity', el('ul', { className: 'chips' }, ...chips)) : null
 }
 

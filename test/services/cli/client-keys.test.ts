@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { chooseKeys } from '../../../services/cli/simulate/client-keys.ts'
-import { defaultMix, webOnly } from '../../../services/cli/simulate/generate/plan.ts'
+import { chooseClients } from '../../../services/cli/simulate/client-keys.ts'
+import { defaultMix } from '../../../services/cli/simulate/generate/plan.ts'
 
 const weights = defaultMix.clients
 const stored = {
@@ -11,21 +11,27 @@ const stored = {
 }
 
 test('each client has the key of its own kind', () => {
-  expect(chooseKeys({ flags: {}, stored, weights })).toEqual({ web: 'page', ios: 'iPhone', android: 'Pixel' })
-})
-
-test('a key that is given has none of another organization beside it', () => {
-  const flags = { publishableKey: 'own' }
-  expect(() => chooseKeys({ flags, stored, weights })).toThrow(/no key for ios clients: give --ios-key/)
-  expect(chooseKeys({ flags, stored, weights: webOnly.clients })).toMatchObject({ web: 'own' })
-  expect(chooseKeys({ flags: { ...flags, iosKey: 'a', androidKey: 'b' }, stored, weights })).toEqual({
-    web: 'own',
-    ios: 'a',
-    android: 'b',
+  const keys = { web: 'page', ios: 'iPhone', android: 'Pixel' }
+  expect(chooseClients({ flags: {}, stored, weights })).toEqual({ keys, weights })
+  const flags = { publishableKey: 'a', iosKey: 'b', androidKey: 'c' }
+  expect(chooseClients({ flags, stored, weights })).toEqual({
+    keys: { web: 'a', ios: 'b', android: 'c' },
+    weights,
   })
 })
 
-test('without any key the message names the flag and the way around it', () => {
-  const choose = () => chooseKeys({ flags: {}, stored: undefined, weights })
-  expect(choose).toThrow('There is no key for web clients: give --publishable-key, or leave them out of')
+test('a key that is given has none of another organization beside it', () => {
+  const chosen = chooseClients({ flags: { publishableKey: 'own' }, stored, weights })
+  expect(chosen).toMatchObject({
+    keys: { web: 'own', ios: undefined },
+    weights: { ...weights, ios: 0, android: 0 },
+  })
+})
+
+test('a client that was asked for needs a key: the message names the flag and the way around it', () => {
+  const asked = { web: 1, ios: 1, android: 0 }
+  const choose = () => chooseClients({ flags: { publishableKey: 'own' }, stored, weights: asked })
+  expect(choose).toThrow('There is no key for ios clients: give --ios-key, or leave them out of --clients.')
+  const chooseOfNone = () => chooseClients({ flags: {}, stored: undefined, weights })
+  expect(chooseOfNone).toThrow('There is no key for web clients: give --publishable-key')
 })

@@ -64,6 +64,14 @@ test('what a highlight has no evidence of, and what the SDK could not see, is le
   expect(data.native_runtime_integrity).toBeNull()
 })
 
+test('a session says what was consulted, and one of before it was recorded makes no claim', () => {
+  const evidence = { sources: ['snapshot'], unchecked: ['verified_bot_identity'] }
+  expect(rendered({ evidence }).data.evidence).toEqual(evidence)
+  expect(rendered({ evidence: null }).data.evidence).toBeNull()
+  // As the read model stored it before there was the member: a rebuild makes the same row.
+  expect(writeDetail(sessionScored({ evidence: null }))).not.toContain('unchecked')
+})
+
 test('a text that is no stored detail is refused', () => {
   expect(() => readDetail('{}').json('request')).toThrow('a stored session has no request')
 })

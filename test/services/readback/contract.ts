@@ -52,13 +52,17 @@ const integrityNames = {
 } as const
 
 const detail = z.looseObject({
-  data: z.looseObject({ runtime_integrity: z.record(z.string(), z.string()), behavior: z.unknown() }),
+  data: z.looseObject({
+    runtime_integrity: z.record(z.string(), z.string()),
+    behavior: z.unknown(),
+    evidence: z.unknown(),
+  }),
 })
 
-/** Where our description adds to the published one on purpose: nine integrity names, and `behavior`. */
+/** Where our description adds to the published one on purpose: nine integrity names, `behavior` and `evidence`. */
 function withPublishedNames(body: unknown): unknown {
   const { data, ...rest } = detail.parse(body)
-  const { behavior, runtime_integrity, ...others } = data
+  const { behavior, evidence: _, runtime_integrity, ...others } = data
   expect(behavior).toBeNull()
   expect(Object.keys(runtime_integrity)).toEqual([...Object.keys(integrityNames), 'verified_bot_identity'])
   const renamed = Object.entries(integrityNames).map(([name, old]) => [old, runtime_integrity[name]])

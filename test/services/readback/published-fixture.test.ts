@@ -29,6 +29,7 @@ const request = {
 
 /** The decision that the published example shows, as an event. */
 const scored: Partial<SessionScored> = {
+  evidence: { sources: ['snapshot'], unchecked: ['verified_bot_identity'] },
   session_id: published.id,
   event_id: published.decision.event_id,
   created_at: ms(published.created_at),
@@ -228,6 +229,7 @@ describe('the published example', () => {
         },
       },
       behavior: null,
+      evidence: scored.evidence,
     })
   })
 })

@@ -206,6 +206,7 @@ describe('GET /v1/sessions/{sessionId}', () => {
       'browser',
       'device',
       'analysis_coverage',
+      'evidence',
       'signals_fired',
       'client_telemetry',
       'native_runtime_integrity',

@@ -1,5 +1,4 @@
-import { noNetwork } from '../../../../infra/ip/network.ts'
-import type { Network } from '../../../../schemas/events.ts'
+import { type AddressNetwork, noNetwork } from '../../../../infra/ip/network.ts'
 import { type Evaluation, evaluate } from '../../../../services/scoring/decide.ts'
 import { evolve, type SessionEvent, type SessionState } from '../../../../services/scoring/session-state.ts'
 import { batch, opened, platformOf, startedAt, testSession } from './events.ts'
@@ -15,7 +14,7 @@ export function stateAfter(events: SessionEvent[]): SessionState {
 export interface Seen {
   /** Behaviour as the client sends it, channel by channel. */
   behavior?: object
-  network?: Network
+  network?: AddressNetwork
 }
 
 /** What scoring makes of one snapshot of a client, with the behaviour that came with it. */

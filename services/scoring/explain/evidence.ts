@@ -1,0 +1,142 @@
+import type { AddressNetwork } from '../../../infra/ip/network.ts'
+import type { RuntimeIntegrity, SessionEvidence, SessionScored } from '../../../schemas/events.ts'
+import type { Snapshot } from '../../../schemas/observations.ts'
+import type { Facts } from '../facts.ts'
+import { hasKnownAge } from './findings.ts'
+
+export type Described = Pick<SessionScored, 'runtime_integrity' | 'native_runtime_integrity' | 'visitor'>
+
+/**
+ * What was consulted, and which members stand at their harmless value only because nothing was: a name of
+ * runtime_integrity by itself, any other member by its path. Members that are null need no mention.
+ */
+export function evidenceOf(facts: Facts, described: Described): SessionEvidence {
+  return {
+    sources: sourcesOf(facts, described),
+    unchecked: [
+      ...uncheckedRuntime(facts, described.runtime_integrity),
+      ...uncheckedNetwork(facts.network),
+      ...uncheckedNative(facts, described.native_runtime_integrity),
+    ],
+  }
+}
+
+function sourcesOf({ snapshot, behavioral, document, network }: Facts, { visitor }: Described): string[] {
+  const consulted = {
+    request_headers: document !== null,
+    snapshot: snapshot !== null,
+    native_observations: (snapshot?.native ?? null) !== null,
+    behavior: behavioral,
+    visitor_history: visitor !== null,
+  }
+  const own = Object.entries(consulted).flatMap(([name, was]) => (was ? [name] : []))
+  return [...own, ...network.sources]
+}
+
+type Native = NonNullable<Snapshot['native']>
+type RuntimeName = keyof RuntimeIntegrity
+
+interface Inputs {
+  page(snapshot: Snapshot): unknown[]
+  app(native: Native): unknown[]
+}
+
+const nothing = () => []
+
+/** What the signals of a name look at, of a page and of an app. Without any of it, nobody looked. */
+const inputs: Record<Exclude<RuntimeName, 'outdated_environment'>, Inputs> = {
+  tampering_detected: {
+    page: ({ automation, tamper, navigator, canvas, audio }) => [
+      automation.webdriver_own_property,
+      tamper.iframe_srcdoc_proxy,
+      tamper.chrome_runtime_faked,
+      tamper.webgl_parameter_mismatch,
+      navigator.plugins_genuine,
+      canvas.noise_detected,
+      audio.noise_detected,
+    ],
+    app: (native) => [native.hooks, native.code_signing_invalid, native.jailbreak_or_root],
+  },
+  developer_tools_detected: {
+    page: ({ automation }) => [automation.cdp_runtime],
+    app: (native) => [native.debugger],
+  },
+  emulation_suspected: {
+    page: ({ navigator, webgl }) => [navigator.max_touch_points, navigator.product_sub, webgl.renderer],
+    app: (native) => [native.simulator_or_emulator],
+  },
+  virtualization_suspected: {
+    page: ({ webgl, navigator, fonts, media, audio }) => [
+      webgl.renderer,
+      navigator.hardware_concurrency,
+      fonts.detected_count,
+      media.device_count,
+      audio.voice_count,
+    ],
+    app: nothing,
+  },
+  privacy_hardening_suspected: {
+    page: ({ tamper, canvas, audio }) => [
+      tamper.brave,
+      tamper.timer_precision_reduced,
+      canvas.noise_detected,
+      audio.noise_detected,
+    ],
+    app: nothing,
+  },
+  identity_spoofing_suspected: {
+    page: ({ navigator, engine }) => [navigator.user_agent, engine.name, engine.eval_length],
+    app: () => [true],
+  },
+  replay_suspected: { page: () => [true], app: () => [true] },
+  // Web Bot Auth signatures are not checked, so that no identity is ever verified.
+  verified_bot_identity: { page: nothing, app: nothing },
+}
+
+function uncheckedRuntime(facts: Facts, found: RuntimeIntegrity): string[] {
+  const names = Object.keys(found).filter((name): name is RuntimeName => name in found)
+  return names.filter((name) => found[name] === 'clean' && !wasAsked(name, facts))
+}
+
+function wasAsked(name: RuntimeName, facts: Facts): boolean {
+  if (name === 'outdated_environment') return hasKnownAge(facts)
+  const { snapshot } = facts
+  if (!snapshot) return false
+  const seen = snapshot.native ? inputs[name].app(snapshot.native) : inputs[name].page(snapshot)
+  return seen.some((value) => value !== null)
+}
+
+/** Flags that an anonymous-IP database has. */
+const listedFlags = ['vpn', 'proxy', 'tor', 'hosting', 'residential_proxy'] as const
+/** What no database that is read says anything about. */
+const unknownNetworkMembers = [
+  'network.anonymity.relay',
+  'network.anonymity.callback_proxy',
+  'network.reputation',
+  'network.evidence.operator_tags',
+  'network.evidence.client_types',
+]
+
+function uncheckedNetwork({ sources, anonymity }: AddressNetwork): string[] {
+  const wasAsked = sources.includes('anonymity_database')
+  const flags = wasAsked ? [] : listedFlags.filter((flag) => !anonymity[flag])
+  return [...flags.map((flag) => `network.anonymity.${flag}`), ...unknownNetworkMembers]
+}
+
+/** What no SDK reports. */
+const unknownNativeMembers = ['hardware_claims_mismatch', 'sim_posture', 'app_provenance']
+
+function uncheckedNative({ snapshot }: Facts, found: SessionScored['native_runtime_integrity']): string[] {
+  if (!found || !snapshot?.native) return []
+  const { jailbreak_or_root, hooks, code_signing_invalid, simulator_or_emulator, ...native } = snapshot.native
+  const reports = {
+    jailbreak_or_root,
+    hooks,
+    debugger: native.debugger,
+    code_signing: code_signing_invalid,
+    simulator_or_emulator,
+    debug_posture: native.debugger,
+  }
+  const unreported = Object.entries(reports).flatMap(([name, report]) => (report === null ? [name] : []))
+  return [...unreported, ...unknownNativeMembers].map((name) => `native_runtime_integrity.${name}`)
+}

@@ -1,0 +1,175 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { createCodec } from '../../../infra/event-store/codec.ts'
+import { type AddressNetwork, openNetwork } from '../../../infra/ip/network.ts'
+import { readDetail, writeDetail } from '../../../projections/sessions/detail.ts'
+import type { DocumentOpened, SessionScored, VisitorLink } from '../../../schemas/events.ts'
+import { snapshotSchema } from '../../../schemas/observations.ts'
+import { planSession } from '../../../services/cli/simulate/generate/plan.ts'
+import { sessionDetailJson } from '../../../services/readback/answers.ts'
+import { evaluate } from '../../../services/scoring/decide.ts'
+import { scoredEvent } from '../../../services/scoring/scored-event.ts'
+import { writeMmdb } from '../../support/mmdb.ts'
+import { visitorLink } from '../../support/session-scored.ts'
+import { batch, opened, startedAt, type TestSession, testSession } from '../scoring/support/events.ts'
+import { stateAfter } from '../scoring/support/sessions.ts'
+import { desktopChrome, withParts } from '../scoring/support/snapshots.ts'
+
+const codec = createCodec()
+
+interface Fixture {
+  session: TestSession
+  network: AddressNetwork
+  /** Of the page that was opened. */
+  page?: Partial<DocumentOpened>
+  behavior?: object | undefined
+  visitor?: VisitorLink | null
+}
+
+/** What scoring makes of a session, encoded and decoded as on the log. */
+export function scored({ visitor = null, ...fixture }: Fixture, index: number): SessionScored {
+  const evaluation = evaluate({ state: stateOf(fixture), network: fixture.network })
+  const trigger = { decisionId: `evt_${index}`, final: index % 2 === 0, onlyOnChange: false, at: startedAt }
+  const evaluated = { evaluation, visitor, evaluatedAt: startedAt + index, durationMs: 1 }
+  const { event } = scoredEvent({ state: stateOf(fixture), trigger, ...evaluated })
+  const decoded = codec.decode(codec.encode(event))
+  if (decoded.type !== 'SessionScored') throw new Error(decoded.type)
+  return decoded.data
+}
+
+function stateOf({ session, page, behavior }: Fixture) {
+  const observations = { version: 1, elapsed_ms: 500, snapshot: session.client.snapshot, behavior }
+  const opening = opened(session).map((event) =>
+    event.type === 'DocumentOpened' ? { ...event, data: { ...event.data, ...page } } : event,
+  )
+  return stateAfter([...opening, batch(session, { observations })])
+}
+
+/** The body of GET /v1/sessions/{sessionId}. What the read model has beside the event varies with the index. */
+export function shown(event: SessionScored, index: number): unknown {
+  const times = { first_seen_at: startedAt + index, last_seen_at: startedAt + index }
+  const row = {
+    id: event.session_id,
+    created_at: event.created_at + index,
+    client_user_id: index % 2 === 0 ? null : 'user-1',
+    decision: event,
+    previous_decisions: [event],
+    visitor: event.visitor,
+    lifecycle: event.visitor && { ...times, seen_count: index + 1 },
+    detail: readDetail(writeDetail(event)),
+  }
+  return JSON.parse(sessionDetailJson(row, { requestId: 'req_1' })).data
+}
+
+/** What databases say of some addresses, and of one of which nothing is known. */
+export async function lookUpNetworks(): Promise<AddressNetwork[]> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-members-'))
+  const [cityPath = '', asnPath = '', anonymousPath = ''] = ['city', 'asn', 'anonymous'].map((name) =>
+    path.join(folder, `${name}.mmdb`),
+  )
+  const place = (code: string, name: string, at: number) => ({
+    city: { names: { en: `City of ${name}` } },
+    subdivisions: [{ names: { en: `Region of ${name}` } }],
+    country: { iso_code: code, names: { en: name } },
+    location: { latitude: at, longitude: at, time_zone: `Europe/${name}`, accuracy_radius: at },
+    postal: { code: `${at}` },
+  })
+  const asn = (number: number) => ({
+    autonomous_system_number: number,
+    autonomous_system_organization: `AS ${number}`,
+  })
+  await writeMmdb(cityPath, 'City', {
+    '8.8.8.0/24': place('PT', 'Lisbon', 38),
+    '2a00::/16': place('DE', 'Berlin', 52),
+  })
+  await writeMmdb(asnPath, 'ASN', { '8.8.8.0/24': asn(1), '9.9.9.0/24': asn(2) })
+  const flag = (name: string) => ({ [name]: true, provider_name: name })
+  const flags = ['anonymous_vpn', 'public_proxy', 'tor_exit_node', 'hosting_provider', 'residential_proxy']
+  await writeMmdb(
+    anonymousPath,
+    'Anonymous-IP',
+    Object.fromEntries(flags.map((name, i) => [`9.9.9.${i}/32`, flag(`is_${name}`)])),
+  )
+  const all = await openNetwork({ cityPath, asnPath, anonymousPath })
+  const countries = await openNetwork({ cityPath })
+  await rm(folder, { recursive: true, force: true })
+  const listed = flags.map((_, i) => all.lookup(`9.9.9.${i}`, startedAt))
+  const others = [all.lookup('8.8.8.8', startedAt + 1), countries.lookup('2a00::1', startedAt)]
+  return [...listed, ...others, countries.lookup('10.0.0.1', startedAt)]
+}
+
+/** The same snapshot with every value another one. */
+function changed(value: unknown): unknown {
+  if (typeof value === 'boolean') return !value
+  if (typeof value === 'number') return value + 1
+  if (typeof value === 'string') return `${value}-2`
+  if (Array.isArray(value)) return value.map(changed)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, changed(one)]))
+}
+
+const full = snapshotSchema.parse(
+  withParts(desktopChrome, {
+    canvas: { geometry_hash: 'g', text_hash: 't', winding: true, offscreen_consistent: true },
+  }).snapshot,
+)
+const outdated = withParts(desktopChrome, {
+  navigator: { user_agent: desktopChrome.snapshot.navigator?.user_agent?.replace('140', '90') ?? null },
+})
+const attacked = {
+  device_model: 'iPhone15,2',
+  bundle_id: 'com.example.other',
+  app_version: '1',
+  app_build: '2',
+  country_iso: 'pt',
+  jailbreak_or_root: true,
+  hooks: true,
+  debugger: true,
+  code_signing_invalid: true,
+  simulator_or_emulator: true,
+}
+
+/** Sessions of all kinds of clients, honest and not, through networks of all kinds. */
+export function fixtures(networks: AddressNetwork[]): Fixture[] {
+  return [...simulated(), ...chosen()].map((fixture, index) => {
+    const network = networks[index % networks.length]
+    if (!network) throw new Error('there are no networks')
+    return { ...fixture, network }
+  })
+}
+
+function simulated(): Omit<Fixture, 'network'>[] {
+  return Array.from({ length: 200 }, (_, index) => {
+    const { client: platform, batches } = planSession('members', index)
+    const client = { snapshot: batches[0].snapshot ?? {} }
+    return {
+      session: testSession(`simulated-${index}`, { platform, client }),
+      behavior: batches[1]?.behavior,
+    }
+  })
+}
+
+function chosen(): Omit<Fixture, 'network'>[] {
+  const session = (name: string, some: Partial<TestSession> = {}) => ({ session: testSession(name, some) })
+  const signed = { headers: ['signature'], signatureAgent: 'agent.example' }
+  const named = { headers: ['signature-agent'], signatureAgent: 'other.example' }
+  const at = startedAt + 1
+  return [
+    { ...session('full', { client: { snapshot: full }, ...signed }), visitor: visitorLink() },
+    {
+      ...session('changed', { client: { snapshot: snapshotSchema.parse(changed(full)) }, ...named }),
+      page: { url: 'https://shop.example/other', referrer: 'https://search.example/' },
+      visitor: visitorLink({
+        id: 'vid_2',
+        confidence: 87,
+        identified_at: at,
+        method: 'fingerprint',
+        basis: 'probabilistic',
+      }),
+    },
+    session('outdated', { client: outdated }),
+    session('silent', { client: { snapshot: {} } }),
+    session('attacked', { platform: 'ios', client: { snapshot: { native: attacked } } }),
+  ]
+}

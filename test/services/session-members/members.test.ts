@@ -1,0 +1,41 @@
+import { readFile } from 'node:fs/promises'
+import { beforeAll, expect, test } from 'vitest'
+import { sessionDetailSchema } from '../../../services/readback/schemas/sessions.ts'
+import { fixtures, lookUpNetworks, scored, shown } from './fixtures.ts'
+import { covers, type DocumentedMembers, documentedMembers, membersOf, valuesOf } from './members.ts'
+
+/** Members that nothing fills, without those below one that is always null. It may go down, and never up. */
+const mostUnfilled = 79
+
+const all = membersOf(sessionDetailSchema)
+const members = all.filter(({ isLiteral }) => !isLiteral).map(({ path }) => path)
+let rows: DocumentedMembers[]
+let constant: string[]
+
+beforeAll(async () => {
+  rows = documentedMembers(await readFile(new URL('../../../docs/scoring.md', import.meta.url), 'utf8'))
+  const events = fixtures(await lookUpNetworks()).map(scored)
+  const answers = events.map((event, i) => shown(event, i))
+  const recordedBefore = events.slice(0, 1).map((event) => shown({ ...event, evidence: null }, 0))
+  constant = members.filter((member) => valuesOf(member, [...answers, ...recordedBefore]).size < 2)
+})
+
+const rowsOf = (member: string) => rows.filter(({ paths }) => paths.some((path) => covers(path, member)))
+
+test('docs/scoring.md says of every member what fills it', () => {
+  expect(all.length).toBeGreaterThan(300)
+  expect(all.filter(({ path }) => rowsOf(path).length !== 1)).toEqual([])
+  const paths = rows.flatMap((row) => row.paths)
+  expect(paths.filter((path) => !all.some((member) => covers(path, member.path)))).toEqual([])
+})
+
+test('every member takes a second value, but for those of which the page says that nothing fills them, and why', () => {
+  const isUnfilled = (member: string) =>
+    rowsOf(member).every(({ filledBy }) => /^nothing: \w+/.test(filledBy))
+  expect(constant).toEqual(members.filter(isUnfilled))
+})
+
+test('no more members stand still than did', () => {
+  const isBelow = (member: string) => constant.some((other) => member.startsWith(`${other}.`))
+  expect(constant.filter((member) => !isBelow(member)).length).toBeLessThanOrEqual(mostUnfilled)
+})
