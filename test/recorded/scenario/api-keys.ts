@@ -22,7 +22,17 @@ export async function apiKeys(world: World): Promise<void> {
         name,
         allowed_origins: ['https://Shop.example/', 'https://*.shop.example', 'https://shop.example'],
       },
-      'of the test environment': { name, environment: 'test', allowed_origins: ['http://localhost:3000'] },
+    },
+  )
+  await withBodies(
+    world,
+    { name: 'create key', ...create, headers: world.test },
+    { 'of the test environment': { name, environment: 'test', allowed_origins: ['http://localhost:3000'] } },
+  )
+  await withBodies(
+    world,
+    { name: 'create key', ...create },
+    {
       'for iOS': { name, client_target: 'native-ios' },
       'for Android': { name, type: 'publishable', client_target: 'native-android' },
     },
@@ -44,6 +54,7 @@ async function refusedKeys(world: World): Promise<void> {
       'long name': { name: 'x'.repeat(101) },
       'unknown type': { name, type: 'public' },
       'unknown environment': { name, environment: 'staging' },
+      'another environment': { name, environment: 'test' },
       'unknown target': { name, client_target: 'ios' },
       'scopes without a type': { name, scopes: ['sessions:read'] },
       'secret without scopes': { name, type: 'secret' },
