@@ -87,7 +87,7 @@ describe.each(clusterLogs())('one number raced by eight bodies on two processes,
     pool = createPool({ url: cluster.settings.DATABASE_URL ?? '' })
     baseUrls = [...cluster.baseUrls]
     for (let round = 0; round < rounds; round += roundsPerDocument) await raceDocument(await open(), round)
-  }, 400_000)
+  }, 600_000)
   afterAll(async () => {
     await pool?.end()
     await cluster?.stop()
@@ -134,7 +134,7 @@ describe.each(clusterLogs())('one number raced by eight bodies on two processes,
         if (seq === roundsPerDocument) expect(answer.json).toEqual(json)
       }
     }
-  }, 90_000)
+  }, 300_000)
 
   it('is let through while the claims are away, which /metrics counts', async () => {
     const [one = '', other = ''] = baseUrls
