@@ -30,7 +30,7 @@ async function everyGroupHas(members: number, { brokers, prefix }: { brokers: st
   }
 }
 
-describe.each(clusterLogs())('a server that is killed is taken over by another long before its work times out, %s', (log) => {
+describe.each(clusterLogs())('a server that is killed is taken over by another in time, %s', (log) => {
   let world: RaceWorld
   let receiver: WebhookReceiver
   const approvals: Signup[] = []
