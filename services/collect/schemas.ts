@@ -112,7 +112,7 @@ const name = z
   .string()
   .min(1)
   .max(100)
-  .refine((text) => !/\p{Cc}/u.test(text), 'must have no control characters')
+  .regex(/^\P{Cc}+$/u, 'must have no control characters')
   // Not every language's expressions know \p.
   .meta({ pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]+$' })
 
@@ -135,8 +135,9 @@ export const openBodySchema = z
   .refine(({ sdk, page }) => sdk.platform !== 'web' || page !== undefined, {
     path: ['page'],
     message: 'is required when sdk.platform is web',
-    // Other members may be refused; these two are looked at.
-    when: ({ issues }) => !issues.some(({ path = [] }) => path[0] === 'sdk' || path[0] === 'page'),
+    // Others may be refused; these two must be there to look at.
+    when: ({ issues }) =>
+      issues.every(({ path: [member] = [] }) => member && !/^(sdk|page)$/.test(String(member))),
   })
   .meta(implies(onWeb, { required: ['page'], properties: { page: { type: 'object' } } }))
 

@@ -144,6 +144,20 @@ const cases: Case[] = [
     names: ['clientPublicKey', 'page'],
   },
   {
+    what: 'a collect session that is none',
+    method: 'POST',
+    url: () => '/v2/collect/sessions',
+    body: [],
+    names: ['body'],
+  },
+  {
+    what: 'a collect session of a nameless SDK',
+    method: 'POST',
+    url: () => '/v2/collect/sessions',
+    body: { clientPublicKey: 'A'.repeat(43), sdk: { name: '\u0007', version: '1', platform: 'web' } },
+    names: ['sdk.name'],
+  },
+  {
     what: 'an IP rotation',
     method: 'POST',
     url: () => '/v1/agents/ip-rotation',
