@@ -112,9 +112,9 @@ const name = z
   .string()
   .min(1)
   .max(100)
-  .regex(/^\P{Cc}+$/u, 'must have no control characters')
+  .regex(/^\P{Cc}*$/u, 'must have no control characters')
   // Not every language's expressions know \p.
-  .meta({ pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]+$' })
+  .meta({ pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]*$' })
 
 const onWeb = {
   required: ['sdk'],
