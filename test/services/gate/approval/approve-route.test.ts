@@ -284,6 +284,17 @@ describe('a login', () => {
     expect(world.sentTo(id)).toEqual([])
   })
 
+  test.each([{ challenge_answered: false }, { input_observed: false }, { binding: null }])(
+    'is not approved by a proof with %o, and stays to be approved',
+    async (handOff) => {
+      const id = await login()
+      expect(await post(id, { body: await approving(id, { handOff }) })).toMatchObject(
+        refused(403, 'gate.svc_proof_invalid'),
+      )
+      expect(await post(id, { body: await approving(id) })).toMatchObject({ status: 200 })
+    },
+  )
+
   test('to the service of an organization that is not active is refused, and stays to be approved', async () => {
     const service = await world.owner()
     const { id } = await loginTo(service)

@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest'
+import { noNetwork } from '../../../infra/ip/network.ts'
+import { requesterNetwork } from '../../../services/gate/requests.ts'
+
+const seenFrom = (readerIp: string, requestedIp: string | null) =>
+  requesterNetwork({ requestedIp, readerIp, source: noNetwork, now: 0 }).same
+
+test.each([
+  ['203.0.113.9', '203.0.113.77', true],
+  ['203.0.113.9', '203.0.114.9', false],
+  ['::ffff:203.0.113.9', '203.0.113.9', true],
+  ['2001:db8:1:2::1', '2001:db8:1:ffff::9', true],
+  ['2001:db8:1::1', '2001:db8:2::1', false],
+  ['203.0.113.9', '2001:db8:1::1', false],
+  ['127.0.0.1', '::1', true],
+  ['127.0.0.1', '127.8.9.10', true],
+  ['127.0.0.1', '203.0.113.9', false],
+  ['unknown', '203.0.113.9', false],
+  ['203.0.113.9', null, null],
+])('a browser at %s, an agent at %s: in one network? %s', (readerIp, requestedIp, same) => {
+  expect(seenFrom(readerIp, requestedIp)).toBe(same)
+})
+
+test('what a database says of the agent is passed on, and nothing is invented', () => {
+  const source = {
+    ...noNetwork,
+    lookup(ip: string, at: number) {
+      const known = noNetwork.lookup(ip, at)
+      const location = { ...nowhere, country_code: 'IS', country: 'Iceland' }
+      return { ...known, location, routing: { asn: '1', organization: 'Example Hosting' } }
+    },
+  }
+  const about = { requestedIp: '203.0.113.9', readerIp: '198.51.100.1', now: 0 }
+  expect(requesterNetwork({ ...about, source })).toEqual({
+    same: false,
+    country: 'Iceland',
+    operator: 'Example Hosting',
+  })
+  expect(requesterNetwork({ ...about, source: noNetwork })).toEqual({
+    same: false,
+    country: null,
+    operator: null,
+  })
+})
+
+const nowhere = {
+  city: null,
+  region: null,
+  country: null,
+  country_code: null,
+  latitude: null,
+  longitude: null,
+  timezone: null,
+  postal_code: null,
+  accuracy_radius_km: null,
+}
