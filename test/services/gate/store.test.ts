@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
-import { isTokenOf } from '../../../infra/crypto/tokens.ts'
+import { isTokenOf, tokenHashes } from '../../../infra/crypto/tokens.ts'
 import { randomId } from '../../../infra/ids.ts'
-import { closingFor, createPages, findPage } from '../../../services/gate/store.ts'
+import { closingFor, createPages, findPage, isApproveTokenOf } from '../../../services/gate/store.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 
 const keyring = createKeyring(randomBytes(32).toString('base64'))
@@ -23,7 +23,7 @@ const options = (given = { keyring }) => ({
   random: randomBytes,
 })
 
-test('only the newest approve token of a page is kept, as a hash', async () => {
+test('every approve token of a page is good, for its session, and the newest is what closes it', async () => {
   const pages = createPages(options())
   const session = newSession()
   expect(await findPage(database.pool, session)).toBeUndefined()
@@ -32,6 +32,13 @@ test('only the newest approve token of a page is kept, as a hash', async () => {
   const hash = page?.approve_token_hash ?? null
   expect(isTokenOf(keyring, { token: first, hash })).toBe(false)
   expect(isTokenOf(keyring, { token: second, hash })).toBe(true)
+  const isGood = (token: string, of = session) =>
+    isApproveTokenOf(database.pool, of, tokenHashes(keyring, token))
+  expect([await isGood(first), await isGood(second), await isGood(first, newSession())]).toEqual([
+    true,
+    true,
+    false,
+  ])
 })
 
 test("a page that is closed remembers since when, by the database's clock, until it is opened again", async () => {

@@ -169,7 +169,7 @@ describe('what is past its time ends', () => {
 
 /** Of which sessions there are rows. */
 async function rows(): Promise<Record<string, string[]>> {
-  const tables = ['gate_vault', 'gate_pages', 'gate_leases']
+  const tables = ['gate_vault', 'gate_pages', 'gate_approve_tokens', 'gate_leases']
   const found = tables.map(async (table) => {
     const { rows } = await gate.pool.query<{ id: string }>(
       `select gate_session_id as id from tidegate.${table} order by 1`,
@@ -220,6 +220,15 @@ describe('what is of no use any more is deleted', () => {
     gate.now.ms += hour + 1
     await purgeGate(gate.parts)
     expect((await rows()).gate_pages).toEqual([waiting.id])
+  })
+
+  test('approve tokens, an hour after they were handed out', async () => {
+    const { id } = await gate.open()
+    await gate.parts.pages.open(id)
+    gate.now.ms += hour + 1
+    await gate.parts.pages.open(id)
+    await purgeGate(gate.parts)
+    expect((await rows()).gate_approve_tokens).toEqual([id])
   })
 
   test('leases that ran out and limits whose time is over', async () => {
