@@ -1,12 +1,13 @@
+import { domainToUnicode } from 'node:url'
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { unnest } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { insertNewRows, type RowOf, searchable, storable } from '../../infra/postgres/table.ts'
+import { isPlainText } from '../../infra/text.ts'
 import { eventTopics, type SessionScored } from '../../schemas/events.ts'
 import { type ScoredEvent, upsertVisitors } from './apply-visitors.ts'
 import { writeDetail } from './detail.ts'
-import { searchedForms } from './page-forms.ts'
 import {
   clientUserChanges,
   decisions,
@@ -177,4 +178,26 @@ async function updateClientUsers(tx: Tx, changes: ClientUserEvent[]): Promise<vo
       from ${source} as c (${names}) where s.session_id = c.session_id`,
     values,
   })
+}
+
+/** A page's address as it is stored and, where that differs, as people read and type it: they search for either. */
+export function searchedForms(url: string): string[] {
+  const read = withUnicodeHost(url).replace(/(?:%[\da-f]{2})+/gi, decoded)
+  // Forms write a space as +, and so does whoever searches without encoding.
+  return [...new Set([url, read, read.replaceAll('+', ' ')])]
+}
+
+function withUnicodeHost(url: string): string {
+  const { hostname = '' } = URL.parse(url) ?? {}
+  return hostname.includes('xn--') ? url.replace(hostname, domainToUnicode(hostname) || hostname) : url
+}
+
+/** As it was where it is not UTF-8, or would break the line. */
+function decoded(escapes: string): string {
+  try {
+    const text = decodeURIComponent(escapes)
+    return isPlainText(text) ? text : escapes
+  } catch {
+    return escapes
+  }
 }
