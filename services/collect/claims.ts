@@ -1,6 +1,10 @@
 import { LRUCache } from 'lru-cache'
+import type pg from 'pg'
 import type { Clock } from '../../infra/ids.ts'
 import { createGroupCommit } from '../../infra/log/group-commit.ts'
+import { type Column, unnest } from '../../infra/postgres/arrays.ts'
+import { ensureTables } from '../../infra/postgres/ensure-tables.ts'
+import type { Db, PoolOptions, Tx } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import { settlesWithin } from '../../infra/timing.ts'
 
@@ -126,4 +130,94 @@ function createOutage({ clock, logger }: { clock: Clock; logger: Logger }) {
       retryAt = undefined
     },
   }
+}
+
+/**
+ * One row for each document that took a body and has not ended. Documents of one time stand together, so one index is
+ * enough for finding a document and for deleting what has ended. The free part of a page is for updates, which then
+ * touch no index.
+ */
+const ddl = `
+create table if not exists tidegate.collect_claims (
+  expires_at bigint not null,
+  document bytea not null,
+  seq integer not null,
+  body bytea not null,
+  received_at bigint not null,
+  primary key (expires_at, document)
+) with (fillfactor = 70);
+`
+
+export function createClaimTables(tx: Tx): Promise<void> {
+  return ensureTables(tx, { name: 'collect-claims', table: 'tidegate.collect_claims', ddl })
+}
+
+/**
+ * Commits do not wait for the disk: a crash of Postgres forgets the claims of its last fraction of a second. On the
+ * embedded log not even those, since the body's own commit, which does wait, comes later in the same write-ahead log.
+ */
+export const claimPoolOptions = {
+  max: 2,
+  applicationName: 'tidegate claims',
+  queryTimeoutMs: 2500,
+  statementTimeoutMs: 2000,
+  settings: { synchronous_commit: 'off' },
+} satisfies Omit<PoolOptions, 'url'>
+
+export function createClaimTable(pool: pg.Pool): ClaimStore {
+  return {
+    async write(claims) {
+      const { rows } = await pool.query<Claim>({
+        name: 'collect-claim',
+        text: writeClaims,
+        values: unnest(columns, claims.toSorted(inOneOrder)).values,
+      })
+      return rows
+    },
+  }
+}
+
+const columns: Column<Claim>[] = [
+  { name: 'expires_at', type: 'bigint', of: ({ expiresAt }) => expiresAt },
+  { name: 'document', type: 'bytea', of: ({ documentIdHash }) => Buffer.from(documentIdHash, 'hex') },
+  { name: 'seq', type: 'integer', of: ({ seq }) => seq },
+  { name: 'body', type: 'bytea', of: ({ bodyHash }) => Buffer.from(bodyHash, 'hex') },
+  { name: 'received_at', type: 'bigint', of: ({ receivedAt }) => receivedAt },
+]
+const { names, source } = unnest(columns, [])
+
+/** Nearly every claim is written as it is: only the others come back, as reading rows would be most of the cost. */
+const writeClaims = `
+with given as (select * from ${source} as given (${names})),
+written as (
+  insert into tidegate.collect_claims as known (${names}) select * from given
+  on conflict (expires_at, document) do update set
+    seq = greatest(known.seq, excluded.seq),
+    body = case when excluded.seq > known.seq then excluded.body else known.body end,
+    received_at = case when excluded.seq > known.seq then excluded.received_at else known.received_at end
+  returning *
+)
+select encode(document, 'hex') as "documentIdHash", expires_at::float8 as "expiresAt", w.seq,
+  encode(w.body, 'hex') as "bodyHash", w.received_at::float8 as "receivedAt"
+from written w join given g using (expires_at, document)
+where (w.seq, w.body, w.received_at) <> (g.seq, g.body, g.received_at)`
+
+/** In every process: two that lock the same rows in different orders would wait for each other. */
+function inOneOrder(one: Claim, other: Claim): number {
+  return one.expiresAt - other.expiresAt || (one.documentIdHash < other.documentIdHash ? -1 : 1)
+}
+
+const purgeAtOnce = 1000
+/** The clocks of two processes may differ. */
+const keptMs = 10 * 60 * 1000
+
+/** Deletes at most 1000 claims of documents that ended, and returns how many. `now` is in epoch milliseconds. */
+export async function purgeClaims(db: Db, now: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `delete from tidegate.collect_claims where (expires_at, document) in (
+       select expires_at, document from tidegate.collect_claims where expires_at <= $1
+       order by expires_at limit $2 for update skip locked)`,
+    [now - keptMs, purgeAtOnce],
+  )
+  return rowCount ?? 0
 }

@@ -6,9 +6,8 @@ import type { Db, Tx } from '../../infra/postgres/pool.ts'
 import { vaultDdl } from './vault.ts'
 
 /**
- * What Gate stores beside the log. Without a row of gate_approve_tokens the consent page is reloaded;
- * without one of gate_pages it is not closed; without one of gate_leases an approval is resumed; without one of
- * gate_vault the service is asked again.
+ * What Gate stores beside the log, and what happens without a row of it. gate_approve_tokens: the consent page is
+ * reloaded. gate_pages: it is not closed. gate_leases: an approval is resumed. gate_vault: the service is asked again.
  */
 const ddl = `
 ${vaultDdl}

@@ -205,8 +205,8 @@ export interface UpdateApiKey extends KeyChanges {
 const updateSet = 'api_key_update'
 
 /**
- * Each of name, origins and scopes that changes makes an event. 404 when there is no such key or it is revoked, 403
- * when its organization is not active or the caller lacks a scope, 422 naming the fields that do not fit.
+ * Each of name, origins and scopes that changes makes an event. ApiError: 404 no such key, or revoked; 403 the
+ * organization is not active, or the caller lacks a scope; 422 naming the fields that do not fit.
  */
 export function decideKeyUpdate({ organization, key }: KeyState, command: UpdateApiKey): DecidedEvent[] {
   const { by, changeId, now } = command

@@ -21,7 +21,7 @@ import { organizationsProjection } from '../../projections/organizations/project
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { webhooksProjection } from '../../projections/webhooks/projection.ts'
 import { eventTopics } from '../../schemas/events.ts'
-import { createClaimTables } from '../collect/claim-table.ts'
+import { createClaimTables } from '../collect/claims.ts'
 import { createGateTables } from '../gate/gate.ts'
 import { createQueueTables } from '../webhooks/dispatch/visibility.ts'
 

@@ -3,8 +3,13 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { EventLog, LogRecord } from '../../../infra/log/port.ts'
 import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
-import { claimPoolOptions, createClaimTable, purgeClaims } from '../../../services/collect/claim-table.ts'
-import { type Claim, createClaims } from '../../../services/collect/claims.ts'
+import {
+  type Claim,
+  claimPoolOptions,
+  createClaims,
+  createClaimTable,
+  purgeClaims,
+} from '../../../services/collect/claims.ts'
 import { type CollectProcess, startCollectProcess, stateOf } from '../../support/collect-processes.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 import { eightBodies, hashOf, oneOfEight, openRawDocument, raceBodies } from '../../support/sequence-race.ts'
