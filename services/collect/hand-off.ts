@@ -103,7 +103,7 @@ export function tokenPayload(row: HandOffDecision) {
     score_breakdown: scoreBreakdownOf(row),
     attribution: shownAttribution(row),
     embed: null,
-    hand_off: row.hand_off ?? null,
+    ...(row.hand_off ? { hand_off: row.hand_off } : {}),
   }
 }
 

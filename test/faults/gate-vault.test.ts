@@ -72,7 +72,11 @@ test('after a crash of Postgres an agent picks up credentials that work, of the 
   const body = { service_id: 'tidegate', account_name: 'Robin', delivery: keys.delivery }
   const { id, poll_token: token } = await succeed('gate/sessions', { body })
   const { approve_token } = await succeed(`gate/sessions/${id}/consent`)
-  const { sealedToken } = await consentProof({ baseUrl: tidegate.baseUrl, gateSessionId: id })
+  const { sealedToken } = await consentProof({
+    baseUrl: tidegate.baseUrl,
+    gateSessionId: id,
+    approveToken: String(approve_token),
+  })
   await succeed(`gate/sessions/${id}/approve`, { body: { approve_token, sealed_token: sealedToken } })
   const poll = async () => {
     const polled = await succeed(`gate/sessions/${id}`, { token })

@@ -235,7 +235,7 @@ describe('a cost that is in the body', () => {
     ['null', 'null', 200, '1'],
     ['10 items behind a byte order mark', `\uFEFF${items(10)}`, 200, '10'],
     ['malformed JSON', `${items(10)}}`, 400, '1'],
-    ['a forbidden member', '{"items":[1,2],"__proto__":{}}', 400, '2'],
+    ['a member named __proto__', '{"items":[1,2],"__proto__":{}}', 200, '2'],
     ['an empty body', '', 400, '1'],
     ['too large a body', items(500), 413, '1'],
   ])('%s', async (_, payload, status, cost) => {
