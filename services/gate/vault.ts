@@ -9,7 +9,7 @@ import type { GateSessionRow } from '../../projections/gate/tables.ts'
 /**
  * The only copies of the keys that deliveries are sealed under: to delete one is to delete the delivery, in the log too.
  * Unlogged: nothing of it is in the WAL, in a replica or in a base backup, and a crash of Postgres empties it (ADR
- * 0011). Statistics would copy values into a table that is logged; a new type, though the same, drops those that a
+ * 0012). Statistics would copy values into a table that is logged; a new type, though the same, drops those that a
  * logged table of an earlier version had.
  */
 export const vaultDdl = `

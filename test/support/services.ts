@@ -86,6 +86,8 @@ function makeForgetful(url: string): Promise<void> {
   return onServer(url, async (client) => {
     for (const setting of ['fsync', 'full_page_writes', 'synchronous_commit'])
       await client.query(`alter system set ${setting} = off`)
+    // Whoever looks for something in the WAL finds it there, though each new database is a checkpoint.
+    await client.query(`alter system set wal_keep_size = '512MB'`)
     await client.query('select pg_reload_conf()')
     // A password that is cheap to check: thousands of connections are made.
     const password = client.escapeLiteral(new URL(url).password)
