@@ -84,6 +84,8 @@ export function createMask(places: Record<string, string>) {
     // As a repeated answer names it; the answer's own was replaced before.
     result = result.replace(/\breq_[0-9a-f]{32}\b/g, '<earlier request>')
     result = result.replace(/(?<="canvasChallenge":\{"ops":)\[.*?\](?=,"width")/g, '"<drawing>"')
+    // Another one each hour, which may begin in the middle of a run.
+    result = result.replace(/(?<="serverPublicKey":\s?")[^"]+/g, 'of this hour')
     for (const [kind, pattern] of rules) result = result.replace(pattern, (value) => placeholder(kind, value))
     result = result.replace(/(?<="last_used_at":)(?:null|"[^"]*")/g, '"<time or null>"')
     result = result.replace(/(?<="evaluation_duration_ms":\s?)\d+/g, '"<milliseconds>"')
