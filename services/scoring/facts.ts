@@ -197,6 +197,11 @@ export function clientHint({ document }: Facts, name: string): string | null {
   return document?.client_hints[name]?.replaceAll('"', '') || null
 }
 
+/** Whether the snapshot gives back the challenge of this document. */
+export function answersChallenge({ proofs }: Snapshot, { challenge }: DocumentState): boolean {
+  return challenge !== '' && proofs.challenge === challenge
+}
+
 export const categories = ['environment', 'behavioral', 'fingerprint', 'integrity', 'network'] as const
 export type Category = (typeof categories)[number]
 

@@ -6,7 +6,7 @@ import { deviceOf, isTouchCapable, nativeDetailOf, screenSize } from './device.t
 import { type Described, evidenceOf } from './explain/evidence.ts'
 import { attribute, manipulationOf, runtimeIntegrityOf } from './explain/findings.ts'
 import { highlightsOf } from './explain/highlights.ts'
-import { clientBrands, type Facts } from './facts.ts'
+import { answersChallenge, clientBrands, type Facts } from './facts.ts'
 import type { SessionState } from './session-state.ts'
 
 interface ScoredDecision {
@@ -79,12 +79,12 @@ function sessionScored(decision: ScoredDecision): SessionScored {
 function handOffOf(state: SessionState, { handOffDocument }: Trigger): SessionScored['hand_off'] {
   const document = state.documents.find(({ hash }) => hash === handOffDocument)
   if (!document) return null
-  const proofs = state.snapshot_document === document.hash ? state.snapshot?.proofs : undefined
+  const snapshot = state.snapshot_document === document.hash ? state.snapshot : null
   return {
     challenge_answered:
-      document.challenge !== '' &&
-      proofs?.challenge === document.challenge &&
-      proofs.timing_nonce === document.timing_nonce,
+      snapshot !== null &&
+      answersChallenge(snapshot, document) &&
+      snapshot.proofs.timing_nonce === document.timing_nonce,
     input_observed: (document.inputs ?? 0) > 0,
     binding: document.binding ?? null,
   }

@@ -8,9 +8,9 @@ import { findGateSession, findService } from '../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../projections/gate/tables.ts'
 import type { GateServiceDefinition } from '../../schemas/events.ts'
 import { systemService } from '../../services/gate/registry/registered.ts'
-import { findPage } from '../../services/gate/store.ts'
 import { startCluster } from './cluster.ts'
 import { eventually } from './eventually.ts'
+import { findPage } from './gate-page-row.ts'
 import { silent } from './projections.ts'
 
 export interface ConsentWorld {

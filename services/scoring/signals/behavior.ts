@@ -1,5 +1,5 @@
 import type { Behavior, Snapshot } from '../../../schemas/observations.ts'
-import { type Facts, inBrowser, input, type Signal, snapshot } from '../facts.ts'
+import { answersChallenge, type Facts, inBrowser, input, type Signal, snapshot } from '../facts.ts'
 import { isSoftwareRendered } from './headless.ts'
 
 const behaviorBase = { family: 'behavior', role: 'risk', category: 'behavioral' } as const
@@ -147,8 +147,8 @@ function isConsistent(s: Snapshot, facts: Facts): boolean {
   return agrees(worker) && agrees(iframe) && webgl.renderer !== null && !isSoftwareRendered(facts)
 }
 
-function provesFresh({ proofs }: Snapshot, { document }: Facts): boolean {
-  return document !== null && document.challenge !== '' && proofs.challenge === document.challenge
+function provesFresh(snapshot: Snapshot, { document }: Facts): boolean {
+  return document !== null && answersChallenge(snapshot, document)
 }
 
 /** Evidence of a person; it lowers the risk a little and never outweighs a definitive signal. */

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { isTokenOf, tokenHashes } from '../../../infra/crypto/tokens.ts'
 import { randomId } from '../../../infra/ids.ts'
-import { closingFor, createPages, findPage, isApproveTokenOf } from '../../../services/gate/store.ts'
+import { closingFor, createPages, isApproveTokenOf } from '../../../services/gate/store.ts'
+import { findPage } from '../../support/gate-page-row.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 
 const keyring = createKeyring(randomBytes(32).toString('base64'))

@@ -1,29 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createCodec } from '../../../infra/event-store/codec.ts'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import { snapshotSchema } from '../../../schemas/observations.ts'
 import { evaluate } from '../../../services/scoring/decide.ts'
 import { deviceOf, nativeDetailOf } from '../../../services/scoring/device.ts'
-import { browserOf, scoredEvent } from '../../../services/scoring/scored-event.ts'
-import type { SessionState } from '../../../services/scoring/session-state.ts'
+import { browserOf } from '../../../services/scoring/scored-event.ts'
 import { profileOf, vectorOf } from '../../../services/scoring/visitors/profile.ts'
-import { batch, opened, startedAt, testSession } from './support/events.ts'
-import { evaluateClient, stateAfter } from './support/sessions.ts'
+import { batch, opened, testSession } from './support/events.ts'
+import { decisionAbout, evaluateClient, stateAfter } from './support/sessions.ts'
 import * as clients from './support/snapshots.ts'
-
-const codec = createCodec()
-
-/** The decision about a state as readers get it: encoded and decoded. */
-function roundTrip(state: SessionState) {
-  const network = noNetwork.lookup(state.ip_address, startedAt)
-  const evaluation = evaluate({ state, network })
-  const trigger = { decisionId: 'evt_x', final: true, onlyOnChange: false, at: startedAt }
-  const decision = { state, trigger, evaluation, visitor: null, evaluatedAt: startedAt, durationMs: 1 }
-  const decoded = codec.decode(codec.encode(scoredEvent(decision).event))
-  if (decoded.type !== 'SessionScored') throw new Error(decoded.type)
-  return decoded.data
-}
 
 describe('detail', () => {
   it('names browser, system and app', () => {
@@ -84,7 +69,7 @@ describe('detail', () => {
       jailbreak_or_root: true,
     }
     const session = testSession('app', { platform: 'ios', client: { snapshot: { native } } })
-    const { native_app, install_id, native_runtime_integrity, browser, verdict } = roundTrip(
+    const { native_app, install_id, native_runtime_integrity, browser, verdict } = decisionAbout(
       stateAfter([...opened(session), batch(session)]),
     )
     expect(native_app?.bundle_id).toBe('com.example.shop')
@@ -103,12 +88,12 @@ describe('detail', () => {
     [['signature-agent'], { status: 'absent', domain: 'agent.example' }],
   ])('of request headers %j names Web Bot Auth as %j', (headers, expected) => {
     const session = testSession('signed', { headers, signatureAgent: 'agent.example' })
-    expect(roundTrip(stateAfter([...opened(session), batch(session)])).web_bot_auth).toEqual(expected)
+    expect(decisionAbout(stateAfter([...opened(session), batch(session)])).web_bot_auth).toEqual(expected)
   })
 
   it('of a session without a snapshot is all unknown and still an event', () => {
     const state = stateAfter(opened(testSession('empty')))
-    expect(roundTrip(state)).toMatchObject({
+    expect(decisionAbout(state)).toMatchObject({
       verdict: 'inconclusive',
       manipulation: null,
       analysis_coverage: { browser: false, visitor_identity: false },
@@ -135,7 +120,7 @@ describe('detail', () => {
           JSON.stringify({ version: 1, elapsed_ms: 1, snapshot, behavior: snapshot }),
         )
         const state = stateAfter([...opened(session), batch(session, { observations })])
-        expect(JSON.stringify(roundTrip(state))).not.toContain('\\u0000')
+        expect(JSON.stringify(decisionAbout(state))).not.toContain('\\u0000')
         const vector = vectorOf(profileOf(evaluate({ state, network: noNetwork.lookup('', 0) }).facts))
         expect(vector.every((value) => value === -1 || (value >= 0 && value <= 1))).toBe(true)
       }),

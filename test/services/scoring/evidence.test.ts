@@ -5,11 +5,9 @@ import { type AddressNetwork, noNetwork } from '../../../infra/ip/network.ts'
 import { readSchemaFiles } from '../../../schemas/generate.ts'
 import ids from '../../../schemas/ids.json' with { type: 'json' }
 import type { Snapshot } from '../../../schemas/observations.ts'
-import { evaluate } from '../../../services/scoring/decide.ts'
-import { scoredEvent } from '../../../services/scoring/scored-event.ts'
 import { sessionScored } from '../../support/session-scored.ts'
 import { batch, opened, startedAt, type TestSession, testSession } from './support/events.ts'
-import { stateAfter } from './support/sessions.ts'
+import { decisionAbout, stateAfter } from './support/sessions.ts'
 import { desktopChrome, withParts } from './support/snapshots.ts'
 
 const codec = createCodec()
@@ -18,12 +16,7 @@ const skipped = noNetwork.lookup('203.0.113.9', startedAt)
 function scored(session: TestSession, network: AddressNetwork = skipped) {
   const withSnapshot = Object.keys(session.client.snapshot).length > 0
   const state = stateAfter([...opened(session), ...(withSnapshot ? [batch(session)] : [])])
-  const evaluation = evaluate({ state, network })
-  const trigger = { decisionId: 'evt_x', final: true, onlyOnChange: false, at: startedAt }
-  const decision = { state, trigger, evaluation, visitor: null, evaluatedAt: startedAt, durationMs: 1 }
-  const decoded = codec.decode(codec.encode(scoredEvent(decision).event))
-  if (decoded.type !== 'SessionScored') throw new Error(decoded.type)
-  return decoded.data
+  return decisionAbout(state, network)
 }
 
 const runtimeNames = Object.keys(sessionScored().runtime_integrity)

@@ -17,14 +17,14 @@ export function askForName({ account_name, requested_by: { network } }) {
   const name = line(account_name, 100)
   const input = /** @type {HTMLInputElement} */ (
     el('input', {
-      ...{
-        id: 'account-name',
-        type: 'text',
-        autocomplete: 'off',
-        autocapitalize: 'off',
-        spellcheck: 'false',
-      },
-      ...{ dir: 'auto', maxlength: 400, 'aria-describedby': 'elsewhere' },
+      id: 'account-name',
+      type: 'text',
+      autocomplete: 'off',
+      autocapitalize: 'off',
+      spellcheck: 'false',
+      dir: 'auto',
+      maxlength: 400,
+      'aria-describedby': 'elsewhere',
     })
   )
   const label = el('label', { for: 'account-name' }, 'To approve, type the account’s name: ')

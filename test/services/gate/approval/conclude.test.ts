@@ -24,7 +24,6 @@ import {
 
 let world: ApprovalWorld
 let owner: GateOwner
-const waits: number[] = []
 const never = new AbortController().signal
 
 beforeAll(async () => {
@@ -34,18 +33,10 @@ beforeAll(async () => {
 afterAll(() => world.close())
 beforeEach(() => {
   world.script.answer = account
-  waits.length = 0
+  world.waits.length = 0
 })
 
-/** Waits pass at once, on the clock. */
-const deps = (changes: Partial<ConcludeDeps> = {}): ConcludeDeps => ({
-  ...world.parts,
-  sleep: async (ms) => {
-    waits.push(ms)
-    world.now.ms += Math.max(0, ms)
-  },
-  ...changes,
-})
+const deps = (changes: Partial<ConcludeDeps> = {}) => world.concludeDeps(changes)
 
 const crash = async () => Promise.reject(new Crash())
 
@@ -150,7 +141,7 @@ describe('a service that answers', () => {
     const signup = await world.started(owner)
     await conclude(signup)
     await expectApprovedOnce(signup)
-    expect(waits).toEqual([0, 1000, 2000, 4000, 8000])
+    expect(world.waits).toEqual([0, 1000, 2000, 4000, 8000])
     const requests = world.sentTo(signup.id).map(sentBy)
     expect(new Set(requests.map(({ id, data }) => `${id} ${data.gate_account_id}`)).size).toBe(1)
     expect(requests).toHaveLength(5)
@@ -328,7 +319,7 @@ test('an attempt that should have been made while nobody was there is made at on
   world.now.ms += 5 * 60_000
   await conclude(signup)
   await expectApprovedOnce(signup)
-  expect(waits).toEqual([0])
+  expect(world.waits).toEqual([0])
 })
 
 describe('the built-in service', () => {

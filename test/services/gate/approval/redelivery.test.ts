@@ -30,7 +30,6 @@ let world: ApprovalWorld
 let approvals: Approvals
 let app: FastifyInstance
 let owner: GateOwner
-const waits: number[] = []
 
 beforeAll(async () => {
   world = await openApprovalWorld()
@@ -49,17 +48,10 @@ afterAll(async () => {
 })
 beforeEach(() => {
   world.script.answer = account
-  waits.length = 0
+  world.waits.length = 0
 })
 
-const deps = (changes: Partial<ConcludeDeps> = {}): ConcludeDeps => ({
-  ...world.parts,
-  sleep: async (ms) => {
-    waits.push(ms)
-    world.now.ms += Math.max(0, ms)
-  },
-  ...changes,
-})
+const deps = (changes: Partial<ConcludeDeps> = {}) => world.concludeDeps(changes)
 
 const signal = new AbortController().signal
 const replace = ({ id: gateSessionId }: Signup, given = deps()) =>
@@ -141,11 +133,11 @@ describe('once Postgres has lost the keys', () => {
     const signup = await approved(owner)
     await world.loseKeys()
     world.script.answer = responding(403)
-    waits.length = 0
+    world.waits.length = 0
     await replace(signup)
-    expect(waits.slice(0, 5)).toEqual([0, 1000, 2000, 4000, 8000])
+    expect(world.waits.slice(0, 5)).toEqual([0, 1000, 2000, 4000, 8000])
     // A quarter of an hour.
-    expect(waits.length).toBeLessThan(25)
+    expect(world.waits.length).toBeLessThan(25)
     const asked = world.sentTo(signup.id).length
     expect((await world.find(signup.id)).status).toBe('approved')
     world.script.answer = timeOut

@@ -15,11 +15,12 @@ import {
 } from '../../../../infra/wire/delivery-envelope.ts'
 import { findGateSession } from '../../../../projections/gate/queries.ts'
 import { startSignupApproval } from '../../../../services/gate/approval/commands.ts'
+import type { ConcludeDeps } from '../../../../services/gate/approval/conclude.ts'
 import type { GateOptions } from '../../../../services/gate/context.ts'
 import { createGateLimits } from '../../../../services/gate/limits.ts'
 import { foundSession, serviceStream, sessionStream } from '../../../../services/gate/sessions.ts'
 import { createPages } from '../../../../services/gate/store.ts'
-import { createVault, openBundle } from '../../../../services/gate/vault.ts'
+import { createVault, findBundle } from '../../../../services/gate/vault.ts'
 import { signUpOrganization } from '../../../../services/organizations/sign-up.ts'
 import { createSigningSecrets } from '../../../../services/webhooks/deliveries/attempt.ts'
 import { createDirectCalls } from '../../../../services/webhooks/deliveries/direct-calls.ts'
@@ -165,15 +166,25 @@ export async function openApprovalWorld() {
 
   /** What whoever signed up can read of an approved signup. */
   async function delivered({ id, keys }: Signup) {
-    const { delivery_sealed: sealed } = await find(id)
-    const dataKey = await vault.find(id)
-    const bundle = sealed && dataKey && openBundle(sealed, { dataKey, gateSessionId: id })
+    const bundle = await findBundle(vault, await find(id))
     if (!bundle) throw new Error(`nothing is delivered to ${id}`)
     return {
       integrator: openEnvelope(bundle.integrator, keys.privateKey),
       gate: openEnvelope(bundle.gate, keys.privateKey),
     }
   }
+
+  /** How long was waited each time. */
+  const waits: number[] = []
+  /** Waits pass at once, on the clock. */
+  const concludeDeps = (changes: Partial<ConcludeDeps> = {}): ConcludeDeps => ({
+    ...parts,
+    sleep: async (ms) => {
+      waits.push(ms)
+      now.ms += Math.max(0, ms)
+    },
+    ...changes,
+  })
 
   /** As after a crash of Postgres, or on the replica that takes its place. */
   const loseKeys = () => pool.query('truncate tidegate.gate_vault')
@@ -184,6 +195,8 @@ export async function openApprovalWorld() {
     secretHash,
     options,
     parts,
+    waits,
+    concludeDeps,
     script,
     /** Requests to services, in their order. */
     sent,

@@ -12,7 +12,7 @@ import {
   decideOpening,
   decideSessionExpiry,
 } from '../../../../services/gate/signup/decide.ts'
-import type { PageRow } from '../../../../services/gate/store.ts'
+import type { PageRow } from '../../../support/gate-page-row.ts'
 import { now as begin } from '../../../support/gate-rows.ts'
 import { amount } from '../../../support/long.ts'
 import { after, approvedAt, command, failedAt, opening, outcome, start, startedAt } from './given.ts'

@@ -1,5 +1,8 @@
+import { createCodec } from '../../../../infra/event-store/codec.ts'
 import { type AddressNetwork, noNetwork } from '../../../../infra/ip/network.ts'
+import type { SessionScored } from '../../../../schemas/events.ts'
 import { type Evaluation, evaluate } from '../../../../services/scoring/decide.ts'
+import { scoredEvent } from '../../../../services/scoring/scored-event.ts'
 import { evolve, type SessionEvent, type SessionState } from '../../../../services/scoring/session-state.ts'
 import { batch, opened, platformOf, startedAt, testSession } from './events.ts'
 import type { Client } from './snapshots.ts'
@@ -9,6 +12,21 @@ export function stateAfter(events: SessionEvent[]): SessionState {
   const state = events.reduce<SessionState | undefined>((known, event) => evolve(known, event), undefined)
   if (!state) throw new Error('no events')
   return state
+}
+
+const codec = createCodec()
+
+/** The decision about a state as readers get it: encoded and decoded. */
+export function decisionAbout(
+  state: SessionState,
+  network: AddressNetwork = noNetwork.lookup(state.ip_address, startedAt),
+): SessionScored {
+  const evaluation = evaluate({ state, network })
+  const trigger = { decisionId: 'evt_x', final: true, onlyOnChange: false, at: startedAt }
+  const decision = { state, trigger, evaluation, visitor: null, evaluatedAt: startedAt, durationMs: 1 }
+  const decoded = codec.decode(codec.encode(scoredEvent(decision).event))
+  if (decoded.type !== 'SessionScored') throw new Error(decoded.type)
+  return decoded.data
 }
 
 export interface Seen {
