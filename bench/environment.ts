@@ -6,7 +6,7 @@ import path from 'node:path'
 import { startEmbeddedPostgres } from '../infra/local/embedded-postgres.ts'
 import { createLogger } from '../infra/telemetry.ts'
 import type { DevelopmentCredentials } from '../services/cli/credentials.ts'
-import type { Role } from '../services/server/server.ts'
+import type { Role } from '../services/server/roles.ts'
 import { type Child, startChild } from './child.ts'
 
 type Settings = Record<'DATABASE_URL' | 'DATA_DIR' | 'PORT' | 'LOG_LEVEL', string> &
