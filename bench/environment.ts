@@ -51,7 +51,7 @@ export async function startEnvironment(kafka: KafkaPlace | undefined): Promise<E
   const postgresDir = path.join(folder, 'postgres')
   const postgres = await startEmbeddedPostgres({ dataDir: postgresDir, logger: createLogger('warn') })
   const settings = {
-    DATABASE_URL: postgres.url,
+    DATABASE_URL: postgres.socketUrl,
     DATA_DIR: folder,
     PORT: '0',
     LOG_LEVEL: 'warn',
@@ -66,7 +66,7 @@ export async function startEnvironment(kafka: KafkaPlace | undefined): Promise<E
   const cli = (...args: string[]) => startChild(['services/cli/main.ts', ...args], settings)
   return {
     logName: kafka ? 'kafka' : 'embedded',
-    databaseUrl: postgres.url,
+    databaseUrl: postgres.socketUrl,
     settings,
     storePids: [postmasterPid(postgresDir), ...(kafka?.pid ? [kafka.pid] : [])],
     startAllInOne: () => cli('dev'),

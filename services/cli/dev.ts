@@ -37,9 +37,11 @@ async function startDevelopment({ config, logger, undo }: DevelopmentStart): Pro
   const dataDir = path.resolve(config.DATA_DIR)
   const random = createRandom()
   const masterKeys = config.TIDEGATE_MASTER_KEYS ?? developmentMasterKeys({ dataDir, random })
-  const databaseUrl = config.DATABASE_URL ?? (await startDatabase(dataDir, { logger, undo }))
-  // Other commands find the database of this installation here.
-  await writePrivate({ dataDir, name: 'database-url', text: `${databaseUrl}\n` })
+  const { url, socketUrl: databaseUrl } = config.DATABASE_URL
+    ? { url: config.DATABASE_URL, socketUrl: config.DATABASE_URL }
+    : await startDatabase(dataDir, { logger, undo })
+  // Other commands and other clients find the database of this installation here.
+  await writePrivate({ dataDir, name: 'database-url', text: `${url}\n` })
 
   const prepare = async (core: Core, baseUrl: string) => {
     const credentials = await developmentCredentials({ core, dataDir, baseUrl })
@@ -56,7 +58,7 @@ async function startDevelopment({ config, logger, undo }: DevelopmentStart): Pro
 async function startDatabase(dataDir: string, { logger, undo }: Omit<DevelopmentStart, 'config'>) {
   const postgres = await startEmbeddedPostgres({ dataDir: path.join(dataDir, 'postgres'), logger })
   undo.defer(() => postgres.stop())
-  return postgres.url
+  return postgres
 }
 
 function summary(url: string, credentialsFile: string): string {
