@@ -8,7 +8,7 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from '../infra/local/emb
 import { createPool } from '../infra/postgres/pool.ts'
 import { createLogger } from '../infra/telemetry.ts'
 import type { DevelopmentCredentials } from '../services/cli/credentials.ts'
-import type { Role } from '../services/server/server.ts'
+import type { Role } from '../services/server/roles.ts'
 import { type Child, startChild } from './child.ts'
 
 type Settings = Record<'DATABASE_URL' | 'DATA_DIR' | 'PORT' | 'LOG_LEVEL', string> &
@@ -59,7 +59,7 @@ export async function startEnvironment(kafka: KafkaPlace | undefined): Promise<E
   const postgresDir = path.join(folder, 'postgres')
   const postgres = await startCountingPostgres(postgresDir)
   const settings = {
-    DATABASE_URL: postgres.url,
+    DATABASE_URL: postgres.socketUrl,
     DATA_DIR: folder,
     PORT: '0',
     LOG_LEVEL: 'warn',
@@ -74,7 +74,7 @@ export async function startEnvironment(kafka: KafkaPlace | undefined): Promise<E
   const cli = (...args: string[]) => startChild(['services/cli/main.ts', ...args], settings)
   return {
     logName: kafka ? 'kafka' : 'embedded',
-    databaseUrl: postgres.url,
+    databaseUrl: postgres.socketUrl,
     settings,
     storePids: [postmasterPid(postgresDir), ...(kafka?.pid ? [kafka.pid] : [])],
     postgresPid: postmasterPid(postgresDir),

@@ -117,10 +117,10 @@ if (import.meta.main) {
   const logger = pino({ level: 'warn' })
   const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-bench-'))
   const postgres = await startEmbeddedPostgres({ dataDir: path.join(folder, 'postgres'), logger })
-  const pool = createPool({ url: postgres.url })
+  const pool = createPool({ url: postgres.socketUrl })
   console.log(
     'postgres',
-    await benchLog({ open: () => openPostgresLog({ pool, url: postgres.url, logger }) }),
+    await benchLog({ open: () => openPostgresLog({ pool, url: postgres.socketUrl, logger }) }),
   )
   await pool.end()
   await postgres.stop()

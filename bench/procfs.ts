@@ -12,8 +12,13 @@ export function cpuMicros(pid: number): number {
 
 /** The same for a process and all below it, ended ones included. */
 export function treeCpuMicros(root: number): number {
-  const waitedFor = (fields: string[]) => micros(Number(fields[13] ?? 0) + Number(fields[14] ?? 0))
-  return processTree(root).reduce((sum, pid) => sum + cpuMicros(pid) + waitedFor(statFields(pid)), 0)
+  return processTree(root).reduce((sum, pid) => sum + cpuMicros(pid) + endedCpuMicros(pid), 0)
+}
+
+/** The same for what the process started and has ended. */
+export function endedCpuMicros(pid = process.pid): number {
+  const fields = statFields(pid)
+  return micros(Number(fields[13] ?? 0) + Number(fields[14] ?? 0))
 }
 
 function micros(ticks: number): number {

@@ -8,6 +8,7 @@ import { measureReadable } from './measures/readable.ts'
 import { measureReadback } from './measures/readback.ts'
 import { measureRebuild } from './measures/rebuild.ts'
 import { measureSessionCost } from './measures/session-cost.ts'
+import { measureStartup } from './measures/startup.ts'
 import { measureHandOff, measureMemory, type Traffic } from './measures/traffic.ts'
 import { measureWebhooks } from './measures/webhooks.ts'
 import { quickScale, type Scale } from './scale.ts'
@@ -24,6 +25,7 @@ export const stepNames = [
   'guard',
   'hostile',
   'log',
+  'startup',
 ] as const
 export type StepName = (typeof stepNames)[number]
 
@@ -56,6 +58,7 @@ export async function runSuite({ environment, scale, steps, onMeasured }: SuiteO
   await step('guard', () => measureGuard(environment, scale))
   await step('hostile', () => measureHostile(environment, scale))
   await step('log', () => measureLog(environment, scale))
+  await step('startup', () => measureStartup(environment, scale.turns))
 }
 
 async function withAllInOne(

@@ -1,21 +1,14 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chown, mkdir, mkdtemp, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { freePort } from './free-port.ts'
-import {
-  findPostgresBinaries,
-  type PostgresBinaries,
-  type ProcessOwner,
-  postgresOwner,
-  runAs,
-} from './postgres-binaries.ts'
-
-const run = promisify(execFile)
+import { findPostgresPrograms, type RunProgram } from './postgres-programs.ts'
 
 export interface EmbeddedPostgresOptions {
   dataDir: string
@@ -24,7 +17,10 @@ export interface EmbeddedPostgresOptions {
 }
 
 export interface EmbeddedPostgres {
+  /** By TCP, as every client takes it. */
   url: string
+  /** By the Unix socket, which costs both sides less; `url` where there is none that this process can use. */
+  socketUrl: string
   /** Stops the server, unless another process uses the same data directory and started it. */
   stop(): Promise<void>
 }
@@ -32,7 +28,8 @@ export interface EmbeddedPostgres {
 /** Sized for a laptop. Every commit is still flushed to disk: an acknowledged write survives a power cut. */
 const settings = {
   listen_addresses: '127.0.0.1',
-  unix_socket_directories: '',
+  // The data directory, which other users cannot enter.
+  unix_socket_directories: '.',
   max_connections: '200',
   shared_buffers: '128MB',
   wal_level: 'minimal',
@@ -43,12 +40,8 @@ const settings = {
   log_min_messages: 'warning',
 }
 
-interface Server {
-  binaries: PostgresBinaries
-  owner: ProcessOwner | undefined
-  dataDir: string
-  password: string
-}
+/** sockaddr_un has room for 108 bytes on Linux and 104 on macOS, with a NUL at the end. */
+const longestSocket = 103
 
 /**
  * Starts PostgreSQL on a data directory of its own, which is created when missing. A server that a killed
@@ -56,78 +49,72 @@ interface Server {
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const dataDir = path.resolve(options.dataDir)
-  const [binaries, owner] = await Promise.all([findPostgresBinaries(), postgresOwner()])
-  const password = await readyDataDir({ initdb: binaries.initdb, owner, dataDir })
-  const server = { binaries, owner, dataDir, password }
-  await removeForeignPidFile(dataDir)
-  if (!(await isRunning(server))) await (options.port ? start(server, options.port) : startOnFreePort(server))
-  const url = `postgres://postgres:${server.password}@127.0.0.1:${await readPort(dataDir)}/postgres`
+  const run = await findPostgresPrograms()
+  const password = (await readPassword(dataDir)) ?? (await createDataDir(run, dataDir))
+  if (!(await isRunning(dataDir))) await start(run, { dataDir, port: options.port })
+  const { port } = await readPidFile(dataDir)
+  const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
+  const socket = path.join(dataDir, `.s.PGSQL.${port}`)
+  const hasSocket = Buffer.byteLength(socket) <= longestSocket && existsSync(socket)
   const lock = await lockServer(url)
   options.logger.info({ dataDir, shared: lock === undefined }, 'embedded postgres is up')
   return {
     url,
+    socketUrl: hasSocket ? `${url}?host=${encodeURIComponent(dataDir)}` : url,
     async stop() {
       if (!lock) return
       await lock.end()
-      await control(server, ['stop', '-m', 'fast', '-w', '-t', '30'])
+      await run('pg_ctl', ['stop', '-m', 'fast', '-w', '-t', '30', '-D', dataDir])
     },
   }
 }
 
-const control = (server: Server, args: string[]) =>
-  runAs(server.owner, server.binaries.pg_ctl, [...args, '-D', server.dataDir])
-
-const isRunning = (server: Server) =>
-  control(server, ['status']).then(
-    () => true,
-    () => false,
-  )
+interface Place {
+  dataDir: string
+  port: number | undefined
+}
 
 const startAttempts = 5
 
-/** A free port may be in use a moment later, even by an outgoing connection. Then another is tried. */
-async function startOnFreePort(server: Server): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await start(server, await freePort())
-    } catch (error) {
-      if (attempt === startAttempts || !/Address already in use/.test(String(error))) throw error
-    }
+/**
+ * pg_ctl puts the server in a session of its own: Ctrl-C reaches only this process, which stops the server
+ * after the drain. A free port may be in use a moment later, even by an outgoing connection: another is tried.
+ */
+async function start(run: RunProgram, { dataDir, port }: Place, attempts = startAttempts): Promise<void> {
+  const log = path.join(dataDir, 'server.log')
+  const flags = Object.entries(settings).map(([name, value]) => `-c ${name}='${value}'`)
+  const options = `-p ${port ?? (await freePort())} ${flags.join(' ')}`
+  try {
+    await run('pg_ctl', ['start', '-w', '-t', '60', '-s', '-l', log, '-o', options, '-D', dataDir])
+  } catch (cause) {
+    // Another process started it at the same moment.
+    if (await isRunning(dataDir)) return
+    const printed = (await readFile(log, 'utf8').catch(() => '')).trimEnd().split('\n').slice(-5).join('\n')
+    const again = attempts > 1 && port === undefined && printed.includes('Address already in use')
+    if (!again) throw new Error(`PostgreSQL did not start:\n${printed}`, { cause })
+    await start(run, { dataDir, port }, attempts - 1)
   }
 }
 
-/**
- * pg_ctl puts the server in a session of its own: Ctrl-C reaches only this process, which stops the server
- * after the drain.
- */
-async function start(server: Server, port: number): Promise<void> {
-  const flags = Object.entries(settings).map(([name, value]) => `-c ${name}='${value}'`)
-  const log = path.join(server.dataDir, 'server.log')
-  const args = ['start', '-w', '-t', '60', '-s', '-l', log, '-o', `-p ${port} ${flags.join(' ')}`]
-  await control(server, args).catch(async (cause) => {
-    // Another process started it at the same moment.
-    if (await isRunning(server)) return
-    const lines = (await readFile(log, 'utf8').catch(() => '')).trimEnd().split('\n')
-    throw new Error(`PostgreSQL did not start:\n${lines.slice(-5).join('\n')}`, { cause })
-  })
+/** Lines 1 and 4 of postmaster.pid (postgresql.org/docs/current/storage-file-layout.html); NaN where it is missing. */
+async function readPidFile(dataDir: string): Promise<{ pid: number; port: number }> {
+  const text = await readFile(path.join(dataDir, 'postmaster.pid'), 'utf8').catch(() => '')
+  const [pid, , , port] = text.split('\n').map((line) => Number.parseInt(line, 10))
+  return { pid: pid ?? Number.NaN, port: port ?? Number.NaN }
 }
 
 /**
  * After a crash the number in postmaster.pid may belong to another program. Postgres would then take itself
- * for running and not start.
+ * for running and not start, so the file goes.
  */
-async function removeForeignPidFile(dataDir: string): Promise<void> {
-  const file = path.join(dataDir, 'postmaster.pid')
-  const pid = Number.parseInt(await readFile(file, 'utf8').catch(() => ''), 10)
-  if (!pid) return
-  const ps = await run('ps', ['-o', 'args=', '-p', String(pid)]).catch(() => undefined)
-  if (ps && !ps.stdout.includes('postgres')) await rm(file, { force: true })
-}
-
-/** Line 4 of postmaster.pid is the port (postgresql.org/docs/current/storage-file-layout.html). */
-async function readPort(dataDir: string): Promise<number> {
-  const lines = (await readFile(path.join(dataDir, 'postmaster.pid'), 'utf8')).split('\n')
-  return Number(lines[3])
+async function isRunning(dataDir: string): Promise<boolean> {
+  const { pid } = await readPidFile(dataDir)
+  if (!pid) return false
+  const ps = promisify(execFile)('ps', ['-o', 'args=', '-p', String(pid)])
+  const { stdout } = await ps.catch(() => ({ stdout: '' }))
+  if (stdout.includes(dataDir)) return true
+  if (stdout !== '') await rm(path.join(dataDir, 'postmaster.pid'), { force: true })
+  return false
 }
 
 /** Whoever holds this lock may stop the server; the lock of a killed process goes with its connection. */
@@ -145,62 +132,35 @@ async function lockServer(url: string): Promise<pg.Client | undefined> {
   return undefined
 }
 
-export interface DataDirOptions {
-  initdb: string
-  owner: ProcessOwner | undefined
-  dataDir: string
-}
+const readPassword = (dataDir: string): Promise<string | undefined> =>
+  readFile(path.join(dataDir, 'tidegate-password'), 'utf8').catch(() => undefined)
 
 /**
- * The password of a PostgreSQL data directory, which is made when missing. initdb runs beside it and the
- * result is renamed, so that neither a crash nor a second process leaves a half-made directory.
+ * Makes a data directory and returns its password. initdb runs beside it and the result is renamed, so that
+ * neither a crash nor a second process leaves a half-made directory.
  */
-export async function readyDataDir(options: DataDirOptions): Promise<string> {
-  const { dataDir } = options
-  const known = await readPassword(dataDir)
-  if (known) return known
+async function createDataDir(run: RunProgram, dataDir: string): Promise<string> {
   await mkdir(path.dirname(dataDir), { recursive: true })
   const fresh = await mkdtemp(`${dataDir}-`)
+  const [data, file] = [path.join(fresh, 'data'), path.join(fresh, 'password')]
+  const password = randomBytes(18).toString('hex')
   try {
-    await initialise(options, fresh)
-    await rename(path.join(fresh, 'data'), dataDir)
-    await flush(path.dirname(dataDir))
+    await writeFile(file, password, { mode: 0o600 })
+    await run('initdb', [
+      ...['--auth=scram-sha-256', '--username=postgres', '--encoding=UTF8', '--locale=C', '--no-sync'],
+      ...['--locale-provider=builtin', '--builtin-locale=C.UTF-8', `--pgdata=${data}`, `--pwfile=${file}`],
+    ])
+    await rename(file, path.join(data, 'tidegate-password'))
+    // With the password, so that a power cut leaves no database that nobody can open.
+    await run('initdb', ['--sync-only', `--pgdata=${data}`])
+    await rename(data, dataDir)
+    return password
   } catch (error) {
+    // Another process made it at the same moment.
     const others = await readPassword(dataDir)
     if (!others) throw error
+    return others
   } finally {
     await rm(fresh, { recursive: true, force: true })
-  }
-  return readFile(passwordFile(dataDir), 'utf8')
-}
-
-const passwordFile = (dataDir: string) => path.join(dataDir, 'tidegate-password')
-
-const readPassword = (dataDir: string): Promise<string | undefined> =>
-  readFile(passwordFile(dataDir), 'utf8').catch(() => undefined)
-
-async function initialise({ initdb, owner }: DataDirOptions, folder: string): Promise<void> {
-  const data = path.join(folder, 'data')
-  const password = path.join(folder, 'password')
-  await mkdir(data, { mode: 0o700 })
-  await writeFile(password, randomBytes(18).toString('hex'), { mode: 0o600 })
-  for (const place of [folder, data, password]) if (owner) await chown(place, owner.uid, owner.gid)
-  await runAs(owner, initdb, [
-    ...['--auth=scram-sha-256', '--username=postgres', '--encoding=UTF8', '--locale=C'],
-    ...['--locale-provider=builtin', '--builtin-locale=C.UTF-8'],
-    ...[`--pgdata=${data}`, `--pwfile=${password}`],
-  ])
-  await rename(password, passwordFile(data))
-  // initdb has flushed what it wrote. Without the rest a power cut could leave a database without its password.
-  for (const place of [passwordFile(data), data]) await flush(place)
-}
-
-async function flush(place: string): Promise<void> {
-  // Windows opens no folders.
-  const handle = await open(place, 'r').catch(() => undefined)
-  try {
-    await handle?.sync()
-  } finally {
-    await handle?.close()
   }
 }

@@ -58,6 +58,8 @@ export async function rolledBack(tx: Tx, error: unknown): Promise<boolean> {
 
 export function isConnectionError(error: unknown): boolean {
   if (!(error instanceof Error)) return false
+  // A server that is down has no Unix socket either: ENOENT.
+  if ('syscall' in error && error.syscall === 'connect') return true
   return (
     /^(08|57P0|53300|25P03)/.test(codeOf(error)) ||
     /^E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|HOSTUNREACH)$/.test(codeOf(error)) ||

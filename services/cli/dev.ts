@@ -1,25 +1,22 @@
 import path from 'node:path'
-import type { Command } from 'commander'
+import type pg from 'pg'
 import { type Config, readConfig } from '../../infra/config.ts'
+import { liveBuild } from '../../infra/event-store/builds.ts'
+import type { Projection } from '../../infra/event-store/projection.ts'
+import { rebuild } from '../../infra/event-store/rebuild.ts'
 import { developmentDatabases, developmentMasterKeys } from '../../infra/local/development.ts'
 import { startEmbeddedPostgres } from '../../infra/local/embedded-postgres.ts'
+import { createPool } from '../../infra/postgres/pool.ts'
 import { createRandom } from '../../infra/random.ts'
 import { createLogger, type Logger } from '../../infra/telemetry.ts'
-import type { Core } from '../server/dependencies.ts'
-import { allRoles, startServer, stopWithinMs } from '../server/server.ts'
+import { type Core, type CoreOptions, openCore, projections } from '../server/dependencies.ts'
+import { allRoles } from '../server/roles.ts'
+import { startServer, stopWithinMs } from '../server/server.ts'
 import { createDemo } from '../web/routes.ts'
 import { developmentCredentials, writePrivate } from './credentials.ts'
 import { runUntilSignal } from './lifetime.ts'
-import { rebuildOutdated } from './rebuild.ts'
 
-export function registerDev(program: Command): void {
-  program
-    .command('dev')
-    .description('Run everything on this machine, with an embedded Postgres and a development organization')
-    .action(runDev)
-}
-
-async function runDev(): Promise<void> {
+export async function runDev(): Promise<void> {
   const defaults = {
     CITY_MMDB: developmentDatabases().cityPath,
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8,::1/128',
@@ -40,9 +37,11 @@ async function startDevelopment({ config, logger, undo }: DevelopmentStart): Pro
   const dataDir = path.resolve(config.DATA_DIR)
   const random = createRandom()
   const masterKeys = config.TIDEGATE_MASTER_KEYS ?? developmentMasterKeys({ dataDir, random })
-  const databaseUrl = config.DATABASE_URL ?? (await startDatabase(dataDir, { logger, undo }))
-  // Other commands find the database of this installation here.
-  await writePrivate({ dataDir, name: 'database-url', text: `${databaseUrl}\n` })
+  const { url, socketUrl: databaseUrl } = config.DATABASE_URL
+    ? { url: config.DATABASE_URL, socketUrl: config.DATABASE_URL }
+    : await startDatabase(dataDir, { logger, undo })
+  // Other commands and other clients find the database of this installation here.
+  await writePrivate({ dataDir, name: 'database-url', text: `${url}\n` })
 
   const prepare = async (core: Core, baseUrl: string) => {
     const credentials = await developmentCredentials({ core, dataDir, baseUrl })
@@ -59,7 +58,7 @@ async function startDevelopment({ config, logger, undo }: DevelopmentStart): Pro
 async function startDatabase(dataDir: string, { logger, undo }: Omit<DevelopmentStart, 'config'>) {
   const postgres = await startEmbeddedPostgres({ dataDir: path.join(dataDir, 'postgres'), logger })
   undo.defer(() => postgres.stop())
-  return postgres.url
+  return postgres
 }
 
 function summary(url: string, credentialsFile: string): string {
@@ -74,3 +73,40 @@ function summary(url: string, credentialsFile: string): string {
     '',
   ].join('\n')
 }
+
+/**
+ * Rebuilds every read model whose tables another version of the program made, as after an update. For development
+ * only: it makes the start as long as the log is, and nothing may follow these read models meanwhile.
+ */
+export async function rebuildOutdated(options: CoreOptions): Promise<void> {
+  const outdated = await findOutdated(options.databaseUrl)
+  if (outdated.length === 0) return
+  await using undo = new AsyncDisposableStack()
+  const core = await openCore({ ...options, longQueries: true })
+  undo.defer(core.close)
+  for (const projection of outdated) {
+    const { events, seconds } = await rebuild({ ...core, projection, acceptDifferences: true })
+    const built = { projection: projection.name, version: projection.version, events, seconds }
+    core.logger.info(built, 'a read model of another version was built anew')
+  }
+}
+
+async function findOutdated(url: string): Promise<Projection[]> {
+  const pool = createPool({ url, max: 1 })
+  try {
+    const versions = await Promise.all(projections.map(({ name }) => liveVersion(pool, name)))
+    return projections.filter(({ version }, i) => versions[i] !== undefined && versions[i] !== version)
+  } finally {
+    await pool.end()
+  }
+}
+
+async function liveVersion(pool: pg.Pool, projection: string): Promise<number | undefined> {
+  const build = await liveBuild(pool, projection).catch((error: unknown) => {
+    if (error instanceof Error && 'code' in error && error.code === undefinedTable) return undefined
+    throw error
+  })
+  return build?.version
+}
+
+const undefinedTable = '42P01'

@@ -13,11 +13,9 @@ interface EventsOptions {
   follow: boolean
 }
 
-export function registerEvents(program: Command): void {
+export function defineEvents(command: Command): void {
   const topics = [...new Set(Object.values(eventTopics))]
-  program
-    .command('events')
-    .description('Print the events of a topic as JSON lines, oldest first within a partition')
+  command
     .requiredOption('--topic <name>', `one of ${topics.join(', ')}`)
     .option('--type <name>', 'only events of this type, for example SessionScored')
     .option('--key <key>', 'only events about this session, organization, ...')

@@ -1,26 +1,9 @@
-import { type Command, CommanderError } from 'commander'
+import { CommanderError } from 'commander'
 import type { ApiError, ErrorDetails } from '../../infra/errors/errors.ts'
 import { toApiError } from '../../infra/http/error-response.ts'
 import { LogUnavailable } from '../../infra/log/port.ts'
 import { isConnectionError } from '../../infra/postgres/pool.ts'
-
-/** Whether the arguments ask for JSON. Known before they are parsed, since they may be what is wrong. */
-export function wantsJson(args: readonly string[]): boolean {
-  const end = args.indexOf('--')
-  return args.slice(0, end < 0 ? undefined : end).includes('--json')
-}
-
-/**
- * How the program tells of arguments that it refuses: with help on standard error, or by throwing a CommanderError
- * when JSON is wanted. A key or signing secret among the arguments is not repeated. Call it before commands are added,
- * which take it over.
- */
-export function tellUsage(program: Command, { json }: { json: boolean }): Command {
-  if (json) return program.exitOverride().configureOutput({ writeErr: () => {} })
-  return program
-    .showHelpAfterError()
-    .configureOutput({ outputError: (text, write) => write(withoutKeys(text)) })
-}
+import { withoutKeys } from './usage.ts'
 
 interface Telling {
   json: boolean
@@ -40,10 +23,6 @@ export function tellFailure(error: unknown, { json, events }: Telling): void {
 /** Help or the version that was asked for: thrown too, once it is printed. */
 function isHelp(error: unknown): boolean {
   return error instanceof Error && 'exitCode' in error && error.exitCode === 0
-}
-
-function withoutKeys(text: string): string {
-  return text.replace(/\b([ps]k_(?:live|test)_|whsec_)[\w+/=]+/gi, '$1...')
 }
 
 interface ErrorJson {

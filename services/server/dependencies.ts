@@ -11,7 +11,6 @@ import type { Projection } from '../../infra/event-store/projection.ts'
 import { registerSchemas } from '../../infra/event-store/registry.ts'
 import { createIdempotencyTables } from '../../infra/idempotency/store.ts'
 import type { Clock, Random } from '../../infra/ids.ts'
-import { openKafkaLog } from '../../infra/log/kafka/log.ts'
 import type { EventLog, TopicSpec } from '../../infra/log/port.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
 import { createPool, transaction } from '../../infra/postgres/pool.ts'
@@ -106,8 +105,9 @@ interface LogOptions {
   logger: Logger
 }
 
-function openLog({ config, pool, url, logger }: LogOptions): Promise<EventLog> {
+async function openLog({ config, pool, url, logger }: LogOptions): Promise<EventLog> {
   if (config.KAFKA_BROKERS.length === 0) return openPostgresLog({ pool, url, logger })
+  const { openKafkaLog } = await import('../../infra/log/kafka/log.ts')
   return openKafkaLog({ brokers: config.KAFKA_BROKERS, topicPrefix: config.KAFKA_TOPIC_PREFIX, logger })
 }
 

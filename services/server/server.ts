@@ -26,17 +26,7 @@ import { addCollect, openClaims } from './collect.ts'
 import { startWorkers } from './consumers.ts'
 import { type Core, type CoreOptions, openCore } from './dependencies.ts'
 import { createHttp, publicUrlOf } from './http.ts'
-
-export const allRoles = ['collect', 'scoring', 'projections', 'api', 'gate', 'webhooks'] as const
-export type Role = (typeof allRoles)[number]
-
-export function parseRoles(text: string): Role[] {
-  return text.split(',').map((name) => {
-    const role = allRoles.find((known) => known === name.trim())
-    if (!role) throw new Error(`--roles: ${name} is not one of ${allRoles.join(', ')}`)
-    return role
-  })
-}
+import type { Role } from './roles.ts'
 
 export interface ServerOptions extends CoreOptions {
   roles: readonly Role[]

@@ -64,14 +64,15 @@ async function start(): Promise<Services> {
     findKafka(folder),
     bundleProgram(folder),
   ])
-  await makeForgetful(postgres.url)
-  await createTemplate(postgres.url)
+  const postgresUrl = postgres.socketUrl
+  await makeForgetful(postgresUrl)
+  await createTemplate(postgresUrl)
   return {
-    postgresUrl: postgres.url,
+    postgresUrl,
     kafkaBrokers: kafka?.brokers ?? null,
     program,
     async stop() {
-      const swept = sweepTestDatabases(postgres.url)
+      const swept = sweepTestDatabases(postgresUrl)
       // It is the caller who hears of it, when all is cleaned up.
       await swept.catch(() => {})
       await Promise.all([postgres.stop(), kafka?.stop()])

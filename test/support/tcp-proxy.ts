@@ -32,6 +32,8 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('the proxy has no port')
   const own = new URL(url)
+  // Its Unix socket would lead around the proxy.
+  own.searchParams.delete('host')
   own.host = `127.0.0.1:${address.port}`
   return {
     url: own.href,

@@ -9,10 +9,7 @@ import { type CommandOutcome, type OperatorOptions, operate } from '../operator/
 import { serviceTable } from '../tables.ts'
 import { registerDevIntegrator } from './dev-integrator.ts'
 
-export function registerGate(program: Command): void {
-  const gate = program
-    .command('gate')
-    .description('Verify services that agents sign up for, and run a sample one')
+export function defineGate(gate: Command): void {
   registerVerification(gate)
   registerDevIntegrator(gate)
 }

@@ -23,10 +23,7 @@ import {
 
 const keyArgument = ['<key>', 'its id (key_...), never its value'] as const
 
-export function registerKeys(program: Command): void {
-  const keys = program
-    .command('keys')
-    .description("Create, list, rotate and revoke an organization's API keys")
+export function defineKeys(keys: Command): void {
   createCommand(keys)
   keys
     .command('list')

@@ -13,7 +13,7 @@ import {
   listKeys,
 } from '../../../projections/organizations/queries.ts'
 import type { ApiKeyRow, OrganizationRow } from '../../../projections/organizations/tables.ts'
-import { type Core, openCore } from '../../server/dependencies.ts'
+import type { Core } from '../../server/dependencies.ts'
 import { errorJson, errorText } from '../failure.ts'
 
 export interface OperatorOptions {
@@ -87,6 +87,8 @@ export async function keysOfOrganization(db: Db, organizationId: string): Promis
  * running `tidegate dev` in DATA_DIR. Logs go to standard error, so that output can be piped.
  */
 export async function withCore<T>(work: (core: Core) => Promise<T>): Promise<T> {
+  // Not loaded for help, or where the arguments are refused.
+  const { openCore } = await import('../../server/dependencies.ts')
   const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
   const dataDir = path.resolve(config.DATA_DIR)
   const core = await openCore({

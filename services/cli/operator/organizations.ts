@@ -15,8 +15,7 @@ import { jsonFlag, limit, organizationArgument } from '../arguments.ts'
 import { organizationTable } from '../tables.ts'
 import { type CommandOutcome, type OperatorOptions, operate, requireOrganization } from './operate.ts'
 
-export function registerOrganizations(program: Command): void {
-  const org = program.command('org').description('Create, list, limit and suspend organizations')
+export function defineOrganizations(org: Command): void {
   org
     .command('create')
     .description('Create an organization; give it keys with "tidegate keys create"')

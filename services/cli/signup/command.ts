@@ -34,12 +34,10 @@ With --json standard output has one JSON document a line. A signup: {"event": "c
 "warning" and "in_progress" (a person has approved, the service makes the account), at the end "approved" or "failed".
 A login: "consent_required". list: {"data": [...]}. Whatever fails: {"event": "failed", "error": {...}}, exit code 1.`
 
-export function registerSignup(program: Command): void {
-  const command = program.command('signup')
+export function defineSignup(command: Command): void {
   const flag = '--base-url <url>'
   const id = serviceId({ command, of: "argument '<service>'" })
   command
-    .description('Sign up for a service; a person approves in a browser')
     .addArgument(new Argument('<service>', 'its id, or "list"').argParser(id))
     .addArgument(new Argument('[action]', '"login" opens its dashboard instead').choices(['login']))
     .option(flag, 'the server (default: TIDEGATE_URL, or a running tidegate dev)', baseUrl({ command, flag }))

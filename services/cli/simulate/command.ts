@@ -25,10 +25,8 @@ interface Flags extends KeyFlags {
   json?: boolean
 }
 
-export function registerSimulate(program: Command): void {
-  program
-    .command('simulate')
-    .description('Send synthetic sessions through the collect protocol and measure it')
+export function defineSimulate(command: Command): void {
+  command
     .option('--base-url <url>', 'the server (default: from credentials.json in DATA_DIR)')
     .option('--publishable-key <key>', "browsers' (default: from credentials.json in DATA_DIR)")
     .option('--ios-key <key>', 'a native-ios key (default: from credentials.json in DATA_DIR)')

@@ -7,6 +7,7 @@ import pg from 'pg'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../infra/local/embedded-postgres.ts'
+import { createPool, isConnectionError } from '../../../infra/postgres/pool.ts'
 
 const logger = pino({ level: 'silent' })
 
@@ -20,12 +21,14 @@ async function query(url: string, text: string): Promise<unknown[]> {
   }
 }
 
+/** A folder that only its owner may enter, as mktemp makes it. */
+const newFolder = (prefix = 'tidegate-embedded-') => mkdtemp(path.join(tmpdir(), prefix))
+
 describe('an embedded server', () => {
   let dataDir: string
   let postgres: EmbeddedPostgres
   beforeAll(async () => {
-    // A folder that only its owner may enter, as mktemp makes it.
-    dataDir = path.join(await mkdtemp(path.join(tmpdir(), 'tidegate-embedded-')), 'postgres')
+    dataDir = path.join(await newFolder(), 'postgres')
     postgres = await startEmbeddedPostgres({ dataDir, logger })
   })
   afterAll(async () => {
@@ -57,6 +60,32 @@ describe('an embedded server', () => {
     const file = path.join(dataDir, 'tidegate-password')
     expect(await readFile(file, 'utf8')).toBe(new URL(postgres.url).password)
     expect((await stat(file)).mode & 0o077).toBe(0)
+  })
+
+  test('is reached by its Unix socket, with the same password, and there is none once it is stopped', async () => {
+    const viaSocket = await query(postgres.socketUrl, 'select inet_client_addr() as address')
+    const viaTcp = await query(postgres.url, 'select host(inet_client_addr()) as address')
+    expect([...viaSocket, ...viaTcp]).toEqual([{ address: null }, { address: '127.0.0.1' }])
+    const url = new URL(postgres.socketUrl)
+    url.password = 'wrong'
+    await expect(query(url.href, 'select 1')).rejects.toThrow('password authentication failed')
+    const pool = createPool({ url: postgres.socketUrl })
+    await postgres.stop()
+    const failure = await pool.query('select 1').catch((error: unknown) => error)
+    expect(isConnectionError(failure)).toBe(true)
+    await pool.end()
+    postgres = await startEmbeddedPostgres({ dataDir, logger })
+  })
+
+  test('has a path with spaces and signs of URLs and shells, or one too long for a socket', async () => {
+    const folder = await newFolder()
+    for (const name of ["it's 100% & häßlich?#", 'long'.repeat(25)]) {
+      const other = await startEmbeddedPostgres({ dataDir: path.join(folder, name), logger })
+      const rows = await query(other.socketUrl, 'select inet_client_addr() is null as by_socket')
+      expect(rows).toEqual([{ by_socket: !name.startsWith('long') }])
+      await other.stop()
+    }
+    await rm(folder, { recursive: true })
   })
 
   test('is shared by a second process, which does not stop it', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { wantsJson } from '../../../services/cli/failure.ts'
+import { wantsJson } from '../../../services/cli/usage.ts'
 import { cli } from '../../support/cli.ts'
 
 const create = ['keys', 'create', 'acme', '--name', 'X']

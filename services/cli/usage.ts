@@ -1,0 +1,23 @@
+import type { Command } from 'commander'
+
+/** Whether the arguments ask for JSON. Known before they are parsed, since they may be what is wrong. */
+export function wantsJson(args: readonly string[]): boolean {
+  const end = args.indexOf('--')
+  return args.slice(0, end < 0 ? undefined : end).includes('--json')
+}
+
+/**
+ * How the program tells of arguments that it refuses: with help on standard error, or by throwing a CommanderError
+ * when JSON is wanted. A key or signing secret among the arguments is not repeated. Call it before commands are added,
+ * which take it over.
+ */
+export function tellUsage(program: Command, { json }: { json: boolean }): Command {
+  if (json) return program.exitOverride().configureOutput({ writeErr: () => {} })
+  return program
+    .showHelpAfterError()
+    .configureOutput({ outputError: (text, write) => write(withoutKeys(text)) })
+}
+
+export function withoutKeys(text: string): string {
+  return text.replace(/\b([ps]k_(?:live|test)_|whsec_)[\w+/=]+/gi, '$1...')
+}
