@@ -183,3 +183,6 @@ export function searchable(...parts: (string | null)[]): string {
 export function containsPattern(text: string): string {
   return `%${searchable(text).replace(/[\\%_]/g, '\\$&')}%`
 }
+
+/** A NUL is in nothing, and Postgres takes none. A line feed is only between the texts that are searched. */
+export const isUnsearchable = (search: string) => /[\0\n]/.test(search)

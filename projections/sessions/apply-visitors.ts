@@ -1,7 +1,7 @@
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import { unnest } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
-import { type RowOf, searchable } from '../../infra/postgres/table.ts'
+import type { RowOf } from '../../infra/postgres/table.ts'
 import type { VisitorLink } from '../../schemas/events.ts'
 import { visitorSessions, visitors } from './tables.ts'
 
@@ -69,7 +69,6 @@ function visitorRow({ first, last, latest: { data, visitor } }: Visit): RowOf<ty
     // Postgres counts the new ones.
     seen_count: 0,
     ...{ event_id, evaluated_at, user_agent, ip_address, storage, anchors, vector },
-    search_text: searchable(visitor_id, user_agent, ip_address),
   }
 }
 

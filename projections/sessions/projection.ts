@@ -1,39 +1,39 @@
-import { domainToUnicode } from 'node:url'
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { unnest } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
-import { insertNewRows, type RowOf, searchable, storable } from '../../infra/postgres/table.ts'
-import { isPlainText } from '../../infra/text.ts'
+import { insertNewRows, type RowOf, storable } from '../../infra/postgres/table.ts'
+import { webhookEventId } from '../../infra/wire/webhooks/events.ts'
 import { eventTopics, type SessionScored } from '../../schemas/events.ts'
 import { type ScoredEvent, upsertVisitors } from './apply-visitors.ts'
 import { writeDetail } from './detail.ts'
+import { type ClientUserEvent, saveTexts, textsOf, userText } from './search-texts.ts'
 import {
   clientUserChanges,
   decisions,
   type LinkedVisitor,
-  searchEventsLength,
+  type SessionEventType,
+  searchTexts,
   sessionApplyIndexes,
+  sessionEvents,
   sessionReadIndexes,
   sessions,
   visitorSessions,
   visitors,
 } from './tables.ts'
 
-const tables = [sessions, decisions, clientUserChanges, visitors, visitorSessions]
+const tables = [sessions, decisions, clientUserChanges, visitors, visitorSessions, searchTexts, sessionEvents]
 
 /** One projection, so that a session and its visitor appear together. */
 export const sessionsProjection: Projection = {
   name: 'sessions',
-  version: 3,
+  version: 4,
   topics: [eventTopics.SessionScored],
   tables: tables.map(({ name }) => name),
   ddl: tables.map(({ ddl }) => ddl).join('') + sessionApplyIndexes,
   indexes: sessionReadIndexes,
   apply,
 }
-
-type ClientUserEvent = Extract<RecordedEvent, { type: 'ClientUserAttached' | 'ClientUserCleared' }>
 
 /**
  * One partition has all of a session's events, so the offset says which decision is the latest. A visitor's
@@ -58,6 +58,8 @@ async function applyScored(tx: Tx, scored: ScoredEvent[]): Promise<void> {
   if (fresh.length === 0) return
   await upsertSessions(tx, fresh)
   await upsertVisitors(tx, fresh)
+  await insertNewRows(tx, sessionEvents, fresh.flatMap(sessionEventRows))
+  await saveTexts(tx, fresh.flatMap(textsOf))
 }
 
 function commonColumns({ data }: ScoredEvent) {
@@ -78,12 +80,13 @@ function commonColumns({ data }: ScoredEvent) {
 }
 
 function decisionRow(event: ScoredEvent): RowOf<typeof decisions> {
-  const { request, score_breakdown, signals_fired, attribution, hand_off } = event.data
+  const { request, score_breakdown, signals_fired, attribution, hand_off, device } = event.data
   const visitor = linkedVisitor(event.data)
+  const platform = device.operating_system.name
   return {
     ...commonColumns(event),
     log_offset: event.position.offset,
-    evidence: { request, score_breakdown, visitor, signals_fired, attribution, hand_off },
+    evidence: { request, score_breakdown, visitor, signals_fired, attribution, platform, hand_off },
   }
 }
 
@@ -93,15 +96,27 @@ function linkedVisitor({ visitor }: SessionScored): LinkedVisitor | null {
   return { id, confidence, identified_at, method, basis }
 }
 
+/** One for each thing that a decision tells; the first decision that tells it counts. */
+function sessionEventRows({ data }: ScoredEvent): RowOf<typeof sessionEvents>[] {
+  const { session_id, organization_id, environment, evaluated_at: created_at, event_id: decision_id } = data
+  const about = { organization_id, environment, created_at, decision_id }
+  return toldTypes(data).map((type) => ({ id: webhookEventId(type, session_id), type, ...about }))
+}
+
+export function toldTypes({ visitor, is_provisional }: SessionScored): SessionEventType[] {
+  return [
+    ...(visitor ? (['session.fingerprint.calculated'] as const) : []),
+    ...(is_provisional ? [] : (['session.result.persisted'] as const)),
+  ]
+}
+
 interface Latest {
   event: ScoredEvent
   first: ScoredEvent
-  eventIds: string[]
 }
 
-const userColumns = { client_user_id: null, search_user: '' }
-const sessionColumns = sessions.columnsWithout('client_user_id', 'search_user')
-const unchanged = ['session_id', 'organization_id', 'environment', 'created_at', 'search_events']
+const sessionColumns = sessions.columnsWithout('client_user_id')
+const unchanged = ['session_id', 'organization_id', 'environment', 'created_at']
 const replaced = sessionColumns
   .filter(({ name }) => !unchanged.includes(name))
   .map(({ name }) => `${name} = excluded.${name}`)
@@ -111,16 +126,14 @@ async function upsertSessions(tx: Tx, fresh: ScoredEvent[]): Promise<void> {
   const { names, source, values } = unnest(sessionColumns, latestBySession(fresh).map(sessionRow))
   await tx.query({
     name: 'upsert-sessions',
-    // A session that is new here may have been given its client user id already. The end of all event ids is the same
-    // however they were divided into batches, so a rebuild finds the same.
-    text: `insert into sessions as s (${names}, client_user_id, search_user)
-      select i.*, u.client_user_id, coalesce(u.search_user, '') from ${source} as i (${names})
+    // A session that is new here may have been given its client user id already.
+    text: `insert into sessions as s (${names}, client_user_id)
+      select i.*, u.client_user_id from ${source} as i (${names})
       left join lateral (
-        select client_user_id, search_user from client_user_changes c
+        select client_user_id from client_user_changes c
         where c.session_id = i.session_id order by log_offset desc limit 1
       ) u on true
-      on conflict (session_id) do update set ${replaced.join(', ')},
-        search_events = right(s.search_events || E'\\n' || excluded.search_events, ${searchEventsLength})`,
+      on conflict (session_id) do update set ${replaced.join(', ')}`,
     values,
   })
 }
@@ -128,30 +141,19 @@ async function upsertSessions(tx: Tx, fresh: ScoredEvent[]): Promise<void> {
 function latestBySession(fresh: ScoredEvent[]): Latest[] {
   const latest = new Map<string, Latest>()
   for (const event of fresh) {
-    const known = latest.get(event.data.session_id)
-    const eventIds = [...(known?.eventIds ?? []), event.data.event_id]
-    latest.set(event.data.session_id, { event, first: known?.first ?? event, eventIds })
+    const first = latest.get(event.data.session_id)?.first ?? event
+    latest.set(event.data.session_id, { event, first })
   }
   return [...latest.values()]
 }
 
-function sessionRow({ event, first, eventIds }: Latest): RowOf<typeof sessions> {
-  const { data } = event
-  const { url, user_agent, ip_address } = data.request
+function sessionRow({ event, first }: Latest): RowOf<typeof sessions> {
   return {
     ...commonColumns(event),
-    ...userColumns,
+    client_user_id: null,
     created_at: first.data.created_at,
-    visitor: linkedVisitor(data),
-    detail: writeDetail(data),
-    search_request: searchable(
-      data.session_id,
-      data.visitor?.id ?? null,
-      ...searchedForms(url),
-      user_agent,
-      ip_address,
-    ),
-    search_events: searchable(...eventIds).slice(-searchEventsLength),
+    visitor: linkedVisitor(event.data),
+    detail: writeDetail(event.data),
   }
 }
 
@@ -159,14 +161,16 @@ async function applyClientUsers(tx: Tx, events: ClientUserEvent[]): Promise<void
   const inserted = await insertNewRows(tx, clientUserChanges, events.map(changeRow))
   const last = new Map<string, ClientUserEvent>()
   for (const event of events) if (inserted.delete(event.data.event_id)) last.set(event.data.session_id, event)
-  if (last.size > 0) await updateClientUsers(tx, [...last.values()])
+  if (last.size === 0) return
+  await updateClientUsers(tx, [...last.values()])
+  await saveTexts(tx, [...last.values()].map(userText))
 }
 
 function changeRow(event: ClientUserEvent): RowOf<typeof clientUserChanges> {
   const { event_id, session_id } = event.data
   const user = event.type === 'ClientUserAttached' ? storable(event.data.client_user_id) : null
   const log_offset = event.position.offset
-  return { event_id, session_id, log_offset, client_user_id: user, search_user: searchable(user) }
+  return { event_id, session_id, log_offset, client_user_id: user }
 }
 
 async function updateClientUsers(tx: Tx, changes: ClientUserEvent[]): Promise<void> {
@@ -174,30 +178,8 @@ async function updateClientUsers(tx: Tx, changes: ClientUserEvent[]): Promise<vo
   const { names, source, values } = unnest(columns, changes.map(changeRow))
   await tx.query({
     name: 'update-client-users',
-    text: `update sessions as s set client_user_id = c.client_user_id, search_user = c.search_user
+    text: `update sessions as s set client_user_id = c.client_user_id
       from ${source} as c (${names}) where s.session_id = c.session_id`,
     values,
   })
-}
-
-/** A page's address as it is stored and, where that differs, as people read and type it: they search for either. */
-export function searchedForms(url: string): string[] {
-  const read = withUnicodeHost(url).replace(/(?:%[\da-f]{2})+/gi, decoded)
-  // Forms write a space as +, and so does whoever searches without encoding.
-  return [...new Set([url, read, read.replaceAll('+', ' ')])]
-}
-
-function withUnicodeHost(url: string): string {
-  const { hostname = '' } = URL.parse(url) ?? {}
-  return hostname.includes('xn--') ? url.replace(hostname, domainToUnicode(hostname) || hostname) : url
-}
-
-/** As it was where it is not UTF-8, or would break the line. */
-function decoded(escapes: string): string {
-  try {
-    const text = decodeURIComponent(escapes)
-    return isPlainText(text) ? text : escapes
-  } catch {
-    return escapes
-  }
 }

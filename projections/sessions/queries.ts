@@ -1,7 +1,7 @@
 import type { Db } from '../../infra/postgres/pool.ts'
-import { containsPattern, type RowOf } from '../../infra/postgres/table.ts'
-import type { Environment, Verdict } from '../../schemas/events.ts'
+import { containsPattern, isUnsearchable, type RowOf } from '../../infra/postgres/table.ts'
 import { readDetail, type StoredDetail } from './detail.ts'
+import type { DataScope, Page } from './scope.ts'
 import {
   type DecisionEvidence,
   type DecisionRow,
@@ -11,16 +11,8 @@ import {
   type FullDecisionRow,
   type LinkedVisitor,
   maxShownDecisions,
-  sessionSearch,
-  sessions,
   visitors,
 } from './tables.ts'
-
-/** Nothing outside it is ever found. */
-export interface DataScope {
-  organizationId: string
-  environment: Environment
-}
 
 export interface VisitorLifecycle {
   first_seen_at: number
@@ -70,87 +62,6 @@ export async function findSession(
   const [record] = rows
   return record && { ...JSON.parse(record.facts), detail: readDetail(record.detail) }
 }
-
-export interface ListSessions {
-  limit: number
-  after?: { evaluatedAt: number; id: string } | undefined
-  verdict?: Verdict | undefined
-  search?: string | undefined
-}
-
-export interface Page<Row> {
-  rows: Row[]
-  hasMore: boolean
-}
-
-export interface SessionRow {
-  id: string
-  created_at: number
-  client_user_id: string | null
-  latest_decision: DecisionRow
-  visitor: LinkedVisitor | null
-}
-
-export async function listSessions(
-  db: Db,
-  scope: DataScope,
-  { limit, after, verdict, search }: ListSessions,
-): Promise<Page<SessionRow>> {
-  const values: unknown[] = [scope.organizationId, scope.environment, limit + 1]
-  const bind = (value: unknown) => `$${values.push(value)}`
-  const where = ['s.organization_id = $1', 's.environment = $2']
-  if (after) where.push(`(s.evaluated_at, s.session_id) < (${bind(after.evaluatedAt)}, ${bind(after.id)})`)
-  if (verdict) where.push(`s.verdict = ${bind(verdict)}`)
-  if (search) where.push(matchesSession(search, bind))
-  const { rows } = await db.query<ListedSession>(
-    `select ${sessionFields} from read.sessions s where ${where.join(' and ')}
-     order by s.evaluated_at desc, s.session_id desc limit $3`,
-    values,
-  )
-  return { rows: rows.slice(0, limit).map(sessionRow), hasMore: rows.length > limit }
-}
-
-type ListedSession = Omit<SessionRow, 'id' | 'latest_decision'> & DecisionRow & { session_id: string }
-
-const sessionFields = sessions.select(
-  's',
-  'session_id',
-  'created_at',
-  'client_user_id',
-  'visitor',
-  ...decisionFields,
-)
-
-function sessionRow({
-  session_id: id,
-  created_at,
-  client_user_id,
-  visitor,
-  ...rest
-}: ListedSession): SessionRow {
-  return { id, created_at, client_user_id, latest_decision: rest, visitor }
-}
-
-/**
- * service.md 4.2 rule 2. Ids match whole, in any case. Anything else is a substring of what a session shows.
- */
-function matchesSession(search: string, bind: (value: unknown) => string): string {
-  const id = search.toLowerCase()
-  const byEvent = (param: string) =>
-    `s.session_id = (select d.session_id from read.decisions d where d.event_id = ${param})`
-  if (isUnsearchable(search)) return 'false'
-  if (id.startsWith('sid_')) return `s.session_id = ${bind(id)}`
-  if (id.startsWith('evt_')) return byEvent(bind(id))
-  if (id.startsWith('vid_')) return `s.visitor_id = ${bind(id)}`
-  if (/^[0-9a-f]{32}$/.test(id)) {
-    const param = bind(id)
-    return `(s.session_id = ${param} or ${byEvent(param)})`
-  }
-  return `${sessionSearch.replaceAll('search_', 's.search_')} like ${bind(containsPattern(search))}`
-}
-
-/** A NUL is in nothing, and Postgres takes none. A line feed is only between the texts that are searched. */
-const isUnsearchable = (search: string) => /[\0\n]/.test(search)
 
 export async function findDecisions(db: Db, decisionIds: string[]): Promise<FullDecisionRow[]> {
   const identity = ['session_id', 'organization_id', 'environment'] as const
@@ -229,7 +140,9 @@ function matchesVisitor(search: string, bind: (value: unknown) => string): strin
   const id = search.toLowerCase()
   return id.startsWith('vid_')
     ? `visitor_id = ${bind(id)}`
-    : `search_text like ${bind(containsPattern(search))}`
+    : `visitor_id in (select t.subject_id from read.search_texts t
+        where t.organization_id = $1 and t.environment = $2 and t.part = 'visitor'
+          and t.text like ${bind(containsPattern(search))})`
 }
 
 export interface VisitorActivityRow extends Pick<DecisionEvidence, 'request' | 'score_breakdown'> {

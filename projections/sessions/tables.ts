@@ -1,4 +1,5 @@
 import { column, foreign, nullable, primaryKey, type RowOf, table } from '../../infra/postgres/table.ts'
+import type { SubscribableType } from '../../infra/wire/webhooks/events.ts'
 import type {
   Environment,
   Manipulation,
@@ -11,16 +12,15 @@ import type {
   VisitorStorage,
 } from '../../schemas/events.ts'
 
-/** What a search looks through, in lower case. The index below and the queries must say exactly the same. */
-export const sessionSearch = `(search_request || E'\\n' || search_user || E'\\n' || search_events)`
-
-/**
- * A client may ask for results without end, each time with a decision. A session shows this many earlier
- * ones, and as many are found by a part of their id. Each is found by its whole id.
- */
+/** A client may ask for results without end, each time with a decision. A session shows this many earlier ones. */
 export const maxShownDecisions = 100
 
-export const searchEventsLength = maxShownDecisions * 31 - 1
+/** The webhook events that decisions give rise to. */
+export const sessionEventTypes = [
+  'session.fingerprint.calculated',
+  'session.result.persisted',
+] as const satisfies SubscribableType[]
+export type SessionEventType = (typeof sessionEventTypes)[number]
 
 export type LinkedVisitor = Pick<VisitorLink, 'id' | 'confidence' | 'identified_at' | 'method' | 'basis'>
 
@@ -31,6 +31,8 @@ export interface DecisionEvidence {
   visitor: LinkedVisitor | null
   signals_fired: SessionScored['signals_fired']
   attribution: SessionScored['attribution']
+  /** The operating system, as events name it. */
+  platform: SessionScored['device']['operating_system']['name']
   /** Missing in rows of before it was kept. */
   hand_off?: SessionScored['hand_off']
 }
@@ -57,9 +59,6 @@ export const sessions = table('sessions', {
   visitor_id: nullable(column.id()),
   visitor: nullable(column.json<LinkedVisitor>()),
   detail: column.text(),
-  search_request: column.text(),
-  search_user: column.text(),
-  search_events: column.text(),
 })
 
 export const decisions = table('decisions', {
@@ -95,7 +94,6 @@ export const clientUserChanges = table('client_user_changes', {
   session_id: column.id(),
   log_offset: column.bigint(),
   client_user_id: nullable(column.text()),
-  search_user: column.text(),
 })
 
 export const visitors = table(
@@ -115,7 +113,6 @@ export const visitors = table(
     storage: column.json<VisitorStorage>(),
     anchors: column.json<VisitorAnchors>(),
     vector: column.json<number[]>(),
-    search_text: column.text(),
   },
   { key: ['organization_id', 'environment', 'visitor_id'] },
 )
@@ -131,6 +128,39 @@ export const visitorSessions = table(
   { key: ['organization_id', 'environment', 'visitor_id', 'session_id'] },
 )
 
+/** `request` and `user` are of a session, `visitor` is of a visitor. */
+export type SearchedPart = 'request' | 'user' | 'visitor'
+
+/**
+ * What a search looks through, in lower case, beside the ids of decisions. It is apart from the rows that it finds, as
+ * those change with each decision, and an index over parts of words is dear to change.
+ */
+export const searchTexts = table(
+  'search_texts',
+  {
+    organization_id: column.id(),
+    environment: column.text<Environment>(),
+    /** A session or a visitor. */
+    subject_id: column.id(),
+    part: column.text<SearchedPart>(),
+    /** The newest counts: the greatest version, and of those the greatest event id. */
+    version: column.bigint(),
+    event_id: column.id(),
+    text: column.text(),
+  },
+  { key: ['organization_id', 'environment', 'subject_id', 'part'] },
+)
+
+/** What the decision says first of its session: who the visitor is, or the final result. */
+export const sessionEvents = table('session_events', {
+  id: primaryKey(column.id(), 'event_id'),
+  organization_id: column.id(),
+  environment: column.text<Environment>(),
+  type: column.text<SessionEventType>(),
+  created_at: column.bigint(),
+  decision_id: column.id(),
+})
+
 export const sessionApplyIndexes = `
   create index on client_user_changes (session_id, log_offset);
 `
@@ -139,11 +169,12 @@ export const sessionReadIndexes = `
   create index on sessions (organization_id, environment, evaluated_at, session_id);
   create index on sessions (organization_id, environment, verdict, evaluated_at, session_id);
   create index on sessions (organization_id, environment, visitor_id, evaluated_at, session_id);
-  create index on sessions using gin (${sessionSearch} gin_trgm_ops);
+  create index on search_texts using gin (text gin_trgm_ops);
+  create index on decisions using gin (event_id gin_trgm_ops);
+  create index on session_events (organization_id, environment, type, created_at, event_id);
   create index on decisions (session_id, log_offset);
   create index on decisions (organization_id, environment, visitor_id, evaluated_at, event_id);
   create index on visitors (organization_id, environment, last_seen_at, visitor_id);
   create index on visitors (organization_id, environment, first_seen_at, visitor_id);
   create index on visitors (organization_id, environment, seen_count, visitor_id);
-  create index on visitors using gin (search_text gin_trgm_ops);
 `

@@ -75,22 +75,29 @@ export interface WantedEndpoints extends WebhookScope {
   type: SubscribableType
 }
 
-type Subscriber = Pick<EndpointRow, 'id' | 'organization_id' | 'environment' | 'event_types'>
+export type Subscriber = Pick<
+  EndpointRow,
+  'id' | 'organization_id' | 'environment' | 'event_types' | 'created_at'
+>
 
-/** The ids of the active endpoints that are subscribed, oldest first, by `${organizationId} ${environment} ${type}`. */
-export async function subscribedEndpoints(db: Db, wanted: WantedEndpoints[]): Promise<Map<string, string[]>> {
+/** The active endpoints that are subscribed, oldest first, by `${organizationId} ${environment} ${type}`. */
+export async function subscribedEndpoints(
+  db: Db,
+  wanted: WantedEndpoints[],
+): Promise<Map<string, Subscriber[]>> {
   const { rows } = await db.query<Subscriber>({
     name: 'subscribed-webhook-endpoints',
-    text: `select ${webhookEndpoints.select('e', 'id', 'organization_id', 'environment', 'event_types')}
+    text: `select ${webhookEndpoints.select('e', 'id', 'organization_id', 'environment', 'event_types', 'created_at')}
       from read.webhook_endpoints e where e.organization_id = any($1) and e.status = 'active'
       order by e.created_at, e.endpoint_id`,
     values: [[...new Set(wanted.map(({ organizationId }) => organizationId))]],
   })
-  const subscribers = new Map<string, string[]>()
+  const subscribers = new Map<string, Subscriber[]>()
   for (const { organizationId, environment, type } of wanted)
     subscribers.set(`${organizationId} ${environment} ${type}`, [])
-  for (const { id, organization_id, environment, event_types } of rows) {
-    for (const type of event_types) subscribers.get(`${organization_id} ${environment} ${type}`)?.push(id)
+  for (const row of rows) {
+    for (const type of row.event_types)
+      subscribers.get(`${row.organization_id} ${row.environment} ${type}`)?.push(row)
   }
   return subscribers
 }

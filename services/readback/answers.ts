@@ -1,7 +1,7 @@
 import { decisionOf, iso, visitorLinkOf } from '../../projections/sessions/decision-shape.ts'
+import type { SessionRow } from '../../projections/sessions/list-sessions.ts'
 import type {
   SessionDetailRow,
-  SessionRow,
   VisitorActivityRow,
   VisitorDetailRow,
   VisitorRow,

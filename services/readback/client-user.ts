@@ -3,8 +3,8 @@ import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import type { Decide } from '../../infra/event-store/decide.ts'
 import { type Clock, type Random, timeOrderedId } from '../../infra/ids.ts'
 import { characterCount, isPlainText } from '../../infra/text.ts'
-import type { DataScope } from '../../projections/sessions/queries.ts'
 import { findSession } from '../../projections/sessions/queries.ts'
+import type { DataScope } from '../../projections/sessions/scope.ts'
 import { type Environment, eventTopics } from '../../schemas/events.ts'
 
 interface Dependencies {

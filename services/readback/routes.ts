@@ -16,15 +16,15 @@ import {
 import { errorResponses, list, pathId, single } from '../../infra/http/schemas.ts'
 import { type Clock, idPattern, isId, isLegacyId, legacyIdPattern, type Random } from '../../infra/ids.ts'
 import { verdict } from '../../projections/sessions/decision-schemas.ts'
+import { listSessions } from '../../projections/sessions/list-sessions.ts'
 import {
-  type DataScope,
   findSession,
   findVisitor,
-  listSessions,
   listVisitors,
   type SessionDetailRow,
   type VisitorRow,
 } from '../../projections/sessions/queries.ts'
+import type { DataScope } from '../../projections/sessions/scope.ts'
 import { sessionDetailJson, sessionSummary, visitorDetail, visitorSummary } from './answers.ts'
 import { clientUserIdInput, updateClientUser } from './client-user.ts'
 import { visitorDetailSchema, visitorSummarySchema } from './schemas/fingerprints.ts'

@@ -8,6 +8,7 @@ import { asId } from '../../infra/ids.ts'
 import type { PostOptions } from '../../infra/safe-http/client.ts'
 import { deliveryTypes } from '../../infra/wire/webhooks/events.ts'
 import { generateSigningSecret, sealSigningSecret } from '../../infra/wire/webhooks/signature.ts'
+import { sessionEventTypes } from '../../projections/sessions/tables.ts'
 import type { EndpointRow, WebhookEventRow } from '../../projections/webhooks/tables.ts'
 import { createSigningSecrets, makeAttempt } from '../../services/webhooks/deliveries/attempt.ts'
 import { decideTest } from '../../services/webhooks/endpoints/send-test.ts'
@@ -83,7 +84,8 @@ function events(): WebhookEventRow[] {
   const tests = decideTest(state, { eventId, now }).flatMap(({ event }) =>
     event.type === 'WebhookEventRaised' ? [event.data] : [],
   )
-  const raised = [...raise(sessionScored({ is_provisional: false }), now), ...tests]
+  const scored = sessionScored({ is_provisional: false })
+  const raised = [...sessionEventTypes.map((type) => raise(scored, type, now)), ...tests]
   const stored = raised.map(({ event_id, type, ...event }) => ({
     ...event,
     id: event_id,

@@ -2,14 +2,10 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { liveBuild, useSchema } from '../../infra/event-store/builds.ts'
 import type { DomainEvent, RecordedEvent } from '../../infra/event-store/codec.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
+import { listSessions } from '../../projections/sessions/list-sessions.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
-import {
-  findDecisions,
-  findSession,
-  findVisitor,
-  listSessions,
-  listVisitors,
-} from '../../projections/sessions/queries.ts'
+import { findDecisions, findSession, findVisitor, listVisitors } from '../../projections/sessions/queries.ts'
+import { listSessionEvents } from '../../projections/sessions/session-events.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { metaOf, sessionScored, visitorLink } from '../support/session-scored.ts'
 
@@ -119,17 +115,75 @@ test('of very many decisions a session shows the newest 100, however they came, 
   for (const event of second) await apply(event)
   await apply(...third.slice(0, 120))
   await apply(...third.slice(120))
-  const { rows } = await database.pool.query('select search_events from read.sessions order by session_id')
-  const kept = rows.map(({ search_events }) => search_events.split('\n'))
-  const newest = (session: number) =>
-    Array.from({ length: 100 }, (_, i) => id('evt', 1000 * session + 130 + i))
-  expect(kept).toEqual([newest(1), newest(2), newest(3)])
   const shown = await findSession(database.pool, scope, id('sid', 2))
   expect(shown?.previous_decisions.map(({ event_id }) => event_id)).toEqual(
     Array.from({ length: 100 }, (_, i) => id('evt', 2000 + 228 - i)),
   )
   const { rows: found } = await listSessions(database.pool, scope, { limit: 5, search: id('evt', 3001) })
   expect(found.map((session) => session.id)).toEqual([id('sid', 3)])
+  const byPart = await listSessions(database.pool, scope, { limit: 5, search: '0000003001' })
+  expect(byPart.rows.map((session) => session.id)).toEqual([id('sid', 3)])
+})
+
+test('a search finds what few sessions have, however many newer ones there are, and pages through what many have', async () => {
+  const many = Array.from({ length: 700 }, (_, i) =>
+    scored({ event_id: id('evt', i), session_id: id('sid', i), evaluated_at: 1000 + i }),
+  )
+  const request = { ...sessionScored().request, url: 'https://rare.example/needle' }
+  await apply(
+    scored({ event_id: id('evt', 900), session_id: id('sid', 900), evaluated_at: 1, request }),
+    ...many,
+  )
+  const search = (text: string, after?: { evaluatedAt: number; id: string }) =>
+    listSessions(database.pool, scope, { limit: 3, search: text, after })
+  expect((await search('needle')).rows.map((row) => row.id)).toEqual([id('sid', 900)])
+  const first = await search('chrome/141')
+  expect(first.rows.map((row) => row.id)).toEqual([699, 698, 697].map((n) => id('sid', n)))
+  const next = await search('chrome/141', { evaluatedAt: 1697, id: id('sid', 697) })
+  expect([next.rows.map((row) => row.id), next.hasMore]).toEqual([
+    [696, 695, 694].map((n) => id('sid', n)),
+    true,
+  ])
+})
+
+test('a session keeps its texts when another decision says the same of it', async () => {
+  const version = async () =>
+    (await database.pool.query(`select part, text from read.search_texts order by subject_id, part`)).rows
+  await apply(scored(), user(id('sid', 1), 'a', 'Ada'))
+  const before = await version()
+  await apply(scored({ event_id: id('evt', 2) }))
+  expect(await version()).toEqual(before)
+  expect(before.map(({ part }) => part)).toEqual(['request', 'user', 'visitor'])
+})
+
+test('what a session tells first is told by its first decision that knows it, however they came', async () => {
+  const decisions = (session: number) => [
+    scored({ event_id: id('evt', 10 * session + 1), session_id: id('sid', session), visitor: null }),
+    scored({ event_id: id('evt', 10 * session + 2), session_id: id('sid', session), evaluated_at: 20 }),
+    scored({
+      event_id: id('evt', 10 * session + 3),
+      session_id: id('sid', session),
+      is_provisional: false,
+      evaluated_at: 30,
+    }),
+    scored({
+      event_id: id('evt', 10 * session + 4),
+      session_id: id('sid', session),
+      is_provisional: false,
+      evaluated_at: 40,
+    }),
+  ]
+  await apply(...decisions(1))
+  for (const event of decisions(2)) await apply(event)
+  const types = ['session.fingerprint.calculated', 'session.result.persisted'] as const
+  const told = await listSessionEvents(database.pool, scope, { since: 0, limit: 10, types })
+  const seen = told.map(({ type, session_id, event_id, at }) => `${at} ${session_id} ${type} ${event_id}`)
+  const expected = [1, 2].flatMap((n) => [
+    `20 ${id('sid', n)} session.fingerprint.calculated ${id('evt', 10 * n + 2)}`,
+    `30 ${id('sid', n)} session.result.persisted ${id('evt', 10 * n + 3)}`,
+  ])
+  expect(seen.toSorted()).toEqual(expected.toSorted())
+  expect((await listSessionEvents(database.pool, scope, { since: 25, limit: 10, types })).length).toBe(2)
 })
 
 test('client user ids are attached, replaced and cleared in the order of the log; a repeat does nothing', async () => {

@@ -4,10 +4,19 @@ import { ApiError } from '../../../infra/errors/errors.ts'
 import { refusingOffset } from '../../../infra/http/pagination.ts'
 import { errorResponses, list, organizationParams, single } from '../../../infra/http/schemas.ts'
 import { isId } from '../../../infra/ids.ts'
-import { findEvent, listEvents } from '../../../projections/webhooks/queries.ts'
-import { webhookRetentionMs } from '../../../projections/webhooks/tables.ts'
+import type { Db } from '../../../infra/postgres/pool.ts'
+import { findSessionEvent, listSessionEvents } from '../../../projections/sessions/session-events.ts'
+import { sessionEventTypes } from '../../../projections/sessions/tables.ts'
+import {
+  findEvent,
+  type ListEvents,
+  listEvents,
+  type WebhookScope,
+} from '../../../projections/webhooks/queries.ts'
+import { type WebhookEventRow, webhookRetentionMs } from '../../../projections/webhooks/tables.ts'
 import type { WebhookContext } from '../context.ts'
 import { eventParams, eventSchema, eventsQuery } from './schemas.ts'
+import { unsentEvent } from './session-event.ts'
 import { eventJson, loadDeliveries } from './shapes.ts'
 
 const tags = ['Events']
@@ -38,7 +47,8 @@ function listRoute(app: FastifyInstance, { readPool, auth, scopeOf, clock }: Web
   app.get<ListRequest>(path, { schema, ...hooks }, async (request) => {
     const { limit, type, endpoint_id: endpointId } = request.query
     const since = clock() - webhookRetentionMs
-    const rows = await listEvents(readPool, { ...scopeOf(request), since, limit, type, endpointId })
+    const wanted = { ...scopeOf(request), since, limit, type, endpointId }
+    const rows = newestOf(limit, await listEvents(readPool, wanted), await listUnsent(readPool, wanted))
     const { of, inFlight } = await loadDeliveries(
       readPool,
       rows.map(({ id }) => id),
@@ -67,15 +77,41 @@ function getRoute(app: FastifyInstance, { readPool, auth, scopeOf, clock }: Webh
   const onRequest = auth.requireOwnOrganization('webhooks:read')
   app.get<GetRequest>(`${path}/:eventId`, { schema, onRequest }, async (request) => {
     const eventId = eventIdOf(request)
-    const event = await findEvent(readPool, {
-      ...scopeOf(request),
-      eventId,
-      since: clock() - webhookRetentionMs,
-    })
+    const wanted = { ...scopeOf(request), eventId, since: clock() - webhookRetentionMs }
+    const event = (await findEvent(readPool, wanted)) ?? (await findUnsent(readPool, wanted))
     if (!event) throw noSuchEvent()
     const { of, inFlight } = await loadDeliveries(readPool, [eventId])
     return { data: eventJson(event, { deliveries: of(eventId), inFlight }), meta: { request_id: request.id } }
   })
+}
+
+/** Events of sessions that no endpoint was subscribed to; others are among them, too. */
+async function listUnsent(
+  db: Db,
+  { organizationId, environment, since, limit, type, endpointId }: ListEvents,
+): Promise<WebhookEventRow[]> {
+  const types = sessionEventTypes.filter((known) => type === undefined || type === known)
+  if (endpointId !== undefined || types.length === 0) return []
+  const rows = await listSessionEvents(db, { organizationId, environment }, { since, limit, types })
+  return rows.map((row) => unsentEvent(row, { organization_id: organizationId, environment }))
+}
+
+async function findUnsent(
+  db: Db,
+  { eventId, since, organizationId, environment }: WebhookScope & { eventId: string; since: number },
+): Promise<WebhookEventRow | undefined> {
+  const row = await findSessionEvent(db, { organizationId, environment }, { eventId, since })
+  return row && unsentEvent(row, { organization_id: organizationId, environment })
+}
+
+/** The newest of both; of those with one id the one that was sent. */
+function newestOf(limit: number, sent: WebhookEventRow[], unsent: WebhookEventRow[]): WebhookEventRow[] {
+  const known = new Set(sent.map(({ id }) => id))
+  return [...sent, ...unsent.filter(({ id }) => !known.has(id))].sort(newestFirst).slice(0, limit)
+}
+
+function newestFirst(a: WebhookEventRow, b: WebhookEventRow): number {
+  return b.created_at - a.created_at || (a.id < b.id ? 1 : -1)
 }
 
 interface GetRequest {

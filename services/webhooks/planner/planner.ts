@@ -12,11 +12,20 @@ import {
 import { decidedEvent } from '../../../infra/event-store/decide.ts'
 import type { Clock } from '../../../infra/ids.ts'
 import type { EventLog, NewRecord, Position } from '../../../infra/log/port.ts'
+import type { Db } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { createBreather } from '../../../infra/timing.ts'
-import { raisedEventIds, subscribedEndpoints } from '../../../projections/webhooks/queries.ts'
-import { eventTopics } from '../../../schemas/events.ts'
-import { isRecent, type Raised, raise } from './raise.ts'
+import { webhookEventId } from '../../../infra/wire/webhooks/events.ts'
+import { toldTypes } from '../../../projections/sessions/projection.ts'
+import { earlierTold } from '../../../projections/sessions/session-events.ts'
+import type { SessionEventType } from '../../../projections/sessions/tables.ts'
+import {
+  raisedEventIds,
+  type Subscriber,
+  subscribedEndpoints,
+} from '../../../projections/webhooks/queries.ts'
+import { eventTopics, type SessionScored } from '../../../schemas/events.ts'
+import { isRecent, raise } from './raise.ts'
 
 interface PlannerOptions {
   log: EventLog
@@ -34,21 +43,25 @@ export interface RunningPlanner extends Pick<EventConsumer, 'status' | 'stop'> {
 }
 
 /**
- * Raises webhook events for what the sessions topic says, until stopped. An organization without endpoints has events
- * too: they are its history. A record that cannot be read, or that no event can be made of, halts its partition.
+ * Raises webhook events for what the sessions topic says, until stopped: those that an endpoint is subscribed to. All
+ * others are in the read model of sessions, and are an organization's history without being sent to anybody. A record
+ * that cannot be read, or that no event can be made of, halts its partition.
  */
 export async function runPlanner(options: PlannerOptions): Promise<RunningPlanner> {
   const { log, codec, clock, logger } = options
-  const readModels = [{ projection: 'webhooks', topic: eventTopics.WebhookEventRaised }]
+  const readModels = [
+    { projection: 'webhooks', topic: eventTopics.WebhookEventRaised },
+    { projection: 'sessions', topic: eventTopics.SessionScored },
+  ]
   const caughtUp = createCaughtUp({ ...options, db: options.pool, readModels })
   const raiseBatch = createRaiseBatch({ ...options, caughtUp })
 
   async function apply(batches: EventBatch[]): Promise<Position[]> {
+    const now = clock()
+    const events = batches.flatMap((batch) => batch.events)
     await raiseBatch(
-      await candidatesOf(
-        batches.flatMap(({ events }) => events),
-        clock(),
-      ),
+      events.flatMap((event) => candidatesOf(event, now)),
+      now,
     )
     return batches.map(({ topic, partition, end }) => ({ topic, partition, offset: end }))
   }
@@ -65,23 +78,17 @@ export async function runPlanner(options: PlannerOptions): Promise<RunningPlanne
   return { status: consumer.status, check: caughtUp.check, stop: consumer.stop }
 }
 
-async function candidatesOf(events: RecordedEvent[], now: number): Promise<Raised[]> {
-  const breathe = createBreather()
-  const candidates: Raised[] = []
-  for (const event of events) {
-    candidates.push(...raisedBy(event, now))
-    await breathe()
-  }
-  return candidates
+/** An event that may be raised, and the decision that tells it. */
+interface Candidate {
+  id: string
+  type: SessionEventType
+  scored: SessionScored
 }
 
-function raisedBy(event: RecordedEvent, now: number): Raised[] {
+function candidatesOf(event: RecordedEvent, now: number): Candidate[] {
   if (event.type !== 'SessionScored' || !isRecent(event.data, now)) return []
-  try {
-    return raise(event.data, now)
-  } catch (error) {
-    throw new EventFailed(error)
-  }
+  const { data: scored } = event
+  return toldTypes(scored).map((type) => ({ id: webhookEventId(type, scored.session_id), type, scored }))
 }
 
 interface RaiseDeps {
@@ -91,11 +98,12 @@ interface RaiseDeps {
   caughtUp: Pick<CaughtUp, 'waitUntilCaughtUp' | 'isUnchanged'>
 }
 
-type RaiseBatch = (candidates: Raised[]) => Promise<void>
+type RaiseBatch = (candidates: Candidate[], now: number) => Promise<void>
 
 interface Seen {
+  /** Ids of events that were raised, or that an earlier decision told when nobody was subscribed. */
   known: Set<string>
-  subscribers: Map<string, string[]>
+  subscribers: Map<string, Subscriber[]>
 }
 
 // A session's decisions mostly follow each other within minutes; one that is forgotten costs a look-up.
@@ -107,69 +115,104 @@ const maxRemembered = 50_000
  * read model takes the first record, with the endpoints that it names. What is dropped here only keeps second records
  * rare.
  *
- * The first record is final: an endpoint that it leaves out never gets the event. An endpoint's creator was answered when
- * the read model showed the endpoint, so the subscriptions are complete once the read model has caught up. Until then
- * nothing is raised.
+ * The first decision that tells an event is final: an endpoint that was not subscribed then never gets it. An endpoint's
+ * creator was answered when the read model showed the endpoint, so the subscriptions are complete once the read model
+ * has caught up. Until then nothing is raised.
  */
 function createRaiseBatch({ log, pool, codec, caughtUp }: RaiseDeps): RaiseBatch {
   const recent = new LRUCache<string, true>({ max: maxRemembered })
 
-  async function encode(raised: Raised[], subscribers: Map<string, string[]>): Promise<NewRecord[]> {
-    const breathe = createBreather()
-    const records: NewRecord[] = []
-    for (const event of raised) {
-      records.push(recordOf(codec, event, subscribers.get(subscriptionOf(event)) ?? []))
-      await breathe()
-    }
-    return records
-  }
-
-  async function look(unknown: Raised[]): Promise<Seen> {
+  async function look(candidates: Candidate[]): Promise<Seen & { wanted: Candidate[] }> {
     const identity = await caughtUp.waitUntilCaughtUp()
-    const ids = unknown.map(({ event_id }) => event_id)
-    const wanted = unknown.map(({ organization_id: organizationId, environment, type }) => ({
-      organizationId,
-      environment,
-      type,
-    }))
-    const [known, subscribers] = await Promise.all([
-      raisedEventIds(pool, ids),
-      subscribedEndpoints(pool, wanted),
-    ])
+    const subscribers = await subscribedEndpoints(pool, candidates.map(subscriptionOf))
+    const wanted = candidates.filter((event) => toldEndpoints(event, subscribers).length > 0)
+    const known = wanted.length > 0 ? await toldBefore(pool, wanted) : new Set<string>()
     // Asked last: the database may have gone back before what was just read.
-    return (await caughtUp.isUnchanged(identity)) ? { known, subscribers } : look(unknown)
+    return (await caughtUp.isUnchanged(identity)) ? { wanted, subscribers, known } : look(candidates)
   }
 
-  return async (candidates) => {
-    const unknown = firstOfEach(candidates.filter(({ event_id }) => !recent.has(event_id)))
+  return async (candidates, now) => {
+    const unknown = firstOfEach(candidates.filter(({ id }) => !recent.has(id)))
     if (unknown.length === 0) return
-    const { known, subscribers } = await look(unknown)
-    const records = await encode(
-      unknown.filter(({ event_id }) => !known.has(event_id)),
-      subscribers,
-    )
-    if (records.length > 0) await log.append(records)
+    const { wanted, known, subscribers } = await look(unknown)
+    const raised = wanted.filter(({ id }) => !known.has(id))
+    if (raised.length > 0) await log.append(await encode(codec, { raised, subscribers, now }))
     // Not before the log has it: an append that failed is made again.
-    for (const { event_id } of unknown) recent.set(event_id, true)
+    for (const { id } of unknown) recent.set(id, true)
   }
 }
 
-function firstOfEach(candidates: Raised[]): Raised[] {
-  const first = new Map<string, Raised>()
-  for (const raised of candidates) if (!first.has(raised.event_id)) first.set(raised.event_id, raised)
+/** Of these events, those that were raised, or that an earlier decision told when nobody was subscribed. */
+async function toldBefore(db: Db, candidates: Candidate[]): Promise<Set<string>> {
+  const told = candidates.map(({ id, scored }) => ({ id, decisionId: scored.event_id }))
+  const ids = told.map(({ id }) => id)
+  const [raised, earlier] = await Promise.all([raisedEventIds(db, ids), earlierTold(db, told)])
+  return new Set([...raised, ...earlier])
+}
+
+function firstOfEach(candidates: Candidate[]): Candidate[] {
+  const first = new Map<string, Candidate>()
+  for (const candidate of candidates) if (!first.has(candidate.id)) first.set(candidate.id, candidate)
   return [...first.values()]
 }
 
-// As `subscribedEndpoints` names it.
-const subscriptionOf = ({ organization_id, environment, type }: Raised) =>
-  `${organization_id} ${environment} ${type}`
+const subscriptionOf = ({ scored, type }: Candidate) => ({
+  organizationId: scored.organization_id,
+  environment: scored.environment,
+  type,
+})
 
-function recordOf(codec: EventCodec, raised: Raised, endpointIds: string[]): NewRecord {
-  const { event_id: eventId, organization_id: organizationId, environment, created_at: now } = raised
-  const data = { ...raised, endpoint_ids: endpointIds }
-  const { event, meta } = decidedEvent(
-    { type: 'WebhookEventRaised', data },
-    { organizationId, environment, eventId, now },
-  )
-  return codec.toRecord(event, meta)
+/** As `subscribedEndpoints` names it. */
+const subscriptionName = ({ scored, type }: Candidate) =>
+  `${scored.organization_id} ${scored.environment} ${type}`
+
+/** By the clocks of two servers. */
+const clockDifferenceMs = 60_000
+
+/**
+ * The ids of the endpoints that are told. None of them was made after the decision, which counts where the topic is read
+ * again.
+ */
+function toldEndpoints(candidate: Candidate, subscribers: Seen['subscribers']): string[] {
+  const all = subscribers.get(subscriptionName(candidate)) ?? []
+  const before = candidate.scored.evaluated_at + clockDifferenceMs
+  return all.filter(({ created_at }) => created_at <= before).map(({ id }) => id)
+}
+
+interface ToEncode extends Pick<Seen, 'subscribers'> {
+  raised: Candidate[]
+  now: number
+}
+
+async function encode(codec: EventCodec, { raised, subscribers, now }: ToEncode): Promise<NewRecord[]> {
+  const breathe = createBreather()
+  const records: NewRecord[] = []
+  for (const candidate of raised) {
+    records.push(recordOf(codec, candidate, { now, endpointIds: toldEndpoints(candidate, subscribers) }))
+    await breathe()
+  }
+  return records
+}
+
+interface Addressed {
+  endpointIds: string[]
+  now: number
+}
+
+/** Throws EventFailed when nothing can be written down about the decision. */
+function recordOf(
+  codec: EventCodec,
+  { scored, type }: Candidate,
+  { endpointIds, now }: Addressed,
+): NewRecord {
+  try {
+    const raised = raise(scored, type, now)
+    const { event_id: eventId, organization_id: organizationId, environment, created_at } = raised
+    const data = { ...raised, endpoint_ids: endpointIds }
+    const about = { organizationId, environment, eventId, now: created_at }
+    const { event, meta } = decidedEvent({ type: 'WebhookEventRaised', data }, about)
+    return codec.toRecord(event, meta)
+  } catch (error) {
+    throw new EventFailed(error)
+  }
 }

@@ -218,7 +218,8 @@ test('subscribed are the active endpoints of the organization and environment th
     { ...scope, type: 'session.fingerprint.calculated' as const },
     { ...scope, organizationId: org(3), type },
   ]
-  expect(await subscribedEndpoints(world.database.pool, wanted)).toEqual(
+  const found = await subscribedEndpoints(world.database.pool, wanted)
+  expect(new Map([...found].map(([name, endpoints]) => [name, endpoints.map(({ id }) => id)]))).toEqual(
     new Map([
       [`${org(1)} live ${type}`, [we(1), we(2)]],
       [`${org(1)} live session.fingerprint.calculated`, [we(3)]],

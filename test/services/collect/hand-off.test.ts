@@ -35,6 +35,7 @@ function decision(changes: Partial<HandOffDecision> = {}): HandOffDecision {
       screen_size: '1440x900',
       is_touch_capable: false,
     },
+    platform: 'Windows',
     visitor: {
       id: 'vid_0123456789abcdefghjkmnpqrs',
       confidence: 94,

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { DomainEvent } from '../../../../infra/event-store/codec.ts'
 import { gateProjection } from '../../../../projections/gate/projection.ts'
+import { organizationsProjection } from '../../../../projections/organizations/projection.ts'
+import { sessionsProjection } from '../../../../projections/sessions/projection.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
 import type { Environment } from '../../../../schemas/events.ts'
 import {
@@ -14,7 +16,8 @@ import { openServiceWorld } from '../../../support/service-world.ts'
 
 /** The webhook routes over the real log, read models, authentication and idempotency; the clock is the test's. */
 export async function startWebhooks() {
-  const world = await openServiceWorld()
+  const projections = [organizationsProjection, webhooksProjection, gateProjection, sessionsProjection]
+  const world = await openServiceWorld({ projections })
   const { pool, deps } = world
   const { app, context, send } = await createServiceApp(world)
   webhookRoutes(app, { ...context, config: { WEBHOOK_ALLOWED_NETWORKS: [] }, readPool: pool })
@@ -39,8 +42,7 @@ export async function startWebhooks() {
   }
 
   function append(of: { organizationId: string; environment: Environment }, ...events: DomainEvent[]) {
-    const isGate = events.some(({ type }) => type.startsWith('Gate'))
-    return world.append(isGate ? gateProjection : webhooksProjection, of, ...events)
+    return world.append(projectionOf(events), of, ...events)
   }
 
   return {
@@ -57,6 +59,11 @@ export async function startWebhooks() {
       await world.close()
     },
   }
+}
+
+function projectionOf(events: DomainEvent[]) {
+  if (events.some(({ type }) => type.startsWith('Gate'))) return gateProjection
+  return events.some(({ type }) => type === 'SessionScored') ? sessionsProjection : webhooksProjection
 }
 
 export type Webhooks = Awaited<ReturnType<typeof startWebhooks>>

@@ -1,14 +1,23 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { DomainEvent } from '../../../../infra/event-store/codec.ts'
 import { derivedHexId, hexId, timeOrderedId } from '../../../../infra/ids.ts'
+import { sessionEventTypes } from '../../../../projections/sessions/tables.ts'
 import { webhookRetentionMs } from '../../../../projections/webhooks/tables.ts'
-import type { WebhookDeliveryAttempted, WebhookEventRaised } from '../../../../schemas/events.ts'
-import { resultPayloadOf } from '../../../../services/webhooks/planner/raise.ts'
+import type {
+  SessionScored,
+  WebhookDeliveryAttempted,
+  WebhookEventRaised,
+} from '../../../../schemas/events.ts'
+import { raise as raisedBy } from '../../../../services/webhooks/planner/raise.ts'
 import { sessionScored } from '../../../support/session-scored.ts'
 import { startWebhooks, type Webhooks } from '../endpoints/webhooks-app.ts'
 
 let world: Webhooks
 let own: Awaited<ReturnType<Webhooks['organization']>>
+/** The data of a final result's event. */
+const resultData = () => raisedBy(sessionScored(), 'session.result.persisted', Date.now()).data
+
 const first = hexId('we', randomBytes)
 const second = hexId('we', randomBytes)
 
@@ -29,7 +38,7 @@ async function raise(part: Partial<WebhookEventRaised> = {}): Promise<WebhookEve
     type: 'session.result.persisted',
     subject_type: 'session',
     subject_id: 'sid_1',
-    data: JSON.stringify(resultPayloadOf(sessionScored())),
+    data: resultData(),
     created_at: world.now.ms,
     endpoint_ids: [first],
     route: 'queued',
@@ -203,7 +212,7 @@ describe('the list', () => {
   })
 
   test('holds 50 events, and 200 where that many are asked for', async () => {
-    const data = JSON.stringify(resultPayloadOf(sessionScored()))
+    const data = resultData()
     const events = Array.from({ length: 210 }, (_, i) => ({
       type: 'WebhookEventRaised' as const,
       data: {
@@ -223,6 +232,58 @@ describe('the list', () => {
     const newest = events.map(({ data: { event_id } }) => event_id).toReversed()
     expect(idsOf(await list())).toEqual(newest.slice(0, 50))
     expect(idsOf(await list('?limit=200'))).toEqual(newest.slice(0, 200))
+  })
+
+  test('has what sessions told while nobody was subscribed, with the id and the data of an event that is sent', async () => {
+    const at = world.now.ms
+    const decision = (session: string, evaluated_at: number): DomainEvent => ({
+      type: 'SessionScored',
+      data: sessionScored({
+        event_id: timeOrderedId('evt', evaluated_at, randomBytes),
+        session_id: session,
+        organization_id: own.organizationId,
+        is_provisional: false,
+        created_at: at,
+        evaluated_at,
+      }),
+    })
+    const [unsent, sent] = [timeOrderedId('sid', at, randomBytes), timeOrderedId('sid', at, randomBytes)]
+    const decided = [decision(unsent, at + 1), decision(sent, at + 2)]
+    await world.append(own, ...decided)
+    const events = decided.flatMap(({ data }) =>
+      sessionEventTypes.map((type) => raisedBy(data as SessionScored, type, at + 10)),
+    )
+    const raised = events.filter(({ subject_id }) => subject_id === sent)
+    for (const data of raised) {
+      const event: DomainEvent = { type: 'WebhookEventRaised', data: { ...data, endpoint_ids: [first] } }
+      await world.append(own, event)
+    }
+    const { body } = await list()
+    expect(body.data.map(({ id, data }: { id: string; data: unknown }) => [id, data])).toEqual(
+      events
+        .toSorted((a, b) => b.created_at - a.created_at || (a.event_id < b.event_id ? 1 : -1))
+        .map(({ event_id, data }) => [event_id, JSON.parse(data)]),
+    )
+    const deliveries = body.data.map(
+      ({ webhook_deliveries }: { webhook_deliveries: unknown[] }) => webhook_deliveries.length,
+    )
+    expect(deliveries.toSorted()).toEqual([0, 0, 1, 1])
+    for (const { event_id, data } of events) {
+      expect((await get(event_id)).body.data).toMatchObject({ id: event_id, data: JSON.parse(data) })
+    }
+    expect(idsOf(await list('?type=session.result.persisted&limit=1'))).toEqual([
+      events.find(({ subject_id, type }) => subject_id === sent && type === 'session.result.persisted')
+        ?.event_id,
+    ])
+    expect(idsOf(await list(`?endpoint_id=${first}`)).toSorted()).toEqual(
+      raised.map(({ event_id }) => event_id).toSorted(),
+    )
+    const stranger = await world.organization()
+    expect(
+      (await world.send({ url: `${stranger.events}/${events[0]?.event_id}`, key: stranger.key })).status,
+    ).toBe(404)
+    world.now.ms += webhookRetentionMs + 1000
+    expect(idsOf(await list())).toEqual([])
   })
 
   test.each([

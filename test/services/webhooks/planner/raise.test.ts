@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
 import { uriOf } from '../../../../infra/wire/webhooks/events.ts'
+import { toldTypes } from '../../../../projections/sessions/projection.ts'
 import type { SessionScored } from '../../../../schemas/events.ts'
 import { storedUrl } from '../../../../services/collect/schemas.ts'
 import { fingerprintPayload, resultPayload } from '../../../../services/webhooks/events/schemas.ts'
@@ -16,7 +17,9 @@ const attribution = {
   labels: [{ kind: 'tool' as const, value: 'playwright', label: 'Playwright', confidence: 90 }],
   behaviors: [],
 }
-const raise = (scored: SessionScored) => raiseAt(scored, 1_760_000_060_000)
+const raisedAt = (scored: SessionScored, now: number) =>
+  toldTypes(scored).map((type) => raiseAt(scored, type, now))
+const raise = (scored: SessionScored) => raisedAt(scored, 1_760_000_060_000)
 const typesOf = (raised: Raised[]) => raised.map(({ type }) => type)
 const dataOf = (raised: Raised[], type: Raised['type']) =>
   JSON.parse(raised.find((one) => one.type === type)?.data ?? 'null')
@@ -54,7 +57,9 @@ describe('what a decision raises', () => {
   it('is not from later than an hour from now, however far ahead the clock of who scored was', () => {
     const [now, hour] = [1_760_000_060_000, 60 * 60 * 1000]
     const at = (evaluated_at: number) =>
-      raiseAt(sessionScored({ is_provisional: false, evaluated_at }), now).map(({ created_at }) => created_at)
+      raisedAt(sessionScored({ is_provisional: false, evaluated_at }), now).map(
+        ({ created_at }) => created_at,
+      )
     expect(at(now + 365 * 24 * hour)).toEqual([now + hour, now + hour])
     expect(at(now + hour - 1)).toEqual([now + hour - 1, now + hour - 1])
   })

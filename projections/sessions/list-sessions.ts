@@ -1,0 +1,124 @@
+import type { Db } from '../../infra/postgres/pool.ts'
+import { containsPattern, isUnsearchable } from '../../infra/postgres/table.ts'
+import type { Verdict } from '../../schemas/events.ts'
+import type { DataScope, Page } from './scope.ts'
+import { type DecisionRow, decisionFields, type LinkedVisitor, sessions } from './tables.ts'
+
+export interface ListSessions {
+  limit: number
+  after?: { evaluatedAt: number; id: string } | undefined
+  verdict?: Verdict | undefined
+  search?: string | undefined
+}
+
+export interface SessionRow {
+  id: string
+  created_at: number
+  client_user_id: string | null
+  latest_decision: DecisionRow
+  visitor: LinkedVisitor | null
+}
+
+export async function listSessions(
+  db: Db,
+  scope: DataScope,
+  { search, ...options }: ListSessions,
+): Promise<Page<SessionRow>> {
+  if (!search) return querySessions(db, scope, { ...options, from: 'read.sessions' })
+  if (isUnsearchable(search)) return { rows: [], hasMore: false }
+  const exact = exactMatch(search)
+  if (exact) return querySessions(db, scope, { ...options, from: 'read.sessions', matching: exact })
+  // What most sessions have is soon found among the newest. What is rare is found by the indexes.
+  const pattern = containsPattern(search)
+  const newest = { ...options, pattern, from: newestSessions(options), matching: hasText }
+  const page = await querySessions(db, scope, newest)
+  if (page.hasMore) return page
+  return querySessions(db, scope, { ...options, pattern, from: 'read.sessions', matching: foundByText })
+}
+
+type Bind = (value: unknown) => string
+
+interface SessionsQuery extends Omit<ListSessions, 'search'> {
+  from: string
+  /** For LIKE: the fourth parameter. */
+  pattern?: string
+  /** A condition on the session `s`. */
+  matching?: string | ((bind: Bind) => string)
+}
+
+async function querySessions(
+  db: Db,
+  scope: DataScope,
+  { limit, after, verdict, from, pattern, matching }: SessionsQuery,
+): Promise<Page<SessionRow>> {
+  const values: unknown[] = [scope.organizationId, scope.environment, limit + 1]
+  const bind = (value: unknown) => `$${values.push(value)}`
+  if (pattern !== undefined) bind(pattern)
+  const where = ['s.organization_id = $1', 's.environment = $2']
+  if (after) where.push(`(s.evaluated_at, s.session_id) < (${bind(after.evaluatedAt)}, ${bind(after.id)})`)
+  if (verdict) where.push(`s.verdict = ${bind(verdict)}`)
+  if (matching) where.push(typeof matching === 'string' ? matching : matching(bind))
+  const { rows } = await db.query<ListedSession>(
+    `select ${sessionFields} from ${from} s where ${where.join(' and ')}
+     order by s.evaluated_at desc, s.session_id desc limit $3`,
+    values,
+  )
+  return { rows: rows.slice(0, limit).map(sessionRow), hasMore: rows.length > limit }
+}
+
+const newestCount = 500
+
+/** The newest sessions of the scope from a place on, whatever their verdict. */
+function newestSessions({ after }: Pick<ListSessions, 'after'>): string {
+  const from = after ? `and (evaluated_at, session_id) < ($5, $6)` : ''
+  return `(select * from read.sessions where organization_id = $1 and environment = $2 ${from}
+    order by evaluated_at desc, session_id desc limit ${newestCount})`
+}
+
+const hasText = `(exists (select from read.search_texts t where t.organization_id = $1 and t.environment = $2
+    and t.subject_id = s.session_id and t.text like $4)
+  or exists (select from read.decisions d where d.session_id = s.session_id and d.event_id like $4))`
+
+const foundByText = `s.session_id in (
+  select t.subject_id from read.search_texts t
+    where t.organization_id = $1 and t.environment = $2 and t.part in ('request', 'user') and t.text like $4
+  union select d.session_id from read.decisions d
+    where d.organization_id = $1 and d.environment = $2 and d.event_id like $4)`
+
+type ListedSession = Omit<SessionRow, 'id' | 'latest_decision'> & DecisionRow & { session_id: string }
+
+const sessionFields = sessions.select(
+  's',
+  'session_id',
+  'created_at',
+  'client_user_id',
+  'visitor',
+  ...decisionFields,
+)
+
+function sessionRow({
+  session_id: id,
+  created_at,
+  client_user_id,
+  visitor,
+  ...rest
+}: ListedSession): SessionRow {
+  return { id, created_at, client_user_id, latest_decision: rest, visitor }
+}
+
+/**
+ * service.md 4.2 rule 2. Ids match whole, in any case. Anything else is a substring of what a session shows: undefined.
+ */
+function exactMatch(search: string): ((bind: Bind) => string) | undefined {
+  const id = search.toLowerCase()
+  const byEvent = (param: string) =>
+    `s.session_id = (select d.session_id from read.decisions d where d.event_id = ${param})`
+  if (id.startsWith('sid_')) return (bind) => `s.session_id = ${bind(id)}`
+  if (id.startsWith('evt_')) return (bind) => byEvent(bind(id))
+  if (id.startsWith('vid_')) return (bind) => `s.visitor_id = ${bind(id)}`
+  if (!/^[0-9a-f]{32}$/.test(id)) return undefined
+  return (bind) => {
+    const param = bind(id)
+    return `(s.session_id = ${param} or ${byEvent(param)})`
+  }
+}

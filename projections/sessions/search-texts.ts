@@ -1,0 +1,84 @@
+import { domainToUnicode } from 'node:url'
+import type { RecordedEvent } from '../../infra/event-store/codec.ts'
+import { unnest } from '../../infra/postgres/arrays.ts'
+import type { Tx } from '../../infra/postgres/pool.ts'
+import { type RowOf, searchable } from '../../infra/postgres/table.ts'
+import { isPlainText } from '../../infra/text.ts'
+import type { ScoredEvent } from './apply-visitors.ts'
+import { searchTexts } from './tables.ts'
+
+export type ClientUserEvent = Extract<RecordedEvent, { type: 'ClientUserAttached' | 'ClientUserCleared' }>
+
+export function textsOf({ data, position }: ScoredEvent): RowOf<typeof searchTexts>[] {
+  const { session_id, organization_id, environment, event_id, evaluated_at, visitor } = data
+  const { url, user_agent, ip_address } = data.request
+  const about = { organization_id, environment, event_id }
+  const visitorId = visitor?.id ?? null
+  const text = searchable(session_id, visitorId, ...searchedForms(url), user_agent, ip_address)
+  const session = {
+    ...about,
+    subject_id: session_id,
+    part: 'request',
+    version: position.offset,
+    text,
+  } as const
+  if (!visitor) return [session]
+  const seen = searchable(visitor.id, user_agent, ip_address)
+  return [
+    session,
+    { ...about, subject_id: visitor.id, part: 'visitor', version: evaluated_at, text: seen } as const,
+  ]
+}
+
+/** The result is the same in whatever order partitions come. */
+export async function saveTexts(tx: Tx, rows: RowOf<typeof searchTexts>[]): Promise<void> {
+  const newest = new Map<string, RowOf<typeof searchTexts>>()
+  for (const row of rows) {
+    const key = `${row.organization_id} ${row.environment} ${row.subject_id} ${row.part}`
+    const known = newest.get(key)
+    if (!known || isNewer(row, known)) newest.set(key, row)
+  }
+  if (newest.size === 0) return
+  const { names, source, values } = unnest(searchTexts.columns, [...newest.values()])
+  await tx.query({
+    name: 'save-search-texts',
+    // Rows are locked in the order of their key: partitions applied side by side cannot deadlock.
+    text: `insert into search_texts as t (${names}) select * from ${source} as i (${names}) order by ${searchTexts.key}
+      on conflict (${searchTexts.key}) do update
+        set version = excluded.version, event_id = excluded.event_id, text = excluded.text
+        where (excluded.version, excluded.event_id) > (t.version, t.event_id)`,
+    values,
+  })
+}
+
+function isNewer(a: RowOf<typeof searchTexts>, b: RowOf<typeof searchTexts>): boolean {
+  return a.version === b.version ? a.event_id > b.event_id : a.version > b.version
+}
+
+export function userText({ data, type, position }: ClientUserEvent): RowOf<typeof searchTexts> {
+  const { session_id: subject_id, organization_id, environment, event_id } = data
+  const text = searchable(type === 'ClientUserAttached' ? data.client_user_id : null)
+  return { organization_id, environment, subject_id, part: 'user', version: position.offset, event_id, text }
+}
+
+/** A page's address as it is stored and, where that differs, as people read and type it: they search for either. */
+export function searchedForms(url: string): string[] {
+  const read = withUnicodeHost(url).replace(/(?:%[\da-f]{2})+/gi, decoded)
+  // Forms write a space as +, and so does whoever searches without encoding.
+  return [...new Set([url, read, read.replaceAll('+', ' ')])]
+}
+
+function withUnicodeHost(url: string): string {
+  const { hostname = '' } = URL.parse(url) ?? {}
+  return hostname.includes('xn--') ? url.replace(hostname, domainToUnicode(hostname) || hostname) : url
+}
+
+/** As it was where it is not UTF-8, or would break the line. */
+function decoded(escapes: string): string {
+  try {
+    const text = decodeURIComponent(escapes)
+    return isPlainText(text) ? text : escapes
+  } catch {
+    return escapes
+  }
+}

@@ -1,0 +1,90 @@
+import type { Db } from '../../infra/postgres/pool.ts'
+import type { DataScope } from './scope.ts'
+import {
+  type DecisionEvidence,
+  type DecisionRow,
+  decisionFields,
+  decisions,
+  type SessionEventType,
+  sessionEvents,
+} from './tables.ts'
+
+export interface SessionEventRow
+  extends DecisionRow,
+    Pick<
+      DecisionEvidence,
+      'request' | 'score_breakdown' | 'visitor' | 'signals_fired' | 'attribution' | 'platform'
+    > {
+  /** Of the event that it gives rise to. */
+  id: string
+  type: SessionEventType
+  /** When the decision was made. */
+  at: number
+  session_id: string
+  session_created_at: number
+}
+
+export interface ListSessionEvents {
+  /** Epoch milliseconds; what was decided before it is left out. */
+  since: number
+  limit: number
+  types: readonly SessionEventType[]
+}
+
+/** The newest first. */
+export async function listSessionEvents(
+  db: Db,
+  { organizationId, environment }: DataScope,
+  { since, limit, types }: ListSessionEvents,
+): Promise<SessionEventRow[]> {
+  const { rows } = await db.query<StoredSessionEvent>(
+    // The newest of each type are the next entries of an index; of those, few have to be sorted.
+    `select ${sessionEventFields} from unnest($5::text[]) as wanted(type) cross join lateral (
+       select * from read.session_events where organization_id = $1 and environment = $2 and type = wanted.type
+         and created_at >= $3 order by created_at desc, event_id desc limit $4
+     ) e ${eventJoins} order by e.created_at desc, e.event_id desc limit $4`,
+    [organizationId, environment, since, limit, types],
+  )
+  return rows.map(sessionEventRow)
+}
+
+/** Undefined when the scope has no such event, or when it is older than `since` (epoch milliseconds). */
+export async function findSessionEvent(
+  db: Db,
+  { organizationId, environment }: DataScope,
+  { eventId, since }: { eventId: string; since: number },
+): Promise<SessionEventRow | undefined> {
+  const { rows } = await db.query<StoredSessionEvent>(
+    `select ${sessionEventFields} from read.session_events e ${eventJoins}
+     where e.event_id = $1 and e.organization_id = $2 and e.environment = $3 and e.created_at >= $4`,
+    [eventId, organizationId, environment, since],
+  )
+  return rows[0] && sessionEventRow(rows[0])
+}
+
+type StoredSessionEvent = DecisionRow &
+  Pick<SessionEventRow, 'id' | 'type' | 'at' | 'session_id' | 'session_created_at'> & {
+    evidence: DecisionEvidence
+  }
+
+const sessionEventFields = `${sessionEvents.select('e', 'id', 'type')}, e.created_at::float8 as at,
+  s.created_at::float8 as session_created_at, ${decisions.select('d', ...decisionFields, 'session_id', 'evidence')}`
+const eventJoins = `join read.decisions d on d.event_id = e.decision_id
+  join read.sessions s on s.session_id = d.session_id`
+
+function sessionEventRow({ evidence, ...row }: StoredSessionEvent): SessionEventRow {
+  const { request, score_breakdown, visitor, signals_fired, attribution, platform } = evidence
+  return { ...row, request, score_breakdown, visitor, signals_fired, attribution, platform }
+}
+
+/** Of these events, those that an earlier decision than the named one told already. */
+export async function earlierTold(db: Db, told: { id: string; decisionId: string }[]): Promise<Set<string>> {
+  const { rows } = await db.query<{ event_id: string }>({
+    name: 'earlier-told',
+    text: `select e.event_id from read.session_events e
+      join unnest($1::text[], $2::text[]) as told (event_id, decision_id) using (event_id)
+      where e.decision_id <> told.decision_id`,
+    values: [told.map(({ id }) => id), told.map(({ decisionId }) => decisionId)],
+  })
+  return new Set(rows.map((row) => row.event_id))
+}
