@@ -19,14 +19,10 @@ export interface KeyCacheOptions {
   onKeyLookup?: ((outcome: LookupOutcome) => void) | undefined
 }
 
-/** The answer may be as old as its question, however late it came. */
-interface Asked {
-  at: number
-  changes: number
-}
-
-interface Known extends Asked {
+interface Known {
   record: KeyRecord
+  /** When it was asked for: the answer may be as old as its question, however late it came. */
+  askedAt: number
 }
 
 const maxKeys = 10_000
@@ -42,36 +38,32 @@ const turnTimeoutMs = 5000
 export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }: KeyCacheOptions) {
   const { sourceBudget = createSourceBudget({ clock }), onKeyLookup } = options
   const known = new LRUCache<string, Known>({ max: maxKeys })
-  const unknown = new LRUCache<string, Asked>({ max: maxKeys })
+  const unknown = new LRUCache<string, number>({ max: maxKeys })
   const running = new Map<string, Promise<KeyRecord | undefined>>()
   const first = createConcurrencyLimit({ max: lookupsAtOnce.first, timeoutMs: turnTimeoutMs })
   const again = createConcurrencyLimit({ max: lookupsAtOnce.again, timeoutMs: turnTimeoutMs })
-  const changes = createChanges()
 
-  function isFresh(asked: Asked | undefined, organizationId?: string): boolean {
-    if (!asked || asked.changes < changes.lastOf(organizationId)) return false
-    const age = clock() - asked.at
+  function isFresh(askedAt = Number.NEGATIVE_INFINITY): boolean {
+    const age = clock() - askedAt
     // A clock that was set back must not make an answer last longer.
     return age >= 0 && age < cacheMs
   }
 
-  async function ask(key: string): Promise<KeyRecord | undefined> {
-    const asked = { at: clock(), changes: changes.count() }
+  async function ask(key: string, isBelieved: () => boolean): Promise<KeyRecord | undefined> {
+    const askedAt = clock()
     const record = await findKey(lookupHashes(keyring, key))
     onKeyLookup?.(record ? 'found' : 'unknown')
-    remember(key, record, asked)
+    if (isBelieved()) remember(key, record, askedAt)
     return record
   }
 
-  function remember(key: string, record: KeyRecord | undefined, asked: Asked): void {
-    // Overtaken by a change and by a later look-up, this answer would only replace a newer one.
-    if ((known.get(key)?.changes ?? 0) > asked.changes) return
+  function remember(key: string, record: KeyRecord | undefined, askedAt: number): void {
     if (record) {
-      known.set(key, { ...asked, record })
+      known.set(key, { record, askedAt })
       unknown.delete(key)
     } else {
       known.delete(key)
-      unknown.set(key, asked)
+      unknown.set(key, askedAt)
     }
   }
 
@@ -83,9 +75,12 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
       onKeyLookup?.('refused')
       throw new ApiError('rate_limit.exceeded', { headers: { 'retry-after': '1' } })
     }
-    const answer = slots.run([], () => ask(key))
-    const lookup = (slots === first ? refunding(answer, source.ip) : answer).finally(() => {
-      if (running.get(key) === lookup) running.delete(key)
+    const isBelieved = (): boolean => running.get(key) === lookup
+    const answer = slots.run([], () => ask(key, isBelieved))
+    const lookup: Promise<KeyRecord | undefined> = (
+      slots === first ? refunding(answer, source.ip) : answer
+    ).finally(() => {
+      if (isBelieved()) running.delete(key)
     })
     running.set(key, lookup)
     return lookup
@@ -116,7 +111,7 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
       source: { readonly ip: string },
     ): KeyRecord | undefined | Promise<KeyRecord | undefined> {
       const entry = known.get(key)
-      if (entry && isFresh(entry, entry.record.principal.organizationId)) return entry.record
+      if (entry && isFresh(entry.askedAt)) return entry.record
       // What is not even a key, by its form and checksum, costs no look-up.
       if (!parseApiKey(key) || isFresh(unknown.get(key))) return undefined
       return running.get(key) ?? lookUp(key, source)
@@ -126,39 +121,17 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
      * holds for keys of all organizations.
      */
     invalidate(organizationIds?: readonly string[]): void {
-      changes.note(organizationIds)
+      const changed = organizationIds && new Set(organizationIds)
+      const isChanged = ({ record }: Known) => changed?.has(record.principal.organizationId) ?? true
       for (const key of running.keys()) {
-        const owner = known.get(key)?.record.principal.organizationId
+        const entry = known.get(key)
         // Whose a key is that was never found is not known yet.
-        if (!organizationIds || !owner || organizationIds.includes(owner)) running.delete(key)
+        if (!entry || isChanged(entry)) running.delete(key)
       }
-    },
-  }
-}
-
-const maxOrganizations = 10_000
-
-/**
- * Counts changes of organizations and their keys. They are counted apart, so that an organization that changes its
- * keys all the time costs the others nothing.
- */
-export function createChanges() {
-  const lastOf = new Map<string, number>()
-  let count = 0
-  let lastOfAll = 0
-
-  return {
-    count: () => count,
-    lastOf: (organizationId?: string) =>
-      Math.max(lastOfAll, (organizationId && lastOf.get(organizationId)) || 0),
-    note(organizationIds: readonly string[] | undefined): void {
-      count++
-      if (organizationIds && lastOf.size + organizationIds.length <= maxOrganizations) {
-        for (const id of organizationIds) lastOf.set(id, count)
-        return
-      }
-      lastOf.clear()
-      lastOfAll = count
+      known.forEach((entry) => {
+        if (isChanged(entry)) entry.askedAt = Number.NEGATIVE_INFINITY
+      })
+      if (!organizationIds) unknown.clear()
     },
   }
 }

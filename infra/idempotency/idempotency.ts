@@ -1,19 +1,25 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type pg from 'pg'
-import type { Keyring, MasterKey } from '../crypto/keyring.ts'
-import { open, seal } from '../crypto/sealing.ts'
+import type { Keyring } from '../crypto/keyring.ts'
+import { unavailable } from '../errors/errors.ts'
 import { toApiError } from '../http/error-response.ts'
 import type { Clock, Random } from '../ids.ts'
-import { counterRandom } from '../random.ts'
 import type { Logger } from '../telemetry.ts'
-import { idempotencyKeyOf, inFlight, keyReused, mac, requestText } from './identity.ts'
 import {
-  type BeginRequest,
+  type CommandName,
+  type CommandSecrets,
+  commandId,
+  commandSecrets,
+  type StoredAnswer,
+} from './command-secrets.ts'
+import { idempotencyKeyOf, inFlight, keyReused, requestText } from './identity.ts'
+import {
   begin,
-  type Candidate,
   type CommandLock,
   complete,
+  find,
   forgetCommand,
+  resume,
   type StoredCommand,
   unlock,
 } from './store.ts'
@@ -46,6 +52,11 @@ export interface Idempotency {
    * request. 409 while the first request is under way, 503 when the database is away (nothing ran).
    */
   run(options: RunOptions, work: (command: Command) => Promise<CommandAnswer>): Promise<FastifyReply>
+  /**
+   * Sends the answer that `run` has stored. undefined when there is none, or no key. It makes no row, so that it may
+   * come before a request is counted. ApiError as `run`.
+   */
+  replay(options: RunOptions): Promise<FastifyReply | undefined>
 }
 
 export interface IdempotencyOptions {
@@ -56,25 +67,62 @@ export interface IdempotencyOptions {
   logger: Logger
 }
 
+interface Known {
+  row: StoredCommand
+  secrets: CommandSecrets
+  answer: StoredAnswer | null
+}
+
+interface Attempt {
+  lock: CommandLock
+  secrets: CommandSecrets
+  createdAt: number
+}
+
 export function createIdempotency({ pool, keyring, clock, random, logger }: IdempotencyOptions): Idempotency {
-  const box = createAnswerBox({ keyring, random })
-
-  async function keep(answer: StoredAnswer, id: Buffer): Promise<StoredAnswer> {
-    const kept = await complete(pool, { id, answer: box.seal(answer, id) })
-    return kept ? box.open(kept, id) : answer
-  }
-
-  function commandOf({ masterKeyId, seed, createdAt }: StoredCommand): Command {
+  function secretsOf({ masterKeyId, seed }: StoredCommand, name: CommandName): CommandSecrets {
     const master = keyring.byId(masterKeyId)
-    if (!master) throw new Error('a command was begun under an unknown master key')
-    return { random: commandRandom(master, seed), now: createdAt }
+    if (!master) throw unavailable(new Error('a command was begun under a master key that is not known here'))
+    return commandSecrets(master, { ...name, seed })
   }
 
-  async function attempt({ row, token, work }: Attempt): Promise<StoredAnswer> {
-    const lock = { id: row.id, token }
+  /** What is known of a request's key. ApiError where that is of another request, or of one under way. */
+  async function known(named: NamedRequest): Promise<Known | undefined> {
+    const now = clock()
+    const row = await find(pool, { id: commandId(named), now })
+    if (!row) return undefined
+    const secrets = secretsOf(row, named)
+    if (!row.requestMac.equals(secrets.mac(named.text))) throw keyReused()
+    if (!row.answer && row.lockedUntil > now) throw inFlight()
+    return { row, secrets, answer: row.answer && secrets.open(row.answer) }
+  }
+
+  /** Of many requests at once one begins the command or goes on with it, and the others get 409. */
+  async function started(named: NamedRequest): Promise<Attempt | StoredAnswer> {
+    const found = await known(named)
+    if (found?.answer) return found.answer
+    return found ? resumed(commandId(named), found) : begun(named)
+  }
+
+  async function begun(named: NamedRequest): Promise<Attempt> {
+    const [seed, now] = [random(16), clock()]
+    const secrets = commandSecrets(keyring.current, { ...named, seed })
+    const lock = { id: commandId(named), seed, token: random(16) }
+    const row = { masterKeyId: keyring.current.id, requestMac: secrets.mac(named.text) }
+    if (!(await begin(pool, { ...lock, ...row, now }))) throw inFlight()
+    return { lock, secrets, createdAt: now }
+  }
+
+  async function resumed(id: Buffer, { row, secrets }: Known): Promise<Attempt> {
+    const lock = { id, seed: row.seed, token: random(16) }
+    if (!(await resume(pool, { ...lock, now: clock() }))) throw inFlight()
+    return { lock, secrets, createdAt: row.createdAt }
+  }
+
+  async function attempt({ lock, secrets, createdAt }: Attempt, work: Work): Promise<StoredAnswer> {
     let answer: StoredAnswer
     try {
-      answer = answered(await work(commandOf(row)))
+      answer = answered(await work({ random: secrets.random, now: createdAt }))
     } catch (error) {
       await afterFailure(lock, toApiError(error).status)
       throw error
@@ -83,11 +131,14 @@ export function createIdempotency({ pool, keyring, clock, random, logger }: Idem
       await afterFailure(lock, answer.status)
       return answer
     }
-    // The effect is durable: without its row the caller still gets the answer, and a repetition finds the effect.
-    return keep(answer, row.id).catch((err) => {
+    try {
+      const kept = await complete(pool, { ...lock, answer: secrets.seal(answer, random) })
+      return kept ? secrets.open(kept) : answer
+    } catch (err) {
+      // The effect is durable: the caller gets the answer, and a repetition finds the effect.
       logger.warn({ err }, 'the answer of an idempotent command was not stored')
       return answer
-    })
+    }
   }
 
   /** Best effort: the lock ends by itself, and the caller has to learn what failed first. */
@@ -97,35 +148,23 @@ export function createIdempotency({ pool, keyring, clock, random, logger }: Idem
   }
 
   return {
-    async run({ request, reply, scope = tenantOf(request), requester }, work) {
-      const key = idempotencyKeyOf(request)
-      if (key === undefined) return send(reply, answered(await work({ random, now: clock() })))
+    async run(options, work) {
+      const { reply } = options
+      const named = nameOf(options)
+      if (!named) return send(reply, answered(await work({ random, now: clock() })))
       reply.header('cache-control', 'no-store')
-      const token = random(16)
-      const candidates = candidatesOf(keyring, { scope, key, request, requester })
-      const asked: BeginRequest = {
-        lock: JSON.stringify([scope, key]),
-        candidates,
-        seed: random(16),
-        token,
-        now: clock(),
-      }
-      const { verdict, row } = await begin(pool, asked)
-      if (verdict === 'other_request') throw keyReused()
-      if (verdict === 'in_flight') throw inFlight()
-      if (verdict === 'replay' && row.answer) {
-        return send(reply.header('idempotent-replayed', 'true'), box.open(row.answer, row.id))
-      }
-      return send(reply, await attempt({ row, token, work }))
+      const begun = await started(named)
+      return 'lock' in begun ? send(reply, await attempt(begun, work)) : sendAgain(reply, begun)
+    },
+    async replay(options) {
+      const named = nameOf(options)
+      const found = named && (await known(named))
+      return found?.answer ? sendAgain(options.reply, found.answer) : undefined
     },
   }
 }
 
-interface Attempt {
-  row: StoredCommand
-  token: Buffer
-  work: (command: Command) => Promise<CommandAnswer>
-}
+type Work = (command: Command) => Promise<CommandAnswer>
 
 const answered = ({ status, body }: CommandAnswer): StoredAnswer => ({ status, text: JSON.stringify(body) })
 
@@ -133,59 +172,22 @@ function send(reply: FastifyReply, { status, text }: StoredAnswer): FastifyReply
   return reply.code(status).type('application/json; charset=utf-8').send(text)
 }
 
-interface Named {
-  scope: string
-  key: string
-  request: FastifyRequest
-  requester: string | undefined
+function sendAgain(reply: FastifyReply, answer: StoredAnswer): FastifyReply {
+  return send(reply.header('idempotent-replayed', 'true'), answer)
 }
 
-/** A row is found whichever master key was the current one when the row was made. */
-function candidatesOf(
-  keyring: Keyring,
-  { scope, key, request, requester }: Named,
-): [Candidate, ...Candidate[]] {
-  const parts = [requestText(request), ...(requester === undefined ? [] : [requester])]
-  const under = (master: Keyring['current']) => ({
-    id: mac(master, 'key', scope, key),
-    masterKeyId: master.id,
-    requestMac: mac(master, 'request', ...parts),
-  })
-  const older = keyring.all.filter(({ id }) => id !== keyring.current.id)
-  return [under(keyring.current), ...older.map(under)]
+interface NamedRequest extends CommandName {
+  text: string
+}
+
+function nameOf({ request, scope, requester }: RunOptions): NamedRequest | undefined {
+  const key = idempotencyKeyOf(request)
+  if (key === undefined) return undefined
+  const text = JSON.stringify([requestText(request), requester])
+  return { scope: scope ?? tenantOf(request), key, text }
 }
 
 function tenantOf({ principal, routeOptions }: FastifyRequest): string {
   if (!principal) throw new Error(`${routeOptions.url} has neither a principal nor a scope of its own`)
   return `${principal.organizationId}/${principal.environment}`
-}
-
-/** The same seed gives the same bytes. Only the holder of the master key can tell them. */
-export function commandRandom(master: MasterKey, seed: Buffer): Random {
-  return counterRandom(master.derive('idempotent-command'), seed)
-}
-
-export interface StoredAnswer {
-  status: number
-  text: string
-}
-
-/**
- * A stored answer is status u16 | text, sealed and bound to its row. It may show a secret that exists nowhere else.
- */
-export function createAnswerBox({ keyring, random }: { keyring: Keyring; random: Random }) {
-  const sealing = (id: Buffer) => ({ keyring, purpose: 'idempotent-answer', context: id.toString('hex') })
-
-  return {
-    seal({ status, text }: StoredAnswer, id: Buffer): Buffer {
-      const head = Buffer.alloc(2)
-      head.writeUInt16BE(status)
-      return seal(Buffer.concat([head, Buffer.from(text)]), { ...sealing(id), random })
-    },
-    open(sealed: Buffer, id: Buffer): StoredAnswer {
-      const plaintext = open(sealed, sealing(id))
-      if (!plaintext) throw new Error('a stored answer cannot be opened')
-      return { status: plaintext.readUInt16BE(0), text: plaintext.toString('utf8', 2) }
-    },
-  }
 }

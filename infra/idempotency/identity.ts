@@ -1,6 +1,4 @@
-import { createHmac } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
-import type { MasterKey } from '../crypto/keyring.ts'
 import { ApiError, invalidField } from '../errors/errors.ts'
 
 const headerName = 'Idempotency-Key'
@@ -44,18 +42,10 @@ function canonical(value: unknown): unknown {
   return Object.fromEntries(sorted.map(([name, member]) => [name, canonical(member)]))
 }
 
-/**
- * A row stores this in place of a text. With a plain hash, whoever reads the table could find a short key or body by
- * trying.
- */
-export function mac(master: MasterKey, ...parts: string[]): Buffer {
-  return createHmac('sha256', master.derive('idempotency-key')).update(JSON.stringify(parts)).digest()
-}
-
 export function inFlight(): ApiError {
   return new ApiError('request.conflict', {
     message: 'The first request with this Idempotency-Key is still under way.',
-    details: { header_name: 'Idempotency-Key', next_action: 'retry' },
+    details: { ...details, next_action: 'retry' },
     headers: { 'retry-after': '1' },
     retryable: true,
   })

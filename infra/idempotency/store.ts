@@ -1,6 +1,5 @@
-import type pg from 'pg'
 import { ensureTables } from '../postgres/ensure-tables.ts'
-import { type Db, lockKey, type Tx, transaction } from '../postgres/pool.ts'
+import type { Db, Tx } from '../postgres/pool.ts'
 
 const hour = 60 * 60 * 1000
 
@@ -15,125 +14,69 @@ export const lockMs = 9000
 
 /** The row of the request that first came with a key. Times are epoch milliseconds. */
 export interface StoredCommand {
-  id: Buffer
   masterKeyId: string
   requestMac: Buffer
+  /** 16 random bytes, which name the command. */
   seed: Buffer
   createdAt: number
-  expiresAt: number
   /** The request that runs now has the row until then; 0 = none runs. */
   lockedUntil: number
   answer: Buffer | null
 }
 
-export type RequestVerdict = 'start' | 'resume' | 'replay' | 'in_flight' | 'other_request'
-
-export function judge(
-  row: StoredCommand | undefined,
-  { requestMac, now }: { requestMac: Buffer; now: number },
-): RequestVerdict {
-  if (!row) return 'start'
-  const isLocked = row.lockedUntil > now
-  if (row.expiresAt <= now && !isLocked) return 'start'
-  if (!row.requestMac.equals(requestMac)) return 'other_request'
-  if (row.answer) return 'replay'
-  return isLocked ? 'in_flight' : 'resume'
-}
-
-export interface Candidate {
+/** An attempt at a command. */
+export interface CommandLock {
   id: Buffer
-  masterKeyId: string
-  requestMac: Buffer
+  seed: Buffer
+  /** 16 random bytes, which name the attempt. */
+  token: Buffer
 }
 
-export interface BeginRequest {
-  lock: string
-  candidates: [Candidate, ...Candidate[]]
-  /**
-   * `seed` and `token` are 16 random bytes each. The seed is used when no command is there yet, the token names this
-   * attempt's lock.
-   */
-  seed: Buffer
-  token: Buffer
+export interface BeginCommand extends CommandLock, Pick<StoredCommand, 'masterKeyId' | 'requestMac'> {
   now: number
 }
 
-export interface Begun {
-  verdict: RequestVerdict
-  row: StoredCommand
-}
-
-const columns = `id, master_key_id as "masterKeyId", request_mac as "requestMac", seed, created_at as "createdAt",
-  expires_at as "expiresAt", locked_until as "lockedUntil", answer`
-
-type Row = Omit<StoredCommand, 'createdAt' | 'expiresAt' | 'lockedUntil'> & {
-  createdAt: string
-  expiresAt: string
-  lockedUntil: string
-}
-
-/**
- * Judges the request and locks the row with `start` or `resume`: of two requests at once one gets it. The advisory
- * lock is for the moment in which two processes have different current master keys and would make a row each.
- */
-export function begin(pool: pg.Pool, request: BeginRequest): Promise<Begun> {
-  const { lock, candidates, now, token } = request
-  return transaction(pool, async (tx) => {
-    await tx.query('select pg_advisory_xact_lock($1)', [lockKey(`idempotency:${lock}`)])
-    const found = await find(tx, candidates)
-    const mine = candidates.find(({ id }) => found && id.equals(found.id)) ?? candidates[0]
-    const verdict = judge(found, { requestMac: mine.requestMac, now })
-    if (!found || verdict === 'start') return { verdict: 'start', row: await insert(tx, request) }
-    if (verdict === 'resume') await takeOver(tx, { id: found.id, token, now })
-    return { verdict, row: found }
-  })
-}
-
-async function find(tx: Tx, candidates: Candidate[]): Promise<StoredCommand | undefined> {
-  const ids = candidates.map(({ id }) => id)
-  const { rows } = await tx.query<Row>(
-    `select ${columns} from tidegate.idempotency_keys where id = any($1::bytea[])`,
-    [ids],
-  )
-  return rows.map(toStored).sort((a, b) => b.createdAt - a.createdAt)[0]
-}
-
-function toStored({ createdAt, expiresAt, lockedUntil, ...row }: Row): StoredCommand {
-  const times = {
-    createdAt: Number(createdAt),
-    expiresAt: Number(expiresAt),
-    lockedUntil: Number(lockedUntil),
-  }
-  return { ...row, ...times }
-}
-
-async function insert(tx: Tx, { candidates, seed, token, now }: BeginRequest): Promise<StoredCommand> {
-  await tx.query('delete from tidegate.idempotency_keys where id = any($1::bytea[])', [
-    candidates.map(({ id }) => id),
-  ])
-  const [{ id, masterKeyId, requestMac }] = candidates
-  const row = { id, masterKeyId, requestMac, seed, createdAt: now, expiresAt: now + answerKeptMs }
-  await tx.query(
-    `insert into tidegate.idempotency_keys
+/** Makes the row with its lock, or makes one anew whose time is over. false: there is one, and it stays as it is. */
+export async function begin(db: Db, command: BeginCommand): Promise<boolean> {
+  const { id, seed, token, masterKeyId, requestMac, now } = command
+  const { rowCount } = await db.query(
+    `insert into tidegate.idempotency_keys as known
        (id, master_key_id, request_mac, seed, created_at, expires_at, lease, locked_until)
-     values ($1, $2, $3, $4, $5, $6, $7, $8)`,
-    [...Object.values(row), token, now + lockMs],
+     values ($1, $2, $3, $4, $5, $6, $7, $8)
+     on conflict (id) do update set (master_key_id, request_mac, seed, created_at, expires_at, lease,
+       locked_until, in_doubt, answer) = (excluded.master_key_id, excluded.request_mac, excluded.seed,
+       excluded.created_at, excluded.expires_at, excluded.lease, excluded.locked_until, false, null)
+     where known.expires_at <= $5 and known.locked_until <= $5`,
+    [id, masterKeyId, requestMac, seed, now, now + answerKeptMs, token, now + lockMs],
   )
-  return { ...row, lockedUntil: now + lockMs, answer: null }
+  return rowCount === 1
 }
 
-export interface CommandLock {
-  id: Buffer
-  token: Buffer
+/** undefined where there is none, or its time is over. */
+export async function find(
+  db: Db,
+  { id, now }: { id: Buffer; now: number },
+): Promise<StoredCommand | undefined> {
+  const { rows } = await db.query<StoredCommand>(
+    `select master_key_id as "masterKeyId", request_mac as "requestMac", seed, answer,
+       created_at::float8 as "createdAt", locked_until::float8 as "lockedUntil"
+     from tidegate.idempotency_keys where id = $1 and (expires_at > $2 or locked_until > $2)`,
+    [id, now],
+  )
+  return rows[0]
 }
 
-/** `in_doubt`: an earlier attempt may have had its effect. */
-async function takeOver(tx: Tx, { id, token, now }: CommandLock & { now: number }): Promise<void> {
-  await tx.query(
-    `update tidegate.idempotency_keys set lease = $2, locked_until = $3, in_doubt = true
-     where id = $1 and answer is null and locked_until <= $4`,
-    [id, token, now + lockMs, now],
+/** Takes over a command that nobody runs: an earlier attempt may have had its effect. false: another one was first. */
+export async function resume(
+  db: Db,
+  { id, seed, token, now }: CommandLock & { now: number },
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `update tidegate.idempotency_keys set lease = $3, locked_until = $4, in_doubt = true
+     where id = $1 and seed = $2 and answer is null and locked_until <= $5`,
+    [id, seed, token, now + lockMs, now],
   )
+  return rowCount === 1
 }
 
 /**
@@ -141,20 +84,20 @@ async function takeOver(tx: Tx, { id, token, now }: CommandLock & { now: number 
  * undefined when the row is gone.
  */
 export async function complete(
-  pool: pg.Pool,
-  { id, answer }: { id: Buffer; answer: Buffer },
+  db: Db,
+  { id, seed, answer }: CommandLock & { answer: Buffer },
 ): Promise<Buffer | undefined> {
-  const { rows } = await pool.query<{ answer: Buffer }>(
-    `update tidegate.idempotency_keys set answer = coalesce(answer, $2), locked_until = 0
-     where id = $1 returning answer`,
-    [id, answer],
+  const { rows } = await db.query<{ answer: Buffer }>(
+    `update tidegate.idempotency_keys set answer = coalesce(answer, $3), locked_until = 0
+     where id = $1 and seed = $2 returning answer`,
+    [id, seed, answer],
   )
   return rows[0]?.answer
 }
 
 /** The next request may go on with the command at once. It is the same command. */
-export async function unlock(pool: pg.Pool, { id, token }: CommandLock): Promise<void> {
-  await pool.query('update tidegate.idempotency_keys set locked_until = 0 where id = $1 and lease = $2', [
+export async function unlock(db: Db, { id, token }: CommandLock): Promise<void> {
+  await db.query('update tidegate.idempotency_keys set locked_until = 0 where id = $1 and lease = $2', [
     id,
     token,
   ])
@@ -164,15 +107,15 @@ export async function unlock(pool: pg.Pool, { id, token }: CommandLock): Promise
  * The key of a refused command is free for a corrected request. One with an attempt of unknown outcome is kept: a
  * later attempt would be another command and could have the effect once more.
  */
-export async function forgetCommand(pool: pg.Pool, lock: CommandLock): Promise<void> {
-  const { rowCount } = await pool.query(
+export async function forgetCommand(db: Db, lock: CommandLock): Promise<void> {
+  const { rowCount } = await db.query(
     'delete from tidegate.idempotency_keys where id = $1 and lease = $2 and not in_doubt',
     [lock.id, lock.token],
   )
-  if (rowCount === 0) await unlock(pool, lock)
+  if (rowCount === 0) await unlock(db, lock)
 }
 
-/** Neither a caller's key nor an answer can be read from a row. No id or secret follows from its seed alone. */
+/** `id` is a hash of scope and key; the rest tells nothing without the key and a master key. */
 const ddl = `
 create table if not exists tidegate.idempotency_keys (
   id bytea primary key,

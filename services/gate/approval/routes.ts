@@ -3,7 +3,6 @@ import { z } from 'zod'
 import type { Token } from '../../../infra/crypto/tokens.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
 import type { Command } from '../../../infra/idempotency/idempotency.ts'
-import { createStoredAnswers } from '../../../infra/idempotency/stored-answers.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateContext } from '../context.ts'
@@ -31,7 +30,6 @@ interface Approve extends GateSessionPath {
 
 export function approvalRoutes(app: FastifyInstance, context: GateContext): void {
   const { pool, idempotency, publicUrl } = context
-  const storedAnswers = createStoredAnswers(context)
   const schema = {
     operationId: 'approveGateSession',
     summary: 'Approve a signup or a dashboard login',
@@ -58,7 +56,7 @@ export function approvalRoutes(app: FastifyInstance, context: GateContext): void
         meta: { request_id: request.id },
       })
       const run = { request, reply, scope: session.id }
-      const replayed = await storedAnswers.replay(run)
+      const replayed = await idempotency.replay(run)
       if (replayed) return replayed
       const approveRequest = requestOf(request, session)
       const token = await outcomeToken(context, approveRequest)

@@ -32,6 +32,7 @@ async function startDying({ deps, pool }: Organizations): Promise<FastifyInstanc
     ...deps,
     auth,
     idempotency: {
+      ...whole,
       run: (options, work) =>
         whole.run(options, async (command) => {
           lost.push(await work(command))

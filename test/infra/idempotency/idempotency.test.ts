@@ -269,6 +269,23 @@ describe('after a failure', () => {
     expect((await post({ key })).text).toBe(again.text)
   })
 
+  test('a command that is taken over at the end of its 24 hours keeps its key until that has ended', async () => {
+    const { post, shop } = started
+    const key = freshKey()
+    shop.work = () => Promise.reject(unavailable(new Error('no log')))
+    await post({ key })
+    shop.clock.now += day - 1
+    shop.work = never
+    void post({ key })
+    await expect.poll(() => shop.runs).toBe(2)
+    shop.work = started.order
+    shop.clock.now += lockMs - 1
+    expect((await post({ key })).status).toBe(409)
+    expect((await post({ key, body: { other: 1 } })).status).toBe(422)
+    shop.clock.now += 1
+    expect((await post({ key, body: { other: 1 } })).status).toBe(201)
+  })
+
   test('a refusal after an attempt of unknown outcome does not make the next attempt another command', async () => {
     const { post, shop, order } = started
     const key = freshKey()
@@ -360,6 +377,19 @@ describe('rotation of the master key', () => {
     expect(shop.orders.size).toBe(2)
     expect((await post({ key: done, body: { other: 1 } }, after)).status).toBe(422)
     await Promise.all([before.close(), after.close()])
+  })
+
+  test('where its master key is not known a command waits: it is not done once more', async () => {
+    const { post, open, shop } = started
+    const [before, only] = [
+      await open({ keyring: keyrings.before }),
+      await open({ keyring: createKeyring(newer) }),
+    ]
+    const key = freshKey()
+    await post({ key }, before)
+    const { status, headers } = await post({ key }, only)
+    expect([status, headers['retry-after'], shop.runs]).toEqual([503, '1', 1])
+    await Promise.all([before.close(), only.close()])
   })
 
   test('while processes differ in which key is current there is still one command', async () => {

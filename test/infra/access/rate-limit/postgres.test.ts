@@ -166,6 +166,22 @@ test('many processes that see a bucket first at once make one bucket of it', asy
   await Promise.all(processes.map((one) => one.close()))
 })
 
+test('a database of the version before gets the table of this one', async () => {
+  const { url, pool, drop } = await createTestDatabase({ empty: true })
+  await transaction(pool, createRateLimitTables)
+  await pool.query(`
+    drop table tidegate.rate_limits;
+    create unlogged table tidegate.rate_limit_buckets (bucket text primary key, state text not null);
+    update tidegate.table_sets set ddl_hash = 'of before' where name = 'rate-limits'`)
+  await transaction(pool, createRateLimitTables)
+  const { limiter, close } = createProcess(url)
+  expect(await limiter.consume(requestOf('updated', 100))).toMatchObject({ remaining: 99 })
+  await close()
+  const { rows } = await pool.query(`select to_regclass('tidegate.rate_limit_buckets') as old`)
+  expect(rows).toEqual([{ old: null }])
+  await drop()
+})
+
 interface Line {
   level: number
   msg: string

@@ -54,7 +54,7 @@ test('one process decides as one bucket does, or refuses a hundredth or one unit
         }
       }
     }),
-    { seed, numRuns: amount({ few: 200, many: 600 }) },
+    { seed, numRuns: amount({ few: 50, many: 150 }) },
   )
   console.log(`${compared} decisions compared, ${early} refused too early`)
 })
