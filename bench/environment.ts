@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { startEmbeddedPostgres } from '../infra/local/embedded-postgres.ts'
+import type pg from 'pg'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../infra/local/embedded-postgres.ts'
+import { createPool } from '../infra/postgres/pool.ts'
 import { createLogger } from '../infra/telemetry.ts'
 import type { DevelopmentCredentials } from '../services/cli/credentials.ts'
 import type { Role } from '../services/server/roles.ts'
@@ -23,6 +25,11 @@ export interface Environment {
   settings: Settings
   /** Postgres, and Kafka where the bench started it: whose processor time is counted as the store's. */
   storePids: number[]
+  postgresPid: number
+  /** Absent where the bench did not start Kafka, or the log is embedded. */
+  kafkaPid: number | undefined
+  /** What the log has on disk. */
+  logBytes(pool: pg.Pool): Promise<number>
   /** All roles in one process, as `make run`. */
   startAllInOne(): Promise<Child>
   /** Some roles in a process of their own, as in production. */
@@ -37,10 +44,11 @@ export interface Environment {
   stop(): Promise<void>
 }
 
-/** Where Kafka is; no pid where the bench did not start it. */
+/** Where Kafka is; no pid and folder where the bench did not start it. */
 export interface KafkaPlace {
   brokers: string
   pid?: number
+  dataDir?: string
 }
 
 /** Starts Postgres in a temporary folder. `kafka` given = that is the log. */
@@ -49,7 +57,7 @@ export async function startEnvironment(kafka: KafkaPlace | undefined): Promise<E
   // PostgreSQL may run as another user, who must be able to enter.
   await chmod(folder, 0o755)
   const postgresDir = path.join(folder, 'postgres')
-  const postgres = await startEmbeddedPostgres({ dataDir: postgresDir, logger: createLogger('warn') })
+  const postgres = await startCountingPostgres(postgresDir)
   const settings = {
     DATABASE_URL: postgres.socketUrl,
     DATA_DIR: folder,
@@ -69,6 +77,9 @@ export async function startEnvironment(kafka: KafkaPlace | undefined): Promise<E
     databaseUrl: postgres.socketUrl,
     settings,
     storePids: [postmasterPid(postgresDir), ...(kafka?.pid ? [kafka.pid] : [])],
+    postgresPid: postmasterPid(postgresDir),
+    kafkaPid: kafka?.pid,
+    logBytes: (pool) => (kafka ? kafkaBytes(kafka) : embeddedBytes(pool)),
     startAllInOne: () => cli('dev'),
     startRoles: (...roles) => cli('serve', '--roles', roles.join()),
     startUnclaimed: () => startChild(['bench/unclaimed.ts'], settings),
@@ -80,6 +91,34 @@ export async function startEnvironment(kafka: KafkaPlace | undefined): Promise<E
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** PostgreSQL with pg_stat_statements, which is loaded at a start. */
+async function startCountingPostgres(dataDir: string): Promise<EmbeddedPostgres> {
+  const options = { dataDir, logger: createLogger('warn') }
+  const first = await startEmbeddedPostgres(options)
+  const pool = createPool({ url: first.url, max: 1 })
+  await pool.query("alter system set shared_preload_libraries = 'pg_stat_statements'")
+  await pool.end()
+  await first.stop()
+  return startEmbeddedPostgres(options)
+}
+
+async function embeddedBytes(pool: pg.Pool): Promise<number> {
+  const text = `select pg_total_relation_size('tidegate_log.records')::float8 as bytes`
+  const { rows } = await pool.query<{ bytes: number }>(text)
+  return rows[0]?.bytes ?? 0
+}
+
+async function kafkaBytes({ dataDir }: KafkaPlace): Promise<number> {
+  if (dataDir === undefined) return 0
+  const files = await readdir(path.join(dataDir, 'log'), { recursive: true, withFileTypes: true })
+  // Segments of topics; not those of the group offsets and of the cluster itself.
+  const segments = files.filter(
+    ({ name, parentPath }) => name.endsWith('.log') && parentPath.includes('tidegate.'),
+  )
+  const sizes = await Promise.all(segments.map(({ name, parentPath }) => stat(path.join(parentPath, name))))
+  return sizes.reduce((sum, { size }) => sum + size, 0)
 }
 
 function postmasterPid(dataDir: string): number {

@@ -41,8 +41,7 @@ const limitPool = createPool({ url, ...rateLimitPoolOptions })
 await transaction(limitPool, createRateLimitTables)
 const logger = createLogger('warn')
 const limiter = createRateLimiter({
-  store: createPostgresStore(limitPool, { logger }),
-  random: createRandom(),
+  store: createPostgresStore(limitPool, { random: createRandom() }),
   logger,
 })
 const auth = createAuth({

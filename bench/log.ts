@@ -90,8 +90,9 @@ async function consumeLatencies(log: EventLog, { topic, record, count }: Consume
     group: randomUUID(),
     topics: [topic],
     startOffset: async (_, partition) => ends.get(partition),
-    handleBatch: async ({ records }) => {
-      for (const { key } of records) took.push(performance.now() - (starts.get(key) ?? Number.NaN))
+    handle: async (batches) => {
+      for (const { key } of batches.flatMap(({ records }) => records))
+        took.push(performance.now() - (starts.get(key) ?? Number.NaN))
       return undefined
     },
   })

@@ -12,6 +12,8 @@ export interface Scale {
   guardTurns: Turns
   /** Sessions of the memory measure, by log. */
   sessions: { embedded: number; kafka: number }
+  /** Sessions of each level of the cost measure. */
+  costSessions: number
   handOffs: number
   reads: number
   /** Seconds at half of the peak rate. */
@@ -36,6 +38,7 @@ export const fullScale: Scale = {
   guarded: 8192,
   guardTurns: { rounds: 15, warmUps: 2 },
   sessions: { embedded: 10_000, kafka: 1000 },
+  costSessions: 600,
   handOffs: 200,
   reads: 6000,
   halfPeakSeconds: 10,
@@ -57,6 +60,7 @@ export const quickScale: Scale = {
   guarded: 1024,
   guardTurns: { rounds: 1, warmUps: 1 },
   sessions: { embedded: 200, kafka: 100 },
+  costSessions: 200,
   handOffs: 20,
   reads: 500,
   halfPeakSeconds: 3,

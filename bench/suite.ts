@@ -7,6 +7,7 @@ import { measureLog } from './measures/log.ts'
 import { measureReadable } from './measures/readable.ts'
 import { measureReadback } from './measures/readback.ts'
 import { measureRebuild } from './measures/rebuild.ts'
+import { measureSessionCost } from './measures/session-cost.ts'
 import { measureStartup } from './measures/startup.ts'
 import { measureHandOff, measureMemory, type Traffic } from './measures/traffic.ts'
 import { measureWebhooks } from './measures/webhooks.ts'
@@ -14,6 +15,7 @@ import { quickScale, type Scale } from './scale.ts'
 
 export const stepNames = [
   'memory',
+  'cost',
   'hand-off',
   'readable',
   'readback',
@@ -44,6 +46,7 @@ export async function runSuite({ environment, scale, steps, onMeasured }: SuiteO
     // Not a step that can be left out: what it leaves behind is what is read and rebuilt afterwards.
     const { measurement, sessionsPerSecond } = await measureMemory(traffic, sessions)
     await step('memory', async () => [measurement])
+    await step('cost', () => measureSessionCost(traffic, scale.costSessions))
     await step('hand-off', () => measureHandOff(traffic, scale.handOffs))
     const load = { peak: sessionsPerSecond, seconds: scale.halfPeakSeconds }
     await step('readable', async () => [await measureReadable({ ...traffic, ...load })])

@@ -99,8 +99,9 @@ async function anyDecision({ log, codec }: Core): Promise<SessionScored> {
     topics: [eventTopics.SessionScored],
     startOffset: async () => 0,
     onError: reject,
-    async handleBatch({ records }) {
-      const scored = records
+    async handle(batches) {
+      const scored = batches
+        .flatMap(({ records }) => records)
         .map((record) => codec.fromRecord(record))
         .flatMap(({ type, data }) => (type === 'SessionScored' ? [data] : []))
       const [first] = scored.filter(({ environment }) => environment === 'live')

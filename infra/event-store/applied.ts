@@ -59,7 +59,7 @@ export async function createApplied({ url, pool, logger, pollMs = 500 }: Applied
     if (subjects?.length !== 0) {
       for (const listener of changeListeners.get(projection) ?? []) listener(subjects)
     }
-    advance(projection, next)
+    for (const position of next) advance(projection, position)
   }
 
   async function load(): Promise<void> {
@@ -71,7 +71,7 @@ export async function createApplied({ url, pool, logger, pollMs = 500 }: Applied
     for (const { projection, ...next } of rows) {
       // Its notification has yet to come, with ids that are not known here.
       const isNew = next.offset > (known.get(keyOf(projection, next)) ?? 0)
-      receive({ projection, next, subjects: isNew ? undefined : [] })
+      receive({ projection, next: [next], subjects: isNew ? undefined : [] })
     }
   }
 
@@ -148,24 +148,46 @@ export type Subjects = readonly string[] | undefined
 
 export interface AppliedNotification {
   projection: string
-  next: Position
+  /** Where partitions go on now. */
+  next: Position[]
   subjects: Subjects
 }
 
 /** A notification of Postgres holds 8000 bytes. */
-const maxSubjectsLength = 7000
+const maxSubjectsLength = 5000
+const maxPositions = 100
 const anything = '*'
 
-/** The payload of a notification: `projection|topic|partition|next offset|subjects`, the last separated by commas. */
-export function encodeNotification({ projection, next, subjects }: AppliedNotification): string {
+/**
+ * The payloads of notifications: `projection|topic|partitions|next offsets|subjects`, lists separated by commas. There
+ * is one for each topic, and more for very many partitions.
+ */
+export function encodeNotifications({ projection, next, subjects }: AppliedNotification): string[] {
   const ids = subjects?.join(',') ?? anything
   const last = ids.length > maxSubjectsLength ? anything : ids
-  return [projection, next.topic, next.partition, next.offset, last].join('|')
+  return [...Map.groupBy(next, ({ topic }) => topic)].flatMap(([topic, positions]) =>
+    chunksOf(positions).map((some) => {
+      const partitions = some.map(({ partition }) => partition)
+      const offsets = some.map(({ offset }) => offset)
+      return [projection, topic, partitions.join(','), offsets.join(','), last].join('|')
+    }),
+  )
+}
+
+function chunksOf(positions: Position[]): Position[][] {
+  const starts = Array.from(
+    { length: Math.ceil(positions.length / maxPositions) },
+    (_, i) => i * maxPositions,
+  )
+  return starts.map((start) => positions.slice(start, start + maxPositions))
 }
 
 export function decodeNotification(payload: string): AppliedNotification {
-  const [projection = '', topic = '', partition, offset, ids = anything] = payload.split('|')
-  const next = { topic, partition: Number(partition), offset: Number(offset) }
+  const [projection = '', topic = '', partitions = '', offsets = '', ids = anything] = payload.split('|')
+  const ends = offsets.split(',')
+  const next = partitions
+    .split(',')
+    .map((partition, i) => ({ topic, partition: Number(partition), offset: Number(ends[i]) }))
   if (ids === anything) return { projection, next, subjects: undefined }
   return { projection, next, subjects: ids === '' ? [] : ids.split(',') }
 }

@@ -1,49 +1,35 @@
 import pg from 'pg'
-import type { Batch, LogRecord, Position } from '../log/port.ts'
+import type { Position } from '../log/port.ts'
 import { isConnectionError, rolledBack, type Tx } from '../postgres/pool.ts'
-import { appliedChannel, encodeNotification, type Subjects } from './applied.ts'
-import { type Build, buildLock, useSchema } from './builds.ts'
-import type { EventCodec, RecordedEvent } from './codec.ts'
+import { appliedChannel, encodeNotifications, type Subjects } from './applied.ts'
+import { type Build, buildLock } from './builds.ts'
+import type { RecordedEvent } from './codec.ts'
+import { type EventBatch, EventFailed } from './consumer.ts'
 import type { Projection } from './projection.ts'
 
 export interface ApplyOptions {
   pool: pg.Pool
   projection: Projection
   build: Build
-  events: RecordedEvent[]
-  end: Position
-  expected?: number | undefined
+  batches: EventBatch[]
 }
 
 export type ApplyOutcome =
-  | { kind: 'applied'; nextOffset: number; subjects: Subjects }
-  /** Postgres lost commits that this process has seen. The records from `nextOffset` on are replayed. */
-  | { kind: 'replay'; nextOffset: number }
+  | { kind: 'applied'; next: Position[]; subjects: Subjects }
   /** The build has another status than it was read with; nothing was written. */
   | { kind: 'switched' }
-  | { kind: 'unknown_partition' }
-
-export class HandlerFailed extends Error {
-  constructor(cause: unknown) {
-    // Not the cause's message: it may quote a value, and only the logger knows which to leave out.
-    super('the handler failed', { cause })
-    this.name = 'HandlerFailed'
-  }
-}
 
 /**
- * Applies events and moves the offset in one transaction, so that each event takes effect exactly once. A
- * crash of Postgres may undo the last transactions whole; the offset then says where to replay from.
+ * Applies what came of several partitions and moves their offsets in one transaction, so that each event takes effect
+ * exactly once. Throws EventFailed when an event is at fault.
  */
-export async function applyEvents(options: ApplyOptions): Promise<ApplyOutcome> {
+export async function applyBatches(options: ApplyOptions): Promise<ApplyOutcome> {
   const tx = await options.pool.connect()
   let broken = false
   try {
-    const outcome = await applyIn(tx, options)
-    if (outcome.kind !== 'applied') await tx.query('rollback')
-    return outcome
+    return await applyIn(tx, options)
   } catch (error) {
-    broken = !(await rolledBack(tx, error instanceof HandlerFailed ? error.cause : error))
+    broken = !(await rolledBack(tx, error instanceof EventFailed ? error.cause : error))
     throw error
   } finally {
     tx.release(broken)
@@ -51,98 +37,82 @@ export async function applyEvents(options: ApplyOptions): Promise<ApplyOutcome> 
 }
 
 async function applyIn(tx: Tx, options: ApplyOptions): Promise<ApplyOutcome> {
-  const { projection, events, end, expected = 0 } = options
-  const guard = lastRow(await tx.query(openingOf(options)))
-  if (guard?.status !== options.build.status) return { kind: 'switched' }
-  if (guard.next_offset === null) return { kind: 'unknown_partition' }
-  const next = Number(guard.next_offset)
-  const todo = events.filter((event) => event.position.offset >= next)
-  if (next < expected && next < (events[0]?.position.offset ?? end.offset))
-    return { kind: 'replay', nextOffset: next }
-  if (todo.length > 0) await projection.apply(tx, todo).catch(handlerFailed)
-  const applied = { nextOffset: Math.max(next, end.offset), subjects: projection.subjectsOf?.(todo) ?? [] }
-  await tx.query(closingOf(options, applied))
-  return { kind: 'applied', ...applied }
+  const { projection, batches, build } = options
+  const stored = await open(tx, options)
+  if (!stored) {
+    await tx.query('rollback')
+    return { kind: 'switched' }
+  }
+  const todo: RecordedEvent[] = []
+  const next: Position[] = []
+  for (const batch of batches) {
+    const { topic, partition, events, end, expected } = batch
+    const from = stored.get(placeName(batch)) ?? 0
+    // Postgres lost commits that this process has seen: they are read again from where it stands.
+    const isBehind = from < expected
+    if (!isBehind) todo.push(...events.filter((event) => event.position.offset >= from))
+    next.push({ topic, partition, offset: isBehind ? from : Math.max(from, end) })
+  }
+  if (todo.length > 0) await projection.apply(tx, todo).catch(eventFailed)
+  const subjects = projection.subjectsOf?.(todo) ?? []
+  const moved = next.filter((position) => position.offset > (stored.get(placeName(position)) ?? 0))
+  await tx.query(closingOf(build, { moved, subjects }))
+  return { kind: 'applied', next, subjects }
 }
 
-function handlerFailed(cause: unknown): never {
-  throw new HandlerFailed(cause)
+function eventFailed(cause: unknown): never {
+  throw isTransient(cause) ? cause : new EventFailed(cause)
 }
 
+const placeName = ({ topic, partition }: { topic: string; partition: number }) => `${topic}/${partition}`
 const literal = pg.escapeLiteral
+const ofBuild = ({ projection, build }: Build) => `projection = ${literal(projection)} and build = ${build}`
 
-/** One round trip: begin, settings, the shared build lock, and the offset with its row locked. */
-function openingOf({ build, end }: ApplyOptions): string {
-  const which = `projection = ${literal(build.projection)} and build = ${build.build}`
-  return `begin; set local synchronous_commit = off; ${useSchema(build)};
-    select pg_advisory_xact_lock_shared(${buildLock(build)});
+interface Opened {
+  status: string
+  offsets: Record<string, number>
+}
+
+/**
+ * One round trip: begin, the search path and the shared lock of the build, then the offsets with their rows locked in
+ * one order. undefined = the build was switched.
+ */
+async function open(tx: Tx, { build, batches }: ApplyOptions): Promise<Map<string, number> | undefined> {
+  const places = batches.map(({ topic, partition }) => `(${literal(topic)}, ${partition})`)
+  const results: unknown = await tx.query(`begin;
+    select set_config('search_path', '${build.schema}, public', true), pg_advisory_xact_lock_shared(${buildLock(build)});
     with position as (
-      select next_offset from tidegate.projection_offsets
-      where ${which} and topic = ${literal(end.topic)} and partition = ${end.partition} for update
+      select topic, partition, next_offset from tidegate.projection_offsets
+      where ${ofBuild(build)} and (topic, partition) in (${places.join(', ')})
+      order by topic, partition for update
     )
-    select status, (select next_offset from position) from tidegate.projection_builds where ${which}`
+    select status, (select json_object_agg(topic || '/' || partition, next_offset) from position) as offsets
+    from tidegate.projection_builds where ${ofBuild(build)}`)
+  const [row] = rowsOfLast<Opened>(results)
+  return row?.status === build.status ? new Map(Object.entries(row.offsets ?? {})) : undefined
 }
 
 interface Closing {
-  nextOffset: number
+  moved: Position[]
   subjects: Subjects
 }
 
-function closingOf({ build, end }: ApplyOptions, { nextOffset, subjects }: Closing): string {
-  const { topic, partition } = end
-  const notification = encodeNotification({
-    projection: build.projection,
-    next: { ...end, offset: nextOffset },
-    subjects,
-  })
-  const notify =
-    build.status === 'live' ? `select pg_notify(${literal(appliedChannel)}, ${literal(notification)});` : ''
-  return `update tidegate.projection_offsets set next_offset = ${nextOffset}
-    where projection = ${literal(build.projection)} and build = ${build.build}
-      and topic = ${literal(topic)} and partition = ${partition};
-    ${notify} commit`
+/** One round trip: the offsets, the notification of those who wait for them, and the commit. */
+function closingOf(build: Build, { moved, subjects }: Closing): string {
+  if (moved.length === 0) return 'commit'
+  const values = moved.map(({ topic, partition, offset }) => `(${literal(topic)}, ${partition}, ${offset})`)
+  const payloads = encodeNotifications({ projection: build.projection, next: moved, subjects })
+  const notify = payloads.map((payload) => `pg_notify(${literal(appliedChannel)}, ${literal(payload)})`)
+  return `insert into tidegate.projection_offsets (projection, build, topic, partition, next_offset)
+    select ${literal(build.projection)}, ${build.build}, * from (values ${values.join(', ')}) as moved
+    on conflict (projection, build, topic, partition) do update set next_offset = excluded.next_offset;
+    ${build.status === 'live' ? `select ${notify.join(', ')};` : ''} commit`
 }
 
-function lastRow(results: unknown): Record<string, unknown> | undefined {
+/** pg gives an array of results for several statements. */
+function rowsOfLast<Row>(results: unknown): Row[] {
   const last: unknown = Array.isArray(results) ? results.at(-1) : results
-  if (typeof last !== 'object' || last === null || !('rows' in last) || !Array.isArray(last.rows))
-    return undefined
-  return last.rows.at(-1)
-}
-
-/** An event that cannot be applied. Its partition is halted at it until a person has dealt with it. */
-export interface Poison {
-  position: Position
-  error: unknown
-}
-
-export interface DecodedBatch {
-  events: RecordedEvent[]
-  end: Position
-  poison: Poison | undefined
-}
-
-export function decodeBatch(codec: EventCodec, { topic, partition, records }: Batch): DecodedBatch {
-  const events: RecordedEvent[] = []
-  let offset = records[0]?.offset ?? 0
-  for (const record of records) {
-    const decoded = decode(codec, record)
-    if ('error' in decoded) {
-      const position = { topic, partition, offset: record.offset }
-      return { events, end: position, poison: { position, error: decoded.error } }
-    }
-    events.push(decoded)
-    offset = record.offset + 1
-  }
-  return { events, end: { topic, partition, offset }, poison: undefined }
-}
-
-function decode(codec: EventCodec, record: LogRecord): RecordedEvent | { error: unknown } {
-  try {
-    return codec.fromRecord(record)
-  } catch (error) {
-    return { error }
-  }
+  return typeof last === 'object' && last !== null && 'rows' in last ? (last.rows as Row[]) : []
 }
 
 /**

@@ -162,20 +162,3 @@ export async function findBuild(db: Db, projection: Projection): Promise<Build> 
       `${projection.version}; run "tidegate rebuild ${projection.name}"`,
   )
 }
-
-/**
- * The next offsets of the live build, as of one moment; a switch to another build never makes one smaller.
- * Undefined when this version of the projection did not make it.
- */
-export async function liveBuildOffsets(
-  db: Db,
-  { name, version }: Pick<Projection, 'name' | 'version'>,
-): Promise<Position[] | undefined> {
-  const { rows } = await db.query<{ offsets: Position[] }>(
-    `select (select coalesce(json_agg(json_build_object('topic', topic, 'partition', partition, 'offset', next_offset)),
-         '[]') from tidegate.projection_offsets o where o.projection = b.projection and o.build = b.build) as offsets
-     from tidegate.projection_builds b where projection = $1 and version = $2 and status = 'live'`,
-    [name, version],
-  )
-  return rows[0]?.offsets
-}

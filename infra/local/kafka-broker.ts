@@ -15,6 +15,7 @@ const run = promisify(execFile)
 export interface KafkaBroker {
   brokers: string
   pid: number
+  dataDir: string
   stop(): Promise<void>
 }
 
@@ -48,7 +49,7 @@ export async function startKafkaBroker(options: KafkaBrokerOptions): Promise<Kaf
     throw error
   }
   logger.info({ brokers, pid: broker.pid }, 'kafka broker is up')
-  return { brokers, pid: broker.pid ?? 0, stop: () => end(broker, dataDir) }
+  return { brokers, pid: broker.pid ?? 0, dataDir, stop: () => end(broker, dataDir) }
 }
 
 async function end(broker: ChildProcess, dataDir: string): Promise<void> {

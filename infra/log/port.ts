@@ -29,6 +29,12 @@ export interface Batch {
   records: LogRecord[]
 }
 
+/** Where a partition is read on, when that is not behind the records that were handed over. */
+export interface ReadOn extends Position {
+  /** Its records could not be dealt with: they come again after a back-off, and the other partitions go on. */
+  failed?: boolean
+}
+
 export interface ConsumeOptions {
   group: string
   topics: Topic[]
@@ -38,13 +44,13 @@ export interface ConsumeOptions {
    */
   startOffset?: (topic: Topic, partition: number) => Promise<number | undefined>
   /**
-   * Resolves when the batch is dealt with; the group's offset is then committed. When it throws, the same
-   * records are delivered again after a back-off: nothing is skipped. One call at a time for a partition;
-   * up to `partitionsConcurrently` partitions at once (default 3).
-   * A number returned instead of undefined is the next offset to read: the consumer seeks there.
+   * Gets what has come to all partitions of this member since the last call, one batch for each partition, and
+   * one call at a time. So a slow call makes the next one larger. When it resolves, the group's offsets are
+   * committed, except for the partitions in its answer. When it throws, all the records come again after a
+   * back-off: nothing is skipped.
    */
-  handleBatch: (batch: Batch) => Promise<number | undefined>
-  partitionsConcurrently?: number
+  handle: (batches: Batch[]) => Promise<ReadOn[] | undefined>
+  /** Of one call, about. Default 1000. */
   maxRecords?: number
   onError?: (error: unknown, position?: Position) => void
 }

@@ -1,13 +1,7 @@
-import type { Dispatcher } from 'undici'
+import { Agent, type Dispatcher } from 'undici'
 import type { AddressRules } from './addresses.ts'
-import { type Connection, type ConnectionPool, createConnectionPool, createConnector } from './connections.ts'
-import {
-  createHostResolver,
-  DeliveryFailure,
-  exchangeFailure,
-  type FailureReason,
-  type ResponseProgress,
-} from './sockets.ts'
+import { createConnector } from './connect.ts'
+import { DeliveryFailure, exchangeFailure, type FailureReason, type ResponseProgress } from './failures.ts'
 
 export interface WebhookClientOptions {
   rules: AddressRules
@@ -15,6 +9,8 @@ export interface WebhookClientOptions {
   timeoutMs?: number
   dnsTimeoutMs?: number
   connectTimeoutMs?: number
+  /** A connection gets no new request after this; the address of the next one is looked up and checked anew. */
+  connectionMs?: number
   dnsServers?: string[]
   ca?: string
 }
@@ -27,21 +23,21 @@ export interface PostOptions {
   maxBytes?: number
 }
 
-export type PostOutcome =
-  | {
-      kind: 'response'
-      status: number
-      retryAfter: string | undefined
-      /** At most `maxBytes`; the rest was not read. */
-      body: Buffer
-      durationMs: number
-    }
-  | {
-      kind: 'failure'
-      reason: FailureReason
-      message: string
-      durationMs: number
-    }
+interface PostResponse {
+  kind: 'response'
+  status: number
+  retryAfter: string | undefined
+  /** At most `maxBytes`; the rest was not read. */
+  body: Buffer
+}
+
+interface PostFailure {
+  kind: 'failure'
+  reason: FailureReason
+  message: string
+}
+
+export type PostOutcome = (PostResponse | PostFailure) & { durationMs: number }
 
 export interface WebhookClient {
   /** Never rejects. */
@@ -50,55 +46,57 @@ export interface WebhookClient {
   close(): Promise<void>
 }
 
+/** Shorter than receivers commonly keep idle connections: a request that meets the end of one is not repeated here. */
+const idleMs = 1000
+
+const maxHeaderBytes = 16 * 1024
+const maxBodyBytes = 64 * 1024
+
 /**
  * Posts to URLs that nobody vouches for. It connects only to addresses that `rules` allow. It uses no proxy, follows no
- * redirect, verifies certificates, and limits time and bytes. Connections are kept for a few seconds.
+ * redirect, verifies certificates, and limits time and bytes. Connections have no limit for each receiver: the slow
+ * requests of one endpoint would delay those of another at the same host.
  */
 export function createWebhookClient(options: WebhookClientOptions): WebhookClient {
-  const { rules, ca, timeoutMs = 15_000, dnsTimeoutMs = 5000, connectTimeoutMs = 5000 } = options
-  const { dnsServers: servers } = options
-  const resolve = createHostResolver({ timeoutMs: dnsTimeoutMs, ...(servers ? { servers } : {}) })
-  const connections = createConnectionPool(
-    createConnector({ rules, resolve, timeoutMs: connectTimeoutMs, ca }),
-  )
-  const underWay = new Set<AbortController>()
-  let isClosed = false
+  const { timeoutMs = 15_000, connectionMs = 60_000 } = options
+  const closing = new AbortController()
+  const agent = new Agent({
+    connect: createConnector({ ...options, signal: closing.signal }),
+    allowH2: false,
+    maxHeaderSize: maxHeaderBytes,
+    keepAliveTimeout: idleMs,
+    keepAliveMaxTimeout: idleMs,
+    clientTtl: connectionMs,
+    // The time of a post is limited as a whole.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  })
   return {
     async post(request) {
       const started = performance.now()
-      const stop = new AbortController()
-      underWay.add(stop)
-      const timer = setTimeout(() => stop.abort(overdue()), request.timeoutMs ?? timeoutMs)
-      if (isClosed) stop.abort(closed())
-      const outcome = await deliver({ request, connections, signal: stop.signal }).catch(failed)
-      clearTimeout(timer)
-      underWay.delete(stop)
+      const outcome = await exchange(agent, { timeoutMs, ...request }).catch(failed)
       return { ...outcome, durationMs: Math.round(performance.now() - started) }
     },
     async close() {
-      isClosed = true
-      for (const stop of underWay) stop.abort(closed())
-      await connections.close()
+      closing.abort()
+      await agent.destroy()
     },
   }
 }
 
-interface DeliverOptions {
-  request: PostOptions
-  connections: ConnectionPool
-  signal: AbortSignal
+function failed(error: unknown): PostFailure {
+  const { reason, message } = exchangeFailure(error)
+  return { kind: 'failure', reason, message }
 }
 
-async function deliver({ request, connections, signal }: DeliverOptions) {
-  const url = receiverOf(request.url)
-  const post = {
-    path: url.pathname + url.search,
-    headers: request.headers,
-    body: Buffer.from(request.body),
-    maxBytes: request.maxBytes ?? 64 * 1024,
-  }
-  const { status, retryAfter, body } = await send({ url, post, connections, signal })
-  return { kind: 'response' as const, status, retryAfter, body }
+/** Rejects with DeliveryFailure. */
+async function exchange(agent: Agent, post: PostOptions & { timeoutMs: number }): Promise<PostResponse> {
+  const { origin, pathname, search } = receiverOf(post.url)
+  const response = createResponse(post.maxBytes ?? maxBodyBytes)
+  const timer = setTimeout(() => response.fail(overdue()), post.timeoutMs)
+  const { headers, body } = post
+  agent.dispatch({ origin, path: pathname + search, method: 'POST', headers, body }, response.handler)
+  return response.whole.finally(() => clearTimeout(timer))
 }
 
 function receiverOf(text: string): URL {
@@ -107,106 +105,30 @@ function receiverOf(text: string): URL {
   throw new DeliveryFailure('address', 'The URL is not one that webhooks are sent to.')
 }
 
-interface SendOptions {
-  url: URL
-  post: PostRequest
-  connections: ConnectionPool
-  signal: AbortSignal
-}
-
-/**
- * A receiver may close an idle connection at the moment when it is used again, which is no failure. The request goes out
- * once more, on a new connection. A receiver that gets it twice sees the same Idempotency-Key.
- */
-async function send({ url, post, connections, signal }: SendOptions): Promise<PostResponse> {
-  const connection = connections.acquire(url)
-  let used = connection
-  let result = await exchange(connection, post, signal)
-  if ('failure' in result && result.isStale && !signal.aborted) {
-    connections.discard(connection)
-    used = connections.open(url)
-    result = await exchange(used, post, signal)
-  }
-  if ('failure' in result) {
-    connections.discard(used)
-    throw result.failure
-  }
-  if (result.isComplete) connections.release(used)
-  else connections.discard(used)
-  return result
-}
-
-function failed(error: unknown) {
-  const { reason, message } = exchangeFailure(error, 'nothing')
-  return { kind: 'failure' as const, reason, message }
-}
-
 function overdue(): DeliveryFailure {
   return new DeliveryFailure('timeout', 'The receiver did not answer in time.')
 }
 
-function closed(): DeliveryFailure {
-  return new DeliveryFailure('reset', 'Sending was stopped.')
+interface IncomingResponse {
+  handler: Dispatcher.DispatchHandler
+  whole: Promise<PostResponse>
+  fail(failure: DeliveryFailure): void
 }
 
-interface PostRequest {
-  path: string
-  headers: Record<string, string>
-  body: Buffer
-  maxBytes: number
-}
-
-interface PostResponse {
-  status: number
-  retryAfter: string | undefined
-  body: Buffer
-  /** Nothing is left unread, so the connection is ready for another exchange. */
-  isComplete: boolean
-}
-
-interface Broken {
-  failure: DeliveryFailure
-  /** Closed before the first byte of a response, on a connection that had carried an exchange before. */
-  isStale: boolean
-}
-
-/** Posts once. When `signal` fires, its reason is the failure. Never rejects. */
-export function exchange(
-  connection: Connection,
-  post: PostRequest,
-  signal: AbortSignal,
-): Promise<PostResponse | Broken> {
-  return new Promise((resolve) => {
-    const stop = () => settle({ failure: exchangeFailure(signal.reason, 'nothing'), isStale: false })
-    function settle(result: PostResponse | Broken) {
-      signal.removeEventListener('abort', stop)
-      resolve(result)
-    }
-    if (signal.aborted) return stop()
-    signal.addEventListener('abort', stop, { once: true })
-    const { path, headers, body, maxBytes } = post
-    const handler = createHandler({ connection, maxBytes, settle })
-    connection.client.dispatch({ method: 'POST', path, headers, body }, handler)
-  })
-}
-
-interface HandlerOptions {
-  connection: Connection
-  maxBytes: number
-  settle(result: PostResponse | Broken): void
-}
-
-function createHandler({ connection, maxBytes, settle }: HandlerOptions): Dispatcher.DispatchHandler {
-  let carriedBefore = 0
-  let progress: ResponseProgress = 'nothing'
-  let head: Pick<PostResponse, 'status' | 'retryAfter'> = { status: 0, retryAfter: undefined }
+function createResponse(maxBytes: number): IncomingResponse {
+  const { promise: whole, resolve, reject } = Promise.withResolvers<PostResponse>()
+  const head: Omit<PostResponse, 'body'> = { kind: 'response', status: 0, retryAfter: undefined }
   const chunks: Buffer[] = []
   let size = 0
-  const end = (isComplete: boolean) =>
-    settle({ ...head, body: Buffer.concat(chunks).subarray(0, maxBytes), isComplete })
-  return {
-    onRequestStart() {
-      carriedBefore = connection.carried++
+  let progress: ResponseProgress = 'nothing'
+  let failure: DeliveryFailure | undefined
+  let controller: Dispatcher.DispatchController | undefined
+  const end = () => resolve({ ...head, body: Buffer.concat(chunks).subarray(0, maxBytes) })
+  const handler: Dispatcher.DispatchHandler = {
+    onRequestStart(started) {
+      controller = started
+      // It was too late before there was a connection.
+      if (failure) started.abort(failure)
     },
     onResponseStarted() {
       if (progress === 'nothing') progress = 'begun'
@@ -215,20 +137,25 @@ function createHandler({ connection, maxBytes, settle }: HandlerOptions): Dispat
       // 1xx come before the response.
       if (status < 200) return
       progress = 'head'
-      head = { status, retryAfter: first(headers['retry-after']) }
+      Object.assign(head, { status, retryAfter: first(headers['retry-after']) })
     },
-    onResponseData(controller, chunk) {
+    onResponseData(receiving, chunk) {
       chunks.push(chunk)
       size += chunk.length
       if (size <= maxBytes) return
-      end(false)
-      controller.abort(new DeliveryFailure('reset', 'enough was read'))
+      end()
+      receiving.abort(new DeliveryFailure('reset', 'enough was read'))
     },
-    onResponseEnd: () => end(true),
-    onResponseError(_controller, error) {
-      const failure = exchangeFailure(error, progress)
-      const isStale = failure.reason === 'reset' && carriedBefore > 0 && progress === 'nothing'
-      settle({ failure, isStale })
+    onResponseEnd: end,
+    onResponseError: (_controller, error) => reject(exchangeFailure(error, progress)),
+  }
+  return {
+    handler,
+    whole,
+    fail(reason) {
+      failure = reason
+      reject(reason)
+      controller?.abort(reason)
     },
   }
 }

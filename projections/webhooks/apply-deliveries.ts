@@ -19,49 +19,59 @@ import {
 } from './tables.ts'
 
 /**
- * A batch of any size takes a handful of statements. The rows are the same wherever the log is cut into
- * batches.
+ * A batch of any size takes a handful of statements, however many partitions it is from. The rows are the same
+ * wherever the log is cut into batches.
  */
 export async function applyDeliveryEvents(tx: Tx, events: DeliveryEvent[]): Promise<void> {
-  const history = await loadHistory(tx, events)
-  const before = history.newest
-  for (const event of events) evolveHistory(history, event)
-  const partition = events[0]?.position.partition
-  if (partition !== undefined && history.newest > before) await moveOn(tx, partition, history.newest)
-  await save(tx, history)
+  const histories = await loadHistories(tx, events)
+  const before = new Map([...histories].map(([partition, { newest }]) => [partition, newest]))
+  for (const event of events) {
+    const history = histories.get(event.position.partition)
+    if (history) evolveHistory(history, event)
+  }
+  const moved = [...histories].filter(([partition, { newest }]) => newest > (before.get(partition) ?? newest))
+  if (moved.length > 0) await moveOn(tx, moved)
+  await save(tx, [...histories.values()])
 }
 
-async function loadHistory(tx: Tx, events: DeliveryEvent[]): Promise<History> {
+type Histories = Map<number, History>
+
+async function loadHistories(tx: Tx, events: DeliveryEvent[]): Promise<Histories> {
   const deliveryIds = events.flatMap(({ data }) => ('delivery_id' in data ? [data.delivery_id] : []))
-  const deliveries = await loadDeliveries(tx, deliveryIds)
-  return { ...(await loadRaised(tx, events)), raised: new Map(), deliveries, changed: new Set() }
-}
-
-async function loadRaised(tx: Tx, events: DeliveryEvent[]): Promise<Pick<History, 'newest' | 'events'>> {
   const raised = events.filter(({ type }) => type === 'WebhookEventRaised')
-  const [first] = raised
-  if (!first) return { newest: -Infinity, events: new Map() }
-  const ids = raised.map(({ data }) => data.event_id)
-  const { newest = -Infinity, events: known } = await loadTimes(tx, first.position.partition, ids)
-  return { newest, events: known }
+  const deliveries = await loadDeliveries(tx, deliveryIds)
+  const times = await loadTimes(tx, raised)
+  const partitions = new Set(events.map(({ position }) => position.partition))
+  // What one partition's events name is of that partition, so none takes away what another needs.
+  return new Map(
+    [...partitions].map((partition) => {
+      const newest = times.newest.get(partition) ?? -Infinity
+      return [partition, { newest, events: times.events, raised: new Map(), deliveries, changed: new Set() }]
+    }),
+  )
 }
 
 /** Prunes before rows are written: one of them may have the id of a pruned event. */
-async function moveOn(tx: Tx, partition: number, newest: number): Promise<void> {
-  await prune(tx, { partition, before: newest - webhookRetentionMs })
-  await saveRows(tx, webhookPartitionTimes, [{ log_partition: partition, newest_at: newest }])
+async function moveOn(tx: Tx, moved: [partition: number, History][]): Promise<void> {
+  await prune(
+    tx,
+    moved.map(([partition, { newest }]) => ({ partition, before: newest - webhookRetentionMs })),
+  )
+  const times = moved.map(([log_partition, { newest }]) => ({ log_partition, newest_at: newest }))
+  await saveRows(tx, webhookPartitionTimes, times)
 }
 
-async function save(tx: Tx, history: History): Promise<void> {
-  const isKept = ({ created_at }: { created_at: number }) => !isTooOld(history, created_at)
-  const { raised, deliveries, changed } = history
-  const keptEvents = [...raised.values()].filter(({ data }) => isKept(data))
-  await insertNewRows(tx, webhookEvents, keptEvents.map(eventRow))
-  const states = [...changed].flatMap((id) => deliveries.get(id) ?? [])
-  await saveDeliveries(
-    tx,
-    states.filter(({ row }) => isKept(row)),
+async function save(tx: Tx, histories: History[]): Promise<void> {
+  const raised = histories.flatMap((history) =>
+    [...history.raised.values()].filter(({ data }) => !isTooOld(history, data.created_at)),
   )
+  await insertNewRows(tx, webhookEvents, raised.map(eventRow))
+  const states = histories.flatMap((history) =>
+    [...history.changed]
+      .flatMap((id) => history.deliveries.get(id) ?? [])
+      .filter(({ row }) => !isTooOld(history, row.created_at)),
+  )
+  await saveDeliveries(tx, states)
 }
 
 function eventRow({ data, position }: RaisedEvent): RowOf<typeof webhookEvents> {
@@ -70,19 +80,29 @@ function eventRow({ data, position }: RaisedEvent): RowOf<typeof webhookEvents> 
   return { id, organization_id, environment, type, ...subject, created_at, log_partition: position.partition }
 }
 
-async function loadTimes(
-  tx: Tx,
-  partition: number,
-  eventIds: string[],
-): Promise<{ newest: number | undefined; events: Map<string, number> }> {
-  const { rows } = await tx.query<{ id: string | null; at: number }>({
+interface Times {
+  /** By partition: when its newest event was created. */
+  newest: Map<number, number>
+  /** By event: when it was created. */
+  events: Map<string, number>
+}
+
+async function loadTimes(tx: Tx, raised: DeliveryEvent[]): Promise<Times> {
+  if (raised.length === 0) return { newest: new Map(), events: new Map() }
+  const partitions = [...new Set(raised.map(({ position }) => position.partition))]
+  const eventIds = raised.map(({ data }) => data.event_id)
+  const { rows } = await tx.query<{ id: string | null; log_partition: number; at: number }>({
     name: 'load-webhook-event-times',
-    text: `select null as id, newest_at::float8 as at from webhook_partition_times where log_partition = $1
-      union all select event_id, created_at::float8 from webhook_events where event_id = any($2)`,
-    values: [partition, eventIds],
+    text: `select null as id, log_partition, newest_at::float8 as at from webhook_partition_times
+        where log_partition = any($1)
+      union all select event_id, log_partition, created_at::float8 from webhook_events where event_id = any($2)`,
+    values: [partitions, eventIds],
   })
+  const newest = rows.flatMap(({ id, log_partition, at }) =>
+    id === null ? [[log_partition, at] as const] : [],
+  )
   const events = rows.flatMap(({ id, at }) => (id === null ? [] : [[id, at] as const]))
-  return { newest: rows.find(({ id }) => id === null)?.at, events: new Map(events) }
+  return { newest: new Map(newest), events: new Map(events) }
 }
 
 type LoadedDelivery = StoredDelivery & {
@@ -130,15 +150,19 @@ export interface Pruned {
 /** After weeks of silence all of a partition is pruned at once. So many events at a time bound the memory. */
 const chunk = 5000
 
-/** Deletes the partition's events created before a time, their deliveries and attempts. */
-export async function prune(tx: Tx, { partition, before }: Pruned): Promise<void> {
-  for (let deleted = chunk; deleted === chunk; ) {
+/** Deletes the partitions' events created before a time, their deliveries and attempts. */
+export async function prune(tx: Tx, pruned: Pruned[]): Promise<void> {
+  for (let deleted = chunk; deleted >= chunk; ) {
     const { rows } = await tx.query<{ event_id: string }>({
       name: 'prune-webhook-events',
       // The order makes Postgres walk the index from its old end, however many rows it believes to match.
-      text: `delete from webhook_events where event_id = any(array(select event_id from webhook_events
-        where log_partition = $1 and created_at < $2 order by created_at limit ${chunk})) returning event_id`,
-      values: [partition, before],
+      text: `delete from webhook_events where event_id = any(array(
+        select old.event_id from unnest($1::integer[], $2::bigint[]) as p (log_partition, before)
+        cross join lateral (
+          select event_id from webhook_events e where e.log_partition = p.log_partition and e.created_at < p.before
+          order by e.created_at limit ${chunk}
+        ) old)) returning event_id`,
+      values: [pruned.map(({ partition }) => partition), pruned.map(({ before }) => before)],
     })
     deleted = rows.length
     if (deleted > 0)

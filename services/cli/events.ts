@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
-import type { LogRecord } from '../../infra/log/port.ts'
+import type { Batch, LogRecord } from '../../infra/log/port.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import type { Core } from '../server/dependencies.ts'
 import { withCore } from './operator/operate.ts'
@@ -34,18 +34,21 @@ async function printEvents(core: Core, { topic, type, key, follow }: EventsOptio
   const { promise: atEnd, resolve, reject } = Promise.withResolvers<void>()
   const wanted = (record: LogRecord, event: RecordedEvent) =>
     (!type || event.type === type) && (!key || record.key === key)
+  function print({ partition, records }: Batch): void {
+    for (const record of records) {
+      const event = core.codec.fromRecord(record)
+      if (wanted(record, event)) console.log(JSON.stringify(printable(event)))
+    }
+    const end = ends.find((position) => position.partition === partition)
+    if (end && (records.at(-1)?.offset ?? 0) + 1 >= end.offset) unread.delete(partition)
+  }
   const consumer = await core.log.consume({
     group: `tidegate-events-${randomBytes(6).toString('hex')}`,
     topics: [topic],
     startOffset: async () => 0,
     onError: reject,
-    async handleBatch({ partition, records }) {
-      for (const record of records) {
-        const event = core.codec.fromRecord(record)
-        if (wanted(record, event)) console.log(JSON.stringify(printable(event)))
-      }
-      const end = ends.find((position) => position.partition === partition)
-      if (end && (records.at(-1)?.offset ?? 0) + 1 >= end.offset) unread.delete(partition)
+    async handle(batches) {
+      batches.forEach(print)
       if (!follow && unread.size === 0) resolve()
       return undefined
     },

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { EventCodec, RecordedEvent } from '../../infra/event-store/codec.ts'
+import { type EventBatch, EventFailed } from '../../infra/event-store/consumer.ts'
 import type { Clock } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { EventLog, NewRecord, Position } from '../../infra/log/port.ts'
@@ -8,7 +9,7 @@ import { type Breathe, createBreather } from '../../infra/timing.ts'
 import { type Draft, type Drafts, startDrafting, withVisitor } from './decide.ts'
 import { scoredEvent } from './scored-event.ts'
 import { isSessionEvent, type SessionState } from './session-state.ts'
-import { loadStates, lockOffset, saveOffset, saveStates } from './store.ts'
+import { loadStates, lockOffsets, saveOffsets, saveStates } from './store.ts'
 import { type RecordedVisitor, type Resolution, resolveVisitors } from './visitors/resolve.ts'
 
 interface ScoreDeps {
@@ -19,60 +20,64 @@ interface ScoreDeps {
   network: NetworkSource
 }
 
-interface ScoreBatch {
-  events: RecordedEvent[]
-  /** Where the events end: the partition and the next offset after them. */
-  end: Position
-  logTime: number
-  /** The next offset that this process believes to be the one to score. */
-  expected: number
+interface ScoreBatches {
+  batches: EventBatch[]
   findRecorded: (decisionIds: string[]) => Promise<Map<string, RecordedVisitor>>
 }
 
-export interface ScoreOutcome {
-  /** `behind`: Postgres lost commits that this process has seen, nothing was scored: read again from `nextOffset`. */
-  kind: 'scored' | 'behind'
-  nextOffset: number
-}
-
-/** No decision can be made or written down for these events: trying again will not help. */
-export class Unscorable extends Error {
-  constructor(cause: unknown) {
-    super(cause instanceof Error ? cause.message : String(cause), { cause })
-    this.name = 'Unscorable'
-  }
-}
-
 /**
- * Scores one partition's events. The order is what makes a crash harmless:
- * 1. the offset row is locked: events before it are done, and no other process can be doing the rest;
+ * Scores what came of several partitions, and returns where each goes on. The order is what makes a crash harmless:
+ * 1. the offset rows are locked: events before them are done, and no other process can be doing the rest;
  * 2. decisions are made and appended. Their ids derive from the events, so that a repeat adds nothing;
- * 3. states, visitors and the offset are committed together. A crash before that repeats from 1.
+ * 3. states, visitors and offsets are committed together. A crash before that repeats from 1.
+ * Throws EventFailed when no decision can be made or written down for an event.
  */
-export function scoreBatch(deps: ScoreDeps, batch: ScoreBatch): Promise<ScoreOutcome> {
-  // Losing the last commits in a crash of Postgres only means to score again from an earlier offset.
-  return transaction(deps.pool, (tx) => scoreIn(tx, deps, batch), { syncCommit: false })
+export function scoreBatches(deps: ScoreDeps, work: ScoreBatches): Promise<Position[]> {
+  return transaction(deps.pool, (tx) => scoreIn(tx, deps, work))
 }
 
-async function scoreIn(tx: Tx, deps: ScoreDeps, batch: ScoreBatch): Promise<ScoreOutcome> {
-  const { events, end, expected, logTime } = batch
-  const next = await lockOffset(tx, end)
-  if (next < expected && next < (events[0]?.position.offset ?? end.offset))
-    return { kind: 'behind', nextOffset: next }
-  if (events.length === 0 || next >= end.offset) return { kind: 'scored', nextOffset: next }
+async function scoreIn(
+  tx: Tx,
+  deps: ScoreDeps,
+  { batches, findRecorded }: ScoreBatches,
+): Promise<Position[]> {
+  const stored = await lockOffsets(tx, batches)
+  const due = batches.map((batch) => dueOf(batch, stored.get(batch.partition) ?? 0))
+  const moved = due.filter((batch) => batch.next > (stored.get(batch.partition) ?? 0))
+  const next = due.map(({ topic, partition, next: offset }) => ({ topic, partition, offset }))
+  if (moved.length === 0) return next
   const startedAt = deps.clock()
   const breathe = createBreather()
-  const todo = events.filter((event) => event.position.offset >= next)
-  const { changed, drafts } = await draft(tx, { deps, events: todo, now: startedAt, breathe })
-  const recorded = await batch.findRecorded(drafts.map(({ trigger }) => trigger.decisionId))
+  const events = moved.flatMap((batch) => batch.events)
+  const { changed, drafts } = await draft(tx, { deps, events, now: startedAt, breathe })
+  const recorded = await findRecorded(drafts.map(({ trigger }) => trigger.decisionId))
   const resolution = await resolveVisitors({ tx, drafts, recorded, now: startedAt })
   const records = await encode(deps, { drafts, resolution, startedAt, breathe })
   if (records.length > 0) await deps.log.append(records)
   await resolution.index.save(tx)
-  await saveStates(tx, end, linked(changed, resolution))
-  await saveOffset(tx, { ...end, logTime })
-  return { kind: 'scored', nextOffset: end.offset }
+  await saveStates(tx, partitionsOf(events), linked(changed, resolution))
+  await saveOffsets(
+    tx,
+    moved.map(({ topic, partition, next: offset, timeBefore }) => ({
+      topic,
+      partition,
+      offset,
+      logTime: timeBefore(offset),
+    })),
+  )
+  return next
 }
+
+/** What of the batch is to be scored, given the stored offset, and where it goes on afterwards. */
+function dueOf(batch: EventBatch, stored: number): EventBatch & { next: number } {
+  // Postgres lost commits that this process has seen: they are read again from where it stands.
+  if (stored < batch.expected) return { ...batch, events: [], next: stored }
+  const events = batch.events.filter((event) => event.position.offset >= stored)
+  return { ...batch, events, next: Math.max(stored, batch.end) }
+}
+
+const partitionsOf = (events: RecordedEvent[]): Map<string, number> =>
+  new Map(events.filter(isSessionEvent).map(({ data, position }) => [data.session_id, position.partition]))
 
 interface ToDraft {
   deps: ScoreDeps
@@ -86,7 +91,7 @@ async function draft(tx: Tx, { deps, events, now, breathe }: ToDraft): Promise<D
   const known = await loadStates(tx, [...new Set(mine.map((event) => event.data.session_id))])
   const { apply, changed, drafts } = startDrafting({ known, network: deps.network, now })
   for (const event of mine) {
-    orUnscorable(() => apply(event))
+    orFailed(() => apply(event))
     await breathe()
   }
   return { changed, drafts }
@@ -106,7 +111,7 @@ async function encode({ codec, clock }: ScoreDeps, todo: ToEncode): Promise<NewR
   for (const { state, trigger, evaluation: unlinked } of todo.drafts) {
     const resolved = todo.resolution.visitors.get(state.session_id)
     const visitor = resolved?.link ?? null
-    const record = orUnscorable(() => {
+    const record = orFailed(() => {
       const evaluation = withVisitor(unlinked, resolved?.sessions ?? 0)
       const { event, meta } = scoredEvent({ state, trigger, evaluation, visitor, evaluatedAt, durationMs })
       return codec.toRecord(event, meta)
@@ -117,11 +122,11 @@ async function encode({ codec, clock }: ScoreDeps, todo: ToEncode): Promise<NewR
   return records
 }
 
-function orUnscorable<T>(work: () => T): T {
+function orFailed<T>(work: () => T): T {
   try {
     return work()
   } catch (error) {
-    throw new Unscorable(error)
+    throw new EventFailed(error)
   }
 }
 

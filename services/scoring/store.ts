@@ -6,45 +6,48 @@ import type { SessionState } from './session-state.ts'
 
 type PartitionPlace = Omit<Position, 'offset'>
 
-/** The next offset to score, its row locked so that no other process scores the partition at the same time. */
-export async function lockOffset(tx: Tx, { topic, partition }: PartitionPlace): Promise<number> {
-  const { rows } = await tx.query<{ next_offset: string }>({
-    name: 'scoring-lock-offset',
-    text: `insert into scoring.offsets (topic, partition, next_offset) values ($1, $2, 0)
-           on conflict (topic, partition) do update set next_offset = offsets.next_offset
-           returning next_offset`,
-    values: [topic, partition],
+/** The next offset of each partition, the rows locked so that no other process scores them at the same time. */
+export async function lockOffsets(tx: Tx, places: PartitionPlace[]): Promise<Map<number, number>> {
+  const { rows } = await tx.query<{ partition: number; next_offset: string }>({
+    name: 'scoring-lock-offsets',
+    text: `select partition, next_offset from scoring.offsets
+           where topic = any($1) and partition = any($2) order by partition for update`,
+    values: [places.map(({ topic }) => topic), places.map(({ partition }) => partition)],
   })
-  return Number(rows[0]?.next_offset ?? 0)
+  return new Map(rows.map(({ partition, next_offset }) => [partition, Number(next_offset)]))
 }
 
+/** The next offset of the partition. Makes its row, for `lockOffsets` to lock. */
 export async function readOffset(
   db: Pick<Tx, 'query'>,
   { topic, partition }: PartitionPlace,
 ): Promise<number> {
   const { rows } = await db.query<{ next_offset: string }>(
-    'select next_offset from scoring.offsets where topic = $1 and partition = $2',
+    `insert into scoring.offsets (topic, partition, next_offset) values ($1, $2, 0)
+     on conflict (topic, partition) do update set next_offset = offsets.next_offset returning next_offset`,
     [topic, partition],
   )
   return Number(rows[0]?.next_offset ?? 0)
 }
 
-export async function readOffsets(db: Pick<Tx, 'query'>, topic: string): Promise<Position[]> {
-  const { rows } = await db.query<Position>(
-    'select topic, partition, next_offset::float8 as "offset" from scoring.offsets where topic = $1',
-    [topic],
-  )
-  return rows
-}
-
 /** `logTime` is when the log stored the last record before the offset, epoch milliseconds. */
-export async function saveOffset(tx: Tx, next: Position & { logTime: number }): Promise<void> {
+export async function saveOffsets(tx: Tx, next: (Position & { logTime: number })[]): Promise<void> {
+  const { source, values } = unnest(offsetColumns, next)
   await tx.query({
-    name: 'scoring-save-offset',
-    text: 'update scoring.offsets set next_offset = $3, log_time = $4 where topic = $1 and partition = $2',
-    values: [next.topic, next.partition, next.offset, next.logTime],
+    name: 'scoring-save-offsets',
+    text: `insert into scoring.offsets (topic, partition, next_offset, log_time) select * from ${source}
+           on conflict (topic, partition) do update set next_offset = excluded.next_offset,
+             log_time = excluded.log_time`,
+    values,
   })
 }
+
+const offsetColumns: Column<Position & { logTime: number }>[] = [
+  { name: 'topic', type: 'text', of: ({ topic }) => topic },
+  { name: 'partition', type: 'integer', of: ({ partition }) => partition },
+  { name: 'next_offset', type: 'bigint', of: ({ offset }) => offset },
+  { name: 'log_time', type: 'bigint', of: ({ logTime }) => logTime },
+]
 
 export async function loadStates(tx: Tx, sessionIds: string[]): Promise<Map<string, SessionState>> {
   const { rows } = await tx.query<{ state: string }>({
@@ -56,7 +59,7 @@ export async function loadStates(tx: Tx, sessionIds: string[]): Promise<Map<stri
   return new Map(states.map((state) => [state.session_id, state]))
 }
 
-const stateColumns: Column<SessionState & { partition: number }>[] = [
+const stateColumns: Column<SessionState & { partition: number | null }>[] = [
   { name: 'session_id', type: 'text', of: (state) => state.session_id },
   { name: 'organization_id', type: 'text', of: (state) => state.organization_id },
   { name: 'environment', type: 'text', of: (state) => state.environment },
@@ -67,13 +70,14 @@ const stateColumns: Column<SessionState & { partition: number }>[] = [
   { name: 'state', type: 'text', of: ({ partition, ...state }) => JSON.stringify(state) },
 ]
 
+/** `partitions`: of the log, by session. */
 export async function saveStates(
   tx: Tx,
-  { partition }: PartitionPlace,
+  partitions: Map<string, number>,
   states: SessionState[],
 ): Promise<void> {
   if (states.length === 0) return
-  const rows = states.map((state) => ({ ...state, partition }))
+  const rows = states.map((state) => ({ ...state, partition: partitions.get(state.session_id) ?? null }))
   const { names, source, values } = unnest(stateColumns, rows)
   await tx.query({
     name: 'scoring-save-states',

@@ -46,7 +46,7 @@ export function createAccessControl(core: Core, { counters, undo }: AccessContro
 function createLimiter({ databaseUrl, random, logger }: Core, undo: AsyncDisposableStack) {
   const pool = createPool({ url: databaseUrl, ...rateLimitPoolOptions })
   undo.defer(() => pool.end())
-  const limiter = createRateLimiter({ store: createPostgresStore(pool, { logger }), random, logger })
+  const limiter = createRateLimiter({ store: createPostgresStore(pool, { random }), logger })
   undo.defer(() => limiter.close())
   return limiter
 }

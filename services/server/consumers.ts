@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client'
-import type { PartitionStatus } from '../../infra/event-store/partitions.ts'
+import type { PartitionStatus } from '../../infra/event-store/consumer.ts'
 import { runProjection } from '../../infra/event-store/runner.ts'
 import { purgeIdempotencyKeys } from '../../infra/idempotency/store.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { HandlerFailed } from '../../infra/event-store/apply-batch.ts'
+import { EventFailed } from '../../infra/event-store/consumer.ts'
 import { createLogger, loggedError } from '../../infra/telemetry.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 
@@ -32,7 +32,7 @@ test.each(failures)(
     expect(failure).toBeInstanceOf(Error)
     logger.error({ err: failure }, 'direct')
     logger.error(failure)
-    logger.error({ err: new HandlerFailed(failure) }, 'wrapped')
+    logger.error({ err: new EventFailed(failure) }, 'wrapped')
     expect(lines).toHaveLength(3)
     expect(lines.join('')).not.toContain(secret)
     expect(JSON.parse(lines[0] ?? '').err).toMatchObject({ code: expect.stringMatching(/^2[23]/) })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type pg from 'pg'
 import { expect } from 'vitest'
-import { applyEvents } from '../../infra/event-store/apply-batch.ts'
+import { applyBatches } from '../../infra/event-store/apply-batch.ts'
 import { type Build, createBuild, dropBuild, openPartition } from '../../infra/event-store/builds.ts'
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import { compareTable } from '../../infra/event-store/compare.ts'
@@ -39,8 +39,9 @@ export function scratchBuilds({ pool, projection, topic, partitions }: ScratchOp
   async function deliver(build: Build, events: RecordedEvent[]): Promise<void> {
     const last = events.at(-1)
     if (!last) return
-    const end = { ...last.position, offset: last.position.offset + 1 }
-    const outcome = await applyEvents({ pool: pool(), projection, build, events, end })
+    const { topic, partition, offset } = last.position
+    const batch = { topic, partition, events, end: offset + 1, expected: 0, timeBefore: () => 0 }
+    const outcome = await applyBatches({ pool: pool(), projection, build, batches: [batch] })
     expect(outcome.kind).toBe('applied')
   }
 

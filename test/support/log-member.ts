@@ -2,15 +2,15 @@
 import { pino } from 'pino'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
+import { eachBatch } from './each-batch.ts'
 
 const [url = '', group = '', topic = ''] = process.argv.slice(2)
 const log = await openPostgresLog({ pool: createPool({ url }), url, logger: pino({ level: 'silent' }) })
 await log.consume({
   group,
   topics: [topic],
-  async handleBatch({ partition, records }) {
+  handle: eachBatch(({ partition, records }) => {
     for (const { value } of records) console.log(`${partition} ${value}`)
-    return undefined
-  },
+  }),
 })
 console.log('ready')

@@ -31,11 +31,11 @@ export function createMemoryLog({ now = Date.now }: { now?: () => number } = {})
     return stored
   }
 
-  async function deliver({ topics, handleBatch, onError }: ConsumeOptions, some: LogRecord[]): Promise<void> {
+  async function deliver({ topics, handle, onError }: ConsumeOptions, some: LogRecord[]): Promise<void> {
     for (const topic of topics) {
       const mine = some.filter((record) => record.topic === topic)
       if (mine.length > 0) {
-        await handleBatch({ topic, partition: 0, records: mine }).catch((error) => onError?.(error))
+        await handle([{ topic, partition: 0, records: mine }]).catch((error) => onError?.(error))
       }
     }
   }

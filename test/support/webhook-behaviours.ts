@@ -6,7 +6,7 @@ import { TLSSocket } from 'node:tls'
 
 /**
  * What a receiver's answer means to the one who sends: only `acknowledged` ends a delivery. `unheard` is no answer on a
- * connection that ends, as one that had been idle for too long: an attempt may send its request once more.
+ * connection that ends.
  */
 export type Meaning = 'acknowledged' | 'refused' | 'unheard'
 

@@ -10,6 +10,7 @@ import { createPool } from '../../infra/postgres/pool.ts'
 import type { SubscribableType } from '../../infra/wire/webhooks/events.ts'
 import { type Environment, eventTopics } from '../../schemas/events.ts'
 import { type Cluster, type ClusterOptions, type Owner, startCluster } from './cluster.ts'
+import { eachBatch } from './each-batch.ts'
 import type { ServerProcess } from './server-process.ts'
 import { metaOf, sessionScored, visitorLink } from './session-scored.ts'
 
@@ -207,12 +208,11 @@ async function readTopic(
     topics: [topic],
     startOffset: async () => 0,
     onError: reject,
-    async handleBatch({ partition, records }) {
+    handle: eachBatch(({ partition, records }) => {
       events.push(...records.map(codec.fromRecord))
       if ((records.at(-1)?.offset ?? 0) + 1 >= (unread.get(partition) ?? 0)) unread.delete(partition)
       if (unread.size === 0) resolve()
-      return undefined
-    },
+    }),
   })
   await atEnd.finally(() => consumer.stop())
   return events

@@ -2,12 +2,9 @@ import type { KeyType } from '../../../schemas/events.ts'
 import type { OrganizationId } from '../../ids.ts'
 
 /** One request, to the bucket that all keys of one type of an organization share. */
-export interface RateLimitRequest extends BucketRequest {
+export interface RateLimitRequest {
   organizationId: OrganizationId
   keyType: KeyType
-}
-
-export interface BucketRequest {
   /** Units in 60 seconds, at least 1; also what the bucket holds at most. */
   limit: number
   cost: number
@@ -24,97 +21,177 @@ export interface RateLimitResult {
 
 /**
  * A unit is counted in 60,000 parts. A bucket of `limit` units in 60 seconds then gains `limit` parts a millisecond,
- * and all arithmetic is in whole numbers, exact up to a limit of 10^11. With fractions of a unit, two processes that
- * add up the same time in other steps would disagree about the last unit.
+ * and all arithmetic is in whole numbers, exact up to a limit of 10^11.
  */
 export const unit = 60_000
 
-/** A token bucket that may owe: `total` is in parts, from -limit to +limit units; `at` is in milliseconds. */
-export interface Bucket {
+/** What a process knows of a bucket. Amounts are in parts, times in milliseconds by its own clock. */
+export interface LocalBucket {
+  readonly id: string
   limit: number
-  total: number
+  /** What the shared bucket has beside `reserved`, less `owed`. */
+  shared: number
   at: number
+  isKnown: boolean
+  /** Left of what was reserved at the last answer, which is `held`. */
+  reserved: number
+  held: number
+  /** Spent without a reservation and not reported yet; negative when more was given back. */
+  owed: number
+  syncedAt: number
+  usedAt: number
+  isBusy: boolean
 }
 
-export function refilled(parts: number, limit: number, ms: number): number {
-  return Math.min(limit * unit, parts + limit * ms)
+export function localBucket(id: string, limit: number, now: number): LocalBucket {
+  return {
+    id,
+    limit,
+    shared: limit * unit,
+    at: now,
+    isKnown: false,
+    reserved: 0,
+    held: 0,
+    owed: 0,
+    syncedAt: now,
+    usedAt: Number.NEGATIVE_INFINITY,
+    isBusy: false,
+  }
 }
 
-/** Parts after a cost was subtracted (or, negative, given back), whether or not they sufficed for it. */
-export function charged(parts: number, limit: number, cost: number): number {
-  return clamp(parts - cost, -limit * unit, limit * unit)
+/** Refills up to `now`. A clock that steps back only stands still. */
+export function advance(bucket: LocalBucket, limit: number, now: number): void {
+  const gained = limit * Math.max(0, now - bucket.at)
+  bucket.limit = limit
+  bucket.shared = within(bucket, bucket.shared + gained)
+  bucket.at = Math.max(bucket.at, now)
 }
 
-function clamp(value: number, low: number, high: number): number {
-  return value < low ? low : value > high ? high : value
+/** A bucket holds its limit at most, with what was reserved, and owes as much at most. */
+function within({ limit, held }: { limit: number; held: number }, parts: number): number {
+  return Math.max(-limit * unit - held, Math.min(limit * unit - held, parts))
 }
 
-export function limited(bucket: Bucket, limit: number): Bucket {
-  return { limit, total: charged(bucket.total, limit, 0), at: bucket.at }
+/** Decides where the reservation suffices, or where the whole bucket cannot; else undefined. */
+export function decideHere(bucket: LocalBucket, cost: number): RateLimitResult | undefined {
+  if (!bucket.isKnown) return undefined
+  const { shared, reserved } = bucket
+  const isCertain = reserved >= cost * unit || shared + reserved < cost * unit
+  return isCertain ? decideAlone(bucket, cost) : undefined
 }
 
-/**
- * What a process has charged and not yet reported, in parts. Refilling and charging only ever shift a bucket and clip
- * it, and so does any sequence of them. Beside the sum it is enough to know where the sequence would have led a full
- * bucket (`high`) and one in the deepest debt (`low`). So reporting late loses nothing, not even what a full bucket did
- * not gain.
- */
-export interface Usage {
-  since: number
-  spent: number
-  low: number
-  high: number
+export function mustRenew({ reserved, held }: LocalBucket): boolean {
+  return reserved <= held / 4
 }
 
-export interface UsageReport {
-  durationMs: number
-  spent: number
-  low: number
-  high: number
+export function decideAlone(bucket: LocalBucket, cost: number): RateLimitResult {
+  const admitted = bucket.shared + bucket.reserved >= cost * unit
+  const reserved = Math.min(bucket.reserved, cost * unit)
+  bucket.reserved -= reserved
+  owe(bucket, cost * unit - reserved)
+  return result({ admitted, limit: bucket.limit, cost, parts: bucket.shared + bucket.reserved })
 }
 
-export function noUsage(limit: number, now: number): Usage {
-  return { since: now, spent: 0, low: -limit * unit, high: limit * unit }
+/** Their costs are not reported: the store may have charged them, although it was not heard of in time. */
+export function decideUnreported(bucket: LocalBucket, costs: number[]): RateLimitResult[] {
+  const { owed } = bucket
+  const results = costs.map((cost) => decideAlone(bucket, cost))
+  bucket.owed = owed
+  return results
 }
 
-export function refillUsage(usage: Usage, limit: number, ms: number): void {
-  usage.low = refilled(usage.low, limit, ms)
-  usage.high = refilled(usage.high, limit, ms)
+/** A negative number of parts gives them back. */
+export function owe(bucket: LocalBucket, parts: number): void {
+  bucket.owed += parts
+  bucket.shared = within(bucket, bucket.shared - parts)
 }
 
-export function addUsage(usage: Usage, limit: number, parts: number): void {
-  usage.spent += parts
-  usage.low = charged(usage.low, limit, parts)
-  usage.high = charged(usage.high, limit, parts)
+interface Decision {
+  admitted: boolean
+  limit: number
+  cost: number
+  /** What is left after the charge. */
+  parts: number
 }
 
-export function usageReport({ since, spent, low, high }: Usage, now: number): UsageReport {
-  return { durationMs: now - since, spent, low, high }
+function result({ admitted, limit, cost, parts }: Decision): RateLimitResult {
+  const missing = cost * unit - Math.max(-limit * unit, parts)
+  const retryAfterSeconds = admitted ? 0 : Math.max(1, Math.ceil(missing / limit / 1000))
+  const remaining = Math.min(limit, Math.max(0, Math.floor(parts / unit)))
+  return { admitted, limit, remaining, cost, retryAfterSeconds }
 }
 
-/**
- * The bucket at `now`, after usage that ended at `now`. Exact when nobody else has changed the bucket during the usage;
- * else no higher than exact, but for the floor of a bucket in the deepest debt.
- */
-export function applyUsage(bucket: Bucket, report: UsageReport | undefined, now: number): Bucket {
-  const { limit, total, at } = bucket
-  if (!report) return { limit, total: refilled(total, limit, now - at), at: now }
-  const { durationMs, spent, low, high } = report
-  const since = now - durationMs
-  const start = at < since ? refilled(total, limit, since - at) : total
-  const gained = limit * (now - Math.max(at, since))
-  // Where others came between, `low` would count the time before them as gained once more.
-  const floor = at <= since ? low : -limit * unit
-  return { limit, total: clamp(start + gained - spent, floor, high), at: now }
+/** What one round trip charges and asks for. */
+export interface Report {
+  bucketId: string
+  limit: number
+  /** Parts; negative when more was given back than spent. */
+  charge: number
+  /** Parts of the reservation that go back, and that stay reserved. */
+  returned: number
+  kept: number
+  reserves: boolean
 }
 
-export function joinUsage(
-  limit: number,
-  earlier: { usage: Usage; at: number },
-  later: { usage: Usage | undefined; at: number },
-): Usage {
-  const report = later.usage && usageReport(later.usage, later.at)
-  const carry = (total: number) => applyUsage({ limit, total, at: earlier.at }, report, later.at).total
-  const { since, spent, low, high } = earlier.usage
-  return { since, spent: spent + (later.usage?.spent ?? 0), low: carry(low), high: carry(high) }
+/** The shared bucket after a report, with parts that are below `-limit` or above `limit` until it is read again. */
+export interface Balance {
+  parts: number
+  /** Parts that are newly reserved for this process. */
+  granted: number
 }
+
+/** Takes all that is owed into a report. With `costs` of waiting requests nothing is kept: it counts for them. */
+export function startReport(
+  bucket: LocalBucket,
+  { costs, isIdle }: { costs: number[]; isIdle: boolean },
+): Report {
+  const { id: bucketId, limit, reserved, owed, isBusy } = bucket
+  const isReturned = isIdle || costs.length > 0
+  bucket.owed = 0
+  if (isReturned) {
+    bucket.shared += reserved
+    bucket.reserved = 0
+    bucket.held = 0
+  }
+  return {
+    bucketId,
+    limit,
+    charge: owed + sum(costs) * unit,
+    returned: isReturned ? reserved : 0,
+    kept: bucket.reserved,
+    reserves: isBusy && !isIdle,
+  }
+}
+
+/** Charges nothing: what is owed is not risked on finding out whether the store is back. */
+export function probe({ id: bucketId, limit, reserved: kept }: LocalBucket): Report {
+  return { bucketId, limit, charge: 0, returned: 0, kept, reserves: false }
+}
+
+export interface Answer extends Balance {
+  /** Of the requests that waited for it. */
+  costs: number[]
+  kept: number
+  sentAt: number
+}
+
+/** Goes on from the answer to a report, and decides the requests that waited, in order. */
+export function applyAnswer(
+  bucket: LocalBucket,
+  { parts, granted, costs, kept, sentAt }: Answer,
+): RateLimitResult[] {
+  const { limit, at } = bucket
+  bucket.isKnown = true
+  bucket.syncedAt = sentAt
+  bucket.held = kept + granted
+  bucket.reserved += granted
+  bucket.shared = within(bucket, within(bucket, parts) + limit * (at - sentAt) - bucket.owed)
+  let left = Math.min(limit * unit, parts + granted + sum(costs) * unit)
+  return costs.map((cost) => {
+    const admitted = left >= cost * unit
+    left -= cost * unit
+    return result({ admitted, limit, cost, parts: left })
+  })
+}
+
+const sum = (costs: number[]) => costs.reduce((all, cost) => all + cost, 0)

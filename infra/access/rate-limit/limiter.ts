@@ -1,33 +1,41 @@
 import { LRUCache } from 'lru-cache'
 import type { KeyType } from '../../../schemas/events.ts'
-import type { Clock, OrganizationId, Random } from '../../ids.ts'
+import type { Clock, OrganizationId } from '../../ids.ts'
 import type { Logger } from '../../telemetry.ts'
-import { type RateLimitRequest, type RateLimitResult, unit } from './bucket.ts'
+import { settlesWithin } from '../../timing.ts'
 import {
   advance,
-  busyMs,
-  charge,
+  applyAnswer,
+  type Balance,
   decideAlone,
   decideHere,
-  isDue,
+  decideUnreported,
   type LocalBucket,
   localBucket,
-  reportMs,
-} from './local-bucket.ts'
-import type { BucketStore } from './shared-bucket.ts'
-import { createStoreHealth, type StoreHealth } from './store-health.ts'
-import { createSynchronizer, type Synchronizer } from './synchronizer.ts'
+  mustRenew,
+  owe,
+  probe,
+  type RateLimitRequest,
+  type RateLimitResult,
+  type Report,
+  startReport,
+  unit,
+} from './bucket.ts'
 
 export interface RateLimiter {
-  /** Answers at once where this process leases enough units, or knows that there are not enough. Never rejects. */
+  /** Answers at once where this process has units reserved, or knows that there are not enough. Never rejects. */
   consume(request: RateLimitRequest): RateLimitResult | Promise<RateLimitResult>
   refund(request: RateLimitRequest): void
   close(): Promise<void>
 }
 
+/** Charges a report to the bucket that all processes share. Rejects when the store cannot be reached. */
+export interface BucketStore {
+  charge(report: Report): Promise<Balance>
+}
+
 export interface RateLimiterOptions {
   store: BucketStore
-  random: Random
   logger: Logger
   /** Whole milliseconds of which only differences matter. Default: a clock of the process that is never set. */
   clock?: Clock
@@ -35,63 +43,139 @@ export interface RateLimiterOptions {
   every?: (ms: number, run: () => void) => () => void
   /** A request waits no longer than about this for the store: real milliseconds, those of a stall not counted. */
   answerWithinMs?: number
-  /** Buckets remembered of each key type. A forgotten one is given back; at most as many again wait for that. */
+  /** Buckets remembered of each key type. */
   maxBuckets?: number
 }
 
+interface Waiting {
+  cost: number
+  answer: (result: RateLimitResult) => void
+}
+
+interface KnownBucket extends LocalBucket {
+  /** Requests that wait for the next round trip. */
+  queue: Waiting[]
+  roundTrips: Promise<void> | undefined
+}
+
+const sweepMs = 100
+const busyMs = 1000
+
 /**
- * Token buckets shared by all processes with the same store (docs/architecture.md, Rate limits). A request is decided
- * here, without waiting, where this process leases units for it or knows that there are none. Otherwise it is decided in
- * an exchange with the store that all waiting requests share. Where the store does not answer, each process limits alone.
+ * Token buckets shared by all processes with the same store (docs/architecture.md, Rate limits). Where the store does
+ * not answer, each process limits alone.
  */
 export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
-  const { store, random, logger, clock = processClock, every = unrefInterval } = options
-  const { answerWithinMs = 250, maxBuckets = 10_000 } = options
-  const health = createStoreHealth({ clock, logger })
-  const node = random(8).toString('hex')
-  const synchronizer = createSynchronizer({ store, node, clock, health, answerWithinMs })
-  const buckets = createKnownBuckets({ maxBuckets, isRunning: synchronizer.isRunning })
+  const { store, clock = processClock, every = unrefInterval, maxBuckets = 10_000 } = options
+  const health = createStoreHealth({ ...options, clock })
+  const { find, active } = createKnownBuckets(maxBuckets)
   let isClosed = false
+  let sweeping: Promise<void> | undefined
 
-  async function release(bucket: LocalBucket): Promise<void> {
-    await synchronizer.idle(bucket)
-    if (!health.isDown()) await synchronizer.start(bucket, { release: true })
+  const isAlone = () => isClosed || health.isAway()
+  const decide = (bucket: KnownBucket, cost: number): RateLimitResult | undefined =>
+    isAlone() ? decideAlone(bucket, cost) : decideHere(bucket, cost)
+
+  function synchronize(bucket: KnownBucket): Promise<void> {
+    bucket.roundTrips ??= roundTrips(bucket)
+    return bucket.roundTrips
   }
 
-  const mustDecideAlone = (bucket: LocalBucket) =>
-    isClosed || ((health.isDown() || bucket.retryAt !== undefined) && !synchronizer.hasWaiting(bucket))
+  async function roundTrips(bucket: KnownBucket): Promise<void> {
+    do await roundTrip(bucket)
+    while (bucket.queue.length > 0)
+    bucket.roundTrips = undefined
+  }
 
-  const stopSweeping = every(sweepMs, () => sweep({ buckets, synchronizer, health, clock }))
+  async function roundTrip(bucket: KnownBucket): Promise<void> {
+    advance(bucket, bucket.limit, clock())
+    const sentAt = bucket.at
+    const waiting = bucket.queue.splice(0)
+    const costs = waiting.map(({ cost }) => cost)
+    const isIdle = isClosed || sentAt - bucket.usedAt >= busyMs
+    const report = health.isAway() ? probe(bucket) : startReport(bucket, { costs, isIdle })
+    const balance = await health.answerTo(store.charge(report))
+    advance(bucket, bucket.limit, clock())
+    const results = balance
+      ? applyAnswer(bucket, { ...balance, kept: report.kept, costs, sentAt })
+      : decideUnreported(bucket, costs)
+    for (const [i, result] of results.entries()) waiting[i]?.answer(result)
+    answerQueue(bucket)
+  }
+
+  /** From the new reservation: else a bucket in steady use would never be free of waiting requests. */
+  function answerQueue(bucket: KnownBucket): void {
+    const { queue } = bucket
+    for (let first = queue[0]; first; first = queue[0]) {
+      const result = decide(bucket, first.cost)
+      if (!result) return
+      queue.shift()
+      first.answer(result)
+    }
+  }
+
+  async function sweep(): Promise<void> {
+    for (const bucket of [...active]) {
+      if (!health.mayAsk()) return
+      if (bucket.roundTrips) continue
+      const now = clock()
+      // Behind all others: one that always fails would else be the only one that is asked for while the store is away.
+      active.delete(bucket)
+      if (bucket.owed === 0 && bucket.reserved === 0) continue
+      active.add(bucket)
+      if (bucket.owed !== 0 || now - bucket.syncedAt >= busyMs) await synchronize(bucket)
+    }
+  }
+
+  const stopSweeping = every(sweepMs, () => {
+    sweeping ??= sweep().finally(() => {
+      sweeping = undefined
+    })
+  })
+
+  async function release(bucket: KnownBucket): Promise<void> {
+    await bucket.roundTrips
+    if (!health.isAway()) await synchronize(bucket)
+  }
 
   return {
     consume(request) {
+      const { limit, cost } = request
       const now = clock()
-      const bucket = buckets.find(request, now)
-      advance(bucket, now)
+      const bucket = find(request, now)
+      advance(bucket, limit, now)
       bucket.isBusy = now - bucket.usedAt < busyMs
       bucket.usedAt = now
-      buckets.active.add(bucket)
-      if (mustDecideAlone(bucket)) return decideAlone(bucket, request)
-      const result = synchronizer.hasWaiting(bucket) ? undefined : decideHere(bucket, request)
-      if (!result) return synchronizer.decide(bucket, request)
-      if (isDue(bucket) && !synchronizer.isRunning(bucket)) void synchronizer.start(bucket)
+      active.add(bucket)
+      const result = bucket.queue.length > 0 ? undefined : decide(bucket, cost)
+      if (!result) {
+        const { promise, resolve: answer } = Promise.withResolvers<RateLimitResult>()
+        bucket.queue.push({ cost, answer })
+        void synchronize(bucket)
+        return promise
+      }
+      if (result.admitted && mustRenew(bucket) && !isAlone()) void synchronize(bucket)
       return result
     },
     refund(request) {
-      const bucket = buckets.peek(request)
-      if (!bucket) return
-      advance(bucket, clock())
-      charge(bucket, -request.cost * unit)
-      buckets.active.add(bucket)
+      const now = clock()
+      const bucket = find(request, now)
+      advance(bucket, request.limit, now)
+      owe(bucket, -request.cost * unit)
+      active.add(bucket)
     },
     async close() {
       stopSweeping()
       isClosed = true
-      const left = [...buckets.active]
-      while (left.length > 0) await Promise.all(left.splice(0, maxRunning).map(release))
+      await sweeping
+      const left = [...active]
+      while (left.length > 0) await Promise.all(left.splice(0, closedAtOnce).map(release))
     },
   }
 }
+
+/** Enough to use all connections. */
+const closedAtOnce = 64
 
 const processClock: Clock = () => Math.trunc(performance.now())
 
@@ -100,103 +184,62 @@ function unrefInterval(ms: number, run: () => void): () => void {
   return () => clearInterval(timer)
 }
 
-interface KnownBucketsOptions {
-  maxBuckets: number
-  isRunning: (bucket: LocalBucket) => boolean
-}
-
-/**
- * The buckets that this process remembers. One that is forgotten while it leases units or has something to report stays
- * in `active` until the sweep has given that back. A request for it before then gets the same one again: two of one
- * process would give back each other's lease.
- */
-function createKnownBuckets({ maxBuckets, isRunning }: KnownBucketsOptions) {
-  const active = new Set<LocalBucket>()
-  const forgotten = new Map<string, LocalBucket>()
-  const createMap = () =>
-    new LRUCache<OrganizationId, LocalBucket>({ max: maxBuckets, dispose: (bucket) => forget(bucket) })
-  const known: Record<KeyType, LRUCache<OrganizationId, LocalBucket>> = {
+/** The buckets of a process. `active` are those that have something reserved or owe something. */
+function createKnownBuckets(maxBuckets: number) {
+  const active = new Set<KnownBucket>()
+  // The sweep reports what a forgotten bucket owes, unless too many wait for that.
+  const dispose = (bucket: KnownBucket) => void (active.size > 3 * maxBuckets && active.delete(bucket))
+  const createMap = () => new LRUCache<OrganizationId, KnownBucket>({ max: maxBuckets, dispose })
+  const known: Record<KeyType, LRUCache<OrganizationId, KnownBucket>> = {
     secret: createMap(),
     publishable: createMap(),
   }
-
-  function forget(bucket: LocalBucket): void {
-    if (!active.has(bucket)) return
-    bucket.isForgotten = true
-    forgotten.set(bucket.id, bucket)
-    if (forgotten.size > 2 * maxBuckets) dropOldest()
-  }
-
-  function dropOldest(): void {
-    for (const bucket of forgotten.values()) {
-      if (isRunning(bucket)) continue
-      remove(bucket)
-      return
-    }
-  }
-
-  function remove(bucket: LocalBucket): void {
-    active.delete(bucket)
-    forgotten.delete(bucket.id)
-  }
-
-  function create(id: string, { limit }: RateLimitRequest, now: number): LocalBucket {
-    const bucket = forgotten.get(id) ?? localBucket(id, limit, now)
-    forgotten.delete(id)
-    bucket.isForgotten = false
-    return bucket
-  }
-
   return {
-    /** Buckets that lease units or have something to report; the one that was swept last stands at the end. */
     active,
-    find(request: RateLimitRequest, now: number): LocalBucket {
-      const { organizationId, keyType } = request
+    find({ organizationId, keyType, limit }: RateLimitRequest, now: number): KnownBucket {
       const found = known[keyType].get(organizationId)
       if (found) return found
-      const bucket = create(idOf(request), request, now)
+      const local = localBucket(`${organizationId}:${keyType}`, limit, now)
+      const bucket = { ...local, queue: [], roundTrips: undefined }
       known[keyType].set(organizationId, bucket)
       return bucket
     },
-    peek: (request: RateLimitRequest): LocalBucket | undefined =>
-      known[request.keyType].get(request.organizationId) ?? forgotten.get(idOf(request)),
-    remove,
   }
 }
 
-const idOf = ({ organizationId, keyType }: RateLimitRequest) => `${organizationId}:${keyType}`
+const retryMs = 1000
 
-const sweepMs = 100
-/** Exchanges in the background at once; more would only make requests wait for a connection. */
-const maxRunning = 64
-
-interface SweepOptions {
-  buckets: ReturnType<typeof createKnownBuckets>
-  synchronizer: Synchronizer
-  health: StoreHealth
+interface StoreHealthOptions {
   clock: Clock
+  logger: Logger
+  answerWithinMs?: number
 }
 
-function sweep({ buckets, synchronizer, health, clock }: SweepOptions): void {
-  const now = clock()
-  for (const bucket of buckets.active) {
-    if (synchronizer.running() >= maxRunning) return
-    if (synchronizer.isRunning(bucket)) continue
-    advance(bucket, now)
-    const isIdle = bucket.isForgotten || now - bucket.usedAt >= busyMs
-    if (isSettled(bucket)) buckets.remove(bucket)
-    else if ((isIdle || isOverdue(bucket)) && health.mayTry(bucket)) {
-      // Behind all others: one that always fails would else be the only one that is ever tried while the store is down.
-      buckets.active.delete(bucket)
-      buckets.active.add(bucket)
-      void synchronizer.start(bucket, { release: isIdle })
-    }
+/** Whether the store answers. After a report without an answer it is asked once a second, and nobody waits for it. */
+function createStoreHealth({ clock, logger, answerWithinMs = 250 }: StoreHealthOptions) {
+  let retryAt: number | undefined
+
+  function failed(err: unknown): undefined {
+    if (retryAt === undefined)
+      logger.warn({ err }, 'rate limits: the shared buckets are away, this process limits alone')
+    retryAt = clock() + retryMs
   }
-}
 
-const isSettled = ({ lease, usage, unconfirmed }: LocalBucket): boolean =>
-  lease === 0 && !usage && !unconfirmed
+  function answered<T>(answer: T): T {
+    if (retryAt !== undefined) logger.info('rate limits: the shared buckets are back')
+    retryAt = undefined
+    return answer
+  }
 
-function isOverdue({ at, syncedAt, hasDebt }: LocalBucket): boolean {
-  return at - syncedAt >= (hasDebt ? reportMs : busyMs)
+  return {
+    isAway: () => retryAt !== undefined,
+    mayAsk: () => retryAt === undefined || clock() >= retryAt,
+    /** undefined where the answer is an error or late. */
+    async answerTo<T>(answer: Promise<T>): Promise<T | undefined> {
+      const isInTime = await settlesWithin(answer, answerWithinMs)
+      return isInTime
+        ? answer.then(answered, failed)
+        : failed(new Error(`no answer within ${answerWithinMs} ms`))
+    },
+  }
 }

@@ -1,94 +1,82 @@
 import type pg from 'pg'
+import type { Random } from '../../ids.ts'
 import { ensureTables } from '../../postgres/ensure-tables.ts'
-import { type Tx, transaction } from '../../postgres/pool.ts'
-import type { Logger } from '../../telemetry.ts'
-import { type BucketStore, readBucket, type SharedBucket } from './shared-bucket.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import type { Balance } from './bucket.ts'
+import type { BucketStore } from './limiter.ts'
 
 /**
  * Unlogged: after a crash of Postgres the buckets are full again, which is what they are a minute later anyway.
- * Half of a page stays free, so that an update finds room beside the old version and touches no index.
+ * Half of a page stays free, so that an update finds room beside the old version and touches no index. `parts` and `at`
+ * (epoch milliseconds) are as after the last charge. `reservations` has `[parts, until]` of each process.
  */
 const ddl = `
-create unlogged table if not exists tidegate.rate_limit_buckets (
+drop table if exists tidegate.rate_limit_buckets;
+create unlogged table if not exists tidegate.rate_limits (
   bucket text primary key,
-  state text not null
+  parts bigint not null,
+  at bigint not null,
+  reservations jsonb not null
 ) with (fillfactor = 50);
 `
 
 export function createRateLimitTables(tx: Tx): Promise<void> {
-  return ensureTables(tx, { name: 'rate-limits', table: 'tidegate.rate_limit_buckets', ddl })
+  return ensureTables(tx, { name: 'rate-limits', table: 'tidegate.rate_limits', ddl })
 }
 
-/** For the pool of the store: a process that stops in the middle locks a bucket for no longer than this. */
 export const rateLimitPoolOptions = {
   max: 4,
   applicationName: 'tidegate rate limits',
   queryTimeoutMs: 1000,
   statementTimeoutMs: 1000,
-  idleInTransactionMs: 1000,
 }
+
+const now = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint'
 
 /**
- * Buckets as rows; a change is one short transaction that locks its row. A row that cannot be read is logged once: the
- * change replaces it by a new bucket.
+ * Refills the bucket, charges it and reserves units. $2 limit, $3 charge, $4 process, $5 returned, $6 kept, $7 whether
+ * to reserve. What is reserved is still of the bucket, so it refills to the limit less that.
+ *
+ * All processes together reserve at most a hundredth of the limit, each an equal share of it. What one holds and does
+ * not use is what others are refused too early. Whoever is not heard of for 3 seconds counts as dead.
  */
-export function createPostgresStore(pool: pg.Pool, { logger }: { logger: Logger }): BucketStore {
+const charge = `
+insert into tidegate.rate_limits as b (bucket, parts, at, reservations)
+values ($1, $2::bigint * 60000 - $3::bigint, ${now}, '{}')
+on conflict (bucket) do update set (parts, at, reservations) = (
+  select rest - granted, now, others || jsonb_build_object($4::text, jsonb_build_array($6 + granted, now + 3000))
+  from (select ${now} as now) clock,
+  lateral (
+    select coalesce(jsonb_object_agg(key, value) filter (where key <> $4), '{}') as others,
+      count(*) filter (where key <> $4) + 1 as processes,
+      coalesce(sum((value->>0)::bigint), 0)::bigint as reserved,
+      coalesce(sum((value->>0)::bigint) filter (where key <> $4), 0)::bigint as by_others
+    from jsonb_each(b.reservations) where (value->>1)::bigint between now and now + 3000
+  ) living,
+  lateral (
+    select least($2 * 60000 - reserved, greatest($2 * -60000 - reserved, b.parts) + $2 * greatest(0, now - b.at))
+      + $5 - $3 as rest
+  ) charged,
+  lateral (
+    select case when $7::boolean then greatest(0, least(
+      $2 / 100 / processes * 60000 - $6, $2 / 100 * 60000 - by_others - $6, rest / 60000 * 60000
+    )) else 0 end as granted
+  ) reservation
+)
+returning parts::float8, coalesce((reservations->$4->>0)::bigint - $6::bigint, 0)::float8 as granted`
+
+/** Buckets as rows; a report is one statement. */
+export function createPostgresStore(pool: pg.Pool, { random }: { random: Random }): BucketStore {
+  const node = random(8).toString('hex')
   return {
-    update: (bucketId, change) =>
-      transaction(
-        pool,
-        async (tx) => {
-          const { state, now } = await lockBucket(tx, bucketId)
-          const bucket = readBucket(state)
-          if (!bucket && state !== notYet)
-            logger.warn({ bucket: bucketId }, 'rate limits: a shared bucket cannot be read, it begins anew')
-          const { row, result } = change(bucket, Number(now))
-          await save(tx, bucketId, row)
-          return result
-        },
-        { syncCommit: false },
-      ),
+    async charge({ bucketId, limit, charge: parts, returned, kept, reserves }) {
+      const { rows } = await pool.query<Balance>({
+        name: 'rate-limit-charge',
+        text: charge,
+        values: [bucketId, limit, parts, node, returned, kept, reserves],
+      })
+      if (!rows[0]) throw new Error('a bucket that was just written is not there')
+      return rows[0]
+    },
   }
-}
-
-interface Locked {
-  state: string
-  now: string
-}
-
-const notYet = ''
-
-async function lockBucket(tx: Tx, bucketId: string): Promise<Locked> {
-  return (await lockExisting(tx, bucketId)) ?? (await lockNew(tx, bucketId))
-}
-
-async function lockExisting(tx: Tx, bucketId: string): Promise<Locked | undefined> {
-  const { rows } = await tx.query<Locked>({
-    name: 'rate-limit-lock',
-    text: `select state, floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now
-           from tidegate.rate_limit_buckets where bucket = $1 for update`,
-    values: [bucketId],
-  })
-  return rows[0]
-}
-
-/** Several processes may see a bucket for the first time at once: the others wait here for the first one's row. */
-async function lockNew(tx: Tx, bucketId: string): Promise<Locked> {
-  const { rows } = await tx.query<Locked>({
-    name: 'rate-limit-lock-new',
-    text: `insert into tidegate.rate_limit_buckets (bucket, state) values ($1, $2)
-           on conflict (bucket) do update set state = rate_limit_buckets.state
-           returning state, floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now`,
-    values: [bucketId, notYet],
-  })
-  if (!rows[0]) throw new Error('a bucket that was just written is not there')
-  return rows[0]
-}
-
-async function save(tx: Tx, bucketId: string, row: SharedBucket): Promise<void> {
-  await tx.query({
-    name: 'rate-limit-save',
-    text: 'update tidegate.rate_limit_buckets set state = $2 where bucket = $1',
-    values: [bucketId, JSON.stringify(row)],
-  })
 }

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs'
 import { within } from '../../timing.ts'
 import { backoffMs, type ConsumeOptions, type LogConsumer, LogUnavailable } from '../port.ts'
-import { createBatchHandler, createCommits, createStartOffsets } from './batch-handler.ts'
+import { createCommits, createLane, createStartOffsets } from './lane.ts'
 
 export interface KafkaConsumerDeps {
   kafka: Kafka
@@ -10,6 +10,8 @@ export interface KafkaConsumerDeps {
 }
 
 const stopTimeoutMs = 5000
+/** So many partitions of a member wait in its lane at the same time. */
+const maxPartitions = 64
 
 export async function startKafkaConsumer(
   deps: KafkaConsumerDeps,
@@ -58,7 +60,7 @@ async function launch(
   const commits = createCommits(consumer, onError)
   const starts = createStartOffsets({ consumer, callersName, options })
   const isStopping = () => state.stopping
-  const handle = createBatchHandler({ consumer, commits, starts, callersName, options, isStopping })
+  const handle = createLane({ consumer, commits, starts, callersName, options, isStopping })
   const running = new Set<Promise<void>>()
 
   consumer.on(consumer.events.REBALANCING, () => commits.flush())
@@ -87,7 +89,7 @@ async function launch(
   await consumer.run({
     autoCommit: false,
     eachBatchAutoResolve: false,
-    partitionsConsumedConcurrently: options.partitionsConcurrently ?? 3,
+    partitionsConsumedConcurrently: maxPartitions,
     eachBatch,
   })
   return {

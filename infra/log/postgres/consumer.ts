@@ -1,113 +1,233 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import { backoffMs, type ConsumeOptions, type LogConsumer } from '../port.ts'
-import { createAssignedPartitions, createWakeUpSignal, type WakeUpSignal } from './assigned-partitions.ts'
-import { type GroupSession, openGroupSession } from './group-session.ts'
-import type { TopicInfo } from './tables.ts'
+import {
+  type Batch,
+  backoffMs,
+  type ConsumeOptions,
+  type LogConsumer,
+  type LogRecord,
+  type Position,
+  type Topic,
+} from '../port.ts'
+import { placeName, type Session } from './session.ts'
+import type { Limits, Place, Tail } from './tail.ts'
 
-export interface PostgresConsumerDeps {
-  url: string
-  schema: string
-  topics: TopicInfo[]
-  /** Tells the other members of the group, in all processes, to assign the partitions anew. */
-  announce: () => Promise<void>
+export interface GroupDeps {
+  session: Session
+  tail: Tail
+  partitions: Place[]
 }
 
-export interface RunningConsumer extends LogConsumer {
+export interface GroupConsumer extends LogConsumer {
+  topics: Topic[]
   wake(): void
-  rebalance(): void
 }
 
-/** Bounds the delay after a lost notification, and until the partitions of a killed member are noticed. */
-const pollMs = 1000
+interface Reading extends Place {
+  /** The next offset to read; undefined until it is known where to start. */
+  next: number | undefined
+  /** Handled and not committed yet. */
+  uncommitted: number | undefined
+  failures: number
+  /** Not touched before this time (performance.now), after a failure. */
+  notBefore: number
+}
 
-/** Rejects if it cannot connect now. Later failures are retried. */
-export async function startPostgresConsumer(
-  deps: PostgresConsumerDeps,
-  options: ConsumeOptions,
-): Promise<RunningConsumer> {
-  const signal = createWakeUpSignal()
-  const control = { stopping: false, rebalance: true }
+/** How long a group without an owner waits at most for a member that stands by. */
+const standByMs = 1000
+/** Handled offsets are committed together, at most this often. After a crash that much is delivered again. */
+const commitEveryMs = 250
+const maxBytes = 4 * 1024 * 1024
+
+/**
+ * Consumes for a group while no other process does. One process works for a group at a time, and all of its partitions
+ * are one lane: whatever came while the handler ran is the next call.
+ */
+export function startGroup({ session, tail, partitions }: GroupDeps, options: ConsumeOptions): GroupConsumer {
+  const { group, maxRecords = 1000, handle, onError } = options
+  const me = Symbol(group)
+  const bell = createBell()
+  let readings: Reading[] = []
+  let generation: number | undefined
+  let isStopping = false
   let failures = 0
-  const first = await connect(deps, options, signal)
-  await deps.announce()
-  const finished = run(first)
+  let nextCommit = 0
+  const finished = run()
 
-  async function run(initial: Connection): Promise<void> {
-    let connection: Connection | undefined = initial
-    while (connection) {
-      await work(connection)
-      connection = control.stopping ? undefined : await reconnect()
-    }
-  }
-
-  async function work({ session, state }: Connection): Promise<void> {
-    const round = createAssignedPartitions({ session, options, signal: signal, announce: deps.announce })
-    try {
-      let nextPoll = 0
-      while (!control.stopping && !state.lost) {
-        if (control.rebalance || performance.now() >= nextPoll) {
-          control.rebalance = false
-          nextPoll = performance.now() + pollMs
-          await round.rebalance()
-        }
-        await round.readAndHandle()
-        failures = 0
-        await signal.wait(Math.min(pollMs, round.msToNextDeadline()))
-      }
-      await round.leave()
-      await session.close()
-    } catch (error) {
-      options.onError?.(error)
-      // Another member may own the partitions now; it must not be joined by us while a handler still runs.
-      await round.handlersDone()
-      await session.abandon().catch(() => {})
-    }
-    if (control.stopping) await deps.announce().catch(() => {})
-  }
-
-  async function reconnect(): Promise<Connection | undefined> {
-    while (!control.stopping) {
-      failures += 1
-      await delay(backoffMs(failures))
-      control.rebalance = true
+  async function run(): Promise<void> {
+    while (!isStopping) {
       try {
-        return await connect(deps, options, signal)
+        const isBusy = await turn()
+        failures = 0
+        if (!isBusy) await bell.wait(msToWait())
       } catch (error) {
-        options.onError?.(error)
+        onError?.(error)
+        failures += 1
+        await bell.wait(backoffMs(failures))
       }
     }
-    return undefined
+    await leave().catch((error) => onError?.(error))
+  }
+
+  /** Returns whether there may be more to do at once. */
+  async function turn(): Promise<boolean> {
+    const owned = await session.own(group, me)
+    if (owned !== generation) readings = partitions.map(newReading)
+    generation = owned
+    if (owned === undefined) return false
+    await findStarts()
+    const batches = await take()
+    if (batches.length > 0) await deal(batches)
+    if (performance.now() >= nextCommit) await commit()
+    return batches.length > 0
+  }
+
+  async function findStarts(): Promise<void> {
+    const fresh = readings.filter((reading) => reading.next === undefined && isDue(reading))
+    if (fresh.length === 0) return
+    const committed = new Map((await session.committed(group)).map((at) => [placeName(at), at.offset]))
+    await Promise.all(fresh.map((reading) => findStart(reading, { options, committed })))
+  }
+
+  /** What has come to the partitions whose turn it is, the one that waited longest first. */
+  async function take(): Promise<Batch[]> {
+    const room = { records: maxRecords, bytes: maxBytes }
+    const older: Position[] = []
+    const taken: LogRecord[] = []
+    for (const reading of readings.filter(isDue)) {
+      if (reading.next === undefined || room.records <= 0 || room.bytes <= 0) continue
+      const position = { ...placeOf(reading), offset: reading.next }
+      const recent = tail.read(position, room)
+      if (!recent) older.push(position)
+      for (const record of recent ?? []) taken.push(record)
+      room.records -= recent?.length ?? 0
+      room.bytes -= recent?.reduce((sum, { value }) => sum + value.length, 0) ?? 0
+    }
+    if (older.length > 0) taken.push(...(await session.read(older, shareOf(older.length, maxRecords))))
+    return [...Map.groupBy(taken, placeName).values()].flatMap(batchOf)
+  }
+
+  async function deal(batches: Batch[]): Promise<void> {
+    try {
+      const readOn = new Map(((await handle(batches)) ?? []).map((at) => [placeName(at), at]))
+      for (const batch of batches) settle(batch, readOn.get(placeName(batch)))
+    } catch (error) {
+      for (const { topic, partition, records } of batches) {
+        const offset = records[0]?.offset ?? 0
+        settle({ topic, partition, records }, { topic, partition, offset, failed: true })
+        onError?.(error, { topic, partition, offset })
+      }
+    }
+  }
+
+  function settle(batch: Batch, chosen: (Position & { failed?: boolean }) | undefined): void {
+    const reading = readings.find((one) => placeName(one) === placeName(batch))
+    if (!reading) return
+    readings = [...readings.filter((one) => one !== reading), reading]
+    reading.next = chosen?.offset ?? (batch.records.at(-1)?.offset ?? 0) + 1
+    reading.uncommitted = reading.next
+    if (chosen?.failed) backOff(reading)
+    else reading.failures = 0
+  }
+
+  async function commit(): Promise<void> {
+    const changed = readings.flatMap((reading): Position[] =>
+      reading.uncommitted === undefined ? [] : [{ ...placeOf(reading), offset: reading.uncommitted }],
+    )
+    if (changed.length === 0) return
+    nextCommit = performance.now() + commitEveryMs
+    await session.commit(group, changed)
+    for (const reading of readings) reading.uncommitted = undefined
+  }
+
+  function msToWait(): number {
+    const now = performance.now()
+    const backOffs = readings.flatMap(({ notBefore }) => (notBefore > now ? [notBefore - now] : []))
+    const commits = readings.some(({ uncommitted }) => uncommitted !== undefined) ? [nextCommit - now] : []
+    return Math.max(0, Math.min(standByMs, ...backOffs, ...commits))
+  }
+
+  async function leave(): Promise<void> {
+    if (generation === undefined) return
+    await commit()
+    await session.release(group, me)
   }
 
   return {
-    wake: signal.notify,
-    rebalance() {
-      control.rebalance = true
-      signal.notify()
-    },
+    topics: options.topics,
+    wake: bell.ring,
     async stop() {
-      control.stopping = true
-      signal.notify()
+      isStopping = true
+      bell.ring()
       await finished
     },
   }
 }
 
-interface Connection {
-  session: GroupSession
-  state: { lost: boolean }
+const placeOf = ({ topic, partition }: Place): Place => ({ topic, partition })
+
+const newReading = ({ topic, partition }: Place): Reading => ({
+  topic,
+  partition,
+  next: undefined,
+  uncommitted: undefined,
+  failures: 0,
+  notBefore: 0,
+})
+
+const isDue = ({ notBefore }: Reading): boolean => notBefore <= performance.now()
+
+function backOff(reading: Reading): void {
+  reading.failures += 1
+  reading.notBefore = performance.now() + backoffMs(reading.failures)
 }
 
-async function connect(
-  deps: PostgresConsumerDeps,
-  options: ConsumeOptions,
-  signal: WakeUpSignal,
-): Promise<Connection> {
-  const state = { lost: false }
-  const onLost = () => {
-    state.lost = true
-    signal.notify()
+const shareOf = (partitions: number, records: number): Limits => ({
+  records: Math.ceil(records / partitions),
+  bytes: Math.ceil(maxBytes / partitions),
+})
+
+function batchOf(records: Batch['records']): Batch[] {
+  const [first] = records
+  return first ? [{ topic: first.topic, partition: first.partition, records }] : []
+}
+
+interface Starting {
+  options: ConsumeOptions
+  committed: Map<string, number>
+}
+
+/** Where to start: the caller's choice, else the committed offset, else the beginning. */
+async function findStart(reading: Reading, { options, committed }: Starting): Promise<void> {
+  const { topic, partition } = reading
+  try {
+    const chosen = await options.startOffset?.(topic, partition)
+    reading.next = chosen ?? committed.get(placeName(reading)) ?? 0
+    reading.failures = 0
+  } catch (error) {
+    backOff(reading)
+    options.onError?.(error, { topic, partition, offset: 0 })
   }
-  const { url, schema, topics } = deps
-  return { session: await openGroupSession({ url, schema, topics, group: options.group, onLost }), state }
+}
+
+/** `ring` ends the wait, or the next one if nobody waits. */
+function createBell() {
+  let isRung = false
+  let wake: (() => void) | undefined
+
+  return {
+    ring(): void {
+      isRung = true
+      wake?.()
+    },
+    async wait(ms: number): Promise<void> {
+      if (!isRung) {
+        const { promise, resolve } = Promise.withResolvers<void>()
+        const timer = setTimeout(resolve, ms)
+        wake = resolve
+        await promise
+        clearTimeout(timer)
+      }
+      wake = undefined
+      isRung = false
+    },
+  }
 }

@@ -4,9 +4,11 @@ import { z } from 'zod'
 import { within } from '../../timing.ts'
 import { partitionOfKey, placeRecord } from '../partition.ts'
 import { type EventLog, type LogConsumer, LogUnavailable } from '../port.ts'
-import { startPostgresConsumer } from './consumer.ts'
-import { createNotifications } from './notifications.ts'
-import { createLogSchema, createTopics } from './tables.ts'
+import { startGroup } from './consumer.ts'
+import { createFeed } from './feed.ts'
+import { createSession } from './session.ts'
+import { createLogSchema, createTopics, type TopicInfo } from './tables.ts'
+import { createTail } from './tail.ts'
 import { openWriter } from './writer.ts'
 
 export interface PostgresLogOptions {
@@ -25,8 +27,10 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
   const { pool, url, logger, schema = 'tidegate_log' } = options
   await createLogSchema(pool, schema)
   const topics = createTopics(pool, schema)
-  const notifications = createNotifications({ pool, url, schema, logger })
-  const writer = openWriter({ url, schema, onWritten: notifications.appended })
+  const session = createSession({ url, schema, onLost: () => feed.wakeAll() })
+  const tail = createTail()
+  const feed = createFeed({ pool, url, schema, logger, session, tail })
+  const writer = openWriter({ url, schema, onWritten: feed.appended })
   const consumers = new Set<LogConsumer>()
   const retention = startRetention(options, schema)
   let closing: Promise<void> | undefined
@@ -41,20 +45,16 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
     },
 
     async consume(consumeOptions) {
-      const { group, topics: names } = consumeOptions
+      const { topics: names } = consumeOptions
       const infos = await Promise.all(names.map((name) => topics.find(name)))
-      await notifications.ready().catch(unavailable)
-      const announce = () => notifications.membersChanged(group)
-      const deps = { url, schema, topics: infos, announce }
-      const consumer = await startPostgresConsumer(deps, consumeOptions).catch(unavailable)
-      const subscriber = { group, topics: names, consumer }
-      notifications.add(subscriber)
-      consumer.rebalance()
+      await feed.open(names).catch(unavailable)
+      const consumer = startGroup({ session, tail, partitions: infos.flatMap(placesOf) }, consumeOptions)
+      feed.add(consumer)
       const registered = {
         async stop() {
-          notifications.remove(subscriber)
-          consumers.delete(registered)
           await consumer.stop()
+          feed.remove(consumer)
+          consumers.delete(registered)
         },
       }
       consumers.add(registered)
@@ -89,9 +89,13 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
     clearInterval(retention)
     await Promise.all([...consumers].map((consumer) => consumer.stop()))
     await writer.close()
-    await notifications.close()
+    await feed.close()
+    await session.close()
   }
 }
+
+const placesOf = ({ topic, partitions }: TopicInfo) =>
+  Array.from({ length: partitions }, (_, partition) => ({ topic, partition }))
 
 function unavailable(cause: unknown): never {
   throw cause instanceof LogUnavailable

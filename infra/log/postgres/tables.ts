@@ -46,15 +46,17 @@ ${appendFunction(schema)}`
 /**
  * Appends one batch in one round trip. The first three arrays have an element for each partition, in lock
  * order. The others have one for each record: the index of its partition there (from 1), its place in that
- * partition (from 0), and its content. Returns the first offset of each partition.
+ * partition (from 0), and its content. Returns the time of the records (epoch milliseconds), then the first offset
+ * of each partition.
  */
 const appendFunction = (schema: string) => `
-create or replace function ${schema}.append(
+create or replace function ${schema}.append_records(
   part_topics text[], part_numbers integer[], part_counts integer[],
   parts integer[], places integer[], keys text[], headers text[], record_values bytea[]
 ) returns bigint[] language plpgsql as $$
 declare
   bases bigint[];
+  now_ms bigint := extract(epoch from clock_timestamp()) * 1000;
 begin
   perform 1 from ${schema}.partitions p
     join unnest(part_topics, part_numbers) as w(topic, partition) using (topic, partition)
@@ -69,10 +71,9 @@ begin
     raise exception 'unknown topic or partition';
   end if;
   insert into ${schema}.records (topic, partition, "offset", key, headers, value, stored_at)
-    select part_topics[r.part], part_numbers[r.part], bases[r.part] + r.place, r.key, r.headers::json, r.value,
-      (extract(epoch from clock_timestamp()) * 1000)::bigint
+    select part_topics[r.part], part_numbers[r.part], bases[r.part] + r.place, r.key, r.headers::json, r.value, now_ms
     from unnest(parts, places, keys, headers, record_values) as r(part, place, key, headers, value);
-  return bases;
+  return now_ms || bases;
 end $$;`
 
 export async function createLogSchema(pool: pg.Pool, schema: string): Promise<void> {

@@ -6,7 +6,7 @@ import { createPool } from '../../postgres/pool.ts'
 import { within } from '../../timing.ts'
 import { createGroupCommit } from '../group-commit.ts'
 import { type PlacedRecord, valueBytes } from '../partition.ts'
-import { LogUnavailable, type Position, type Topic } from '../port.ts'
+import { type LogRecord, LogUnavailable, type Position, type Topic } from '../port.ts'
 
 /** Each connection writes one batch at a time. A partition always has the same connection. */
 const connections = 2
@@ -15,7 +15,8 @@ const timeoutMs = 5000
 interface WriterOptions {
   url: string
   schema: string
-  onWritten: (topic: string) => void
+  /** Called with what was written, each partition's records in their order. */
+  onWritten: (records: LogRecord[]) => void
 }
 
 export function openWriter({ url, schema, onWritten }: WriterOptions) {
@@ -28,14 +29,14 @@ export function openWriter({ url, schema, onWritten }: WriterOptions) {
     queryTimeoutMs: 2 * timeoutMs,
   })
 
-  async function write(records: PlacedRecord[]): Promise<Position[]> {
+  async function write(records: PlacedRecord[]): Promise<LogRecord[]> {
     const writing = writeGroup(pool, schema, records)
-    const positions = await within(writing, timeoutMs).catch((cause) => {
+    const written = await within(writing, timeoutMs).catch((cause) => {
       if (cause instanceof LogUnavailable) throw cause
       throw new LogUnavailable('the log did not confirm in time', { cause, settled: fateOf(writing) })
     })
-    for (const topic of new Set(positions.map((position) => position.topic))) onWritten(topic)
-    return positions
+    onWritten(written)
+    return written
   }
 
   const commits = Array.from({ length: connections }, () =>
@@ -50,7 +51,9 @@ export function openWriter({ url, schema, onWritten }: WriterOptions) {
       })
       // Also when one fails the others are waited for: what is under way has no end of its own then.
       const positions = allOrFailure(await Promise.allSettled(parts)).map((some) => some.values())
-      return records.map((record) => positions[record.partition % connections]?.next().value ?? missing())
+      return records.map(({ partition }) =>
+        positionOf(positions[partition % connections]?.next().value ?? missing()),
+      )
     },
     async close(): Promise<void> {
       await Promise.all(commits.map((commit) => commit.idle()))
@@ -70,6 +73,8 @@ function allOrFailure<T>(results: PromiseSettledResult<T>[]): T[] {
   throw reasons.find((reason) => reason instanceof LogUnavailable && reason.settled) ?? reasons[0]
 }
 
+const positionOf = ({ topic, partition, offset }: LogRecord): Position => ({ topic, partition, offset })
+
 function missing(): never {
   throw new LogUnavailable('the log gave too few positions')
 }
@@ -85,7 +90,7 @@ interface Layout {
   slots: { part: number; place: number }[]
 }
 
-const answer = z.tuple([z.object({ bases: z.array(z.number()) })])
+const answer = z.tuple([z.object({ answer: z.array(z.number()) })])
 
 /**
  * The server ends a write that takes longer. After that, a client that gave up knows that none is under way.
@@ -96,20 +101,20 @@ export async function writeGroup(
   pool: pg.Pool,
   schema: string,
   records: PlacedRecord[],
-): Promise<Position[]> {
+): Promise<LogRecord[]> {
   const layout = layOut(records)
-  const text = `select array_to_json(${schema}.append($1, $2, $3, $4, $5, $6, $7, $8)) as bases`
+  const text = `select array_to_json(${schema}.append_records($1, $2, $3, $4, $5, $6, $7, $8)) as answer`
   const client = await pool.connect().catch((cause) => {
     throw new LogUnavailable('the log could not be reached', { cause })
   })
   let failure: unknown
   try {
     const { rows } = await client.query({
-      name: `${schema}.append`,
+      name: `${schema}.append_records`,
       text,
       values: parameters(records, layout),
     })
-    return positionsOf(records, layout, answer.parse(rows)[0].bases)
+    return writtenOf(records, layout, answer.parse(rows)[0].answer)
   } catch (cause) {
     failure = cause
     const settled = isRefusal(cause) ? undefined : delay(writeTimeoutMs, undefined, { ref: false })
@@ -172,11 +177,12 @@ function parameters(records: PlacedRecord[], { parts, slots }: Layout): Buffer[]
   ]
 }
 
-function positionsOf(records: PlacedRecord[], { slots }: Layout, bases: number[]): Position[] {
-  return records.map(({ topic, partition }, i) => {
+function writtenOf(records: PlacedRecord[], { slots }: Layout, [timestamp, ...bases]: number[]): LogRecord[] {
+  return records.map((record, i) => {
     const slot = slots[i]
     const base = slot && bases[slot.part]
-    if (!slot || base === undefined) throw new Error('the answer has too few offsets')
-    return { topic, partition, offset: base + slot.place }
+    if (!slot || base === undefined || timestamp === undefined)
+      throw new Error('the answer has too few numbers')
+    return { ...record, offset: base + slot.place, timestamp }
   })
 }

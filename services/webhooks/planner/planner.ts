@@ -1,17 +1,17 @@
 import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
 import type { Applied } from '../../../infra/event-store/applied.ts'
-import { type DecodedBatch, decodeBatch } from '../../../infra/event-store/apply-batch.ts'
 import { type CaughtUp, type CaughtUpOptions, createCaughtUp } from '../../../infra/event-store/catch-up.ts'
 import type { EventCodec, RecordedEvent } from '../../../infra/event-store/codec.ts'
-import { decidedEvent } from '../../../infra/event-store/decide.ts'
 import {
-  createPartitions,
-  PartitionHalted,
-  type PartitionStatus,
-} from '../../../infra/event-store/partitions.ts'
+  consumeEvents,
+  type EventBatch,
+  type EventConsumer,
+  EventFailed,
+} from '../../../infra/event-store/consumer.ts'
+import { decidedEvent } from '../../../infra/event-store/decide.ts'
 import type { Clock } from '../../../infra/ids.ts'
-import type { Batch, EventLog, NewRecord } from '../../../infra/log/port.ts'
+import type { EventLog, NewRecord, Position } from '../../../infra/log/port.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { createBreather } from '../../../infra/timing.ts'
 import { raisedEventIds, subscribedEndpoints } from '../../../projections/webhooks/queries.ts'
@@ -28,11 +28,9 @@ interface PlannerOptions {
   identify?: CaughtUpOptions['identify']
 }
 
-export interface RunningPlanner {
-  status(): PartitionStatus[]
+export interface RunningPlanner extends Pick<EventConsumer, 'status' | 'stop'> {
   /** Rejects while nothing can be raised, since the subscriptions are not known. */
   check(): Promise<void>
-  stop(): Promise<void>
 }
 
 /**
@@ -41,50 +39,49 @@ export interface RunningPlanner {
  */
 export async function runPlanner(options: PlannerOptions): Promise<RunningPlanner> {
   const { log, codec, clock, logger } = options
-  const partitions = createPartitions({ who: 'the planner of webhook events', logger })
   const readModels = [{ projection: 'webhooks', topic: eventTopics.WebhookEventRaised }]
   const caughtUp = createCaughtUp({ ...options, db: options.pool, readModels })
   const raiseBatch = createRaiseBatch({ ...options, caughtUp })
 
-  async function handleBatch(batch: Batch): Promise<undefined> {
-    const { candidates, end, poison } = await read(decodeBatch(codec, batch), clock())
-    await raiseBatch(candidates)
-    const status = partitions.of(end)
-    status.nextOffset = end.offset
-    if (poison) partitions.halt(poison)
-    status.halted = null
+  async function apply(batches: EventBatch[]): Promise<Position[]> {
+    await raiseBatch(
+      await candidatesOf(
+        batches.flatMap(({ events }) => events),
+        clock(),
+      ),
+    )
+    return batches.map(({ topic, partition, end }) => ({ topic, partition, offset: end }))
   }
 
-  const consumer = await log.consume({
+  const consumer = await consumeEvents({
+    who: 'the planner of webhook events',
     group: 'tidegate.webhooks.planner',
     topics: [eventTopics.SessionScored],
-    handleBatch,
-    onError(err, position) {
-      if (err instanceof PartitionHalted) return
-      logger.warn({ err, position }, 'webhook events were not raised; the records will be read again')
-    },
+    log,
+    codec,
+    logger,
+    apply,
   })
-  return { status: partitions.all, check: caughtUp.check, stop: () => consumer.stop() }
+  return { status: consumer.status, check: caughtUp.check, stop: consumer.stop }
 }
 
-type Candidates = Omit<DecodedBatch, 'events'> & { candidates: Raised[] }
-
-async function read({ events, end, poison }: DecodedBatch, now: number): Promise<Candidates> {
+async function candidatesOf(events: RecordedEvent[], now: number): Promise<Raised[]> {
   const breathe = createBreather()
   const candidates: Raised[] = []
   for (const event of events) {
-    try {
-      candidates.push(...raisedBy(event, now))
-    } catch (error) {
-      return { candidates, end: event.position, poison: { position: event.position, error } }
-    }
+    candidates.push(...raisedBy(event, now))
     await breathe()
   }
-  return { candidates, end, poison }
+  return candidates
 }
 
 function raisedBy(event: RecordedEvent, now: number): Raised[] {
-  return event.type === 'SessionScored' && isRecent(event.data, now) ? raise(event.data, now) : []
+  if (event.type !== 'SessionScored' || !isRecent(event.data, now)) return []
+  try {
+    return raise(event.data, now)
+  } catch (error) {
+    throw new EventFailed(error)
+  }
 }
 
 interface RaiseDeps {

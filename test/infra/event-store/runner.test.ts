@@ -152,43 +152,6 @@ describe.each(openTestLogs())('$name', (testLog) => {
     })
   })
 
-  test('what Postgres lost of partitions that no record comes to any more is read again', async () => {
-    const applied = await world.openApplied()
-    const logger = silent.child({}, { level: 'silent' })
-    const warnings: unknown[] = []
-    logger.warn = (...args: unknown[]) => warnings.push(args)
-    const running = await world.run(log, sessionsProjection, { applied, logger })
-    const positions = await world.append(log, decisions(6200, 30))
-    const ends = new Map(positions.map(({ partition, offset }) => [partition, offset + 1]))
-    const believed = () => new Map(running.status().map((known) => [known.partition, known.nextOffset]))
-    await eventually(() => expect(believed()).toEqual(ends))
-    expect(warnings).toEqual([])
-    const build = await liveBuild(world.database.pool, 'sessions')
-    await world.database.pool.query(
-      `delete from ${build?.schema}.decisions where event_id >= '${id('evt', 6200)}' and event_id < '${id('evt', 6230)}'`,
-    )
-    for (const { topic, partition } of positions) {
-      await world.database.pool.query(
-        'update tidegate.projection_offsets set next_offset = $3 where topic = $1 and partition = $2',
-        [
-          topic,
-          partition,
-          Math.min(...positions.filter((p) => p.partition === partition).map((p) => p.offset)),
-        ],
-      )
-    }
-    await eventually(async () => {
-      const { rows } = await world.database.pool.query(
-        `select count(*)::int as n from read.decisions
-         where event_id >= '${id('evt', 6200)}' and event_id < '${id('evt', 6230)}'`,
-      )
-      expect(rows[0].n).toBe(30)
-    })
-    await eventually(() => expect(believed()).toEqual(ends))
-    expect(warnings).toHaveLength(1)
-    await applied.waitFor('sessions', await world.append(log, decisions(6300, 10)))
-  })
-
   test('a connection killed before the commit leaves nothing half done, and the events are applied once', async () => {
     const applied = await world.openApplied()
     let killed = false

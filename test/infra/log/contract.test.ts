@@ -8,6 +8,7 @@ import type {
   LogRecord,
   NewRecord,
 } from '../../../infra/log/port.ts'
+import { eachBatch } from '../../support/each-batch.ts'
 import { eventually } from '../../support/eventually.ts'
 import { openBothLogs } from '../../support/logs.ts'
 
@@ -24,13 +25,13 @@ const record = (topic: string, key: string, value: string): NewRecord => ({
 /** What a consumer got, in the order it got it. */
 function collector() {
   const records: LogRecord[] = []
-  const handleBatch = async (batch: Batch) => {
-    records.push(...batch.records)
+  const handle = async (batches: Batch[]) => {
+    records.push(...batches.flatMap((batch) => batch.records))
     return undefined
   }
   return {
     records,
-    handleBatch,
+    handle,
     values: () => records.map((r) => r.value.toString()),
     of: (key: string) => records.filter((r) => r.key === key).map((r) => r.value.toString()),
   }
@@ -187,11 +188,10 @@ for (const testLog of openBothLogs()) {
         topics: [topic],
         maxRecords: 2,
         onError: (error, position) => errors.push([String(error), position?.offset]),
-        async handleBatch({ records }) {
+        handle: eachBatch(({ records }) => {
           delivered.push(records.map((r) => r.value.toString()))
           if (delivered.length <= 2) throw new Error('no')
-          return undefined
-        },
+        }),
       }
       await consuming(options, () => eventually(() => expect(delivered.flat()).toContain('4')))
       expect(delivered).toEqual([
@@ -214,10 +214,11 @@ for (const testLog of openBothLogs()) {
       const options: ConsumeOptions = {
         group: unique('group'),
         topics: [topic],
-        async handleBatch(batch) {
-          if (batch.records.some((r) => r.key === bad)) throw new Error('poison')
-          return got.handleBatch(batch)
-        },
+        handle: eachBatch(async (batch) => {
+          const poison = batch.records.find((r) => r.key === bad)
+          if (poison) return { ...poison, failed: true }
+          return void (await got.handle([batch]))
+        }),
       }
       await consuming(options, async () => {
         for (const value of ['1', '2', '3']) {
@@ -236,7 +237,7 @@ for (const testLog of openBothLogs()) {
       const failing: ConsumeOptions = {
         group,
         topics: [topic],
-        async handleBatch() {
+        async handle() {
           failures += 1
           throw new Error('crash')
         },
@@ -290,54 +291,76 @@ for (const testLog of openBothLogs()) {
         group: unique('group'),
         topics: [topic],
         maxRecords: 1,
-        async handleBatch({ records }) {
+        handle: eachBatch(({ topic, partition, records }) => {
           delivered.push(...records.map((r) => r.value.toString()))
-          return delivered.length === 1 ? 4 : undefined
-        },
+          return delivered.length === 1 ? { topic, partition, offset: 4 } : undefined
+        }),
       }
       await consuming(options, () => eventually(() => expect(delivered).toContain('5')))
       expect(delivered).toEqual(['0', '4', '5'])
     })
 
-    test('members of a group share the partitions; a leaver leaves them to the others', async () => {
+    test('members of a group never handle a partition at once; a leaver leaves all to the others', async () => {
       const topic = await newTopic()
       const group = unique('group')
       const keys = Array.from({ length: 40 }, (_, i) => `key-${i}`)
-      const members = [collector(), collector()]
+      const members = [collector(), collector()] as const
       const overlaps = trackOverlaps()
       const options = (member: (typeof members)[number]): ConsumeOptions => ({
         group,
         topics: [topic],
-        handleBatch: overlaps.around(member.handleBatch),
+        handle: overlaps.around(member.handle),
       })
-      const other = await testLog.open()
-      const leaver = await other.consume(options(members[0] ?? collector()))
-      await consuming(options(members[1] ?? collector()), async () => {
-        await eventually(
-          async () => {
-            for (const member of members) member.records.length = 0
-            await log.append(keys.map((key) => record(topic, key, 'shared')))
-            await eventually(() => expect(members.flatMap((m) => m.values())).toHaveLength(40), {
-              timeoutMs: 3000,
-            })
-            for (const member of members) {
-              expect(new Set(member.records.map((r) => r.partition)).size).toBe(partitions / 2)
-            }
-          },
-          { timeoutMs: 30_000 },
+      const received = (value: string) =>
+        new Set(
+          members.flatMap(({ records }) =>
+            records.filter((r) => r.value.equals(Buffer.from(value))).map((r) => r.key),
+          ),
         )
+      const other = await testLog.open()
+      const leaver = await other.consume(options(members[0]))
+      await consuming(options(members[1]), async () => {
+        for (const value of ['first', 'second', 'third']) {
+          await log.append(keys.map((key) => record(topic, key, value)))
+          await eventually(() => expect(received(value).size).toBe(40), { timeoutMs: 20_000 })
+        }
+        const usedBoth = members.every(({ records }) => records.length > 0)
+        // Kafka shares the partitions out; of the embedded log's members one works and the others stand by.
+        if (testLog.name === 'postgres') expect(usedBoth).toBe(false)
         await leaver.stop()
         await log.append(keys.map((key) => record(topic, key, 'alone')))
-        await eventually(
-          () =>
-            expect(members[1]?.values().filter((value) => value === 'alone').length).toBeGreaterThanOrEqual(
-              40,
-            ),
-          { timeoutMs: 20_000 },
-        )
+        const alone = () => members[1].records.filter((r) => r.value.toString() === 'alone')
+        await eventually(() => expect(alone().length).toBeGreaterThanOrEqual(40), { timeoutMs: 20_000 })
       })
       await other.close()
       expect(overlaps.count()).toBe(0)
+    })
+
+    test('what came to all partitions while the handler ran is one call', async () => {
+      const topic = await newTopic()
+      const keys = Array.from({ length: 20 }, (_, i) => `key-${i}`)
+      const calls: number[][] = []
+      const started = Promise.withResolvers<void>()
+      const release = Promise.withResolvers<void>()
+      const options: ConsumeOptions = {
+        group: unique('group'),
+        topics: [topic],
+        async handle(batches) {
+          calls.push(batches.map(({ records }) => records.length))
+          started.resolve()
+          await release.promise
+          return undefined
+        },
+      }
+      await consuming(options, async () => {
+        await log.append([record(topic, 'key-0', 'first')])
+        await started.promise
+        await log.append(keys.map((key) => record(topic, key, 'while it ran')))
+        release.resolve()
+        await eventually(() => expect(calls.flat().reduce((sum, count) => sum + count, 0)).toBe(21))
+      })
+      expect(calls[0]).toEqual([1])
+      expect(calls[1]).toHaveLength(partitions)
     })
 
     test('stop waits for the running handler', async () => {
@@ -349,7 +372,7 @@ for (const testLog of openBothLogs()) {
       const consumer = await log.consume({
         group: unique('group'),
         topics: [topic],
-        async handleBatch() {
+        async handle() {
           started.resolve()
           await release.promise
           finished = true
@@ -384,15 +407,18 @@ function trackOverlaps() {
   let overlaps = 0
   return {
     count: () => overlaps,
-    around: (handle: ConsumeOptions['handleBatch']) => async (batch: Batch) => {
-      if (busy.has(batch.partition)) overlaps += 1
-      busy.add(batch.partition)
-      await new Promise((resolve) => setTimeout(resolve, 2))
-      try {
-        return await handle(batch)
-      } finally {
-        busy.delete(batch.partition)
-      }
-    },
+    around:
+      (handle: ConsumeOptions['handle']): ConsumeOptions['handle'] =>
+      async (batches) => {
+        const partitions = batches.map(({ partition }) => partition)
+        if (partitions.some((partition) => busy.has(partition))) overlaps += 1
+        for (const partition of partitions) busy.add(partition)
+        await new Promise((resolve) => setTimeout(resolve, 2))
+        try {
+          return await handle(batches)
+        } finally {
+          for (const partition of partitions) busy.delete(partition)
+        }
+      },
   }
 }

@@ -1,7 +1,5 @@
-import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { murmur2, partitionOfKey } from '../../../infra/log/partition.ts'
-import { assignPartitions } from '../../../infra/log/postgres/group-session.ts'
 
 test("murmur2 gives what Kafka's own test expects", () => {
   // org.apache.kafka.common.utils.UtilsTest.testMurmur2
@@ -24,21 +22,4 @@ test('keys spread over all partitions', () => {
   }
   expect(Math.min(...counts)).toBeGreaterThan(800)
   expect(Math.max(...counts)).toBeLessThan(1200)
-})
-
-test('every partition falls to exactly one member, and no member gets two more than another', () => {
-  const members = fc.uniqueArray(fc.nat(), { minLength: 1, maxLength: 20 })
-  fc.assert(
-    fc.property(fc.integer({ min: 1, max: 100 }), members, (partitions, some) => {
-      const shares = some.map((me) => assignPartitions(partitions, some, me))
-      const all = shares.flat().sort((a, b) => a - b)
-      expect(all).toEqual(Array.from({ length: partitions }, (_, i) => i))
-      const sizes = shares.map((share) => share.length)
-      expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThanOrEqual(1)
-    }),
-  )
-})
-
-test('who is not among the members gets nothing', () => {
-  expect(assignPartitions(4, [1, 2], 3)).toEqual([])
 })

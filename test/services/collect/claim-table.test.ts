@@ -11,6 +11,7 @@ import {
   purgeClaims,
 } from '../../../services/collect/claims.ts'
 import { type CollectProcess, startCollectProcess, stateOf } from '../../support/collect-processes.ts'
+import { eachBatch } from '../../support/each-batch.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 import { eightBodies, hashOf, oneOfEight, openRawDocument, raceBodies } from '../../support/sequence-race.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
@@ -66,11 +67,10 @@ async function readAll(log: EventLog): Promise<LogRecord[]> {
   const consumer = await log.consume({
     group: `reader-${Math.random()}`,
     topics: [topic],
-    handleBatch: async (batch) => {
+    handle: eachBatch((batch) => {
       records.push(...batch.records)
       if ((records.at(-1)?.offset ?? -1) + 1 >= (end?.offset ?? 0)) all.resolve()
-      return undefined
-    },
+    }),
   })
   await all.promise
   await consumer.stop()

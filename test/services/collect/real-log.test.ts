@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from 'vitest'
 import type { LogRecord, NewRecord } from '../../../infra/log/port.ts'
+import { eachBatch } from '../../support/each-batch.ts'
 import { openTestLogs } from '../../support/logs.ts'
 import { clientOf, codec, quiet, startCollectApp } from './collect-app.ts'
 
@@ -19,11 +20,10 @@ async function readAll(
   const consumer = await log.consume({
     group: 'collect-test',
     topics: [topic],
-    handleBatch: async (batch) => {
+    handle: eachBatch((batch) => {
       records.push(...batch.records)
       if (records.length >= count) all.resolve()
-      return undefined
-    },
+    }),
   })
   await all.promise
   await consumer.stop()

@@ -108,24 +108,6 @@ describe.each(openTestLogs())('$name', (testLog) => {
     expect(await Promise.all(same.slice(0, 3).map(decisionsOf))).toEqual([2, 2, 2])
   })
 
-  test('scores again what Postgres lost of a partition that no record comes to any more', async () => {
-    const { same } = await names('quiet')
-    const [first = '', second = ''] = same
-    const before = await append1(...visit(first))
-    await scored(before)
-    const last = await append1(...visit(second))
-    await scored(last)
-    await eventually(() => expect(statusOf(last)).toMatchObject({ nextOffset: last.offset + 1 }))
-    await database.pool.query('delete from scoring.sessions where session_id = $1', [testSession(second).id])
-    await database.pool.query(
-      'update scoring.offsets set next_offset = $1 where topic = $2 and partition = $3',
-      [before.offset + 1, topic, before.partition],
-    )
-    await scored(last)
-    expect(await decisionsOf(second)).toBe(2)
-    expect(errors).toEqual([])
-  })
-
   test('a record that no schema wrote halts its partition there, after what precedes it, and no other', async () => {
     const { same, other } = await names('poison')
     const [before = '', key = '', after = ''] = same

@@ -49,9 +49,9 @@ test('however requests arrive, all processes together admit no more than one buc
         cost: draw.next() < 0.1 ? 10 : 1,
       })).sort((a, b) => a.at - b.at)
       const travelMs = () => Math.floor(draw.next() * maxTravelMs)
-      const { decided, leased } = await runCluster({ nodes, limit, arrivals: requests, travelMs })
+      const { decided, reserved } = await runCluster({ nodes, limit, arrivals: requests, travelMs })
       expect(decided).toHaveLength(count)
-      expect(leased).toBe(0)
+      expect(reserved).toBe(0)
       // A bucket that only admitted requests are taken from; a decision shows by one journey later than it was made.
       let units = limit
       let last = 0

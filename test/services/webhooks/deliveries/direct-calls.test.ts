@@ -14,6 +14,7 @@ import { generateSigningSecret } from '../../../../infra/wire/webhooks/signature
 import { deliveriesOf, findEndpoint, findEvents } from '../../../../projections/webhooks/queries.ts'
 import { createSigningSecrets } from '../../../../services/webhooks/deliveries/attempt.ts'
 import { createDirectCalls } from '../../../../services/webhooks/deliveries/direct-calls.ts'
+import { eachBatch } from '../../../support/each-batch.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { serviceRegistered } from '../../../support/gate-service.ts'
 import { openTestLogs } from '../../../support/logs.ts'
@@ -369,12 +370,11 @@ async function everyRecord({ log }: DispatchWorld): Promise<string> {
     group: `all-${hex()}`,
     topics: [topic],
     onError: reject,
-    async handleBatch({ partition, records }) {
+    handle: eachBatch(({ partition, records }) => {
       texts.push(...records.map(({ value }) => value.toString('latin1')))
       if ((records.at(-1)?.offset ?? 0) + 1 >= (unread.get(partition) ?? 0)) unread.delete(partition)
       if (unread.size === 0) resolve()
-      return undefined
-    },
+    }),
   })
   await atEnd.finally(() => consumer.stop())
   return texts.join(' ')

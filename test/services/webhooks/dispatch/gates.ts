@@ -16,12 +16,13 @@ export function holdAttempts(log: EventLog): Gate & { log: EventLog } {
       log.consume({
         ...options,
         maxRecords: 1,
-        async handleBatch(batch) {
-          if (batch.records.some(({ headers }) => headers.event_type === 'WebhookDeliveryAttempted')) {
+        async handle(batches) {
+          const records = batches.flatMap((batch) => batch.records)
+          if (records.some(({ headers }) => headers.event_type === 'WebhookDeliveryAttempted')) {
             reach()
             await opened
           }
-          return options.handleBatch(batch)
+          return options.handle(batches)
         },
       }),
   }

@@ -5,6 +5,7 @@ import type { EventLog, Position } from '../../../../infra/log/port.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
 import type { SessionScored, WebhookEndpointCreated, WebhookEventRaised } from '../../../../schemas/events.ts'
 import { type RunningPlanner, runPlanner } from '../../../../services/webhooks/planner/planner.ts'
+import { eachBatch } from '../../../support/each-batch.ts'
 import { eventually } from '../../../support/eventually.ts'
 import type { TestLog } from '../../../support/logs.ts'
 import { ensureTopics, openProjectionWorld, silent } from '../../../support/projections.ts'
@@ -35,12 +36,11 @@ export async function openPlannerWorld(testLog: TestLog) {
   const reader = await log.consume({
     group: 'reader',
     topics: ['tidegate.webhooks.v1'],
-    async handleBatch({ partition, records }) {
+    handle: eachBatch(({ partition, records }) => {
       const events = records.map(world.codec.fromRecord)
       raised.push(...events.flatMap(({ type, data }) => (type === 'WebhookEventRaised' ? [data] : [])))
       read.set(partition, (records.at(-1)?.offset ?? 0) + 1)
-      return undefined
-    },
+    }),
   })
   const planners: RunningPlanner[] = []
 

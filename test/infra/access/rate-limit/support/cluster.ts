@@ -1,9 +1,5 @@
-import { pino } from 'pino'
 import type { RateLimitResult } from '../../../../../infra/access/rate-limit/bucket.ts'
-import { createRateLimiter } from '../../../../../infra/access/rate-limit/limiter.ts'
-import { createRandom } from '../../../../../infra/random.ts'
-import { createMemoryStore } from './memory-store.ts'
-import { createVirtualTime } from './virtual-time.ts'
+import { createProcesses, requestOf } from './processes.ts'
 
 export interface Arrival {
   /** Milliseconds from the start. */
@@ -29,24 +25,12 @@ export interface ClusterOptions {
 
 /** Several processes with one store in virtual time; resolves once everything is answered and given back. */
 export async function runCluster({ nodes, limit, arrivals, travelMs }: ClusterOptions) {
-  const time = createVirtualTime()
+  const processes = createProcesses({ count: nodes, travel: (after) => after(travelMs()) })
+  const { time, limiters } = processes
   const start = time.clock()
-  const shared = createMemoryStore({ clock: time.clock, travel: () => time.after(travelMs()) })
-  const limiters = Array.from({ length: nodes }, () =>
-    createRateLimiter({
-      store: shared.store,
-      random: createRandom(),
-      logger: pino({ level: 'silent' }),
-      clock: time.clock,
-      every: time.every,
-      // However slow this machine is: nothing is lost in virtual time.
-      answerWithinMs: 60_000,
-    }),
-  )
   const decided: Decided[] = []
   const take = async (arrival: Arrival) => {
-    const request = { organizationId: 'org_0', keyType: 'secret', limit, cost: arrival.cost } as const
-    const answer = limiters[arrival.node]?.consume(request)
+    const answer = limiters[arrival.node]?.consume(requestOf('0', { limit, cost: arrival.cost }))
     const taken = answer instanceof Promise ? await answer : answer
     if (taken) decided.push({ ...arrival, taken, decidedAt: time.clock() - start })
   }
@@ -59,11 +43,7 @@ export async function runCluster({ nodes, limit, arrivals, travelMs }: ClusterOp
     })
   }
   arrive(0)
-  await time.runUntil(start + (arrivals.at(-1)?.at ?? 0) + 3000)
-  const leases = Object.values(shared.row('org_0:secret').leases)
-  return {
-    decided,
-    roundTrips: shared.roundTrips(),
-    leased: leases.reduce((sum, { parts }) => sum + parts, 0),
-  }
+  await time.runUntil(start + (arrivals.at(-1)?.at ?? 0) + 4500)
+  const reserved = processes.reserved('org_0:secret').reduce((sum, units) => sum + units, 0)
+  return { decided, roundTrips: processes.roundTrips(), reserved }
 }

@@ -1,0 +1,112 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type pg from 'pg'
+import { createPool } from '../../infra/postgres/pool.ts'
+import type { Measurement } from '../measurement.ts'
+import { cpuMicros, treeCpuMicros } from '../procfs.ts'
+import { spreadOf } from '../stats.ts'
+import { sendTraffic, type Traffic } from './traffic.ts'
+
+/** What a level of concurrency may cost, Node and Postgres together (milliseconds of processor time a session). */
+const levels = [
+  { inFlight: 4, aim: 12 },
+  { inFlight: 16, aim: 8 },
+  { inFlight: 64, aim: 6 },
+] as const
+
+/** Postgres shows its counts of transactions after at most a second. */
+const countsShownMs = 1500
+
+/**
+ * What a session costs from its opening to its result: processor time, transactions, statements and bytes. Statements
+ * are those that the server's connections sent (pg_stat_statements); begin and commit count.
+ */
+export async function measureSessionCost(traffic: Traffic, sessions: number): Promise<Measurement[]> {
+  const pool = createPool({ url: traffic.environment.databaseUrl, max: 1, applicationName: 'bench' })
+  try {
+    const measurements: Measurement[] = []
+    for (const level of levels) measurements.push(await measureLevel(traffic, { ...level, sessions, pool }))
+    return measurements
+  } finally {
+    await pool.end()
+  }
+}
+
+interface Level {
+  inFlight: number
+  aim: number
+  sessions: number
+  pool: pg.Pool
+}
+
+async function measureLevel(
+  traffic: Traffic,
+  { inFlight, aim, sessions, pool }: Level,
+): Promise<Measurement> {
+  const load = { concurrency: inFlight, seed: `cost ${inFlight}` }
+  await sendTraffic(traffic, { ...load, sessions: inFlight * 4, seed: `${load.seed} warm-up` })
+  const before = await readCounts(traffic, pool)
+  const { sessionsPerSecond, latency } = await sendTraffic(traffic, { ...load, sessions })
+  const after = await readCounts(traffic, pool)
+  const cost = (name: keyof Counts) => (after[name] - before[name]) / sessions
+  return {
+    name: `processor time a session, server and Postgres, ${inFlight} in flight`,
+    log: traffic.environment.logName,
+    unit: 'ms',
+    value: spreadOf([cost('serverMs') + cost('postgresMs')]),
+    aim: { direction: 'at most', value: aim },
+    details: {
+      'server ms': cost('serverMs'),
+      'Postgres ms': cost('postgresMs'),
+      ...(traffic.environment.kafkaPid === undefined ? {} : { 'Kafka ms': cost('kafkaMs') }),
+      transactions: cost('transactions'),
+      statements: cost('statements'),
+      'WAL KB': cost('walBytes') / 1024,
+      'database KB': cost('databaseBytes') / 1024,
+      'log KB': cost('logBytes') / 1024,
+      'sessions/s': sessionsPerSecond,
+      'hand-off p50 ms': latency.result.p50,
+      'hand-off p99 ms': latency.result.p99,
+    },
+  }
+}
+
+interface Counts {
+  serverMs: number
+  postgresMs: number
+  kafkaMs: number
+  transactions: number
+  statements: number
+  walBytes: number
+  /** Everything in Postgres but the embedded log. */
+  databaseBytes: number
+  logBytes: number
+}
+
+async function readCounts({ environment, child }: Traffic, pool: pg.Pool): Promise<Counts> {
+  await delay(countsShownMs)
+  const counted = {
+    serverMs: cpuMicros(child.pid) / 1000,
+    postgresMs: treeCpuMicros(environment.postgresPid) / 1000,
+    kafkaMs: environment.kafkaPid === undefined ? 0 : cpuMicros(environment.kafkaPid) / 1000,
+  }
+  return { ...counted, ...(await readDatabase(pool)), logBytes: await environment.logBytes(pool) }
+}
+
+type DatabaseCounts = Pick<Counts, 'transactions' | 'statements' | 'walBytes' | 'databaseBytes'>
+
+async function readDatabase(pool: pg.Pool): Promise<DatabaseCounts> {
+  await pool.query('create extension if not exists pg_stat_statements')
+  const { rows } = await pool.query<DatabaseCounts>(
+    `select (select xact_commit + xact_rollback from pg_stat_database where datname = current_database())::float8
+         as transactions,
+       (select coalesce(sum(calls), 0) from pg_stat_statements where toplevel)::float8 as statements,
+       (pg_current_wal_insert_lsn() - '0/0')::float8 as "walBytes",
+       (select coalesce(sum(pg_total_relation_size(c.oid)), 0) from pg_class c join pg_namespace n
+         on n.oid = c.relnamespace
+         where c.relkind = 'r' and n.nspname not in ('pg_catalog', 'information_schema', 'tidegate_log'))::float8
+         as "databaseBytes"`,
+  )
+  const [row] = rows
+  if (!row) throw new Error('Postgres gave no counts')
+  return row
+}

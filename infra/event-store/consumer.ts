@@ -1,0 +1,238 @@
+import type { Batch, EventLog, LogConsumer, LogRecord, Position, ReadOn, Topic } from '../log/port.ts'
+import type { Logger } from '../telemetry.ts'
+import type { EventCodec, RecordedEvent } from './codec.ts'
+
+export interface PartitionStatus {
+  topic: string
+  partition: number
+  nextOffset: number
+  /** Why the partition is halted at `nextOffset`; null while it goes on. */
+  halted: string | null
+}
+
+/** What came of one partition, to be applied as a whole. */
+export interface EventBatch {
+  topic: Topic
+  partition: number
+  events: RecordedEvent[]
+  /** The next offset after them. */
+  end: number
+  /** The next offset that this process believes to be stored. A smaller one means lost commits. */
+  expected: number
+  /** When the log stored the last of the records before an offset, epoch milliseconds. */
+  timeBefore: (offset: number) => number
+}
+
+/** An event that cannot be dealt with: trying again will not help. Its cause is what went wrong. */
+export class EventFailed extends Error {
+  constructor(cause: unknown) {
+    // Not the cause's message: it may quote a value, and only the logger knows which to leave out.
+    super('an event cannot be dealt with', { cause })
+    this.name = 'EventFailed'
+  }
+}
+
+export interface EventConsumerOptions {
+  /** Who consumes, for log lines: `projection sessions`. */
+  who: string
+  group: string
+  topics: Topic[]
+  log: EventLog
+  codec: EventCodec
+  logger: Logger
+  maxRecords?: number
+  startOffset?: (topic: Topic, partition: number) => Promise<number>
+  /**
+   * Applies all of the batches or none, and returns where each partition goes on: behind its end, or where the stored
+   * offset says. Throws EventFailed when an event is at fault; any other error is tried again.
+   */
+  apply: (batches: EventBatch[]) => Promise<Position[]>
+}
+
+export interface EventConsumer {
+  status(): PartitionStatus[]
+  /** Tells that another process got past an offset: what halted this one is no halt any more. */
+  passed(next: Position): void
+  stop(): Promise<void>
+}
+
+/**
+ * Consumes events in one lane: what has come to all partitions is applied together. A partition with an event that
+ * cannot be dealt with halts there, and the others go on. It is tried again, and never skipped.
+ */
+export async function consumeEvents(options: EventConsumerOptions): Promise<EventConsumer> {
+  const { who, codec, logger, apply } = options
+  const known = new Map<string, Progress>()
+
+  function statusOf({ topic, partition }: Omit<Position, 'offset'>): Progress {
+    const key = `${topic}/${partition}`
+    const status = known.get(key) ?? { topic, partition, nextOffset: 0, halted: null, failures: 0 }
+    known.set(key, status)
+    return status
+  }
+
+  const onError = (err: unknown, position?: Position) =>
+    logger.warn({ err, consumer: who, position }, `${who} failed; the records will be read again`)
+
+  function decode({ topic, partition, records }: Batch): Decoded {
+    const expected = statusOf({ topic, partition }).nextOffset
+    const timeBefore = (offset: number) =>
+      records.findLast((record) => record.offset < offset)?.timestamp ?? 0
+    const start = records[0]?.offset ?? 0
+    return { topic, partition, start, ...decodeRecords(codec, records), expected, timeBefore }
+  }
+
+  function halt(at: Position, error: unknown): ReadOn {
+    const status = statusOf(at)
+    const stands = new Error(`${who} stands still at ${at.topic}/${at.partition} offset ${at.offset}`, {
+      cause: error,
+    })
+    // It is tried again and again; one line says so.
+    if (!status.halted) logger.error({ err: stands, consumer: who, ...at }, stands.message)
+    status.nextOffset = at.offset
+    status.halted = String(error)
+    return { ...at, failed: true }
+  }
+
+  /** Where the partition is read on, if not behind its batch. */
+  function goOn(batch: Decoded, next: Position | undefined): ReadOn[] {
+    const { topic, partition, end, poison } = batch
+    const offset = next?.offset ?? end
+    const status = statusOf(batch)
+    status.nextOffset = offset
+    if (poison && offset === end) return [halt({ topic, partition, offset }, poison.error)]
+    status.halted = null
+    status.failures = 0
+    return offset === end ? [] : [{ topic, partition, offset }]
+  }
+
+  async function applyAll(batches: Decoded[]): Promise<ReadOn[]> {
+    const applied = await apply(batches)
+    return batches.flatMap((batch) =>
+      goOn(
+        batch,
+        applied.find((next) => isOf(next, batch)),
+      ),
+    )
+  }
+
+  /** Event by event, so that what precedes the failing one is applied and its position is known. */
+  async function applySingly(batch: Decoded): Promise<ReadOn[]> {
+    for (const event of batch.events) {
+      const { offset } = event.position
+      const expected = statusOf(batch).nextOffset
+      try {
+        await applyAll([{ ...batch, events: [event], end: offset + 1, expected, poison: undefined }])
+      } catch (error) {
+        if (error instanceof EventFailed) return [halt(event.position, error.cause)]
+        throw error
+      }
+    }
+    return applyAll([{ ...batch, events: [], expected: statusOf(batch).nextOffset }])
+  }
+
+  /** In one lane, but for the partitions that failed last: those go apart, so that they hold up no other. */
+  async function handle(batches: Batch[]): Promise<ReadOn[]> {
+    const decoded = batches.map(decode)
+    const isApart = (batch: Decoded) => statusOf(batch).halted !== null || statusOf(batch).failures > 0
+    const lane = decoded.filter((batch) => !isApart(batch))
+    const apart = decoded.filter(isApart).sort((a, b) => statusOf(a).failures - statusOf(b).failures)
+    const readOn: ReadOn[] = []
+    try {
+      if (lane.length > 0) readOn.push(...(await applyAll(lane)))
+    } catch (error) {
+      if (!(error instanceof EventFailed)) return [...fail(lane, error), ...leave(apart)]
+      // One of them is at fault: each by itself finds out which.
+      apart.unshift(...lane)
+    }
+    return [...readOn, ...(await applyEach(apart))]
+  }
+
+  async function applyEach(batches: Decoded[]): Promise<ReadOn[]> {
+    const readOn: ReadOn[] = []
+    for (const [i, batch] of batches.entries()) {
+      try {
+        readOn.push(...(await applyApart(batch)))
+      } catch (error) {
+        // The log or the database may be away, and the others would only wait as long, one after the other.
+        return [...readOn, ...fail([batch], error), ...leave(batches.slice(i + 1))]
+      }
+    }
+    return readOn
+  }
+
+  function fail(batches: Decoded[], error: unknown): ReadOn[] {
+    const positions = leave(batches)
+    for (const position of positions) statusOf(position).failures += 1
+    onError(error, positions[0])
+    return positions
+  }
+
+  /** They come again from where they are. */
+  function leave(batches: Decoded[]): ReadOn[] {
+    return batches.map(({ topic, partition, start: offset }) => ({ topic, partition, offset, failed: true }))
+  }
+
+  async function applyApart(batch: Decoded): Promise<ReadOn[]> {
+    try {
+      return await applyAll([batch])
+    } catch (error) {
+      if (!(error instanceof EventFailed)) throw error
+      return applySingly(batch)
+    }
+  }
+
+  async function startOffset(topic: Topic, partition: number): Promise<number | undefined> {
+    const status = statusOf({ topic, partition })
+    try {
+      const next = await options.startOffset?.(topic, partition)
+      if (next !== undefined) status.nextOffset = next
+      status.halted = null
+      return next
+    } catch (error) {
+      // As with tables of another version: nothing is applied, and readiness is where that must show.
+      status.halted = `not started: ${error instanceof Error ? error.message : error}`
+      throw error
+    }
+  }
+
+  const { log, group, topics, maxRecords } = options
+  const limits = maxRecords === undefined ? {} : { maxRecords }
+  const consumer: LogConsumer = await log.consume({ group, topics, ...limits, startOffset, handle, onError })
+  return {
+    status: () => [...known.values()].map(({ failures: _, ...status }) => status),
+    passed(next) {
+      const status = statusOf(next)
+      if (next.offset > status.nextOffset) status.halted = null
+    },
+    stop: () => consumer.stop(),
+  }
+}
+
+interface Progress extends PartitionStatus {
+  /** In a row, other than of an event. */
+  failures: number
+}
+
+interface Decoded extends EventBatch {
+  /** The offset of its first record. */
+  start: number
+  /** The record at `end`, which cannot be read. */
+  poison: { error: unknown } | undefined
+}
+
+const isOf = (next: Position, { topic, partition }: EventBatch): boolean =>
+  next.topic === topic && next.partition === partition
+
+/** The events before the first record that cannot be read. */
+function decodeRecords(codec: EventCodec, records: LogRecord[]): Pick<Decoded, 'events' | 'end' | 'poison'> {
+  const events: RecordedEvent[] = []
+  for (const record of records) {
+    try {
+      events.push(codec.fromRecord(record))
+    } catch (error) {
+      return { events, end: record.offset, poison: { error } }
+    }
+  }
+  return { events, end: (records.at(-1)?.offset ?? 0) + 1, poison: undefined }
+}

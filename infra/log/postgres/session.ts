@@ -1,0 +1,194 @@
+import { createHash } from 'node:crypto'
+import pg from 'pg'
+import { z } from 'zod'
+import { connectionConfig } from '../../postgres/pool.ts'
+import type { LogRecord, Position, Topic } from '../port.ts'
+import type { Limits, Place } from './tail.ts'
+
+export interface SessionOptions {
+  url: string
+  schema: string
+  onLost: () => void
+}
+
+const offsetRows = z.array(z.object({ topic: z.string(), partition: z.number(), offset: z.coerce.number() }))
+
+/**
+ * The connection through which a process consumes. It holds the advisory lock of each group that this process works
+ * for, and all reads and commits of those groups go through it. When the process dies, connection and locks end.
+ */
+export function createSession({ url, schema, onLost }: SessionOptions) {
+  const owners = new Map<string, symbol>()
+  let connection: Promise<pg.Client> | undefined
+  /** Counts connections: what was known under an earlier one may belong to another process by now. */
+  let generation = 0
+  let last: Promise<unknown> = Promise.resolve()
+
+  function lost(client: Promise<pg.Client>): void {
+    if (connection !== client) return
+    connection = undefined
+    owners.clear()
+    generation += 1
+    onLost()
+  }
+
+  function open(): Promise<pg.Client> {
+    if (connection) return connection
+    const opening = connect(url)
+    connection = opening
+    opening.then(
+      (client) => client.once('end', () => lost(opening)),
+      () => lost(opening),
+    )
+    return opening
+  }
+
+  /** One query at a time, in the order asked. */
+  function query<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> {
+    const answer = last.then(() => queryNow<Row>(text, values))
+    last = answer.catch(() => {})
+    return answer
+  }
+
+  async function queryNow<Row extends pg.QueryResultRow>(text: string, values: unknown[]): Promise<Row[]> {
+    const opened = open()
+    const client = await opened
+    try {
+      return (await client.query<Row>({ name: nameOf(text), text, values })).rows
+    } catch (error) {
+      if (!(error instanceof pg.DatabaseError)) {
+        // Without an answer it may still hold the locks, and nobody could go on.
+        lost(opened)
+        void client.end().catch(() => {})
+      }
+      throw error
+    }
+  }
+
+  const positions = async (text: string, values: unknown[]): Promise<Position[]> =>
+    offsetRows.parse(await query(text, values))
+
+  return {
+    isOpen: () => connection !== undefined,
+
+    /**
+     * Whether `me` may consume for the group now: a number that changes with the connection, or undefined while
+     * another has the group.
+     */
+    async own(group: string, me: symbol): Promise<number | undefined> {
+      const owner = owners.get(group)
+      if (owner === me) return generation
+      if (owner) return undefined
+      owners.set(group, me)
+      try {
+        const text = 'select pg_try_advisory_lock($1, $2) as locked'
+        const [row] = await query<{ locked: boolean }>(text, lockOf(schema, group))
+        if (!row?.locked) owners.delete(group)
+        return row?.locked ? generation : undefined
+      } catch (error) {
+        owners.delete(group)
+        throw error
+      }
+    },
+
+    async release(group: string, me: symbol): Promise<void> {
+      if (owners.get(group) !== me) return
+      await query('select pg_advisory_unlock($1, $2)', lockOf(schema, group))
+      owners.delete(group)
+    },
+
+    committed: (group: string): Promise<Position[]> =>
+      positions(
+        `select topic, partition, next_offset as "offset" from ${schema}.group_offsets where group_name = $1`,
+        [group],
+      ),
+
+    async commit(group: string, next: Position[]): Promise<void> {
+      const text = `insert into ${schema}.group_offsets (group_name, topic, partition, next_offset)
+        select $1, * from unnest($2::text[], $3::int[], $4::bigint[])
+        on conflict (group_name, topic, partition) do update set next_offset = excluded.next_offset`
+      await query(text, [group, ...columns(next)])
+    },
+
+    ends: (topics: Topic[]): Promise<Position[]> =>
+      positions(
+        `select topic, partition, next_offset as "offset" from ${schema}.partitions where topic = any($1)`,
+        [topics],
+      ),
+
+    /** The next records of each of the positions' partitions; the limits are for each of them. */
+    async read(from: Position[], { records, bytes }: Limits): Promise<LogRecord[]> {
+      return (await query<RecordRow>(readText(schema), [...columns(from), records, bytes])).map(toRecord)
+    },
+
+    async close(): Promise<void> {
+      const closing = connection
+      connection = undefined
+      owners.clear()
+      await closing?.then((client) => client.end()).catch(() => {})
+    },
+  }
+}
+
+export type Session = ReturnType<typeof createSession>
+
+/** Prepared once for each text. */
+const nameOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
+
+/** Connections of this name are counted: a process has one when it consumes. */
+export const consumerName = 'tidegate consumer'
+
+async function connect(url: string): Promise<pg.Client> {
+  const config = connectionConfig({
+    url,
+    applicationName: consumerName,
+    queryTimeoutMs: 10_000,
+    // A committed offset may be lost in a crash of Postgres: records then come again.
+    settings: { synchronous_commit: 'off' },
+  })
+  const client = new pg.Client(config)
+  client.on('error', () => {})
+  await client.connect()
+  return client
+}
+
+/** Two numbers, so that the locks of groups are none of the 64-bit locks of others. */
+function lockOf(schema: string, group: string): [number, number] {
+  const digest = createHash('sha256').update(`${schema}/${group}`).digest()
+  return [digest.readInt32BE(0), digest.readInt32BE(4)]
+}
+
+const columns = (positions: Position[]) => [
+  positions.map((p) => p.topic),
+  positions.map((p) => p.partition),
+  positions.map((p) => p.offset),
+]
+
+const readText = (schema: string) => `
+select r.topic, r.partition, r."offset", r.key, r.headers, r.value, r.stored_at
+from unnest($1::text[], $2::int[], $3::bigint[]) as w(topic, partition, next)
+cross join lateral (
+  select *, sum(octet_length(value)) over (order by "offset") - octet_length(value) as bytes_before from (
+    select * from ${schema}.records
+    where topic = w.topic and partition = w.partition and "offset" >= w.next order by "offset" limit $4
+  ) as next_records
+) as r
+where r.bytes_before < $5 order by r.topic, r.partition, r."offset"`
+
+interface RecordRow {
+  topic: string
+  partition: number
+  offset: string
+  key: string
+  headers: Record<string, string>
+  value: Buffer
+  stored_at: string
+}
+
+const toRecord = ({ offset, stored_at, ...row }: RecordRow): LogRecord => ({
+  ...row,
+  offset: Number(offset),
+  timestamp: Number(stored_at),
+})
+
+export const placeName = ({ topic, partition }: Place): string => `${topic}/${partition}`

@@ -1,0 +1,106 @@
+import type { LogRecord, Position, Topic } from '../port.ts'
+
+export type Place = Omit<Position, 'offset'>
+
+interface Window {
+  /** In offset order; offsets may have gaps where records have expired. */
+  records: LogRecord[]
+  /** The offset after the last one that is known to exist. */
+  next: number
+}
+
+export interface Limits {
+  records: number
+  bytes: number
+}
+
+export interface Tail {
+  /** From now on the topic's new records are kept. `ends` is where its partitions end now. */
+  open(ends: Position[]): void
+  /** Where the kept partitions of the topics end. */
+  ends(topics: Topic[]): Position[]
+  /** Takes one partition's records, in their order. Returns false where records before them are missing. */
+  push(records: LogRecord[]): boolean
+  /** Forgets what is kept of the partition, and goes on at the offset. */
+  skipTo(next: Position): void
+  /** The records from the position on; empty = there are none. undefined = they are older than what is kept. */
+  read(from: Position, limits: Limits): LogRecord[] | undefined
+}
+
+const defaultMaxBytes = 16 * 1024 * 1024
+
+/** The newest records of the log in memory, so that all groups of a process share one read of them. */
+export function createTail({ maxBytes = defaultMaxBytes }: { maxBytes?: number } = {}): Tail {
+  const windows = new Map<string, Window & Place>()
+  const kept: { window: Window; record: LogRecord }[] = []
+  let bytesKept = 0
+
+  const windowOf = ({ topic, partition }: Place) => windows.get(`${topic}/${partition}`)
+
+  function forgetOldest(): void {
+    while (bytesKept > maxBytes) {
+      const oldest = kept.shift()
+      if (!oldest) return
+      if (oldest.window.records[0] === oldest.record) oldest.window.records.shift()
+      bytesKept -= oldest.record.value.length
+    }
+  }
+
+  return {
+    open(ends) {
+      for (const { topic, partition, offset: next } of ends) {
+        const key = `${topic}/${partition}`
+        if (!windows.has(key)) windows.set(key, { topic, partition, records: [], next })
+      }
+    },
+    ends: (topics) =>
+      [...windows.values()].flatMap(({ topic, partition, next: offset }) =>
+        topics.includes(topic) ? [{ topic, partition, offset }] : [],
+      ),
+    push(records) {
+      const [first] = records
+      const window = first && windowOf(first)
+      if (!window) return true
+      if (first.offset > window.next) return false
+      for (const record of records.filter(({ offset }) => offset >= window.next)) {
+        window.records.push(record)
+        window.next = record.offset + 1
+        kept.push({ window, record })
+        bytesKept += record.value.length
+      }
+      forgetOldest()
+      return true
+    },
+    skipTo(next) {
+      const window = windowOf(next)
+      if (!window) return
+      window.records = []
+      window.next = next.offset
+    },
+    read(from, limits) {
+      const window = windowOf(from)
+      if (!window) return undefined
+      if (from.offset >= window.next) return []
+      const [first] = window.records
+      if (!first || from.offset < first.offset) return undefined
+      return within(window.records.slice(indexOf(window.records, from.offset)), limits)
+    },
+  }
+}
+
+/** Where the offset is, or the next one that exists. Gaps only move it towards the front. */
+function indexOf(records: LogRecord[], offset: number): number {
+  let at = Math.min(offset - (records[0]?.offset ?? 0), records.length)
+  while (at > 0 && (records[at - 1]?.offset ?? 0) >= offset) at -= 1
+  return at
+}
+
+/** The first records, one at least. */
+function within(records: LogRecord[], limits: Limits): LogRecord[] {
+  let bytes = 0
+  const end = records.findIndex(({ value }, i) => {
+    bytes += value.length
+    return i > 0 && (i >= limits.records || bytes > limits.bytes)
+  })
+  return end < 0 ? records : records.slice(0, end)
+}

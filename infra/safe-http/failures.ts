@@ -1,0 +1,73 @@
+import { errors } from 'undici'
+
+/**
+ * Why there was no response, for operators. timeout: in whatever phase once there was an address; reset: the connection
+ * broke off.
+ */
+export type FailureReason = 'address' | 'dns' | 'connect' | 'tls' | 'timeout' | 'reset' | 'protocol'
+
+/** The message is for the endpoint's owner. It names no address, since DNS may know internal ones. */
+export class DeliveryFailure extends Error {
+  override name = 'DeliveryFailure'
+  readonly reason: FailureReason
+
+  constructor(reason: FailureReason, message: string) {
+    super(message)
+    this.reason = reason
+  }
+}
+
+/**
+ * The same words whether the name exists, leads to a private address or is not answered for. Our DNS may know internal
+ * names, and whoever makes an endpoint could ask for them one by one.
+ */
+export function noAddress(reason: 'dns' | 'address'): DeliveryFailure {
+  return new DeliveryFailure(reason, 'No address that webhooks are sent to was found for the host.')
+}
+
+export function connectFailure(error: Error, { isTls }: { isTls: boolean }): DeliveryFailure {
+  if (error instanceof DeliveryFailure) return error
+  const code = codeOf(error)
+  if (code === 'ETIMEDOUT') return new DeliveryFailure('timeout', 'The receiver did not accept a connection.')
+  if (isTls) return tlsFailure(code)
+  if (code === 'ECONNREFUSED') return new DeliveryFailure('connect', 'The receiver refused the connection.')
+  return new DeliveryFailure('connect', 'No connection to the receiver can be made.')
+}
+
+function tlsFailure(code: string): DeliveryFailure {
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return new DeliveryFailure('tls', 'The certificate of the receiver is for another host.')
+  if (code === 'CERT_HAS_EXPIRED')
+    return new DeliveryFailure('tls', 'The certificate of the receiver has expired.')
+  if (/CERT|ISSUER|SIGNED|SIGNATURE/.test(code))
+    return new DeliveryFailure('tls', `The certificate of the receiver is not trusted (${code}).`)
+  return new DeliveryFailure('tls', 'The TLS handshake with the receiver failed.')
+}
+
+function codeOf(error: unknown): string {
+  const code = error instanceof Error ? Reflect.get(error, 'code') : undefined
+  return typeof code === 'string' ? code : ''
+}
+
+export type ResponseProgress = 'nothing' | 'begun' | 'head'
+
+export function exchangeFailure(error: unknown, progress: ResponseProgress = 'nothing'): DeliveryFailure {
+  if (error instanceof DeliveryFailure) return error
+  if (error instanceof errors.ClientDestroyedError)
+    return new DeliveryFailure('reset', 'Sending was stopped.')
+  if (error instanceof errors.HeadersOverflowError)
+    return new DeliveryFailure('protocol', 'The headers of the response are too large.')
+  if (error instanceof Error && isMalformed(error, progress))
+    return new DeliveryFailure('protocol', 'The response is not valid HTTP/1.1.')
+  if (progress !== 'nothing') return new DeliveryFailure('reset', 'The response broke off.')
+  return new DeliveryFailure('reset', 'The receiver closed the connection without a response.')
+}
+
+/** A body that ends too early is malformed to the parser too, but it broke off. */
+function isMalformed(error: Error, progress: ResponseProgress): boolean {
+  if (error instanceof errors.HTTPParserError) return !error.message.includes('Invalid EOF state')
+  // Before the end of the head: two lengths that differ.
+  if (error instanceof errors.ResponseContentLengthMismatchError) return progress !== 'head'
+  // undici's words for an unasked-for 100 or 101, which it does not read past.
+  return error instanceof errors.SocketError && /^bad (response|upgrade)$/.test(error.message)
+}

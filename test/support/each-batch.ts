@@ -1,0 +1,16 @@
+import type { Batch, ConsumeOptions, ReadOn } from '../../infra/log/port.ts'
+
+/** A handler that looks at the partitions one after the other; where it says nothing, they go on. */
+export function eachBatch(work: (batch: Batch) => unknown): ConsumeOptions['handle'] {
+  return async (batches) => {
+    const readOn: ReadOn[] = []
+    for (const batch of batches) {
+      const chosen = await work(batch)
+      if (isReadOn(chosen)) readOn.push(chosen)
+    }
+    return readOn
+  }
+}
+
+const isReadOn = (answer: unknown): answer is ReadOn =>
+  typeof answer === 'object' && answer !== null && 'offset' in answer
