@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'
-import { createKeyPair, deriveDocumentKeys, sealBody } from '../infra/wire/collect/client-crypto.ts'
+import { nodeClientCrypto } from '../infra/wire/collect/node-client-crypto.ts'
 import {
   bodyPath,
   type DocumentAddress,
@@ -30,6 +30,7 @@ export interface PreparedDocument {
 }
 
 const seed = 'bench'
+const { createKeyPair, deriveDocumentKeys, sealBody } = nodeClientCrypto
 
 /** The body of an open request. Any 32 bytes are an X25519 public key. */
 export function openBody(index: number): Buffer {

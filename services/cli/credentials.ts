@@ -1,11 +1,5 @@
-import { existsSync } from 'node:fs'
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { findOrganizationBySlug } from '../../projections/organizations/queries.ts'
-import type { Environment } from '../../schemas/events.ts'
-import type { KeyRequest } from '../organizations/checked-input.ts'
-import { createOrganization, issueApiKey, setCapability } from '../organizations/commands.ts'
-import type { Core } from '../server/dependencies.ts'
 
 /** Where a running `tidegate dev` keeps its files: DATA_DIR. */
 export const dataDirectory = (): string => process.env.DATA_DIR || '.tidegate'
@@ -36,99 +30,6 @@ export interface DevelopmentCredentials {
   organization_id: string
   live: EnvironmentKeys
   test: EnvironmentKeys
-}
-
-const slug = 'development'
-const fileName = 'credentials.json'
-
-interface DevelopmentOptions {
-  core: Core
-  dataDir: string
-  baseUrl: string
-}
-
-/**
- * The development organization's keys: those in credentials.json, and new ones for what is not in it (a secret key
- * cannot be shown twice). Made by the deciders that the API uses.
- */
-export async function developmentCredentials({
-  core,
-  dataDir,
-  baseUrl,
-}: DevelopmentOptions): Promise<DevelopmentCredentials> {
-  const file = path.join(dataDir, fileName)
-  const known: StoredCredentials = existsSync(file) ? JSON.parse(await readFile(file, 'utf8')) : {}
-  const credentials = isComplete(known) ? known : await completed(core, known)
-  await writePrivate({
-    dataDir,
-    name: fileName,
-    text: `${JSON.stringify({ ...credentials, base_url: baseUrl }, null, 2)}\n`,
-  })
-  return { ...credentials, base_url: baseUrl }
-}
-
-type Issued = Omit<DevelopmentCredentials, 'base_url'>
-
-/** An earlier version wrote fewer keys. */
-interface StoredCredentials {
-  organization_id?: string
-  live?: Partial<EnvironmentKeys>
-  test?: Partial<EnvironmentKeys>
-}
-
-function isComplete(known: StoredCredentials): known is Issued {
-  const has = (keys: Partial<EnvironmentKeys> = {}) => keyNames.every((name) => keys[name] !== undefined)
-  return known.organization_id !== undefined && has(known.live) && has(known.test)
-}
-
-async function completed(core: Core, { organization_id, live, test }: StoredCredentials): Promise<Issued> {
-  const organizationId = organization_id ?? (await developmentOrganization(core))
-  await setCapability(core, { organizationId, capability: 'ip_rotation', enabled: true })
-  const owner = { core, organizationId }
-  return {
-    organization_id: organizationId,
-    live: await completedKeys(live, { ...owner, environment: 'live' }),
-    test: await completedKeys(test, { ...owner, environment: 'test' }),
-  }
-}
-
-async function developmentOrganization(core: Core): Promise<string> {
-  const known = await findOrganizationBySlug(core.pool, slug)
-  return known?.id ?? (await createOrganization(core, { name: 'Development', slug })).organizationId
-}
-
-interface KeyOwner {
-  core: Core
-  organizationId: string
-  environment: Environment
-}
-
-const keyKinds = {
-  publishable_key: { type: 'publishable' },
-  secret_key: { type: 'secret', scopes: ['*'] },
-  ios_publishable_key: { type: 'publishable', clientTarget: 'native_ios' },
-  android_publishable_key: { type: 'publishable', clientTarget: 'native_android' },
-} satisfies Record<keyof EnvironmentKeys, Pick<KeyRequest, 'type' | 'scopes' | 'clientTarget'>>
-const keyNames: (keyof EnvironmentKeys)[] = [
-  'publishable_key',
-  'secret_key',
-  'ios_publishable_key',
-  'android_publishable_key',
-]
-
-async function completedKeys(
-  known: Partial<EnvironmentKeys> = {},
-  { core, organizationId, environment }: KeyOwner,
-): Promise<EnvironmentKeys> {
-  const issue = { organizationId, environment, name: `Development ${environment}`, by: 'operator' } as const
-  const key = async (name: keyof EnvironmentKeys) =>
-    known[name] ?? (await issueApiKey(core, { ...issue, ...keyKinds[name] })).revealedKey
-  return {
-    publishable_key: await key('publishable_key'),
-    secret_key: await key('secret_key'),
-    ios_publishable_key: await key('ios_publishable_key'),
-    android_publishable_key: await key('android_publishable_key'),
-  }
 }
 
 export async function writePrivate({ dataDir, name, text }: { dataDir: string; name: string; text: string }) {

@@ -13,7 +13,8 @@ import { type Core, type CoreOptions, openCore, projections } from '../server/de
 import { allRoles } from '../server/roles.ts'
 import { startServer, stopWithinMs } from '../server/server.ts'
 import { createDemo } from '../web/routes.ts'
-import { developmentCredentials, writePrivate } from './credentials.ts'
+import { writePrivate } from './credentials.ts'
+import { developmentCredentials } from './development-organization.ts'
 import { runUntilSignal } from './lifetime.ts'
 
 export async function runDev(): Promise<void> {

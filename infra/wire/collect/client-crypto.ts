@@ -32,15 +32,28 @@ export interface ClientDocumentKeys {
   serverToClient: Uint8Array
 }
 
+/** A client's part of the key schedule and of the frame. */
+export interface ClientCrypto {
+  createKeyPair(random: ClientRandom): KeyPair
+  /** The keys of a document. Throws when the server's public key is a low-order point. */
+  deriveDocumentKeys(keyPair: KeyPair, server: ServerPart): ClientDocumentKeys
+  sealBody(input: BodyInput): Bytes
+  verifyResponse(keys: ClientDocumentKeys, text: string, responseHmac: string): boolean
+}
+
+interface ServerPart {
+  address: DocumentAddress
+  serverPublicKey: string
+}
+
 export function createKeyPair(random: ClientRandom): KeyPair {
   const privateKey = random(keyBytes)
   return { privateKey, publicKey: toBase64Url(x25519.getPublicKey(privateKey)) }
 }
 
-/** The keys of a document. Throws when the server's public key is a low-order point. */
 export function deriveDocumentKeys(
   keyPair: KeyPair,
-  { address, serverPublicKey }: { address: DocumentAddress; serverPublicKey: string },
+  { address, serverPublicKey }: ServerPart,
 ): ClientDocumentKeys {
   const secret = x25519.getSharedSecret(keyPair.privateKey, fromBase64Url(serverPublicKey))
   const salt = sha256(utf8(saltInput(address)))

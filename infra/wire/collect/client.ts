@@ -1,12 +1,6 @@
 import type { SentObservations } from '../../../schemas/observations.ts'
-import {
-  type ClientDocumentKeys,
-  type ClientRandom,
-  createKeyPair,
-  deriveDocumentKeys,
-  sealBody,
-  verifyResponse,
-} from './client-crypto.ts'
+import type { ClientCrypto, ClientDocumentKeys, ClientRandom } from './client-crypto.ts'
+import * as noble from './client-crypto.ts'
 import {
   CollectError,
   createTransport,
@@ -50,6 +44,8 @@ export interface CollectClientOptions {
   continuity?: string
   headers?: Record<string, string>
   retry?: RetryOptions
+  /** Replaces noble, which runs everywhere. */
+  crypto?: ClientCrypto
   /** Replaces the platform's compression, which a page that is being left has no time to wait for. */
   deflate?: Deflate
 }
@@ -79,25 +75,23 @@ export interface CollectClient {
   requestResult(observations: SentObservations): Promise<HandoffAnswer>
 }
 
-const systemRandom: ClientRandom = (size) => crypto.getRandomValues(new Uint8Array(size))
+const systemRandom: ClientRandom = (size) => globalThis.crypto.getRandomValues(new Uint8Array(size))
 
 export function createCollectClient(options: CollectClientOptions): CollectClient {
-  const random = options.random ?? systemRandom
+  const { random = systemRandom, crypto = noble, deflate = deflateRaw } = options
   const transport = createTransport(options)
   let opening: Promise<{ session: OpenedSession; sender: ReturnType<typeof createBodySender> }> | undefined
 
   async function openDocument() {
-    const keyPair = createKeyPair(random)
+    const keyPair = crypto.createKeyPair(random)
     const answer: OpenResponse = await transport.postJson(
       sessionsPath,
       openRequest(options, keyPair.publicKey),
     )
     const { serverPublicKey, nonce, sharedPostVersion: _, ...session } = answer
-    const keys = deriveDocumentKeys(keyPair, { address: session, serverPublicKey })
+    const keys = crypto.deriveDocumentKeys(keyPair, { address: session, serverPublicKey })
     const sender = createBodySender({
-      transport,
-      random,
-      deflate: options.deflate ?? deflateRaw,
+      ...{ transport, random, crypto, deflate },
       document: { address: session, keys, publicKey: keyPair.publicKey, nonce },
     })
     return { session, sender }
@@ -142,6 +136,7 @@ export type Deflate = (bytes: Bytes) => Bytes | Promise<Bytes>
 interface SenderOptions {
   transport: Transport
   random: ClientRandom
+  crypto: ClientCrypto
   deflate: Deflate
   document: OpenDocument
 }
@@ -156,7 +151,7 @@ interface SealedBody {
  * Sends a document's bodies in order, one request in flight: each answer carries the next body's nonce. A body
  * whose answer never came is sent again before the next one, because the server may have accepted it.
  */
-function createBodySender({ transport, random, deflate, document }: SenderOptions) {
+function createBodySender({ transport, random, crypto, deflate, document }: SenderOptions) {
   const { address, keys, publicKey } = document
   let { nonce } = document
   let unanswered: SealedBody | undefined
@@ -175,7 +170,7 @@ function createBodySender({ transport, random, deflate, document }: SenderOption
     return {
       kind,
       seq,
-      bytes: sealBody({ key: keys.clientToServer, address, kind, seq, nonce, iv, plaintext }),
+      bytes: crypto.sealBody({ key: keys.clientToServer, address, kind, seq, nonce, iv, plaintext }),
     }
   }
 
@@ -198,7 +193,7 @@ function createBodySender({ transport, random, deflate, document }: SenderOption
   }
 
   function check(text: string, responseHmac: string) {
-    if (verifyResponse(keys, text, responseHmac)) return
+    if (crypto.verifyResponse(keys, text, responseHmac)) return
     const message = 'responseHmac is wrong'
     throw new CollectError(200, { code: 'client.bad_response', message, retryable: false })
   }

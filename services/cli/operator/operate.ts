@@ -1,11 +1,6 @@
-import { readFile } from 'node:fs/promises'
-import path from 'node:path'
-import { readConfig } from '../../../infra/config.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { isId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
-import { createRandom } from '../../../infra/random.ts'
-import { createLogger } from '../../../infra/telemetry.ts'
 import {
   findKey,
   findOrganization,
@@ -14,7 +9,6 @@ import {
 } from '../../../projections/organizations/queries.ts'
 import type { ApiKeyRow, OrganizationRow } from '../../../projections/organizations/tables.ts'
 import type { Core } from '../../server/dependencies.ts'
-import { errorJson, errorText } from '../failure.ts'
 
 export interface OperatorOptions {
   json: boolean
@@ -44,6 +38,7 @@ export async function printOutcome(
     console.log(json ? JSON.stringify({ data }, null, 2) : text)
   } catch (error) {
     process.exitCode = 1
+    const { errorJson, errorText } = await import('../failure.ts')
     if (json) console.log(JSON.stringify({ error: errorJson(error) }, null, 2))
     else console.error(errorText(error))
   }
@@ -82,35 +77,13 @@ export async function keysOfOrganization(db: Db, organizationId: string): Promis
   }
 }
 
-/**
- * Runs one command against the database and log in the settings; without DATABASE_URL against the database of a
- * running `tidegate dev` in DATA_DIR. Logs go to standard error, so that output can be piped.
- */
+/** Runs one command against the database and log in the settings; see `openOperatorCore`. */
 export async function withCore<T>(work: (core: Core) => Promise<T>): Promise<T> {
-  // Not loaded for help, or where the arguments are refused.
-  const { openCore } = await import('../../server/dependencies.ts')
-  const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
-  const dataDir = path.resolve(config.DATA_DIR)
-  const core = await openCore({
-    config,
-    databaseUrl: config.DATABASE_URL ?? (await developmentFile(dataDir, 'database-url')),
-    masterKeys: config.TIDEGATE_MASTER_KEYS ?? (await developmentFile(dataDir, 'master-keys')),
-    logger: createLogger(config.LOG_LEVEL, process.stderr),
-    clock: Date.now,
-    random: createRandom(),
-    longQueries: true,
-  })
+  const { openOperatorCore } = await import('./core.ts')
+  const core = await openOperatorCore()
   try {
     return await work(core)
   } finally {
     await core.close()
   }
-}
-
-async function developmentFile(dataDir: string, name: string): Promise<string> {
-  const file = path.join(dataDir, name)
-  const text = await readFile(file, 'utf8').catch(() => {
-    throw new Error(`DATABASE_URL is not set and ${file} does not exist: is tidegate dev running?`)
-  })
-  return text.trim()
 }

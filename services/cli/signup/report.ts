@@ -118,7 +118,7 @@ function consentText({ service, session, accountName }: ConsentRequest): string 
 const reasons = {
   conflict: 'which have other values in the file that was asked for',
   unannounced: 'which the service had not announced',
-  unquotable: 'as no .env file can hold the value',
+  unquotable: 'which not every reader of a .env file would read alike',
 } as const
 
 function approvalText(

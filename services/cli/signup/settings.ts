@@ -7,6 +7,8 @@ import { readCredentials } from '../credentials.ts'
 
 const run = promisify(execFile)
 
+export const defaultEnvFile = '.env'
+
 /** The server: what was given, TIDEGATE_URL, or a running `tidegate dev`; without a slash at its end. */
 export async function serverUrl(given: string | undefined): Promise<string> {
   const url = given ?? (process.env.TIDEGATE_URL || (await readCredentials())?.base_url)

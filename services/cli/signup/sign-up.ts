@@ -8,7 +8,7 @@ import {
 import { agentTokenEnvName } from '../../../infra/wire/gate.ts'
 import { printable } from '../tables.ts'
 import { awaitDecision, type Patience, type SignupOutcome } from './decision.ts'
-import { committable, readText, targetOf, valueIn } from './env-file.ts'
+import { committable, readText, valuesIn } from './env-file.ts'
 import { failureOf, SignupFailed } from './failure.ts'
 import { type CreatedSession, type GateApi, persistently, type RegistryEntry } from './gate-api.ts'
 import { openPage, type PageFlags, type SignupReport } from './report.ts'
@@ -184,10 +184,10 @@ interface Found {
 }
 
 async function agentToken({ serviceId, envFile, signupCommand }: LoginOptions): Promise<Found> {
-  const text = await readText(await targetOf(envFile))
+  const values = valuesIn(await readText(envFile))
   const names = [agentTokenVariable(serviceId), agentTokenEnvName(serviceId)]
   const found = [
-    ...names.map((name) => ({ name, place: envFile, token: valueIn(text, name) })),
+    ...names.map((name) => ({ name, place: envFile, token: values.get(name) })),
     ...names.map((name) => ({ name, place: 'the environment', token: process.env[name] })),
   ]
   for (const { token, ...where } of found) if (token) return { token, ...where }

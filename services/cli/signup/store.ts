@@ -9,14 +9,12 @@ import {
   systemServiceId,
 } from '../../../infra/wire/gate.ts'
 import {
-  type Merge,
-  mergeEnv,
+  additionTo,
+  append,
   readText,
-  replaceFile,
   requireWritable,
-  takenNames,
-  targetOf,
   type Values,
+  valuesIn,
   writeBeside,
 } from './env-file.ts'
 
@@ -41,7 +39,7 @@ export interface Storing extends EnvFile {
 
 interface Announced {
   serviceId: string
-  names: Iterable<string>
+  names: ReadonlySet<string>
 }
 
 /** Before anything is created: rejects when the file cannot be written, or has a value for one of the names. */
@@ -49,11 +47,12 @@ export async function requireRoom(
   { serviceId, names }: Announced,
   { file, overwrite }: EnvFile,
 ): Promise<void> {
-  const target = await targetOf(file)
-  await requireWritable(target).catch((cause: unknown) => {
+  await requireWritable(file).catch((cause: unknown) => {
     throw new Error(`${file} cannot be written: ${messageOf(cause)}`, { cause })
   })
-  const taken = takenNames(await readText(target), names)
+  const existing = valuesIn(await readText(file))
+  // A variable without a value is a place that waits for it.
+  const taken = [...names].filter((name) => existing.get(name))
   const foreign = taken.filter((name) => !isOwnEnvName(name, serviceId))
   const inTheWay = overwrite ? foreign : taken
   if (inTheWay.length === 0) return
@@ -65,71 +64,29 @@ export async function requireRoom(
 }
 
 /**
- * Writes the values to the file, and beside it what must not or cannot be there. On disk when it resolves; rejects when
- * a file cannot be written, and may then be repeated.
+ * Writes the values to the file, and each that must not or cannot be there to one of its own beside it. On disk when
+ * it resolves; rejects when a file cannot be written, and may then be repeated.
  */
 export async function storeValues(storing: Storing): Promise<Stored[]> {
-  const { file, values, announced } = storing
-  const [expected, unannounced] = partition(values, (name) => announced.has(name))
-  const main = await mergeInto(storing, expected)
-  const [conflicts] = partition(expected, (name) => main.conflicts.includes(name))
-  const besideIt = [
-    await storeBeside(storing, { reason: 'conflict', values: conflicts }),
-    await storeBeside(storing, { reason: 'unannounced', values: unannounced }),
-  ].flat()
-  const [unquotable] = partition(expected, (name) => main.unquotable.includes(name))
-  const all = [{ file, names: main.kept }, ...besideIt, ...(await storeRaw(storing, unquotable))]
-  return all.filter(({ names }) => names.length > 0)
-}
-
-async function mergeInto({ file, ...storing }: Storing, values: Values): Promise<Merge> {
-  const target = await targetOf(file)
-  for (;;) {
-    const before = await readText(target)
-    const overwrites = (name: string) => storing.overwrite && isOwnEnvName(name, storing.serviceId)
-    const merge = mergeEnv(before, values, { comment: commentOf(storing), overwrites })
-    // Somebody else may write it, too, as another signup does.
-    if ((await readText(target)) !== before) continue
-    // Its owner only, also where nothing is new.
-    if (before !== '' || merge.text !== '') await replaceFile(target, merge.text)
-    return merge
-  }
-}
-
-interface Beside {
-  reason: 'conflict' | 'unannounced'
-  values: Values
-}
-
-async function storeBeside(storing: Storing, { reason, values }: Beside): Promise<Stored[]> {
-  if (values.size === 0) return []
-  const { text, kept, unquotable } = mergeEnv('', values, {
-    comment: commentOf(storing),
-    overwrites: () => false,
+  const { file, serviceId, gateSessionId, values, announced, overwrite } = storing
+  const expected = new Map([...values].filter(([name]) => announced.has(name)))
+  const { lines, kept, conflicts, unquotable } = additionTo(await readText(file), expected, {
+    comment: `Signed up for ${serviceId} (${gateSessionId})`,
+    overwrites: (name) => overwrite && isOwnEnvName(name, serviceId),
   })
-  const [raw] = partition(values, (name) => unquotable.includes(name))
-  const rest = await storeRaw(storing, raw)
-  if (kept.length === 0) return rest
-  const file = await writeBeside(`${storing.file}.${storing.serviceId}`, text)
-  return [{ file, names: kept, reason }, ...rest]
-}
-
-async function storeRaw({ file, serviceId }: Storing, values: Values): Promise<Stored[]> {
-  const stored: Stored[] = []
+  if (kept.length > 0) await append(file, lines)
+  const stored: Stored[] = kept.length > 0 ? [{ file, names: kept }] : []
   for (const [name, value] of values) {
-    const written = await writeBeside(`${file}.${serviceId}.${name}`, value)
-    stored.push({ file: written, names: [name], reason: 'unquotable' })
+    if (kept.includes(name)) continue
+    const reason = reasonOf(name, { conflicts, unquotable })
+    stored.push({ file: await writeBeside(`${file}.${serviceId}.${name}`, value), names: [name], reason })
   }
   return stored
 }
 
-const commentOf = ({ serviceId, gateSessionId }: Pick<Storing, 'serviceId' | 'gateSessionId'>) =>
-  `Signed up for ${serviceId} (${gateSessionId})`
-
-function partition(values: Values, matches: (name: string) => boolean): [Values, Values] {
-  const [yes, no] = [new Map<string, string>(), new Map<string, string>()]
-  for (const [name, value] of values) (matches(name) ? yes : no).set(name, value)
-  return [yes, no]
+function reasonOf(name: string, { conflicts, unquotable }: { conflicts: string[]; unquotable: string[] }) {
+  if (conflicts.includes(name)) return 'conflict'
+  return unquotable.includes(name) ? 'unquotable' : 'unannounced'
 }
 
 const messageOf = (cause: unknown) => (cause instanceof Error ? cause.message : String(cause))

@@ -1,29 +1,9 @@
-import { randomBytes } from 'node:crypto'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Environment } from '../../../schemas/events.ts'
-import { type DevelopmentCredentials, given, readCredentials } from '../credentials.ts'
-import { chooseClients, clients, type KeyFlags } from './client-keys.ts'
+import { clients } from './client-keys.ts'
 import type { Client } from './generate/families.ts'
 import { defaultMix, type TrafficMix } from './generate/plan.ts'
-import { openAckFile } from './recorder.ts'
-import { formatReport, startProgress } from './report.ts'
-import { type SimulationOptions, simulate, succeeded } from './simulate.ts'
-
-interface Flags extends KeyFlags {
-  baseUrl?: string
-  secretKey?: string
-  environment: Environment
-  sessions: number
-  concurrency: number
-  rate?: number
-  seed?: string
-  bots: number
-  returning: number
-  clients: TrafficMix['clients']
-  verify?: boolean
-  acks?: string
-  json?: boolean
-}
+import type { SimulateFlags } from './run.ts'
 
 export function defineSimulate(command: Command): void {
   command
@@ -48,48 +28,7 @@ export function defineSimulate(command: Command): void {
     .option('--verify', 'read every session back at the end')
     .option('--acks <file>', 'write a JSON line for each acknowledged body')
     .option('--json', 'print the report as JSON')
-    .action(run)
-}
-
-async function run(flags: Flags): Promise<void> {
-  const known = await readCredentials()
-  const options = toOptions(flags, known)
-  const progress = startProgress({ total: options.sessions, enabled: !flags.json && process.stderr.isTTY })
-  const interrupted = new AbortController()
-  process.once('SIGINT', () => interrupted.abort())
-  const acks = flags.acks ? openAckFile(flags.acks) : undefined
-  const watch = { onProgress: progress.update, onAcknowledged: acks?.write, signal: interrupted.signal }
-  const report = await simulate({ ...options, ...watch })
-  progress.stop()
-  await acks?.close()
-  console.log(
-    flags.json ? JSON.stringify(report, null, 2) : formatReport(report, organizationOf(flags, known)),
-  )
-  if (!succeeded(report)) process.exitCode = 1
-}
-
-function toOptions(flags: Flags, known: DevelopmentCredentials | undefined): SimulationOptions {
-  const keys = known?.[flags.environment]
-  const baseUrl = given(flags.baseUrl ?? known?.base_url, '--base-url').replace(/\/+$/, '')
-  const chosen = chooseClients({ flags, stored: keys, weights: flags.clients })
-  return {
-    baseUrl,
-    publishableKeys: chosen.keys,
-    verifyWith: flags.verify ? given(flags.secretKey ?? keys?.secret_key, '--secret-key') : undefined,
-    sessions: flags.sessions,
-    concurrency: Math.min(flags.concurrency, flags.sessions),
-    rate: flags.rate,
-    seed: flags.seed ?? randomBytes(4).toString('hex'),
-    mix: { clients: chosen.weights, bots: flags.bots, returning: flags.returning },
-  }
-}
-
-function organizationOf(
-  { publishableKey, iosKey, androidKey, secretKey }: Flags,
-  known: DevelopmentCredentials | undefined,
-) {
-  const isGiven = publishableKey ?? iosKey ?? androidKey ?? secretKey
-  return isGiven ? undefined : known?.organization_id
+    .action(async (flags: SimulateFlags) => (await import('./run.ts')).runSimulation(flags))
 }
 
 function positive(text: string): number {

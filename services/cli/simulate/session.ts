@@ -1,8 +1,10 @@
+import { deflateRawSync } from 'node:zlib'
 import {
   type CollectClient,
   createCollectClient,
   type OpenedSession,
 } from '../../../infra/wire/collect/client.ts'
+import { nodeClientCrypto } from '../../../infra/wire/collect/node-client-crypto.ts'
 import type { ClientKeys } from './client-keys.ts'
 import { headersOf } from './generate/headers.ts'
 import type { PlannedObservations, SessionPlan } from './generate/plan.ts'
@@ -33,6 +35,8 @@ export async function sendSession(
     fetch: recordingFetch({ http, recording, pacer, headers: headersOf(plan) }),
     sdk: plan.sdk,
     page: plan.page,
+    crypto: nodeClientCrypto,
+    deflate: (bytes) => deflateRawSync(bytes),
     ...(continuity ? { continuity } : {}),
   })
   const opened = await client.open()

@@ -5,7 +5,6 @@ import { z } from 'zod'
 import { idOf, jsonFlag, wordOf } from '../arguments.ts'
 import { type CommandOutcome, type OperatorOptions, printOutcome } from '../operator/operate.ts'
 import { webOnly } from '../simulate/generate/plan.ts'
-import { simulate } from '../simulate/simulate.ts'
 import {
   type Api,
   createOrganizationApi,
@@ -89,6 +88,7 @@ async function runSession(
 
 async function syntheticSession(baseUrl: string, publishableKey: string): Promise<string> {
   let sessionId = ''
+  const { simulate } = await import('../simulate/simulate.ts')
   const { errors } = await simulate({
     baseUrl,
     publishableKeys: { web: publishableKey },

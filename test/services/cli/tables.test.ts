@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { printServices } from '../../../services/cli/signup/command.ts'
 import type { RegistryEntry } from '../../../services/cli/signup/gate-api.ts'
+import { printServices } from '../../../services/cli/signup/run.ts'
 import { keyTable, organizationTable, serviceTable, textTable } from '../../../services/cli/tables.ts'
 import { organization } from '../../support/organization-rows.ts'
 import { service } from '../gate/registry/given.ts'

@@ -1,19 +1,18 @@
 import { createDecipheriv, createHmac } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { inflateRawSync } from 'node:zlib'
+import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { gcm } from '@noble/ciphers/aes.js'
 import { x25519 } from '@noble/curves/ed25519.js'
 import { hmac } from '@noble/hashes/hmac.js'
 import { sha256 } from '@noble/hashes/sha2.js'
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createKeyring } from '../../../../infra/crypto/keyring.ts'
-import {
-  createKeyPair,
-  deriveDocumentKeys,
-  sealBody,
-  verifyResponse,
-} from '../../../../infra/wire/collect/client-crypto.ts'
+import { deflateRaw } from '../../../../infra/wire/collect/client.ts'
+import type { ClientCrypto } from '../../../../infra/wire/collect/client-crypto.ts'
+import * as noble from '../../../../infra/wire/collect/client-crypto.ts'
+import { nodeClientCrypto } from '../../../../infra/wire/collect/node-client-crypto.ts'
 import {
   associatedData,
   type BodyKind,
@@ -21,6 +20,8 @@ import {
   decodeFrame,
   fingerprintText,
   fromBase64Url,
+  ivBytes,
+  keyBytes,
   resultText,
   saltInput,
   toBase64Url,
@@ -31,6 +32,7 @@ import { readNonce } from '../../../../services/collect/documents.ts'
 import { agreeDocumentKeys, createServerKeys } from '../../../../services/collect/keys.ts'
 import { openDocumentId } from '../../../../services/collect/sealed-ids.ts'
 import vectors from '../../../fixtures/collect-protocol/vectors.json' with { type: 'json' }
+import { fastCheckSettings } from '../../../support/bad-delivery.ts'
 import { buildVectors } from './generate-vectors.ts'
 
 const { sessionId, documentId } = vectors
@@ -68,7 +70,11 @@ test('the worked example of the description is this one', async () => {
   for (const value of shown) expect(page).toContain(value)
 })
 
-describe('the client side (noble)', () => {
+describe.each([
+  ['noble', noble],
+  ['node:crypto', nodeClientCrypto],
+])('the client side (%s)', (_, clientCrypto) => {
+  const { createKeyPair, deriveDocumentKeys, sealBody, verifyResponse } = clientCrypto
   const keyPair = createKeyPair(() => bytes(vectors.clientPrivateKey))
   const keys = deriveDocumentKeys(keyPair, { address, serverPublicKey: vectors.serverPublicKey })
 
@@ -110,6 +116,46 @@ describe('the client side (noble)', () => {
       expect(verifyResponse(keys, `${text} `, responseHmac)).toBe(false)
     }
   })
+})
+
+test('both clients make the same keys and the same bytes of whatever they are given', async () => {
+  const random32 = fc.uint8Array({ minLength: keyBytes, maxLength: keyBytes })
+  const given = fc.record({
+    ...{ client: random32, server: random32, seq: fc.nat(), sessionId: fc.string(), documentId: fc.string() },
+    iv: fc.uint8Array({ minLength: ivBytes, maxLength: ivBytes }),
+    ...{ nonce: fc.uint8Array({ maxLength: 255 }), text: fc.string(), json: fc.json() },
+  })
+  type Given = typeof given extends fc.Arbitrary<infer Part> ? Part : never
+  const made = async (crypto: ClientCrypto, bytesOf: typeof deflateRaw, part: Given) => {
+    const { client, server, sessionId: session, documentId: document, iv, nonce, seq, text, json } = part
+    const place = { sessionId: session, documentId: document }
+    const serverPublicKey = noble.createKeyPair(() => server).publicKey
+    const keyPair = crypto.createKeyPair(() => client)
+    const keys = crypto.deriveDocumentKeys(keyPair, { address: place, serverPublicKey })
+    const input = { key: keys.clientToServer, address: place, kind: 'batches', seq, iv } as const
+    const plaintext = await bytesOf(utf8(json))
+    const body = crypto.sealBody({ ...input, nonce: toBase64Url(nonce), plaintext })
+    const mac = toBase64Url(hmac(sha256, keys.serverToClient, utf8(text)))
+    const verified = [text, `${text} `].map((said) => crypto.verifyResponse(keys, said, mac))
+    return { keyPair, keys, body: hex(body), verified }
+  }
+  await fc.assert(
+    fc.asyncProperty(given, async (part) => {
+      const ofNode = await made(nodeClientCrypto, async (json) => deflateRawSync(json), part)
+      expect(ofNode).toEqual(await made(noble, deflateRaw, part))
+      expect(ofNode.verified).toEqual([true, false])
+    }),
+    fastCheckSettings(60),
+  )
+})
+
+test.each([
+  ['noble', noble],
+  ['node:crypto', nodeClientCrypto],
+])('a server key that is a low-order point is refused by %s', (_, { createKeyPair, deriveDocumentKeys }) => {
+  const keyPair = createKeyPair(() => bytes(vectors.clientPrivateKey))
+  const serverPublicKey = toBase64Url(new Uint8Array(keyBytes))
+  expect(() => deriveDocumentKeys(keyPair, { address, serverPublicKey })).toThrow()
 })
 
 describe('the server side (node:crypto)', () => {

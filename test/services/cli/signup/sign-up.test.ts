@@ -143,26 +143,27 @@ describe('what was delivered is written', () => {
   })
 
   test('beside a file that got another value meanwhile', async () => {
-    const onPoll = () => writeFile(env(), 'ACME_KEY=mine\n')
-    await writeFile(env('.env.acme'), 'not ours')
+    const onPoll = () => writeFile(env(), 'ACME_KEY=mine\n', { mode: 0o644 })
+    await writeFile(env('.env.acme.ACME_KEY'), 'not ours')
     const { failure, approval } = await run({ onPoll, gate: { ACME_GATE_AGENT_TOKEN: 'agt_1' } })
     expect(failure).toBeUndefined()
     expect(approval?.stored).toEqual([
       { file: env(), names: ['ACME_GATE_AGENT_TOKEN'] },
-      { file: `${env('.env.acme')}.2`, names: ['ACME_KEY'], reason: 'conflict' },
+      { file: env('.env.acme.ACME_KEY.2'), names: ['ACME_KEY'], reason: 'conflict' },
     ])
     expect(parseEnv(await readFile(env(), 'utf8')).ACME_KEY).toBe('mine')
-    expect(parseEnv(await readFile(env('.env.acme.2'), 'utf8'))).toEqual({ ACME_KEY: 'value' })
-    expect(await modeOf(env('.env.acme.2'))).toBe(0o600)
-    expect(await readFile(env('.env.acme'), 'utf8')).toBe('not ours')
+    expect(await modeOf(env())).toBe(0o600)
+    expect(await readFile(env('.env.acme.ACME_KEY.2'), 'utf8')).toBe('value')
+    expect(await modeOf(env('.env.acme.ACME_KEY.2'))).toBe(0o600)
+    expect(await readFile(env('.env.acme.ACME_KEY'), 'utf8')).toBe('not ours')
   })
 
   test('beside the file where the service had not announced it, or no such file can hold it', async () => {
     const raw = `it's "$(id)"\r\n`
     const { approval } = await run({ integrator: { ACME_KEY: raw, SITE_URL: 'http://evil.example' } })
     expect(approval?.stored).toEqual([
-      { file: env('.env.acme'), names: ['SITE_URL'], reason: 'unannounced' },
       { file: env('.env.acme.ACME_KEY'), names: ['ACME_KEY'], reason: 'unquotable' },
+      { file: env('.env.acme.SITE_URL'), names: ['SITE_URL'], reason: 'unannounced' },
     ])
     expect(await readFile(env('.env.acme.ACME_KEY'), 'utf8')).toBe(raw)
   })

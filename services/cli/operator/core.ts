@@ -1,0 +1,32 @@
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { readConfig } from '../../../infra/config.ts'
+import { createRandom } from '../../../infra/random.ts'
+import { createLogger } from '../../../infra/telemetry.ts'
+import { type Core, openCore } from '../../server/dependencies.ts'
+
+/**
+ * Opens the database and log in the settings; without DATABASE_URL the database of a running `tidegate dev` in
+ * DATA_DIR. Logs go to standard error, so that output can be piped.
+ */
+export async function openOperatorCore(): Promise<Core> {
+  const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
+  const dataDir = path.resolve(config.DATA_DIR)
+  return openCore({
+    config,
+    databaseUrl: config.DATABASE_URL ?? (await developmentFile(dataDir, 'database-url')),
+    masterKeys: config.TIDEGATE_MASTER_KEYS ?? (await developmentFile(dataDir, 'master-keys')),
+    logger: createLogger(config.LOG_LEVEL, process.stderr),
+    clock: Date.now,
+    random: createRandom(),
+    longQueries: true,
+  })
+}
+
+async function developmentFile(dataDir: string, name: string): Promise<string> {
+  const file = path.join(dataDir, name)
+  const text = await readFile(file, 'utf8').catch(() => {
+    throw new Error(`DATABASE_URL is not set and ${file} does not exist: is tidegate dev running?`)
+  })
+  return text.trim()
+}

@@ -1,0 +1,124 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { ApiError } from '../../../infra/errors/errors.ts'
+import { textTable } from '../tables.ts'
+import type { Patience } from './decision.ts'
+import { SignupFailed, tellSignupFailure } from './failure.ts'
+import { createGateApi, type GateApi, persistently, type RegistryEntry } from './gate-api.ts'
+import { jsonReport, textReport } from './report.ts'
+import { defaultAccountName, defaultEnvFile, serverUrl, typed } from './settings.ts'
+import { logIn, signUp } from './sign-up.ts'
+
+export interface SignupFlags {
+  baseUrl?: string
+  accountName?: string
+  envFile: string
+  metadata?: Record<string, string>
+  overwrite: boolean
+  open: boolean
+  timeout?: number
+  json: boolean
+}
+
+interface Asked {
+  service: string
+  action: 'login' | undefined
+  flags: SignupFlags
+}
+
+export async function runSignup({ service, action, flags }: Asked): Promise<void> {
+  try {
+    const api = createGateApi(await serverUrl(flags.baseUrl))
+    if (action) return await logIn(api, loginOptions(service, flags))
+    if (service === 'list') return await printServices(api, flags)
+    await signUpAt(api, service, flags)
+  } catch (error) {
+    tellSignupFailure(error, flags)
+  }
+}
+
+function loginOptions(serviceId: string, { envFile, open, json, ...flags }: SignupFlags) {
+  return {
+    serviceId,
+    envFile,
+    open,
+    json,
+    signupCommand: typed('signup', serviceId, ...repeated({ envFile, ...flags })),
+  }
+}
+
+async function signUpAt(api: GateApi, serviceId: string, flags: SignupFlags): Promise<void> {
+  const { overwrite, open, json, envFile } = flags
+  const loginCommand = typed('signup', serviceId, 'login', ...repeated(flags))
+  const report = json ? jsonReport() : textReport({ open, json, loginCommand })
+  const options = {
+    serviceId,
+    accountName: flags.accountName ?? (await defaultAccountName()),
+    metadata: flags.metadata ?? {},
+    envFile: { file: envFile, overwrite },
+  }
+  const parts = { api, report, sleep, now: Date.now, ...stopSignals(flags) }
+  await signUp(options, parts).finally(report.end)
+}
+
+function repeated({ baseUrl: url, envFile }: Pick<SignupFlags, 'baseUrl' | 'envFile'>): string[] {
+  return [
+    ...(envFile === defaultEnvFile ? [] : ['--env-file', envFile]),
+    ...(url === undefined ? [] : ['--base-url', url]),
+  ]
+}
+
+async function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  await delay(ms, undefined, signal ? { signal } : {}).catch(() => {})
+}
+
+export async function printServices(
+  api: Pick<GateApi, 'baseUrl' | 'services'>,
+  { json }: { json: boolean },
+): Promise<void> {
+  const services = await persistently(api.services).catch((cause: unknown) => {
+    if (!(cause instanceof ApiError && cause.status === 404)) throw cause
+    const message = `${api.baseUrl} has no list of services: give the address of the server, without the path of a page.`
+    throw new ApiError('request.not_found', { message, cause })
+  })
+  console.log(json ? JSON.stringify({ data: services }) : registryTable(services))
+}
+
+function registryTable(services: RegistryEntry[]): string {
+  const head = ['id', 'name', 'verified', 'website', 'gives out', 'dashboard']
+  return textTable(
+    head,
+    services.map(({ id, name, branding, website, env_vars, dashboard_login_url }) => [
+      ...[id, name, branding.verified ? 'yes' : 'no', website],
+      env_vars.map(({ key }) => key).join('\n') || null,
+      dashboard_login_url ? 'yes' : 'no',
+    ]),
+  )
+}
+
+const echoMs = 1000
+
+const givenUp =
+  'Given up. Where a person has approved already the account may still be made; its credentials are lost then.'
+
+/** Aborted by Ctrl-C or when the time, in seconds, is over. A later Ctrl-C says so and ends the process at once. */
+export function stopSignals({ timeout, json }: { timeout?: number; json: boolean }): Patience {
+  const [stop, timeUp] = [new AbortController(), new AbortController()]
+  let since: number | undefined
+  const onSignal = () => {
+    // One Ctrl-C in a terminal arrives twice: from the terminal, and passed on by npm.
+    if (since !== undefined && performance.now() - since > echoMs) {
+      tellSignupFailure(new SignupFailed('interrupted', givenUp), { json })
+      process.exit(130)
+    }
+    since ??= performance.now()
+    stop.abort('interrupted')
+  }
+  const onTimeUp = () => {
+    stop.abort('timed_out')
+    timeUp.abort('timed_out')
+  }
+  process.on('SIGINT', onSignal)
+  process.on('SIGTERM', onSignal)
+  if (timeout !== undefined) setTimeout(onTimeUp, timeout * 1000).unref()
+  return { stop: stop.signal, timeUp: timeUp.signal }
+}

@@ -1,0 +1,65 @@
+import { randomBytes } from 'node:crypto'
+import type { Environment } from '../../../schemas/events.ts'
+import { type DevelopmentCredentials, given, readCredentials } from '../credentials.ts'
+import { chooseClients, type KeyFlags } from './client-keys.ts'
+import type { TrafficMix } from './generate/plan.ts'
+import { openAckFile } from './recorder.ts'
+import { formatReport, startProgress } from './report.ts'
+import { type SimulationOptions, simulate, succeeded } from './simulate.ts'
+
+export interface SimulateFlags extends KeyFlags {
+  baseUrl?: string
+  secretKey?: string
+  environment: Environment
+  sessions: number
+  concurrency: number
+  rate?: number
+  seed?: string
+  bots: number
+  returning: number
+  clients: TrafficMix['clients']
+  verify?: boolean
+  acks?: string
+  json?: boolean
+}
+
+export async function runSimulation(flags: SimulateFlags): Promise<void> {
+  const known = await readCredentials()
+  const options = toOptions(flags, known)
+  const progress = startProgress({ total: options.sessions, enabled: !flags.json && process.stderr.isTTY })
+  const interrupted = new AbortController()
+  process.once('SIGINT', () => interrupted.abort())
+  const acks = flags.acks ? openAckFile(flags.acks) : undefined
+  const watch = { onProgress: progress.update, onAcknowledged: acks?.write, signal: interrupted.signal }
+  const report = await simulate({ ...options, ...watch })
+  progress.stop()
+  await acks?.close()
+  console.log(
+    flags.json ? JSON.stringify(report, null, 2) : formatReport(report, organizationOf(flags, known)),
+  )
+  if (!succeeded(report)) process.exitCode = 1
+}
+
+function toOptions(flags: SimulateFlags, known: DevelopmentCredentials | undefined): SimulationOptions {
+  const keys = known?.[flags.environment]
+  const baseUrl = given(flags.baseUrl ?? known?.base_url, '--base-url').replace(/\/+$/, '')
+  const chosen = chooseClients({ flags, stored: keys, weights: flags.clients })
+  return {
+    baseUrl,
+    publishableKeys: chosen.keys,
+    verifyWith: flags.verify ? given(flags.secretKey ?? keys?.secret_key, '--secret-key') : undefined,
+    sessions: flags.sessions,
+    concurrency: Math.min(flags.concurrency, flags.sessions),
+    rate: flags.rate,
+    seed: flags.seed ?? randomBytes(4).toString('hex'),
+    mix: { clients: chosen.weights, bots: flags.bots, returning: flags.returning },
+  }
+}
+
+function organizationOf(
+  { publishableKey, iosKey, androidKey, secretKey }: SimulateFlags,
+  known: DevelopmentCredentials | undefined,
+) {
+  const isGiven = publishableKey ?? iosKey ?? androidKey ?? secretKey
+  return isGiven ? undefined : known?.organization_id
+}
