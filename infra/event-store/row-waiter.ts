@@ -1,6 +1,9 @@
 export interface RowWaiterOptions<Id, Row> {
   look: (ids: Id[], found: (id: Id, row: Row) => void) => Promise<unknown>
-  onAdvance: (listener: () => void) => () => void
+  /** `ids`: what came, if that is known. Nothing is looked for that did not come. */
+  onAdvance: (listener: (ids?: readonly Id[]) => void) => () => void
+  /** False: whoever waits comes before its row, so that the first look is at the next notification. Default true. */
+  looksAtOnce?: boolean
   /** Milliseconds between looks without a notification (default 250). */
   pollMs?: number | undefined
 }
@@ -48,7 +51,9 @@ export function createRowWaiter<Id, Row>(options: RowWaiterOptions<Id, Row>): Ro
     if (listeners?.size === 0) waiting.delete(id)
   }
 
-  const stop = options.onAdvance(() => void look())
+  const stop = options.onAdvance((ids) => {
+    if (!ids || ids.some((id) => waiting.has(id))) void look()
+  })
   const timer = setInterval(() => void look(), options.pollMs ?? 250)
   timer.unref()
 
@@ -64,7 +69,7 @@ export function createRowWaiter<Id, Row>(options: RowWaiterOptions<Id, Row>): Ro
           resolve(late())
         }, ms)
         waiting.set(id, (waiting.get(id) ?? new Set()).add(found))
-        void look()
+        if (options.looksAtOnce ?? true) void look()
       })
     },
     close() {

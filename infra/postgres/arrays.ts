@@ -1,3 +1,5 @@
+import type { ClientBase } from 'pg'
+
 export interface Column<Row> {
   name: string
   type: ElementType
@@ -16,6 +18,28 @@ export function unnest<Row>(columns: Column<Row>[], rows: Row[], firstParameter 
     source: `unnest(${columns.map(({ type }, i) => `$${firstParameter + i}::${type}[]`).join(', ')})`,
     values: columns.map(({ type, of }) => arrayParameter(type, rows.map(of))),
   }
+}
+
+/** A statement of a `with` clause, whose parameters begin at the number that it is given. */
+export interface Part {
+  as: string
+  at: (firstParameter: number) => { text: string; values: unknown[] }
+}
+
+/**
+ * Runs statements in one round trip. They must not change the same tables; a later one may read what an earlier one
+ * returns, under the name that it has.
+ */
+export async function runTogether(db: Pick<ClientBase, 'query'>, parts: Part[]): Promise<void> {
+  if (parts.length === 0) return
+  const values: unknown[] = []
+  const named = parts.map(({ as, at }) => {
+    const part = at(values.length + 1)
+    values.push(...part.values)
+    return `${as} as (${part.text})`
+  })
+  const name = parts.map(({ as }) => as).join('+')
+  await db.query({ name, text: `with ${named.join(', ')} select`, values })
 }
 
 export type ElementType = 'text' | 'bigint' | 'integer' | 'boolean' | 'bytea'

@@ -1,6 +1,5 @@
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
-import { unnest } from '../../infra/postgres/arrays.ts'
-import type { Tx } from '../../infra/postgres/pool.ts'
+import { type Part, unnest } from '../../infra/postgres/arrays.ts'
 import type { RowOf } from '../../infra/postgres/table.ts'
 import type { VisitorLink } from '../../schemas/events.ts'
 import { visitorSessions, visitors } from './tables.ts'
@@ -29,30 +28,36 @@ const newest = visitColumns
   )
 
 /** The result is the same in whatever order partitions come. */
-export async function upsertVisitors(tx: Tx, fresh: ScoredEvent[]): Promise<void> {
+export function upsertVisitors(fresh: ScoredEvent[]): Part[] {
   const sightings = fresh.flatMap((event) =>
     event.data.visitor ? [{ ...event, visitor: event.data.visitor }] : [],
   )
-  if (sightings.length === 0) return
-  const { key } = visitors
-  const links = unnest(visitorSessions.columns, sightings.map(linkRow))
-  const visits = unnest(visitColumns, visitsOf(sightings).map(visitorRow), links.values.length + 1)
-  await tx.query({
-    name: 'upsert-visitors',
-    // Rows are locked in the order of their key: partitions applied side by side cannot deadlock.
-    text: `with links as (
-        insert into visitor_sessions (${links.names}) select * from ${links.source}
-        on conflict do nothing returning ${key}
-      ), counts as (select ${key}, count(*) as seen_count from links group by ${key})
-      insert into visitors as v (${visits.names}, seen_count)
-      select visit.*, coalesce(seen_count, 0) from ${visits.source} as visit (${visits.names})
-      left join counts using (${key}) order by ${key}
-      on conflict (${key}) do update set ${newest.join(', ')},
-        first_seen_at = least(v.first_seen_at, excluded.first_seen_at),
-        last_seen_at = greatest(v.last_seen_at, excluded.last_seen_at),
-        seen_count = v.seen_count + excluded.seen_count`,
-    values: [...links.values, ...visits.values],
-  })
+  if (sightings.length === 0) return []
+  return [
+    { as: 'new_links', at: (first) => insertLinks(sightings, first) },
+    { as: 'upsert_visitors', at: (first) => upsertVisits(visitsOf(sightings), first) },
+  ]
+}
+
+const { key } = visitors
+
+function insertLinks(sightings: Sighting[], first: number) {
+  const { names, source, values } = unnest(visitorSessions.columns, sightings.map(linkRow), first)
+  const text = `insert into visitor_sessions (${names}) select * from ${source} on conflict do nothing returning ${key}`
+  return { text, values }
+}
+
+function upsertVisits(visits: Visit[], first: number) {
+  const { names, source, values } = unnest(visitColumns, visits.map(visitorRow), first)
+  // Rows are locked in the order of their key: partitions applied side by side cannot deadlock.
+  const text = `insert into visitors as v (${names}, seen_count)
+    select visit.*, coalesce(seen_count, 0) from ${source} as visit (${names})
+    left join (select ${key}, count(*) as seen_count from new_links group by ${key}) counts using (${key}) order by ${key}
+    on conflict (${key}) do update set ${newest.join(', ')},
+      first_seen_at = least(v.first_seen_at, excluded.first_seen_at),
+      last_seen_at = greatest(v.last_seen_at, excluded.last_seen_at),
+      seen_count = v.seen_count + excluded.seen_count`
+  return { text, values }
 }
 
 function linkRow({ data, visitor }: Sighting): RowOf<typeof visitorSessions> {

@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
-import { unnest } from '../../infra/postgres/arrays.ts'
+import { type Part, runTogether, unnest } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { insertNewRows, type RowOf, storable } from '../../infra/postgres/table.ts'
 import { webhookEventId } from '../../infra/wire/webhooks/events.ts'
@@ -33,6 +33,8 @@ export const sessionsProjection: Projection = {
   ddl: tables.map(({ ddl }) => ddl).join('') + sessionApplyIndexes,
   indexes: sessionReadIndexes,
   apply,
+  subjectsOf: (events) =>
+    events.flatMap(({ type, data }) => (type === 'SessionScored' ? [data.event_id] : [])),
 }
 
 /**
@@ -56,10 +58,12 @@ async function applyScored(tx: Tx, scored: ScoredEvent[]): Promise<void> {
   // delete makes a second event of the same id within the batch a repeat, too.
   const fresh = scored.filter(({ data }) => inserted.delete(data.event_id))
   if (fresh.length === 0) return
-  await upsertSessions(tx, fresh)
-  await upsertVisitors(tx, fresh)
-  await insertNewRows(tx, sessionEvents, fresh.flatMap(sessionEventRows))
-  await saveTexts(tx, fresh.flatMap(textsOf))
+  await runTogether(tx, [
+    { as: 'upsert_sessions', at: (first) => upsertSessions(fresh, first) },
+    ...upsertVisitors(fresh),
+    ...insertSessionEvents(fresh.flatMap(sessionEventRows)),
+    ...saveTexts(fresh.flatMap(textsOf)),
+  ])
 }
 
 function commonColumns({ data }: ScoredEvent) {
@@ -122,20 +126,29 @@ const replaced = sessionColumns
   .map(({ name }) => `${name} = excluded.${name}`)
 
 /** `fresh` are decisions not applied before, in offset order. */
-async function upsertSessions(tx: Tx, fresh: ScoredEvent[]): Promise<void> {
-  const { names, source, values } = unnest(sessionColumns, latestBySession(fresh).map(sessionRow))
-  await tx.query({
-    name: 'upsert-sessions',
-    // A session that is new here may have been given its client user id already.
-    text: `insert into sessions as s (${names}, client_user_id)
-      select i.*, u.client_user_id from ${source} as i (${names})
-      left join lateral (
-        select client_user_id from client_user_changes c
-        where c.session_id = i.session_id order by log_offset desc limit 1
-      ) u on true
-      on conflict (session_id) do update set ${replaced.join(', ')}`,
-    values,
-  })
+function upsertSessions(fresh: ScoredEvent[], first: number) {
+  const { names, source, values } = unnest(sessionColumns, latestBySession(fresh).map(sessionRow), first)
+  // A session that is new here may have been given its client user id already.
+  const text = `insert into sessions as s (${names}, client_user_id)
+    select i.*, u.client_user_id from ${source} as i (${names})
+    left join lateral (
+      select client_user_id from client_user_changes c
+      where c.session_id = i.session_id order by log_offset desc limit 1
+    ) u on true
+    on conflict (session_id) do update set ${replaced.join(', ')}`
+  return { text, values }
+}
+
+function insertSessionEvents(rows: RowOf<typeof sessionEvents>[]): Part[] {
+  if (rows.length === 0) return []
+  const at = (first: number) => {
+    const { names, source, values } = unnest(sessionEvents.columns, rows, first)
+    return {
+      text: `insert into session_events (${names}) select * from ${source} on conflict do nothing`,
+      values,
+    }
+  }
+  return [{ as: 'insert_session_events', at }]
 }
 
 function latestBySession(fresh: ScoredEvent[]): Latest[] {
@@ -163,7 +176,7 @@ async function applyClientUsers(tx: Tx, events: ClientUserEvent[]): Promise<void
   for (const event of events) if (inserted.delete(event.data.event_id)) last.set(event.data.session_id, event)
   if (last.size === 0) return
   await updateClientUsers(tx, [...last.values()])
-  await saveTexts(tx, [...last.values()].map(userText))
+  await runTogether(tx, saveTexts([...last.values()].map(userText)))
 }
 
 function changeRow(event: ClientUserEvent): RowOf<typeof clientUserChanges> {

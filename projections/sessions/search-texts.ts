@@ -1,7 +1,6 @@
 import { domainToUnicode } from 'node:url'
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
-import { unnest } from '../../infra/postgres/arrays.ts'
-import type { Tx } from '../../infra/postgres/pool.ts'
+import { type Part, unnest } from '../../infra/postgres/arrays.ts'
 import { type RowOf, searchable } from '../../infra/postgres/table.ts'
 import { isPlainText } from '../../infra/text.ts'
 import type { ScoredEvent } from './apply-visitors.ts'
@@ -31,24 +30,25 @@ export function textsOf({ data, position }: ScoredEvent): RowOf<typeof searchTex
 }
 
 /** The result is the same in whatever order partitions come. */
-export async function saveTexts(tx: Tx, rows: RowOf<typeof searchTexts>[]): Promise<void> {
+export function saveTexts(rows: RowOf<typeof searchTexts>[]): Part[] {
   const newest = new Map<string, RowOf<typeof searchTexts>>()
   for (const row of rows) {
     const key = `${row.organization_id} ${row.environment} ${row.subject_id} ${row.part}`
     const known = newest.get(key)
     if (!known || isNewer(row, known)) newest.set(key, row)
   }
-  if (newest.size === 0) return
-  const { names, source, values } = unnest(searchTexts.columns, [...newest.values()])
-  await tx.query({
-    name: 'save-search-texts',
-    // Rows are locked in the order of their key: partitions applied side by side cannot deadlock.
-    text: `insert into search_texts as t (${names}) select * from ${source} as i (${names}) order by ${searchTexts.key}
-      on conflict (${searchTexts.key}) do update
-        set version = excluded.version, event_id = excluded.event_id, text = excluded.text
-        where (excluded.version, excluded.event_id) > (t.version, t.event_id)`,
-    values,
-  })
+  if (newest.size === 0) return []
+  return [{ as: 'save_search_texts', at: (first) => upsertTexts([...newest.values()], first) }]
+}
+
+function upsertTexts(rows: RowOf<typeof searchTexts>[], first: number) {
+  const { names, source, values } = unnest(searchTexts.columns, rows, first)
+  // Rows are locked in the order of their key: partitions applied side by side cannot deadlock.
+  const text = `insert into search_texts as t (${names}) select * from ${source} as i (${names}) order by ${searchTexts.key}
+    on conflict (${searchTexts.key}) do update
+      set version = excluded.version, event_id = excluded.event_id, text = excluded.text
+      where (excluded.version, excluded.event_id) > (t.version, t.event_id)`
+  return { text, values }
 }
 
 function isNewer(a: RowOf<typeof searchTexts>, b: RowOf<typeof searchTexts>): boolean {

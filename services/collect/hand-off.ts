@@ -4,7 +4,6 @@ import type { Keyring } from '../../infra/crypto/keyring.ts'
 import { ApiError, unavailable } from '../../infra/errors/errors.ts'
 import { createRowWaiter } from '../../infra/event-store/row-waiter.ts'
 import type { Clock, KeyId } from '../../infra/ids.ts'
-import type { Position } from '../../infra/log/port.ts'
 import {
   decisionOf,
   requestOf,
@@ -19,7 +18,8 @@ import type { Tenant } from './sealed-ids.ts'
 
 interface HandOffDeps {
   findDecisions: (decisionIds: string[]) => Promise<HandOffDecision[]>
-  onAdvance: (listener: (position: Position) => void) => () => void
+  /** Tells of decisions that can be read; undefined = some may have come. */
+  onDecided: (listener: (decisionIds: readonly string[] | undefined) => void) => () => void
   /** SHA-256 (lower-case hex) of every live secret key of the organization and environment. */
   recipientHashes: (tenant: Tenant) => Promise<string[]>
   seal: (options: { payload: unknown; secretHashes: string[] }) => string
@@ -72,12 +72,14 @@ function noRecipient(): ApiError {
 }
 
 /** Waits for decisions with one query at a time for all of them, however many hand-offs are under way. */
-function createDecisionWaiter({ findDecisions, onAdvance, timeoutMs: ms = 5000, pollMs }: HandOffDeps) {
+function createDecisionWaiter({ findDecisions, onDecided, timeoutMs: ms = 5000, pollMs }: HandOffDeps) {
   const late = async (decisionId: string): Promise<never> => {
     throw unavailable(new Error(`no decision ${decisionId} within ${ms} ms`))
   }
   const decisions = createRowWaiter<string, HandOffDecision>({
-    onAdvance,
+    onAdvance: onDecided,
+    // The decision follows from the request. That of a repeated request is found by the poll.
+    looksAtOnce: false,
     pollMs,
     look: (ids, found) =>
       findDecisions(ids).then((rows) => {

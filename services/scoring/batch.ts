@@ -4,6 +4,7 @@ import { type EventBatch, EventFailed } from '../../infra/event-store/consumer.t
 import type { Clock } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { EventLog, NewRecord, Position } from '../../infra/log/port.ts'
+import { runTogether } from '../../infra/postgres/arrays.ts'
 import { type Tx, transaction } from '../../infra/postgres/pool.ts'
 import { type Breathe, createBreather } from '../../infra/timing.ts'
 import { type Draft, type Drafts, startDrafting, withVisitor } from './decide.ts'
@@ -54,17 +55,17 @@ async function scoreIn(
   const resolution = await resolveVisitors({ tx, drafts, recorded, now: startedAt })
   const records = await encode(deps, { drafts, resolution, startedAt, breathe })
   if (records.length > 0) await deps.log.append(records)
-  await resolution.index.save(tx)
-  await saveStates(tx, partitionsOf(events), linked(changed, resolution))
-  await saveOffsets(
-    tx,
-    moved.map(({ topic, partition, next: offset, timeBefore }) => ({
-      topic,
-      partition,
-      offset,
-      logTime: timeBefore(offset),
-    })),
-  )
+  const offsets = moved.map(({ topic, partition, next: offset, timeBefore }) => ({
+    topic,
+    partition,
+    offset,
+    logTime: timeBefore(offset),
+  }))
+  await runTogether(tx, [
+    ...resolution.index.save(),
+    ...saveStates(partitionsOf(events), linked(changed, resolution)),
+    saveOffsets(offsets),
+  ])
   return next
 }
 

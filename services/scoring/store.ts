@@ -1,5 +1,5 @@
 import type { Position } from '../../infra/log/port.ts'
-import { type Column, unnest } from '../../infra/postgres/arrays.ts'
+import { type Column, type Part, unnest } from '../../infra/postgres/arrays.ts'
 import { ensureTables } from '../../infra/postgres/ensure-tables.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import type { SessionState } from './session-state.ts'
@@ -31,15 +31,14 @@ export async function readOffset(
 }
 
 /** `logTime` is when the log stored the last record before the offset, epoch milliseconds. */
-export async function saveOffsets(tx: Tx, next: (Position & { logTime: number })[]): Promise<void> {
-  const { source, values } = unnest(offsetColumns, next)
-  await tx.query({
-    name: 'scoring-save-offsets',
-    text: `insert into scoring.offsets (topic, partition, next_offset, log_time) select * from ${source}
-           on conflict (topic, partition) do update set next_offset = excluded.next_offset,
-             log_time = excluded.log_time`,
-    values,
-  })
+export function saveOffsets(next: (Position & { logTime: number })[]): Part {
+  const at = (first: number) => {
+    const { source, values } = unnest(offsetColumns, next, first)
+    const text = `insert into scoring.offsets (topic, partition, next_offset, log_time) select * from ${source}
+      on conflict (topic, partition) do update set next_offset = excluded.next_offset, log_time = excluded.log_time`
+    return { text, values }
+  }
+  return { as: 'save_offsets', at }
 }
 
 const offsetColumns: Column<Position & { logTime: number }>[] = [
@@ -71,22 +70,18 @@ const stateColumns: Column<SessionState & { partition: number | null }>[] = [
 ]
 
 /** `partitions`: of the log, by session. */
-export async function saveStates(
-  tx: Tx,
-  partitions: Map<string, number>,
-  states: SessionState[],
-): Promise<void> {
-  if (states.length === 0) return
+export function saveStates(partitions: Map<string, number>, states: SessionState[]): Part[] {
+  if (states.length === 0) return []
   const rows = states.map((state) => ({ ...state, partition: partitions.get(state.session_id) ?? null }))
-  const { names, source, values } = unnest(stateColumns, rows)
-  await tx.query({
-    name: 'scoring-save-states',
-    text: `insert into scoring.sessions (${names})
+  const at = (first: number) => {
+    const { names, source, values } = unnest(stateColumns, rows, first)
+    const text = `insert into scoring.sessions (${names})
       select * from ${source} as one (${names}) order by session_id
       on conflict (session_id) do update set last_activity_at = excluded.last_activity_at,
-        final_at = excluded.final_at, partition = excluded.partition, state = excluded.state`,
-    values,
-  })
+        final_at = excluded.final_at, partition = excluded.partition, state = excluded.state`
+    return { text, values }
+  }
+  return [{ as: 'save_states', at }]
 }
 
 /**

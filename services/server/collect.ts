@@ -31,7 +31,7 @@ export function addCollect(app: FastifyInstance, parts: CollectParts): HandOff {
     recipientKeys(pool, organizationId, environment)
   const handOff = createHandOff({
     findDecisions: (ids) => findDecisions(pool, ids),
-    onAdvance: (listener) => applied.onAdvance('sessions', listener),
+    onDecided: (listener) => applied.onChange('sessions', listener),
     recipientHashes: createRecipients({ findKeys, keyring, clock }),
     seal: (sealing) => sealToken({ ...sealing, random }),
   })

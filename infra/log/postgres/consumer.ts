@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import {
   type Batch,
   backoffMs,
@@ -34,7 +35,7 @@ interface Reading extends Place {
 /** How long a group without an owner waits at most for a member that stands by. */
 const standByMs = 1000
 /** Handled offsets are committed together, at most this often. After a crash that much is delivered again. */
-const commitEveryMs = 250
+const commitEveryMs = 1000
 const maxBytes = 4 * 1024 * 1024
 
 /**
@@ -50,6 +51,7 @@ export function startGroup({ session, tail, partitions }: GroupDeps, options: Co
   let isStopping = false
   let failures = 0
   let nextCommit = 0
+  const stopped = Promise.withResolvers<void>()
   const finished = run()
 
   async function run(): Promise<void> {
@@ -61,7 +63,8 @@ export function startGroup({ session, tail, partitions }: GroupDeps, options: Co
       } catch (error) {
         onError?.(error)
         failures += 1
-        await bell.wait(backoffMs(failures))
+        // Not ended by the bell: what rings may be what fails.
+        await Promise.race([delay(backoffMs(failures), undefined, { ref: false }), stopped.promise])
       }
     }
     await leave().catch((error) => onError?.(error))
@@ -156,6 +159,7 @@ export function startGroup({ session, tail, partitions }: GroupDeps, options: Co
     wake: bell.ring,
     async stop() {
       isStopping = true
+      stopped.resolve()
       bell.ring()
       await finished
     },

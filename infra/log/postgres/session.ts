@@ -38,7 +38,9 @@ export function createSession({ url, schema, onLost }: SessionOptions) {
     connection = opening
     opening.then(
       (client) => client.once('end', () => lost(opening)),
-      () => lost(opening),
+      () => {
+        if (connection === opening) connection = undefined
+      },
     )
     return opening
   }

@@ -1,4 +1,4 @@
-import { type Column, unnest } from '../../../infra/postgres/arrays.ts'
+import { type Column, type Part, unnest } from '../../../infra/postgres/arrays.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
 import type { VisitorLink } from '../../../schemas/events.ts'
 import type { Draft } from '../decide.ts'
@@ -100,7 +100,7 @@ export interface Unresolved {
 interface VisitorIndex extends Candidates {
   /** Notes what was resolved, so that the next session of the batch finds it. Returns the number of its sessions. */
   add(resolved: Unresolved & { match: Match; at: number }): number
-  save(tx: Tx): Promise<void>
+  save(): Part[]
 }
 
 /** Buckets instead of one lock per key keep large batches within Postgres's lock table, of 6400 places by default. */
@@ -195,11 +195,7 @@ function createIndex(rows: Row[]): VisitorIndex {
       }
       return entry.sessions
     },
-    async save(tx) {
-      if (changed.size === 0) return
-      await saveVisitors(tx, [...changed.values()])
-      await saveKeys(tx, newKeys)
-    },
+    save: () => (changed.size === 0 ? [] : [...saveVisitors([...changed.values()]), ...saveKeys(newKeys)]),
   }
 }
 
@@ -228,27 +224,27 @@ const keyColumns: Column<[key: string, visitorId: string]>[] = [
 ]
 
 // Two partitions may find one visitor by different keys, so under different locks: rows are locked in one order.
-async function saveVisitors(tx: Tx, entries: Changed[]): Promise<void> {
-  const { names, source, values } = unnest(visitorColumns, entries)
-  await tx.query({
-    name: 'scoring-save-visitors',
-    text: `insert into scoring.visitors (${names})
+function saveVisitors(entries: Changed[]): Part[] {
+  const at = (first: number) => {
+    const { names, source, values } = unnest(visitorColumns, entries, first)
+    const text = `insert into scoring.visitors (${names})
       select * from ${source} as entry (${names}) order by visitor_id
       on conflict (visitor_id) do update set
         last_seen_at = greatest(visitors.last_seen_at, excluded.last_seen_at),
         sessions = visitors.sessions + excluded.sessions,
-        profile = excluded.profile`,
-    values,
-  })
+        profile = excluded.profile`
+    return { text, values }
+  }
+  return [{ as: 'save_visitors', at }]
 }
 
-async function saveKeys(tx: Tx, keys: [string, string][]): Promise<void> {
-  if (keys.length === 0) return
-  const { names, source, values } = unnest(keyColumns, keys)
-  await tx.query({
-    name: 'scoring-save-visitor-keys',
-    text: `insert into scoring.visitor_keys (${names})
-      select * from ${source} as added (${names}) order by key, visitor_id on conflict do nothing`,
-    values,
-  })
+function saveKeys(keys: [string, string][]): Part[] {
+  if (keys.length === 0) return []
+  const at = (first: number) => {
+    const { names, source, values } = unnest(keyColumns, keys, first)
+    const text = `insert into scoring.visitor_keys (${names})
+      select * from ${source} as added (${names}) order by key, visitor_id on conflict do nothing`
+    return { text, values }
+  }
+  return [{ as: 'save_visitor_keys', at }]
 }

@@ -31,7 +31,7 @@ interface PlannerOptions {
   log: EventLog
   pool: pg.Pool
   codec: EventCodec
-  applied: Pick<Applied, 'waitFor'>
+  applied: Pick<Applied, 'waitFor' | 'onAdvance'>
   clock: Clock
   logger: Logger
   identify?: CaughtUpOptions['identify']
@@ -55,11 +55,12 @@ export async function runPlanner(options: PlannerOptions): Promise<RunningPlanne
   ]
   const caughtUp = createCaughtUp({ ...options, db: options.pool, readModels })
   const raiseBatch = createRaiseBatch({ ...options, caughtUp })
+  const stopListening = options.applied.onAdvance('webhooks', raiseBatch.forgetQuiet)
 
   async function apply(batches: EventBatch[]): Promise<Position[]> {
     const now = clock()
     const events = batches.flatMap((batch) => batch.events)
-    await raiseBatch(
+    await raiseBatch.raise(
       events.flatMap((event) => candidatesOf(event, now)),
       now,
     )
@@ -75,7 +76,14 @@ export async function runPlanner(options: PlannerOptions): Promise<RunningPlanne
     logger,
     apply,
   })
-  return { status: consumer.status, check: caughtUp.check, stop: consumer.stop }
+  return {
+    status: consumer.status,
+    check: caughtUp.check,
+    async stop() {
+      await consumer.stop()
+      stopListening()
+    },
+  }
 }
 
 /** An event that may be raised, and the decision that tells it. */
@@ -98,7 +106,11 @@ interface RaiseDeps {
   caughtUp: Pick<CaughtUp, 'waitUntilCaughtUp' | 'isUnchanged'>
 }
 
-type RaiseBatch = (candidates: Candidate[], now: number) => Promise<void>
+interface RaiseBatch {
+  raise(candidates: Candidate[], now: number): Promise<void>
+  /** An endpoint may have come, or changed what it is subscribed to. */
+  forgetQuiet(): void
+}
 
 interface Seen {
   /** Ids of events that were raised, or that an earlier decision told when nobody was subscribed. */
@@ -108,6 +120,7 @@ interface Seen {
 
 // A session's decisions mostly follow each other within minutes; one that is forgotten costs a look-up.
 const maxRemembered = 50_000
+const quietMs = 1000
 
 /**
  * An event must be raised once, however often its decision is read. The append and the consumer's offset are two commits,
@@ -121,6 +134,18 @@ const maxRemembered = 50_000
  */
 function createRaiseBatch({ log, pool, codec, caughtUp }: RaiseDeps): RaiseBatch {
   const recent = new LRUCache<string, true>({ max: maxRemembered })
+  /** Subscriptions that nobody had. All processes hear of a change when whoever made it does; the time bounds the rest. */
+  const quiet = new LRUCache<string, true>({ max: maxRemembered, ttl: quietMs })
+  let changes = 0
+
+  async function raiseNew(candidates: Candidate[], now: number): Promise<void> {
+    const before = changes
+    const { wanted, known, subscribers } = await look(candidates)
+    const isSame = changes === before
+    for (const [name, endpoints] of subscribers) if (isSame && endpoints.length === 0) quiet.set(name, true)
+    const raised = wanted.filter(({ id }) => !known.has(id))
+    if (raised.length > 0) await log.append(await encode(codec, { raised, subscribers, now }))
+  }
 
   async function look(candidates: Candidate[]): Promise<Seen & { wanted: Candidate[] }> {
     const identity = await caughtUp.waitUntilCaughtUp()
@@ -131,14 +156,18 @@ function createRaiseBatch({ log, pool, codec, caughtUp }: RaiseDeps): RaiseBatch
     return (await caughtUp.isUnchanged(identity)) ? { wanted, subscribers, known } : look(candidates)
   }
 
-  return async (candidates, now) => {
-    const unknown = firstOfEach(candidates.filter(({ id }) => !recent.has(id)))
-    if (unknown.length === 0) return
-    const { wanted, known, subscribers } = await look(unknown)
-    const raised = wanted.filter(({ id }) => !known.has(id))
-    if (raised.length > 0) await log.append(await encode(codec, { raised, subscribers, now }))
-    // Not before the log has it: an append that failed is made again.
-    for (const { id } of unknown) recent.set(id, true)
+  return {
+    async raise(candidates, now) {
+      const unknown = firstOfEach(candidates.filter(({ id }) => !recent.has(id)))
+      const heard = unknown.filter((candidate) => !quiet.has(subscriptionName(candidate)))
+      if (heard.length > 0) await raiseNew(heard, now)
+      // Not before the log has it: an append that failed is made again.
+      for (const { id } of unknown) recent.set(id, true)
+    },
+    forgetQuiet() {
+      changes += 1
+      quiet.clear()
+    },
   }
 }
 

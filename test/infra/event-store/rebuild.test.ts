@@ -62,6 +62,8 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
       decisions: 300,
       client_user_changes: 0,
       visitors: 7,
+      search_texts: 107,
+      session_events: 100,
       visitor_sessions: 100,
     })
     expect((await liveBuild(world.database.pool, 'sessions'))?.build).toBe((before?.build ?? 0) + 1)
@@ -166,10 +168,7 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
     const next: Projection = {
       ...sessionsProjection,
       version: sessionsProjection.version + 1,
-      ddl: sessionsProjection.ddl.replace(
-        'search_user text',
-        'added integer not null default 7, search_user text',
-      ),
+      ddl: sessionsProjection.ddl.replace('detail text', 'added integer not null default 7, detail text'),
     }
     const newRunner = await world.run(log, next, { applied })
     const waiting = await world.append(log, [decision(30_000)])

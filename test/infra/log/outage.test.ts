@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
 import { describe, expect, test } from 'vitest'
 import { startEmbeddedPostgres } from '../../../infra/local/embedded-postgres.ts'
@@ -33,17 +34,22 @@ async function expectDown(log: EventLog): Promise<void> {
   }
 }
 
-/** Collects values until `work` is done. */
-async function consumed(log: EventLog, work: (values: string[]) => Promise<void>): Promise<void> {
+/** Collects values, and the errors of the consumer, until `work` is done. */
+async function consumed(
+  log: EventLog,
+  work: (values: string[], errors: unknown[]) => Promise<void>,
+): Promise<void> {
   const values: string[] = []
+  const errors: unknown[] = []
   const consumer = await log.consume({
     group: 'readers',
     topics: [topic],
     handle: eachBatch(({ records }) => {
       values.push(...records.map((r) => r.value.toString()))
     }),
+    onError: (error) => errors.push(error),
   })
-  await work(values)
+  await work(values, errors)
   await consumer.stop()
 }
 
@@ -55,11 +61,15 @@ describe('an outage of the log', { timeout: 90_000 }, () => {
     const pool = createPool({ url: postgres.url })
     const log = await openPostgresLog({ pool, url: postgres.url, logger })
     await log.ensureTopics([{ topic, partitions: 3 }])
-    await consumed(log, async (values) => {
+    await consumed(log, async (values, errors) => {
       await log.append([record('before')])
       await eventually(() => expect(values).toEqual(['before']))
       await postgres.stop()
       await expectDown(log)
+      await eventually(() => expect(errors.length).toBeGreaterThan(2))
+      await delay(1000)
+      // It backs off: 100, 200, 400, 800 ms.
+      expect(errors.length).toBeLessThan(10)
       const again = await startEmbeddedPostgres(server)
       await eventually(() => log.append([record('after')]))
       await eventually(() => expect(values).toContain('after'), { timeoutMs: 20_000 })

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
-import type { Position } from '../../../infra/log/port.ts'
 import { openToken, sealToken } from '../../../infra/wire/sealed-token.ts'
 import {
   createHandOff,
@@ -12,7 +11,6 @@ import golden from '../../fixtures/sealed-token/vector.v2.json' with { type: 'js
 
 const secretHash = 'a'.repeat(64)
 const tenant = { organizationId: 'org_1', environment: 'live' } as const
-const position: Position = { topic: 'tidegate.sessions.v1', partition: 0, offset: 1 }
 
 function decision(changes: Partial<HandOffDecision> = {}): HandOffDecision {
   return {
@@ -56,10 +54,10 @@ let handOff: HandOff | undefined
 afterEach(() => handOff?.close())
 
 /** A hand-off over a read model that a test fills. */
-function start({ recipients = [secretHash], timeoutMs = 5000, pollMs = 60_000 } = {}) {
+function start({ recipients = [secretHash], timeoutMs = 5000, pollMs = 5 } = {}) {
   const readable = new Map<string, HandOffDecision>()
   const asked: string[][] = []
-  const listeners = new Set<(position: Position) => void>()
+  const listeners = new Set<(decisionIds: readonly string[] | undefined) => void>()
   let failing = false
   const created = createHandOff({
     findDecisions: async (ids) => {
@@ -68,7 +66,7 @@ function start({ recipients = [secretHash], timeoutMs = 5000, pollMs = 60_000 } 
       if (failing) throw new Error('connection lost')
       return ids.flatMap((id) => readable.get(id) ?? [])
     },
-    onAdvance: (listener) => {
+    onDecided: (listener) => {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
@@ -80,8 +78,8 @@ function start({ recipients = [secretHash], timeoutMs = 5000, pollMs = 60_000 } 
   handOff = created
   const seal = (decisionId = 'evt_1') => created.sealResult({ ...tenant, decisionId, sessionId: 'sid_1' })
   const check = () => created.checkRecipients(tenant)
-  const advance = () => {
-    for (const listener of listeners) listener(position)
+  const advance = (decisionIds?: string[]) => {
+    for (const listener of listeners) listener(decisionIds)
   }
   return { readable, asked, listeners, seal, check, advance, fail: (value: boolean) => (failing = value) }
 }
@@ -144,18 +142,28 @@ describe('the token', () => {
 
 describe('waiting', () => {
   test('ends when the read model moves on to the decision', async () => {
-    const { readable, seal, advance, asked } = start()
+    const { readable, seal, advance, asked } = start({ pollMs: 60_000 })
     const token = seal()
+    advance()
     await expect.poll(() => asked.length).toBe(1)
-    advance()
-    await expect.poll(() => asked.length).toBe(2)
     readable.set('evt_1', decision())
-    advance()
+    advance(['evt_1'])
     expect(await token).toEqual(expect.any(String))
   })
 
+  test('asks for nothing when it hears of other decisions, or when the request is new', async () => {
+    const { readable, seal, advance, asked } = start({ pollMs: 60_000 })
+    readable.set('evt_1', decision())
+    const token = seal()
+    advance(['evt_2', 'evt_3'])
+    expect(asked).toEqual([])
+    advance(['evt_1'])
+    expect(await token).toEqual(expect.any(String))
+    expect(asked).toEqual([['evt_1']])
+  })
+
   test('of many costs one query at a time', async () => {
-    const { readable, seal, advance, asked } = start()
+    const { readable, seal, advance, asked } = start({ pollMs: 60_000 })
     const ids = Array.from({ length: 50 }, (_, index) => `evt_${index}`)
     const tokens = ids.map((id) => seal(id))
     for (const id of ids) {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { runTogether } from '../../../infra/postgres/arrays.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
 import type { Match } from '../../../services/scoring/visitors/match.ts'
 import { openVisitorIndex, type Unresolved } from '../../../services/scoring/visitors/resolve.ts'
@@ -37,7 +38,7 @@ function seen(visitors: string[], by: string): Promise<void> {
       entries.map(({ unresolved }) => unresolved),
     )
     for (const { id, unresolved } of entries) index.add({ ...unresolved, match: matchOf(id), at: 1 })
-    await index.save(tx)
+    await runTogether(tx, index.save())
   })
 }
 
@@ -73,7 +74,7 @@ it('of very many visitors under one key the same few are found every time, in on
       const one = session('common')
       const index = await openVisitorIndex(tx, [one])
       index.add({ ...one, match: matchOf(`vid_common_${String(i).padStart(2, '0')}`), at: 1 })
-      await index.save(tx)
+      await runTogether(tx, index.save())
     })
   }
   const found = await transaction(database.pool, async (tx) =>
