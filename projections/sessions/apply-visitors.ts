@@ -34,8 +34,8 @@ export function upsertVisitors(fresh: ScoredEvent[]): Part[] {
   )
   if (sightings.length === 0) return []
   return [
-    { as: 'new_links', at: (first) => insertLinks(sightings, first) },
-    { as: 'upsert_visitors', at: (first) => upsertVisits(visitsOf(sightings), first) },
+    { as: 'put_links', at: (first) => insertLinks(sightings, first) },
+    { as: 'put_visitors', at: (first) => upsertVisits(visitsOf(sightings), first) },
   ]
 }
 
@@ -52,7 +52,7 @@ function upsertVisits(visits: Visit[], first: number) {
   // Rows are locked in the order of their key: partitions applied side by side cannot deadlock.
   const text = `insert into visitors as v (${names}, seen_count)
     select visit.*, coalesce(seen_count, 0) from ${source} as visit (${names})
-    left join (select ${key}, count(*) as seen_count from new_links group by ${key}) counts using (${key}) order by ${key}
+    left join (select ${key}, count(*) as seen_count from put_links group by ${key}) counts using (${key}) order by ${key}
     on conflict (${key}) do update set ${newest.join(', ')},
       first_seen_at = least(v.first_seen_at, excluded.first_seen_at),
       last_seen_at = greatest(v.last_seen_at, excluded.last_seen_at),

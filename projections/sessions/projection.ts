@@ -59,7 +59,7 @@ async function applyScored(tx: Tx, scored: ScoredEvent[]): Promise<void> {
   const fresh = scored.filter(({ data }) => inserted.delete(data.event_id))
   if (fresh.length === 0) return
   await runTogether(tx, [
-    { as: 'upsert_sessions', at: (first) => upsertSessions(fresh, first) },
+    { as: 'put_sessions', at: (first) => upsertSessions(fresh, first) },
     ...upsertVisitors(fresh),
     ...insertSessionEvents(fresh.flatMap(sessionEventRows)),
     ...saveTexts(fresh.flatMap(textsOf)),
@@ -148,7 +148,7 @@ function insertSessionEvents(rows: RowOf<typeof sessionEvents>[]): Part[] {
       values,
     }
   }
-  return [{ as: 'insert_session_events', at }]
+  return [{ as: 'put_events', at }]
 }
 
 function latestBySession(fresh: ScoredEvent[]): Latest[] {

@@ -38,7 +38,7 @@ export function saveTexts(rows: RowOf<typeof searchTexts>[]): Part[] {
     if (!known || isNewer(row, known)) newest.set(key, row)
   }
   if (newest.size === 0) return []
-  return [{ as: 'save_search_texts', at: (first) => upsertTexts([...newest.values()], first) }]
+  return [{ as: 'put_texts', at: (first) => upsertTexts([...newest.values()], first) }]
 }
 
 function upsertTexts(rows: RowOf<typeof searchTexts>[], first: number) {
