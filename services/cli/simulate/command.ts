@@ -16,6 +16,7 @@ interface Flags extends KeyFlags {
   sessions: number
   concurrency: number
   rate?: number
+  openLoop?: boolean
   seed?: string
   bots: number
   returning: number
@@ -36,6 +37,7 @@ export function defineSimulate(command: Command): void {
     .option('--sessions <n>', 'how many sessions', positive, 100)
     .option('--concurrency <n>', 'sessions under way at once', positive, 16)
     .option('--rate <n>', 'sessions begun a second at most', positive)
+    .option('--open-loop', 'begin sessions at --rate, however many are under way')
     .option('--seed <text>', 'the same seed sends the same observations (default: random, printed)')
     .addOption(clientsOption())
     .option('--bots <share>', 'share of sessions driven by programs', share, defaultMix.bots)
@@ -77,11 +79,18 @@ function toOptions(flags: Flags, known: DevelopmentCredentials | undefined): Sim
     publishableKeys: chosen.keys,
     verifyWith: flags.verify ? given(flags.secretKey ?? keys?.secret_key, '--secret-key') : undefined,
     sessions: flags.sessions,
-    concurrency: Math.min(flags.concurrency, flags.sessions),
+    concurrency: concurrencyOf(flags),
     rate: flags.rate,
     seed: flags.seed ?? randomBytes(4).toString('hex'),
     mix: { clients: chosen.weights, bots: flags.bots, returning: flags.returning },
   }
+}
+
+/** In an open loop a session never waits for the end of another one. */
+function concurrencyOf({ openLoop, rate, concurrency, sessions }: Flags): number {
+  if (!openLoop) return Math.min(concurrency, sessions)
+  given(rate, '--rate')
+  return sessions
 }
 
 function organizationOf(

@@ -1,0 +1,88 @@
+import type { Position } from '../../infra/log/port.ts'
+import { runPeriodically } from '../../infra/timing.ts'
+
+/** A consumer behind collect, in whichever process it runs. */
+export interface Stage {
+  /** Where its topic ends. */
+  ends: () => Promise<Position[]>
+  /** Where it goes on. */
+  done: () => Promise<Position[]>
+}
+
+interface Mark {
+  end: number
+  /** When this process first saw that end. */
+  seenAt: number
+}
+
+/** Beyond these the times between them double. A stage without a consumer would fill the memory otherwise. */
+const maxMarks = 64
+
+/**
+ * How long the oldest record before `end` and not before `done` has waited, milliseconds, for one partition. It is
+ * counted from when this process first saw an end behind it: no clock of another machine takes part.
+ */
+export function createAge(): (reading: { end: number; done: number; now: number }) => number {
+  let marks: Mark[] = []
+  return ({ end, done, now }) => {
+    // A later end than now is one of a log that went back.
+    marks = marks.filter((mark) => mark.end > done && mark.end <= end)
+    if (end > done && marks.at(-1)?.end !== end) marks.push({ end, seenAt: now })
+    if (marks.length > maxMarks) marks = marks.filter((_, i) => i % 2 === 0)
+    return marks[0] ? now - marks[0].seenAt : 0
+  }
+}
+
+interface BacklogOptions {
+  /** In the order in which a record goes through them. */
+  stages: Stage[]
+  onError: (error: unknown) => void
+  /** Default: a clock of the process that is never set. */
+  clock?: () => number
+  intervalMs?: number
+}
+
+export interface Backlog {
+  /** By partition, the age in each stage together. Empty while it is not known. */
+  ages(): readonly number[]
+  stop(): Promise<void>
+}
+
+/** A reading that is older says nothing any more: the database may be away. */
+const goodForMs = 5000
+
+export function watchBacklog(options: BacklogOptions): Backlog {
+  const { stages, onError, clock = () => performance.now(), intervalMs = 250 } = options
+  const readers = stages.map(createReader)
+  let last: { ages: number[]; at: number } | undefined
+
+  async function look(): Promise<boolean> {
+    const byStage = await Promise.all(readers.map((read) => read(clock)))
+    const partitions = Math.max(...byStage.map((ages) => ages.length))
+    const ages = Array.from({ length: partitions }, (_, partition) =>
+      byStage.reduce((sum, some) => sum + (some[partition] ?? 0), 0),
+    )
+    last = { ages, at: clock() }
+    return false
+  }
+
+  const looking = runPeriodically({ intervalMs, look, onError })
+  return {
+    ages: () => (last && clock() - last.at < goodForMs ? last.ages : []),
+    stop: looking.stop,
+  }
+}
+
+function createReader(stage: Stage): (clock: () => number) => Promise<number[]> {
+  const known = new Map<number, ReturnType<typeof createAge>>()
+  return async (clock) => {
+    const [ends, done] = await Promise.all([stage.ends(), stage.done()])
+    const nextOf = new Map(done.map(({ partition, offset }) => [partition, offset]))
+    const now = clock()
+    return ends.map(({ partition, offset: end }) => {
+      const ageOf = known.get(partition) ?? createAge()
+      known.set(partition, ageOf)
+      return ageOf({ end, done: nextOf.get(partition) ?? 0, now })
+    })
+  }
+}
