@@ -31,7 +31,7 @@ function excess(value: number, bound: number): number {
   return Math.min(1, Math.max(0, value / bound - 1))
 }
 
-export type Shed = 'session' | 'body'
+export type Shed = 'session' | 'request'
 
 export interface AdmissionOptions extends AdmissionLimits {
   /** Empty while it is not known: then nothing is shed for it. */
@@ -64,7 +64,7 @@ export function createAdmission({ readAges, random, onShed, ...limits }: Admissi
       const share = shedShare({ ages: readAges(), inFlight }, limits)
       if (share > 0 && random(4).readUInt32BE() / 2 ** 32 < share) throw shed('session')
     },
-    refusal: () => (inFlight >= limits.maxInFlight ? shed('body') : null),
+    refusal: () => (inFlight >= limits.maxInFlight ? shed('request') : null),
     enter: () => void inFlight++,
     leave: () => void inFlight--,
   }

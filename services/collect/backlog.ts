@@ -43,34 +43,50 @@ interface BacklogOptions {
 }
 
 export interface Backlog {
-  /** By partition, the age in each stage together. Empty while it is not known. */
+  /** By partition, the highest of the last second, the stages together. Empty while it is not known. */
   ages(): readonly number[]
   stop(): Promise<void>
 }
 
+interface Reading {
+  ages: number[]
+  at: number
+}
+
+/** Consumers take what has come at once, so the age falls to nothing after each batch, however late they are. */
+const holdMs = 1000
 /** A reading that is older says nothing any more: the database may be away. */
 const goodForMs = 5000
 
 export function watchBacklog(options: BacklogOptions): Backlog {
   const { stages, onError, clock = () => performance.now(), intervalMs = 250 } = options
   const readers = stages.map(createReader)
-  let last: { ages: number[]; at: number } | undefined
+  let recent: Reading[] = []
 
   async function look(): Promise<boolean> {
     const byStage = await Promise.all(readers.map((read) => read(clock)))
-    const partitions = Math.max(...byStage.map((ages) => ages.length))
-    const ages = Array.from({ length: partitions }, (_, partition) =>
-      byStage.reduce((sum, some) => sum + (some[partition] ?? 0), 0),
-    )
-    last = { ages, at: clock() }
+    const at = clock()
+    const ages = byPartition(byStage, (some) => some.reduce((sum, age) => sum + age, 0))
+    recent = [...recent.filter((reading) => at - reading.at < holdMs), { ages, at }]
     return false
   }
 
   const looking = runPeriodically({ intervalMs, look, onError })
   return {
-    ages: () => (last && clock() - last.at < goodForMs ? last.ages : []),
+    ages() {
+      const good = recent.filter(({ at }) => clock() - at < goodForMs)
+      return byPartition(
+        good.map(({ ages }) => ages),
+        (some) => Math.max(...some),
+      )
+    },
     stop: looking.stop,
   }
+}
+
+function byPartition(lists: number[][], together: (ages: number[]) => number): number[] {
+  const partitions = Math.max(0, ...lists.map((ages) => ages.length))
+  return Array.from({ length: partitions }, (_, i) => together(lists.map((ages) => ages[i] ?? 0)))
 }
 
 function createReader(stage: Stage): (clock: () => number) => Promise<number[]> {

@@ -13,7 +13,7 @@ export function countUnclaimed(registry: Registry): () => void {
 export function countShed(registry: Registry): (what: Shed) => void {
   const shed = new Counter({
     name: 'tidegate_collect_shed_total',
-    help: 'Requests answered 503 because of overload: new sessions, and bodies over the limit of requests in flight.',
+    help: 'Requests answered 503 because of overload: new sessions, and requests over the limit in flight.',
     labelNames: ['what'],
     registers: [registry],
   })
