@@ -17,8 +17,8 @@ const timesPeak = 3
 const mostProbes = 60
 
 /**
- * An open loop of sessions at three times the peak: what is shed, how long admitted ones wait for their hand-off, and
- * how soon a fresh session is handed off without a refusal once no more come. The clients try again as real ones do.
+ * An open loop of sessions at three times the peak: what is shed, and how long admitted ones wait for their hand-off.
+ * Then, once no more come, how soon a fresh session meets no refusal. The clients try again as real ones do.
  */
 export async function measureOverload(traffic: Traffic, { peak, seconds }: Load): Promise<Measurement[]> {
   const rate = Math.max(1, Math.round(peak * timesPeak))

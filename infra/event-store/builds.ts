@@ -135,7 +135,6 @@ export async function buildOffsets(db: Db, { projection, build }: Build): Promis
   return rows
 }
 
-/** Where the live build goes on. */
 export async function liveOffsets(db: Db, projection: string): Promise<Position[]> {
   const { rows } = await db.query<Position>({
     name: 'live-offsets',

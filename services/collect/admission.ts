@@ -2,23 +2,21 @@ import type { FastifyInstance } from 'fastify'
 import { type ApiError, unavailable } from '../../infra/errors/errors.ts'
 import type { Random } from '../../infra/ids.ts'
 
+/** Milliseconds that the oldest record of each partition waits, and requests whose bodies the process holds. */
 export interface Load {
-  /** Of each partition, how long its oldest record waits for scoring and the read model, milliseconds. */
   ages: readonly number[]
-  /** Requests whose bodies this process holds. */
   inFlight: number
 }
 
 export interface AdmissionLimits {
-  /** Age from which on new sessions are shed. From twice that on all are. */
   maxBacklogMs: number
-  /** Requests of this process, of running sessions too. New sessions are shed from half of it on. */
   maxInFlight: number
 }
 
 /**
- * The share of new sessions to shed, 0 to 1. It grows evenly, so that it settles where as much is admitted as is done.
- * A session may fall into any partition: where one of twelve stands still, a twelfth is shed.
+ * The share of new sessions to shed, 0 to 1: none up to the bound, all from twice the bound on. It grows evenly, so that
+ * it settles where as much is admitted as is done. A session may fall into any partition: where one of twelve stands
+ * still, a twelfth is shed. Half of the requests in flight are kept for running sessions.
  */
 export function shedShare({ ages, inFlight }: Load, { maxBacklogMs, maxInFlight }: AdmissionLimits): number {
   const shares = ages.map((age) => excess(age, maxBacklogMs))
@@ -26,7 +24,6 @@ export function shedShare({ ages, inFlight }: Load, { maxBacklogMs, maxInFlight 
   return Math.max(behind, excess(inFlight, maxInFlight / 2))
 }
 
-/** 0 up to the bound, 1 from twice the bound on. */
 function excess(value: number, bound: number): number {
   return Math.min(1, Math.max(0, value / bound - 1))
 }
@@ -34,23 +31,21 @@ function excess(value: number, bound: number): number {
 export type Shed = 'session' | 'request'
 
 export interface AdmissionOptions extends AdmissionLimits {
-  /** Empty while it is not known: then nothing is shed for it. */
   readAges: () => readonly number[]
   random: Random
   onShed: (what: Shed) => void
 }
 
+/** `admitSession` throws 503 for a new session; `refusal` is the 503 of any request at the limit. */
 export interface Admission {
   inFlight(): number
-  /** Throws 503 where a new session is shed. */
   admitSession(): void
-  /** 503 where the process has its limit of requests in flight. */
   refusal(): ApiError | null
   enter(): void
   leave(): void
 }
 
-export function createAdmission({ readAges, random, onShed, ...limits }: AdmissionOptions): Admission {
+export function createSessionAdmission({ readAges, random, onShed, ...limits }: AdmissionOptions): Admission {
   let inFlight = 0
 
   function shed(what: Shed): ApiError {
@@ -70,8 +65,8 @@ export function createAdmission({ readAges, random, onShed, ...limits }: Admissi
   }
 }
 
-/** 1, 2 or 3, so that those refused together do not come back together. */
 export function retrySeconds(random: Random): number {
+  // Those refused together must not come back together.
   return 1 + (random(1).readUInt8() % 3)
 }
 
@@ -84,8 +79,11 @@ export function limitInFlight(app: FastifyInstance, { refusal, enter, leave }: A
   app.addHook('preHandler', (_request, reply, done) => {
     const refused = refusal()
     if (refused) return done(refused)
-    enter()
-    reply.raw.once('close', leave)
+    // Of one that is closed already nobody would say so again.
+    if (!reply.raw.destroyed) {
+      enter()
+      reply.raw.once('close', leave)
+    }
     done()
   })
 }

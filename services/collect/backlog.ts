@@ -1,21 +1,17 @@
 import type { Position } from '../../infra/log/port.ts'
 import { runPeriodically } from '../../infra/timing.ts'
 
-/** A consumer behind collect, in whichever process it runs. */
+/** A consumer behind collect, in whichever process: where its topic ends, and where it goes on. */
 export interface Stage {
-  /** Where its topic ends. */
   ends: () => Promise<Position[]>
-  /** Where it goes on. */
   done: () => Promise<Position[]>
 }
 
 interface Mark {
   end: number
-  /** When this process first saw that end. */
   seenAt: number
 }
 
-/** Beyond these the times between them double. A stage without a consumer would fill the memory otherwise. */
 const maxMarks = 64
 
 /**
@@ -28,16 +24,15 @@ export function createAge(): (reading: { end: number; done: number; now: number 
     // A later end than now is one of a log that went back.
     marks = marks.filter((mark) => mark.end > done && mark.end <= end)
     if (end > done && marks.at(-1)?.end !== end) marks.push({ end, seenAt: now })
+    // The times between marks double. A stage without a consumer would fill the memory otherwise.
     if (marks.length > maxMarks) marks = marks.filter((_, i) => i % 2 === 0)
     return marks[0] ? now - marks[0].seenAt : 0
   }
 }
 
 interface BacklogOptions {
-  /** In the order in which a record goes through them. */
   stages: Stage[]
   onError: (error: unknown) => void
-  /** Default: a clock of the process that is never set. */
   clock?: () => number
   intervalMs?: number
 }
@@ -53,9 +48,9 @@ interface Reading {
   at: number
 }
 
-/** Consumers take what has come at once, so the age falls to nothing after each batch, however late they are. */
+// Consumers take what has come at once, so the age falls to nothing after each batch, however late they are.
 const holdMs = 1000
-/** A reading that is older says nothing any more: the database may be away. */
+// A reading that is older says nothing any more: the database may be away.
 const goodForMs = 5000
 
 export function watchBacklog(options: BacklogOptions): Backlog {

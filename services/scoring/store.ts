@@ -30,7 +30,6 @@ export async function readOffset(
   return Number(rows[0]?.next_offset ?? 0)
 }
 
-/** Where scoring goes on in each partition of the topic. */
 export async function readOffsets(db: Pick<Tx, 'query'>, topic: string): Promise<Position[]> {
   const { rows } = await db.query<Position>({
     name: 'scoring-read-offsets',

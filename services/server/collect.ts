@@ -6,7 +6,7 @@ import { sealToken } from '../../infra/wire/sealed-token.ts'
 import { recipientKeys } from '../../projections/organizations/queries.ts'
 import { findDecisions } from '../../projections/sessions/queries.ts'
 import { eventTopics } from '../../schemas/events.ts'
-import { type Admission, createAdmission } from '../collect/admission.ts'
+import { type Admission, createSessionAdmission } from '../collect/admission.ts'
 import { watchBacklog } from '../collect/backlog.ts'
 import { type Claims, claimPoolOptions, createClaims, createClaimTable } from '../collect/claims.ts'
 import { createHandOff, createRecipients, type HandOff, type RecipientTenant } from '../collect/hand-off.ts'
@@ -16,7 +16,6 @@ import { readOffsets } from '../scoring/store.ts'
 import type { AccessControl } from './access.ts'
 import type { Core } from './dependencies.ts'
 
-/** What a process with the role collect has beside its routes. */
 export interface CollectBasis {
   claims: Claims
   admission: Admission
@@ -51,7 +50,7 @@ export function openAdmission(core: Core, { registry, undo }: BasisParts): Admis
       logger.debug({ err }, 'collect does not know what waits behind it, and admits everything'),
   })
   undo.defer(stop)
-  const admission = createAdmission({
+  const admission = createSessionAdmission({
     readAges: ages,
     random,
     onShed: countShed(registry),

@@ -72,10 +72,11 @@ async function openOne({ baseUrl, credentials }: RunningTidegate, seen: Seen): P
   if (sessionId) seen.openedIds.push(sessionId)
 }
 
-/** Seconds, as the server measures them. */
-async function backlogOf({ baseUrl }: RunningTidegate): Promise<number> {
+type Reading = 'backlog_seconds' | 'in_flight'
+
+async function readingOf({ baseUrl }: RunningTidegate, name: Reading): Promise<number> {
   const text = await (await fetch(`${baseUrl}/metrics`)).text()
-  return Number(/^tidegate_collect_backlog_seconds (\S+)/m.exec(text)?.[1])
+  return Number(new RegExp(`^tidegate_collect_${name} (\\S+)`, 'm').exec(text)?.[1])
 }
 
 const shedOf = ({ answers }: Seen) =>
@@ -117,7 +118,7 @@ describe('an open loop of new sessions far beyond what one process takes', () =>
     const before = await peakMb(server.pid)
     const load = overload(server, seen)
     const aged = eventually(async () => {
-      oldest = await backlogOf(server)
+      oldest = await readingOf(server, 'backlog_seconds')
       expect(oldest).toBeGreaterThan(0)
     })
     tokens = await Promise.all(clients.map(handOff))
@@ -154,7 +155,8 @@ describe('an open loop of new sessions far beyond what one process takes', () =>
       return handOff(client)
     }
     expect(await eventually(fresh, { timeoutMs: 30_000, intervalMs: 250 })).toEqual(expect.any(String))
-    await eventually(async () => expect(await backlogOf(server)).toBe(0))
+    await eventually(async () => expect(await readingOf(server, 'backlog_seconds')).toBe(0))
+    expect(await readingOf(server, 'in_flight')).toBe(0)
   }, 60_000)
 
   it('has everything on the log that it acknowledged', async () => {

@@ -1,8 +1,18 @@
 import { randomBytes } from 'node:crypto'
-import { type Admission, type AdmissionOptions, createAdmission } from '../../services/collect/admission.ts'
+import {
+  type Admission,
+  type AdmissionOptions,
+  createSessionAdmission,
+} from '../../services/collect/admission.ts'
 
 /** Admission that nothing waits behind, unless a test says otherwise. */
 export function openAdmission(options: Partial<AdmissionOptions> = {}): Admission {
   const limits = { maxBacklogMs: 1000, maxInFlight: 1000 }
-  return createAdmission({ ...limits, readAges: () => [], random: randomBytes, onShed: () => {}, ...options })
+  return createSessionAdmission({
+    ...limits,
+    readAges: () => [],
+    random: randomBytes,
+    onShed: () => {},
+    ...options,
+  })
 }

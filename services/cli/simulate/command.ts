@@ -86,10 +86,10 @@ function toOptions(flags: Flags, known: DevelopmentCredentials | undefined): Sim
   }
 }
 
-/** In an open loop a session never waits for the end of another one. */
 function concurrencyOf({ openLoop, rate, concurrency, sessions }: Flags): number {
   if (!openLoop) return Math.min(concurrency, sessions)
   if (rate === undefined) throw new Error('--open-loop needs --rate')
+  // No session waits for the end of another one.
   return sessions
 }
 

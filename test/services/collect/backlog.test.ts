@@ -83,7 +83,7 @@ describe('watching', () => {
     return { ends, done, clock, looked, ages: watched.ages, fail: (value: boolean) => (failing = value) }
   }
 
-  test('adds up what a record waits in each stage, by partition', async () => {
+  test('adds up what a record waits in each stage, by partition, and holds the highest for a second', async () => {
     const { ends, done, clock, looked, ages } = start()
     ends.one = [3, 0]
     ends.two = [1]
@@ -93,8 +93,13 @@ describe('watching', () => {
     expect(ages()).toEqual([1400, 0])
     done.one = [3, 0]
     await looked()
-    expect(ages()).toEqual([700, 0])
+    expect(ages()).toEqual([1400, 0])
+    clock.ms = 1701
+    await looked()
+    expect(ages()).toEqual([1701, 0])
     done.two = [1]
+    await looked()
+    clock.ms = 2702
     await looked()
     expect(ages()).toEqual([0, 0])
   })
