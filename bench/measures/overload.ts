@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { storedKeys } from '../../services/cli/simulate/client-keys.ts'
 import type { SimulationReport } from '../../services/cli/simulate/report.ts'
 import { type SimulationOptions, simulate } from '../../services/cli/simulate/simulate.ts'
@@ -23,10 +22,8 @@ const mostProbes = 60
 export async function measureOverload(traffic: Traffic, { peak, seconds }: Load): Promise<Measurement[]> {
   const rate = Math.max(1, Math.round(peak * timesPeak))
   const sessions = rate * seconds
-  const loading = send(traffic, { sessions, concurrency: sessions, rate, seed: 'overload' })
-  await delay(seconds * 1000)
+  const report = await send(traffic, { sessions, concurrency: sessions, rate, seed: 'overload' })
   const recoveredMs = await recovery(traffic)
-  const report = await loading
   const { open, result } = report.latency
   const line = { log: traffic.environment.logName, unit: 'ms' } as const
   const shed = refusalsOf(report, 'open')
@@ -47,7 +44,7 @@ export async function measureOverload(traffic: Traffic, { peak, seconds }: Load)
     },
     {
       ...line,
-      name: 'from the end of the overload to a hand-off without a refusal',
+      name: 'from the last answer of the overload to a hand-off without a refusal',
       value: spreadOf([recoveredMs]),
       aim: { direction: 'at most', value: 2000 },
       details: {},

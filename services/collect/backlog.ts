@@ -38,7 +38,7 @@ interface BacklogOptions {
 }
 
 export interface Backlog {
-  /** By partition, the highest of the last second, the stages together. Empty while it is not known. */
+  /** By partition, the highest of the last half second, the stages together. Empty while it is not known. */
   ages(): readonly number[]
   stop(): Promise<void>
 }
@@ -49,7 +49,7 @@ interface Reading {
 }
 
 // Consumers take what has come at once, so the age falls to nothing after each batch, however late they are.
-const holdMs = 1000
+const holdMs = 500
 // A reading that is older says nothing any more: the database may be away.
 const goodForMs = 5000
 

@@ -83,7 +83,7 @@ describe('watching', () => {
     return { ends, done, clock, looked, ages: watched.ages, fail: (value: boolean) => (failing = value) }
   }
 
-  test('adds up what a record waits in each stage, by partition, and holds the highest for a second', async () => {
+  test('adds up what a record waits in each stage, by partition, and holds the highest for half a second', async () => {
     const { ends, done, clock, looked, ages } = start()
     ends.one = [3, 0]
     ends.two = [1]
@@ -94,12 +94,12 @@ describe('watching', () => {
     done.one = [3, 0]
     await looked()
     expect(ages()).toEqual([1400, 0])
-    clock.ms = 1701
+    clock.ms = 1201
     await looked()
-    expect(ages()).toEqual([1701, 0])
+    expect(ages()).toEqual([1201, 0])
     done.two = [1]
     await looked()
-    clock.ms = 2702
+    clock.ms = 1702
     await looked()
     expect(ages()).toEqual([0, 0])
   })
