@@ -16,12 +16,12 @@ export interface AdmissionLimits {
 /**
  * The share of new sessions to shed, 0 to 1: none up to the bound, all from twice the bound on. It grows evenly, so that
  * it settles where as much is admitted as is done. A session may fall into any partition: where one of twelve stands
- * still, a twelfth is shed. Half of the requests in flight are kept for running sessions.
+ * still, a twelfth is shed. Half of the limit of requests in flight is kept for running sessions.
  */
 export function shedShare({ ages, inFlight }: Load, { maxBacklogMs, maxInFlight }: AdmissionLimits): number {
   const shares = ages.map((age) => excess(age, maxBacklogMs))
   const behind = shares.reduce((sum, share) => sum + share, 0) / (shares.length || 1)
-  return Math.max(behind, excess(inFlight, maxInFlight / 2))
+  return Math.max(behind, excess(inFlight, maxInFlight / 4))
 }
 
 function excess(value: number, bound: number): number {

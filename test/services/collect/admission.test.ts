@@ -15,18 +15,18 @@ describe('the share of new sessions that is shed', () => {
   test('is none where every age and the requests in flight are within their bounds', () => {
     const within = fc.array(fc.nat(limits.maxBacklogMs), { maxLength: 12 })
     fc.assert(
-      fc.property(within, fc.nat(limits.maxInFlight / 2), (ages, inFlight) => {
+      fc.property(within, fc.nat(limits.maxInFlight / 4), (ages, inFlight) => {
         expect(shedShare({ ages, inFlight }, limits)).toBe(0)
       }),
     )
   })
 
-  test('is all where every age is twice the bound, or the requests in flight are at their limit', () => {
+  test('is all where every age is twice the bound, or the requests in flight are half of their limit', () => {
     const beyond = fc.array(fc.integer({ min: 2 * limits.maxBacklogMs, max: 1e9 }), { minLength: 1 })
     fc.assert(
       fc.property(beyond, anyAges, anyInFlight, (old, ages, inFlight) => {
         expect(shedShare({ ages: old, inFlight }, limits)).toBe(1)
-        expect(shedShare({ ages, inFlight: limits.maxInFlight + inFlight }, limits)).toBe(1)
+        expect(shedShare({ ages, inFlight: limits.maxInFlight / 2 + inFlight }, limits)).toBe(1)
       }),
     )
   })
