@@ -51,6 +51,9 @@ export interface KafkaPlace {
   dataDir?: string
 }
 
+/** Nothing is shed by a process whose records nobody scores meanwhile. */
+const unshed = { COLLECT_MAX_BACKLOG_MS: '1000000000' }
+
 /** Starts Postgres in a temporary folder. `kafka` given = that is the log. */
 export async function startEnvironment(kafka: KafkaPlace | undefined): Promise<Environment> {
   const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-bench-'))
@@ -81,8 +84,9 @@ export async function startEnvironment(kafka: KafkaPlace | undefined): Promise<E
     kafkaPid: kafka?.pid,
     logBytes: (pool) => (kafka ? kafkaBytes(kafka) : embeddedBytes(pool)),
     startAllInOne: () => cli('dev'),
-    startRoles: (...roles) => cli('serve', '--roles', roles.join()),
-    startUnclaimed: () => startChild(['bench/unclaimed.ts'], settings),
+    startRoles: (...roles) =>
+      startChild(['services/cli/main.ts', 'serve', '--roles', roles.join()], { ...settings, ...unshed }),
+    startUnclaimed: () => startChild(['bench/unclaimed.ts'], { ...settings, ...unshed }),
     startFloor: () => startChild(['bench/floor.ts'], settings),
     startGuardedFloor: (key) => startChild(['bench/guarded-floor.ts'], { ...settings, GUARDED_KEY: key }),
     credentials: async () => JSON.parse(await readFile(path.join(folder, 'credentials.json'), 'utf8')),

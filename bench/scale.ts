@@ -18,6 +18,8 @@ export interface Scale {
   reads: number
   /** Seconds at half of the peak rate. */
   halfPeakSeconds: number
+  /** Seconds at three times the peak rate. */
+  overloadSeconds: number
   rebuilds: Turns
   hostileRounds: number
   /** Webhook deliveries of a round. */
@@ -42,6 +44,7 @@ export const fullScale: Scale = {
   handOffs: 200,
   reads: 6000,
   halfPeakSeconds: 10,
+  overloadSeconds: 10,
   rebuilds: { rounds: 3, warmUps: 1 },
   hostileRounds: 3,
   deliveries: 4000,
@@ -64,6 +67,7 @@ export const quickScale: Scale = {
   handOffs: 20,
   reads: 500,
   halfPeakSeconds: 3,
+  overloadSeconds: 5,
   rebuilds: { rounds: 1, warmUps: 1 },
   hostileRounds: 1,
   deliveries: 500,

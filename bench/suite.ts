@@ -4,6 +4,7 @@ import { measureCollect } from './measures/collect.ts'
 import { measureGuard } from './measures/guard.ts'
 import { measureHostile } from './measures/hostile.ts'
 import { measureLog } from './measures/log.ts'
+import { measureOverload } from './measures/overload.ts'
 import { measureReadable } from './measures/readable.ts'
 import { measureReadback } from './measures/readback.ts'
 import { measureRebuild } from './measures/rebuild.ts'
@@ -19,6 +20,7 @@ export const stepNames = [
   'hand-off',
   'readable',
   'readback',
+  'overload',
   'webhooks',
   'rebuild',
   'collect',
@@ -51,6 +53,9 @@ export async function runSuite({ environment, scale, steps, onMeasured }: SuiteO
     const load = { peak: sessionsPerSecond, seconds: scale.halfPeakSeconds }
     await step('readable', async () => [await measureReadable({ ...traffic, ...load })])
     await step('readback', async () => [await measureReadback(traffic, scale)])
+    await step('overload', () =>
+      measureOverload(traffic, { peak: sessionsPerSecond, seconds: scale.overloadSeconds }),
+    )
   })
   await step('webhooks', () => measureWebhooks(environment, scale))
   await step('rebuild', async () => [await measureRebuild(environment, scale.rebuilds)])

@@ -3,7 +3,7 @@ import { readConfig } from '../infra/config.ts'
 import { createRandom } from '../infra/random.ts'
 import { createLogger } from '../infra/telemetry.ts'
 import { createAccessControl } from '../services/server/access.ts'
-import { addCollect } from '../services/server/collect.ts'
+import { addCollect, openAdmission } from '../services/server/collect.ts'
 import { openCore } from '../services/server/dependencies.ts'
 import { createHttp } from '../services/server/http.ts'
 
@@ -21,10 +21,12 @@ const core = await openCore({
 })
 undo.defer(core.close)
 const publicUrl = 'http://127.0.0.1'
-const parts = { publicUrl, running: [], registry: new Registry(), isStopping: () => false }
+const registry = new Registry()
+const parts = { publicUrl, running: [], registry, isStopping: () => false }
 const { app, counters } = await createHttp(core, parts)
 const { auth } = createAccessControl(core, { counters, undo })
-const handOff = addCollect(app, { ...core, auth, claims: { claim: async (mine) => mine } })
+const admission = openAdmission(core, { registry, undo })
+const handOff = addCollect(app, { ...core, auth, admission, claims: { claim: async (mine) => mine } })
 undo.defer(() => handOff.close())
 undo.defer(() => app.close())
 console.log(`Unclaimed is ready: ${await app.listen({ port: 0, host: '127.0.0.1' })}`)

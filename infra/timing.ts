@@ -32,13 +32,17 @@ export function runPeriodically({ intervalMs, look, onError }: PeriodicOptions):
 }
 
 /** Rejects when `work` takes longer than `ms`. The work itself goes on. */
-export async function within<R>(work: Promise<R>, ms: number): Promise<R> {
+export async function within<R>(
+  work: Promise<R>,
+  ms: number,
+  late = () => new Error(`no answer within ${ms} ms`),
+): Promise<R> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms)
+  const timeUp = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(late()), ms)
   })
   try {
-    return await Promise.race([work, late])
+    return await Promise.race([work, timeUp])
   } finally {
     clearTimeout(timer)
   }

@@ -362,7 +362,7 @@ export const errorTable = {
     retry: 'the same request may succeed later, unless `retryable` is false',
     message: 'The service cannot take this request now; retry after Retry-After.',
     meaning:
-      'The log, the database or another part that the request needs does not answer, or the server is stopping. Where `retryable` is false, the server was set up without data that the operation needs.',
+      'The log, the database or another part that the request needs does not answer, has too much to do, or the server is stopping. Where `retryable` is false, the server was set up without data that the operation needs.',
     remedy:
       'Send the same request again after the seconds in `Retry-After`. Where `retryable` is false, ask the operator of this server.',
     details: '`next_action` is `contact_support` where only the operator can help.',

@@ -68,7 +68,7 @@ export function invalidField(
   return filledError(code, values, { details: { ...details, fields: [field] } })
 }
 
-/** 503 for a log or database that cannot be reached. Nothing was acknowledged, so a retry is safe. */
-export function unavailable(cause: unknown): ApiError {
-  return new ApiError('service.unavailable', { headers: { 'retry-after': '1' }, cause })
+/** 503 for what cannot be reached or has too much to do. Nothing was acknowledged, so a retry is safe. */
+export function unavailable(cause: unknown, retrySeconds = 1): ApiError {
+  return new ApiError('service.unavailable', { headers: { 'retry-after': String(retrySeconds) }, cause })
 }

@@ -135,6 +135,17 @@ export async function buildOffsets(db: Db, { projection, build }: Build): Promis
   return rows
 }
 
+export async function liveOffsets(db: Db, projection: string): Promise<Position[]> {
+  const { rows } = await db.query<Position>({
+    name: 'live-offsets',
+    text: `select topic, partition, next_offset::float8 as "offset"
+           from tidegate.projection_offsets join tidegate.projection_builds using (projection, build)
+           where projection = $1 and status = 'live'`,
+    values: [projection],
+  })
+  return rows
+}
+
 export async function openPartition(
   db: Db,
   { projection, build }: Build,

@@ -1,5 +1,7 @@
 import { createHmac } from 'node:crypto'
+import { unavailable } from '../../infra/errors/errors.ts'
 import { derivedId } from '../../infra/ids.ts'
+import { within } from '../../infra/timing.ts'
 import {
   type BatchResponse,
   type Fingerprint,
@@ -8,6 +10,7 @@ import {
   resultText,
 } from '../../infra/wire/collect/protocol.ts'
 import { acceptBody, type OpenedBody } from './accept.ts'
+import { retrySeconds } from './admission.ts'
 import {
   type AcceptedBody,
   type DocumentCache,
@@ -93,7 +96,14 @@ interface ResultOptions {
   cache: DocumentCache
 }
 
-export function receiveResult(request: BodyRequest, { deps, cache }: ResultOptions): Promise<string> {
+/** Says 503 in time. What is under way then goes on, and the same bytes come back for its answer. */
+export async function receiveResult(request: BodyRequest, options: ResultOptions): Promise<string> {
+  const { handOffTimeoutMs: ms = 2000, random } = options.deps
+  const late = () => unavailable(new Error(`no hand-off within ${ms} ms`), retrySeconds(random))
+  return within(takeResult(request, options), ms, late)
+}
+
+function takeResult(request: BodyRequest, { deps, cache }: ResultOptions): Promise<string> {
   const now = deps.clock()
   const { state, incoming } = readBodyRequest(request, { deps, cache, kind: 'results', now })
   return acceptBody(state, incoming, {

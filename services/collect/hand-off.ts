@@ -23,7 +23,7 @@ interface HandOffDeps {
   /** SHA-256 (lower-case hex) of every live secret key of the organization and environment. */
   recipientHashes: (tenant: Tenant) => Promise<string[]>
   seal: (options: { payload: unknown; secretHashes: string[] }) => string
-  /** Milliseconds to wait for a decision (default 5000). */
+  /** Milliseconds to wait for a decision (default 2000). */
   timeoutMs?: number
   /** Milliseconds between looks when nothing is heard of the read model (default 250). */
   pollMs?: number
@@ -72,7 +72,7 @@ function noRecipient(): ApiError {
 }
 
 /** Waits for decisions with one query at a time for all of them, however many hand-offs are under way. */
-function createDecisionWaiter({ findDecisions, onDecided, timeoutMs: ms = 5000, pollMs }: HandOffDeps) {
+function createDecisionWaiter({ findDecisions, onDecided, timeoutMs: ms = 2000, pollMs }: HandOffDeps) {
   const late = async (decisionId: string): Promise<never> => {
     throw unavailable(new Error(`no decision ${decisionId} within ${ms} ms`))
   }

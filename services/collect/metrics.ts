@@ -1,4 +1,5 @@
-import { Counter, type Registry } from 'prom-client'
+import { Counter, Gauge, type Registry } from 'prom-client'
+import type { Shed } from './admission.ts'
 
 export function countUnclaimed(registry: Registry): () => void {
   const unclaimed = new Counter({
@@ -7,4 +8,38 @@ export function countUnclaimed(registry: Registry): () => void {
     registers: [registry],
   })
   return () => unclaimed.inc()
+}
+
+export function countShed(registry: Registry): (what: Shed) => void {
+  const shed = new Counter({
+    name: 'tidegate_collect_shed_total',
+    help: 'Requests answered 503 because of overload: new sessions, and requests over the limit in flight.',
+    labelNames: ['what'],
+    registers: [registry],
+  })
+  return (what) => shed.inc({ what })
+}
+
+interface AdmissionReadings {
+  ages: () => readonly number[]
+  inFlight: () => number
+}
+
+export function measureAdmission(registry: Registry, { ages, inFlight }: AdmissionReadings): void {
+  new Gauge({
+    name: 'tidegate_collect_backlog_seconds',
+    help: 'How long the oldest record has been waiting for scoring and the read model; 0 while that is not known.',
+    registers: [registry],
+    collect() {
+      this.set(Math.max(0, ...ages()) / 1000)
+    },
+  })
+  new Gauge({
+    name: 'tidegate_collect_in_flight',
+    help: 'Collect requests whose bodies this process holds.',
+    registers: [registry],
+    collect() {
+      this.set(inFlight())
+    },
+  })
 }

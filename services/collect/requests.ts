@@ -10,6 +10,7 @@ import { isPlain } from '../../infra/http/json-body.ts'
 import type { Clock, Random } from '../../infra/ids.ts'
 import type { EventLog } from '../../infra/log/port.ts'
 import { type BodyKind, type ClientPlatform, headerNames } from '../../infra/wire/collect/protocol.ts'
+import type { Admission } from './admission.ts'
 import type { Claims } from './claims.ts'
 import { type DocumentCache, findDocument, type ServerDocument } from './documents.ts'
 import type { Tenant } from './sealed-ids.ts'
@@ -28,10 +29,13 @@ export interface CollectDeps {
   random: Random
   /** Over all processes (claims.ts). */
   claims: Claims
+  admission: Admission
   /** Rejects with 409 where no secret key could open a token. */
   checkRecipients: (tenant: Tenant) => Promise<void>
   /** Waits for the decision and seals it; rejects with 503 when it does not come in time. See hand-off.ts. */
   sealResult: (request: HandOffRequest) => Promise<string>
+  /** From when a result is received until it is answered, with 503 if need be, milliseconds (default 2000). */
+  handOffTimeoutMs?: number
   batchIntervalMs?: number
   /** Documents whose keys and last answer a node remembers (default 20,000). */
   rememberedDocuments?: number

@@ -4,6 +4,7 @@ import { ApiError, type ErrorCode } from '../../infra/errors/errors.ts'
 import { errorResponses } from '../../infra/http/schemas.ts'
 import { timeOrderedId } from '../../infra/ids.ts'
 import { maxBodyBytes, sessionsPath } from '../../infra/wire/collect/protocol.ts'
+import { limitInFlight } from './admission.ts'
 import { receiveBatch, receiveResult } from './bodies.ts'
 import { createDocumentCache, type DocumentCache } from './documents.ts'
 import {
@@ -48,6 +49,7 @@ export function collectRoutes(app: FastifyInstance, deps: CollectDeps): void {
     scope.register(async (keyed) => {
       keyed.addHook('onError', refuseOrigin)
       keyed.addHook('onError', deps.auth.refundOtherClient)
+      limitInFlight(keyed, deps.admission)
       const onRequest = deps.auth.requirePublishable()
       sessionRoute(keyed, { deps, cache, onRequest })
       keyed.register(async (binary) => bodyRoutes(binary, { deps, cache, onRequest }))

@@ -38,7 +38,9 @@ export async function openSession(
   checkPlatform(principal, body.sdk.platform)
   checkPublicKey(body)
   const now = deps.clock()
-  const session = resume(body, { principal, deps, now }) ?? begin(request, { principal, deps, now })
+  const resumed = resume(body, { principal, deps, now })
+  if (!resumed) deps.admission.admitSession()
+  const session = resumed ?? begin(request, { principal, deps, now })
   const state = openDocument(body, { session, tenant: principal, deps, cache, now })
   const challenges = challengesOf(state.master, state.documentId)
   const opened = { request, session, state, challenges, keyId: principal.keyId }

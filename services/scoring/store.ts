@@ -30,6 +30,15 @@ export async function readOffset(
   return Number(rows[0]?.next_offset ?? 0)
 }
 
+export async function readOffsets(db: Pick<Tx, 'query'>, topic: string): Promise<Position[]> {
+  const { rows } = await db.query<Position>({
+    name: 'scoring-read-offsets',
+    text: 'select topic, partition, next_offset::float8 as "offset" from scoring.offsets where topic = $1',
+    values: [topic],
+  })
+  return rows
+}
+
 /** `logTime` is when the log stored the last record before the offset, epoch milliseconds. */
 export function saveOffsets(next: (Position & { logTime: number })[]): Part {
   const at = (first: number) => {

@@ -1,29 +1,67 @@
 import type { FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
+import { liveOffsets } from '../../infra/event-store/builds.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
 import { sealToken } from '../../infra/wire/sealed-token.ts'
 import { recipientKeys } from '../../projections/organizations/queries.ts'
 import { findDecisions } from '../../projections/sessions/queries.ts'
+import { eventTopics } from '../../schemas/events.ts'
+import { type Admission, createSessionAdmission } from '../collect/admission.ts'
+import { watchBacklog } from '../collect/backlog.ts'
 import { type Claims, claimPoolOptions, createClaims, createClaimTable } from '../collect/claims.ts'
 import { createHandOff, createRecipients, type HandOff, type RecipientTenant } from '../collect/hand-off.ts'
-import { countUnclaimed } from '../collect/metrics.ts'
+import { countShed, countUnclaimed, measureAdmission } from '../collect/metrics.ts'
 import { collectRoutes } from '../collect/routes.ts'
+import { readOffsets } from '../scoring/store.ts'
 import type { AccessControl } from './access.ts'
 import type { Core } from './dependencies.ts'
 
+export interface CollectBasis {
+  claims: Claims
+  admission: Admission
+}
+
+interface BasisParts {
+  registry: Registry
+  undo: AsyncDisposableStack
+}
+
+export function openCollect(core: Core, parts: BasisParts): CollectBasis {
+  return { claims: openClaims(core, parts), admission: openAdmission(core, parts) }
+}
+
 /** Claims have connections of their own: every batch waits for one, and for nothing else in the database. */
-export function openClaims(
-  { databaseUrl, logger }: Core,
-  { registry, undo }: { registry: Registry; undo: AsyncDisposableStack },
-): Claims {
+function openClaims({ databaseUrl, logger }: Core, { registry, undo }: BasisParts): Claims {
   const pool = createPool({ url: databaseUrl, ...claimPoolOptions })
   undo.defer(() => pool.end())
   return createClaims({ store: createClaimTable(pool), logger, onAlone: countUnclaimed(registry) })
 }
 
-interface CollectParts extends Core, Pick<AccessControl, 'auth'> {
-  claims: Claims
+export function openAdmission(core: Core, { registry, undo }: BasisParts): Admission {
+  const { config, random, log, pool, logger } = core
+  const { BatchReceived: received, SessionScored: scored } = eventTopics
+  const { ages, stop } = watchBacklog({
+    stages: [
+      { ends: () => log.endPositions(received), done: () => readOffsets(pool, received) },
+      { ends: () => log.endPositions(scored), done: () => liveOffsets(pool, 'sessions') },
+    ],
+    // Claims and appends tell of an outage.
+    onError: (err) =>
+      logger.debug({ err }, 'collect does not know what waits behind it, and admits everything'),
+  })
+  undo.defer(stop)
+  const admission = createSessionAdmission({
+    readAges: ages,
+    random,
+    onShed: countShed(registry),
+    maxBacklogMs: config.COLLECT_MAX_BACKLOG_MS,
+    maxInFlight: config.COLLECT_MAX_IN_FLIGHT,
+  })
+  measureAdmission(registry, { ages, inFlight: admission.inFlight })
+  return admission
 }
+
+interface CollectParts extends Core, Pick<AccessControl, 'auth'>, CollectBasis {}
 
 export function addCollect(app: FastifyInstance, parts: CollectParts): HandOff {
   const { pool, keyring, random, applied, config, clock } = parts
@@ -34,12 +72,14 @@ export function addCollect(app: FastifyInstance, parts: CollectParts): HandOff {
     onDecided: (listener) => applied.onChange('sessions', listener),
     recipientHashes: createRecipients({ findKeys, keyring, clock }),
     seal: (sealing) => sealToken({ ...sealing, random }),
+    timeoutMs: config.HAND_OFF_TIMEOUT_MS,
   })
   collectRoutes(app, {
     ...parts,
     checkRecipients: handOff.checkRecipients,
     sealResult: handOff.sealResult,
     batchIntervalMs: config.BATCH_INTERVAL_MS,
+    handOffTimeoutMs: config.HAND_OFF_TIMEOUT_MS,
   })
   return handOff
 }

@@ -22,6 +22,7 @@ import { webhooksProjection } from '../../projections/webhooks/projection.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { createClaimTables } from '../collect/claims.ts'
 import { createGateTables } from '../gate/gate.ts'
+import { createScoringTables } from '../scoring/store.ts'
 import { createQueueTables } from '../webhooks/dispatch/visibility.ts'
 
 export const projections: Projection[] = [
@@ -92,6 +93,8 @@ export async function createServingTables(pool: pg.Pool): Promise<void> {
     createKeyUsageTables,
     createIdempotencyTables,
     createClaimTables,
+    // Collect looks how far scoring is, wherever that runs.
+    createScoringTables,
     createQueueTables,
     createGateTables,
   ]

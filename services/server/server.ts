@@ -7,7 +7,6 @@ import { createAddressRules } from '../../infra/safe-http/addresses.ts'
 import { createWebhookClient } from '../../infra/safe-http/client.ts'
 import { within } from '../../infra/timing.ts'
 import { agentRoutes } from '../agents/routes.ts'
-import type { Claims } from '../collect/claims.ts'
 import type { HandOff } from '../collect/hand-off.ts'
 import type { GateOptions } from '../gate/context.ts'
 import { type Gate, startGate } from '../gate/gate.ts'
@@ -22,7 +21,7 @@ import { createSigningSecrets } from '../webhooks/deliveries/attempt.ts'
 import { createDirectCalls } from '../webhooks/deliveries/direct-calls.ts'
 import { webhookRoutes } from '../webhooks/routes.ts'
 import { type AccessControl, createAccessControl } from './access.ts'
-import { addCollect, openClaims } from './collect.ts'
+import { addCollect, type CollectBasis, openCollect } from './collect.ts'
 import { startWorkers } from './consumers.ts'
 import { type Core, type CoreOptions, openCore } from './dependencies.ts'
 import { createHttp, publicUrlOf } from './http.ts'
@@ -73,8 +72,8 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
       isStopping: () => stopping,
     })
     const accessControl = createAccessControl(core, { counters, undo })
-    const claims = roles.includes('collect') ? openClaims(core, { registry, undo }) : undefined
-    const handOff = await addRoutes(app, { core, accessControl, network, roles, demo, gate, claims })
+    const collect = roles.includes('collect') ? openCollect(core, { registry, undo }) : undefined
+    const handOff = await addRoutes(app, { core, accessControl, network, roles, demo, gate, collect })
     undo.defer(() => handOff?.close())
     undo.defer(() => app.close())
     await held.release()
@@ -122,12 +121,12 @@ interface RouteParts {
   demo: Demo | undefined
   gate: Gate | undefined
   /** Present with the role collect. */
-  claims: Claims | undefined
+  collect: CollectBasis | undefined
 }
 
 async function addRoutes(
   app: FastifyInstance,
-  { core, accessControl, network, roles, demo, gate, claims }: RouteParts,
+  { core, accessControl, network, roles, demo, gate, collect }: RouteParts,
 ): Promise<HandOff | undefined> {
   if (roles.includes('api')) {
     const reading = { ...core, ...accessControl, pool: core.readPool }
@@ -138,7 +137,7 @@ async function addRoutes(
     await webRoutes(app, { random: core.random, demo })
   }
   if (gate) await gateRoutes(app, { ...accessControl, gate })
-  return claims && addCollect(app, { ...core, ...accessControl, claims })
+  return collect && addCollect(app, { ...core, ...accessControl, ...collect })
 }
 
 /** A person who has approved waits so long for one answer of the service (open-points.md 37). */

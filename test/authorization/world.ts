@@ -36,6 +36,7 @@ import { answeringService, gateFlow } from '../support/gate-flow.ts'
 import { registration } from '../support/gate-world.ts'
 import { createMemoryClaims } from '../support/memory-claims.ts'
 import { createMemoryLimiter } from '../support/memory-limiter.ts'
+import { openAdmission } from '../support/open-admission.ts'
 import { ensureTopics, openProjectionWorld, silent } from '../support/projections.ts'
 import { metaOf, sessionScored, visitorLink } from '../support/session-scored.ts'
 
@@ -80,6 +81,7 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
     config: { WEBHOOK_ALLOWED_NETWORKS: [] },
     rules: createAddressRules([]),
     claims: createMemoryClaims().open(),
+    admission: openAdmission(),
     checkRecipients: async () => {},
     sealResult: async ({ decisionId }: { decisionId: string }) => `sealed:${decisionId}`,
   }

@@ -104,7 +104,11 @@ export function createCollectClient(options: CollectClientOptions): CollectClien
 
   return {
     async open() {
-      opening ??= openDocument()
+      // What was refused for now may be tried again later.
+      opening ??= openDocument().catch((error) => {
+        opening = undefined
+        throw error
+      })
       return (await opening).session
     },
     sendBatch: async (observations) => (await sender()).sendBatch(observations),

@@ -16,6 +16,7 @@ export function defineSimulate(command: Command): void {
     .option('--sessions <n>', 'how many sessions', positive, 100)
     .option('--concurrency <n>', 'sessions under way at once', positive, 16)
     .option('--rate <n>', 'sessions begun a second at most', positive)
+    .option('--open-loop', 'begin sessions at --rate, however many are under way')
     .option('--seed <text>', 'the same seed sends the same observations (default: random, printed)')
     .addOption(clientsOption())
     .option('--bots <share>', 'share of sessions driven by programs', share, defaultMix.bots)

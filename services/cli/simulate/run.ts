@@ -14,6 +14,7 @@ export interface SimulateFlags extends KeyFlags {
   sessions: number
   concurrency: number
   rate?: number
+  openLoop?: boolean
   seed?: string
   bots: number
   returning: number
@@ -49,11 +50,18 @@ function toOptions(flags: SimulateFlags, known: DevelopmentCredentials | undefin
     publishableKeys: chosen.keys,
     verifyWith: flags.verify ? given(flags.secretKey ?? keys?.secret_key, '--secret-key') : undefined,
     sessions: flags.sessions,
-    concurrency: Math.min(flags.concurrency, flags.sessions),
+    concurrency: concurrencyOf(flags),
     rate: flags.rate,
     seed: flags.seed ?? randomBytes(4).toString('hex'),
     mix: { clients: chosen.weights, bots: flags.bots, returning: flags.returning },
   }
+}
+
+function concurrencyOf({ openLoop, rate, concurrency, sessions }: SimulateFlags): number {
+  if (!openLoop) return Math.min(concurrency, sessions)
+  if (rate === undefined) throw new Error('--open-loop needs --rate')
+  // No session waits for the end of another one.
+  return sessions
 }
 
 function organizationOf(

@@ -16,6 +16,7 @@ import { type CollectDeps, collectRoutes } from '../../../services/collect/route
 import { validateResponses } from '../../support/described.ts'
 import { createMemoryClaims } from '../../support/memory-claims.ts'
 import { createMemoryLog, type MemoryLog } from '../../support/memory-log.ts'
+import { openAdmission } from '../../support/open-admission.ts'
 
 export const codec = createCodec()
 export const firstMasterKey = Buffer.alloc(32, 1).toString('base64')
@@ -84,7 +85,7 @@ export async function startCollectApp({
   validateResponses(app)
   const sealResult = async ({ decisionId }: { decisionId: string }) => `sealed:${decisionId}`
   const claims = createMemoryClaims().open()
-  const fixed = { log, codec, auth, keyring, clock, random: randomBytes, claims }
+  const fixed = { log, codec, auth, keyring, clock, random: randomBytes, claims, admission: openAdmission() }
   collectRoutes(app, { ...fixed, checkRecipients: async () => {}, sealResult, ...changes })
   await app.ready()
   const exchanges: Exchange[] = []

@@ -12,6 +12,7 @@ import { collectRoutes } from '../../../services/collect/routes.ts'
 import { validateResponses } from '../../support/described.ts'
 import { createMemoryClaims } from '../../support/memory-claims.ts'
 import { createMemoryLog } from '../../support/memory-log.ts'
+import { openAdmission } from '../../support/open-admission.ts'
 
 export interface CollectServer {
   app: FastifyInstance
@@ -65,6 +66,7 @@ export async function createCollectServer(): Promise<CollectServer> {
     clock: Date.now,
     random: randomBytes,
     claims: createMemoryClaims().open(),
+    admission: openAdmission(),
     batchIntervalMs: 300,
     checkRecipients: async () => {},
     async sealResult({ sessionId, decisionId }) {

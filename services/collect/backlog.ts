@@ -1,0 +1,99 @@
+import type { Position } from '../../infra/log/port.ts'
+import { runPeriodically } from '../../infra/timing.ts'
+
+/** A consumer behind collect, in whichever process: where its topic ends, and where it goes on. */
+export interface Stage {
+  ends: () => Promise<Position[]>
+  done: () => Promise<Position[]>
+}
+
+interface Mark {
+  end: number
+  seenAt: number
+}
+
+const maxMarks = 64
+
+/**
+ * How long the oldest record before `end` and not before `done` has waited, milliseconds, for one partition. It is
+ * counted from when this process first saw an end behind it: no clock of another machine takes part.
+ */
+export function createAge(): (reading: { end: number; done: number; now: number }) => number {
+  let marks: Mark[] = []
+  return ({ end, done, now }) => {
+    // A later end than now is one of a log that went back.
+    marks = marks.filter((mark) => mark.end > done && mark.end <= end)
+    if (end > done && marks.at(-1)?.end !== end) marks.push({ end, seenAt: now })
+    // The times between marks double. A stage without a consumer would fill the memory otherwise.
+    if (marks.length > maxMarks) marks = marks.filter((_, i) => i % 2 === 0)
+    return marks[0] ? now - marks[0].seenAt : 0
+  }
+}
+
+interface BacklogOptions {
+  stages: Stage[]
+  onError: (error: unknown) => void
+  clock?: () => number
+  intervalMs?: number
+}
+
+export interface Backlog {
+  /** By partition, the highest of the last half second, the stages together. Empty while it is not known. */
+  ages(): readonly number[]
+  stop(): Promise<void>
+}
+
+interface Reading {
+  ages: number[]
+  at: number
+}
+
+// Consumers take what has come at once, so the age falls to nothing after each batch, however late they are.
+const holdMs = 500
+// A reading that is older says nothing any more: the database may be away.
+const goodForMs = 5000
+
+export function watchBacklog(options: BacklogOptions): Backlog {
+  const { stages, onError, clock = () => performance.now(), intervalMs = 250 } = options
+  const readers = stages.map(createReader)
+  let recent: Reading[] = []
+
+  async function look(): Promise<boolean> {
+    const byStage = await Promise.all(readers.map((read) => read(clock)))
+    const at = clock()
+    const ages = byPartition(byStage, (some) => some.reduce((sum, age) => sum + age, 0))
+    recent = [...recent.filter((reading) => at - reading.at < holdMs), { ages, at }]
+    return false
+  }
+
+  const looking = runPeriodically({ intervalMs, look, onError })
+  return {
+    ages() {
+      const good = recent.filter(({ at }) => clock() - at < goodForMs)
+      return byPartition(
+        good.map(({ ages }) => ages),
+        (some) => Math.max(...some),
+      )
+    },
+    stop: looking.stop,
+  }
+}
+
+function byPartition(lists: number[][], together: (ages: number[]) => number): number[] {
+  const partitions = Math.max(0, ...lists.map((ages) => ages.length))
+  return Array.from({ length: partitions }, (_, i) => together(lists.map((ages) => ages[i] ?? 0)))
+}
+
+function createReader(stage: Stage): (clock: () => number) => Promise<number[]> {
+  const known = new Map<number, ReturnType<typeof createAge>>()
+  return async (clock) => {
+    const [ends, done] = await Promise.all([stage.ends(), stage.done()])
+    const nextOf = new Map(done.map(({ partition, offset }) => [partition, offset]))
+    const now = clock()
+    return ends.map(({ partition, offset: end }) => {
+      const ageOf = known.get(partition) ?? createAge()
+      known.set(partition, ageOf)
+      return ageOf({ end, done: nextOf.get(partition) ?? 0, now })
+    })
+  }
+}

@@ -1,0 +1,122 @@
+import fc from 'fast-check'
+import { afterEach, describe, expect, test } from 'vitest'
+import { type Backlog, createAge, type Stage, watchBacklog } from '../../../services/collect/backlog.ts'
+
+describe('the age of the oldest record that waits', () => {
+  test('is counted from when an end behind it was first seen', () => {
+    const age = createAge()
+    expect(age({ end: 5, done: 5, now: 0 })).toBe(0)
+    expect(age({ end: 8, done: 5, now: 100 })).toBe(0)
+    expect(age({ end: 9, done: 5, now: 200 })).toBe(100)
+    expect(age({ end: 9, done: 8, now: 300 })).toBe(100)
+    expect(age({ end: 9, done: 9, now: 400 })).toBe(0)
+  })
+
+  test('is at most the true age, and too small by the time between two readings at most', () => {
+    const step = fc.record({ ms: fc.integer({ min: 1, max: 500 }), came: fc.nat(5), went: fc.nat(5) })
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 50 }), (steps) => {
+        const age = createAge()
+        const cameAt: number[] = []
+        let [now, done] = [0, 0]
+        for (const { ms, came, went } of steps) {
+          // They come at any moment since the last reading: here right after it.
+          cameAt.push(...Array<number>(came).fill(now))
+          now += ms
+          done = Math.min(cameAt.length, done + went)
+          const oldest = cameAt[done]
+          const read = age({ end: cameAt.length, done, now })
+          const truly = oldest === undefined ? 0 : now - oldest
+          expect(read).toBeLessThanOrEqual(truly)
+          expect(read).toBeGreaterThanOrEqual(truly - 500)
+        }
+      }),
+    )
+  })
+
+  test('goes on growing where nothing is ever done, however long that is', () => {
+    const age = createAge()
+    for (let now = 0; now <= 100_000; now++) expect(age({ end: now + 1, done: 0, now })).toBe(now)
+  })
+
+  test('is none after the log went back, as after a restore', () => {
+    const age = createAge()
+    age({ end: 1000, done: 10, now: 0 })
+    expect(age({ end: 10, done: 10, now: 100 })).toBe(0)
+    expect(age({ end: 12, done: 12, now: 200 })).toBe(0)
+  })
+})
+
+let backlog: Backlog | undefined
+afterEach(() => backlog?.stop())
+
+describe('watching', () => {
+  const at = (topic: string, offsets: number[]) =>
+    offsets.map((offset, partition) => ({ topic, partition, offset }))
+
+  function start() {
+    const ends = { one: [0, 0], two: [0] }
+    const done = { one: [0, 0], two: [0] }
+    const clock = { ms: 0 }
+    let looks = 0
+    let failing = false
+    const stage = (name: 'one' | 'two'): Stage => ({
+      ends: async () => {
+        looks++
+        if (failing) throw new Error('the log is away')
+        return at(name, ends[name])
+      },
+      done: async () => at(name, done[name]),
+    })
+    const watched = watchBacklog({
+      stages: [stage('one'), stage('two')],
+      onError: () => {},
+      clock: () => clock.ms,
+      intervalMs: 1,
+    })
+    backlog = watched
+    /** Two looks from now on: one may have begun before. */
+    const looked = () => {
+      const from = looks
+      return expect.poll(() => looks).toBeGreaterThanOrEqual(from + 6)
+    }
+    return { ends, done, clock, looked, ages: watched.ages, fail: (value: boolean) => (failing = value) }
+  }
+
+  test('adds up what a record waits in each stage, by partition, and holds the highest for half a second', async () => {
+    const { ends, done, clock, looked, ages } = start()
+    ends.one = [3, 0]
+    ends.two = [1]
+    await looked()
+    clock.ms = 700
+    await looked()
+    expect(ages()).toEqual([1400, 0])
+    done.one = [3, 0]
+    await looked()
+    expect(ages()).toEqual([1400, 0])
+    clock.ms = 1201
+    await looked()
+    expect(ages()).toEqual([1201, 0])
+    done.two = [1]
+    await looked()
+    clock.ms = 1702
+    await looked()
+    expect(ages()).toEqual([0, 0])
+  })
+
+  test('says nothing once it cannot read, and goes on when it can', async () => {
+    const { ends, clock, looked, ages, fail } = start()
+    ends.one = [3, 0]
+    await looked()
+    clock.ms = 2000
+    await looked()
+    expect(ages()).toEqual([2000, 0])
+    fail(true)
+    await looked()
+    clock.ms = 60_000
+    expect(ages()).toEqual([])
+    fail(false)
+    await looked()
+    expect(ages()).toEqual([60_000, 0])
+  })
+})
