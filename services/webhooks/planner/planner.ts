@@ -15,7 +15,8 @@ import type { Batch, EventLog, NewRecord } from '../../../infra/log/port.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { createBreather } from '../../../infra/timing.ts'
 import { raisedEventIds, subscribedEndpoints } from '../../../projections/webhooks/queries.ts'
-import { eventTopics } from '../../../schemas/events.ts'
+import { eventTopics, type WebhookEventRaised } from '../../../schemas/events.ts'
+import { enqueue } from '../dispatch/queue.ts'
 import { isRecent, type Raised, raise } from './raise.ts'
 
 interface PlannerOptions {
@@ -117,11 +118,11 @@ const maxRemembered = 50_000
 function createRaiseBatch({ log, pool, codec, caughtUp }: RaiseDeps): RaiseBatch {
   const recent = new LRUCache<string, true>({ max: maxRemembered })
 
-  async function encode(raised: Raised[], subscribers: Map<string, string[]>): Promise<NewRecord[]> {
+  async function encode(events: WebhookEventRaised[]): Promise<NewRecord[]> {
     const breathe = createBreather()
     const records: NewRecord[] = []
-    for (const event of raised) {
-      records.push(recordOf(codec, event, subscribers.get(subscriptionOf(event)) ?? []))
+    for (const event of events) {
+      records.push(recordOf(codec, event))
       await breathe()
     }
     return records
@@ -147,10 +148,11 @@ function createRaiseBatch({ log, pool, codec, caughtUp }: RaiseDeps): RaiseBatch
     const unknown = firstOfEach(candidates.filter(({ event_id }) => !recent.has(event_id)))
     if (unknown.length === 0) return
     const { known, subscribers } = await look(unknown)
-    const records = await encode(
-      unknown.filter(({ event_id }) => !known.has(event_id)),
-      subscribers,
-    )
+    const events = unknown
+      .filter(({ event_id }) => !known.has(event_id))
+      .map((raised) => ({ ...raised, endpoint_ids: subscribers.get(subscriptionOf(raised)) ?? [] }))
+    await enqueue(pool, events)
+    const records = await encode(events)
     if (records.length > 0) await log.append(records)
     // Not before the log has it: an append that failed is made again.
     for (const { event_id } of unknown) recent.set(event_id, true)
@@ -167,9 +169,8 @@ function firstOfEach(candidates: Raised[]): Raised[] {
 const subscriptionOf = ({ organization_id, environment, type }: Raised) =>
   `${organization_id} ${environment} ${type}`
 
-function recordOf(codec: EventCodec, raised: Raised, endpointIds: string[]): NewRecord {
-  const { event_id: eventId, organization_id: organizationId, environment, created_at: now } = raised
-  const data = { ...raised, endpoint_ids: endpointIds }
+function recordOf(codec: EventCodec, data: WebhookEventRaised): NewRecord {
+  const { event_id: eventId, organization_id: organizationId, environment, created_at: now } = data
   const { event, meta } = decidedEvent(
     { type: 'WebhookEventRaised', data },
     { organizationId, environment, eventId, now },
