@@ -3,6 +3,7 @@ import { derivedId } from '../../infra/ids.ts'
 import { webhookBody } from '../../infra/wire/webhooks/events.ts'
 import { signatureHeaders } from '../../infra/wire/webhooks/signature.ts'
 import type { WebhookEventRaised } from '../../schemas/events.ts'
+import { enqueue } from '../../services/webhooks/dispatch/queue.ts'
 import { type Child, startChild } from '../child.ts'
 import { measureRound, type Round, sideOf } from '../compare.ts'
 import type { Measurement } from '../measurement.ts'
@@ -65,8 +66,8 @@ async function raise(
   { ids, data, dueAt }: Bodies & { dueAt: number },
 ): Promise<void> {
   const { organizationId } = endpoints
-  const records = ids.map((event_id, i) => {
-    const raised: WebhookEventRaised = {
+  const events = ids.map(
+    (event_id, i): WebhookEventRaised => ({
       event_id,
       organization_id: organizationId,
       environment: 'live',
@@ -77,8 +78,11 @@ async function raise(
       created_at: dueAt,
       endpoint_ids: [endpoints.ids[i % endpoints.ids.length] ?? ''],
       route: 'queued',
-    }
-    const meta = { eventId: event_id, time: dueAt, organizationId, environment: 'live' as const }
+    }),
+  )
+  await enqueue(core.pool, events)
+  const records = events.map((raised) => {
+    const meta = { eventId: raised.event_id, time: dueAt, organizationId, environment: 'live' as const }
     return core.codec.toRecord({ type: 'WebhookEventRaised', data: raised }, meta)
   })
   for (let i = 0; i < records.length; i += appendAtOnce) {

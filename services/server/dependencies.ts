@@ -23,7 +23,7 @@ import { eventTopics } from '../../schemas/events.ts'
 import { createClaimTables } from '../collect/claims.ts'
 import { createGateTables } from '../gate/gate.ts'
 import { createScoringTables } from '../scoring/store.ts'
-import { createQueueTables } from '../webhooks/dispatch/visibility.ts'
+import { createQueueTables } from '../webhooks/dispatch/queue-table.ts'
 
 export const projections: Projection[] = [
   organizationsProjection,

@@ -4,11 +4,8 @@ import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { TLSSocket } from 'node:tls'
 
-/**
- * What a receiver's answer means to the one who sends: only `acknowledged` ends a delivery. `unheard` is no answer on a
- * connection that ends.
- */
-export type Meaning = 'acknowledged' | 'refused' | 'unheard'
+/** What a receiver's answer means to the one who sends: only `acknowledged` ends a delivery. */
+export type Meaning = 'acknowledged' | 'refused'
 
 /** One way to answer a request whose body has been read. */
 export interface Behaviour {
@@ -60,7 +57,7 @@ export const silence: Behaviour = { name: 'silence', meaning: 'refused', answer:
 
 export const resetBeforeHeaders: Behaviour = {
   name: 'reset before the headers',
-  meaning: 'unheard',
+  meaning: 'refused',
   answer: (request) => reset(request.socket),
 }
 

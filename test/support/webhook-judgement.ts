@@ -87,8 +87,7 @@ function problemsOf(one: Case, evidence: Evidence): string[] {
 /** Whether there are more requests than were recorded or under way at a kill. */
 function unexplained({ attempts, requests }: Case, evidence: Evidence): boolean {
   const interrupted = requests.filter((request) => killAfter(request, evidence) !== undefined)
-  const heard = requests.filter(({ meaning }) => meaning !== 'unheard')
-  return heard.length - attempts.length > interrupted.length
+  return requests.length - attempts.length > interrupted.length
 }
 
 /** Whether a request came after an acknowledged one without a kill that kept the acknowledgement from being recorded. */
@@ -113,10 +112,7 @@ function killAfter({ receivedAt }: Received, { kills, underWayMs }: Evidence): n
 function afterSuccess({ attempts, requests }: Case): boolean {
   const success = attempts.find(({ outcome }) => outcome === 'succeeded')
   if (!success) return false
-  const later = requests.filter(
-    ({ receivedAt, meaning }) => receivedAt >= success.attempted_at && meaning !== 'unheard',
-  )
-  return later.length > 1
+  return requests.filter(({ receivedAt }) => receivedAt >= success.attempted_at).length > 1
 }
 
 function afterAcknowledged(requests: readonly Received[]): Received[] {

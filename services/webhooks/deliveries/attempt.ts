@@ -60,7 +60,9 @@ export function createSigningSecrets(keyring: Keyring): SigningSecrets {
   return {
     open(endpointId, sealed) {
       const name = `${endpointId} ${sealed.toString('base64')}`
-      const secret = opened.get(name) ?? openSigningSecret({ keyring, sealed, endpointId })
+      const known = opened.get(name)
+      if (known !== undefined) return known
+      const secret = openSigningSecret({ keyring, sealed, endpointId })
       opened.set(name, secret)
       return secret
     },

@@ -1,15 +1,17 @@
 import { ApiError } from '../../../infra/errors/errors.ts'
 import type { Decide, DecidedEvent } from '../../../infra/event-store/decide.ts'
 import { type Clock, derivedId, type Random, timeOrderedId } from '../../../infra/ids.ts'
-import type { Tx } from '../../../infra/postgres/pool.ts'
+import type { Db, Tx } from '../../../infra/postgres/pool.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
 import { deliveriesOf, findEndpoints, findEvents } from '../../../projections/webhooks/queries.ts'
 import type { DeliveryRow, EndpointRow, WebhookEventRow } from '../../../projections/webhooks/tables.ts'
 import { eventTopics } from '../../../schemas/events.ts'
+import { enqueuePending } from '../dispatch/queue.ts'
 
 interface RedeliverDeps {
   decide: Decide
+  pool: Db
   clock: Clock
   random: Random
 }
@@ -21,7 +23,7 @@ interface RedeliverRequest {
 }
 
 export async function redeliver(
-  { decide, clock, random }: RedeliverDeps,
+  { decide, pool, clock, random }: RedeliverDeps,
   { eventId, endpointId }: RedeliverRequest,
 ): Promise<string[]> {
   const now = clock()
@@ -34,7 +36,11 @@ export async function redeliver(
     load: (tx) => load(tx, eventId),
     decide: (state) => decideRedelivery(state, { endpointId, requestId, now }),
   })
-  return events.flatMap(({ type, data }) => (type === 'WebhookRedeliveryRequested' ? [data.delivery_id] : []))
+  const ids = events.flatMap(({ type, data }) =>
+    type === 'WebhookRedeliveryRequested' ? [data.delivery_id] : [],
+  )
+  await enqueuePending(pool, ids)
+  return ids
 }
 
 async function load(tx: Tx, eventId: string): Promise<RedeliveryState> {

@@ -24,6 +24,18 @@ interface EndpointLimit {
   chosen: number
 }
 
+function newLimit(): EndpointLimit {
+  return {
+    limit: firstLimit,
+    running: 0,
+    isSlow: false,
+    organizationId: '',
+    quietSince: 0,
+    pauseMs: 0,
+    chosen: 0,
+  }
+}
+
 export interface RequestEnd {
   answered: boolean
   durationMs: number
@@ -71,17 +83,12 @@ export function createConcurrencyLimits({
   const limits = new LRUCache<string, EndpointLimit>({ max: maxRemembered })
   let choices = 0
 
-  function limitOf(endpointId: string): EndpointLimit {
-    const unknown = {
-      limit: firstLimit,
-      running: 0,
-      isSlow: false,
-      organizationId: '',
-      quietSince: 0,
-      pauseMs: 0,
-      chosen: 0,
-    }
-    return limits.get(endpointId) ?? unknown
+  const limitOf = (endpointId: string) => limits.get(endpointId) ?? newLimit()
+
+  function remembered(endpointId: string): EndpointLimit {
+    const endpoint = limitOf(endpointId)
+    if (endpoint.chosen === 0) limits.set(endpointId, endpoint)
+    return endpoint
   }
 
   // One whose requests all stall is known only when they time out, and would use its capacity until then.
@@ -93,7 +100,7 @@ export function createConcurrencyLimits({
   function demandOf({ endpointId, organizationId, due }: DueEndpoint): EndpointDemand & { chosen: number } {
     const endpoint = limitOf(endpointId)
     const { running, limit, chosen } = endpoint
-    const wanted = pauseLeft(endpoint) > 0 ? 0 : Math.min(limit, due) - running
+    const wanted = pauseLeft(endpoint) > 0 ? 0 : Math.min(limit - running, due)
     return { endpointId, organizationId, running, wanted, isSlow: isSlowNow(endpoint), chosen }
   }
 
@@ -113,25 +120,21 @@ export function createConcurrencyLimits({
     const organizations = new Map(due.map(({ endpointId, organizationId }) => [endpointId, organizationId]))
     for (const { endpointId } of quotas) {
       const organizationId = organizations.get(endpointId) ?? ''
-      limits.set(endpointId, { ...limitOf(endpointId), organizationId, chosen: ++choices })
+      Object.assign(remembered(endpointId), { organizationId, chosen: ++choices })
     }
   }
 
   return {
     began(endpointId) {
-      const endpoint = limitOf(endpointId)
-      const quietSince = endpoint.running === 0 ? now() : endpoint.quietSince
-      limits.set(endpointId, { ...endpoint, running: endpoint.running + 1, quietSince })
+      const endpoint = remembered(endpointId)
+      if (endpoint.running === 0) endpoint.quietSince = now()
+      endpoint.running++
     },
     ended(endpointId, end) {
-      const endpoint = limitOf(endpointId)
-      const running = Math.max(0, endpoint.running - 1)
-      limits.set(endpointId, {
-        ...endpoint,
-        running,
-        quietSince: now(),
-        ...(end && nextLimit(endpoint, end)),
-      })
+      const endpoint = remembered(endpointId)
+      endpoint.running = Math.max(0, endpoint.running - 1)
+      endpoint.quietSince = now()
+      if (end) Object.assign(endpoint, nextLimit(endpoint, end))
     },
     allocate(due, free) {
       const { slow, of } = usage()
@@ -146,24 +149,20 @@ export function createConcurrencyLimits({
       remember(quotas, due)
       const pausing = due.map(({ endpointId }) => pauseLeft(limitOf(endpointId)) || Infinity)
       const pausedMs = pausing.reduce((least, ms) => Math.min(least, ms), Infinity)
-      return { quotas, pausedMs, hasMore: isLeft(due, quotas, (id) => limitOf(id).running) }
+      return { quotas, pausedMs, hasMore: isLeft(due, quotas) }
     },
   }
 }
 
-function isLeft(
-  due: readonly DueEndpoint[],
-  quotas: Quota[],
-  running: (endpointId: string) => number,
-): boolean {
+function isLeft(due: readonly DueEndpoint[], quotas: Quota[]): boolean {
   const given = new Map(quotas.map(({ endpointId, max }) => [endpointId, max]))
-  return due.some((one) => one.due > running(one.endpointId) + (given.get(one.endpointId) ?? 0))
+  return due.some((one) => one.due > (given.get(one.endpointId) ?? 0))
 }
 
 export interface DueEndpoint {
   endpointId: string
   organizationId: string
-  /** Deliveries that are due, those in flight among them; counted up to 20. */
+  /** Deliveries that are due and not in flight; where there are many, counted up to 10. */
   due: number
 }
 

@@ -1,10 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import type pg from 'pg'
-import type { Applied } from '../../../infra/event-store/applied.ts'
-import type { EventCodec } from '../../../infra/event-store/codec.ts'
 import type { DecidedEvent } from '../../../infra/event-store/decide.ts'
 import type { Random } from '../../../infra/ids.ts'
-import type { EventLog, Position } from '../../../infra/log/port.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { organizationStatuses } from '../../../projections/organizations/queries.ts'
@@ -13,48 +8,43 @@ import { findEndpoints, findEvents } from '../../../projections/webhooks/queries
 import type { EndpointRow, WebhookEventRow } from '../../../projections/webhooks/tables.ts'
 import { type AttemptDeps, type AttemptOf, makeAttempt, type PostedAttempt } from '../deliveries/attempt.ts'
 import { type AttemptResult, attemptedEvent, attemptResult, skippedEvent } from '../deliveries/decide.ts'
-import type { GiveUp } from '../endpoints/give-up.ts'
+import type { JudgedAttempt } from '../endpoints/give-up.ts'
 import type { WebhookMeter } from '../metrics.ts'
-import type { RequestEnd } from './concurrency.ts'
-import type { ReceivedDelivery } from './queue.ts'
-import { releaseApplied } from './visibility.ts'
+import type { TakenDelivery } from './queue.ts'
+import type { Ended } from './recorder.ts'
 
 interface DeliverDeps extends AttemptDeps {
   waitsSeconds: readonly number[]
   random: Random
-  recorder: Pick<Recorder, 'record'>
   meter: WebhookMeter
-  giveUp: Pick<GiveUp, 'look'>
   logger: Logger
 }
 
-/**
- * Called when a job's request has ended, or when there is none. False when the delivery is in flight here no longer:
- * its attempt is then not recorded.
- */
-export type OnEnd = (end?: RequestEnd) => boolean
+/** What became of a job: `judged` is its attempt, undefined where none was made. */
+export interface MadeDelivery extends Ended {
+  judged?: JudgedAttempt
+  /** Says so in logs and metrics; a request that was cut off says nothing. */
+  report(): void
+}
 
-/** Makes one attempt of a received delivery and records it; resolves when the delivery has left the queue's tables. */
-export function createDeliver(deps: DeliverDeps): (job: Job, onEnd: OnEnd) => Promise<void> {
-  const { recorder, clock } = deps
-  return async (job, onEnd) => {
-    const { delivery, endpoint } = job
-    const reason = skipReason(job)
-    if (reason !== undefined) {
-      if (onEnd()) await recorder.record(delivery.id, skip(job, { reason, now: clock() }))
-      return
-    }
-    const posted = await postedAttempt(deps, { event: job.event, endpoint })
-    const { outcome } = posted
-    if (!onEnd({ answered: outcome.kind === 'response', durationMs: outcome.durationMs })) return
-    const result = resultFor(deps, job, posted)
-    report(deps, job, { endpoint, posted, ...result })
-    const made = { deliveryId: delivery.id, attempt: delivery.attempts + 1 }
-    await recorder.record(
-      delivery.id,
-      attemptedEvent({ event: job.event, endpoint, ...posted, ...made, ...result }),
-    )
-    void deps.giveUp.look({ endpoint, posted, succeeded: result.result === 'succeeded' })
+/** Makes one attempt of a taken delivery, or skips it. */
+export async function deliver(deps: DeliverDeps, job: Job): Promise<MadeDelivery> {
+  const { delivery, event, endpoint } = job
+  const deliveryId = delivery.id
+  const reason = skipReason(job)
+  if (reason !== undefined) {
+    const decision = skip(job, { reason, now: deps.clock() })
+    return { deliveryId, decision, nextAttemptAt: null, report: () => {} }
+  }
+  const posted = await postedAttempt(deps, { event, endpoint })
+  const result = resultFor(deps, job, posted)
+  const about = { event, endpoint, ...posted, deliveryId, attempt: delivery.attempts + 1 }
+  return {
+    deliveryId,
+    decision: attemptedEvent({ ...about, ...result }),
+    nextAttemptAt: result.nextAttemptAt,
+    judged: { endpoint, posted, succeeded: result.result === 'succeeded' },
+    report: () => report(deps, job, { endpoint, posted, ...result }),
   }
 }
 
@@ -122,14 +112,14 @@ function skip({ delivery, event }: Job, { reason, now }: { reason: string; now: 
 }
 
 export interface Job {
-  delivery: ReceivedDelivery
+  delivery: TakenDelivery
   event: WebhookEventRow
   endpoint: EndpointRow
   organizationStatus: OrganizationStatus
 }
 
 /** Leaves those out whose event, endpoint or organization the read models do not show: they may not show it yet. */
-export async function loadJobs(db: Db, deliveries: ReceivedDelivery[]): Promise<Job[]> {
+export async function loadJobs(db: Db, deliveries: readonly TakenDelivery[]): Promise<Job[]> {
   if (deliveries.length === 0) return []
   const [events, endpoints, statuses] = await Promise.all([
     findEvents(db, distinct(deliveries.map(({ eventId }) => eventId))),
@@ -145,133 +135,3 @@ export async function loadJobs(db: Db, deliveries: ReceivedDelivery[]): Promise<
 }
 
 const distinct = (ids: string[]): string[] => [...new Set(ids)]
-
-export interface RecorderOptions {
-  owner: string
-  pool: pg.Pool
-  log: Pick<EventLog, 'append'>
-  codec: EventCodec
-  applied: Pick<Applied, 'onAdvance'>
-  logger: Logger
-}
-
-export interface Recorder {
-  /** Resolves when the record is on the log and applied, and the delivery no longer in flight; never, once closed. */
-  record(deliveryId: string, decision: DecidedEvent): Promise<void>
-  /** What is not recorded or applied yet stays hidden until its visibility timeout expires. */
-  close(): void
-}
-
-// Releases of about one round of the projection travel together.
-const releaseLingerMs = 10
-// A notification may be lost.
-const lookMs = 500
-const appendRetryMs = { first: 100, most: 2000 }
-
-interface Waiting {
-  position: Position
-  released: () => void
-}
-
-/**
- * Appends what became of deliveries, and ends their visibility timeouts once the read model shows it: before that, they
- * would look due to the next dispatcher. While the log is away, records wait here and the timeouts are renewed.
- */
-export function createRecorder(options: RecorderOptions): Recorder {
-  const { owner, pool, log, codec, applied, logger } = options
-  const waiting = new Map<string, Waiting>()
-  const nextOf = new Map<number, number>()
-  const closed = new AbortController()
-  const warn = createWarning(logger)
-  let releasing: NodeJS.Timeout | undefined
-  let isReleasing = false
-  let isWantedAgain = false
-
-  async function append(decision: DecidedEvent): Promise<Position | undefined> {
-    const record = codec.toRecord(decision.event, decision.meta)
-    for (
-      let wait = appendRetryMs.first;
-      !closed.signal.aborted;
-      wait = Math.min(2 * wait, appendRetryMs.most)
-    ) {
-      try {
-        const [position] = await log.append([record])
-        return position
-      } catch (err) {
-        // Appended twice it is the same record: the read model takes the first of an attempt's number.
-        warn(err, decision)
-        await delay(wait, undefined, { signal: closed.signal }).catch(() => {})
-      }
-    }
-    return undefined
-  }
-
-  function releaseSoon(): void {
-    if (closed.signal.aborted) return
-    // The round under way has read how far the read model was.
-    if (isReleasing) isWantedAgain = true
-    else releasing ??= setTimeout(() => void releaseRound(), releaseLingerMs)
-  }
-
-  async function releaseRound(): Promise<void> {
-    releasing = undefined
-    isReleasing = true
-    isWantedAgain = false
-    await release((position) => position.offset < (nextOf.get(position.partition) ?? 0))
-    isReleasing = false
-    if (isWantedAgain) releaseSoon()
-  }
-
-  async function release(isCandidate: (position: Position) => boolean): Promise<void> {
-    const recorded = [...waiting].flatMap(([deliveryId, { position }]) =>
-      isCandidate(position) ? [{ deliveryId, position }] : [],
-    )
-    if (recorded.length === 0) return
-    try {
-      for (const id of await releaseApplied(pool, { owner, recorded })) {
-        waiting.get(id)?.released()
-        waiting.delete(id)
-      }
-    } catch (err) {
-      logger.debug({ err }, 'webhook leases were not given back, trying again')
-    }
-  }
-
-  const stopListening = applied.onAdvance('webhooks', ({ partition, offset }) => {
-    nextOf.set(partition, offset)
-    if (waiting.size > 0) releaseSoon()
-  })
-  const look = setInterval(() => void release(() => true), lookMs)
-
-  return {
-    async record(deliveryId, decision) {
-      const position = await append(decision)
-      const { promise, resolve: released } = Promise.withResolvers<void>()
-      if (!position) return promise
-      waiting.set(deliveryId, { position, released })
-      if (position.offset < (nextOf.get(position.partition) ?? 0)) releaseSoon()
-      return promise
-    },
-    close() {
-      closed.abort()
-      clearInterval(look)
-      clearTimeout(releasing)
-      stopListening()
-    },
-  }
-}
-
-const warnEveryMs = 1000
-
-// Hundreds of records may wait for a log that is away, each of which tries again: one line a second says it.
-function createWarning(logger: Logger): (err: unknown, decision: DecidedEvent) => void {
-  let quietUntil = -Infinity
-  let failures = 0
-  return (err, { meta: { eventId } }) => {
-    failures++
-    if (performance.now() < quietUntil) return
-    logger.warn({ err, eventId, failures }, 'webhook attempts were not recorded, trying again')
-    quietUntil = performance.now() + warnEveryMs
-    failures = 0
-  }
-}

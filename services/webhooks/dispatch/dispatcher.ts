@@ -1,4 +1,4 @@
-import type pg from 'pg'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../../../infra/config.ts'
 import type { Keyring } from '../../../infra/crypto/keyring.ts'
 import type { Applied } from '../../../infra/event-store/applied.ts'
@@ -14,14 +14,14 @@ import type { Logger } from '../../../infra/telemetry.ts'
 import { within } from '../../../infra/timing.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 import { createSigningSecrets } from '../deliveries/attempt.ts'
-import { createGiveUp, type GiveUp } from '../endpoints/give-up.ts'
+import { createGiveUp } from '../endpoints/give-up.ts'
 import type { WebhookMeter } from '../metrics.ts'
 import { createConcurrencyLimits } from './concurrency.ts'
-import { createDeliver, createRecorder, type Recorder } from './deliver.ts'
-import { createInFlight, type InFlight, keepVisibility } from './in-flight.ts'
-import { createReceive } from './queue.ts'
-import { makeVisible } from './visibility.ts'
-import { createWork, createWorkHealth } from './work.ts'
+import { deliver } from './deliver.ts'
+import { putBack } from './queue.ts'
+import { createRecorder } from './recorder.ts'
+import { keepQueue } from './sweep.ts'
+import { createWork } from './work.ts'
 
 interface DispatcherOptions {
   config: Config
@@ -55,7 +55,7 @@ const poolOptions = {
   applicationName: 'tidegate webhooks',
   queryTimeoutMs: 10_000,
   idleInTransactionMs: 15_000,
-  settings: { synchronous_commit: 'off', enable_bitmapscan: 'off' },
+  settings: { synchronous_commit: 'off', enable_bitmapscan: 'off', enable_seqscan: 'off' },
 }
 
 // A delivery is skipped where its organization is not active.
@@ -65,56 +65,63 @@ const readModels = [
 ]
 
 /** Between two looks at the queue: one look serves all requests that ended since the last one. */
-const gapMs = 10
+const gapMs = 25
 
 /**
  * Makes the deliveries that are due, until stopped. Any number of processes may do so: a delivery is visible to one at
  * a time. At least once: it is made again when the process that made it died before its record was on the log.
  */
 export async function runDispatcher(options: DispatcherOptions): Promise<RunningDispatcher> {
-  const { config, applied, logger, clock, decide } = options
-  const owner = hexId('dispatcher', options.random)
+  const { config, applied, logger } = options
   const pool = createPool({ url: options.databaseUrl, ...poolOptions })
   const client = options.client ?? createClient(config)
-  const inFlight = createInFlight()
-  const limits = createConcurrencyLimits()
   const stopping = new AbortController()
-  const own = {
-    owner,
-    pool,
-    client,
-    inFlight,
-    limits,
-    visibilityTimeoutMs: config.WEBHOOK_LEASE_MS,
-    signal: stopping.signal,
-  }
-  const shared = { ...options, ...own }
+  const own = { owner: hexId('dispatcher', options.random), pool, client, db: pool, signal: stopping.signal }
+  const shared = { ...options, ...own, leaseMs: config.WEBHOOK_LEASE_MS }
   const recorder = createRecorder(shared)
-  const giveUp = createGiveUp({ decide, db: pool, clock, logger })
+  const giveUp = createGiveUp(shared)
+  const secrets = createSigningSecrets(options.keyring)
+  const attempting = { ...shared, secrets, waitsSeconds: config.WEBHOOK_RETRY_SECONDS }
   const work = createWork({
     ...shared,
-    caughtUp: createCaughtUp({ ...shared, db: pool, readModels }),
-    receive: createReceive(shared),
-    deliver: createDeliver({
-      ...shared,
-      recorder,
-      secrets: createSigningSecrets(options.keyring),
-      waitsSeconds: config.WEBHOOK_RETRY_SECONDS,
-      giveUp,
-    }),
-    onFree: (withinMs) => loop.wake(withinMs),
+    limits: createConcurrencyLimits(),
+    caughtUp: createCaughtUp({ ...shared, readModels }),
+    deliver: (job) => deliver(attempting, job),
+    recorder,
+    giveUp,
+    onFree: () => loop.wake(),
   })
   const health = createWorkHealth(logger)
-  const loop = runOnDemand({ gapMs, work: () => work().then(health.succeeded, health.failed) })
+  const loop = runOnDemand({ gapMs, work: () => work.look().then(health.succeeded, health.failed) })
   const stopListening = applied.onAdvance('webhooks', () => loop.wake())
-  const keeping = keepVisibility({ ...shared, onExpired: () => loop.wake() })
+  const keeping = keepQueue({ ...shared, work, onSwept: () => loop.wake() })
+
+  /**
+   * Waits for what is in flight, then ends it. A request that is cut off is not recorded: it says nothing about its
+   * receiver, which would be charged an attempt of the schedule. Its delivery is put back after the request has ended,
+   * so that there are never two at once. A receiver that had accepted it gets it twice, with the same id. What was
+   * answered and not recorded in time stays hidden until its timeout expires: it may have been recorded after all.
+   */
+  async function drain(): Promise<void> {
+    await isSoon(() => work.inFlight().length === 0, limitMs.requests)
+    const deliveryIds = work.dropRequests()
+    await client.close()
+    if (deliveryIds.length > 0) {
+      logger.info({ deliveries: deliveryIds.length }, 'webhook requests cut off, to be made again')
+      await within(putBack(pool, { ...own, deliveryIds }), limitMs.queue).catch(() => {})
+    }
+    await isSoon(() => work.inFlight().length === 0, limitMs.records)
+    await briefly(giveUp.idle())
+    recorder.close()
+  }
+
   return {
     check: health.check,
     async stop() {
       stopping.abort()
       stopListening()
       await briefly(loop.stop())
-      await drain({ ...shared, recorder, giveUp })
+      await drain()
       await briefly(keeping.stop())
       await briefly(pool.end())
     },
@@ -129,56 +136,65 @@ function briefly(ending: Promise<void>): Promise<void> {
   return within(ending, 300).catch(() => {})
 }
 
-interface DrainOptions {
-  owner: string
-  pool: pg.Pool
-  client: Pick<WebhookClient, 'close'>
-  inFlight: InFlight
-  recorder: Pick<Recorder, 'close'>
-  giveUp: Pick<GiveUp, 'idle'>
-  logger: Logger
-}
-
 // Together less than a stopping server has for all that it closes.
 const limitMs = { requests: 1000, queue: 300, records: 500 }
+const askEveryMs = 10
 
-/**
- * Waits for what is in flight, then ends it. A request that is cut off is not recorded: it says nothing about its
- * receiver, which would be charged an attempt of the schedule. Its delivery becomes visible again, after the request
- * has ended, so that there are never two at once. A receiver that had accepted it gets it twice, with the same id. What
- * was answered and not recorded in time stays hidden until its timeout expires: it may have been recorded after all.
- */
-async function drain(options: DrainOptions): Promise<void> {
-  const { owner, pool, client, inFlight, recorder, giveUp, logger } = options
-  await within(inFlight.empty(), limitMs.requests).catch(() => {})
-  const deliveryIds = inFlight.dropRequests()
-  await client.close()
-  if (deliveryIds.length > 0) {
-    logger.info({ deliveries: deliveryIds.length }, 'webhook requests cut off, to be made again')
-    await within(makeVisible(pool, { owner, deliveryIds }), limitMs.queue).catch(() => {})
+async function isSoon(condition: () => boolean, ms: number): Promise<void> {
+  const until = performance.now() + ms
+  while (!condition() && performance.now() < until) await delay(askEveryMs)
+}
+
+const retryMs = 500
+const notReadyAfterMs = 10_000
+
+interface WorkHealth {
+  succeeded(ms: number): number
+  /** Work failed; returns after how many milliseconds to try again. */
+  failed(error: unknown): number
+  check(): Promise<void>
+}
+
+export function createWorkHealth(logger: Logger): WorkHealth {
+  let since: number | undefined
+  return {
+    succeeded(ms) {
+      if (since !== undefined) logger.info('webhooks are taken again')
+      since = undefined
+      return ms
+    },
+    failed(err) {
+      if (since === undefined) logger.warn({ err }, 'webhooks cannot be taken, trying again')
+      since ??= performance.now()
+      return retryMs
+    },
+    async check() {
+      if (since === undefined || performance.now() - since < notReadyAfterMs) return
+      throw new Error('webhooks cannot be taken')
+    },
   }
-  await within(Promise.all([inFlight.empty(), giveUp.idle()]), limitMs.records).catch(() => {})
-  recorder.close()
 }
 
 interface OnDemandOptions {
+  /** Between the beginnings of two runs, at least. */
   gapMs: number
+  /** Returns after how many milliseconds to run again at the latest; must not reject. */
   work: () => Promise<number>
 }
 
 interface OnDemand {
-  wake(withinMs?: number): void
+  wake(): void
   /** No run begins any more; resolves when the running one has ended. */
   stop(): Promise<void>
 }
 
-/** Runs `work` whenever it is asked for and every now and then, one run at a time. `work` must not reject. */
+/** Runs `work` whenever it is asked for and every now and then, one run at a time. */
 export function runOnDemand({ gapMs, work }: OnDemandOptions): OnDemand {
   let timer: NodeJS.Timeout | undefined
   let dueAt = Infinity
   let startedAt = -Infinity
   let running: Promise<void> | undefined
-  let wantedWithin = Infinity
+  let isWanted = false
   let isStopping = false
 
   function schedule(ms: number): void {
@@ -191,7 +207,7 @@ export function runOnDemand({ gapMs, work }: OnDemandOptions): OnDemand {
 
   function begin(): void {
     dueAt = Infinity
-    wantedWithin = Infinity
+    isWanted = false
     startedAt = performance.now()
     running = run()
   }
@@ -200,12 +216,12 @@ export function runOnDemand({ gapMs, work }: OnDemandOptions): OnDemand {
     const ms = await work()
     running = undefined
     schedule(ms)
-    if (wantedWithin < Infinity) wake(wantedWithin)
+    if (isWanted) wake()
   }
 
-  function wake(withinMs = 0): void {
-    if (running) wantedWithin = Math.min(wantedWithin, withinMs)
-    else schedule(Math.max(withinMs, startedAt + gapMs - performance.now()))
+  function wake(): void {
+    if (running) isWanted = true
+    else schedule(Math.max(0, startedAt + gapMs - performance.now()))
   }
 
   schedule(0)

@@ -1,95 +1,55 @@
-import { LRUCache } from 'lru-cache'
-import type pg from 'pg'
-import type { Clock } from '../../../infra/ids.ts'
+import { derivedHexId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
-import { type ConcurrencyLimits, type DueEndpoint, maxPerEndpoint, type Quota } from './concurrency.ts'
-import { endRequests } from './visibility.ts'
+import type { WebhookEventRaised } from '../../../schemas/events.ts'
+import { type DueEndpoint, maxPerEndpoint, type Quota } from './concurrency.ts'
+import { queueLock } from './queue-table.ts'
 
-interface ReceiveOptions {
-  /** Commits without waiting for the disk. */
-  pool: pg.Pool
-  owner: string
-  visibilityTimeoutMs: number
-  clock: Clock
-  limits: ConcurrencyLimits
+/** Queues the deliveries of events, before they are on the log. Nothing is sent before the read model shows it. */
+export async function enqueue(db: Db, events: readonly WebhookEventRaised[]): Promise<void> {
+  const rows = events.flatMap(({ route, event_id, endpoint_ids, organization_id, created_at }) =>
+    route === 'queued'
+      ? endpoint_ids.map((endpointId) => ({ event_id, endpointId, organization_id, created_at }))
+      : [],
+  )
+  if (rows.length === 0) return
+  await db.query({
+    name: 'webhook-enqueue',
+    text: `insert into tidegate.webhook_queue (delivery_id, endpoint_id, organization_id, due_at, attempts)
+           select *, 0 from unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) on conflict do nothing`,
+    values: [
+      rows.map(({ event_id, endpointId }) => derivedHexId('wdlv', event_id, endpointId)),
+      rows.map(({ endpointId }) => endpointId),
+      rows.map(({ organization_id }) => organization_id),
+      rows.map(({ created_at }) => created_at),
+    ],
+  })
 }
 
-export interface FreeRequests {
-  free: number
-  ended: string[]
+/** Queues those of the deliveries that the read model shows as pending. */
+export async function enqueuePending(db: Db, deliveryIds: readonly string[]): Promise<void> {
+  await db.query({
+    name: 'webhook-enqueue-pending',
+    text: `insert into tidegate.webhook_queue (delivery_id, endpoint_id, organization_id, due_at, attempts)
+           select delivery_id, endpoint_id, organization_id, next_attempt_at, attempts from read.webhook_deliveries
+           where delivery_id = any($1) and next_attempt_at is not null on conflict do nothing`,
+    values: [deliveryIds],
+  })
 }
 
-export interface ReceivedBatch {
-  deliveries: ReceivedDelivery[]
-  /** Whether more may be due than was received, so that it is worth another look when requests end. */
-  hasMore: boolean
-  /** When something may be receivable that is not now (epoch milliseconds); Infinity for nothing. */
-  nextAt: number
-}
-
-// Back-off where another process had an endpoint locked; twice as long each time, up to the last.
-const contendedMs = { first: 20, last: 500 }
-
-/** Receives due deliveries, which are then hidden from other processes for the visibility timeout. */
-export function createReceive({ pool, owner, visibilityTimeoutMs, clock, limits }: ReceiveOptions) {
-  const withLock = new LRUCache<string, true>({ max: 10_000 })
-  let waitMs = contendedMs.first
-
-  async function makeLocks(quotas: Quota[]): Promise<void> {
-    const unknown = quotas.map(({ endpointId }) => endpointId).filter((id) => !withLock.has(id))
-    if (unknown.length === 0) return
-    await createEndpointLocks(pool, unknown)
-    for (const id of unknown) withLock.set(id, true)
-  }
-
-  /**
-   * A row that could not be locked is another process's, or lost: rows are committed without waiting for the disk, and
-   * the database may have crashed. They are made again before the next look.
-   */
-  function lookAgainIn(quotas: Quota[], contended: boolean): number {
-    if (!contended) {
-      waitMs = contendedMs.first
-      return Infinity
-    }
-    for (const { endpointId } of quotas) withLock.delete(endpointId)
-    const ms = waitMs
-    waitMs = Math.min(2 * waitMs, contendedMs.last)
-    return ms
-  }
-
-  return async ({ free, ended }: FreeRequests): Promise<ReceivedBatch> => {
-    const now = clock()
-    const due = await dueEndpoints(pool, { now })
-    const { quotas, hasMore, pausedMs } = limits.allocate(due.endpoints, free)
-    const nextAt = Math.min(due.nextAt, now + Math.ceil(pausedMs))
-    if (quotas.length === 0) {
-      if (ended.length > 0) await endRequests(pool, { owner, deliveryIds: ended })
-      return { deliveries: [], hasMore, nextAt }
-    }
-    await makeLocks(quotas)
-    const { deliveries, contended } = await receiveDue(pool, {
-      owner,
-      visibilityTimeoutMs,
-      ended,
-      free,
-      quotas,
-      now,
-    })
-    return { deliveries, hasMore, nextAt: Math.min(nextAt, now + lookAgainIn(quotas, contended)) }
-  }
+export async function inFlightDeliveries(db: Db, deliveryIds: readonly string[]): Promise<Set<string>> {
+  if (deliveryIds.length === 0) return new Set()
+  const { rows } = await db.query<{ delivery_id: string }>({
+    name: 'webhook-in-flight',
+    text: 'select delivery_id from tidegate.webhook_queue where delivery_id = any($1) and owner is not null',
+    values: [deliveryIds],
+  })
+  return new Set(rows.map((row) => row.delivery_id))
 }
 
 interface Due {
   endpoints: DueEndpoint[]
+  /** When the next delivery is due (epoch milliseconds); Infinity for none. */
   nextAt: number
-}
-
-const mostCounted = 20
-
-interface DueOptions {
-  now: number
-  firstRows?: number
-  pageSize?: number
 }
 
 /**
@@ -98,86 +58,49 @@ interface DueOptions {
  */
 export async function dueEndpoints(
   db: Db,
-  { now, firstRows = 1000, pageSize = 500 }: DueOptions,
+  { now, firstRows = 1000 }: { now: number; firstRows?: number },
 ): Promise<Due> {
-  const { rows, endpoints, nextAt } = await firstDue(db, { now, firstRows })
-  if (rows < firstRows) return { endpoints, nextAt }
-  const all: DueEndpoint[] = []
-  for (let after = ''; ; after = all.at(-1)?.endpointId ?? '') {
-    const page = await duePage(db, { now, after, pageSize })
-    all.push(...page)
-    if (page.length < pageSize) return { endpoints: all, nextAt }
-  }
-}
-
-interface FirstDue extends Due {
-  rows: number
-}
-
-async function firstDue(db: Db, { now, firstRows }: { now: number; firstRows: number }): Promise<FirstDue> {
   const { rows } = await db.query<{ nextAt: number | null; endpoints: DueEndpoint[] | null }>({
-    name: 'webhook-first-due',
+    name: 'webhook-due',
     text: `
       with first as materialized (
-        select endpoint_id, organization_id from read.webhook_deliveries
-        where next_attempt_at <= $1 order by next_attempt_at limit $2)
+        select endpoint_id, organization_id from tidegate.webhook_queue
+        where owner is null and due_at <= $1 order by due_at limit $2)
       select
-        (select min(next_attempt_at) from read.webhook_deliveries where next_attempt_at > $1)::float8 as "nextAt",
+        (select min(due_at) from tidegate.webhook_queue where owner is null and due_at > $1)::float8 as "nextAt",
         (select json_agg(json_build_object('endpointId', endpoint_id, 'organizationId', organization_id, 'due', n)
                          order by endpoint_id)
           from (select endpoint_id, organization_id, count(*) as n from first group by 1, 2) e) as endpoints`,
     values: [now, firstRows],
   })
   const endpoints = rows[0]?.endpoints ?? []
-  return {
-    endpoints,
-    nextAt: rows[0]?.nextAt ?? Infinity,
-    rows: endpoints.reduce((sum, { due }) => sum + due, 0),
-  }
+  const nextAt = rows[0]?.nextAt ?? Infinity
+  const found = endpoints.reduce((sum, { due }) => sum + due, 0)
+  return { endpoints: found < firstRows ? endpoints : await eachDueEndpoint(db, now), nextAt }
 }
 
-interface Page {
-  now: number
-  after: string
-  pageSize: number
-}
-
-async function duePage(db: Db, { now, after, pageSize }: Page): Promise<DueEndpoint[]> {
+async function eachDueEndpoint(db: Db, now: number): Promise<DueEndpoint[]> {
+  const next = `select endpoint_id, organization_id from tidegate.webhook_queue
+    where owner is null and due_at <= $1`
   const { rows } = await db.query<DueEndpoint>({
-    name: 'webhook-due-page',
+    name: 'webhook-due-endpoints',
     text: `
       with recursive found as (
-        (select endpoint_id, organization_id, 1 as place from read.webhook_deliveries
-          where endpoint_id > $2 and next_attempt_at <= $1
-          order by endpoint_id, next_attempt_at limit 1)
+        (${next} order by endpoint_id, due_at limit 1)
         union all
         select next.* from found, lateral (
-          select endpoint_id, organization_id, found.place + 1 from read.webhook_deliveries
-           where endpoint_id > found.endpoint_id and next_attempt_at <= $1
-           order by endpoint_id, next_attempt_at limit 1) next
-         where found.place < $3
-      )
+          ${next} and endpoint_id > found.endpoint_id order by endpoint_id, due_at limit 1) next)
       select endpoint_id as "endpointId", organization_id as "organizationId", (
         select count(*)::int from (
-          select from read.webhook_deliveries d
-          where d.endpoint_id = found.endpoint_id and d.next_attempt_at <= $1
-          order by d.next_attempt_at limit ${mostCounted}) counted) as due
-      from found order by place`,
-    values: [now, after, pageSize],
+          select from tidegate.webhook_queue q where q.owner is null and q.endpoint_id = found.endpoint_id
+          and q.due_at <= $1 limit ${maxPerEndpoint}) counted) as due
+      from found order by endpoint_id`,
+    values: [now],
   })
   return rows
 }
 
-/** Makes the rows that are locked for an endpoint, where there are none yet. */
-export async function createEndpointLocks(db: Db, endpointIds: string[]): Promise<void> {
-  await db.query(
-    `insert into tidegate.webhook_lanes (endpoint_id) select * from unnest($1::text[]) order by 1
-     on conflict do nothing`,
-    [endpointIds],
-  )
-}
-
-export interface ReceivedDelivery {
+export interface TakenDelivery {
   id: string
   eventId: string
   endpointId: string
@@ -187,38 +110,92 @@ export interface ReceivedDelivery {
   dueAt: number
 }
 
-export interface ReceiveRequest {
+export interface TakeRequest {
   owner: string
-  visibilityTimeoutMs: number
-  /** Deliveries of the owner whose requests have ended: they no longer count as in flight at their endpoint. */
-  ended: string[]
+  leaseMs: number
+  quotas: readonly Quota[]
   free: number
-  quotas: Quota[]
   now: number
 }
 
-interface ReceiveResult {
-  deliveries: ReceivedDelivery[]
-  /** Whether another process had some of the endpoints locked, where something may be left. */
-  contended: boolean
-}
-
-export async function receiveDue(db: Db, request: ReceiveRequest): Promise<ReceiveResult> {
-  const { owner, visibilityTimeoutMs, ended, quotas, now, free } = request
-  const { rows } = await db.query<{ lanes: number; deliveries: ReceivedDelivery[] | null }>({
-    name: 'webhook-lease',
-    text: 'select lanes, deliveries from tidegate.lease_webhooks($1, $2, $3, $4, $5, $6, $7, $8)',
+/** Takes due deliveries, one of each endpoint before a second of any, for the visibility timeout. */
+export async function take(db: Db, request: TakeRequest): Promise<TakenDelivery[]> {
+  const { owner, leaseMs, quotas, free, now } = request
+  const { rows } = await db.query<{ taken: TakenDelivery[] | null }>({
+    name: 'webhook-take',
+    text: 'select tidegate.take_webhooks($1, $2, $3, $4, $5, $6, $7, $8) as taken',
     values: [
+      queueLock,
       owner,
-      visibilityTimeoutMs,
-      ended,
+      leaseMs,
       quotas.map(({ endpointId }) => endpointId),
       quotas.map(({ max }) => max),
-      now,
       free,
       maxPerEndpoint,
+      now,
     ],
   })
-  const [{ lanes, deliveries } = { lanes: 0, deliveries: null }] = rows
-  return { deliveries: deliveries ?? [], contended: lanes < quotas.length }
+  return rows[0]?.taken ?? []
+}
+
+/** The owner's rows among $2, locked in one order: two statements that lock many would wait for each other. */
+const ownRows = `
+  select delivery_id from tidegate.webhook_queue where owner = $1 and delivery_id = any($2)
+  order by delivery_id for update`
+
+interface OwnDeliveries {
+  owner: string
+  deliveryIds: readonly string[]
+}
+
+/** Starts the visibility timeouts anew, expired ones too; returns the deliveries that are still the owner's. */
+export async function renew(
+  db: Db,
+  { owner, deliveryIds, leaseMs }: OwnDeliveries & { leaseMs: number },
+): Promise<Set<string>> {
+  const { rows } = await db.query<{ delivery_id: string }>({
+    name: 'webhook-renew',
+    text: `update tidegate.webhook_queue set leased_until = clock_timestamp() + $3 * interval '1 millisecond'
+           where delivery_id in (${ownRows}) returning delivery_id`,
+    values: [owner, deliveryIds, leaseMs],
+  })
+  return new Set(rows.map((row) => row.delivery_id))
+}
+
+/** Gives deliveries back that were not attempted: they are due at once. */
+export async function putBack(db: Db, { owner, deliveryIds }: OwnDeliveries): Promise<void> {
+  await db.query({
+    name: 'webhook-put-back',
+    text: `update tidegate.webhook_queue set owner = null, leased_until = null where delivery_id in (${ownRows})`,
+    values: [owner, deliveryIds],
+  })
+}
+
+interface Finished {
+  deliveryId: string
+  /** When the next attempt is due (epoch milliseconds); null for none. */
+  nextAttemptAt: number | null
+}
+
+/** What is on the log by now: deliveries with another attempt to come wait for it, the others leave the queue. */
+export async function finish(
+  db: Db,
+  { owner, finished }: { owner: string; finished: readonly Finished[] },
+): Promise<void> {
+  await db.query({
+    name: 'webhook-finish',
+    text: `
+      with own as materialized (${ownRows}), gone as (
+        delete from tidegate.webhook_queue q using own, unnest($2::text[], $3::bigint[]) as f(delivery_id, due_at)
+        where q.delivery_id = own.delivery_id and f.delivery_id = own.delivery_id and f.due_at is null)
+      update tidegate.webhook_queue q
+      set due_at = f.due_at, attempts = q.attempts + 1, owner = null, leased_until = null
+      from own, unnest($2::text[], $3::bigint[]) as f(delivery_id, due_at)
+      where q.delivery_id = own.delivery_id and f.delivery_id = own.delivery_id and f.due_at is not null`,
+    values: [
+      owner,
+      finished.map(({ deliveryId }) => deliveryId),
+      finished.map(({ nextAttemptAt }) => nextAttemptAt),
+    ],
+  })
 }

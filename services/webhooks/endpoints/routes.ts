@@ -11,6 +11,7 @@ import type { Db } from '../../../infra/postgres/pool.ts'
 import { findEndpoint, listEndpoints, maxListedEndpoints } from '../../../projections/webhooks/queries.ts'
 import type { DeliveryRow, EndpointRow } from '../../../projections/webhooks/tables.ts'
 import type { WebhookContext } from '../context.ts'
+import { enqueuePending } from '../dispatch/queue.ts'
 import { deliveryJson, loadDeliveries } from '../events/shapes.ts'
 import {
   createEndpoint,
@@ -222,6 +223,8 @@ function testRoute(app: FastifyInstance, context: WebhookContext): void {
       return idempotency.run({ request, reply }, async (command) => {
         const { eventId } = await sendTest(depsOf(command), endpoint)
         const { of, inFlight } = await loadDeliveries(pool, [eventId])
+        const ids = of(eventId).map(({ id }) => id)
+        await enqueuePending(pool, ids)
         const data = testJson({ eventId, deliveries: of(eventId), inFlight })
         return { status: 202, body: { data, meta: { request_id: request.id } } }
       })

@@ -1,7 +1,7 @@
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { deliveriesOf } from '../../../projections/webhooks/queries.ts'
 import type { DeliveryRow, WebhookEventRow } from '../../../projections/webhooks/tables.ts'
-import { inFlightDeliveries } from '../dispatch/visibility.ts'
+import { inFlightDeliveries } from '../dispatch/queue.ts'
 
 /** A delivery as the API shows it; `inFlight` has the ids of those that are being made. */
 export function deliveryJson(delivery: DeliveryRow, inFlight: ReadonlySet<string>) {

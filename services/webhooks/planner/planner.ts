@@ -24,7 +24,8 @@ import {
   type Subscriber,
   subscribedEndpoints,
 } from '../../../projections/webhooks/queries.ts'
-import { eventTopics, type SessionScored } from '../../../schemas/events.ts'
+import { eventTopics, type SessionScored, type WebhookEventRaised } from '../../../schemas/events.ts'
+import { enqueue } from '../dispatch/queue.ts'
 import { isRecent, raise } from './raise.ts'
 
 interface PlannerOptions {
@@ -144,7 +145,10 @@ function createRaiseBatch({ log, pool, codec, caughtUp }: RaiseDeps): RaiseBatch
     const isSame = changes === before
     for (const [name, endpoints] of subscribers) if (isSame && endpoints.length === 0) quiet.set(name, true)
     const raised = wanted.filter(({ id }) => !known.has(id))
-    if (raised.length > 0) await log.append(await encode(codec, { raised, subscribers, now }))
+    if (raised.length === 0) return
+    const events = await eventsOf({ raised, subscribers, now })
+    await enqueue(pool, events)
+    await log.append(events.map((event) => recordOf(codec, event)))
   }
 
   async function look(candidates: Candidate[]): Promise<Seen & { wanted: Candidate[] }> {
@@ -208,39 +212,33 @@ function toldEndpoints(candidate: Candidate, subscribers: Seen['subscribers']): 
   return all.filter(({ created_at }) => created_at <= before).map(({ id }) => id)
 }
 
-interface ToEncode extends Pick<Seen, 'subscribers'> {
+interface ToRaise extends Pick<Seen, 'subscribers'> {
   raised: Candidate[]
   now: number
 }
 
-async function encode(codec: EventCodec, { raised, subscribers, now }: ToEncode): Promise<NewRecord[]> {
+async function eventsOf({ raised, subscribers, now }: ToRaise): Promise<WebhookEventRaised[]> {
   const breathe = createBreather()
-  const records: NewRecord[] = []
+  const events: WebhookEventRaised[] = []
   for (const candidate of raised) {
-    records.push(recordOf(codec, candidate, { now, endpointIds: toldEndpoints(candidate, subscribers) }))
+    const endpoint_ids = toldEndpoints(candidate, subscribers)
+    events.push(orFailed(() => ({ ...raise(candidate.scored, candidate.type, now), endpoint_ids })))
     await breathe()
   }
-  return records
+  return events
 }
 
-interface Addressed {
-  endpointIds: string[]
-  now: number
+function recordOf(codec: EventCodec, data: WebhookEventRaised): NewRecord {
+  const { event_id: eventId, organization_id: organizationId, environment, created_at: now } = data
+  const about = { organizationId, environment, eventId, now }
+  const { event, meta } = decidedEvent({ type: 'WebhookEventRaised', data }, about)
+  return orFailed(() => codec.toRecord(event, meta))
 }
 
-/** Throws EventFailed when nothing can be written down about the decision. */
-function recordOf(
-  codec: EventCodec,
-  { scored, type }: Candidate,
-  { endpointIds, now }: Addressed,
-): NewRecord {
+/** Nothing can be written down about the decision. */
+function orFailed<T>(work: () => T): T {
   try {
-    const raised = raise(scored, type, now)
-    const { event_id: eventId, organization_id: organizationId, environment, created_at } = raised
-    const data = { ...raised, endpoint_ids: endpointIds }
-    const about = { organizationId, environment, eventId, now: created_at }
-    const { event, meta } = decidedEvent({ type: 'WebhookEventRaised', data }, about)
-    return codec.toRecord(event, meta)
+    return work()
   } catch (error) {
     throw new EventFailed(error)
   }

@@ -4,9 +4,8 @@ import { derivedHexId } from '../../../../infra/ids.ts'
 import { createAddressRules } from '../../../../infra/safe-http/addresses.ts'
 import { createWebhookClient } from '../../../../infra/safe-http/client.ts'
 import { createConcurrencyLimits } from '../../../../services/webhooks/dispatch/concurrency.ts'
-import { createInFlight, type InFlight } from '../../../../services/webhooks/dispatch/in-flight.ts'
-import type { ReceivedDelivery } from '../../../../services/webhooks/dispatch/queue.ts'
-import { createAdmission, createWork } from '../../../../services/webhooks/dispatch/work.ts'
+import type { Job } from '../../../../services/webhooks/dispatch/deliver.ts'
+import { createWork } from '../../../../services/webhooks/dispatch/work.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { openTestLogs } from '../../../support/logs.ts'
 import { silent } from '../../../support/projections.ts'
@@ -36,25 +35,10 @@ describe.each(openTestLogs())('$name', (testLog) => {
   async function hasLease(eventId: string, { id }: Endpoint): Promise<boolean> {
     const values = [derivedHexId('wdlv', eventId, id)]
     const { rowCount } = await world.pool.query(
-      'select from tidegate.webhook_leases where delivery_id = $1',
+      'select from tidegate.webhook_queue where delivery_id = $1 and owner is not null',
       values,
     )
     return rowCount === 1
-  }
-
-  const admission = (inFlight: InFlight) => ({
-    pool: world.pool,
-    owner: 'dead',
-    visibilityTimeoutMs: 1000,
-    inFlight,
-    limits: createConcurrencyLimits(),
-    logger: silent,
-    signal: new AbortController().signal,
-  })
-
-  function receivedOf(eventId: string, { id: endpointId, organizationId }: Endpoint): ReceivedDelivery {
-    const id = derivedHexId('wdlv', eventId, endpointId)
-    return { id, eventId, endpointId, organizationId, attempts: 0, attemptsInRound: 0, dueAt: 0 }
   }
 
   test('what the database forgot under running dispatchers is not sent again', async () => {
@@ -126,53 +110,42 @@ describe.each(openTestLogs())('$name', (testLog) => {
     expect(received()).toEqual([other])
   })
 
-  test('what is received again before it was out of flight is visible once it is', async () => {
-    await world.project()
-    const endpoint = await world.endpoint(receiver.url('/'))
-    const [eventId = ''] = await world.raise(endpoint)
-    await world.inFlightOfDead(eventId, endpoint, 600_000)
-    const inFlight = createInFlight()
-    const { promise: recorded, resolve: record } = Promise.withResolvers<void>()
-    const { promise: woken, resolve: wake } = Promise.withResolvers<void>()
-    const received = { deliveries: [receivedOf(eventId, endpoint)], hasMore: false, nextAt: Infinity }
-    const work = createWork({
-      ...admission(inFlight),
-      caughtUp: { waitUntilCaughtUp: async () => 'same', isUnchanged: async () => true },
-      receive: async () => received,
-      deliver: () => recorded,
-      clock: () => 0,
-      meter: { onAttempt: () => {}, onDelivered: () => {}, onSending: () => {} },
-      onFree: () => wake(),
-    })
-    await work()
-    await work()
-    expect(inFlight.size()).toBe(1)
-    expect(await hasLease(eventId, endpoint)).toBe(true)
-    record()
-    await woken
-    expect(inFlight.size()).toBe(0)
-    expect(await hasLease(eventId, endpoint)).toBe(false)
-  })
-
   test.each([
     [499, 1],
     [500, 0],
-  ])('of a timeout of 1,000 ms that began %i ms ago %i is begun', async (age, begun) => {
-    await world.project()
-    const endpoint = await world.endpoint(receiver.url('/'))
-    const [eventId = ''] = await world.raise(endpoint)
-    await world.inFlightOfDead(eventId, endpoint, 600_000)
-    const inFlight = createInFlight()
-    const admit = createAdmission({
-      ...admission(inFlight),
-      caughtUp: { isUnchanged: async () => true },
-      monotonic: () => 10_000 + age,
-    })
-    const delivery = receivedOf(eventId, endpoint)
-    expect(await admit({ deliveries: [delivery], identity: 'same', receivedAt: 10_000 })).toHaveLength(begun)
-    expect(inFlight.size()).toBe(begun)
-    expect(await hasLease(eventId, endpoint)).toBe(begun === 1)
-  })
+  ])(
+    'of a timeout of 1,000 ms that began %i ms ago %i is begun, and what is not is put back',
+    async (age, begun) => {
+      await world.project()
+      const endpoint = await world.endpoint(receiver.url('/'))
+      const [eventId = ''] = await world.raise(endpoint)
+      const ages = [0, age]
+      const made: Job[] = []
+      const work = createWork({
+        pool: world.pool,
+        owner: 'me',
+        leaseMs: 1000,
+        limits: createConcurrencyLimits(),
+        caughtUp: { waitUntilCaughtUp: async () => 'same', isUnchanged: async () => true },
+        deliver: (job) => {
+          made.push(job)
+          return new Promise(() => {})
+        },
+        recorder: { record: async () => {}, ids: () => [], has: () => false },
+        giveUp: { look: async () => {} },
+        clock: Date.now,
+        logger: silent,
+        meter: { onSending: () => {} },
+        signal: new AbortController().signal,
+        onFree: () => {},
+        monotonic: () => ages.shift() ?? age,
+      })
+      await work.look()
+      expect(made).toHaveLength(begun)
+      expect(work.inFlight()).toHaveLength(begun)
+      expect(await hasLease(eventId, endpoint)).toBe(begun === 1)
+    },
+  )
 
   test('with default settings nothing connects to loopback, and the attempt says why', async () => {
     let connections = 0

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { DomainEvent } from '../../../../infra/event-store/codec.ts'
 import { derivedHexId } from '../../../../infra/ids.ts'
 import { findEndpoint } from '../../../../projections/webhooks/queries.ts'
+import { enqueuePending } from '../../../../services/webhooks/dispatch/queue.ts'
 import { createGiveUp, type JudgedAttempt } from '../../../../services/webhooks/endpoints/give-up.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { serviceDisabled, serviceRegistered } from '../../../support/gate-service.ts'
@@ -196,7 +197,7 @@ for (const testLog of openTestLogs()) {
       next_attempt_at: Date.now() + day,
     })
     await world.readable()
-    await world.pool.query('delete from tidegate.webhook_leases where delivery_id = $1', [
+    await world.pool.query('delete from tidegate.webhook_queue where delivery_id = $1', [
       derivedHexId('wdlv', eventId, endpoint.id),
     ])
     return eventId
@@ -233,6 +234,7 @@ for (const testLog of openTestLogs()) {
       requested_at: Date.now(),
     } as const
     await world.happen({ type: 'WebhookRedeliveryRequested', data: again }, endpoint.organizationId)
+    await enqueuePending(world.pool, [delivery_id])
     expect(await world.ended(endpoint)).toEqual({ skipped: 1 })
     await world.released()
     expect(requestsAt('/off')).toEqual([])

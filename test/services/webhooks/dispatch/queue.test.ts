@@ -1,77 +1,131 @@
-import { beforeEach, describe, expect, test } from 'vitest'
-import { createConcurrencyLimits } from '../../../../services/webhooks/dispatch/concurrency.ts'
-import { createReceive, dueEndpoints } from '../../../../services/webhooks/dispatch/queue.ts'
-import { openQueueWorld, type QueueWorld } from './queue-world.ts'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createPool } from '../../../../infra/postgres/pool.ts'
+import {
+  dueEndpoints,
+  enqueue,
+  finish,
+  inFlightDeliveries,
+  putBack,
+  renew,
+  type TakeRequest,
+  take,
+} from '../../../../services/webhooks/dispatch/queue.ts'
+import { createNumbers } from '../../../support/hand.ts'
+import { hex, openQueueWorld, type QueueWorld } from './queue-world.ts'
 
 const now = Date.UTC(2026, 10, 21, 12)
+let world: QueueWorld
 
-describe('a taker', () => {
-  let own: QueueWorld
-  const endpoints = Array.from({ length: 9 }, (_, i) => `we_${i}`)
+beforeAll(async () => {
+  world = await openQueueWorld()
+})
+afterAll(async () => {
+  await world?.close()
+})
 
-  beforeEach(async () => {
-    own = await openQueueWorld()
-    for (const endpointId of endpoints) await own.due({ endpointId, count: 4, dueAt: now - 1000 })
-    await own.due({ endpointId: 'we_later', count: 1, dueAt: now + 500 })
-    return () => own.close()
+/** A request as its owner makes it; long enough for any test. */
+function request(endpointIds: string[], some: Partial<TakeRequest> = {}): TakeRequest {
+  const quotas = endpointIds.map((endpointId) => ({ endpointId, max: 10 }))
+  return { owner: 'me', leaseMs: 60_000, free: 100, quotas, now, ...some }
+}
+
+async function dueEndpoint(count: number, dueAt = now - 10_000): Promise<string> {
+  const endpointId = `we_${hex(16)}`
+  await world.due({ endpointId, count, dueAt })
+  return endpointId
+}
+
+const idsOf = (deliveries: { id: string }[]) => deliveries.map(({ id }) => id)
+const takeIds = async (...args: Parameters<typeof request>) => idsOf(await take(world.pool, request(...args)))
+
+describe('taking', () => {
+  test('hides what is due, oldest first, and not what is not', async () => {
+    const endpointId = await dueEndpoint(3, now - 2)
+    const taken = await take(world.pool, request([endpointId]))
+    const about = { endpointId, organizationId: 'org', attempts: 0, attemptsInRound: 0 }
+    expect(taken).toEqual([
+      { ...about, id: `${endpointId}/1`, eventId: 'evt_1', dueAt: now - 1 },
+      { ...about, id: `${endpointId}/2`, eventId: 'evt_2', dueAt: now },
+    ])
+    expect(await inFlightDeliveries(world.pool, [`${endpointId}/1`, `${endpointId}/3`])).toEqual(
+      new Set([`${endpointId}/1`]),
+    )
   })
 
-  test('goes round: with few free requests each endpoint gets its turn before any gets another', async () => {
-    const receive = createReceive({ ...receiveOptions(), limits: createConcurrencyLimits() })
-    const turns: string[] = []
-    for (let i = 0; i < 6; i++) {
-      const { deliveries, hasMore, nextAt } = await receive({ free: 3, ended: [] })
-      turns.push(...deliveries.map(({ endpointId }) => endpointId))
-      expect({ hasMore, nextAt }).toEqual({ hasMore: true, nextAt: now + 501 })
-    }
-    expect(turns.slice(0, 9).toSorted()).toEqual(endpoints)
-    expect(turns.slice(9).toSorted()).toEqual(endpoints)
+  test('gives nothing twice, and at most ten of an endpoint', async () => {
+    const endpointId = await dueEndpoint(25)
+    const first = await takeIds([endpointId])
+    expect(first).toHaveLength(10)
+    expect(await takeIds([endpointId], { owner: 'you' })).toEqual([])
+    const finished = first.slice(0, 4).map((deliveryId) => ({ deliveryId, nextAttemptAt: null }))
+    await finish(world.pool, { owner: 'me', finished })
+    const second = await takeIds([endpointId], { owner: 'you' })
+    expect(second).toEqual([11, 12, 13, 14].map((n) => `${endpointId}/${n}`))
   })
 
-  test('says when nothing more is due', async () => {
-    const receive = createReceive({ ...receiveOptions(), limits: createConcurrencyLimits() })
-    const first = await receive({ free: 256, ended: [] })
-    expect(first.deliveries).toHaveLength(18)
-    expect(first.hasMore).toBe(true)
-    await own.finish(Array.from({ length: 36 }, (_, i) => `we_${i % 9}/${1 + Math.floor(i / 9)}`))
-    expect(await receive({ free: 256, ended: [] })).toEqual({
-      deliveries: [],
-      hasMore: false,
-      nextAt: now + 501,
-    })
+  test('gives each endpoint one before any gets a second', async () => {
+    const crowded = await dueEndpoint(10_000, now - 1_000_000)
+    const others = await Promise.all(Array.from({ length: 20 }, () => dueEndpoint(3)))
+    const taken = await take(world.pool, request([crowded, ...others], { free: 42 }))
+    const counts = new Map<string, number>()
+    for (const { endpointId } of taken) counts.set(endpointId, (counts.get(endpointId) ?? 0) + 1)
+    expect([...counts.values()].toSorted()).toEqual(Array(21).fill(2))
   })
 
-  test('makes the rows to lock again that a crash of the database has lost', async () => {
-    const receive = createReceive({ ...receiveOptions(), limits: createConcurrencyLimits() })
-    const first = await receive({ free: 256, ended: [] })
-    await own.pool.query(`delete from tidegate.webhook_lanes where endpoint_id = 'we_4'`)
-    const of = (received: typeof first) => new Set(received.deliveries.map(({ endpointId }) => endpointId))
-    const second = await receive({ free: 256, ended: [] })
-    expect(of(second)).toEqual(new Set(endpoints.filter((id) => id !== 'we_4')))
-    expect(second.nextAt).toBe(now + 20)
-    expect(of(await receive({ free: 256, ended: [] }))).toEqual(new Set(['we_4']))
+  test('passes what the read model does not show, has ended there, or was attempted more often', async () => {
+    const endpointId = `we_${hex(16)}`
+    await world.queue({ endpointId, count: 4, dueAt: now - 10_000 })
+    expect(await takeIds([endpointId])).toEqual([])
+    await world.show({ endpointId, count: 3, dueAt: now - 10_000 })
+    await world.apply(`${endpointId}/1`, { status: 'succeeded', attempts: 1 })
+    await world.apply(`${endpointId}/2`, { attempts: 1, nextAttemptAt: now - 5 })
+    expect(await takeIds([endpointId])).toEqual([`${endpointId}/3`])
   })
 
-  test('looks ever more seldom where another process stays', async () => {
-    const receive = createReceive({ ...receiveOptions(), limits: createConcurrencyLimits() })
-    await receive({ free: 256, ended: [] })
-    const other = await own.pool.connect()
-    await other.query('begin')
-    await other.query('select from tidegate.webhook_lanes for update')
-    const waits: number[] = []
-    for (let i = 0; i < 7; i++) waits.push((await receive({ free: 256, ended: [] })).nextAt - now)
-    await other.query('rollback')
-    other.release()
-    expect(waits).toEqual([20, 40, 80, 160, 320, 500, 500])
-    expect((await receive({ free: 256, ended: [] })).nextAt).toBe(now + 501)
+  test('waits for the read model to show the attempt before', async () => {
+    const endpointId = await dueEndpoint(1)
+    const [deliveryId = ''] = await takeIds([endpointId])
+    await finish(world.pool, { owner: 'me', finished: [{ deliveryId, nextAttemptAt: now - 1 }] })
+    expect(await takeIds([endpointId])).toEqual([])
+    await world.apply(deliveryId, { attempts: 1, nextAttemptAt: now - 1 })
+    expect(await take(world.pool, request([endpointId]))).toMatchObject([{ attempts: 1, dueAt: now - 1 }])
   })
+})
 
-  const receiveOptions = () => ({
-    pool: own.pool,
-    owner: 'me',
-    visibilityTimeoutMs: 60_000,
-    clock: () => now,
+describe('a delivery in flight', () => {
+  test('is put back, finished or renewed only by its owner', async () => {
+    const endpointId = await dueEndpoint(2)
+    const [a = '', b = ''] = await takeIds([endpointId])
+    await putBack(world.pool, { owner: 'you', deliveryIds: [a, b] })
+    await finish(world.pool, { owner: 'you', finished: [{ deliveryId: a, nextAttemptAt: null }] })
+    expect(await renew(world.pool, { owner: 'you', deliveryIds: [a], leaseMs: 1 })).toEqual(new Set())
+    expect(await inFlightDeliveries(world.pool, [a, b])).toEqual(new Set([a, b]))
+    expect(await renew(world.pool, { owner: 'me', deliveryIds: [a, 'unknown'], leaseMs: 1 })).toEqual(
+      new Set([a]),
+    )
+    await putBack(world.pool, { owner: 'me', deliveryIds: [a, b] })
+    expect(await takeIds([endpointId])).toEqual([a, b])
   })
+})
+
+test('an event is queued once for each endpoint, and one that is called directly never', async () => {
+  const own = await openQueueWorld()
+  const event = {
+    event_id: 'evt_1',
+    organization_id: 'org_1',
+    environment: 'live' as const,
+    type: 'webhook.test',
+    subject_type: 'session',
+    subject_id: 'sid_1',
+    data: '{}',
+    created_at: 5,
+    endpoint_ids: ['we_1', 'we_2'],
+    route: 'queued' as const,
+  }
+  await enqueue(own.pool, [event, event, { ...event, event_id: 'evt_2', route: 'direct' as const }])
+  await enqueue(own.pool, [event])
+  expect(Object.values(await own.rows())).toEqual(Array(2).fill({ dueAt: 5, attempts: 0, owner: null }))
+  await own.close()
 })
 
 describe('what is due', () => {
@@ -90,22 +144,60 @@ describe('what is due', () => {
   const expected = (most: number) =>
     ids.map((endpointId, i) => ({ endpointId, organizationId: 'org', due: Math.min(most, dueOf(i)) }))
 
-  test('is all there is of it where that is little', async () => {
-    const found = await dueEndpoints(own.pool, { now })
-    expect(found).toEqual({ endpoints: expected(Infinity), nextAt: now + 71 })
+  test.each([
+    ['all there is of it where that is little', 1000, Infinity],
+    ['found endpoint by endpoint where it is much', 100, 10],
+  ])('is %s', async (_what, firstRows, most) => {
+    const found = await dueEndpoints(own.pool, { now, firstRows })
+    expect(found).toEqual({ endpoints: expected(most), nextAt: now + 71 })
   })
 
-  test.each([1, 5, 12, 13, 500])(
-    'is found endpoint by endpoint where it is much, %i at once',
-    async (pageSize) => {
-      const found = await dueEndpoints(own.pool, { now, firstRows: 100, pageSize })
-      expect(found).toEqual({ endpoints: expected(20), nextAt: now + 71 })
-    },
-  )
-
-  test('is nothing when nothing waits', async () => {
+  test('is nothing when nothing waits, and when all is taken', async () => {
     expect(await dueEndpoints(own.pool, { now: now - 5000 })).toEqual({ endpoints: [], nextAt: now - 999 })
-    await own.finish(ids.flatMap((id, i) => Array.from({ length: dueOf(i) }, (_, n) => `${id}/${n + 1}`)))
-    expect(await dueEndpoints(own.pool, { now: now + 70 })).toEqual({ endpoints: [], nextAt: now + 71 })
+    await own.pool.query(`update tidegate.webhook_queue set owner = 'you' where due_at <= $1`, [now])
+    expect(await dueEndpoints(own.pool, { now })).toEqual({ endpoints: [], nextAt: now + 71 })
   })
+})
+
+test('many processes at once: no delivery is taken twice, and no endpoint ever has more than ten requests', async () => {
+  const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
+  console.log(`takers: seed ${seed}`)
+  const next = createNumbers(seed)
+  const own = await openQueueWorld()
+  const endpoints = Array.from({ length: 2 }, (_, i) => `we_${i}`)
+  for (const endpointId of endpoints) await own.due({ endpointId, count: 400, dueAt: now - 100_000 })
+  const pool = createPool({ url: own.pool.options.connectionString ?? '', max: 24 })
+  const made: string[] = []
+  const running = new Map<string, number>()
+  let most = 0
+
+  async function make({ id, endpointId }: { id: string; endpointId: string }, owner: string): Promise<void> {
+    const count = (running.get(endpointId) ?? 0) + 1
+    running.set(endpointId, count)
+    most = Math.max(most, count)
+    await pool.query('select pg_sleep($1)', [next() / 100])
+    running.set(endpointId, (running.get(endpointId) ?? 0) - 1)
+    if (next() < 0.1) return putBack(pool, { owner, deliveryIds: [id] })
+    made.push(id)
+    await finish(pool, { owner, finished: [{ deliveryId: id, nextAttemptAt: null }] })
+  }
+
+  async function taker(owner: string): Promise<void> {
+    while (made.length < 800) {
+      const quotas = endpoints.map((endpointId) => ({ endpointId, max: 1 + Math.floor(next() * 10) }))
+      const free = 1 + Math.floor(next() * 20)
+      const taken = await take(pool, { owner, leaseMs: 60_000, free, quotas, now })
+      await Promise.all(taken.map((delivery) => make(delivery, owner)))
+    }
+  }
+
+  await Promise.all(Array.from({ length: 12 }, (_, i) => taker(`taker ${i}`)))
+  await pool.end()
+  const left = await own.rows()
+  await own.close()
+  expect(new Set(made).size).toBe(800)
+  expect(made).toHaveLength(800)
+  expect(left).toEqual({})
+  expect(most).toBeGreaterThan(5)
+  expect(most).toBeLessThanOrEqual(10)
 })

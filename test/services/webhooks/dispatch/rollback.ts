@@ -2,8 +2,7 @@ import type pg from 'pg'
 import { transaction } from '../../../../infra/postgres/pool.ts'
 
 /**
- * Remembers the webhooks read model and how far it is. What it returns brings both back and forgets what is in
- * flight. A database does so that crashed before its last commits were on the disk.
+ * Remembers the webhooks read model, how far it is, and the queue. What it returns brings them back. A database does so that crashed before its last commits were on the disk.
  */
 export async function rememberReadModel(pool: pg.Pool): Promise<() => Promise<void>> {
   const { rows } = await pool.query<{ schema: string; name: string }>(
@@ -13,6 +12,7 @@ export async function rememberReadModel(pool: pg.Pool): Promise<() => Promise<vo
   )
   for (const { schema, name } of rows)
     await pool.query(`create table public.then_${name} as select * from ${schema}.${name}`)
+  await pool.query('create table public.queue_then as select * from tidegate.webhook_queue')
   await pool.query('create table public.offsets_then as select * from tidegate.projection_offsets')
   return () =>
     transaction(pool, async (tx) => {
@@ -23,6 +23,7 @@ export async function rememberReadModel(pool: pg.Pool): Promise<() => Promise<vo
       await tx.query(`update tidegate.projection_offsets o set next_offset = t.next_offset
         from public.offsets_then t where o.projection = 'webhooks'
         and (o.projection, o.build, o.topic, o.partition) = (t.projection, t.build, t.topic, t.partition)`)
-      await tx.query('delete from tidegate.webhook_leases')
+      await tx.query('delete from tidegate.webhook_queue')
+      await tx.query('insert into tidegate.webhook_queue select * from public.queue_then')
     })
 }

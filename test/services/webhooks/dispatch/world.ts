@@ -18,6 +18,7 @@ import type {
   WebhookEventRaised,
 } from '../../../../schemas/events.ts'
 import { type RunningDispatcher, runDispatcher } from '../../../../services/webhooks/dispatch/dispatcher.ts'
+import { enqueue } from '../../../../services/webhooks/dispatch/queue.ts'
 import { eventually } from '../../../support/eventually.ts'
 import type { TestLog } from '../../../support/logs.ts'
 import { ensureTopics, openProjectionWorld, silent } from '../../../support/projections.ts'
@@ -124,6 +125,7 @@ export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()
     some: Partial<WebhookEventRaised> = {},
   ): Promise<string[]> {
     const all = Array.from({ length: count }, () => raisedEvent(endpoint, some))
+    await enqueue(pool, all)
     const positions = await world.append(
       log,
       all.map((data) => ({
@@ -206,10 +208,16 @@ export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()
     visibilityTimeoutMs: number,
   ): Promise<void> {
     await pool.query(
-      `insert into tidegate.webhook_leases (delivery_id, endpoint_id, owner, expires_at)
-       values ($1, $2, 'dead', clock_timestamp() + $3 * interval '1 millisecond')
-       on conflict (delivery_id) do update set expires_at = excluded.expires_at`,
-      [derivedHexId('wdlv', eventId, endpoint.id), endpoint.id, visibilityTimeoutMs],
+      `insert into tidegate.webhook_queue (delivery_id, endpoint_id, organization_id, due_at, attempts, owner, leased_until)
+       values ($1, $2, $3, $4, 0, 'dead', clock_timestamp() + $5 * interval '1 millisecond')
+       on conflict (delivery_id) do update set owner = excluded.owner, leased_until = excluded.leased_until`,
+      [
+        derivedHexId('wdlv', eventId, endpoint.id),
+        endpoint.id,
+        endpoint.organizationId,
+        Date.now(),
+        visibilityTimeoutMs,
+      ],
     )
   }
 
@@ -246,7 +254,7 @@ export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()
     },
     async released(): Promise<void> {
       await eventually(async () => {
-        const { rowCount } = await pool.query('select from tidegate.webhook_leases')
+        const { rowCount } = await pool.query('select from tidegate.webhook_queue where owner is not null')
         if (rowCount !== 0) throw new Error(`${rowCount} are in flight`)
       }, patience)
     },

@@ -148,8 +148,9 @@ describe('an event', () => {
     await attempt(done)
     const lease = (id: string) =>
       world.pool.query(
-        `insert into tidegate.webhook_leases (delivery_id, endpoint_id, owner, expires_at)
-         values ($1, $2, 'test', now() + interval '1 hour')`,
+        `insert into tidegate.webhook_queue
+           (delivery_id, endpoint_id, organization_id, due_at, attempts, owner, leased_until)
+         values ($1, $2, 'org', 0, 0, 'test', now() + interval '1 hour')`,
         [derivedHexId('wdlv', id, first), first],
       )
     await lease(raised.event_id)

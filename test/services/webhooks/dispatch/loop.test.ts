@@ -1,5 +1,6 @@
+import { pino } from 'pino'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { runOnDemand } from '../../../../services/webhooks/dispatch/dispatcher.ts'
+import { createWorkHealth, runOnDemand } from '../../../../services/webhooks/dispatch/dispatcher.ts'
 
 beforeEach(() => {
   vi.useFakeTimers()
@@ -54,19 +55,6 @@ test('who asks while it runs gets another run', async () => {
   expect(begunAt).toEqual([0, 50])
 })
 
-test('the earliest of those who ask decides', async () => {
-  const { work, begunAt, end } = openWork()
-  const loop = runOnDemand({ gapMs: 0, work })
-  await vi.advanceTimersByTimeAsync(1)
-  end(500)
-  await vi.advanceTimersByTimeAsync(0)
-  loop.wake(25)
-  loop.wake(5)
-  loop.wake(50)
-  await vi.advanceTimersByTimeAsync(100)
-  expect(begunAt).toEqual([0, 6])
-})
-
 test('stopped, it waits for the running work and begins no other', async () => {
   const { work, begunAt, end } = openWork()
   const loop = runOnDemand({ gapMs: 10, work })
@@ -82,4 +70,31 @@ test('stopped, it waits for the running work and begins no other', async () => {
   loop.wake()
   await vi.advanceTimersByTimeAsync(1000)
   expect(begunAt).toEqual([0])
+})
+
+const lines: string[] = []
+const logger = pino(
+  { base: null, timestamp: false },
+  { write: (line) => void lines.push(JSON.parse(line).msg) },
+)
+
+test('one line says that it began and one that it is over', () => {
+  const health = createWorkHealth(logger)
+  health.succeeded(500)
+  for (let i = 0; i < 3; i++) expect(health.failed(new Error('no database'))).toBe(500)
+  expect(health.succeeded(40)).toBe(40)
+  health.succeeded(40)
+  expect(lines).toEqual(['webhooks cannot be taken, trying again', 'webhooks are taken again'])
+})
+
+test('a server is not ready when nothing could be received for ten seconds, until something can', async () => {
+  const health = createWorkHealth(logger)
+  health.failed(new Error('no database'))
+  vi.advanceTimersByTime(9_999)
+  health.failed(new Error('no database'))
+  await expect(health.check()).resolves.toBeUndefined()
+  vi.advanceTimersByTime(1)
+  await expect(health.check()).rejects.toThrow('webhooks cannot be taken')
+  health.succeeded(500)
+  await expect(health.check()).resolves.toBeUndefined()
 })

@@ -1,0 +1,212 @@
+import type pg from 'pg'
+import type { Applied } from '../../../infra/event-store/applied.ts'
+import { catchUp, lastBefore, notApplied } from '../../../infra/event-store/catch-up.ts'
+import type { Clock } from '../../../infra/ids.ts'
+import type { EventLog } from '../../../infra/log/port.ts'
+import { type Db, type Tx, transaction, tryLock } from '../../../infra/postgres/pool.ts'
+import type { Logger } from '../../../infra/telemetry.ts'
+import { runPeriodically } from '../../../infra/timing.ts'
+import { eventTopics } from '../../../schemas/events.ts'
+import { enqueuePending, renew } from './queue.ts'
+import { lockQueue } from './queue-table.ts'
+import type { Dispatch } from './work.ts'
+
+interface SweepOptions {
+  pool: pg.Pool
+  log: Pick<EventLog, 'endPositions' | 'partitionOf'>
+  applied: Pick<Applied, 'waitFor'>
+  clock: Clock
+  monotonic?: () => number
+}
+
+interface Swept {
+  /** How many rows were put right. */
+  count: number
+  hasMore: boolean
+  /** Neither is there more, nor was another process sweeping. */
+  isDone: boolean
+}
+
+/** Puts the queue right, but for the deliveries of `except`. */
+export type Sweep = (request: { except: readonly string[] }) => Promise<Swept>
+
+const topic = eventTopics.WebhookDeliveryAttempted
+/** How long something is due before it looks wrong, and the time between two looks for that, at least. */
+const lateMs = 10_000
+/** Such a look reads all that is due. It may take a twentieth of the time of one process. */
+const restFactor = 20
+const pageSize = 10_000
+
+/**
+ * A row can be wrong: its process died, the database lost it, or it was never made. The log knows better. So the sweep
+ * notes what looks wrong and waits until the read model shows all that the log had by then. Then it makes those rows
+ * anew. One process sweeps at a time, or one would bring back what another had sent meanwhile. The first sweep takes
+ * what is due later, too: the queue may be empty, as after an update.
+ */
+export function createSweep({
+  pool,
+  log,
+  applied,
+  clock,
+  monotonic = () => performance.now(),
+}: SweepOptions): Sweep {
+  let isFirst = true
+  let lateLookAt = -Infinity
+
+  /**
+   * Those of which the read model shows all that the log has. All of an event is in one partition, so one that stands
+   * still delays no other. It is not known where the records of a delivery are that the read model does not show.
+   */
+  async function shown(tx: Tx, wrong: Wrong[]): Promise<string[]> {
+    const records = lastBefore(await log.endPositions(topic))
+    await catchUp(tx, { applied, projection: 'webhooks', records, timeoutMs: 1000 }).catch(() => {})
+    const behind = new Set((await notApplied(tx, 'webhooks', records)).map(({ partition }) => partition))
+    const found = wrong.map(async ({ deliveryId, eventId }) => {
+      const isBehind = eventId === null ? behind.size > 0 : behind.has(await log.partitionOf(topic, eventId))
+      return isBehind ? [] : [deliveryId]
+    })
+    return (await Promise.all(found)).flat()
+  }
+
+  function putRight(find: (tx: Tx) => Promise<Wrong[]>): Promise<Swept> {
+    return transaction(pool, async (tx) => {
+      if (!(await tryLock(tx, 'tidegate:webhook-sweep'))) return { count: 0, hasMore: false, isDone: false }
+      const wrong = await find(tx)
+      const known = wrong.length === 0 ? [] : await shown(tx, wrong)
+      if (known.length > 0) await remake(tx, known)
+      const hasMore = known.length === pageSize
+      return { count: known.length, hasMore, isDone: !hasMore }
+    })
+  }
+
+  async function putLateRight(): Promise<Swept> {
+    const begun = monotonic()
+    const lateSince = clock() - lateMs
+    const missingUntil = isFirst ? Number.MAX_SAFE_INTEGER : lateSince
+    const rest = () => {
+      lateLookAt = begun + Math.max(lateMs, restFactor * (monotonic() - begun))
+    }
+    const swept = await putRight((tx) => findLate(tx, { lateSince, missingUntil })).catch((error) => {
+      rest()
+      throw error
+    })
+    if (!swept.isDone) return swept
+    isFirst = false
+    rest()
+    return swept
+  }
+
+  return async ({ except }) => {
+    const expired = await putRight((tx) => findExpired(tx, except))
+    if (monotonic() < lateLookAt) return expired
+    const late = await putLateRight()
+    return {
+      count: expired.count + late.count,
+      hasMore: expired.hasMore || late.hasMore,
+      isDone: late.isDone,
+    }
+  }
+}
+
+interface Wrong {
+  deliveryId: string
+  /** null where the read model does not show the delivery. */
+  eventId: string | null
+}
+
+async function findExpired(db: Db, except: readonly string[]): Promise<Wrong[]> {
+  const { rows } = await db.query<Wrong>({
+    name: 'webhook-expired',
+    text: `
+      select q.delivery_id as "deliveryId", d.event_id as "eventId"
+      from tidegate.webhook_queue q left join read.webhook_deliveries d using (delivery_id)
+      where q.owner is not null and q.leased_until < clock_timestamp() and q.delivery_id <> all($1)
+      limit ${pageSize}`,
+    values: [except],
+  })
+  return rows
+}
+
+interface Late {
+  /** Rows that nobody has are looked at when they were due by then (epoch milliseconds). */
+  lateSince: number
+  /** Deliveries without a row, when they are due by then. */
+  missingUntil: number
+}
+
+async function findLate(db: Db, { lateSince, missingUntil }: Late): Promise<Wrong[]> {
+  const { rows } = await db.query<Wrong>({
+    name: 'webhook-late',
+    text: `
+      select q.delivery_id as "deliveryId", d.event_id as "eventId"
+      from tidegate.webhook_queue q left join read.webhook_deliveries d using (delivery_id)
+      where q.owner is null and q.due_at <= $1 and (d.status = 'pending' and d.attempts = q.attempts) is not true
+      union all
+      select d.delivery_id, d.event_id from read.webhook_deliveries d
+      where d.next_attempt_at <= $2
+        and not exists (select from tidegate.webhook_queue q where q.delivery_id = d.delivery_id)
+      limit ${pageSize}`,
+    values: [lateSince, missingUntil],
+  })
+  return rows
+}
+
+/** A row whose timeout was renewed meanwhile stays. */
+async function remake(tx: Tx, deliveryIds: readonly string[]): Promise<void> {
+  await lockQueue(tx)
+  await tx.query(
+    `delete from tidegate.webhook_queue where delivery_id in (
+       select delivery_id from tidegate.webhook_queue
+       where delivery_id = any($1) and (owner is null or leased_until < clock_timestamp())
+       order by delivery_id for update)`,
+    [deliveryIds],
+  )
+  await enqueuePending(tx, deliveryIds)
+}
+
+interface KeepOptions extends SweepOptions {
+  owner: string
+  leaseMs: number
+  work: Pick<Dispatch, 'inFlight'>
+  logger: Logger
+  onSwept: () => void
+}
+
+const sweepEveryMs = 1000
+
+/** Renews the visibility timeouts of this process, three times before one could expire, and puts the queue right. */
+export function keepQueue(options: KeepOptions): { stop(): Promise<void> } {
+  const { pool, owner, leaseMs, work, logger, onSwept } = options
+  const sweep = createSweep(options)
+  const renewing = runPeriodically({
+    intervalMs: leaseMs / 3,
+    async look() {
+      const deliveryIds = work.inFlight()
+      if (deliveryIds.length === 0) return false
+      const renewed = await renew(pool, { owner, deliveryIds, leaseMs })
+      // One that has ended meanwhile is not in flight any more either.
+      const still = new Set(work.inFlight())
+      const lost = deliveryIds.filter((id) => !renewed.has(id) && still.has(id))
+      if (lost.length > 0)
+        logger.warn({ leases: lost.length }, 'webhook leases expired, deliveries may be made twice')
+      return false
+    },
+    onError: (err) => logger.warn({ err }, 'webhook leases not renewed, trying again'),
+  })
+  const sweeping = runPeriodically({
+    intervalMs: Math.min(sweepEveryMs, leaseMs / 2),
+    async look() {
+      const { count, hasMore } = await sweep({ except: work.inFlight() })
+      if (count === 0) return false
+      logger.info({ deliveries: count }, 'the queue of webhooks was put right')
+      onSwept()
+      return hasMore
+    },
+    onError: (err) => logger.debug({ err }, 'the queue of webhooks was not put right, trying again'),
+  })
+  return {
+    async stop() {
+      await Promise.all([renewing.stop(), sweeping.stop()])
+    },
+  }
+}
