@@ -15,7 +15,6 @@ export interface EventBatch {
   topic: Topic
   partition: number
   events: RecordedEvent[]
-  /** The next offset after them. */
   end: number
   /** The next offset that this process believes to be stored. A smaller one means lost commits. */
   expected: number
@@ -94,7 +93,7 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
     return { ...at, failed: true }
   }
 
-  /** Where the partition is read on, if not behind its batch. */
+  // Where the partition is read on, if not behind its batch.
   function goOn(batch: Decoded, next: Position | undefined): ReadOn[] {
     const { topic, partition, end, poison } = batch
     const offset = next?.offset ?? end
@@ -116,7 +115,7 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
     )
   }
 
-  /** Event by event, so that what precedes the failing one is applied and its position is known. */
+  // Event by event, so that what precedes the failing one is applied and its position is known.
   async function applySingly(batch: Decoded): Promise<ReadOn[]> {
     for (const event of batch.events) {
       const { offset } = event.position
@@ -131,7 +130,7 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
     return applyAll([{ ...batch, events: [], expected: statusOf(batch).nextOffset }])
   }
 
-  /** In one lane, but for the partitions that failed last: those go apart, so that they hold up no other. */
+  // In one lane, but for the partitions that failed last: those go apart, so that they hold up no other.
   async function handle(batches: Batch[]): Promise<ReadOn[]> {
     const decoded = batches.map(decode)
     const isApart = (batch: Decoded) => statusOf(batch).halted !== null || statusOf(batch).failures > 0
@@ -168,7 +167,7 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
     return positions
   }
 
-  /** They come again from where they are. */
+  // They come again from where they are.
   function leave(batches: Decoded[]): ReadOn[] {
     return batches.map(({ topic, partition, start: offset }) => ({ topic, partition, offset, failed: true }))
   }
@@ -215,7 +214,6 @@ interface Progress extends PartitionStatus {
 }
 
 interface Decoded extends EventBatch {
-  /** The offset of its first record. */
   start: number
   /** The record at `end`, which cannot be read. */
   poison: { error: unknown } | undefined
@@ -224,7 +222,7 @@ interface Decoded extends EventBatch {
 const isOf = (next: Position, { topic, partition }: EventBatch): boolean =>
   next.topic === topic && next.partition === partition
 
-/** The events before the first record that cannot be read. */
+// The events before the first record that cannot be read.
 function decodeRecords(codec: EventCodec, records: LogRecord[]): Pick<Decoded, 'events' | 'end' | 'poison'> {
   const events: RecordedEvent[] = []
   for (const record of records) {

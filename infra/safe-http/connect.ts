@@ -40,7 +40,7 @@ export function createConnector(options: ConnectorOptions): buildConnector.conne
   }
 }
 
-/** One bad address refuses them all: a name that mixes it in wants it to be reached sooner or later. */
+// One bad address refuses them all: a name that mixes it in wants it to be reached sooner or later.
 function checkedAddresses(addresses: string[], mayReach: (ip: string) => boolean): string[] {
   const allowed = addresses.filter(mayReach)
   // Of the two meanings of localhost an operator may have allowed one.
@@ -86,7 +86,7 @@ function overdue(): DeliveryFailure {
   return new DeliveryFailure('timeout', 'The receiver did not accept a connection in time.')
 }
 
-/** How long one address may take while there is another. */
+// How long one address may take while there is another.
 const attemptMs = 500
 
 function tcpOptions(
@@ -104,7 +104,7 @@ function tcpOptions(
   }
 }
 
-/** For HTTP/1.1. No session is kept, since Node does not check the certificate's names in a resumed one. */
+// For HTTP/1.1. No session is kept, since Node does not check the certificate's names in a resumed one.
 function tlsOptions({ url, ca }: { url: URL; ca?: string }) {
   const host = hostOf(url)
   return {
@@ -117,14 +117,14 @@ function tlsOptions({ url, ca }: { url: URL; ca?: string }) {
   }
 }
 
-/** All addresses of a host (as `hostOf` gives it), none of them checked. */
+// All addresses of a host (as `hostOf` gives it), none of them checked.
 async function resolve(host: string, options: ConnectorOptions): Promise<string[]> {
   if (isIP(host)) return [host]
   if (isLocalhost(host)) return loopback
   return await lookUp(host, options)
 }
 
-/** How long the other family may take once one has answered: some servers never answer AAAA. */
+// How long the other family may take once one has answered: some servers never answer AAAA.
 const otherFamilyMs = 300
 
 /**

@@ -63,7 +63,7 @@ export function exchangeFailure(error: unknown, progress: ResponseProgress = 'no
   return new DeliveryFailure('reset', 'The receiver closed the connection without a response.')
 }
 
-/** A body that ends too early is malformed to the parser too, but it broke off. */
+// A body that ends too early is malformed to the parser too, but it broke off.
 function isMalformed(error: Error, progress: ResponseProgress): boolean {
   if (error instanceof errors.HTTPParserError) return !error.message.includes('Invalid EOF state')
   // Before the end of the head: two lengths that differ.

@@ -68,7 +68,7 @@ async function querySessions(
 
 const newestCount = 500
 
-/** The newest sessions of the scope from a place on, whatever their verdict. */
+// The newest sessions of the scope from a place on, whatever their verdict.
 function newestSessions({ after }: Pick<ListSessions, 'after'>): string {
   const from = after ? `and (evaluated_at, session_id) < ($5, $6)` : ''
   return `(select * from read.sessions where organization_id = $1 and environment = $2 ${from}

@@ -7,7 +7,7 @@ import { webhookEventId } from '../../infra/wire/webhooks/events.ts'
 import { eventTopics, type SessionScored } from '../../schemas/events.ts'
 import { type ScoredEvent, upsertVisitors } from './apply-visitors.ts'
 import { writeDetail } from './detail.ts'
-import { type ClientUserEvent, saveTexts, textsOf, userText } from './search-texts.ts'
+import { type ClientUserEvent, saveTexts, sessionTexts, userText } from './search-texts.ts'
 import {
   clientUserChanges,
   decisions,
@@ -62,7 +62,7 @@ async function applyScored(tx: Tx, scored: ScoredEvent[]): Promise<void> {
     { as: 'put_sessions', at: (first) => upsertSessions(fresh, first) },
     ...upsertVisitors(fresh),
     ...insertSessionEvents(fresh.flatMap(sessionEventRows)),
-    ...saveTexts(fresh.flatMap(textsOf)),
+    ...saveTexts(fresh.flatMap(sessionTexts)),
   ])
 }
 

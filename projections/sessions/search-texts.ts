@@ -8,7 +8,7 @@ import { searchTexts } from './tables.ts'
 
 export type ClientUserEvent = Extract<RecordedEvent, { type: 'ClientUserAttached' | 'ClientUserCleared' }>
 
-export function textsOf({ data, position }: ScoredEvent): RowOf<typeof searchTexts>[] {
+export function sessionTexts({ data, position }: ScoredEvent): RowOf<typeof searchTexts>[] {
   const { session_id, organization_id, environment, event_id, evaluated_at, visitor } = data
   const { url, user_agent, ip_address } = data.request
   const about = { organization_id, environment, event_id }
@@ -73,7 +73,7 @@ function withUnicodeHost(url: string): string {
   return hostname.includes('xn--') ? url.replace(hostname, domainToUnicode(hostname) || hostname) : url
 }
 
-/** As it was where it is not UTF-8, or would break the line. */
+// As it was where it is not UTF-8, or would break the line.
 function decoded(escapes: string): string {
   try {
     const text = decodeURIComponent(escapes)

@@ -15,7 +15,6 @@ export interface SessionEventRow
       DecisionEvidence,
       'request' | 'score_breakdown' | 'visitor' | 'signals_fired' | 'attribution' | 'platform'
     > {
-  /** Of the event that it gives rise to. */
   id: string
   type: SessionEventType
   /** When the decision was made. */
@@ -31,7 +30,6 @@ export interface ListSessionEvents {
   types: readonly SessionEventType[]
 }
 
-/** The newest first. */
 export async function listSessionEvents(
   db: Db,
   { organizationId, environment }: DataScope,

@@ -37,7 +37,7 @@ export interface DecisionEvidence {
   hand_off?: SessionScored['hand_off']
 }
 
-/** Times are epoch milliseconds, as in all tables here. */
+// Times are epoch milliseconds, as in all tables here.
 const decisionColumns = {
   evaluated_at: column.bigint(),
   evaluation_duration_ms: column.integer(),

@@ -67,7 +67,7 @@ export function advance(bucket: LocalBucket, limit: number, now: number): void {
   bucket.at = Math.max(bucket.at, now)
 }
 
-/** A bucket holds its limit at most, with what was reserved, and owes as much at most. */
+// A bucket holds its limit at most, with what was reserved, and owes as much at most.
 function within({ limit, held }: { limit: number; held: number }, parts: number): number {
   return Math.max(-limit * unit - held, Math.min(limit * unit - held, parts))
 }

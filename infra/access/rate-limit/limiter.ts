@@ -103,7 +103,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     answerQueue(bucket)
   }
 
-  /** From the new reservation: else a bucket in steady use would never be free of waiting requests. */
+  // From the new reservation: else a bucket in steady use would never be free of waiting requests.
   function answerQueue(bucket: KnownBucket): void {
     const { queue } = bucket
     for (let first = queue[0]; first; first = queue[0]) {
@@ -174,7 +174,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   }
 }
 
-/** Enough to use all connections. */
+// Enough to use all connections.
 const closedAtOnce = 64
 
 const processClock: Clock = () => Math.trunc(performance.now())
@@ -184,7 +184,7 @@ function unrefInterval(ms: number, run: () => void): () => void {
   return () => clearInterval(timer)
 }
 
-/** The buckets of a process. `active` are those that have something reserved or owe something. */
+// The buckets of a process. `active` are those that have something reserved or owe something.
 function createKnownBuckets(maxBuckets: number) {
   const active = new Set<KnownBucket>()
   // The sweep reports what a forgotten bucket owes, unless too many wait for that.
@@ -215,7 +215,7 @@ interface StoreHealthOptions {
   answerWithinMs?: number
 }
 
-/** Whether the store answers. After a report without an answer it is asked once a second, and nobody waits for it. */
+// Whether the store answers. After a report without an answer it is asked once a second, and nobody waits for it.
 function createStoreHealth({ clock, logger, answerWithinMs = 250 }: StoreHealthOptions) {
   let retryAt: number | undefined
 

@@ -116,7 +116,7 @@ export function createLane(deps: LaneDeps) {
     else fetched.done()
   }
 
-  /** Pauses only this partition: the others go on, and the group does not see a failure. */
+  // Pauses only this partition: the others go on, and the group does not see a failure.
   function retryLater(payload: EachBatchPayload): void {
     const { topic, partition } = payload.batch
     const count = (failures.get(`${topic} ${partition}`) ?? 0) + 1

@@ -32,9 +32,9 @@ interface Reading extends Place {
   notBefore: number
 }
 
-/** How long a group without an owner waits at most for a member that stands by. */
+// How long a group without an owner waits at most for a member that stands by.
 const standByMs = 1000
-/** Handled offsets are committed together, at most this often. After a crash that much is delivered again. */
+// Handled offsets are committed together, at most this often. After a crash that much is delivered again.
 const commitEveryMs = 1000
 const maxBytes = 4 * 1024 * 1024
 
@@ -70,7 +70,7 @@ export function startGroup({ session, tail, partitions }: GroupDeps, options: Co
     await leave().catch((error) => onError?.(error))
   }
 
-  /** Returns whether there may be more to do at once. */
+  // Returns whether there may be more to do at once.
   async function turn(): Promise<boolean> {
     const owned = await session.own(group, me)
     if (owned !== generation) readings = partitions.map(newReading)
@@ -90,7 +90,7 @@ export function startGroup({ session, tail, partitions }: GroupDeps, options: Co
     await Promise.all(fresh.map((reading) => findStart(reading, { options, committed })))
   }
 
-  /** What has come to the partitions whose turn it is, the one that waited longest first. */
+  // What has come to the partitions whose turn it is, the one that waited longest first.
   async function take(): Promise<Batch[]> {
     const room = { records: maxRecords, bytes: maxBytes }
     const older: Position[] = []
@@ -199,7 +199,7 @@ interface Starting {
   committed: Map<string, number>
 }
 
-/** Where to start: the caller's choice, else the committed offset, else the beginning. */
+// Where to start: the caller's choice, else the committed offset, else the beginning.
 async function findStart(reading: Reading, { options, committed }: Starting): Promise<void> {
   const { topic, partition } = reading
   try {
@@ -212,7 +212,7 @@ async function findStart(reading: Reading, { options, committed }: Starting): Pr
   }
 }
 
-/** `ring` ends the wait, or the next one if nobody waits. */
+// `ring` ends the wait, or the next one if nobody waits.
 function createBell() {
   let isRung = false
   let wake: (() => void) | undefined

@@ -16,9 +16,9 @@ export interface FeedOptions {
   tail: Tail
 }
 
-/** Bounds the delay after a lost notification. */
+// Bounds the delay after a lost notification.
 const pollMs = 1000
-/** Of one partition. What is further behind is read by each group for itself. */
+// Of one partition. What is further behind is read by each group for itself.
 const maxFetched = { records: 1000, bytes: 1024 * 1024 }
 
 /**
@@ -69,7 +69,7 @@ export function createFeed({ pool, url, schema, logger, session, tail }: FeedOpt
     if (moved.length > 0) wake(topics)
   }
 
-  /** Read from the database, so records that are missing between them do not exist. */
+  // Read from the database, so records that are missing between them do not exist.
   function take(records: LogRecord[], from: Position[]): void {
     const batches = Map.groupBy(records, placeName)
     for (const position of from) {

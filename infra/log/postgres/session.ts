@@ -20,7 +20,7 @@ const offsetRows = z.array(z.object({ topic: z.string(), partition: z.number(), 
 export function createSession({ url, schema, onLost }: SessionOptions) {
   const owners = new Map<string, symbol>()
   let connection: Promise<pg.Client> | undefined
-  /** Counts connections: what was known under an earlier one may belong to another process by now. */
+  // Counts connections: what was known under an earlier one may belong to another process by now.
   let generation = 0
   let last: Promise<unknown> = Promise.resolve()
 
@@ -45,7 +45,7 @@ export function createSession({ url, schema, onLost }: SessionOptions) {
     return opening
   }
 
-  /** One query at a time, in the order asked. */
+  // One query at a time, in the order asked.
   function query<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> {
     const answer = last.then(() => queryNow<Row>(text, values))
     last = answer.catch(() => {})
@@ -134,7 +134,7 @@ export function createSession({ url, schema, onLost }: SessionOptions) {
 
 export type Session = ReturnType<typeof createSession>
 
-/** Prepared once for each text. */
+// Prepared once for each text.
 const nameOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
 
 /** Connections of this name are counted: a process has one when it consumes. */
@@ -154,7 +154,7 @@ async function connect(url: string): Promise<pg.Client> {
   return client
 }
 
-/** Two numbers, so that the locks of groups are none of the 64-bit locks of others. */
+// Two numbers, so that the locks of groups are none of the 64-bit locks of others.
 function lockOf(schema: string, group: string): [number, number] {
   const digest = createHash('sha256').update(`${schema}/${group}`).digest()
   return [digest.readInt32BE(0), digest.readInt32BE(4)]

@@ -5,7 +5,6 @@ export type Place = Omit<Position, 'offset'>
 interface Window {
   /** In offset order; offsets may have gaps where records have expired. */
   records: LogRecord[]
-  /** The offset after the last one that is known to exist. */
   next: number
 }
 
@@ -88,14 +87,14 @@ export function createTail({ maxBytes = defaultMaxBytes }: { maxBytes?: number }
   }
 }
 
-/** Where the offset is, or the next one that exists. Gaps only move it towards the front. */
+// Where the offset is, or the next one that exists. Gaps only move it towards the front.
 function indexOf(records: LogRecord[], offset: number): number {
   let at = Math.min(offset - (records[0]?.offset ?? 0), records.length)
   while (at > 0 && (records[at - 1]?.offset ?? 0) >= offset) at -= 1
   return at
 }
 
-/** The first records, one at least. */
+// The first records, one at least.
 function within(records: LogRecord[], limits: Limits): LogRecord[] {
   let bytes = 0
   const end = records.findIndex(({ value }, i) => {

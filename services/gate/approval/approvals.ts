@@ -42,7 +42,7 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
   })
   const outcomes = createOutcomes({
     find: (id) => findGateSession(pool, id),
-    onAdvance: (listener) => applied.onAdvance('gate', listener),
+    onAdvance: (listener) => applied.onAdvance('gate', () => listener()),
   })
   const limit = createApprovalLimit(concurrency)
   const running = new Map<GateSessionId, Promise<void>>()

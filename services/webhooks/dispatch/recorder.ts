@@ -36,7 +36,7 @@ export interface Recorder {
   close(): void
 }
 
-/** What ends within it is recorded together: a record alone costs as much as many. */
+// What ends within it is recorded together: a record alone costs as much as many.
 const lingerMs = 10
 const appendRetryMs = { first: 100, most: 2000 }
 

@@ -31,9 +31,9 @@ interface Swept {
 export type Sweep = (request: { except: readonly string[] }) => Promise<Swept>
 
 const topic = eventTopics.WebhookDeliveryAttempted
-/** How long something is due before it looks wrong, and the time between two looks for that, at least. */
+// How long something is due before it looks wrong, and the time between two looks for that, at least.
 const lateMs = 10_000
-/** Such a look reads all that is due. It may take a twentieth of the time of one process. */
+// Such a look reads all that is due. It may take a twentieth of the time of one process.
 const restFactor = 20
 const pageSize = 10_000
 
@@ -151,7 +151,7 @@ async function findLate(db: Db, { lateSince, missingUntil }: Late): Promise<Wron
   return rows
 }
 
-/** A row whose timeout was renewed meanwhile stays. */
+// A row whose timeout was renewed meanwhile stays.
 async function remake(tx: Tx, deliveryIds: readonly string[]): Promise<void> {
   await lockQueue(tx)
   await tx.query(

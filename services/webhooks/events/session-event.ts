@@ -15,7 +15,6 @@ import type { FingerprintCalculated, RequestSummary, ResultPersisted } from './s
 /** What an event says of the decision that gave rise to it, as the log or the read model has it. */
 export type ToldDecision = Omit<SessionEventRow, 'id' | 'type'>
 
-/** The event's data as JSON text. */
 export function sessionEventData(type: SessionEventType, decision: ToldDecision): string {
   return JSON.stringify(payloadOf(type, decision))
 }
@@ -57,7 +56,7 @@ export function resultPayloadOf(decision: ToldDecision): ResultPersisted {
   }
 }
 
-/** Unlike elsewhere, `is_touch_capable` cannot be null here. */
+// Unlike elsewhere, `is_touch_capable` cannot be null here.
 function requestSummary({ request, platform, session_created_at, at }: ToldDecision): RequestSummary {
   const { is_touch_capable, url, ...rest } = requestOf(request)
   return {

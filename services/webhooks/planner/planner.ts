@@ -135,7 +135,7 @@ const quietMs = 1000
  */
 function createRaiseBatch({ log, pool, codec, caughtUp }: RaiseDeps): RaiseBatch {
   const recent = new LRUCache<string, true>({ max: maxRemembered })
-  /** Subscriptions that nobody had. All processes hear of a change when whoever made it does; the time bounds the rest. */
+  // Subscriptions that nobody had. All processes hear of a change when whoever made it does; the time bounds the rest.
   const quiet = new LRUCache<string, true>({ max: maxRemembered, ttl: quietMs })
   let changes = 0
 
@@ -175,7 +175,7 @@ function createRaiseBatch({ log, pool, codec, caughtUp }: RaiseDeps): RaiseBatch
   }
 }
 
-/** Of these events, those that were raised, or that an earlier decision told when nobody was subscribed. */
+// Of these events, those that were raised, or that an earlier decision told when nobody was subscribed.
 async function toldBefore(db: Db, candidates: Candidate[]): Promise<Set<string>> {
   const told = candidates.map(({ id, scored }) => ({ id, decisionId: scored.event_id }))
   const ids = told.map(({ id }) => id)
@@ -195,11 +195,11 @@ const subscriptionOf = ({ scored, type }: Candidate) => ({
   type,
 })
 
-/** As `subscribedEndpoints` names it. */
+// As `subscribedEndpoints` names it.
 const subscriptionName = ({ scored, type }: Candidate) =>
   `${scored.organization_id} ${scored.environment} ${type}`
 
-/** By the clocks of two servers. */
+// By the clocks of two servers.
 const clockDifferenceMs = 60_000
 
 /**
@@ -235,7 +235,7 @@ function recordOf(codec: EventCodec, data: WebhookEventRaised): NewRecord {
   return orFailed(() => codec.toRecord(event, meta))
 }
 
-/** Nothing can be written down about the decision. */
+// Nothing can be written down about the decision.
 function orFailed<T>(work: () => T): T {
   try {
     return work()
