@@ -47,6 +47,15 @@ export async function transaction<T>(
   }
 }
 
+/**
+ * Runs statements without parameters in one round trip, one after the other: each sees what the one before waited for.
+ * Returns the rows of each.
+ */
+export async function queryAll(tx: Tx, ...statements: string[]): Promise<Record<string, unknown>[][]> {
+  const results: unknown = await tx.query(statements.join(';\n'))
+  return (Array.isArray(results) ? results : [results]).map(({ rows }) => rows ?? [])
+}
+
 export async function rolledBack(tx: Tx, error: unknown): Promise<boolean> {
   // A rollback behind a query that never ends would only wait as long once more.
   if (isConnectionError(error)) return false

@@ -10,7 +10,7 @@ import { type Breathe, createBreather } from '../../infra/timing.ts'
 import { type Draft, type Drafts, startDrafting, withVisitor } from './decide.ts'
 import { scoredEvent } from './scored-event.ts'
 import { isSessionEvent, type SessionState } from './session-state.ts'
-import { loadStates, lockOffsets, saveOffsets, saveStates } from './store.ts'
+import { openScoring, saveOffsets, saveStates } from './store.ts'
 import { type RecordedVisitor, type Resolution, resolveVisitors } from './visitors/resolve.ts'
 
 interface ScoreDeps {
@@ -42,7 +42,7 @@ async function scoreIn(
   deps: ScoreDeps,
   { batches, findRecorded }: ScoreBatches,
 ): Promise<Position[]> {
-  const stored = await lockOffsets(tx, batches)
+  const { offsets: stored, states } = await openScoring(tx, batches, sessionsOf(batches))
   const due = batches.map((batch) => dueOf(batch, stored.get(batch.partition) ?? 0))
   const moved = due.filter((batch) => batch.next > (stored.get(batch.partition) ?? 0))
   const next = due.map(({ topic, partition, next: offset }) => ({ topic, partition, offset }))
@@ -50,7 +50,7 @@ async function scoreIn(
   const startedAt = deps.clock()
   const breathe = createBreather()
   const events = moved.flatMap((batch) => batch.events)
-  const { changed, drafts } = await draft(tx, { deps, events, now: startedAt, breathe })
+  const { changed, drafts } = await draft({ deps, events, known: states, now: startedAt, breathe })
   const recorded = await findRecorded(drafts.map(({ trigger }) => trigger.decisionId))
   const resolution = await resolveVisitors({ tx, drafts, recorded, now: startedAt })
   const records = await encode(deps, { drafts, resolution, startedAt, breathe })
@@ -77,19 +77,25 @@ function dueOf(batch: EventBatch, stored: number): EventBatch & { next: number }
   return { ...batch, events, next: Math.max(stored, batch.end) }
 }
 
+const sessionsOf = (batches: EventBatch[]): string[] => [
+  ...new Set(
+    batches.flatMap(({ events }) => events.filter(isSessionEvent).map(({ data }) => data.session_id)),
+  ),
+]
+
 const partitionsOf = (events: RecordedEvent[]): Map<string, number> =>
   new Map(events.filter(isSessionEvent).map(({ data, position }) => [data.session_id, position.partition]))
 
 interface ToDraft {
   deps: ScoreDeps
   events: RecordedEvent[]
+  known: Map<string, SessionState>
   now: number
   breathe: Breathe
 }
 
-async function draft(tx: Tx, { deps, events, now, breathe }: ToDraft): Promise<Drafts> {
+async function draft({ deps, events, known, now, breathe }: ToDraft): Promise<Drafts> {
   const mine = events.filter(isSessionEvent)
-  const known = await loadStates(tx, [...new Set(mine.map((event) => event.data.session_id))])
   const { apply, changed, drafts } = startDrafting({ known, network: deps.network, now })
   for (const event of mine) {
     orFailed(() => apply(event))

@@ -1,23 +1,39 @@
+import pg from 'pg'
 import type { Position } from '../../infra/log/port.ts'
 import { type Column, type Part, unnest } from '../../infra/postgres/arrays.ts'
 import { ensureTables } from '../../infra/postgres/ensure-tables.ts'
-import type { Tx } from '../../infra/postgres/pool.ts'
+import { queryAll, type Tx } from '../../infra/postgres/pool.ts'
 import type { SessionState } from './session-state.ts'
 
 type PartitionPlace = Omit<Position, 'offset'>
 
-/** The next offset of each partition, the rows locked so that no other process scores them at the same time. */
-export async function lockOffsets(tx: Tx, places: PartitionPlace[]): Promise<Map<number, number>> {
-  const { rows } = await tx.query<{ partition: number; next_offset: string }>({
-    name: 'scoring-lock-offsets',
-    text: `select partition, next_offset from scoring.offsets
-           where topic = any($1) and partition = any($2) order by partition for update`,
-    values: [places.map(({ topic }) => topic), places.map(({ partition }) => partition)],
-  })
-  return new Map(rows.map(({ partition, next_offset }) => [partition, Number(next_offset)]))
+export interface Opened {
+  /** The next offset of each partition. */
+  offsets: Map<number, number>
+  states: Map<string, SessionState>
 }
 
-/** The next offset of the partition. Makes its row, for `lockOffsets` to lock. */
+/**
+ * One round trip: locks the partitions' offsets, so that no other process scores them at the same time, and then loads
+ * the states of the sessions.
+ */
+export async function openScoring(tx: Tx, places: PartitionPlace[], sessionIds: string[]): Promise<Opened> {
+  const topics = places.map(({ topic }) => pg.escapeLiteral(topic))
+  const ids = sessionIds.map((id) => pg.escapeLiteral(id))
+  const [offsets = [], states = []] = await queryAll(
+    tx,
+    `select partition, next_offset from scoring.offsets
+       where topic in (${topics.join()}) and partition in (${places.map(({ partition }) => partition).join()})
+       order by partition for update`,
+    `select session_id, state from scoring.sessions where session_id in (${ids.join() || 'null'})`,
+  )
+  return {
+    offsets: new Map(offsets.map((row) => [Number(row.partition), Number(row.next_offset)])),
+    states: new Map(states.map((row) => [String(row.session_id), JSON.parse(String(row.state))])),
+  }
+}
+
+/** The next offset of the partition. Makes its row, for `openScoring` to lock. */
 export async function readOffset(
   db: Pick<Tx, 'query'>,
   { topic, partition }: PartitionPlace,
@@ -56,16 +72,6 @@ const offsetColumns: Column<Position & { logTime: number }>[] = [
   { name: 'next_offset', type: 'bigint', of: ({ offset }) => offset },
   { name: 'log_time', type: 'bigint', of: ({ logTime }) => logTime },
 ]
-
-export async function loadStates(tx: Tx, sessionIds: string[]): Promise<Map<string, SessionState>> {
-  const { rows } = await tx.query<{ state: string }>({
-    name: 'scoring-load-states',
-    text: 'select state from scoring.sessions where session_id = any($1)',
-    values: [sessionIds],
-  })
-  const states = rows.map(({ state }): SessionState => JSON.parse(state))
-  return new Map(states.map((state) => [state.session_id, state]))
-}
 
 const stateColumns: Column<SessionState & { partition: number | null }>[] = [
   { name: 'session_id', type: 'text', of: (state) => state.session_id },

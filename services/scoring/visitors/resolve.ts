@@ -1,5 +1,7 @@
+import pg from 'pg'
+import { z } from 'zod'
 import { type Column, type Part, unnest } from '../../../infra/postgres/arrays.ts'
-import type { Tx } from '../../../infra/postgres/pool.ts'
+import { queryAll, type Tx } from '../../../infra/postgres/pool.ts'
 import type { VisitorLink } from '../../../schemas/events.ts'
 import type { Draft } from '../decide.ts'
 import { type Candidates, type KnownVisitor, type Match, matchVisitor } from './match.ts'
@@ -106,14 +108,17 @@ interface VisitorIndex extends Candidates {
 /** Buckets instead of one lock per key keep large batches within Postgres's lock table, of 6400 places by default. */
 const lockBuckets = 2048
 
-interface Row {
-  key: string
-  visitor_id: string
-  first_seen_at: string
-  last_seen_at: string
-  sessions: number
-  profile: string
-}
+const rowsOf = z.array(
+  z.object({
+    key: z.string(),
+    visitor_id: z.string(),
+    first_seen_at: z.string(),
+    last_seen_at: z.string(),
+    sessions: z.number(),
+    profile: z.string(),
+  }),
+)
+type Row = z.output<typeof rowsOf>[number]
 
 /**
  * Loads what the sessions may match, under locks on their keys in one fixed order. Of two processes that meet the
@@ -121,33 +126,27 @@ interface Row {
  */
 export async function openVisitorIndex(tx: Tx, sessions: Unresolved[]): Promise<VisitorIndex> {
   const keys = [...new Set(sessions.flatMap((session) => allKeys(session.keys)))]
-  if (keys.length > 0) await lock(tx, keys)
-  const rows = keys.length > 0 ? await load(tx, keys) : []
-  return createIndex(rows)
+  return createIndex(keys.length > 0 ? await lockAndLoad(tx, keys) : [])
 }
 
-async function lock(tx: Tx, keys: string[]): Promise<void> {
+async function lockAndLoad(tx: Tx, keys: string[]): Promise<Row[]> {
   const buckets = new Set(keys.map((key) => Number.parseInt(key.slice(0, 8), 16) % lockBuckets))
   const ordered = [...buckets].sort((one, other) => one - other)
-  await tx.query(
-    "select pg_advisory_xact_lock(hashtext('tidegate:visitors'), bucket) from unnest($1::int[]) bucket",
-    [ordered],
-  )
-}
-
-async function load(tx: Tx, keys: string[]): Promise<Row[]> {
-  const { rows } = await tx.query<Row>(
+  const wanted = keys.map((key) => `(${pg.escapeLiteral(key)})`)
+  const [, rows = []] = await queryAll(
+    tx,
+    `select count(pg_advisory_xact_lock(hashtext('tidegate:visitors'), bucket))
+       from unnest(array[${ordered.join()}]) bucket`,
     `select encode(k.key, 'hex') as key, v.visitor_id, v.first_seen_at, v.last_seen_at, v.sessions, v.profile
-       from unnest($1::text[]) wanted(hex)
+       from (values ${wanted.join()}) wanted(hex)
        cross join lateral (
          select key, visitor_id from scoring.visitor_keys where key = decode(wanted.hex, 'hex')
          order by visitor_id limit 10
        ) k
        join scoring.visitors v on v.visitor_id = k.visitor_id
       order by k.key, k.visitor_id`,
-    [keys],
   )
-  return rows
+  return rowsOf.parse(rows)
 }
 
 interface Changed extends KnownVisitor {
