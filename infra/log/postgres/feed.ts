@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import { type Listener, openListener } from '../../postgres/listen.ts'
 import type { LogRecord, Position, Topic } from '../port.ts'
 import type { GroupConsumer } from './consumer.ts'
-import { consumerName, placeName, type Session } from './session.ts'
+import { countConsumers, placeName, type Session } from './session.ts'
 import type { Tail } from './tail.ts'
 
 export interface FeedOptions {
@@ -65,19 +65,30 @@ export function createFeed({ pool, url, schema, logger, session, tail }: FeedOpt
     const isFar = (position: Position) => endOf(position) - position.offset > maxFetched.records
     for (const position of moved.filter(isFar)) tail.skipTo({ ...position, offset: endOf(position) })
     const near = moved.filter((position) => !isFar(position))
-    if (near.length > 0) take(await session.read(near, maxFetched), near)
+    if (near.length > 0) {
+      const batches = Map.groupBy(await session.read(near, maxFetched), placeName)
+      for (const position of near)
+        take(batches.get(placeName(position)) ?? [], { position, end: endOf(position) })
+    }
     if (moved.length > 0) wake(topics)
   }
 
-  // Read from the database, so records that are missing between them do not exist.
-  function take(records: LogRecord[], from: Position[]): void {
-    const batches = Map.groupBy(records, placeName)
-    for (const position of from) {
-      const batch = batches.get(placeName(position)) ?? []
-      if (tail.push(batch)) continue
-      tail.skipTo({ ...position, offset: batch[0]?.offset ?? position.offset })
-      tail.push(batch)
+  function skip(position: Position, end: number): void {
+    const known = tail.ends([position.topic]).find(({ partition }) => partition === position.partition)
+    // Unless own records have come behind them meanwhile.
+    if (known?.offset === position.offset) tail.skipTo({ ...position, offset: end })
+  }
+
+  // What the database had from the position to the end. Records that are missing in it have expired.
+  function take(records: LogRecord[], { position, end }: { position: Position; end: number }): void {
+    const [first, last] = [records[0], records.at(-1)]
+    if (!first || !last) return skip(position, end)
+    if (!tail.push(records)) {
+      tail.skipTo(first)
+      tail.push(records)
     }
+    // The limits may have left some.
+    if (last.offset + 1 < end) toFetch.add(position.topic)
   }
 
   const poll = setInterval(() => {
@@ -114,7 +125,7 @@ export function createFeed({ pool, url, schema, logger, session, tail }: FeedOpt
     }
   }
 
-  const others = createOthers(pool, session)
+  const others = createOthers({ pool, schema, session })
 
   return {
     /** Records of this process, in the order of their partitions. */
@@ -150,15 +161,12 @@ const lookEveryMs = 1000
  * Whether processes besides this one may listen. Asked at most once a second: one that has begun meanwhile finds the
  * records by its own poll.
  */
-function createOthers(pool: pg.Pool, session: Session) {
+function createOthers({ pool, schema, session }: Pick<FeedOptions, 'pool' | 'schema' | 'session'>) {
   let areThere = true
   let nextLook = 0
 
   async function look(): Promise<void> {
-    const text = `select count(*)::int as processes from pg_stat_activity
-      where datname = current_database() and application_name = $1`
-    const { rows } = await pool.query<{ processes: number }>(text, [consumerName])
-    areThere = (rows[0]?.processes ?? Infinity) > (session.isOpen() ? 1 : 0)
+    areThere = (await countConsumers(pool, schema)) > (session.isOpen() ? 1 : 0)
   }
 
   return {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { z } from 'zod'
-import { connectionConfig } from '../../postgres/pool.ts'
+import { connectionConfig, type Db } from '../../postgres/pool.ts'
 import type { LogRecord, Position, Topic } from '../port.ts'
 import type { Limits, Place } from './tail.ts'
 
@@ -34,7 +34,7 @@ export function createSession({ url, schema, onLost }: SessionOptions) {
 
   function open(): Promise<pg.Client> {
     if (connection) return connection
-    const opening = connect(url)
+    const opening = connect(url, schema)
     connection = opening
     opening.then(
       (client) => client.once('end', () => lost(opening)),
@@ -137,13 +137,10 @@ export type Session = ReturnType<typeof createSession>
 // Prepared once for each text.
 const nameOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
 
-/** Connections of this name are counted: a process has one when it consumes. */
-export const consumerName = 'tidegate consumer'
-
-async function connect(url: string): Promise<pg.Client> {
+async function connect(url: string, schema: string): Promise<pg.Client> {
   const config = connectionConfig({
     url,
-    applicationName: consumerName,
+    applicationName: 'tidegate consumer',
     queryTimeoutMs: 10_000,
     // A committed offset may be lost in a crash of Postgres: records then come again.
     settings: { synchronous_commit: 'off' },
@@ -151,7 +148,23 @@ async function connect(url: string): Promise<pg.Client> {
   const client = new pg.Client(config)
   client.on('error', () => {})
   await client.connect()
+  await client.query('select pg_advisory_lock_shared($1, $2)', lockOf(schema, consumers))
   return client
+}
+
+// The shared lock of every process that consumes.
+const consumers = ' consumers'
+
+/** How many processes consume. Locks are shown to every user of the database. */
+export async function countConsumers(db: Db, schema: string): Promise<number> {
+  const [first, second] = lockOf(schema, consumers)
+  const { rows } = await db.query<{ count: number }>(
+    `select count(*)::int as count from pg_locks where locktype = 'advisory' and objsubid = 2
+       and database = (select oid from pg_database where datname = current_database())
+       and classid = $1::bigint::oid and objid = $2::bigint::oid`,
+    [first >>> 0, second >>> 0],
+  )
+  return rows[0]?.count ?? 0
 }
 
 // Two numbers, so that the locks of groups are none of the 64-bit locks of others.

@@ -2,7 +2,9 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type EventLog, LogUnavailable } from '../../../infra/log/port.ts'
 import { deleteExpiredRecords, openPostgresLog } from '../../../infra/log/postgres/log.ts'
+import { openListener } from '../../../infra/postgres/listen.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
+import { eachBatch } from '../../support/each-batch.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
 
@@ -95,5 +97,66 @@ test('deletes what is older than its topic keeps, and nothing else; offsets go o
   const [position] = await log.append([record('days')])
   expect(position?.offset).toBe(3)
   await log.close()
+  await drop()
+})
+
+test('tells other processes of new records only where one consumes', async () => {
+  const heard: string[] = []
+  const onNotification = (_: string, payload: string) => heard.push(payload)
+  const channels = ['tidegate_log_wake']
+  const listener = await openListener({ url: database.url, channels, onNotification, logger })
+  const alone = await openPostgresLog({ ...database, logger })
+  // What it does before it knows is to tell.
+  await alone.append([record])
+  await expect.poll(() => heard.length).toBeGreaterThan(0)
+  const other = await openPostgresLog({ ...database, logger })
+  const values: string[] = []
+  const consumer = await other.consume({
+    group: 'others',
+    topics: [topic],
+    handle: eachBatch(({ records }) => values.push(...records.map(({ key }) => key))),
+  })
+  await alone.append([{ ...record, key: 'from another' }])
+  await expect.poll(() => values).toContain('from another')
+  await consumer.stop()
+  await other.close()
+  // It asks once a second at most.
+  await expect
+    .poll(
+      async () => {
+        const before = heard.length
+        await alone.append([record])
+        await database.pool.query("select pg_notify('tidegate_log_wake', 'marker')")
+        await expect.poll(() => heard.slice(before)).toContain('marker')
+        return heard.length - before
+      },
+      { timeout: 10_000, interval: 300 },
+    )
+    .toBe(1)
+  await alone.close()
+  await listener.close()
+}, 30_000)
+
+test('a group goes on past records that expired before it read them', async () => {
+  const { pool, url, drop } = await createTestDatabase()
+  const writer = await openPostgresLog({ pool, url, logger })
+  const reader = await openPostgresLog({ pool, url, logger })
+  const one = (value: string) => ({ topic: 'days', key: 'a', value: Buffer.from(value), headers: {} })
+  await writer.ensureTopics([{ topic: 'days', partitions: 1, retentionMs: 60_000 }])
+  const values: string[] = []
+  const consumer = await reader.consume({
+    group: 'late',
+    topics: ['days'],
+    handle: eachBatch(({ records }) => values.push(...records.map(({ value }) => String(value)))),
+  })
+  await transaction(pool, async (tx) => {
+    await tx.query(`update tidegate_log.partitions set next_offset = next_offset + 5 where topic = 'days'`)
+  })
+  await writer.append([one('first')])
+  await expect.poll(() => values).toEqual(['first'])
+  await writer.append([one('second')])
+  await expect.poll(() => values).toEqual(['first', 'second'])
+  await consumer.stop()
+  await Promise.all([writer.close(), reader.close()])
   await drop()
 })
