@@ -106,3 +106,7 @@ export const legacyIdPattern = '^[0-9a-fA-F]{32}$'
 export function checksum(stem: string, length: number): string {
   return base32Characters(createHash('sha256').update(stem).digest().subarray(0, length))
 }
+
+export function webhookEventId(type: string, subjectId: string): DecisionId {
+  return derivedId('evt', 'webhook-event', type, subjectId)
+}

@@ -1,13 +1,12 @@
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
+import { webhookEventId } from '../../infra/ids.ts'
 import { type Part, runTogether, unnest } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { insertNewRows, type RowOf, storable } from '../../infra/postgres/table.ts'
-import { webhookEventId } from '../../infra/wire/webhooks/events.ts'
 import { eventTopics, type SessionScored } from '../../schemas/events.ts'
 import { type ScoredEvent, upsertVisitors } from './apply-visitors.ts'
-import { writeDetail } from './detail.ts'
-import { type ClientUserEvent, saveTexts, sessionTexts, userText } from './search-texts.ts'
+import { type ClientUserEvent, saveTexts, sessionTexts, userText, writeDetail } from './session-texts.ts'
 import {
   clientUserChanges,
   decisions,

@@ -1,7 +1,7 @@
 import type { Db } from '../../infra/postgres/pool.ts'
 import { containsPattern, isUnsearchable, type RowOf } from '../../infra/postgres/table.ts'
-import { readDetail, type StoredDetail } from './detail.ts'
 import type { DataScope, Page } from './scope.ts'
+import { readDetail, type StoredDetail } from './session-texts.ts'
 import {
   type DecisionEvidence,
   type DecisionRow,

@@ -17,7 +17,6 @@ export interface SessionEventRow
     > {
   id: string
   type: SessionEventType
-  /** When the decision was made. */
   at: number
   session_id: string
   session_created_at: number

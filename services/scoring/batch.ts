@@ -42,7 +42,7 @@ async function scoreIn(
   deps: ScoreDeps,
   { batches, findRecorded }: ScoreBatches,
 ): Promise<Position[]> {
-  const { offsets: stored, states } = await openScoring(tx, batches, sessionsOf(batches))
+  const { offsets: stored, states, constants } = await openScoring(tx, batches, sessionsOf(batches))
   const due = batches.map((batch) => dueOf(batch, stored.get(batch.partition) ?? 0))
   const moved = due.filter((batch) => batch.next > (stored.get(batch.partition) ?? 0))
   const next = due.map(({ topic, partition, next: offset }) => ({ topic, partition, offset }))
@@ -63,7 +63,7 @@ async function scoreIn(
   }))
   await runTogether(tx, [
     ...resolution.index.save(),
-    ...saveStates(partitionsOf(events), linked(changed, resolution)),
+    ...saveStates({ states: linked(changed, resolution), partitions: partitionsOf(events), constants }),
     saveOffsets(offsets),
   ])
   return next

@@ -8,10 +8,14 @@ import type { SessionState } from './session-state.ts'
 type PartitionPlace = Omit<Position, 'offset'>
 
 export interface Opened {
-  /** The next offset of each partition. */
   offsets: Map<number, number>
   states: Map<string, SessionState>
+  /** Of the states, what is stored apart. */
+  constants: Map<string, Constants>
 }
+
+/** The large parts of a state, which seldom change: they are not written again with each event. */
+type Constants = Pick<SessionState, 'snapshot' | 'visitor'>
 
 /**
  * One round trip: locks the partitions' offsets, so that no other process scores them at the same time, and then loads
@@ -25,11 +29,22 @@ export async function openScoring(tx: Tx, places: PartitionPlace[], sessionIds: 
     `select partition, next_offset from scoring.offsets
        where topic in (${topics.join()}) and partition in (${places.map(({ partition }) => partition).join()})
        order by partition for update`,
-    `select session_id, state from scoring.sessions where session_id in (${ids.join() || 'null'})`,
+    `select session_id, state, constants from scoring.sessions where session_id in (${ids.join() || 'null'})`,
+  )
+  // A version before wrote all of a state into one column.
+  const apart = states.filter((row) => row.constants !== null)
+  const constants = new Map<string, Constants>(
+    apart.map((row) => [String(row.session_id), JSON.parse(String(row.constants))]),
   )
   return {
     offsets: new Map(offsets.map((row) => [Number(row.partition), Number(row.next_offset)])),
-    states: new Map(states.map((row) => [String(row.session_id), JSON.parse(String(row.state))])),
+    states: new Map(
+      states.map((row) => {
+        const id = String(row.session_id)
+        return [id, { ...JSON.parse(String(row.state)), ...constants.get(id) }]
+      }),
+    ),
+    constants,
   }
 }
 
@@ -73,27 +88,51 @@ const offsetColumns: Column<Position & { logTime: number }>[] = [
   { name: 'log_time', type: 'bigint', of: ({ logTime }) => logTime },
 ]
 
-const stateColumns: Column<SessionState & { partition: number | null }>[] = [
-  { name: 'session_id', type: 'text', of: (state) => state.session_id },
-  { name: 'organization_id', type: 'text', of: (state) => state.organization_id },
-  { name: 'environment', type: 'text', of: (state) => state.environment },
-  { name: 'opened_at', type: 'bigint', of: (state) => state.created_at },
-  { name: 'last_activity_at', type: 'bigint', of: (state) => state.last_activity_at },
-  { name: 'final_at', type: 'bigint', of: (state) => state.final_at },
+interface StateRow {
+  state: SessionState
+  partition: number | null
+  /** null = as stored. */
+  constants: Constants | null
+}
+
+const stateColumns: Column<StateRow>[] = [
+  { name: 'session_id', type: 'text', of: ({ state }) => state.session_id },
+  { name: 'organization_id', type: 'text', of: ({ state }) => state.organization_id },
+  { name: 'environment', type: 'text', of: ({ state }) => state.environment },
+  { name: 'opened_at', type: 'bigint', of: ({ state }) => state.created_at },
+  { name: 'last_activity_at', type: 'bigint', of: ({ state }) => state.last_activity_at },
+  { name: 'final_at', type: 'bigint', of: ({ state }) => state.final_at },
   { name: 'partition', type: 'integer', of: ({ partition }) => partition },
-  { name: 'state', type: 'text', of: ({ partition, ...state }) => JSON.stringify(state) },
+  {
+    name: 'state',
+    type: 'text',
+    of: ({ state: { snapshot: _, visitor: __, ...state } }) => JSON.stringify(state),
+  },
+  { name: 'constants', type: 'text', of: ({ constants }) => constants && JSON.stringify(constants) },
 ]
 
-/** `partitions`: of the log, by session. */
-export function saveStates(partitions: Map<string, number>, states: SessionState[]): Part[] {
+export interface ChangedStates {
+  states: SessionState[]
+  partitions: Map<string, number>
+  constants: Map<string, Constants>
+}
+
+export function saveStates({ states, partitions, constants }: ChangedStates): Part[] {
   if (states.length === 0) return []
-  const rows = states.map((state) => ({ ...state, partition: partitions.get(state.session_id) ?? null }))
+  const rows = states.map((state) => {
+    const { session_id, snapshot, visitor } = state
+    const stored = constants.get(session_id)
+    const isSame = stored?.snapshot === snapshot && stored?.visitor === visitor
+    const partition = partitions.get(session_id) ?? null
+    return { state, partition, constants: isSame ? null : { snapshot, visitor } }
+  })
   const at = (first: number) => {
     const { names, source, values } = unnest(stateColumns, rows, first)
     const text = `insert into scoring.sessions (${names})
       select * from ${source} as one (${names}) order by session_id
       on conflict (session_id) do update set last_activity_at = excluded.last_activity_at,
-        final_at = excluded.final_at, partition = excluded.partition, state = excluded.state`
+        final_at = excluded.final_at, partition = excluded.partition, state = excluded.state,
+        constants = coalesce(excluded.constants, sessions.constants)`
     return { text, values }
   }
   return [{ as: 'save_states', at }]
@@ -125,6 +164,7 @@ create table if not exists scoring.sessions (
 );
 alter table scoring.offsets add column if not exists log_time bigint not null default 0;
 alter table scoring.sessions add column if not exists partition int;
+alter table scoring.sessions add column if not exists constants text;
 create index if not exists sessions_open on scoring.sessions (last_activity_at) where final_at is null;
 create index if not exists sessions_opened on scoring.sessions (opened_at);
 create table if not exists scoring.visitors (

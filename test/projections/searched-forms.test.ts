@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { searchedForms } from '../../projections/sessions/search-texts.ts'
+import { searchedForms } from '../../projections/sessions/session-texts.ts'
 
 test.each<[string, string[]]>([
   ['https://shop.example/checkout', []],

@@ -17,7 +17,6 @@ export interface LaneDeps {
   isStopping: () => boolean
 }
 
-/** What kafkajs has fetched of one partition. */
 interface Fetched {
   payload: EachBatchPayload
   messages: KafkaMessage[]

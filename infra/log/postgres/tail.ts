@@ -3,7 +3,6 @@ import type { LogRecord, Position, Topic } from '../port.ts'
 export type Place = Omit<Position, 'offset'>
 
 interface Window {
-  /** In offset order; offsets may have gaps where records have expired. */
   records: LogRecord[]
   next: number
 }

@@ -1,5 +1,3 @@
-import { type DecisionId, derivedId } from '../../ids.ts'
-
 export const subscribableTypes = [
   'session.fingerprint.calculated',
   'session.result.persisted',
@@ -9,10 +7,6 @@ export type SubscribableType = (typeof subscribableTypes)[number]
 
 export const deliveryTypes = [...subscribableTypes, 'webhook.test'] as const
 export type DeliveryType = (typeof deliveryTypes)[number]
-
-export function webhookEventId(type: SubscribableType, subjectId: string): DecisionId {
-  return derivedId('evt', 'webhook-event', type, subjectId)
-}
 
 /** `data` is JSON text already and is sent as it is. */
 export function webhookBody(event: {

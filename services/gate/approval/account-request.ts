@@ -1,4 +1,4 @@
-import { type Clock, derivedHexId } from '../../../infra/ids.ts'
+import { type Clock, derivedHexId, webhookEventId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { type DeliveryEnvelope, deliveryAlgorithm } from '../../../infra/wire/delivery-envelope.ts'
 import {
@@ -11,7 +11,6 @@ import {
   directType,
   nextDirectAttempt,
 } from '../../../infra/wire/webhooks/direct-call.ts'
-import { webhookEventId } from '../../../infra/wire/webhooks/events.ts'
 import { findDelivery } from '../../../projections/webhooks/queries.ts'
 import type { DeliveryRow } from '../../../projections/webhooks/tables.ts'
 import { deliveryKeyOf, judgeAnswer, type StartedSession } from './decide.ts'

@@ -1,7 +1,7 @@
 import type { EventCodec } from '../../../infra/event-store/codec.ts'
 import type { Decide, DecidedEvent } from '../../../infra/event-store/decide.ts'
 import { decidedEvent } from '../../../infra/event-store/decide.ts'
-import { type DecisionId, derivedHexId } from '../../../infra/ids.ts'
+import { type DecisionId, derivedHexId, webhookEventId } from '../../../infra/ids.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import type { PostOutcome } from '../../../infra/safe-http/client.ts'
@@ -17,7 +17,6 @@ import {
   directType,
   type Judgement,
 } from '../../../infra/wire/webhooks/direct-call.ts'
-import { webhookEventId } from '../../../infra/wire/webhooks/events.ts'
 import { organizationStatuses } from '../../../projections/organizations/queries.ts'
 import {
   findDelivery,

@@ -15,8 +15,8 @@ import {
 } from '../../../projections/webhooks/queries.ts'
 import { type WebhookEventRow, webhookRetentionMs } from '../../../projections/webhooks/tables.ts'
 import type { WebhookContext } from '../context.ts'
+import { unsentEvent } from '../planner/raise.ts'
 import { eventParams, eventSchema, eventsQuery } from './schemas.ts'
-import { unsentEvent } from './session-event.ts'
 import { eventJson, loadDeliveries } from './shapes.ts'
 
 const tags = ['Events']

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { readDetail, writeDetail } from '../../../projections/sessions/detail.ts'
 import type { SessionDetailRow } from '../../../projections/sessions/queries.ts'
+import { readDetail, writeDetail } from '../../../projections/sessions/session-texts.ts'
 import type { DecisionSummary } from '../../../projections/sessions/tables.ts'
 import type { SessionScored } from '../../../schemas/events.ts'
 import { sessionDetailJson } from '../../../services/readback/answers.ts'
