@@ -82,7 +82,10 @@ export function createFeed({ pool, url, schema, logger, session, tail }: FeedOpt
   // What the database had from the position to the end. Records that are missing in it have expired.
   function take(records: LogRecord[], { position, end }: { position: Position; end: number }): void {
     const [first, last] = [records[0], records.at(-1)]
-    if (!first || !last) return skip(position, end)
+    if (!first || !last) {
+      skip(position, end)
+      return
+    }
     if (!tail.push(records)) {
       tail.skipTo(first)
       tail.push(records)
