@@ -1,10 +1,11 @@
 import pg from 'pg'
-import type { Position } from '../log/port.ts'
-import { isConnectionError, rolledBack, type Tx } from '../postgres/pool.ts'
+import { z } from 'zod'
+import { type Position, placeName } from '../log/port.ts'
+import { isConnectionError, queryAll, rolledBack, type Tx } from '../postgres/pool.ts'
 import { appliedChannel, encodeNotifications, type Subjects } from './applied.ts'
 import { type Build, buildLock } from './builds.ts'
 import type { RecordedEvent } from './codec.ts'
-import { type EventBatch, EventFailed } from './consumer.ts'
+import { dueOf, type EventBatch, EventFailed } from './consumer.ts'
 import type { Projection } from './projection.ts'
 
 export interface ApplyOptions {
@@ -46,12 +47,10 @@ async function applyIn(tx: Tx, options: ApplyOptions): Promise<ApplyOutcome> {
   const todo: RecordedEvent[] = []
   const next: Position[] = []
   for (const batch of batches) {
-    const { topic, partition, events, end, expected } = batch
-    const from = stored.get(placeName(batch)) ?? 0
-    // Postgres lost commits that this process has seen: they are read again from where it stands.
-    const isBehind = from < expected
-    if (!isBehind) todo.push(...events.filter((event) => event.position.offset >= from))
-    next.push({ topic, partition, offset: isBehind ? from : Math.max(from, end) })
+    const { topic, partition } = batch
+    const due = dueOf(batch, stored.get(placeName(batch)) ?? 0)
+    todo.push(...due.events)
+    next.push({ topic, partition, offset: due.next })
   }
   if (todo.length > 0) await projection.apply(tx, todo).catch(eventFailed)
   const subjects = projection.subjectsOf?.(todo) ?? []
@@ -64,14 +63,10 @@ function eventFailed(cause: unknown): never {
   throw isTransient(cause) ? cause : new EventFailed(cause)
 }
 
-const placeName = ({ topic, partition }: { topic: string; partition: number }) => `${topic}/${partition}`
 const literal = pg.escapeLiteral
 const ofBuild = ({ projection, build }: Build) => `projection = ${literal(projection)} and build = ${build}`
 
-interface Opened {
-  status: string
-  offsets: Record<string, number>
-}
+const guardRow = z.object({ status: z.string(), offsets: z.record(z.string(), z.number()).nullable() })
 
 /**
  * One round trip: begin, the search path and the shared lock of the build, then the offsets with their rows locked in
@@ -79,16 +74,23 @@ interface Opened {
  */
 async function open(tx: Tx, { build, batches }: ApplyOptions): Promise<Map<string, number> | undefined> {
   const places = batches.map(({ topic, partition }) => `(${literal(topic)}, ${partition})`)
-  const results: unknown = await tx.query(`begin;
-    select set_config('search_path', '${build.schema}, public', true), pg_advisory_xact_lock_shared(${buildLock(build)});
-    with position as (
-      select topic, partition, next_offset from tidegate.projection_offsets
-      where ${ofBuild(build)} and (topic, partition) in (${places.join(', ')})
-      order by topic, partition for update
-    )
-    select status, (select json_object_agg(topic || '/' || partition, next_offset) from position) as offsets
-    from tidegate.projection_builds where ${ofBuild(build)}`)
-  const [row] = rowsOfLast<Opened>(results)
+  const [guard] =
+    (
+      await queryAll(
+        tx,
+        'begin',
+        `select set_config('search_path', '${build.schema}, public', true),
+         pg_advisory_xact_lock_shared(${buildLock(build)})`,
+        `with position as (
+        select topic, partition, next_offset from tidegate.projection_offsets
+        where ${ofBuild(build)} and (topic, partition) in (${places.join(', ')})
+        order by topic, partition for update
+      )
+      select status, (select json_object_agg(topic || '/' || partition, next_offset) from position) as offsets
+      from tidegate.projection_builds where ${ofBuild(build)}`,
+      )
+    )[2] ?? []
+  const row = guardRow.optional().parse(guard)
   return row?.status === build.status ? new Map(Object.entries(row.offsets ?? {})) : undefined
 }
 
@@ -107,12 +109,6 @@ function closingOf(build: Build, { moved, subjects }: Closing): string {
     select ${literal(build.projection)}, ${build.build}, * from (values ${values.join(', ')}) as moved
     on conflict (projection, build, topic, partition) do update set next_offset = excluded.next_offset;
     ${build.status === 'live' ? `select ${notify.join(', ')};` : ''} commit`
-}
-
-/** pg gives an array of results for several statements. */
-function rowsOfLast<Row>(results: unknown): Row[] {
-  const last: unknown = Array.isArray(results) ? results.at(-1) : results
-  return typeof last === 'object' && last !== null && 'rows' in last ? (last.rows as Row[]) : []
 }
 
 /**

@@ -1,5 +1,5 @@
 import { unavailable } from '../errors/errors.ts'
-import type { EventLog, Position, Topic } from '../log/port.ts'
+import { type EventLog, type Position, placeName, type Topic } from '../log/port.ts'
 import type { Db } from '../postgres/pool.ts'
 import type { Applied } from './applied.ts'
 import { buildOffsets, liveBuild } from './builds.ts'
@@ -106,10 +106,8 @@ export async function notApplied(db: Db, projection: string, records: Position[]
   const build = await liveBuild(db, projection)
   if (!build) throw unavailable(new Error(`projection ${projection} has no live build`))
   const offsets = await buildOffsets(db, build)
-  const nextOf = new Map(offsets.map(({ topic, partition, offset }) => [`${topic}/${partition}`, offset]))
-  return records.filter(
-    ({ topic, partition, offset }) => (nextOf.get(`${topic}/${partition}`) ?? 0) <= offset,
-  )
+  const nextOf = new Map(offsets.map((at) => [placeName(at), at.offset]))
+  return records.filter((record) => (nextOf.get(placeName(record)) ?? 0) <= record.offset)
 }
 
 export interface CatchUpOptions {

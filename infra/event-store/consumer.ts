@@ -1,4 +1,14 @@
-import type { Batch, EventLog, LogConsumer, LogRecord, Position, ReadOn, Topic } from '../log/port.ts'
+import {
+  type Batch,
+  type EventLog,
+  type LogConsumer,
+  type LogRecord,
+  type Place,
+  type Position,
+  placeName,
+  type ReadOn,
+  type Topic,
+} from '../log/port.ts'
 import type { Logger } from '../telemetry.ts'
 import type { EventCodec, RecordedEvent } from './codec.ts'
 
@@ -20,6 +30,14 @@ export interface EventBatch {
   expected: number
   /** When the log stored the last of the records before an offset, epoch milliseconds. */
   timeBefore: (offset: number) => number
+}
+
+/** What of the batch is to be applied, given the stored offset, and where the partition goes on afterwards. */
+export function dueOf(batch: EventBatch, stored: number): { events: RecordedEvent[]; next: number } {
+  // Postgres lost commits that this process has seen: they are read again from where it stands.
+  if (stored < batch.expected) return { events: [], next: stored }
+  const events = batch.events.filter((event) => event.position.offset >= stored)
+  return { events, next: Math.max(stored, batch.end) }
 }
 
 /** An event that cannot be dealt with: trying again will not help. Its cause is what went wrong. */
@@ -63,10 +81,10 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
   const { who, codec, logger, apply } = options
   const known = new Map<string, Progress>()
 
-  function statusOf({ topic, partition }: Omit<Position, 'offset'>): Progress {
-    const key = `${topic}/${partition}`
-    const status = known.get(key) ?? { topic, partition, nextOffset: 0, halted: null, failures: 0 }
-    known.set(key, status)
+  function statusOf({ topic, partition }: Place): Progress {
+    const name = placeName({ topic, partition })
+    const status = known.get(name) ?? { topic, partition, nextOffset: 0, halted: null, failures: 0 }
+    known.set(name, status)
     return status
   }
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Logger } from 'pino'
-import type { EventLog, Position } from '../log/port.ts'
+import { type EventLog, type Position, placeName } from '../log/port.ts'
 import { applyBatches } from './apply-batch.ts'
 import { type Build, buildOffsets, openPartition } from './builds.ts'
 import type { EventCodec } from './codec.ts'
@@ -87,8 +87,6 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
     stop: () => consumer.stop(),
   }
 }
-
-const placeName = ({ topic, partition }: { topic: string; partition: number }) => `${topic}/${partition}`
 
 function upTo(batch: EventBatch, limit: number): EventBatch {
   if (batch.end <= limit) return batch

@@ -1,5 +1,9 @@
 export type Topic = string
 
+export type Place = Omit<Position, 'offset'>
+
+export const placeName = ({ topic, partition }: Place): string => `${topic}/${partition}`
+
 /** A record to append. Records of one key keep their order and share a partition. */
 export interface NewRecord {
   topic: Topic

@@ -18,23 +18,11 @@ export function createPool({ max = 10, applicationName = 'tidegate', ...options 
   return pool
 }
 
-export interface TransactionOptions {
-  /**
-   * false: a crash of Postgres may lose the last commits, never part of one. Right where rows and the offset
-   * that made them share the transaction, since the events are then applied again.
-   */
-  syncCommit?: boolean
-}
-
-export async function transaction<T>(
-  pool: pg.Pool,
-  work: (tx: Tx) => Promise<T>,
-  { syncCommit = true }: TransactionOptions = {},
-): Promise<T> {
+export async function transaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): Promise<T> {
   const tx = await pool.connect()
   let broken = false
   try {
-    await tx.query(syncCommit ? 'begin' : 'begin; set local synchronous_commit = off')
+    await tx.query('begin')
     const result = await work(tx)
     await tx.query('commit')
     return result

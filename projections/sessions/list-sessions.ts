@@ -26,38 +26,38 @@ export async function listSessions(
 ): Promise<Page<SessionRow>> {
   if (!search) return querySessions(db, scope, { ...options, from: 'read.sessions' })
   if (isUnsearchable(search)) return { rows: [], hasMore: false }
-  const exact = exactMatch(search)
-  if (exact) return querySessions(db, scope, { ...options, from: 'read.sessions', matching: exact })
+  const id = search.toLowerCase()
+  const exact = exactMatch(id)
+  if (exact)
+    return querySessions(db, scope, { ...options, from: 'read.sessions', searched: id, matching: exact })
   // What most sessions have is soon found among the newest. What is rare is found by the indexes.
-  const pattern = containsPattern(search)
-  const newest = { ...options, pattern, from: newestSessions(options), matching: hasText }
+  const searched = containsPattern(search)
+  const newest = { ...options, searched, from: newestSessions(options), matching: hasText }
   const page = await querySessions(db, scope, newest)
   if (page.hasMore) return page
-  return querySessions(db, scope, { ...options, pattern, from: 'read.sessions', matching: foundByText })
+  return querySessions(db, scope, { ...options, searched, from: 'read.sessions', matching: foundByText })
 }
-
-type Bind = (value: unknown) => string
 
 interface SessionsQuery extends Omit<ListSessions, 'search'> {
   from: string
-  /** For LIKE: the fourth parameter. */
-  pattern?: string
+  /** The fourth parameter of `matching`. */
+  searched?: string
   /** A condition on the session `s`. */
-  matching?: string | ((bind: Bind) => string)
+  matching?: string
 }
 
 async function querySessions(
   db: Db,
   scope: DataScope,
-  { limit, after, verdict, from, pattern, matching }: SessionsQuery,
+  { limit, after, verdict, from, searched, matching }: SessionsQuery,
 ): Promise<Page<SessionRow>> {
   const values: unknown[] = [scope.organizationId, scope.environment, limit + 1]
   const bind = (value: unknown) => `$${values.push(value)}`
-  if (pattern !== undefined) bind(pattern)
+  if (searched !== undefined) bind(searched)
   const where = ['s.organization_id = $1', 's.environment = $2']
   if (after) where.push(`(s.evaluated_at, s.session_id) < (${bind(after.evaluatedAt)}, ${bind(after.id)})`)
   if (verdict) where.push(`s.verdict = ${bind(verdict)}`)
-  if (matching) where.push(typeof matching === 'string' ? matching : matching(bind))
+  if (matching) where.push(matching)
   const { rows } = await db.query<ListedSession>(
     `select ${sessionFields} from ${from} s where ${where.join(' and ')}
      order by s.evaluated_at desc, s.session_id desc limit $3`,
@@ -109,16 +109,10 @@ function sessionRow({
 /**
  * service.md 4.2 rule 2. Ids match whole, in any case. Anything else is a substring of what a session shows: undefined.
  */
-function exactMatch(search: string): ((bind: Bind) => string) | undefined {
-  const id = search.toLowerCase()
-  const byEvent = (param: string) =>
-    `s.session_id = (select d.session_id from read.decisions d where d.event_id = ${param})`
-  if (id.startsWith('sid_')) return (bind) => `s.session_id = ${bind(id)}`
-  if (id.startsWith('evt_')) return (bind) => byEvent(bind(id))
-  if (id.startsWith('vid_')) return (bind) => `s.visitor_id = ${bind(id)}`
-  if (!/^[0-9a-f]{32}$/.test(id)) return undefined
-  return (bind) => {
-    const param = bind(id)
-    return `(s.session_id = ${param} or ${byEvent(param)})`
-  }
+function exactMatch(id: string): string | undefined {
+  const byEvent = 's.session_id = (select d.session_id from read.decisions d where d.event_id = $4)'
+  if (id.startsWith('sid_')) return 's.session_id = $4'
+  if (id.startsWith('evt_')) return byEvent
+  if (id.startsWith('vid_')) return 's.visitor_id = $4'
+  return /^[0-9a-f]{32}$/.test(id) ? `(s.session_id = $4 or ${byEvent})` : undefined
 }

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { EventCodec, RecordedEvent } from '../../infra/event-store/codec.ts'
-import { type EventBatch, EventFailed } from '../../infra/event-store/consumer.ts'
+import { dueOf, type EventBatch, EventFailed } from '../../infra/event-store/consumer.ts'
 import type { Clock } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { EventLog, NewRecord, Position } from '../../infra/log/port.ts'
@@ -43,7 +43,7 @@ async function scoreIn(
   { batches, findRecorded }: ScoreBatches,
 ): Promise<Position[]> {
   const { offsets: stored, states, constants } = await openScoring(tx, batches, sessionsOf(batches))
-  const due = batches.map((batch) => dueOf(batch, stored.get(batch.partition) ?? 0))
+  const due = batches.map((batch) => ({ ...batch, ...dueOf(batch, stored.get(batch.partition) ?? 0) }))
   const moved = due.filter((batch) => batch.next > (stored.get(batch.partition) ?? 0))
   const next = due.map(({ topic, partition, next: offset }) => ({ topic, partition, offset }))
   if (moved.length === 0) return next
@@ -67,14 +67,6 @@ async function scoreIn(
     saveOffsets(offsets),
   ])
   return next
-}
-
-/** What of the batch is to be scored, given the stored offset, and where it goes on afterwards. */
-function dueOf(batch: EventBatch, stored: number): EventBatch & { next: number } {
-  // Postgres lost commits that this process has seen: they are read again from where it stands.
-  if (stored < batch.expected) return { ...batch, events: [], next: stored }
-  const events = batch.events.filter((event) => event.position.offset >= stored)
-  return { ...batch, events, next: Math.max(stored, batch.end) }
 }
 
 const sessionsOf = (batches: EventBatch[]): string[] => [

@@ -1,10 +1,12 @@
 import type { Consumer, EachBatchPayload, KafkaMessage } from 'kafkajs'
+import { handOver } from '../hand-over.ts'
 import {
   type Batch,
   backoffMs,
   type ConsumeOptions,
   type LogRecord,
   type Position,
+  placeName,
   type ReadOn,
 } from '../port.ts'
 
@@ -36,7 +38,7 @@ const heartbeatEveryMs = 1000
  */
 export function createLane(deps: LaneDeps) {
   const { consumer, commits, starts, callersName, options, isStopping } = deps
-  const { maxRecords = 1000, handle, onError } = options
+  const { maxRecords = 1000 } = options
   const failures = new Map<string, number>()
   let waiting: Fetched[] = []
   let isDraining = false
@@ -55,7 +57,7 @@ export function createLane(deps: LaneDeps) {
     isDraining = true
     // The partitions of one fetch come within the same turn of the event loop.
     await new Promise(setImmediate)
-    while (waiting.length > 0) await handOver(take())
+    while (waiting.length > 0) await deal(take())
     isDraining = false
   }
 
@@ -81,21 +83,11 @@ export function createLane(deps: LaneDeps) {
     return payload.isRunning() && !payload.isStale()
   }
 
-  async function handOver(pieces: Piece[]): Promise<void> {
+  async function deal(pieces: Piece[]): Promise<void> {
     if (pieces.length === 0) return
-    const readOn = await answersOf(pieces.map(({ batch }) => batch))
-    for (const piece of pieces) settle(piece, readOn.get(`${piece.batch.topic} ${piece.batch.partition}`))
-  }
-
-  async function answersOf(batches: Batch[]): Promise<Map<string, ReadOn>> {
-    const answers = await handle(batches).catch((error) => batches.map((batch) => failed(batch, error)))
-    return new Map((answers ?? []).map((answer) => [`${answer.topic} ${answer.partition}`, answer]))
-  }
-
-  function failed({ topic, partition, records }: Batch, error: unknown): ReadOn {
-    const offset = records[0]?.offset ?? 0
-    onError?.(error, { topic, partition, offset })
-    return { topic, partition, offset, failed: true }
+    const batches = pieces.map(({ batch }) => batch)
+    const readOn = await handOver(options, batches)
+    for (const piece of pieces) settle(piece, readOn.get(placeName(piece.batch)))
   }
 
   function settle({ fetched, batch }: Piece, chosen: ReadOn | undefined): void {

@@ -1,15 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { handOver } from '../hand-over.ts'
 import {
   type Batch,
   backoffMs,
   type ConsumeOptions,
   type LogConsumer,
   type LogRecord,
+  type Place,
   type Position,
+  placeName,
+  type ReadOn,
   type Topic,
 } from '../port.ts'
-import { placeName, type Session } from './session.ts'
-import type { Limits, Place, Tail } from './tail.ts'
+import type { Session } from './session.ts'
+import type { Limits, Tail } from './tail.ts'
 
 export interface GroupDeps {
   session: Session
@@ -43,7 +47,7 @@ const maxBytes = 4 * 1024 * 1024
  * are one lane: whatever came while the handler ran is the next call.
  */
 export function startGroup({ session, tail, partitions }: GroupDeps, options: ConsumeOptions): GroupConsumer {
-  const { group, maxRecords = 1000, handle, onError } = options
+  const { group, maxRecords = 1000, onError } = options
   const me = Symbol(group)
   const bell = createBell()
   let readings: Reading[] = []
@@ -109,19 +113,11 @@ export function startGroup({ session, tail, partitions }: GroupDeps, options: Co
   }
 
   async function deal(batches: Batch[]): Promise<void> {
-    try {
-      const readOn = new Map(((await handle(batches)) ?? []).map((at) => [placeName(at), at]))
-      for (const batch of batches) settle(batch, readOn.get(placeName(batch)))
-    } catch (error) {
-      for (const { topic, partition, records } of batches) {
-        const offset = records[0]?.offset ?? 0
-        settle({ topic, partition, records }, { topic, partition, offset, failed: true })
-        onError?.(error, { topic, partition, offset })
-      }
-    }
+    const readOn = await handOver(options, batches)
+    for (const batch of batches) settle(batch, readOn.get(placeName(batch)))
   }
 
-  function settle(batch: Batch, chosen: (Position & { failed?: boolean }) | undefined): void {
+  function settle(batch: Batch, chosen: ReadOn | undefined): void {
     const reading = readings.find((one) => placeName(one) === placeName(batch))
     if (!reading) return
     readings = [...readings.filter((one) => one !== reading), reading]

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import { type Listener, openListener } from '../../postgres/listen.ts'
-import type { LogRecord, Position, Topic } from '../port.ts'
+import { type LogRecord, type Position, placeName, type Topic } from '../port.ts'
 import type { GroupConsumer } from './consumer.ts'
-import { countConsumers, placeName, type Session } from './session.ts'
+import { countConsumers, type Session } from './session.ts'
 import type { Tail } from './tail.ts'
 
 export interface FeedOptions {

@@ -3,13 +3,15 @@ import pg from 'pg'
 import { z } from 'zod'
 import { connectionConfig, type Db } from '../../postgres/pool.ts'
 import type { LogRecord, Position, Topic } from '../port.ts'
-import type { Limits, Place } from './tail.ts'
+import type { Limits } from './tail.ts'
 
 export interface SessionOptions {
   url: string
   schema: string
   onLost: () => void
 }
+
+type Statement = Required<Pick<pg.QueryConfig<unknown[]>, 'name' | 'text' | 'values'>>
 
 const offsetRows = z.array(z.object({ topic: z.string(), partition: z.number(), offset: z.coerce.number() }))
 
@@ -46,17 +48,17 @@ export function createSession({ url, schema, onLost }: SessionOptions) {
   }
 
   // One query at a time, in the order asked.
-  function query<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> {
-    const answer = last.then(() => queryNow<Row>(text, values))
+  function query<Row extends pg.QueryResultRow>(statement: Statement): Promise<Row[]> {
+    const answer = last.then(() => queryNow<Row>(statement))
     last = answer.catch(() => {})
     return answer
   }
 
-  async function queryNow<Row extends pg.QueryResultRow>(text: string, values: unknown[]): Promise<Row[]> {
+  async function queryNow<Row extends pg.QueryResultRow>(statement: Statement): Promise<Row[]> {
     const opened = open()
     const client = await opened
     try {
-      return (await client.query<Row>({ name: nameOf(text), text, values })).rows
+      return (await client.query<Row>(statement)).rows
     } catch (error) {
       if (!(error instanceof pg.DatabaseError)) {
         // Without an answer it may still hold the locks, and nobody could go on.
@@ -67,8 +69,8 @@ export function createSession({ url, schema, onLost }: SessionOptions) {
     }
   }
 
-  const positions = async (text: string, values: unknown[]): Promise<Position[]> =>
-    offsetRows.parse(await query(text, values))
+  const positions = async (statement: Statement): Promise<Position[]> =>
+    offsetRows.parse(await query(statement))
 
   return {
     isOpen: () => connection !== undefined,
@@ -84,7 +86,11 @@ export function createSession({ url, schema, onLost }: SessionOptions) {
       owners.set(group, me)
       try {
         const text = 'select pg_try_advisory_lock($1, $2) as locked'
-        const [row] = await query<{ locked: boolean }>(text, lockOf(schema, group))
+        const [row] = await query<{ locked: boolean }>({
+          name: 'group-lock',
+          text,
+          values: lockOf(schema, group),
+        })
         if (!row?.locked) owners.delete(group)
         return row?.locked ? generation : undefined
       } catch (error) {
@@ -95,32 +101,36 @@ export function createSession({ url, schema, onLost }: SessionOptions) {
 
     async release(group: string, me: symbol): Promise<void> {
       if (owners.get(group) !== me) return
-      await query('select pg_advisory_unlock($1, $2)', lockOf(schema, group))
+      const text = 'select pg_advisory_unlock($1, $2)'
+      await query({ name: 'group-unlock', text, values: lockOf(schema, group) })
       owners.delete(group)
     },
 
     committed: (group: string): Promise<Position[]> =>
-      positions(
-        `select topic, partition, next_offset as "offset" from ${schema}.group_offsets where group_name = $1`,
-        [group],
-      ),
+      positions({
+        name: 'group-offsets',
+        text: `select topic, partition, next_offset as "offset" from ${schema}.group_offsets where group_name = $1`,
+        values: [group],
+      }),
 
     async commit(group: string, next: Position[]): Promise<void> {
       const text = `insert into ${schema}.group_offsets (group_name, topic, partition, next_offset)
         select $1, * from unnest($2::text[], $3::int[], $4::bigint[])
         on conflict (group_name, topic, partition) do update set next_offset = excluded.next_offset`
-      await query(text, [group, ...columns(next)])
+      await query({ name: 'group-commit', text, values: [group, ...columns(next)] })
     },
 
     ends: (topics: Topic[]): Promise<Position[]> =>
-      positions(
-        `select topic, partition, next_offset as "offset" from ${schema}.partitions where topic = any($1)`,
-        [topics],
-      ),
+      positions({
+        name: 'log-ends',
+        text: `select topic, partition, next_offset as "offset" from ${schema}.partitions where topic = any($1)`,
+        values: [topics],
+      }),
 
     /** The next records of each of the positions' partitions; the limits are for each of them. */
     async read(from: Position[], { records, bytes }: Limits): Promise<LogRecord[]> {
-      return (await query<RecordRow>(readText(schema), [...columns(from), records, bytes])).map(toRecord)
+      const values = [...columns(from), records, bytes]
+      return (await query<RecordRow>({ name: 'log-read', text: readText(schema), values })).map(toRecord)
     },
 
     async close(): Promise<void> {
@@ -133,9 +143,6 @@ export function createSession({ url, schema, onLost }: SessionOptions) {
 }
 
 export type Session = ReturnType<typeof createSession>
-
-// Prepared once for each text.
-const nameOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
 
 async function connect(url: string, schema: string): Promise<pg.Client> {
   const config = connectionConfig({
@@ -205,5 +212,3 @@ const toRecord = ({ offset, stored_at, ...row }: RecordRow): LogRecord => ({
   offset: Number(offset),
   timestamp: Number(stored_at),
 })
-
-export const placeName = ({ topic, partition }: Place): string => `${topic}/${partition}`

@@ -1,6 +1,4 @@
-import type { LogRecord, Position, Topic } from '../port.ts'
-
-export type Place = Omit<Position, 'offset'>
+import { type LogRecord, type Place, type Position, placeName, type Topic } from '../port.ts'
 
 interface Window {
   records: LogRecord[]
@@ -33,7 +31,7 @@ export function createTail({ maxBytes = defaultMaxBytes }: { maxBytes?: number }
   const kept: { window: Window; record: LogRecord }[] = []
   let bytesKept = 0
 
-  const windowOf = ({ topic, partition }: Place) => windows.get(`${topic}/${partition}`)
+  const windowOf = (place: Place) => windows.get(placeName(place))
 
   function forgetOldest(): void {
     while (bytesKept > maxBytes) {
@@ -47,8 +45,8 @@ export function createTail({ maxBytes = defaultMaxBytes }: { maxBytes?: number }
   return {
     open(ends) {
       for (const { topic, partition, offset: next } of ends) {
-        const key = `${topic}/${partition}`
-        if (!windows.has(key)) windows.set(key, { topic, partition, records: [], next })
+        const name = placeName({ topic, partition })
+        if (!windows.has(name)) windows.set(name, { topic, partition, records: [], next })
       }
     },
     ends: (topics) =>

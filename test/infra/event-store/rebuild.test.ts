@@ -1,7 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Applied } from '../../../infra/event-store/applied.ts'
-import { buildOffsets, createBuild, dropBuild, liveBuild } from '../../../infra/event-store/builds.ts'
+import {
+  buildOffsets,
+  createBuild,
+  dropBuild,
+  liveBuild,
+  liveOffsets,
+} from '../../../infra/event-store/builds.ts'
 import { startLoader } from '../../../infra/event-store/loader.ts'
 import type { Projection } from '../../../infra/event-store/projection.ts'
 import { type RebuildReport, rebuild } from '../../../infra/event-store/rebuild.ts'
@@ -93,14 +99,6 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
       .rows[0]
   }
 
-  async function storedOffsets(): Promise<Position[]> {
-    const { rows } = await world.database.pool.query<Position>(
-      `select topic, partition, next_offset::float8 as "offset" from tidegate.projection_offsets
-       join tidegate.projection_builds using (projection, build) where projection = 'sessions' and status = 'live'`,
-    )
-    return rows
-  }
-
   test('is equal while events keep arriving and readers keep reading', async () => {
     let stopped = false
     const arrivals: Position[] = []
@@ -108,7 +106,7 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
     const lost: unknown[] = []
     const compare = async () => {
       const noted = running.status()
-      const stored = await storedOffsets()
+      const stored = await liveOffsets(world.database.pool, 'sessions')
       const storedOf = (partition: number) => stored.find((at) => at.partition === partition)?.offset ?? 0
       lost.push(...noted.filter(({ partition, nextOffset }) => storedOf(partition) < nextOffset))
     }
