@@ -56,6 +56,11 @@ export function derivedId<P extends string>(prefix: P, ...parts: string[]): Id<P
   return `${prefix}_${base32(Buffer.from(digest, 'latin1'))}`
 }
 
+/** Whether an id, in lower case, may have the text somewhere: of its prefix, of the characters behind it, or of both. */
+export function isPartOfId(text: string): boolean {
+  return /^(?:[a-z]*_)?[0-9a-hjkmnp-tv-z]*$|^[a-z]{1,5}$/.test(text)
+}
+
 export function hexId<P extends string>(prefix: P, random: Random): Id<P> {
   return `${prefix}_${random(16).toString('hex')}`
 }

@@ -2,6 +2,7 @@ import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import { type Part, unnest } from '../../infra/postgres/arrays.ts'
 import type { RowOf } from '../../infra/postgres/table.ts'
 import type { VisitorLink } from '../../schemas/events.ts'
+import { requestTexts } from './session-texts.ts'
 import { visitorSessions, visitors } from './tables.ts'
 
 export type ScoredEvent = Extract<RecordedEvent, { type: 'SessionScored' }>
@@ -68,12 +69,14 @@ function linkRow({ data, visitor }: Sighting): RowOf<typeof visitorSessions> {
 function visitorRow({ first, last, latest: { data, visitor } }: Visit): RowOf<typeof visitors> {
   const { organization_id, environment, event_id, evaluated_at, request } = data
   const { user_agent, ip_address } = request
+  const { agent, address } = requestTexts(data)
   const { id: visitor_id, storage, anchors, vector } = visitor
   return {
     ...{ organization_id, environment, visitor_id, first_seen_at: first, last_seen_at: last },
     // Postgres counts the new ones.
     seen_count: 0,
     ...{ event_id, evaluated_at, user_agent, ip_address, storage, anchors, vector },
+    ...{ agent_text: agent.id, address_text: address.id },
   }
 }
 

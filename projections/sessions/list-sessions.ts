@@ -1,3 +1,4 @@
+import { isPartOfId } from '../../infra/ids.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { containsPattern, isUnsearchable } from '../../infra/postgres/table.ts'
 import type { Verdict } from '../../schemas/events.ts'
@@ -35,7 +36,8 @@ export async function listSessions(
   const newest = { ...options, searched, from: newestSessions(options), matching: hasText }
   const page = await querySessions(db, scope, newest)
   if (page.hasMore) return page
-  return querySessions(db, scope, { ...options, searched, from: 'read.sessions', matching: foundByText })
+  const matching = foundBy(isPartOfId(id) ? [...textSearches, ...idSearches] : textSearches)
+  return querySessions(db, scope, { ...options, searched, from: 'read.sessions', matching })
 }
 
 interface SessionsQuery extends Omit<ListSessions, 'search'> {
@@ -75,15 +77,22 @@ function newestSessions({ after }: Pick<ListSessions, 'after'>): string {
     order by evaluated_at desc, session_id desc limit ${newestCount})`
 }
 
-const hasText = `(exists (select from read.search_texts t where t.organization_id = $1 and t.environment = $2
-    and t.subject_id = s.session_id and t.text like $4)
+const hasText = `(s.session_id like $4 or s.visitor_id like $4
+  or exists (select from read.search_texts t
+    where t.id in (s.page_text, s.agent_text, s.address_text, s.user_text) and t.text like $4)
   or exists (select from read.decisions d where d.session_id = s.session_id and d.event_id like $4))`
 
-const foundByText = `s.session_id in (
-  select t.subject_id from read.search_texts t
-    where t.organization_id = $1 and t.environment = $2 and t.part in ('request', 'user') and t.text like $4
-  union select d.session_id from read.decisions d
-    where d.organization_id = $1 and d.environment = $2 and d.event_id like $4)`
+const inScope = 'organization_id = $1 and environment = $2'
+const textSearches = ['page_text', 'agent_text', 'address_text', 'user_text'].map(
+  (column) => `select session_id from read.sessions where ${column} in (
+    select id from read.search_texts where ${inScope} and text like $4)`,
+)
+// No index has parts of ids: all ids of the scope are read.
+const idSearches = [
+  `select session_id from read.sessions where ${inScope} and (session_id like $4 or visitor_id like $4)`,
+  `select session_id from read.decisions where ${inScope} and event_id like $4`,
+]
+const foundBy = (searches: string[]) => `s.session_id in (${searches.join(' union ')})`
 
 type ListedSession = Omit<SessionRow, 'id' | 'latest_decision'> & DecisionRow & { session_id: string }
 

@@ -6,7 +6,7 @@ import type { Tx } from '../../infra/postgres/pool.ts'
 import { insertNewRows, type RowOf, storable } from '../../infra/postgres/table.ts'
 import { eventTopics, type SessionScored } from '../../schemas/events.ts'
 import { type ScoredEvent, upsertVisitors } from './apply-visitors.ts'
-import { type ClientUserEvent, saveTexts, sessionTexts, userText, writeDetail } from './session-texts.ts'
+import { type ClientUserEvent, requestTexts, saveTexts, userText, writeDetail } from './session-texts.ts'
 import {
   clientUserChanges,
   decisions,
@@ -26,7 +26,7 @@ const tables = [sessions, decisions, clientUserChanges, visitors, visitorSession
 /** One projection, so that a session and its visitor appear together. */
 export const sessionsProjection: Projection = {
   name: 'sessions',
-  version: 4,
+  version: 5,
   topics: [eventTopics.SessionScored],
   tables: tables.map(({ name }) => name),
   ddl: tables.map(({ ddl }) => ddl).join('') + sessionApplyIndexes,
@@ -61,7 +61,7 @@ async function applyScored(tx: Tx, scored: ScoredEvent[]): Promise<void> {
     { as: 'put_sessions', at: (first) => upsertSessions(fresh, first) },
     ...upsertVisitors(fresh),
     ...insertSessionEvents(fresh.flatMap(sessionEventRows)),
-    ...saveTexts(fresh.flatMap(sessionTexts)),
+    ...saveTexts(fresh.flatMap(({ data }) => Object.values(requestTexts(data)))),
   ])
 }
 
@@ -118,7 +118,7 @@ interface Latest {
   first: ScoredEvent
 }
 
-const sessionColumns = sessions.columnsWithout('client_user_id')
+const sessionColumns = sessions.columnsWithout('client_user_id', 'user_text')
 const unchanged = ['session_id', 'organization_id', 'environment', 'created_at']
 const replaced = sessionColumns
   .filter(({ name }) => !unchanged.includes(name))
@@ -128,10 +128,10 @@ const replaced = sessionColumns
 function upsertSessions(fresh: ScoredEvent[], first: number) {
   const { names, source, values } = unnest(sessionColumns, latestBySession(fresh).map(sessionRow), first)
   // A session that is new here may have been given its client user id already.
-  const text = `insert into sessions as s (${names}, client_user_id)
-    select i.*, u.client_user_id from ${source} as i (${names})
+  const text = `insert into sessions as s (${names}, client_user_id, user_text)
+    select i.*, u.client_user_id, u.user_text from ${source} as i (${names})
     left join lateral (
-      select client_user_id from client_user_changes c
+      select client_user_id, user_text from client_user_changes c
       where c.session_id = i.session_id order by log_offset desc limit 1
     ) u on true
     on conflict (session_id) do update set ${replaced.join(', ')}`
@@ -160,29 +160,35 @@ function latestBySession(fresh: ScoredEvent[]): Latest[] {
 }
 
 function sessionRow({ event, first }: Latest): RowOf<typeof sessions> {
+  const { page, agent, address } = requestTexts(event.data)
   return {
     ...commonColumns(event),
     client_user_id: null,
     created_at: first.data.created_at,
     visitor: linkedVisitor(event.data),
     detail: writeDetail(event.data),
+    page_text: page.id,
+    agent_text: agent.id,
+    address_text: address.id,
+    user_text: null,
   }
 }
 
 async function applyClientUsers(tx: Tx, events: ClientUserEvent[]): Promise<void> {
   const inserted = await insertNewRows(tx, clientUserChanges, events.map(changeRow))
-  const last = new Map<string, ClientUserEvent>()
-  for (const event of events) if (inserted.delete(event.data.event_id)) last.set(event.data.session_id, event)
-  if (last.size === 0) return
+  const fresh = events.filter(({ data }) => inserted.delete(data.event_id))
+  if (fresh.length === 0) return
+  const last = new Map(fresh.map((event) => [event.data.session_id, event]))
   await updateClientUsers(tx, [...last.values()])
-  await runTogether(tx, saveTexts([...last.values()].map(userText)))
+  // Of all, not of the last: where events are cut into batches must change nothing.
+  await runTogether(tx, saveTexts(fresh.flatMap((event) => userText(event) ?? [])))
 }
 
 function changeRow(event: ClientUserEvent): RowOf<typeof clientUserChanges> {
   const { event_id, session_id } = event.data
   const user = event.type === 'ClientUserAttached' ? storable(event.data.client_user_id) : null
   const log_offset = event.position.offset
-  return { event_id, session_id, log_offset, client_user_id: user }
+  return { event_id, session_id, log_offset, client_user_id: user, user_text: userText(event)?.id ?? null }
 }
 
 async function updateClientUsers(tx: Tx, changes: ClientUserEvent[]): Promise<void> {
@@ -190,7 +196,7 @@ async function updateClientUsers(tx: Tx, changes: ClientUserEvent[]): Promise<vo
   const { names, source, values } = unnest(columns, changes.map(changeRow))
   await tx.query({
     name: 'update-client-users',
-    text: `update sessions as s set client_user_id = c.client_user_id
+    text: `update sessions as s set client_user_id = c.client_user_id, user_text = c.user_text
       from ${source} as c (${names}) where s.session_id = c.session_id`,
     values,
   })

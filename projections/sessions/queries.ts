@@ -1,3 +1,4 @@
+import { isPartOfId } from '../../infra/ids.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { containsPattern, isUnsearchable, type RowOf } from '../../infra/postgres/table.ts'
 import type { DataScope, Page } from './scope.ts'
@@ -138,11 +139,16 @@ export async function listVisitors(
 function matchesVisitor(search: string, bind: (value: unknown) => string): string {
   if (isUnsearchable(search)) return 'false'
   const id = search.toLowerCase()
-  return id.startsWith('vid_')
-    ? `visitor_id = ${bind(id)}`
-    : `visitor_id in (select t.subject_id from read.search_texts t
-        where t.organization_id = $1 and t.environment = $2 and t.part = 'visitor'
-          and t.text like ${bind(containsPattern(search))})`
+  if (id.startsWith('vid_')) return `visitor_id = ${bind(id)}`
+  const pattern = bind(containsPattern(search))
+  const inScope = 'organization_id = $1 and environment = $2'
+  const texts = `select id from read.search_texts where ${inScope} and text like ${pattern}`
+  const searches = ['agent_text', 'address_text'].map(
+    (column) => `select visitor_id from read.visitors where ${column} in (${texts})`,
+  )
+  if (isPartOfId(id))
+    searches.push(`select visitor_id from read.visitors where ${inScope} and visitor_id like ${pattern}`)
+  return `visitor_id in (${searches.join(' union ')})`
 }
 
 export interface VisitorActivityRow extends Pick<DecisionEvidence, 'request' | 'score_breakdown'> {

@@ -1,10 +1,10 @@
+import { hash } from 'node:crypto'
 import { domainToUnicode } from 'node:url'
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import { type Part, unnest } from '../../infra/postgres/arrays.ts'
 import { type RowOf, searchable } from '../../infra/postgres/table.ts'
 import { isPlainText } from '../../infra/text.ts'
 import type { SessionScored } from '../../schemas/events.ts'
-import type { ScoredEvent } from './apply-visitors.ts'
 import { searchTexts } from './tables.ts'
 
 const memberNames = [
@@ -61,57 +61,46 @@ export function readDetail(text: string): StoredDetail {
 
 export type ClientUserEvent = Extract<RecordedEvent, { type: 'ClientUserAttached' | 'ClientUserCleared' }>
 
-export function sessionTexts({ data, position }: ScoredEvent): RowOf<typeof searchTexts>[] {
-  const { session_id, organization_id, environment, event_id, evaluated_at, visitor } = data
+type SearchText = RowOf<typeof searchTexts>
+type Scope = Pick<SearchText, 'organization_id' | 'environment'>
+
+/** The same text of a scope has one id, and is stored once. */
+function textOf({ organization_id, environment }: Scope, ...parts: string[]): SearchText {
+  const text = searchable(...parts)
+  const id = hash('sha256', [organization_id, environment, text].join('\0'), 'buffer').subarray(0, 12)
+  return { id, organization_id, environment, text }
+}
+
+export interface RequestTexts {
+  page: SearchText
+  agent: SearchText
+  address: SearchText
+}
+
+export function requestTexts(data: Pick<SessionScored, 'request' | keyof Scope>): RequestTexts {
   const { url, user_agent, ip_address } = data.request
-  const about = { organization_id, environment, event_id }
-  const visitorId = visitor?.id ?? null
-  const text = searchable(session_id, visitorId, ...searchedForms(url), user_agent, ip_address)
-  const session = {
-    ...about,
-    subject_id: session_id,
-    part: 'request',
-    version: position.offset,
-    text,
-  } as const
-  if (!visitor) return [session]
-  const seen = searchable(visitor.id, user_agent, ip_address)
-  return [
-    session,
-    { ...about, subject_id: visitor.id, part: 'visitor', version: evaluated_at, text: seen } as const,
-  ]
-}
-
-/** The result is the same in whatever order partitions come. */
-export function saveTexts(rows: RowOf<typeof searchTexts>[]): Part[] {
-  const newest = new Map<string, RowOf<typeof searchTexts>>()
-  for (const row of rows) {
-    const key = `${row.organization_id} ${row.environment} ${row.subject_id} ${row.part}`
-    const known = newest.get(key)
-    if (!known || isNewer(row, known)) newest.set(key, row)
+  return {
+    page: textOf(data, ...searchedForms(url)),
+    agent: textOf(data, user_agent),
+    address: textOf(data, ip_address),
   }
-  if (newest.size === 0) return []
-  return [{ as: 'put_texts', at: (first) => upsertTexts([...newest.values()], first) }]
 }
 
-function upsertTexts(rows: RowOf<typeof searchTexts>[], first: number) {
-  const { names, source, values } = unnest(searchTexts.columns, rows, first)
-  // Rows are locked in the order of their key: partitions applied side by side cannot deadlock.
-  const text = `insert into search_texts as t (${names}) select * from ${source} as i (${names}) order by ${searchTexts.key}
-    on conflict (${searchTexts.key}) do update
-      set version = excluded.version, event_id = excluded.event_id, text = excluded.text
-      where (excluded.version, excluded.event_id) > (t.version, t.event_id)`
-  return { text, values }
+export function userText({ data, type }: ClientUserEvent): SearchText | null {
+  return type === 'ClientUserAttached' ? textOf(data, data.client_user_id) : null
 }
 
-function isNewer(a: RowOf<typeof searchTexts>, b: RowOf<typeof searchTexts>): boolean {
-  return a.version === b.version ? a.event_id > b.event_id : a.version > b.version
-}
-
-export function userText({ data, type, position }: ClientUserEvent): RowOf<typeof searchTexts> {
-  const { session_id: subject_id, organization_id, environment, event_id } = data
-  const text = searchable(type === 'ClientUserAttached' ? data.client_user_id : null)
-  return { organization_id, environment, subject_id, part: 'user', version: position.offset, event_id, text }
+export function saveTexts(texts: SearchText[]): Part[] {
+  const distinct = [...new Map(texts.map((text) => [text.id.toString('hex'), text])).values()]
+  if (distinct.length === 0) return []
+  const at = (first: number) => {
+    const { names, source, values } = unnest(searchTexts.columns, distinct, first)
+    // In the order of the key: two that write the same ones cannot deadlock.
+    const text = `insert into search_texts (${names}) select * from ${source} as i (${names}) order by id
+      on conflict do nothing`
+    return { text, values }
+  }
+  return [{ as: 'put_texts', at }]
 }
 
 /** A page's address as it is stored and, where that differs, as people read and type it: they search for either. */

@@ -59,6 +59,10 @@ export const sessions = table('sessions', {
   visitor_id: nullable(column.id()),
   visitor: nullable(column.json<LinkedVisitor>()),
   detail: column.text(),
+  page_text: column.bytea(),
+  agent_text: column.bytea(),
+  address_text: column.bytea(),
+  user_text: nullable(column.bytea()),
 })
 
 export const decisions = table('decisions', {
@@ -94,6 +98,7 @@ export const clientUserChanges = table('client_user_changes', {
   session_id: column.id(),
   log_offset: column.bigint(),
   client_user_id: nullable(column.text()),
+  user_text: nullable(column.bytea()),
 })
 
 export const visitors = table(
@@ -113,6 +118,8 @@ export const visitors = table(
     storage: column.json<VisitorStorage>(),
     anchors: column.json<VisitorAnchors>(),
     vector: column.json<number[]>(),
+    agent_text: column.bytea(),
+    address_text: column.bytea(),
   },
   { key: ['organization_id', 'environment', 'visitor_id'] },
 )
@@ -128,28 +135,17 @@ export const visitorSessions = table(
   { key: ['organization_id', 'environment', 'visitor_id', 'session_id'] },
 )
 
-/** `request` and `user` are of a session, `visitor` is of a visitor. */
-export type SearchedPart = 'request' | 'user' | 'visitor'
-
 /**
- * What a search looks through, in lower case, beside the ids of decisions. It is apart from the rows that it finds, as
- * those change with each decision, and an index over parts of words is dear to change.
+ * What a search looks through, in lower case, once for all sessions and visitors of a scope that have it: pages, user
+ * agents, addresses and client user ids. An index over parts of words is dear, and few texts are new.
  */
-export const searchTexts = table(
-  'search_texts',
-  {
-    organization_id: column.id(),
-    environment: column.text<Environment>(),
-    /** A session or a visitor. */
-    subject_id: column.id(),
-    part: column.text<SearchedPart>(),
-    /** The newest counts: the greatest version, and of those the greatest event id. */
-    version: column.bigint(),
-    event_id: column.id(),
-    text: column.text(),
-  },
-  { key: ['organization_id', 'environment', 'subject_id', 'part'] },
-)
+export const searchTexts = table('search_texts', {
+  /** Of scope and text: see textId. */
+  id: primaryKey(column.bytea()),
+  organization_id: column.id(),
+  environment: column.text<Environment>(),
+  text: column.text(),
+})
 
 /** What the decision says first of its session: who the visitor is, or the final result. */
 export const sessionEvents = table('session_events', {
@@ -170,7 +166,12 @@ export const sessionReadIndexes = `
   create index on sessions (organization_id, environment, verdict, evaluated_at, session_id);
   create index on sessions (organization_id, environment, visitor_id, evaluated_at, session_id);
   create index on search_texts using gin (text gin_trgm_ops);
-  create index on decisions using gin (event_id gin_trgm_ops);
+  create index on sessions (page_text);
+  create index on sessions (agent_text);
+  create index on sessions (address_text);
+  create index on sessions (user_text) where user_text is not null;
+  create index on visitors (agent_text);
+  create index on visitors (address_text);
   create index on session_events (organization_id, environment, type, created_at, event_id);
   create index on decisions (session_id, log_offset);
   create index on decisions (organization_id, environment, visitor_id, evaluated_at, event_id);

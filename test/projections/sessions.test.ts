@@ -146,14 +146,36 @@ test('a search finds what few sessions have, however many newer ones there are, 
   ])
 })
 
-test('a session keeps its texts when another decision says the same of it', async () => {
-  const version = async () =>
-    (await database.pool.query(`select part, text from read.search_texts order by subject_id, part`)).rows
+test('what several sessions say alike is stored once', async () => {
+  const texts = async () =>
+    (await database.pool.query(`select text from read.search_texts order by text`)).rows.map(
+      ({ text }) => text,
+    )
   await apply(scored(), user(id('sid', 1), 'a', 'Ada'))
-  const before = await version()
-  await apply(scored({ event_id: id('evt', 2) }))
-  expect(await version()).toEqual(before)
-  expect(before.map(({ part }) => part)).toEqual(['request', 'user', 'visitor'])
+  const before = await texts()
+  await apply(
+    scored({ event_id: id('evt', 2) }),
+    scored({ event_id: id('evt', 3), session_id: id('sid', 3), visitor: null }),
+    user(id('sid', 3), 'b', 'ADA'),
+  )
+  expect(await texts()).toEqual(before)
+  expect(before).toHaveLength(4)
+  const { rows } = await listSessions(database.pool, scope, { limit: 3, search: 'ada' })
+  expect(rows.map((row) => row.id).toSorted()).toEqual([id('sid', 1), id('sid', 3)])
+})
+
+test('a part of an id finds its session', async () => {
+  const visitor = visitorLink({ id: 'vid_0000000000000000000abcdefg' })
+  await apply(
+    scored({ event_id: 'evt_00000000000000000needle123', session_id: 'sid_0000000000000000000hay4567' }),
+    scored({ event_id: id('evt', 2), session_id: id('sid', 2), visitor }),
+  )
+  const search = async (text: string) =>
+    (await listSessions(database.pool, scope, { limit: 3, search: text })).rows.map((row) => row.id)
+  for (const part of ['0NEED', 'd_0000000000000000000hay', 'hay4567'])
+    expect(await search(part)).toEqual(['sid_0000000000000000000hay4567'])
+  expect(await search('0abcdefg')).toEqual([id('sid', 2)])
+  expect(await search('4567hay')).toEqual([])
 })
 
 test('what a session tells first is told by its first decision that knows it, however they came', async () => {

@@ -68,7 +68,7 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
       decisions: 300,
       client_user_changes: 0,
       visitors: 7,
-      search_texts: 107,
+      search_texts: 3,
       session_events: 100,
       visitor_sessions: 100,
     })
