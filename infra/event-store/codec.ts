@@ -16,7 +16,12 @@ export interface EventMeta {
   traceparent?: string
 }
 
-export type RecordedEvent = DomainEvent & { meta: EventMeta; position: Position }
+export type RecordedEvent = DomainEvent & {
+  meta: EventMeta
+  position: Position
+  /** As it was recorded, under the committed id of its schema: any codec with committed ids reads it. */
+  value: Buffer
+}
 
 interface Codec {
   name: EventName
@@ -83,6 +88,16 @@ export function createCodec(ids: SchemaIds = committedIds) {
     return { type: found.codec.name, data } as DomainEvent
   }
 
+  // A registry gives ids of its own.
+  function committed(value: Buffer): Buffer {
+    const id = value.readUInt32BE(1)
+    const committedId = committedIds[byId.get(id)?.codec.key as keyof typeof committedIds]
+    if (committedId === id) return value
+    const copy = Buffer.from(value)
+    copy.writeUInt32BE(committedId, 1)
+    return copy
+  }
+
   return {
     encode,
     decode,
@@ -96,7 +111,13 @@ export function createCodec(ids: SchemaIds = committedIds) {
     },
     fromRecord(record: LogRecord): RecordedEvent {
       const { topic, partition, offset } = record
-      return { ...decode(record.value), meta: metaOf(record), position: { topic, partition, offset } }
+      const event = decode(record.value)
+      return {
+        ...event,
+        meta: metaOf(record),
+        position: { topic, partition, offset },
+        value: committed(record.value),
+      }
     },
   }
 }

@@ -3,7 +3,7 @@ import { type Part, unnest } from '../../infra/postgres/arrays.ts'
 import type { RowOf } from '../../infra/postgres/table.ts'
 import type { VisitorLink } from '../../schemas/events.ts'
 import { requestTexts } from './session-texts.ts'
-import { visitorSessions, visitors } from './tables.ts'
+import { type LinkedVisitor, visitorSessions, visitors } from './tables.ts'
 
 export type ScoredEvent = Extract<RecordedEvent, { type: 'SessionScored' }>
 
@@ -78,6 +78,12 @@ function visitorRow({ first, last, latest: { data, visitor } }: Visit): RowOf<ty
     ...{ event_id, evaluated_at, user_agent, ip_address, storage, anchors, vector },
     ...{ agent_text: agent.id, address_text: address.id },
   }
+}
+
+export function linkedVisitor(visitor: VisitorLink | null): LinkedVisitor | null {
+  if (!visitor) return null
+  const { id, confidence, identified_at, method, basis } = visitor
+  return { id, confidence, identified_at, method, basis }
 }
 
 function visitsOf(sightings: Sighting[]): Visit[] {

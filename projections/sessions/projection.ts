@@ -5,12 +5,11 @@ import { type Part, runTogether, unnest } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { insertNewRows, type RowOf, storable } from '../../infra/postgres/table.ts'
 import { eventTopics, type SessionScored } from '../../schemas/events.ts'
-import { type ScoredEvent, upsertVisitors } from './apply-visitors.ts'
-import { type ClientUserEvent, requestTexts, saveTexts, userText, writeDetail } from './session-texts.ts'
+import { linkedVisitor, type ScoredEvent, upsertVisitors } from './apply-visitors.ts'
+import { type ClientUserEvent, requestTexts, saveTexts, userText } from './session-texts.ts'
 import {
   clientUserChanges,
   decisions,
-  type LinkedVisitor,
   type SessionEventType,
   searchTexts,
   sessionApplyIndexes,
@@ -83,20 +82,7 @@ function commonColumns({ data }: ScoredEvent) {
 }
 
 function decisionRow(event: ScoredEvent): RowOf<typeof decisions> {
-  const { request, score_breakdown, signals_fired, attribution, hand_off, device } = event.data
-  const visitor = linkedVisitor(event.data)
-  const platform = device.operating_system.name
-  return {
-    ...commonColumns(event),
-    log_offset: event.position.offset,
-    evidence: { request, score_breakdown, visitor, signals_fired, attribution, platform, hand_off },
-  }
-}
-
-function linkedVisitor({ visitor }: SessionScored): LinkedVisitor | null {
-  if (!visitor) return null
-  const { id, confidence, identified_at, method, basis } = visitor
-  return { id, confidence, identified_at, method, basis }
+  return { ...commonColumns(event), log_offset: event.position.offset, event: event.value }
 }
 
 /** One for each thing that a decision tells; the first decision that tells it counts. */
@@ -165,8 +151,7 @@ function sessionRow({ event, first }: Latest): RowOf<typeof sessions> {
     ...commonColumns(event),
     client_user_id: null,
     created_at: first.data.created_at,
-    visitor: linkedVisitor(event.data),
-    detail: writeDetail(event.data),
+    visitor: linkedVisitor(event.data.visitor),
     page_text: page.id,
     agent_text: agent.id,
     address_text: address.id,

@@ -1,8 +1,9 @@
 import { isPartOfId } from '../../infra/ids.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { containsPattern, isUnsearchable, type RowOf } from '../../infra/postgres/table.ts'
+import type { SessionScored } from '../../schemas/events.ts'
 import type { DataScope, Page } from './scope.ts'
-import { readDetail, type StoredDetail } from './session-texts.ts'
+import { readEvent, readEvidence } from './stored-event.ts'
 import {
   type DecisionEvidence,
   type DecisionRow,
@@ -30,7 +31,8 @@ export interface SessionDetailRow {
   visitor: LinkedVisitor | null
   /** As of now, not as of the decision; null without a visitor. */
   lifecycle: VisitorLifecycle | null
-  detail: StoredDetail
+  /** The event of the latest decision. */
+  detail: SessionScored
 }
 
 const summary = (alias: string) =>
@@ -42,10 +44,10 @@ export async function findSession(
   scope: DataScope,
   sessionId: string,
 ): Promise<SessionDetailRow | undefined> {
-  const { rows } = await db.query<{ facts: string; detail: string }>({
+  const { rows } = await db.query<{ facts: string; event: Buffer }>({
     name: 'find-session',
     // Two columns: each costs the reader more than making it one costs Postgres.
-    text: `select s.detail, json_build_object('id', s.session_id, 'created_at', s.created_at,
+    text: `select latest.event, json_build_object('id', s.session_id, 'created_at', s.created_at,
         'client_user_id', s.client_user_id, 'decision', ${summary('s')}, 'visitor', s.visitor::json,
         'lifecycle', case when v.visitor_id is not null then json_build_object('first_seen_at', v.first_seen_at,
           'last_seen_at', v.last_seen_at, 'seen_count', v.seen_count) end,
@@ -55,26 +57,25 @@ export async function findSession(
           order by log_offset desc limit ${maxShownDecisions}
         ) d))::text as facts
       from read.sessions s
+      join read.decisions latest on latest.event_id = s.event_id
       left join read.visitors v on v.organization_id = s.organization_id and v.environment = s.environment
         and v.visitor_id = s.visitor_id
       where s.session_id = $1 and s.organization_id = $2 and s.environment = $3`,
     values: [sessionId.toLowerCase(), scope.organizationId, scope.environment],
   })
   const [record] = rows
-  return record && { ...JSON.parse(record.facts), detail: readDetail(record.detail) }
+  return record && { ...JSON.parse(record.facts), detail: readEvent(record.event) }
 }
 
 export async function findDecisions(db: Db, decisionIds: string[]): Promise<FullDecisionRow[]> {
   const identity = ['session_id', 'organization_id', 'environment'] as const
-  const { rows } = await db.query<
-    Omit<FullDecisionRow, keyof DecisionEvidence> & { evidence: DecisionEvidence }
-  >({
+  const { rows } = await db.query<Omit<FullDecisionRow, keyof DecisionEvidence> & { event: Buffer }>({
     name: 'find-decisions',
-    text: `select ${decisions.select('d', ...decisionFields, ...identity, 'evidence')}
+    text: `select ${decisions.select('d', ...decisionFields, ...identity, 'event')}
       from read.decisions d where d.event_id = any($1)`,
     values: [decisionIds],
   })
-  return rows.map(({ evidence, ...row }) => ({ ...row, ...evidence }))
+  return rows.map(({ event, ...row }) => ({ ...row, ...readEvidence(event) }))
 }
 
 export type VisitorSort = 'last_seen' | 'first_seen' | 'seen_count'
@@ -180,17 +181,15 @@ export async function findVisitor(
 }
 
 async function recentDecisions(db: Db, values: string[]): Promise<VisitorActivityRow[]> {
-  const { rows } = await db.query<DecisionRow & { session_id: string; evidence: DecisionEvidence }>({
+  const { rows } = await db.query<DecisionRow & { session_id: string; event: Buffer }>({
     name: 'visitor-activity',
-    text: `select ${decisions.select('d', 'session_id', 'evidence', ...decisionFields)} from read.decisions d
+    text: `select ${decisions.select('d', 'session_id', 'event', ...decisionFields)} from read.decisions d
       where d.organization_id = $1 and d.environment = $2 and d.visitor_id = $3
       order by d.evaluated_at desc, d.event_id desc limit 100`,
     values,
   })
-  return rows.map(({ session_id, evidence: { request, score_breakdown }, ...decision }) => ({
-    session_id,
-    decision,
-    request,
-    score_breakdown,
-  }))
+  return rows.map(({ session_id, event, ...decision }) => {
+    const { request, score_breakdown } = readEvent(event)
+    return { session_id, decision, request, score_breakdown }
+  })
 }

@@ -1,5 +1,6 @@
 import type { Db } from '../../infra/postgres/pool.ts'
 import type { DataScope } from './scope.ts'
+import { readEvidence } from './stored-event.ts'
 import {
   type DecisionEvidence,
   type DecisionRow,
@@ -61,16 +62,16 @@ export async function findSessionEvent(
 
 type StoredSessionEvent = DecisionRow &
   Pick<SessionEventRow, 'id' | 'type' | 'at' | 'session_id' | 'session_created_at'> & {
-    evidence: DecisionEvidence
+    event: Buffer
   }
 
 const sessionEventFields = `${sessionEvents.select('e', 'id', 'type')}, e.created_at::float8 as at,
-  s.created_at::float8 as session_created_at, ${decisions.select('d', ...decisionFields, 'session_id', 'evidence')}`
+  s.created_at::float8 as session_created_at, ${decisions.select('d', ...decisionFields, 'session_id', 'event')}`
 const eventJoins = `join read.decisions d on d.event_id = e.decision_id
   join read.sessions s on s.session_id = d.session_id`
 
-function sessionEventRow({ evidence, ...row }: StoredSessionEvent): SessionEventRow {
-  const { request, score_breakdown, visitor, signals_fired, attribution, platform } = evidence
+function sessionEventRow({ event, ...row }: StoredSessionEvent): SessionEventRow {
+  const { request, score_breakdown, visitor, signals_fired, attribution, platform } = readEvidence(event)
   return { ...row, request, score_breakdown, visitor, signals_fired, attribution, platform }
 }
 

@@ -4,7 +4,6 @@ import type {
   Environment,
   Manipulation,
   Phase,
-  RequestContext,
   SessionScored,
   Verdict,
   VisitorAnchors,
@@ -24,17 +23,12 @@ export type SessionEventType = (typeof sessionEventTypes)[number]
 
 export type LinkedVisitor = Pick<VisitorLink, 'id' | 'confidence' | 'identified_at' | 'method' | 'basis'>
 
-/** What is kept of every decision, beside its few fields, for hand-offs and visitor activity. */
-export interface DecisionEvidence {
-  request: RequestContext
-  score_breakdown: Record<string, number>
+/** What hand-offs, webhook events and visitor activity say of a decision, beside its few fields. */
+export interface DecisionEvidence
+  extends Pick<SessionScored, 'request' | 'score_breakdown' | 'signals_fired' | 'attribution' | 'hand_off'> {
   visitor: LinkedVisitor | null
-  signals_fired: SessionScored['signals_fired']
-  attribution: SessionScored['attribution']
   /** The operating system, as events name it. */
   platform: SessionScored['device']['operating_system']['name']
-  /** Missing in rows of before it was kept. */
-  hand_off?: SessionScored['hand_off']
 }
 
 // Times are epoch milliseconds, as in all tables here.
@@ -58,7 +52,6 @@ export const sessions = table('sessions', {
   ...decisionColumns,
   visitor_id: nullable(column.id()),
   visitor: nullable(column.json<LinkedVisitor>()),
-  detail: column.text(),
   page_text: column.bytea(),
   agent_text: column.bytea(),
   address_text: column.bytea(),
@@ -73,7 +66,8 @@ export const decisions = table('decisions', {
   visitor_id: nullable(column.id()),
   log_offset: column.bigint(),
   ...decisionColumns,
-  evidence: column.json<DecisionEvidence>(),
+  /** The event as the log has it. Most is read of one session at a time, and its text would be three times as long. */
+  event: column.bytea(),
 })
 
 /** The fields of a `DecisionRow`, which sessions have too. */

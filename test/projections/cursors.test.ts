@@ -31,7 +31,7 @@ afterAll(() => world?.close())
 async function apply(projection: Projection, events: DomainEvent[]): Promise<void> {
   const recorded = events.map((event) => {
     const meta = { eventId: `evt_${++offset}`, time: 1, organizationId, environment: null }
-    return { ...event, meta, position: { topic: 'any', partition: 0, offset } }
+    return { ...event, meta, value: Buffer.alloc(0), position: { topic: 'any', partition: 0, offset } }
   })
   await transaction(world.database.pool, async (tx) => {
     const build = await liveBuild(tx, projection.name)

@@ -34,7 +34,12 @@ beforeEach(async () => {
 
 function recorded(event: DomainEvent, eventId = `evt_${offset}`): RecordedEvent {
   const meta = { eventId, time: 1, organizationId, environment: null }
-  return { ...event, meta, position: { topic: 'tidegate.organizations.v1', partition: 0, offset: offset++ } }
+  return {
+    ...event,
+    meta,
+    value: Buffer.alloc(0),
+    position: { topic: 'tidegate.organizations.v1', partition: 0, offset: offset++ },
+  }
 }
 
 async function apply(...events: RecordedEvent[]): Promise<void> {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { liveBuild, useSchema } from '../../infra/event-store/builds.ts'
-import type { DomainEvent, RecordedEvent } from '../../infra/event-store/codec.ts'
+import { createCodec, type DomainEvent, type RecordedEvent } from '../../infra/event-store/codec.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
 import { listSessions } from '../../projections/sessions/list-sessions.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
@@ -10,6 +10,7 @@ import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { metaOf, sessionScored, visitorLink } from '../support/session-scored.ts'
 
 const scope = { organizationId: 'org_00000000000000000000000001', environment: 'live' } as const
+const codec = createCodec()
 let database: TestDatabase
 let offset = 0
 
@@ -28,7 +29,12 @@ const id = (prefix: string, n: number) => `${prefix}_${String(n).padStart(26, '0
 function recorded(event: DomainEvent): RecordedEvent {
   const meta = 'environment' in event.data && 'event_id' in event.data ? metaOf(event.data) : undefined
   if (!meta) throw new Error('not an event of a session')
-  return { ...event, meta, position: { topic: 'tidegate.sessions.v1', partition: 0, offset: offset++ } }
+  return {
+    ...event,
+    meta,
+    value: codec.encode(event),
+    position: { topic: 'tidegate.sessions.v1', partition: 0, offset: offset++ },
+  }
 }
 
 function scored(overrides: Parameters<typeof sessionScored>[0] = {}): RecordedEvent {
@@ -81,8 +87,8 @@ test('a session shows its latest decision, its visitor and the earlier decisions
     visitor: { id: id('vid', 1), confidence: 93, method: 'continuity', basis: 'deterministic' },
     lifecycle: { first_seen_at: 5, last_seen_at: 1_760_000_001_000, seen_count: 1 },
   })
-  expect(session?.detail.value('client_telemetry')).toEqual(sessionScored().client_telemetry)
-  expect(session?.detail.value('device')).toEqual(sessionScored().device)
+  expect(session?.detail.client_telemetry).toEqual(sessionScored().client_telemetry)
+  expect(session?.detail.device).toEqual(sessionScored().device)
   expect(session?.previous_decisions).toEqual([
     {
       event_id: id('evt', 2),

@@ -72,7 +72,12 @@ export function signedUp(
 export function sessionAfter(session: GateSessionRow | undefined, events: DomainEvent[]): GateSessionRow {
   const meta = { eventId: 'log_1', time: now, organizationId: null, environment: null }
   const state = events.reduce<GateSessionRow | undefined>((row, event, offset) => {
-    const recorded = { ...event, meta, position: { topic: 't', partition: 0, offset } }
+    const recorded = {
+      ...event,
+      meta,
+      value: Buffer.alloc(0),
+      position: { topic: 't', partition: 0, offset },
+    }
     return isGateSessionEvent(recorded) ? evolveSession(row, recorded) : row
   }, session)
   if (!state) throw new Error('there is no session')

@@ -39,6 +39,7 @@ describe.each(newest.map((file) => [file.name, file] as const))('%s', (name, fil
           data: value,
           meta: its,
           position: { topic, partition: 3, offset: 7 },
+          value: record.value,
         })
       }),
       { numRuns: 30 },
@@ -66,6 +67,10 @@ test('ids of a registry are used for writing and reading', () => {
   expect(bytes.readUInt32BE(1)).toBe(ids['organizations/OrganizationRenamed.v1'] + 1000)
   expect(other.decode(bytes)).toEqual(event)
   expect(() => codec.decode(bytes)).toThrow(UnreadableRecord)
+
+  const record = other.toRecord(event, { eventId: 'e', time: 1, organizationId: null, environment: null })
+  const { value } = other.fromRecord({ ...record, partition: 0, offset: 0, timestamp: 1 })
+  expect(codec.decode(value)).toEqual(event)
 })
 
 test.each([

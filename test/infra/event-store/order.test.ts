@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, test } from 'vitest'
-import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/codec.ts'
+import { createCodec, type DomainEvent, type RecordedEvent } from '../../../infra/event-store/codec.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import { decision, id } from '../../projections/world-events.ts'
 import { expectOrderIsNothing } from '../../support/bad-delivery.ts'
@@ -12,6 +12,7 @@ const partitions = 3
 // Room in the offsets between two events for repeats of earlier ones, as a producer's retry would leave them.
 const spacing = 10
 
+const codec = createCodec()
 let database: TestDatabase
 beforeAll(async () => {
   database = await createTestDatabase()
@@ -58,7 +59,7 @@ function partitionsOf(steps: Step[]): RecordedEvent[][] {
 
 function recorded(event: DomainEvent, position: RecordedEvent['position']): RecordedEvent {
   if (!('event_id' in event.data && 'environment' in event.data)) throw new Error('not an event of a session')
-  return { ...event, meta: metaOf(event.data), position }
+  return { ...event, meta: metaOf(event.data), value: codec.encode(event), position }
 }
 
 test('events repeated, redelivered and reordered across partitions change nothing', async () => {

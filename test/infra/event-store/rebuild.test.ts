@@ -166,7 +166,10 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
     const next: Projection = {
       ...sessionsProjection,
       version: sessionsProjection.version + 1,
-      ddl: sessionsProjection.ddl.replace('detail text', 'added integer not null default 7, detail text'),
+      ddl: sessionsProjection.ddl.replace(
+        'page_text bytea',
+        'added integer not null default 7, page_text bytea',
+      ),
     }
     const newRunner = await world.run(log, next, { applied })
     const waiting = await world.append(log, [decision(30_000)])

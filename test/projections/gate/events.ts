@@ -169,7 +169,12 @@ let offset = 0
 export function recorded(event: DomainEvent, { id }: { id?: string } = {}): RecordedEvent {
   const place = offset++
   const meta = { eventId: id ?? `log_${place}`, time: 1, organizationId: null, environment: null }
-  return { ...event, meta, position: { topic: 'tidegate.gate.v1', partition: 0, offset: place } }
+  return {
+    ...event,
+    meta,
+    value: Buffer.alloc(0),
+    position: { topic: 'tidegate.gate.v1', partition: 0, offset: place },
+  }
 }
 
 /** Gate's read model in a database of the test file's own, empty before each test. */

@@ -36,7 +36,7 @@ function partitionsOf(steps: Step[]): RecordedEvent[][] {
     const partition = about % partitions
     const meta = { eventId: `log_${n}`, time: 1, organizationId: null, environment: null }
     const position = { topic, partition, offset: n * spacing }
-    log[partition]?.push({ ...events[kind](about, start + n), meta, position })
+    log[partition]?.push({ ...events[kind](about, start + n), meta, value: Buffer.alloc(0), position })
   })
   return log
 }

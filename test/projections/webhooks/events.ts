@@ -30,7 +30,7 @@ let offset = 0
 export function recorded(event: DomainEvent, at: At = {}): RecordedEvent {
   const { partition = 0, offset: place = offset++, id = `log_${place}` } = at
   const meta = { eventId: id, time: 1, organizationId: null, environment: null }
-  return { ...event, meta, position: { topic, partition, offset: place } }
+  return { ...event, meta, value: Buffer.alloc(0), position: { topic, partition, offset: place } }
 }
 
 export function endpointCreated(n: number, overrides: Partial<WebhookEndpointCreated> = {}): DomainEvent {

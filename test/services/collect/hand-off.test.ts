@@ -33,6 +33,7 @@ function decision(changes: Partial<HandOffDecision> = {}): HandOffDecision {
       screen_size: '1440x900',
       is_touch_capable: false,
     },
+    hand_off: null,
     platform: 'Windows',
     visitor: {
       id: 'vid_0123456789abcdefghjkmnpqrs',

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
 import type { SessionDetailRow } from '../../../projections/sessions/queries.ts'
-import { readDetail, writeDetail } from '../../../projections/sessions/session-texts.ts'
 import type { DecisionSummary } from '../../../projections/sessions/tables.ts'
 import type { SessionScored } from '../../../schemas/events.ts'
 import { sessionDetailJson } from '../../../services/readback/answers.ts'
@@ -16,7 +15,7 @@ const decision: DecisionSummary = {
 }
 
 function rendered(event: Partial<SessionScored> = {}, row: Partial<SessionDetailRow> = {}) {
-  const detail = readDetail(writeDetail(sessionScored(event)))
+  const detail = sessionScored(event)
   const base = { id: 'sid_1', created_at: 1_760_000_000_000, client_user_id: null, decision, detail }
   const text = sessionDetailJson(
     { ...base, previous_decisions: [], visitor: null, lifecycle: null, ...row },
@@ -68,10 +67,4 @@ test('a session says what was consulted, and one of before it was recorded makes
   const evidence = { sources: ['snapshot'], unchecked: ['verified_bot_identity'] }
   expect(rendered({ evidence }).data.evidence).toEqual(evidence)
   expect(rendered({ evidence: null }).data.evidence).toBeNull()
-  // As the read model stored it before there was the member: a rebuild makes the same row.
-  expect(writeDetail(sessionScored({ evidence: null }))).not.toContain('unchecked')
-})
-
-test('a text that is no stored detail is refused', () => {
-  expect(() => readDetail('{}').json('request')).toThrow('a stored session has no request')
 })

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createCodec } from '../../../infra/event-store/codec.ts'
 import { type AddressNetwork, openNetwork } from '../../../infra/ip/network.ts'
-import { readDetail, writeDetail } from '../../../projections/sessions/session-texts.ts'
 import type { DocumentOpened, SessionScored, VisitorLink } from '../../../schemas/events.ts'
 import { snapshotSchema } from '../../../schemas/observations.ts'
 import { planSession } from '../../../services/cli/simulate/generate/plan.ts'
@@ -57,7 +56,7 @@ export function shown(event: SessionScored, index: number): unknown {
     previous_decisions: [event],
     visitor: event.visitor,
     lifecycle: event.visitor && { ...times, seen_count: index + 1 },
-    detail: readDetail(writeDetail(event)),
+    detail: event,
   }
   return JSON.parse(sessionDetailJson(row, { requestId: 'req_1' })).data
 }

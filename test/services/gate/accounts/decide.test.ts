@@ -91,7 +91,7 @@ test('a token in use never ends and one out of use does, whenever it is used', (
           does === 'use' ? decideRenewal(state, { now: at }) : decideRevocation(state, { ...scope, now: at })
         for (const { event, meta } of decisions) {
           const position = { topic: 'tidegate.gate.v1', partition: 0, offset: 0 } as const
-          const recorded = { ...event, meta, position }
+          const recorded = { ...event, meta, value: Buffer.alloc(0), position }
           if (!isTokenEvent(recorded)) throw new Error(`${event.type} is not about a token`)
           if (recorded.type === 'AgentTokenRenewed') {
             // An event a day at most.
