@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../../../infra/config.ts'
 import type { Keyring } from '../../../infra/crypto/keyring.ts'
 import type { Applied } from '../../../infra/event-store/applied.ts'
-import { type CaughtUpOptions, createCaughtUp } from '../../../infra/event-store/catch-up.ts'
+import { createCaughtUp } from '../../../infra/event-store/catch-up.ts'
 import type { EventCodec } from '../../../infra/event-store/codec.ts'
 import type { Decide } from '../../../infra/event-store/decide.ts'
 import { type Clock, hexId, type Random } from '../../../infra/ids.ts'
@@ -36,7 +36,6 @@ interface DispatcherOptions {
   logger: Logger
   meter: WebhookMeter
   client?: WebhookClient
-  identify?: CaughtUpOptions['identify']
 }
 
 export interface RunningDispatcher {

@@ -14,7 +14,7 @@ export interface WorkOptions {
   owner: string
   leaseMs: number
   limits: ConcurrencyLimits
-  caughtUp: Pick<CaughtUp, 'waitUntilCaughtUp' | 'isUnchanged'>
+  caughtUp: Pick<CaughtUp, 'waitUntilCaughtUp'>
   deliver: (job: Job) => Promise<MadeDelivery>
   recorder: Pick<Recorder, 'record' | 'ids' | 'has'>
   giveUp: Pick<GiveUp, 'look'>
@@ -86,36 +86,29 @@ export function createWork(options: WorkOptions): Dispatch {
   }
 
   /**
-   * Nothing is sent when the database is not the one that had caught up: there, deliveries made long ago may look due.
-   * Nor is it when half the visibility timeout has passed, as in a process that was suspended: another process may have
-   * made the delivery since.
+   * Nothing is sent when half the visibility timeout has passed, as in a process that was suspended: another process may
+   * have made the delivery since.
    */
-  async function start(
-    taken: readonly TakenDelivery[],
-    since: { identity: string; at: number },
-  ): Promise<void> {
+  async function start(taken: readonly TakenDelivery[], takenAt: number): Promise<void> {
     // A database that lost its last commits gives once more what is in flight here.
     const fresh = taken.filter(({ id }) => !sending.has(id) && !recorder.has(id))
     if (fresh.length === 0) return
     const jobs = await loadJobs(pool, fresh)
-    // Asked last: the database may have gone back before what was just read.
-    const isUnchanged = await caughtUp.isUnchanged(since.identity)
-    const isFresh = monotonic() - since.at < leaseMs / 2
-    if (isUnchanged && isFresh && !signal.aborted) return begin(fresh, jobs)
+    const isFresh = monotonic() - takenAt < leaseMs / 2
+    if (isFresh && !signal.aborted) return begin(fresh, jobs)
     await putBack(pool, { owner, deliveryIds: fresh.map(({ id }) => id) })
   }
 
   async function look(): Promise<number> {
     const free = Math.min(maxRequests - sending.size, maxRequests + maxUnrecorded - inFlight().length)
     if (free <= 0) return pollMs
-    const identity = await caughtUp.waitUntilCaughtUp()
+    await caughtUp.waitUntilCaughtUp()
     const now = clock()
     const due = await dueEndpoints(pool, { now })
     const { quotas, pausedMs, ...rest } = limits.allocate(due.endpoints, free)
     hasMore = rest.hasMore
     const at = monotonic()
-    if (quotas.length > 0)
-      await start(await take(pool, { owner, leaseMs, quotas, free, now }), { identity, at })
+    if (quotas.length > 0) await start(await take(pool, { owner, leaseMs, quotas, free, now }), at)
     return Math.max(0, Math.min(pollMs, due.nextAt - now, Math.ceil(pausedMs)))
   }
 
