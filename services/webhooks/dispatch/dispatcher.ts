@@ -11,7 +11,7 @@ import { createPool } from '../../../infra/postgres/pool.ts'
 import { createAddressRules } from '../../../infra/safe-http/addresses.ts'
 import { createWebhookClient, type WebhookClient } from '../../../infra/safe-http/client.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
-import { within } from '../../../infra/timing.ts'
+import { runPeriodically, within } from '../../../infra/timing.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 import { createSigningSecrets } from '../deliveries/attempt.ts'
 import { createGiveUp } from '../endpoints/give-up.ts'
@@ -63,8 +63,9 @@ const readModels = [
   { projection: 'organizations', topic: eventTopics.OrganizationCreated },
 ]
 
-/** Between two looks at the queue: one look serves all requests that ended since the last one. */
+/** Between two looks at the queue. What is due is looked for when something happened, and every half second. */
 const gapMs = 25
+const pollMs = 500
 
 /**
  * Makes the deliveries that are due, until stopped. Any number of processes may do so: a delivery is visible to one at
@@ -77,7 +78,8 @@ export async function runDispatcher(options: DispatcherOptions): Promise<Running
   const stopping = new AbortController()
   const own = { owner: hexId('dispatcher', options.random), pool, client, db: pool, signal: stopping.signal }
   const shared = { ...options, ...own, leaseMs: config.WEBHOOK_LEASE_MS }
-  const recorder = createRecorder(shared)
+  const ended = new AbortController()
+  const recorder = createRecorder({ ...shared, signal: ended.signal })
   const giveUp = createGiveUp(shared)
   const secrets = createSigningSecrets(options.keyring)
   const attempting = { ...shared, secrets, waitsSeconds: config.WEBHOOK_RETRY_SECONDS }
@@ -91,7 +93,16 @@ export async function runDispatcher(options: DispatcherOptions): Promise<Running
     onFree: () => loop.wake(),
   })
   const health = createWorkHealth(logger)
-  const loop = runOnDemand({ gapMs, work: () => work.look().then(health.succeeded, health.failed) })
+  const loop = runPeriodically({
+    intervalMs: pollMs,
+    gapMs,
+    async look() {
+      await work.look()
+      health.succeeded()
+      return false
+    },
+    onError: health.failed,
+  })
   const stopListening = applied.onAdvance('webhooks', () => loop.wake())
   const keeping = keepQueue({ ...shared, work, onSwept: () => loop.wake() })
 
@@ -111,7 +122,7 @@ export async function runDispatcher(options: DispatcherOptions): Promise<Running
     }
     await isSoon(() => work.inFlight().length === 0, limitMs.records)
     await briefly(giveUp.idle())
-    recorder.close()
+    ended.abort()
   }
 
   return {
@@ -144,92 +155,28 @@ async function isSoon(condition: () => boolean, ms: number): Promise<void> {
   while (!condition() && performance.now() < until) await delay(askEveryMs)
 }
 
-const retryMs = 500
 const notReadyAfterMs = 10_000
 
 interface WorkHealth {
-  succeeded(ms: number): number
-  /** Work failed; returns after how many milliseconds to try again. */
-  failed(error: unknown): number
+  succeeded(): void
+  failed(error: unknown): void
   check(): Promise<void>
 }
 
 export function createWorkHealth(logger: Logger): WorkHealth {
   let since: number | undefined
   return {
-    succeeded(ms) {
+    succeeded() {
       if (since !== undefined) logger.info('webhooks are taken again')
       since = undefined
-      return ms
     },
     failed(err) {
       if (since === undefined) logger.warn({ err }, 'webhooks cannot be taken, trying again')
       since ??= performance.now()
-      return retryMs
     },
     async check() {
       if (since === undefined || performance.now() - since < notReadyAfterMs) return
       throw new Error('webhooks cannot be taken')
-    },
-  }
-}
-
-interface OnDemandOptions {
-  /** Between the beginnings of two runs, at least. */
-  gapMs: number
-  /** Returns after how many milliseconds to run again at the latest; must not reject. */
-  work: () => Promise<number>
-}
-
-interface OnDemand {
-  wake(): void
-  /** No run begins any more; resolves when the running one has ended. */
-  stop(): Promise<void>
-}
-
-/** Runs `work` whenever it is asked for and every now and then, one run at a time. */
-export function runOnDemand({ gapMs, work }: OnDemandOptions): OnDemand {
-  let timer: NodeJS.Timeout | undefined
-  let dueAt = Infinity
-  let startedAt = -Infinity
-  let running: Promise<void> | undefined
-  let isWanted = false
-  let isStopping = false
-
-  function schedule(ms: number): void {
-    const at = performance.now() + ms
-    if (isStopping || dueAt <= at) return
-    clearTimeout(timer)
-    dueAt = at
-    timer = setTimeout(begin, ms)
-  }
-
-  function begin(): void {
-    dueAt = Infinity
-    isWanted = false
-    startedAt = performance.now()
-    running = run()
-  }
-
-  async function run(): Promise<void> {
-    const ms = await work()
-    running = undefined
-    schedule(ms)
-    if (isWanted) wake()
-  }
-
-  function wake(): void {
-    if (running) isWanted = true
-    else schedule(Math.max(0, startedAt + gapMs - performance.now()))
-  }
-
-  schedule(0)
-  return {
-    wake,
-    async stop() {
-      isStopping = true
-      clearTimeout(timer)
-      await running
     },
   }
 }

@@ -106,7 +106,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
           made.push(job)
           return new Promise(() => {})
         },
-        recorder: { record: async () => {}, ids: () => [], has: () => false },
+        recorder: { record: async () => {} },
         giveUp: { look: async () => {} },
         clock: Date.now,
         logger: silent,
