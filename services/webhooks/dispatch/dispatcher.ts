@@ -9,7 +9,7 @@ import { type Clock, hexId, type Random } from '../../../infra/ids.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
 import { createAddressRules } from '../../../infra/safe-http/addresses.ts'
-import { createWebhookClient, type WebhookClient } from '../../../infra/safe-http/client.ts'
+import { createWebhookClient } from '../../../infra/safe-http/client.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { runPeriodically, within } from '../../../infra/timing.ts'
 import { eventTopics } from '../../../schemas/events.ts'
@@ -35,7 +35,6 @@ interface DispatcherOptions {
   random: Random
   logger: Logger
   meter: WebhookMeter
-  client?: WebhookClient
 }
 
 export interface RunningDispatcher {
@@ -74,7 +73,8 @@ const pollMs = 500
 export async function runDispatcher(options: DispatcherOptions): Promise<RunningDispatcher> {
   const { config, applied, logger } = options
   const pool = createPool({ url: options.databaseUrl, ...poolOptions })
-  const client = options.client ?? createClient(config)
+  const rules = createAddressRules(config.WEBHOOK_ALLOWED_NETWORKS)
+  const client = createWebhookClient({ rules, timeoutMs: config.WEBHOOK_TIMEOUT_MS })
   const stopping = new AbortController()
   const own = { owner: hexId('dispatcher', options.random), pool, client, db: pool, signal: stopping.signal }
   const shared = { ...options, ...own, leaseMs: config.WEBHOOK_LEASE_MS }
@@ -136,10 +136,6 @@ export async function runDispatcher(options: DispatcherOptions): Promise<Running
       await briefly(pool.end())
     },
   }
-}
-
-function createClient({ WEBHOOK_ALLOWED_NETWORKS, WEBHOOK_TIMEOUT_MS: timeoutMs }: Config): WebhookClient {
-  return createWebhookClient({ rules: createAddressRules(WEBHOOK_ALLOWED_NETWORKS), timeoutMs })
 }
 
 function briefly(ending: Promise<void>): Promise<void> {
