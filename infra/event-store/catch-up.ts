@@ -10,84 +10,59 @@ export interface CaughtUpOptions {
   log: Pick<EventLog, 'endPositions'>
   applied: Pick<Applied, 'waitFor'>
   readModels: readonly { projection: string; topic: Topic }[]
-  identify?: ((db: Db) => Promise<string>) | undefined
 }
 
 export interface CaughtUp {
   /**
-   * Resolves with the database's identity when the read models show all that the log had at the first call
-   * for that identity. Rejects with ApiError service.unavailable after a second.
+   * Resolves when the read models show all that the log had at the first call; from then on at once. Rejects with
+   * ApiError service.unavailable after a second.
    */
-  waitUntilCaughtUp(): Promise<string>
-  /**
-   * Whether the database is still the one of this identity. All that was read since then came from read
-   * models that had caught up.
-   */
-  isUnchanged(identity: string): Promise<boolean>
+  waitUntilCaughtUp(): Promise<void>
   /** Rejects when the read models have not caught up for 10 seconds. */
   check(): Promise<void>
-}
-
-interface Target {
-  identity: string
-  ends: { projection: string; records: Position[] }[]
 }
 
 const waitMs = 1000
 const notReadyAfterMs = 10_000
 
 /**
- * Whoever acts on what a read model does not show waits until it has caught up, reads, and acts only if the
- * database is unchanged. A read model shows less than before in two cases: it is being filled, or the
- * database lost its last commits.
+ * Whoever acts on what a read model does not show waits first until it has caught up, since it may be being filled. Once
+ * is enough: what a read model showed it goes on showing. After a restore of the database all processes are started
+ * again.
  */
-export function createCaughtUp({ identify = databaseIdentity, ...options }: CaughtUpOptions): CaughtUp {
-  const { db, log, applied, readModels } = options
-  let caughtUpWith: string | undefined
-  let target: Target | undefined
-  let waiting: Promise<string> | undefined
+export function createCaughtUp({ db, log, applied, readModels }: CaughtUpOptions): CaughtUp {
+  let ends: { projection: string; records: Position[] }[] | undefined
+  let caughtUp: Promise<void> | undefined
   let behindSince: number | undefined
 
-  async function newTarget(identity: string): Promise<Target> {
-    const ends = readModels.map(async ({ projection, topic }) => ({
+  async function endsNow() {
+    const found = readModels.map(async ({ projection, topic }) => ({
       projection,
       records: lastBefore(await log.endPositions(topic)),
     }))
-    return { identity, ends: await Promise.all(ends) }
+    return await Promise.all(found)
   }
 
-  async function waitNow(): Promise<string> {
-    // Before the wait: a database that goes back during it has another identity at the next `isStill`.
-    const identity = await identify(db)
-    // Kept for the next try: records that come later are nothing to wait for.
-    if (target?.identity !== identity) target = await newTarget(identity)
-    for (const end of target.ends) await catchUp(db, { applied, ...end, timeoutMs: waitMs })
-    caughtUpWith = identity
-    target = undefined
-    behindSince = undefined
-    return identity
+  async function wait(): Promise<void> {
+    try {
+      // Kept for the next try: records that come later are nothing to wait for.
+      ends ??= await endsNow()
+      for (const end of ends) await catchUp(db, { applied, ...end, timeoutMs: waitMs })
+      behindSince = undefined
+    } catch (error) {
+      caughtUp = undefined
+      behindSince ??= performance.now()
+      throw error
+    }
   }
 
-  async function waitUntilCaughtUp(): Promise<string> {
-    if (caughtUpWith !== undefined) return caughtUpWith
-    waiting ??= waitNow()
-      .catch((error) => {
-        behindSince ??= performance.now()
-        throw error
-      })
-      .finally(() => {
-        waiting = undefined
-      })
-    return waiting
+  function waitUntilCaughtUp(): Promise<void> {
+    caughtUp ??= wait()
+    return caughtUp
   }
 
   return {
     waitUntilCaughtUp,
-    async isUnchanged(identity) {
-      const isUnchanged = (await identify(db)) === identity
-      if (!isUnchanged && caughtUpWith === identity) caughtUpWith = undefined
-      return isUnchanged
-    },
     async check() {
       if (behindSince === undefined || performance.now() - behindSince < notReadyAfterMs) return
       // Whoever waited may have nothing to do any more, and then only this look finds that it is over.
@@ -130,22 +105,6 @@ export async function catchUp(
   // Notifications may be ahead of a Postgres that lost its last commits; the table is not.
   const still = await notApplied(db, projection, missing)
   if (still.length > 0) throw unavailable(new Error(`projection ${projection} fell behind`))
-}
-
-/**
- * Names the run of the database. The name changes after a restart, a crash, a failover or a restore, each of
- * which may bring back an earlier state. The start time says so, except where Postgres recovers from the
- * crash of one of its processes. Its statistics begin anew then, so their reset time is in the name.
- */
-export async function databaseIdentity(db: Db): Promise<string> {
-  const { rows } = await db.query<{ identity: string }>({
-    name: 'database-identity',
-    text: `select extract(epoch from pg_postmaster_start_time()) || '/'
-             || coalesce(extract(epoch from pg_stat_get_bgwriter_stat_reset_time())::text, '') as identity`,
-  })
-  const [row] = rows
-  if (!row) throw new Error('the database does not say when it started')
-  return row.identity
 }
 
 export interface Lag {

@@ -64,8 +64,7 @@ export function isLocalhost(host: string): boolean {
 }
 
 /** The host without the brackets of an IPv6 address and without the dot that ends an absolute name. */
-export function hostOf(url: URL): string {
-  const host = url.hostname
+export function hostOf({ hostname: host }: { hostname: string }): string {
   if (host.startsWith('[')) return host.slice(1, -1)
   return host.endsWith('.') ? host.slice(0, -1) : host
 }

@@ -1,18 +1,12 @@
 import { Agent, type Dispatcher } from 'undici'
-import type { AddressRules } from './addresses.ts'
-import { createConnector } from './connect.ts'
-import { DeliveryFailure, exchangeFailure, type FailureReason, type ResponseProgress } from './failures.ts'
+import { type ConnectorOptions, createConnector } from './connect.ts'
+import { DeliveryFailure, exchangeFailure, type FailureReason } from './failures.ts'
 
-export interface WebhookClientOptions {
-  rules: AddressRules
+export interface WebhookClientOptions extends ConnectorOptions {
   /** From the look-up of the receiver's address to the last byte of its response. */
   timeoutMs?: number
-  dnsTimeoutMs?: number
-  connectTimeoutMs?: number
   /** A connection gets no new request after this; the address of the next one is looked up and checked anew. */
   connectionMs?: number
-  dnsServers?: string[]
-  ca?: string
 }
 
 export interface PostOptions {
@@ -59,9 +53,8 @@ const maxBodyBytes = 64 * 1024
  */
 export function createWebhookClient(options: WebhookClientOptions): WebhookClient {
   const { timeoutMs = 15_000, connectionMs = 60_000 } = options
-  const closing = new AbortController()
   const agent = new Agent({
-    connect: createConnector({ ...options, signal: closing.signal }),
+    connect: createConnector(options),
     allowH2: false,
     maxHeaderSize: maxHeaderBytes,
     keepAliveTimeout: idleMs,
@@ -77,67 +70,48 @@ export function createWebhookClient(options: WebhookClientOptions): WebhookClien
       const outcome = await exchange(agent, { timeoutMs, ...request }).catch(failed)
       return { ...outcome, durationMs: Math.round(performance.now() - started) }
     },
-    async close() {
-      closing.abort()
-      await agent.destroy()
-    },
+    close: () => agent.destroy(),
   }
 }
 
 function failed(error: unknown): PostFailure {
-  const { reason, message } = exchangeFailure(error)
+  const { reason, message } = exchangeFailure(error, { hasHead: false })
   return { kind: 'failure', reason, message }
 }
 
-/** Rejects with DeliveryFailure. */
-async function exchange(agent: Agent, post: PostOptions & { timeoutMs: number }): Promise<PostResponse> {
-  const { origin, pathname, search } = receiverOf(post.url)
-  const response = createResponse(post.maxBytes ?? maxBodyBytes)
-  const timer = setTimeout(() => response.fail(overdue()), post.timeoutMs)
-  const { headers, body } = post
-  agent.dispatch({ origin, path: pathname + search, method: 'POST', headers, body }, response.handler)
-  return response.whole.finally(() => clearTimeout(timer))
+type Exchange = PostOptions & { timeoutMs: number }
+
+/** Rejects with DeliveryFailure; when the time is over also before there is a connection, for which undici waits. */
+async function exchange(
+  agent: Agent,
+  { url, timeoutMs, maxBytes, ...post }: Exchange,
+): Promise<PostResponse> {
+  const { origin, pathname, search } = receiverOf(url)
+  const { handler, whole, fail } = createResponse(maxBytes ?? maxBodyBytes)
+  const overdue = () => fail(new DeliveryFailure('timeout', 'The receiver did not answer in time.'))
+  const timer = setTimeout(overdue, timeoutMs)
+  agent.dispatch({ origin, path: pathname + search, method: 'POST', ...post }, handler)
+  return whole.finally(() => clearTimeout(timer))
 }
 
-function receiverOf(text: string): URL {
-  const url = URL.parse(text)
-  if (url?.protocol === 'https:' || url?.protocol === 'http:') return url
-  throw new DeliveryFailure('address', 'The URL is not one that webhooks are sent to.')
-}
-
-function overdue(): DeliveryFailure {
-  return new DeliveryFailure('timeout', 'The receiver did not answer in time.')
-}
-
-interface IncomingResponse {
-  handler: Dispatcher.DispatchHandler
-  whole: Promise<PostResponse>
-  fail(failure: DeliveryFailure): void
-}
-
-function createResponse(maxBytes: number): IncomingResponse {
+function createResponse(maxBytes: number) {
   const { promise: whole, resolve, reject } = Promise.withResolvers<PostResponse>()
-  const head: Omit<PostResponse, 'body'> = { kind: 'response', status: 0, retryAfter: undefined }
   const chunks: Buffer[] = []
   let size = 0
-  let progress: ResponseProgress = 'nothing'
+  let head: Pick<PostResponse, 'status' | 'retryAfter'> | undefined
   let failure: DeliveryFailure | undefined
   let controller: Dispatcher.DispatchController | undefined
-  const end = () => resolve({ ...head, body: Buffer.concat(chunks).subarray(0, maxBytes) })
+  function end() {
+    if (head) resolve({ kind: 'response', ...head, body: Buffer.concat(chunks).subarray(0, maxBytes) })
+  }
   const handler: Dispatcher.DispatchHandler = {
     onRequestStart(started) {
       controller = started
-      // It was too late before there was a connection.
       if (failure) started.abort(failure)
-    },
-    onResponseStarted() {
-      if (progress === 'nothing') progress = 'begun'
     },
     onResponseStart(_controller, status, headers) {
       // 1xx come before the response.
-      if (status < 200) return
-      progress = 'head'
-      Object.assign(head, { status, retryAfter: first(headers['retry-after']) })
+      if (status >= 200) head = { status, retryAfter: first(headers['retry-after']) }
     },
     onResponseData(receiving, chunk) {
       chunks.push(chunk)
@@ -147,17 +121,20 @@ function createResponse(maxBytes: number): IncomingResponse {
       receiving.abort(new DeliveryFailure('reset', 'enough was read'))
     },
     onResponseEnd: end,
-    onResponseError: (_controller, error) => reject(exchangeFailure(error, progress)),
+    onResponseError: (_controller, error) => reject(exchangeFailure(error, { hasHead: head !== undefined })),
   }
-  return {
-    handler,
-    whole,
-    fail(reason) {
-      failure = reason
-      reject(reason)
-      controller?.abort(reason)
-    },
+  function fail(reason: DeliveryFailure): void {
+    failure = reason
+    reject(reason)
+    controller?.abort(reason)
   }
+  return { handler, whole, fail }
+}
+
+function receiverOf(text: string): URL {
+  const url = URL.parse(text)
+  if (url?.protocol === 'https:' || url?.protocol === 'http:') return url
+  throw new DeliveryFailure('address', 'The URL is not one that webhooks are sent to.')
 }
 
 function first(value: string | string[] | undefined): string | undefined {

@@ -25,49 +25,49 @@ export function noAddress(reason: 'dns' | 'address'): DeliveryFailure {
   return new DeliveryFailure(reason, 'No address that webhooks are sent to was found for the host.')
 }
 
-export function connectFailure(error: Error, { isTls }: { isTls: boolean }): DeliveryFailure {
+export function connectFailure(error: Error): DeliveryFailure {
   if (error instanceof DeliveryFailure) return error
-  const code = codeOf(error)
-  if (code === 'ETIMEDOUT') return new DeliveryFailure('timeout', 'The receiver did not accept a connection.')
-  if (isTls) return tlsFailure(code)
+  const code = memberOf(error, 'code')
+  if (error instanceof errors.ConnectTimeoutError || code === 'ETIMEDOUT')
+    return new DeliveryFailure('timeout', 'The receiver did not accept a connection in time.')
   if (code === 'ECONNREFUSED') return new DeliveryFailure('connect', 'The receiver refused the connection.')
-  return new DeliveryFailure('connect', 'No connection to the receiver can be made.')
+  // Later errors are of the TLS handshake. An AggregateError has those of several addresses.
+  if (memberOf(error, 'syscall') === 'connect' || error instanceof AggregateError)
+    return new DeliveryFailure('connect', 'No connection to the receiver can be made.')
+  return new DeliveryFailure('tls', tlsProblem(code))
 }
 
-function tlsFailure(code: string): DeliveryFailure {
-  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
-    return new DeliveryFailure('tls', 'The certificate of the receiver is for another host.')
-  if (code === 'CERT_HAS_EXPIRED')
-    return new DeliveryFailure('tls', 'The certificate of the receiver has expired.')
+function tlsProblem(code: string): string {
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'The certificate of the receiver is for another host.'
+  if (code === 'CERT_HAS_EXPIRED') return 'The certificate of the receiver has expired.'
   if (/CERT|ISSUER|SIGNED|SIGNATURE/.test(code))
-    return new DeliveryFailure('tls', `The certificate of the receiver is not trusted (${code}).`)
-  return new DeliveryFailure('tls', 'The TLS handshake with the receiver failed.')
+    return `The certificate of the receiver is not trusted (${code}).`
+  return 'The TLS handshake with the receiver failed.'
 }
 
-function codeOf(error: unknown): string {
-  const code = error instanceof Error ? Reflect.get(error, 'code') : undefined
-  return typeof code === 'string' ? code : ''
+function memberOf(error: Error, name: 'code' | 'syscall'): string {
+  const value = Reflect.get(error, name)
+  return typeof value === 'string' ? value : ''
 }
 
-export type ResponseProgress = 'nothing' | 'begun' | 'head'
-
-export function exchangeFailure(error: unknown, progress: ResponseProgress = 'nothing'): DeliveryFailure {
+/** `hasHead`: the status and headers of a response had come. */
+export function exchangeFailure(error: unknown, { hasHead }: { hasHead: boolean }): DeliveryFailure {
   if (error instanceof DeliveryFailure) return error
   if (error instanceof errors.ClientDestroyedError)
     return new DeliveryFailure('reset', 'Sending was stopped.')
   if (error instanceof errors.HeadersOverflowError)
     return new DeliveryFailure('protocol', 'The headers of the response are too large.')
-  if (error instanceof Error && isMalformed(error, progress))
+  if (error instanceof Error && isMalformed(error, hasHead))
     return new DeliveryFailure('protocol', 'The response is not valid HTTP/1.1.')
-  if (progress !== 'nothing') return new DeliveryFailure('reset', 'The response broke off.')
+  if (hasHead) return new DeliveryFailure('reset', 'The response broke off.')
   return new DeliveryFailure('reset', 'The receiver closed the connection without a response.')
 }
 
 // A body that ends too early is malformed to the parser too, but it broke off.
-function isMalformed(error: Error, progress: ResponseProgress): boolean {
+function isMalformed(error: Error, hasHead: boolean): boolean {
   if (error instanceof errors.HTTPParserError) return !error.message.includes('Invalid EOF state')
   // Before the end of the head: two lengths that differ.
-  if (error instanceof errors.ResponseContentLengthMismatchError) return progress !== 'head'
+  if (error instanceof errors.ResponseContentLengthMismatchError) return !hasHead
   // undici's words for an unasked-for 100 or 101, which it does not read past.
   return error instanceof errors.SocketError && /^bad (response|upgrade)$/.test(error.message)
 }

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { runPeriodically } from '../../infra/timing.ts'
 import { eventually } from '../support/eventually.ts'
 
@@ -66,4 +66,65 @@ test('stopping ends a look that always finds more, after the one that runs', asy
   const atStop = looks
   await new Promise(setImmediate)
   expect([looks, running]).toEqual([atStop, 0])
+})
+
+describe('woken', () => {
+  beforeEach(() => {
+    vi.useFakeTimers()
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  /** Looks that last as long as the test says, and when they began. */
+  function openLooks() {
+    const begunAt: number[] = []
+    const start = Date.now()
+    let end: (hasMore: boolean) => void = () => {}
+    const look = () => {
+      begunAt.push(Date.now() - start)
+      const { promise, resolve } = Promise.withResolvers<boolean>()
+      end = resolve
+      return promise
+    }
+    const running = runPeriodically({ intervalMs: 500, gapMs: 10, look, onError: never })
+    return { begunAt, end: () => end(false), ...running }
+  }
+
+  test('often, it looks once, a gap after the start of the last look', async () => {
+    const { begunAt, end, wake } = openLooks()
+    await vi.advanceTimersByTimeAsync(2)
+    end()
+    await vi.advanceTimersByTimeAsync(0)
+    for (let i = 0; i < 5; i++) wake()
+    await vi.advanceTimersByTimeAsync(100)
+    expect(begunAt).toEqual([0, 10])
+  })
+
+  test('while it looks, it looks once more', async () => {
+    const { begunAt, end, wake } = openLooks()
+    await vi.advanceTimersByTimeAsync(1)
+    wake()
+    await vi.advanceTimersByTimeAsync(49)
+    expect(begunAt).toEqual([0])
+    end()
+    await vi.advanceTimersByTimeAsync(1)
+    expect(begunAt).toEqual([0, 50])
+  })
+
+  test('after its end, it does nothing; stopping waits for the running look', async () => {
+    const { begunAt, end, wake, stop } = openLooks()
+    await vi.advanceTimersByTimeAsync(1)
+    let isStopped = false
+    const stopping = stop().then(() => {
+      isStopped = true
+    })
+    await vi.advanceTimersByTimeAsync(100)
+    expect(isStopped).toBe(false)
+    end()
+    await stopping
+    wake()
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(begunAt).toEqual([0])
+  })
 })

@@ -86,9 +86,8 @@ export function createReadCurrent(options: Omit<CaughtUpOptions, 'readModels'>):
   const readModels = [{ projection: 'gate', topic: eventTopics.AgentTokenRevoked }]
   const caughtUp = createCaughtUp({ ...options, readModels })
 
-  return async function readCurrent<T>(read: () => Promise<T>): Promise<T> {
-    const identity = await caughtUp.waitUntilCaughtUp()
-    const value = await read()
-    return (await caughtUp.isUnchanged(identity)) ? value : readCurrent(read)
+  return async (read) => {
+    await caughtUp.waitUntilCaughtUp()
+    return await read()
   }
 }

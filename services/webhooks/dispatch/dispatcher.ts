@@ -2,16 +2,16 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../../../infra/config.ts'
 import type { Keyring } from '../../../infra/crypto/keyring.ts'
 import type { Applied } from '../../../infra/event-store/applied.ts'
-import { type CaughtUpOptions, createCaughtUp } from '../../../infra/event-store/catch-up.ts'
+import { createCaughtUp } from '../../../infra/event-store/catch-up.ts'
 import type { EventCodec } from '../../../infra/event-store/codec.ts'
 import type { Decide } from '../../../infra/event-store/decide.ts'
 import { type Clock, hexId, type Random } from '../../../infra/ids.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
 import { createAddressRules } from '../../../infra/safe-http/addresses.ts'
-import { createWebhookClient, type WebhookClient } from '../../../infra/safe-http/client.ts'
+import { createWebhookClient } from '../../../infra/safe-http/client.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
-import { within } from '../../../infra/timing.ts'
+import { runPeriodically, within } from '../../../infra/timing.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 import { createSigningSecrets } from '../deliveries/attempt.ts'
 import { createGiveUp } from '../endpoints/give-up.ts'
@@ -35,8 +35,6 @@ interface DispatcherOptions {
   random: Random
   logger: Logger
   meter: WebhookMeter
-  client?: WebhookClient
-  identify?: CaughtUpOptions['identify']
 }
 
 export interface RunningDispatcher {
@@ -64,8 +62,9 @@ const readModels = [
   { projection: 'organizations', topic: eventTopics.OrganizationCreated },
 ]
 
-/** Between two looks at the queue: one look serves all requests that ended since the last one. */
+/** Between two looks at the queue. What is due is looked for when something happened, and every half second. */
 const gapMs = 25
+const pollMs = 500
 
 /**
  * Makes the deliveries that are due, until stopped. Any number of processes may do so: a delivery is visible to one at
@@ -74,11 +73,13 @@ const gapMs = 25
 export async function runDispatcher(options: DispatcherOptions): Promise<RunningDispatcher> {
   const { config, applied, logger } = options
   const pool = createPool({ url: options.databaseUrl, ...poolOptions })
-  const client = options.client ?? createClient(config)
+  const rules = createAddressRules(config.WEBHOOK_ALLOWED_NETWORKS)
+  const client = createWebhookClient({ rules, timeoutMs: config.WEBHOOK_TIMEOUT_MS })
   const stopping = new AbortController()
   const own = { owner: hexId('dispatcher', options.random), pool, client, db: pool, signal: stopping.signal }
   const shared = { ...options, ...own, leaseMs: config.WEBHOOK_LEASE_MS }
-  const recorder = createRecorder(shared)
+  const ended = new AbortController()
+  const recorder = createRecorder({ ...shared, signal: ended.signal })
   const giveUp = createGiveUp(shared)
   const secrets = createSigningSecrets(options.keyring)
   const attempting = { ...shared, secrets, waitsSeconds: config.WEBHOOK_RETRY_SECONDS }
@@ -92,7 +93,16 @@ export async function runDispatcher(options: DispatcherOptions): Promise<Running
     onFree: () => loop.wake(),
   })
   const health = createWorkHealth(logger)
-  const loop = runOnDemand({ gapMs, work: () => work.look().then(health.succeeded, health.failed) })
+  const loop = runPeriodically({
+    intervalMs: pollMs,
+    gapMs,
+    async look() {
+      await work.look()
+      health.succeeded()
+      return false
+    },
+    onError: health.failed,
+  })
   const stopListening = applied.onAdvance('webhooks', () => loop.wake())
   const keeping = keepQueue({ ...shared, work, onSwept: () => loop.wake() })
 
@@ -112,7 +122,7 @@ export async function runDispatcher(options: DispatcherOptions): Promise<Running
     }
     await isSoon(() => work.inFlight().length === 0, limitMs.records)
     await briefly(giveUp.idle())
-    recorder.close()
+    ended.abort()
   }
 
   return {
@@ -128,10 +138,6 @@ export async function runDispatcher(options: DispatcherOptions): Promise<Running
   }
 }
 
-function createClient({ WEBHOOK_ALLOWED_NETWORKS, WEBHOOK_TIMEOUT_MS: timeoutMs }: Config): WebhookClient {
-  return createWebhookClient({ rules: createAddressRules(WEBHOOK_ALLOWED_NETWORKS), timeoutMs })
-}
-
 function briefly(ending: Promise<void>): Promise<void> {
   return within(ending, 300).catch(() => {})
 }
@@ -145,92 +151,28 @@ async function isSoon(condition: () => boolean, ms: number): Promise<void> {
   while (!condition() && performance.now() < until) await delay(askEveryMs)
 }
 
-const retryMs = 500
 const notReadyAfterMs = 10_000
 
 interface WorkHealth {
-  succeeded(ms: number): number
-  /** Work failed; returns after how many milliseconds to try again. */
-  failed(error: unknown): number
+  succeeded(): void
+  failed(error: unknown): void
   check(): Promise<void>
 }
 
 export function createWorkHealth(logger: Logger): WorkHealth {
   let since: number | undefined
   return {
-    succeeded(ms) {
+    succeeded() {
       if (since !== undefined) logger.info('webhooks are taken again')
       since = undefined
-      return ms
     },
     failed(err) {
       if (since === undefined) logger.warn({ err }, 'webhooks cannot be taken, trying again')
       since ??= performance.now()
-      return retryMs
     },
     async check() {
       if (since === undefined || performance.now() - since < notReadyAfterMs) return
       throw new Error('webhooks cannot be taken')
-    },
-  }
-}
-
-interface OnDemandOptions {
-  /** Between the beginnings of two runs, at least. */
-  gapMs: number
-  /** Returns after how many milliseconds to run again at the latest; must not reject. */
-  work: () => Promise<number>
-}
-
-interface OnDemand {
-  wake(): void
-  /** No run begins any more; resolves when the running one has ended. */
-  stop(): Promise<void>
-}
-
-/** Runs `work` whenever it is asked for and every now and then, one run at a time. */
-export function runOnDemand({ gapMs, work }: OnDemandOptions): OnDemand {
-  let timer: NodeJS.Timeout | undefined
-  let dueAt = Infinity
-  let startedAt = -Infinity
-  let running: Promise<void> | undefined
-  let isWanted = false
-  let isStopping = false
-
-  function schedule(ms: number): void {
-    const at = performance.now() + ms
-    if (isStopping || dueAt <= at) return
-    clearTimeout(timer)
-    dueAt = at
-    timer = setTimeout(begin, ms)
-  }
-
-  function begin(): void {
-    dueAt = Infinity
-    isWanted = false
-    startedAt = performance.now()
-    running = run()
-  }
-
-  async function run(): Promise<void> {
-    const ms = await work()
-    running = undefined
-    schedule(ms)
-    if (isWanted) wake()
-  }
-
-  function wake(): void {
-    if (running) isWanted = true
-    else schedule(Math.max(0, startedAt + gapMs - performance.now()))
-  }
-
-  schedule(0)
-  return {
-    wake,
-    async stop() {
-      isStopping = true
-      clearTimeout(timer)
-      await running
     },
   }
 }

@@ -46,12 +46,6 @@ export async function inFlightDeliveries(db: Db, deliveryIds: readonly string[])
   return new Set(rows.map((row) => row.delivery_id))
 }
 
-interface Due {
-  endpoints: DueEndpoint[]
-  /** When the next delivery is due (epoch milliseconds); Infinity for none. */
-  nextAt: number
-}
-
 /**
  * The endpoints that have something due. The first 1,000 due deliveries are usually all there are. Where more are due,
  * the index is asked once for each endpoint, so a queue of a million for a dead endpoint costs the others nothing.
@@ -59,24 +53,18 @@ interface Due {
 export async function dueEndpoints(
   db: Db,
   { now, firstRows = 1000 }: { now: number; firstRows?: number },
-): Promise<Due> {
-  const { rows } = await db.query<{ nextAt: number | null; endpoints: DueEndpoint[] | null }>({
+): Promise<DueEndpoint[]> {
+  const { rows } = await db.query<DueEndpoint>({
     name: 'webhook-due',
     text: `
-      with first as materialized (
+      select endpoint_id as "endpointId", organization_id as "organizationId", count(*)::int as due from (
         select endpoint_id, organization_id from tidegate.webhook_queue
-        where owner is null and due_at <= $1 order by due_at limit $2)
-      select
-        (select min(due_at) from tidegate.webhook_queue where owner is null and due_at > $1)::float8 as "nextAt",
-        (select json_agg(json_build_object('endpointId', endpoint_id, 'organizationId', organization_id, 'due', n)
-                         order by endpoint_id)
-          from (select endpoint_id, organization_id, count(*) as n from first group by 1, 2) e) as endpoints`,
+        where owner is null and due_at <= $1 order by due_at limit $2) first
+      group by 1, 2 order by 1`,
     values: [now, firstRows],
   })
-  const endpoints = rows[0]?.endpoints ?? []
-  const nextAt = rows[0]?.nextAt ?? Infinity
-  const found = endpoints.reduce((sum, { due }) => sum + due, 0)
-  return { endpoints: found < firstRows ? endpoints : await eachDueEndpoint(db, now), nextAt }
+  const found = rows.reduce((sum, { due }) => sum + due, 0)
+  return found < firstRows ? rows : await eachDueEndpoint(db, now)
 }
 
 async function eachDueEndpoint(db: Db, now: number): Promise<DueEndpoint[]> {

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import type { EventCodec } from '../../../infra/event-store/codec.ts'
 import type { DecidedEvent } from '../../../infra/event-store/decide.ts'
+import { createGroupCommit } from '../../../infra/log/group-commit.ts'
 import type { EventLog, NewRecord } from '../../../infra/log/port.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { finish } from './queue.ts'
@@ -12,6 +13,8 @@ interface RecorderOptions {
   log: Pick<EventLog, 'append'>
   codec: EventCodec
   logger: Logger
+  /** Ends tries to record; what is not recorded by then stays hidden until its visibility timeout expires. */
+  signal: AbortSignal
 }
 
 export interface Ended {
@@ -21,23 +24,16 @@ export interface Ended {
   nextAttemptAt: number | null
 }
 
-interface Waiting extends Omit<Ended, 'decision'> {
-  record: NewRecord
-  recorded: () => void
-}
-
 export interface Recorder {
-  /** Resolves when the record is on the log and the queue knows; never, once closed. */
+  /** Resolves when the record is on the log and the queue knows; rejects when tries have ended. */
   record(ended: Ended): Promise<void>
-  /** The deliveries that are not recorded yet. */
-  ids(): string[]
-  has(deliveryId: string): boolean
-  /** What is not recorded yet stays hidden until its visibility timeout expires. */
-  close(): void
 }
 
-// What ends within it is recorded together: a record alone costs as much as many.
-const lingerMs = 10
+interface Encoded extends Omit<Ended, 'decision'> {
+  record: NewRecord
+}
+
+const maxRecords = 1000
 const appendRetryMs = { first: 100, most: 2000 }
 
 /**
@@ -45,55 +41,29 @@ const appendRetryMs = { first: 100, most: 2000 }
  * meanwhile. While the log is away records wait here. Appended twice it is the same record: the read model takes the
  * first of an attempt's number.
  */
-export function createRecorder({ owner, pool, log, codec, logger }: RecorderOptions): Recorder {
-  const waiting = new Map<string, Waiting>()
-  const closed = new AbortController()
-  let isFlushing = false
-
-  async function append(records: NewRecord[]): Promise<void> {
-    let wait = appendRetryMs.first
-    while (!closed.signal.aborted) {
-      try {
-        await log.append(records)
-        return
-      } catch (err) {
-        logger.warn({ err, attempts: records.length }, 'webhook attempts were not recorded, trying again')
-        await delay(wait, undefined, { signal: closed.signal }).catch(() => {})
-        wait = Math.min(2 * wait, appendRetryMs.most)
-      }
+export function createRecorder({ owner, pool, log, codec, logger, signal }: RecorderOptions): Recorder {
+  async function append(records: NewRecord[], wait = appendRetryMs.first): Promise<void> {
+    try {
+      await log.append(records)
+    } catch (err) {
+      logger.warn({ err, attempts: records.length }, 'webhook attempts were not recorded, trying again')
+      await delay(wait, undefined, { signal })
+      await append(records, Math.min(2 * wait, appendRetryMs.most))
     }
   }
 
-  async function flush(): Promise<void> {
-    await delay(lingerMs, undefined, { signal: closed.signal }).catch(() => {})
-    const finished = [...waiting.values()]
+  async function write(finished: Encoded[]): Promise<undefined[]> {
     await append(finished.map(({ record }) => record))
-    if (closed.signal.aborted) return
     await finish(pool, { owner, finished }).catch((err) => {
       logger.debug({ err }, 'the queue was not told of webhook attempts, a sweep will')
     })
-    for (const { deliveryId, recorded } of finished) {
-      waiting.delete(deliveryId)
-      recorded()
-    }
+    return finished.map(() => undefined)
   }
 
-  async function flushAll(): Promise<void> {
-    isFlushing = true
-    while (waiting.size > 0 && !closed.signal.aborted) await flush()
-    isFlushing = false
-  }
-
+  const commit = createGroupCommit<Encoded, undefined>({ write, maxRecords })
   return {
-    async record({ decision, ...ended }) {
-      const record = codec.toRecord(decision.event, decision.meta)
-      const { promise, resolve: recorded } = Promise.withResolvers<void>()
-      waiting.set(ended.deliveryId, { ...ended, record, recorded })
-      if (!isFlushing) void flushAll()
-      return promise
+    async record({ decision: { event, meta }, ...ended }) {
+      await commit.append([{ ...ended, record: codec.toRecord(event, meta) }])
     },
-    ids: () => [...waiting.keys()],
-    has: (deliveryId) => waiting.has(deliveryId),
-    close: () => closed.abort(),
   }
 }

@@ -23,33 +23,26 @@ interface Swept {
   /** How many rows were put right. */
   count: number
   hasMore: boolean
-  /** Neither is there more, nor was another process sweeping. */
-  isDone: boolean
 }
 
-/** Puts the queue right, but for the deliveries of `except`. */
-export type Sweep = (request: { except: readonly string[] }) => Promise<Swept>
+/** Puts the queue right, but for the deliveries that are in flight here. */
+export type Sweep = (inFlight: readonly string[]) => Promise<Swept>
 
 const topic = eventTopics.WebhookDeliveryAttempted
-// How long something is due before it looks wrong, and the time between two looks for that, at least.
+// How long something is due before it looks wrong.
 const lateMs = 10_000
-// Such a look reads all that is due. It may take a twentieth of the time of one process.
-const restFactor = 20
+// Between two looks for that, which read all that is due.
+const lateLookMs = 20_000
 const pageSize = 10_000
 
 /**
  * A row can be wrong: its process died, the database lost it, or it was never made. The log knows better. So the sweep
  * notes what looks wrong and waits until the read model shows all that the log had by then. Then it makes those rows
- * anew. One process sweeps at a time, or one would bring back what another had sent meanwhile. The first sweep takes
+ * anew. One process sweeps at a time, or one would bring back what another had sent meanwhile. The first look takes
  * what is due later, too: the queue may be empty, as after an update.
  */
-export function createSweep({
-  pool,
-  log,
-  applied,
-  clock,
-  monotonic = () => performance.now(),
-}: SweepOptions): Sweep {
+export function createSweep(options: SweepOptions): Sweep {
+  const { pool, log, applied, clock, monotonic = () => performance.now() } = options
   let isFirst = true
   let lateLookAt = -Infinity
 
@@ -68,44 +61,28 @@ export function createSweep({
     return (await Promise.all(found)).flat()
   }
 
-  function putRight(find: (tx: Tx) => Promise<Wrong[]>): Promise<Swept> {
-    return transaction(pool, async (tx) => {
-      if (!(await tryLock(tx, 'tidegate:webhook-sweep'))) return { count: 0, hasMore: false, isDone: false }
-      const wrong = await find(tx)
-      const known = wrong.length === 0 ? [] : await shown(tx, wrong)
-      if (known.length > 0) await remake(tx, known)
-      const hasMore = known.length === pageSize
-      return { count: known.length, hasMore, isDone: !hasMore }
-    })
-  }
-
-  async function putLateRight(): Promise<Swept> {
-    const begun = monotonic()
+  async function findWrong(db: Db, inFlight: readonly string[]): Promise<Wrong[]> {
+    const expired = await findExpired(db, inFlight)
+    if (monotonic() < lateLookAt) return expired
+    // Said first: where this look fails, the next ones are for what has expired.
+    lateLookAt = monotonic() + lateLookMs
     const lateSince = clock() - lateMs
     const missingUntil = isFirst ? Number.MAX_SAFE_INTEGER : lateSince
-    const rest = () => {
-      lateLookAt = begun + Math.max(lateMs, restFactor * (monotonic() - begun))
-    }
-    const swept = await putRight((tx) => findLate(tx, { lateSince, missingUntil })).catch((error) => {
-      rest()
-      throw error
-    })
-    if (!swept.isDone) return swept
-    isFirst = false
-    rest()
-    return swept
+    const late = await findLate(db, { lateSince, missingUntil })
+    if (late.length === pageSize) lateLookAt = -Infinity
+    return [...expired, ...late]
   }
 
-  return async ({ except }) => {
-    const expired = await putRight((tx) => findExpired(tx, except))
-    if (monotonic() < lateLookAt) return expired
-    const late = await putLateRight()
-    return {
-      count: expired.count + late.count,
-      hasMore: expired.hasMore || late.hasMore,
-      isDone: late.isDone,
-    }
-  }
+  return (inFlight) =>
+    transaction(pool, async (tx) => {
+      if (!(await tryLock(tx, 'tidegate:webhook-sweep'))) return { count: 0, hasMore: false }
+      const wrong = await findWrong(tx, inFlight)
+      const known = wrong.length === 0 ? [] : await shown(tx, wrong)
+      if (known.length > 0) await remake(tx, known)
+      const hasMore = known.length >= pageSize
+      isFirst &&= hasMore
+      return { count: known.length, hasMore }
+    })
 }
 
 interface Wrong {
@@ -155,10 +132,8 @@ async function findLate(db: Db, { lateSince, missingUntil }: Late): Promise<Wron
 async function remake(tx: Tx, deliveryIds: readonly string[]): Promise<void> {
   await lockQueue(tx)
   await tx.query(
-    `delete from tidegate.webhook_queue where delivery_id in (
-       select delivery_id from tidegate.webhook_queue
-       where delivery_id = any($1) and (owner is null or leased_until < clock_timestamp())
-       order by delivery_id for update)`,
+    `delete from tidegate.webhook_queue
+     where delivery_id = any($1) and (owner is null or leased_until < clock_timestamp())`,
     [deliveryIds],
   )
   await enqueuePending(tx, deliveryIds)
@@ -196,7 +171,7 @@ export function keepQueue(options: KeepOptions): { stop(): Promise<void> } {
   const sweeping = runPeriodically({
     intervalMs: Math.min(sweepEveryMs, leaseMs / 2),
     async look() {
-      const { count, hasMore } = await sweep({ except: work.inFlight() })
+      const { count, hasMore } = await sweep(work.inFlight())
       if (count === 0) return false
       logger.info({ deliveries: count }, 'the queue of webhooks was put right')
       onSwept()

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
 import type { Applied } from '../../../infra/event-store/applied.ts'
-import { type CaughtUp, type CaughtUpOptions, createCaughtUp } from '../../../infra/event-store/catch-up.ts'
+import { type CaughtUp, createCaughtUp } from '../../../infra/event-store/catch-up.ts'
 import type { EventCodec, RecordedEvent } from '../../../infra/event-store/codec.ts'
 import {
   consumeEvents,
@@ -35,7 +35,6 @@ interface PlannerOptions {
   applied: Pick<Applied, 'waitFor' | 'onAdvance'>
   clock: Clock
   logger: Logger
-  identify?: CaughtUpOptions['identify']
 }
 
 export interface RunningPlanner extends Pick<EventConsumer, 'status' | 'stop'> {
@@ -104,7 +103,7 @@ interface RaiseDeps {
   log: EventLog
   pool: pg.Pool
   codec: EventCodec
-  caughtUp: Pick<CaughtUp, 'waitUntilCaughtUp' | 'isUnchanged'>
+  caughtUp: Pick<CaughtUp, 'waitUntilCaughtUp'>
 }
 
 interface RaiseBatch {
@@ -152,12 +151,11 @@ function createRaiseBatch({ log, pool, codec, caughtUp }: RaiseDeps): RaiseBatch
   }
 
   async function look(candidates: Candidate[]): Promise<Seen & { wanted: Candidate[] }> {
-    const identity = await caughtUp.waitUntilCaughtUp()
+    await caughtUp.waitUntilCaughtUp()
     const subscribers = await subscribedEndpoints(pool, candidates.map(subscriptionOf))
     const wanted = candidates.filter((event) => toldEndpoints(event, subscribers).length > 0)
     const known = wanted.length > 0 ? await toldBefore(pool, wanted) : new Set<string>()
-    // Asked last: the database may have gone back before what was just read.
-    return (await caughtUp.isUnchanged(identity)) ? { wanted, subscribers, known } : look(candidates)
+    return { wanted, subscribers, known }
   }
 
   return {

@@ -7,6 +7,7 @@ import { gateProjection } from '../../../../projections/gate/projection.ts'
 import { findAgentToken, findGateSession } from '../../../../projections/gate/queries.ts'
 import { createReadCurrent } from '../../../../services/gate/accounts/commands.ts'
 import { accountRoutes } from '../../../../services/gate/accounts/routes.ts'
+import type { ReadCurrent } from '../../../../services/gate/context.ts'
 import { createGateLimits } from '../../../../services/gate/limits.ts'
 import { loginCode } from '../../../../services/gate/login/commands.ts'
 import { decideLoginApproval } from '../../../../services/gate/login/decide.ts'
@@ -36,8 +37,9 @@ export async function startAccounts() {
   const deps = { ...world.deps, decide }
   const { app, context, send } = await createServiceApp({ ...world, deps })
   const limits = createGateLimits(pool)
-  const database = { identity: 'first' }
-  const readCurrent = createReadCurrent({ ...world, db: pool, identify: async () => database.identity })
+  const start = () => createReadCurrent({ ...world, db: pool })
+  let current = start()
+  const readCurrent: ReadCurrent = (read) => current(read)
   for (const add of [accountRoutes, loginRoutes]) add(app, { ...context, limits, readCurrent })
   const pages = createPages(base)
 
@@ -83,7 +85,10 @@ export async function startAccounts() {
     ...world,
     deps,
     outage,
-    database,
+    /** What a server does that starts over the same database. */
+    startAgain() {
+      current = start()
+    },
     post,
     account,
     approve,

@@ -12,7 +12,6 @@ import { silent } from '../../../support/projections.ts'
 import { accept } from '../../../support/webhook-behaviours.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../../../support/webhook-receiver.ts'
 import { countEnds, holdAttempts } from './gates.ts'
-import { rememberReadModel } from './rollback.ts'
 import { type DispatchWorld, type Endpoint, openDispatchWorld } from './world.ts'
 
 const env = { WEBHOOK_LEASE_MS: '1000', WEBHOOK_RETRY_SECONDS: '0,3600' }
@@ -40,30 +39,6 @@ describe.each(openTestLogs())('$name', (testLog) => {
     )
     return rowCount === 1
   }
-
-  test('what the database forgot under running dispatchers is not sent again', async () => {
-    let identity = 'before'
-    await world.project()
-    const endpoint = await world.endpoint(receiver.url('/'))
-    const ids = await world.raise(endpoint, 5)
-    const goBack = await rememberReadModel(world.pool)
-    const counting = countEnds(world.log)
-    await world.start({ env, log: counting.log, identify: async () => identity })
-    await world.ended(endpoint)
-    await world.released()
-    expect(received().toSorted()).toEqual(ids.toSorted())
-
-    await world.stopProjection()
-    identity = 'after'
-    const asked = counting.asked(1)
-    await goBack()
-    await asked
-    await world.project()
-    await world.readable()
-    const [marker = ''] = await world.raise(endpoint)
-    expect(await world.ended(endpoint)).toEqual({ succeeded: 6 })
-    expect(received().slice(5)).toEqual([marker])
-  })
 
   test('an endpoint that the read model does not show is no reason to skip: its timeout is left to expire', async () => {
     await world.project()
@@ -126,12 +101,12 @@ describe.each(openTestLogs())('$name', (testLog) => {
         owner: 'me',
         leaseMs: 1000,
         limits: createConcurrencyLimits(),
-        caughtUp: { waitUntilCaughtUp: async () => 'same', isUnchanged: async () => true },
+        caughtUp: { waitUntilCaughtUp: async () => {} },
         deliver: (job) => {
           made.push(job)
           return new Promise(() => {})
         },
-        recorder: { record: async () => {}, ids: () => [], has: () => false },
+        recorder: { record: async () => {} },
         giveUp: { look: async () => {} },
         clock: Date.now,
         logger: silent,

@@ -1,75 +1,12 @@
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createWorkHealth, runOnDemand } from '../../../../services/webhooks/dispatch/dispatcher.ts'
+import { createWorkHealth } from '../../../../services/webhooks/dispatch/dispatcher.ts'
 
 beforeEach(() => {
   vi.useFakeTimers()
 })
 afterEach(() => {
   vi.useRealTimers()
-})
-
-/** Work that lasts as long as the test says, and when it began. */
-function openWork() {
-  const begunAt: number[] = []
-  const start = Date.now()
-  let end: (ms: number) => void = () => {}
-  const work = () => {
-    begunAt.push(Date.now() - start)
-    const { promise, resolve } = Promise.withResolvers<number>()
-    end = resolve
-    return promise
-  }
-  return { begunAt, work, end: (againInMs: number) => end(againInMs) }
-}
-
-test('it begins at once and again when the work says', async () => {
-  const { work, begunAt, end } = openWork()
-  runOnDemand({ gapMs: 10, work })
-  await vi.advanceTimersByTimeAsync(5)
-  end(300)
-  await vi.advanceTimersByTimeAsync(305)
-  expect(begunAt).toEqual([0, 305])
-})
-
-test('many calls are one run, a gap after the start of the last one', async () => {
-  const { work, begunAt, end } = openWork()
-  const loop = runOnDemand({ gapMs: 10, work })
-  await vi.advanceTimersByTimeAsync(2)
-  end(500)
-  await vi.advanceTimersByTimeAsync(0)
-  for (let i = 0; i < 5; i++) loop.wake()
-  await vi.advanceTimersByTimeAsync(100)
-  expect(begunAt).toEqual([0, 10])
-})
-
-test('who asks while it runs gets another run', async () => {
-  const { work, begunAt, end } = openWork()
-  const loop = runOnDemand({ gapMs: 10, work })
-  await vi.advanceTimersByTimeAsync(1)
-  loop.wake()
-  await vi.advanceTimersByTimeAsync(49)
-  expect(begunAt).toEqual([0])
-  end(500)
-  await vi.advanceTimersByTimeAsync(1)
-  expect(begunAt).toEqual([0, 50])
-})
-
-test('stopped, it waits for the running work and begins no other', async () => {
-  const { work, begunAt, end } = openWork()
-  const loop = runOnDemand({ gapMs: 10, work })
-  await vi.advanceTimersByTimeAsync(1)
-  let isStopped = false
-  const stopping = loop.stop().then(() => {
-    isStopped = true
-  })
-  await vi.advanceTimersByTimeAsync(100)
-  expect(isStopped).toBe(false)
-  end(0)
-  await stopping
-  loop.wake()
-  await vi.advanceTimersByTimeAsync(1000)
-  expect(begunAt).toEqual([0])
 })
 
 const lines: string[] = []
@@ -80,10 +17,10 @@ const logger = pino(
 
 test('one line says that it began and one that it is over', () => {
   const health = createWorkHealth(logger)
-  health.succeeded(500)
-  for (let i = 0; i < 3; i++) expect(health.failed(new Error('no database'))).toBe(500)
-  expect(health.succeeded(40)).toBe(40)
-  health.succeeded(40)
+  health.succeeded()
+  for (let i = 0; i < 3; i++) health.failed(new Error('no database'))
+  health.succeeded()
+  health.succeeded()
   expect(lines).toEqual(['webhooks cannot be taken, trying again', 'webhooks are taken again'])
 })
 
@@ -95,6 +32,6 @@ test('a server is not ready when nothing could be received for ten seconds, unti
   await expect(health.check()).resolves.toBeUndefined()
   vi.advanceTimersByTime(1)
   await expect(health.check()).rejects.toThrow('webhooks cannot be taken')
-  health.succeeded(500)
+  health.succeeded()
   await expect(health.check()).resolves.toBeUndefined()
 })

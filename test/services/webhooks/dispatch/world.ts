@@ -36,7 +36,6 @@ export interface Endpoint {
 export interface DispatcherStart {
   clock?: Clock
   env?: Record<string, string | undefined>
-  identify?: () => Promise<string>
   log?: EventLog
   logger?: typeof silent
 }

@@ -19,7 +19,6 @@ export const newId = (prefix: string) => `${prefix}_${hex(13)}`
 
 export interface StartOptions {
   log?: EventLog
-  identify?: () => Promise<string>
   onHalt?: (line: unknown) => void
 }
 
@@ -52,8 +51,7 @@ export async function openPlannerWorld(testLog: TestLog) {
     const logger = silent.child({}, { level: 'silent' })
     logger.error = (...line: unknown[]) => options.onHalt?.(line)
     const clock = () => now
-    const { identify } = options
-    const shared = { pool, codec: world.codec, applied, clock, logger, ...(identify ? { identify } : {}) }
+    const shared = { pool, codec: world.codec, applied, clock, logger }
     const planner = await runPlanner({ ...shared, log: options.log ?? log })
     planners.push(planner)
     return planner
