@@ -30,8 +30,8 @@ export interface Environment {
   kafkaPid: number | undefined
   /** What the log has on disk. */
   logBytes(pool: pg.Pool): Promise<number>
-  /** All roles in one process, as `make run`. */
-  startAllInOne(): Promise<Child>
+  /** All roles in one process, as `make run`. It sheds nothing for its backlog unless it is told to. */
+  startAllInOne(options?: { sheds: boolean }): Promise<Child>
   /** Some roles in a process of their own, as in production. */
   startRoles(...roles: Role[]): Promise<Child>
   /** The role collect without claims of sequence numbers. */
@@ -51,7 +51,7 @@ export interface KafkaPlace {
   dataDir?: string
 }
 
-/** Nothing is shed by a process whose records nobody scores meanwhile. */
+/** Nothing is shed on a busy machine, or by a process whose records nobody scores meanwhile. */
 const unshed = { COLLECT_MAX_BACKLOG_MS: '1000000000' }
 
 /** Starts Postgres in a temporary folder. `kafka` given = that is the log. */
@@ -74,7 +74,6 @@ export async function startEnvironment(kafka: KafkaPlace | undefined): Promise<E
     KAFKA_BROKERS: kafka?.brokers ?? '',
     KAFKA_TOPIC_PREFIX: kafka ? `bench${Date.now()}.` : '',
   }
-  const cli = (...args: string[]) => startChild(['services/cli/main.ts', ...args], settings)
   return {
     logName: kafka ? 'kafka' : 'embedded',
     databaseUrl: postgres.socketUrl,
@@ -83,7 +82,8 @@ export async function startEnvironment(kafka: KafkaPlace | undefined): Promise<E
     postgresPid: postmasterPid(postgresDir),
     kafkaPid: kafka?.pid,
     logBytes: (pool) => (kafka ? kafkaBytes(kafka) : embeddedBytes(pool)),
-    startAllInOne: () => cli('dev'),
+    startAllInOne: (options) =>
+      startChild(['services/cli/main.ts', 'dev'], { ...settings, ...(options?.sheds ? {} : unshed) }),
     startRoles: (...roles) =>
       startChild(['services/cli/main.ts', 'serve', '--roles', roles.join()], { ...settings, ...unshed }),
     startUnclaimed: () => startChild(['bench/unclaimed.ts'], { ...settings, ...unshed }),

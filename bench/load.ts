@@ -9,6 +9,7 @@ export interface LoadRequest {
 
 export interface LoadAnswer {
   status: number
+  headers: http.IncomingHttpHeaders
   body: Buffer
 }
 
@@ -29,17 +30,29 @@ export interface LoadResult {
  * generator costs as little as it can of the machine it shares. Throws at the first answer that is not 2xx.
  */
 export async function runLoad(baseUrl: string, sequences: readonly Sequence[]): Promise<LoadResult> {
-  const { hostname, port } = new URL(baseUrl)
-  const agent = new http.Agent({ keepAlive: true, maxSockets: sequences.length })
+  const { send, close } = connect(baseUrl, sequences.length)
   const latencies: number[] = []
-  const send = (request: LoadRequest) => sendOne({ ...request, agent, hostname, port })
   const start = performance.now()
   try {
     await Promise.all(sequences.map((sequence) => runSequence(sequence, send, latencies)))
   } finally {
-    agent.destroy()
+    close()
   }
   return { requests: latencies.length, seconds: (performance.now() - start) / 1000, latencies }
+}
+
+export interface Connections {
+  send(request: LoadRequest): Promise<LoadAnswer>
+  close(): void
+}
+
+export function connect(baseUrl: string, maxSockets: number): Connections {
+  const { hostname, port } = new URL(baseUrl)
+  const agent = new http.Agent({ keepAlive: true, maxSockets })
+  return {
+    send: (request) => sendOne({ ...request, agent, hostname, port }),
+    close: () => agent.destroy(),
+  }
 }
 
 async function runSequence(
@@ -70,7 +83,9 @@ function sendOne({ body, ...options }: Sending): Promise<LoadAnswer> {
   const request = http.request({ ...options, headers }, (response) => {
     const chunks: Buffer[] = []
     response.on('data', (chunk: Buffer) => chunks.push(chunk))
-    response.on('end', () => resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks) }))
+    response.on('end', () =>
+      resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) }),
+    )
     response.on('error', reject)
   })
   request.on('error', reject)

@@ -12,7 +12,10 @@ export interface Scale {
   guardTurns: Turns
   /** Sessions of the memory measure, by log. */
   sessions: { embedded: number; kafka: number }
-  /** Sessions of each level of the cost measure. */
+  /** Of the peak, at each number in flight. */
+  peakSessions: number
+  peakRounds: number
+  /** Sessions of each level of the cost measure, and of each split of the roles. */
   costSessions: number
   handOffs: number
   reads: number
@@ -40,6 +43,8 @@ export const fullScale: Scale = {
   guarded: 8192,
   guardTurns: { rounds: 15, warmUps: 2 },
   sessions: { embedded: 10_000, kafka: 1000 },
+  peakSessions: 1000,
+  peakRounds: 3,
   costSessions: 600,
   handOffs: 200,
   reads: 6000,
@@ -63,6 +68,8 @@ export const quickScale: Scale = {
   guarded: 1024,
   guardTurns: { rounds: 1, warmUps: 1 },
   sessions: { embedded: 200, kafka: 100 },
+  peakSessions: 200,
+  peakRounds: 1,
   costSessions: 200,
   handOffs: 20,
   reads: 500,

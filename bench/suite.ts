@@ -5,9 +5,11 @@ import { measureGuard } from './measures/guard.ts'
 import { measureHostile } from './measures/hostile.ts'
 import { measureLog } from './measures/log.ts'
 import { measureOverload } from './measures/overload.ts'
+import { measurePeak } from './measures/peak.ts'
 import { measureReadable } from './measures/readable.ts'
 import { measureReadback } from './measures/readback.ts'
 import { measureRebuild } from './measures/rebuild.ts'
+import { measureRoles } from './measures/roles.ts'
 import { measureSessionCost } from './measures/session-cost.ts'
 import { measureStartup } from './measures/startup.ts'
 import { measureHandOff, measureMemory, type Traffic } from './measures/traffic.ts'
@@ -16,11 +18,13 @@ import { quickScale, type Scale } from './scale.ts'
 
 export const stepNames = [
   'memory',
+  'peak',
   'cost',
   'hand-off',
   'readable',
   'readback',
   'overload',
+  'roles',
   'webhooks',
   'rebuild',
   'collect',
@@ -43,20 +47,23 @@ export async function runSuite({ environment, scale, steps, onMeasured }: SuiteO
   const step = async (name: StepName, measure: () => Promise<Measurement[]>) => {
     if (steps.includes(name)) for (const measurement of await measure()) onMeasured(measurement)
   }
-  await withAllInOne(environment, async (traffic) => {
+  const peak = await withAllInOne(environment, async (traffic) => {
     const sessions = (steps.includes('memory') ? scale : quickScale).sessions[environment.logName]
-    // Not a step that can be left out: what it leaves behind is what is read and rebuilt afterwards.
-    const { measurement, sessionsPerSecond } = await measureMemory(traffic, sessions)
-    await step('memory', async () => [measurement])
+    // Neither can be left out: the sessions are read and rebuilt afterwards, and the peak names the loads.
+    const memory = await measureMemory(traffic, sessions)
+    await step('memory', async () => [memory])
+    const measured = await measurePeak(traffic, steps.includes('peak') ? scale : quickScale)
+    await step('peak', async () => [measured])
+    const peak = measured.value.median
     await step('cost', () => measureSessionCost(traffic, scale.costSessions))
     await step('hand-off', () => measureHandOff(traffic, scale.handOffs))
-    const load = { peak: sessionsPerSecond, seconds: scale.halfPeakSeconds }
-    await step('readable', async () => [await measureReadable({ ...traffic, ...load })])
+    await step('readable', () => measureReadable({ ...traffic, peak, seconds: scale.halfPeakSeconds }))
     await step('readback', async () => [await measureReadback(traffic, scale)])
-    await step('overload', () =>
-      measureOverload(traffic, { peak: sessionsPerSecond, seconds: scale.overloadSeconds }),
-    )
+    return peak
   })
+  const overload = { environment, peak, seconds: scale.overloadSeconds }
+  await step('overload', () => measureOverload(overload))
+  await step('roles', () => measureRoles(environment, scale.costSessions))
   await step('webhooks', () => measureWebhooks(environment, scale))
   await step('rebuild', async () => [await measureRebuild(environment, scale.rebuilds)])
   await step('collect', () => measureCollect(environment, scale))
@@ -66,13 +73,10 @@ export async function runSuite({ environment, scale, steps, onMeasured }: SuiteO
   await step('startup', () => measureStartup(environment, scale.turns))
 }
 
-async function withAllInOne(
-  environment: Environment,
-  work: (traffic: Traffic) => Promise<void>,
-): Promise<void> {
+async function withAllInOne<T>(environment: Environment, work: (traffic: Traffic) => Promise<T>): Promise<T> {
   const child = await environment.startAllInOne()
   try {
-    await work({ environment, child })
+    return await work({ environment, child })
   } finally {
     await child.stop()
   }

@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { createPool } from '../../infra/postgres/pool.ts'
+import type { Child } from '../child.ts'
+import type { Environment } from '../environment.ts'
 import type { Measurement } from '../measurement.ts'
 import { cpuMicros, treeCpuMicros } from '../procfs.ts'
 import { spreadOf } from '../stats.ts'
@@ -21,53 +23,58 @@ const countsShownMs = 1500
  * are those that the server's connections sent (pg_stat_statements); begin and commit count.
  */
 export async function measureSessionCost(traffic: Traffic, sessions: number): Promise<Measurement[]> {
-  const pool = createPool({ url: traffic.environment.databaseUrl, max: 1, applicationName: 'bench' })
-  try {
-    const measurements: Measurement[] = []
-    for (const level of levels) measurements.push(await measureLevel(traffic, { ...level, sessions, pool }))
-    return measurements
-  } finally {
-    await pool.end()
+  const measurements: Measurement[] = []
+  for (const { inFlight, aim } of levels) {
+    const { total, details } = await costOfSessions({
+      ...traffic,
+      servers: [traffic.child],
+      inFlight,
+      sessions,
+    })
+    measurements.push({
+      name: `processor time a session, server and Postgres, ${inFlight} in flight`,
+      log: traffic.environment.logName,
+      unit: 'ms',
+      value: spreadOf([total]),
+      aim: { direction: 'at most', value: aim },
+      details,
+    })
   }
+  return measurements
 }
 
-interface Level {
+interface CostOptions extends Traffic {
+  /** Whose processor time counts together. */
+  servers: Child[]
   inFlight: number
-  aim: number
   sessions: number
-  pool: pg.Pool
 }
 
-async function measureLevel(
-  traffic: Traffic,
-  { inFlight, aim, sessions, pool }: Level,
-): Promise<Measurement> {
-  const load = { concurrency: inFlight, seed: `cost ${inFlight}` }
+/** `total` is milliseconds of the servers and Postgres, `byServer` those of each server. */
+export async function costOfSessions({ servers, inFlight, sessions, ...traffic }: CostOptions) {
+  const { environment } = traffic
+  const load = { concurrency: inFlight, seed: `cost ${inFlight} ${servers.length}` }
   await sendTraffic(traffic, { ...load, sessions: inFlight * 4, seed: `${load.seed} warm-up` })
-  const before = await readCounts(traffic, pool)
+  const before = await readCounts(environment, servers)
+  const serversBefore = servers.map(({ pid }) => cpuMicros(pid))
   const { sessionsPerSecond, latency } = await sendTraffic(traffic, { ...load, sessions })
-  const after = await readCounts(traffic, pool)
+  const byServer = servers.map(({ pid }, i) => (cpuMicros(pid) - (serversBefore[i] ?? 0)) / 1000 / sessions)
+  const after = await readCounts(environment, servers)
   const cost = (name: keyof Counts) => (after[name] - before[name]) / sessions
-  return {
-    name: `processor time a session, server and Postgres, ${inFlight} in flight`,
-    log: traffic.environment.logName,
-    unit: 'ms',
-    value: spreadOf([cost('serverMs') + cost('postgresMs')]),
-    aim: { direction: 'at most', value: aim },
-    details: {
-      'server ms': cost('serverMs'),
-      'Postgres ms': cost('postgresMs'),
-      ...(traffic.environment.kafkaPid === undefined ? {} : { 'Kafka ms': cost('kafkaMs') }),
-      transactions: cost('transactions'),
-      statements: cost('statements'),
-      'WAL KB': cost('walBytes') / 1024,
-      'database KB': cost('databaseBytes') / 1024,
-      'log KB': cost('logBytes') / 1024,
-      'sessions/s': sessionsPerSecond,
-      'hand-off p50 ms': latency.result.p50,
-      'hand-off p99 ms': latency.result.p99,
-    },
+  const details = {
+    'server ms': cost('serverMs'),
+    'Postgres ms': cost('postgresMs'),
+    ...(environment.kafkaPid === undefined ? {} : { 'Kafka ms': cost('kafkaMs') }),
+    transactions: cost('transactions'),
+    statements: cost('statements'),
+    'WAL KB': cost('walBytes') / 1024,
+    'database KB': cost('databaseBytes') / 1024,
+    'log KB': cost('logBytes') / 1024,
+    'sessions/s': sessionsPerSecond,
+    'hand-off p50 ms': latency.result.p50,
+    'hand-off p99 ms': latency.result.p99,
   }
+  return { total: cost('serverMs') + cost('postgresMs'), byServer, details }
 }
 
 interface Counts {
@@ -82,14 +89,20 @@ interface Counts {
   logBytes: number
 }
 
-async function readCounts({ environment, child }: Traffic, pool: pg.Pool): Promise<Counts> {
+async function readCounts(environment: Environment, servers: Child[]): Promise<Counts> {
   await delay(countsShownMs)
+  const { postgresPid, kafkaPid, databaseUrl } = environment
   const counted = {
-    serverMs: cpuMicros(child.pid) / 1000,
-    postgresMs: treeCpuMicros(environment.postgresPid) / 1000,
-    kafkaMs: environment.kafkaPid === undefined ? 0 : cpuMicros(environment.kafkaPid) / 1000,
+    serverMs: servers.reduce((sum, { pid }) => sum + cpuMicros(pid), 0) / 1000,
+    postgresMs: treeCpuMicros(postgresPid) / 1000,
+    kafkaMs: kafkaPid === undefined ? 0 : cpuMicros(kafkaPid) / 1000,
   }
-  return { ...counted, ...(await readDatabase(pool)), logBytes: await environment.logBytes(pool) }
+  const pool = createPool({ url: databaseUrl, max: 1, applicationName: 'bench' })
+  try {
+    return { ...counted, ...(await readDatabase(pool)), logBytes: await environment.logBytes(pool) }
+  } finally {
+    await pool.end()
+  }
 }
 
 type DatabaseCounts = Pick<Counts, 'transactions' | 'statements' | 'walBytes' | 'databaseBytes'>

@@ -9,14 +9,14 @@ import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
 /** Sessions under way when the load begins, which hand off in the middle of it. */
 const running = 16
-/** Opens begun in each tick, whatever became of those before: far more than a process takes. */
+/** Opens begun in each tick, whatever became of those before. */
 const tick = { ms: 25, opens: 25 }
 const mostTicks = 200
 /** The load goes on until so many new sessions were shed. */
 const enoughShed = 400
 const mostGrowthMb = 400
-/** The least bound that can be set. */
-const env = { COLLECT_MAX_BACKLOG_MS: '100', COLLECT_MAX_IN_FLIGHT: '200', HAND_OFF_TIMEOUT_MS: '2000' }
+/** So few in flight that each tick's opens are beyond what is admitted, however fast the machine is. */
+const env = { COLLECT_MAX_BACKLOG_MS: '100', COLLECT_MAX_IN_FLIGHT: '40', HAND_OFF_TIMEOUT_MS: '2000' }
 
 interface Answer {
   kind: string
@@ -108,7 +108,6 @@ describe('an open loop of new sessions far beyond what one process takes', () =>
   let tokens: string[]
   let sessionIds: string[]
   let grownMb: number
-  let oldest = 0
 
   beforeAll(async () => {
     server = await startTidegate({ env })
@@ -117,16 +116,12 @@ describe('an open loop of new sessions far beyond what one process takes', () =>
     sessionIds = opened.map(({ sessionId }) => sessionId)
     const before = await peakMb(server.pid)
     const load = overload(server, seen)
-    const aged = eventually(async () => {
-      oldest = await readingOf(server, 'backlog_seconds')
-      expect(oldest).toBeGreaterThan(0)
-    })
     tokens = await Promise.all(clients.map(handOff))
-    await Promise.all([load, aged])
+    await load
     grownMb = (await peakMb(server.pid)) - before
     const results = seen.answers.filter(({ kind }) => kind === 'results').map(({ status }) => status)
     console.log(
-      `${seen.openedIds.length} opened, ${shedOf(seen)} shed, oldest ${oldest} s, results ${results}, grown ${grownMb} MB`,
+      `${seen.openedIds.length} opened, ${shedOf(seen)} shed, results ${results}, grown ${grownMb} MB`,
     )
   }, 120_000)
 
