@@ -58,9 +58,12 @@ declare
   bases bigint[];
   now_ms bigint := extract(epoch from clock_timestamp()) * 1000;
 begin
-  perform 1 from ${schema}.partitions p
-    join unnest(part_topics, part_numbers) as w(topic, partition) using (topic, partition)
-    order by p.topic, p.partition for update of p;
+  -- Two that lock the same rows in different orders would wait for each other. The update locks a single row.
+  if cardinality(part_topics) > 1 then
+    perform 1 from ${schema}.partitions p
+      join unnest(part_topics, part_numbers) as w(topic, partition) using (topic, partition)
+      order by p.topic, p.partition for update of p;
+  end if;
   with moved as (
     update ${schema}.partitions p set next_offset = p.next_offset + w.count
     from unnest(part_topics, part_numbers, part_counts) with ordinality as w(topic, partition, count, place)

@@ -8,8 +8,6 @@ import { createGroupCommit } from '../group-commit.ts'
 import { type PlacedRecord, valueBytes } from '../partition.ts'
 import { type LogRecord, LogUnavailable, type Position, type Topic } from '../port.ts'
 
-/** Each connection writes one batch at a time. A partition always has the same connection. */
-const connections = 2
 const timeoutMs = 5000
 
 interface WriterOptions {
@@ -19,10 +17,12 @@ interface WriterOptions {
   onWritten: (records: LogRecord[]) => void
 }
 
+/** One batch at a time: what comes while it is written is the next. Two side by side were smaller, and cost more. */
 export function openWriter({ url, schema, onWritten }: WriterOptions) {
   const pool = createPool({
     url,
-    max: connections,
+    // The second is for while it is not known what became of a batch.
+    max: 2,
     applicationName: 'tidegate log',
     statementTimeoutMs: writeTimeoutMs,
     // Longer than a caller waits: the server's answer tells what became of the write.
@@ -39,24 +39,20 @@ export function openWriter({ url, schema, onWritten }: WriterOptions) {
     return written
   }
 
-  const commits = Array.from({ length: connections }, () =>
-    createGroupCommit({ write, maxRecords: 2000, maxBytes: 4 * 1024 * 1024, bytesOf: valueBytes }),
-  )
+  const commit = createGroupCommit({
+    write,
+    maxRecords: 2000,
+    maxBytes: 4 * 1024 * 1024,
+    bytesOf: valueBytes,
+  })
 
   return {
     async append(records: PlacedRecord[]): Promise<Position[]> {
-      const parts = commits.map((commit, connection) => {
-        const mine = records.filter((record) => record.partition % connections === connection)
-        return mine.length > 0 ? commit.append(mine) : []
-      })
-      // Also when one fails the others are waited for: what is under way has no end of its own then.
-      const positions = allOrFailure(await Promise.allSettled(parts)).map((some) => some.values())
-      return records.map(({ partition }) =>
-        positionOf(positions[partition % connections]?.next().value ?? missing()),
-      )
+      const written = await commit.append(records)
+      return written.map(({ topic, partition, offset }) => ({ topic, partition, offset }))
     },
     async close(): Promise<void> {
-      await Promise.all(commits.map((commit) => commit.idle()))
+      await commit.idle()
       await pool.end()
     },
   }
@@ -64,19 +60,6 @@ export function openWriter({ url, schema, onWritten }: WriterOptions) {
 
 async function fateOf(writing: Promise<unknown>): Promise<void> {
   await writing.catch((error) => (error instanceof LogUnavailable ? error.settled : undefined))
-}
-
-function allOrFailure<T>(results: PromiseSettledResult<T>[]): T[] {
-  const reasons = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
-  if (reasons.length === 0)
-    return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
-  throw reasons.find((reason) => reason instanceof LogUnavailable && reason.settled) ?? reasons[0]
-}
-
-const positionOf = ({ topic, partition, offset }: LogRecord): Position => ({ topic, partition, offset })
-
-function missing(): never {
-  throw new LogUnavailable('the log gave too few positions')
 }
 
 interface Part {
