@@ -19,8 +19,8 @@ export interface KeyCacheOptions {
   onKeyLookup?: ((outcome: LookupOutcome) => void) | undefined
 }
 
-interface Known {
-  record: KeyRecord
+interface Answer {
+  record: KeyRecord | undefined
   /** When it was asked for: the answer may be as old as its question, however late it came. */
   askedAt: number
 }
@@ -37,13 +37,13 @@ const turnTimeoutMs = 5000
  */
 export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }: KeyCacheOptions) {
   const { sourceBudget = createSourceBudget({ clock }), onKeyLookup } = options
-  const known = new LRUCache<string, Known>({ max: maxKeys })
-  const unknown = new LRUCache<string, number>({ max: maxKeys })
+  const known = new LRUCache<string, Answer>({ max: maxKeys })
+  const unknown = new LRUCache<string, Answer>({ max: maxKeys })
   const running = new Map<string, Promise<KeyRecord | undefined>>()
   const first = createConcurrencyLimit({ max: lookupsAtOnce.first, timeoutMs: turnTimeoutMs })
   const again = createConcurrencyLimit({ max: lookupsAtOnce.again, timeoutMs: turnTimeoutMs })
 
-  function isFresh(askedAt = Number.NEGATIVE_INFINITY): boolean {
+  function isFresh({ askedAt }: Answer): boolean {
     const age = clock() - askedAt
     // A clock that was set back must not make an answer last longer.
     return age >= 0 && age < cacheMs
@@ -53,52 +53,32 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
     const askedAt = clock()
     const record = await findKey(lookupHashes(keyring, key))
     onKeyLookup?.(record ? 'found' : 'unknown')
-    if (isBelieved()) remember(key, record, askedAt)
+    if (isBelieved()) {
+      const [is, isNot] = record ? [known, unknown] : [unknown, known]
+      is.set(key, { record, askedAt })
+      isNot.delete(key)
+    }
     return record
   }
 
-  function remember(key: string, record: KeyRecord | undefined, askedAt: number): void {
-    if (record) {
-      known.set(key, { record, askedAt })
-      unknown.delete(key)
-    } else {
-      known.delete(key)
-      unknown.set(key, askedAt)
-    }
-  }
-
-  function lookUp(key: string, source: { readonly ip: string }): Promise<KeyRecord | undefined> {
+  function lookUp(key: string, { ip }: { readonly ip: string }): Promise<KeyRecord | undefined> {
     // A key that was verified here before is no guess, and spends nothing: else the customers behind one proxy,
     // whose keys all go stale at the same change, would lock each other out.
-    const slots = known.has(key) ? again : first
-    if (slots === first && !sourceBudget.spend(source.ip)) {
+    const mayBeGuess = !known.has(key)
+    if (mayBeGuess && !sourceBudget.spend(ip)) {
       onKeyLookup?.('refused')
       throw new ApiError('rate_limit.exceeded', { headers: { 'retry-after': '1' } })
     }
     const isBelieved = (): boolean => running.get(key) === lookup
-    const answer = slots.run([], () => ask(key, isBelieved))
-    const lookup: Promise<KeyRecord | undefined> = (
-      slots === first ? refunding(answer, source.ip) : answer
-    ).finally(() => {
+    const answer = (mayBeGuess ? first : again).run([], () => ask(key, isBelieved))
+    // Only guesses spend the budget: not customers behind one address after a restart, nor what is tried again.
+    const refund = () => sourceBudget.giveBack(ip)
+    if (mayBeGuess) answer.then((record) => record && refund(), refund)
+    const lookup: Promise<KeyRecord | undefined> = answer.finally(() => {
       if (isBelieved()) running.delete(key)
     })
     running.set(key, lookup)
     return lookup
-  }
-
-  /** Only guesses spend the budget: not customers behind one address after a restart, nor what is tried again. */
-  async function refunding(
-    answer: Promise<KeyRecord | undefined>,
-    ip: string,
-  ): Promise<KeyRecord | undefined> {
-    let isGuess = false
-    try {
-      const record = await answer
-      isGuess = !record
-      return record
-    } finally {
-      if (!isGuess) sourceBudget.giveBack(ip)
-    }
   }
 
   return {
@@ -110,10 +90,10 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
       key: string,
       source: { readonly ip: string },
     ): KeyRecord | undefined | Promise<KeyRecord | undefined> {
-      const entry = known.get(key)
-      if (entry && isFresh(entry.askedAt)) return entry.record
+      const answer = known.get(key) ?? unknown.get(key)
+      if (answer && isFresh(answer)) return answer.record
       // What is not even a key, by its form and checksum, costs no look-up.
-      if (!parseApiKey(key) || isFresh(unknown.get(key))) return undefined
+      if (!parseApiKey(key)) return undefined
       return running.get(key) ?? lookUp(key, source)
     },
     /**
@@ -122,14 +102,15 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
      */
     invalidate(organizationIds?: readonly string[]): void {
       const changed = organizationIds && new Set(organizationIds)
-      const isChanged = ({ record }: Known) => changed?.has(record.principal.organizationId) ?? true
+      const isChanged = ({ record }: Answer) =>
+        !changed || (record !== undefined && changed.has(record.principal.organizationId))
       for (const key of running.keys()) {
-        const entry = known.get(key)
+        const answer = known.get(key)
         // Whose a key is that was never found is not known yet.
-        if (!entry || isChanged(entry)) running.delete(key)
+        if (!answer || isChanged(answer)) running.delete(key)
       }
-      known.forEach((entry) => {
-        if (isChanged(entry)) entry.askedAt = Number.NEGATIVE_INFINITY
+      known.forEach((answer) => {
+        if (isChanged(answer)) answer.askedAt = Number.NEGATIVE_INFINITY
       })
       if (!organizationIds) unknown.clear()
     },
