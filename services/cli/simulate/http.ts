@@ -1,6 +1,5 @@
 import http from 'node:http'
 import https from 'node:https'
-import { buffer } from 'node:stream/consumers'
 
 export interface HttpRequest {
   method: 'GET' | 'POST'
@@ -28,24 +27,24 @@ export function createHttpClient({ connections }: { connections: number }): Http
   const plain = new http.Agent(options)
   const secure = new https.Agent(options)
 
-  async function request(url: string, { method, headers, body }: HttpRequest): Promise<HttpAnswer> {
-    const { promise, resolve, reject } = Promise.withResolvers<http.IncomingMessage>()
+  function request(url: string, { method, headers, body }: HttpRequest): Promise<HttpAnswer> {
+    const { promise, resolve, reject } = Promise.withResolvers<HttpAnswer>()
     const target = new URL(url)
     const sending =
       target.protocol === 'https:'
         ? https.request(target, { agent: secure, method, headers })
         : http.request(target, { agent: plain, method, headers })
-    sending.once('response', resolve)
-    // A listener that stays: the connection can also break after the answer has begun.
+    sending.once('response', (response) => {
+      const chunks: Buffer[] = []
+      // The connection can also break after the answer has begun.
+      response.on('error', reject)
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('end', () => resolve(answerOf(response, Buffer.concat(chunks))))
+    })
     sending.on('error', reject)
     sending.setTimeout(30_000, () => sending.destroy(new Error('no answer within 30 s')))
     sending.end(body)
-    const response = await promise
-    return {
-      status: response.statusCode ?? 0,
-      headers: { get: (name) => header(response.headers, name) },
-      body: await buffer(response),
-    }
+    return promise
   }
 
   return {
@@ -57,7 +56,7 @@ export function createHttpClient({ connections }: { connections: number }): Http
   }
 }
 
-function header(headers: http.IncomingHttpHeaders, name: string): string | null {
-  const value = headers[name.toLowerCase()]
-  return (Array.isArray(value) ? value[0] : value) ?? null
+function answerOf({ statusCode: status = 0, headers }: http.IncomingMessage, body: Buffer): HttpAnswer {
+  const get = (name: string) => [headers[name.toLowerCase()]].flat()[0] ?? null
+  return { status, headers: { get }, body }
 }

@@ -15,48 +15,27 @@ export const botKinds: Record<Client, readonly (readonly [Exclude<Driver, 'human
   android: [['emulator', 1]],
 }
 
-/** Leaves in a device's snapshot what the actor's tooling leaves in a real one (signals A-D of the catalogue). */
-export function markAs(actor: Driver, snapshot: Snapshot): Snapshot {
-  switch (actor) {
-    case 'human':
-    case 'scripted':
-      return snapshot
-    case 'headless':
-      return headless(snapshot)
-    case 'selenium':
-      return selenium(snapshot)
-    case 'playwright':
-      return playwright(snapshot)
-    case 'stealth':
-      return stealth(snapshot)
-    case 'emulator':
-      return emulator(snapshot)
-  }
+const unmarked = (snapshot: Snapshot): Snapshot => snapshot
+const marks: Record<Driver, (snapshot: Snapshot) => Snapshot> = {
+  ...{ human: unmarked, scripted: unmarked },
+  ...{ headless, selenium, playwright, stealth, emulator },
 }
 
+/** Leaves in a device's snapshot what the actor's tooling leaves in a real one (signals A-D of the catalogue). */
+export const markAs = (actor: Driver, snapshot: Snapshot): Snapshot => marks[actor](snapshot)
+
 function driven(snapshot: Snapshot): Snapshot {
-  const automation = {
-    ...snapshot.automation,
-    webdriver: true,
-    webdriver_iframe: true,
-    webdriver_worker: true,
-  }
-  return { ...snapshot, automation }
+  const flags = { webdriver: true, webdriver_iframe: true, webdriver_worker: true }
+  return { ...snapshot, automation: { ...snapshot.automation, ...flags } }
 }
 
 function headless(snapshot: Snapshot): Snapshot {
   const user_agent = snapshot.navigator.user_agent?.replace('Chrome/', 'HeadlessChrome/') ?? null
-  const { outer_width, outer_height } = { outer_width: 800, outer_height: 600 }
+  const screenless = { outer_width: 800, outer_height: 600, has_chrome_object: false, timezone: 'UTC' }
   return driven({
     ...snapshot,
     navigator: { ...snapshot.navigator, user_agent, plugins: [], mime_types_count: 0 },
-    environment: {
-      ...snapshot.environment,
-      outer_width,
-      outer_height,
-      has_chrome_object: false,
-      timezone: 'UTC',
-    },
+    environment: { ...snapshot.environment, ...screenless },
     webgl: { ...snapshot.webgl, vendor: 'Google Inc. (Google)', renderer: softwareRenderer },
     worker: { ...snapshot.worker, user_agent, webgl_renderer: softwareRenderer },
     iframe: { ...snapshot.iframe, user_agent },
@@ -79,18 +58,14 @@ function playwright(snapshot: Snapshot): Snapshot {
 }
 
 function stealth(snapshot: Snapshot): Snapshot {
-  const patched_functions = ['navigator.webdriver', 'WebGLRenderingContext.getParameter']
   const automation = { ...snapshot.automation, webdriver_worker: true, webdriver_own_property: true }
-  const tamper = {
-    ...snapshot.tamper,
-    patched_functions,
-    navigator_own_properties: ['webdriver', 'languages'],
-  }
   return {
     ...snapshot,
     automation,
     tamper: {
-      ...tamper,
+      ...snapshot.tamper,
+      patched_functions: ['navigator.webdriver', 'WebGLRenderingContext.getParameter'],
+      navigator_own_properties: ['webdriver', 'languages'],
       iframe_srcdoc_proxy: true,
       chrome_runtime_faked: true,
       webgl_parameter_mismatch: true,

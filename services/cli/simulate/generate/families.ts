@@ -83,163 +83,103 @@ const macFonts = ['Arial', 'Avenir', 'Geneva', 'Helvetica Neue', 'Menlo', 'Monac
 const linuxFonts = ['DejaVu Sans', 'DejaVu Serif', 'Liberation Sans', 'Noto Sans', 'Ubuntu']
 const phoneFonts = ['Roboto', 'Noto Sans', 'Droid Sans Mono']
 
-const chromium = { engine: 'V8', vendor: 'Google Inc.', versions: [138, 139, 140, 141], places } as const
+const chromium = {
+  engine: 'V8',
+  vendor: 'Google Inc.',
+  versions: [138, 139, 140, 141],
+  brand: 'Google Chrome',
+  places,
+} as const
+// Neither sends client hints.
 const webkit = {
   engine: 'JavaScriptCore',
   vendor: 'Apple Computer, Inc.',
   versions: [17, 18],
   brand: null,
+  hintsPlatform: null,
   places,
 } as const
-const gecko = { engine: 'SpiderMonkey', vendor: '', versions: [140, 142, 143], brand: null, places } as const
-const agent = {
-  chrome: 'AppleWebKit/537.36 (KHTML, like Gecko) Chrome/{v}.0.0.0',
-  safari: 'AppleWebKit/605.1.15 (KHTML, like Gecko) Version/{v}.5',
-}
-const windows = { client: 'web', mobile: false, platform: 'Win32', screens: desktopScreens } as const
-const linux = { client: 'web', mobile: false, platform: 'Linux x86_64', screens: desktopScreens } as const
-const mac = { client: 'web', mobile: false, platform: 'MacIntel', screens: macScreens } as const
+const gecko = {
+  engine: 'SpiderMonkey',
+  vendor: '',
+  versions: [140, 142, 143],
+  brand: null,
+  hintsPlatform: null,
+  places,
+} as const
+
+const windows = {
+  client: 'web',
+  mobile: false,
+  platform: 'Win32',
+  hintsPlatform: 'Windows',
+  screens: desktopScreens,
+  gpus: windowsGpus,
+  fonts: windowsFonts,
+} as const
+const linux = {
+  ...windows,
+  platform: 'Linux x86_64',
+  hintsPlatform: 'Linux',
+  gpus: linuxGpus,
+  fonts: linuxFonts,
+} as const
+const mac = {
+  ...windows,
+  platform: 'MacIntel',
+  hintsPlatform: 'macOS',
+  screens: macScreens,
+  gpus: macGpus,
+  fonts: macFonts,
+} as const
 const iphone = {
+  client: 'web',
   mobile: true,
   platform: 'iPhone',
   screens: iphoneScreens,
   gpus: appleGpu,
   fonts: macFonts,
 } as const
-const androidPhone = {
+const phone = {
+  client: 'web',
   mobile: true,
   platform: 'Linux armv81',
+  hintsPlatform: 'Android',
   screens: phoneScreens,
   gpus: phoneGpus,
+  fonts: phoneFonts,
 } as const
 
-const iosAgent = `Mozilla/5.0 (iPhone; CPU iPhone OS {v}_5 like Mac OS X)`
-const androidAgent = `Mozilla/5.0 (Linux; Android 10; K) ${agent.chrome} Mobile Safari/537.36`
+const chrome = 'AppleWebKit/537.36 (KHTML, like Gecko) Chrome/{v}.0.0.0'
+const safari = 'AppleWebKit/605.1.15 (KHTML, like Gecko) Version/{v}.5'
+const agents = {
+  windows: `Mozilla/5.0 (Windows NT 10.0; Win64; x64) ${chrome} Safari/537.36`,
+  mac: `Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) ${chrome} Safari/537.36`,
+  linux: `Mozilla/5.0 (X11; Linux x86_64) ${chrome} Safari/537.36`,
+  firefox: 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:{v}.0) Gecko/20100101 Firefox/{v}.0',
+  safari: `Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) ${safari} Safari/605.1.15`,
+  iphone: `Mozilla/5.0 (iPhone; CPU iPhone OS {v}_5 like Mac OS X) ${safari} Mobile/15E148 Safari/604.1`,
+  android: `Mozilla/5.0 (Linux; Android 10; K) ${chrome} Mobile Safari/537.36`,
+}
+const edge = { brand: 'Microsoft Edge', userAgent: `${agents.windows} Edg/{v}.0.0.0` }
+const iosApp = { client: 'ios', userAgent: 'Shop/4.2 CFNetwork/1568.100.1 Darwin/24.5.0' } as const
+const androidApp = {
+  client: 'android',
+  userAgent: 'Shop/4.2 (Android 15; okhttp 4.12.0)',
+  hintsPlatform: null,
+  brand: null,
+} as const
 
 /** What the synthetic visitors use, with the weight of each. Values are as these browsers report them in 2025. */
 export const families: readonly (readonly [DeviceFamily, number])[] = [
-  [
-    {
-      ...windows,
-      ...chromium,
-      name: 'chrome-windows',
-      userAgent: `Mozilla/5.0 (Windows NT 10.0; Win64; x64) ${agent.chrome} Safari/537.36`,
-      hintsPlatform: 'Windows',
-      brand: 'Google Chrome',
-      gpus: windowsGpus,
-      fonts: windowsFonts,
-    },
-    30,
-  ],
-  [
-    {
-      ...windows,
-      ...chromium,
-      name: 'edge-windows',
-      userAgent: `Mozilla/5.0 (Windows NT 10.0; Win64; x64) ${agent.chrome} Safari/537.36 Edg/{v}.0.0.0`,
-      hintsPlatform: 'Windows',
-      brand: 'Microsoft Edge',
-      gpus: windowsGpus,
-      fonts: windowsFonts,
-    },
-    10,
-  ],
-  [
-    {
-      ...mac,
-      ...chromium,
-      name: 'chrome-macos',
-      userAgent: `Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) ${agent.chrome} Safari/537.36`,
-      hintsPlatform: 'macOS',
-      brand: 'Google Chrome',
-      gpus: macGpus,
-      fonts: macFonts,
-    },
-    12,
-  ],
-  [
-    {
-      ...linux,
-      ...chromium,
-      name: 'chrome-linux',
-      userAgent: `Mozilla/5.0 (X11; Linux x86_64) ${agent.chrome} Safari/537.36`,
-      hintsPlatform: 'Linux',
-      brand: 'Google Chrome',
-      gpus: linuxGpus,
-      fonts: linuxFonts,
-    },
-    4,
-  ],
-  [
-    {
-      ...windows,
-      ...gecko,
-      name: 'firefox-windows',
-      userAgent: 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:{v}.0) Gecko/20100101 Firefox/{v}.0',
-      hintsPlatform: null,
-      gpus: windowsGpus,
-      fonts: windowsFonts,
-    },
-    6,
-  ],
-  [
-    {
-      ...mac,
-      ...webkit,
-      name: 'safari-macos',
-      userAgent: `Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) ${agent.safari} Safari/605.1.15`,
-      hintsPlatform: null,
-      gpus: appleGpu,
-      fonts: macFonts,
-    },
-    10,
-  ],
-  [
-    {
-      ...iphone,
-      ...webkit,
-      name: 'safari-iphone',
-      client: 'web',
-      userAgent: `${iosAgent} ${agent.safari} Mobile/15E148 Safari/604.1`,
-      hintsPlatform: null,
-    },
-    15,
-  ],
-  [
-    {
-      ...androidPhone,
-      ...chromium,
-      name: 'chrome-android',
-      client: 'web',
-      userAgent: androidAgent,
-      hintsPlatform: 'Android',
-      brand: 'Google Chrome',
-      fonts: phoneFonts,
-    },
-    13,
-  ],
-  [
-    {
-      ...iphone,
-      ...webkit,
-      name: 'app-iphone',
-      client: 'ios',
-      userAgent: 'Shop/4.2 CFNetwork/1568.100.1 Darwin/24.5.0',
-      hintsPlatform: null,
-    },
-    1,
-  ],
-  [
-    {
-      ...androidPhone,
-      ...chromium,
-      name: 'app-android',
-      client: 'android',
-      userAgent: 'Shop/4.2 (Android 15; okhttp 4.12.0)',
-      hintsPlatform: null,
-      brand: null,
-      fonts: phoneFonts,
-    },
-    1,
-  ],
+  [{ ...windows, ...chromium, name: 'chrome-windows', userAgent: agents.windows }, 30],
+  [{ ...windows, ...chromium, name: 'edge-windows', ...edge }, 10],
+  [{ ...mac, ...chromium, name: 'chrome-macos', userAgent: agents.mac }, 12],
+  [{ ...linux, ...chromium, name: 'chrome-linux', userAgent: agents.linux }, 4],
+  [{ ...windows, ...gecko, name: 'firefox-windows', userAgent: agents.firefox }, 6],
+  [{ ...mac, ...webkit, name: 'safari-macos', userAgent: agents.safari, gpus: appleGpu }, 10],
+  [{ ...iphone, ...webkit, name: 'safari-iphone', userAgent: agents.iphone }, 15],
+  [{ ...phone, ...chromium, name: 'chrome-android', userAgent: agents.android }, 13],
+  [{ ...iphone, ...webkit, name: 'app-iphone', ...iosApp }, 1],
+  [{ ...phone, ...chromium, name: 'app-android', ...androidApp }, 1],
 ]
