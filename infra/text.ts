@@ -19,6 +19,15 @@ export function isVisible(text: string): boolean {
   return /[^\s\p{Default_Ignorable_Code_Point}]/u.test(text)
 }
 
+/** undefined for what is not JSON. */
+export function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 /** undefined for what is not base64url as we write it: another alphabet, padding, white space, bits left over. */
 export function base64urlBytes(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url')

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest, preParsingAsyncHookHandler, RequestPayload } from 'fastify'
 import type { KeyType } from '../../schemas/events.ts'
 import { ApiError } from '../errors/errors.ts'
+import { parsedJson } from '../text.ts'
 import type { Principal } from './principal.ts'
 import type { RateLimitRequest, RateLimitResult } from './rate-limit/bucket.ts'
 import type { RateLimiter } from './rate-limit/limiter.ts'
@@ -104,7 +105,8 @@ export function chargeBody(
       return payload
     }
     const body = await readAll(payload, bodyLimit)
-    await charge(request, { reply, cost: costOf(body && parsed(body)) })
+    // A byte order mark is skipped, as the body parser does it.
+    await charge(request, { reply, cost: costOf(body && parsedJson(new TextDecoder().decode(body))) })
     // What is left of the body is not read, so nothing can follow on this connection.
     if (!body) throw new ApiError('request.payload_too_large', { headers: { connection: 'close' } })
     return Readable.from([body])
@@ -125,13 +127,4 @@ async function readAll(payload: RequestPayload, limit: number): Promise<Buffer |
     throw new ApiError('request.malformed_body', { cause })
   }
   return Buffer.concat(chunks)
-}
-
-/** Skips a byte order mark, as the body parser does. undefined when it is no JSON. */
-function parsed(body: Buffer): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(body))
-  } catch {
-    return undefined
-  }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ApiError, type ErrorCode, errorTable } from '../../infra/errors/errors.ts'
+import { parsedJson } from '../../infra/text.ts'
 
 export interface ServerRequest<T> {
   baseUrl: string
@@ -28,7 +29,7 @@ export async function askServer<T>(request: ServerRequest<T>): Promise<T> {
     throw new NoAnswer(`${baseUrl} broke off its answer.`, { cause })
   })
   if (!response.ok) throw refusal(response, text)
-  const answer = z.object({ data: schema }).safeParse(parsed(text))
+  const answer = z.object({ data: schema }).safeParse(parsedJson(text))
   if (answer.success) return answer.data.data
   throw new NoAnswer(`${baseUrl} did not answer as Tidegate does.`, { cause: answer.error })
 }
@@ -61,7 +62,7 @@ const envelope = z.object({
 })
 
 function refusal({ status, headers }: Response, text: string): Error {
-  const { error } = envelope.safeParse(parsed(text)).data ?? {}
+  const { error } = envelope.safeParse(parsedJson(text)).data ?? {}
   if (!error || !isCode(error.code)) return new NoAnswer(`The server answered with ${status}.`)
   const { code, message, details } = error
   const retryAfter = headers.get('retry-after')
@@ -71,14 +72,6 @@ function refusal({ status, headers }: Response, text: string): Error {
     ...(details && { details }),
     ...(retryAfter && { headers: { 'retry-after': retryAfter } }),
   })
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 const isCode = (code: string): code is ErrorCode => code in errorTable

@@ -34,13 +34,15 @@ export interface GateLimits {
 }
 
 export function createGateLimits(pool: pg.Pool): GateLimits {
-  const limiters = createLimiters(pool)
+  const limiters = new Map<GateLimit, RateLimiterPostgres>()
   return {
     async count(limit, ...key) {
       // Hashed: tokens and codes are among the keys.
       const id = createHash('sha256').update(key.join('\0')).digest('base64url')
+      const limiter = limiters.get(limit) ?? createLimiter(pool, limit)
+      limiters.set(limit, limiter)
       try {
-        await limiters[limit].consume(id)
+        await limiter.consume(id)
       } catch (error) {
         if (error instanceof RateLimiterRes) throw exceeded(error)
         throw error
@@ -49,32 +51,19 @@ export function createGateLimits(pool: pg.Pool): GateLimits {
   }
 }
 
-function createLimiters(pool: pg.Pool): Record<GateLimit, RateLimiterPostgres> {
-  const limiter = (keyPrefix: GateLimit) =>
-    new RateLimiterPostgres({
-      storeClient: pool,
-      storeType: 'pool',
-      schemaName: 'tidegate',
-      tableName: 'gate_limits',
-      tableCreated: true,
-      // Windows that are over are deleted with all else that is.
-      clearExpiredByTimeout: false,
-      keyPrefix,
-      points: rules[keyPrefix].points,
-      duration: rules[keyPrefix].seconds,
-    })
-  return {
-    create_session: limiter('create_session'),
-    poll: limiter('poll'),
-    consent: limiter('consent'),
-    approve: limiter('approve'),
-    cancel: limiter('cancel'),
-    ack: limiter('ack'),
-    create_login: limiter('create_login'),
-    verify: limiter('verify'),
-    revoke: limiter('revoke'),
-    consume: limiter('consume'),
-  }
+function createLimiter(pool: pg.Pool, keyPrefix: GateLimit): RateLimiterPostgres {
+  return new RateLimiterPostgres({
+    storeClient: pool,
+    storeType: 'pool',
+    schemaName: 'tidegate',
+    tableName: 'gate_limits',
+    tableCreated: true,
+    // Windows that are over are deleted with all else that is.
+    clearExpiredByTimeout: false,
+    keyPrefix,
+    points: rules[keyPrefix].points,
+    duration: rules[keyPrefix].seconds,
+  })
 }
 
 function exceeded({ msBeforeNext }: RateLimiterRes): ApiError {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { base64urlBytes, characterCount, isPlainText } from '../../infra/text.ts'
+import { base64urlBytes, characterCount, isPlainText, parsedJson } from '../../infra/text.ts'
 
 test('a character outside the BMP is one', () => {
   expect(['', 'a', 'é', '😀', 'a😀b'].map(characterCount)).toEqual([0, 1, 1, 1, 3])
@@ -15,3 +15,11 @@ test('base64url is read as we write it and in no other way', () => {
   for (const text of ['-_8=', '+/8', '-_8 ', ' -_8', '-_9', '-.8', '-_8A!'])
     expect([text, base64urlBytes(text)]).toEqual([text, undefined])
 })
+
+test.each([
+  ['{"a":1}', { a: 1 }],
+  ['null', null],
+  ['', undefined],
+  ['{"a":', undefined],
+  ['<html>', undefined],
+])('parsedJson reads %j as %j', (text, value) => expect(parsedJson(text)).toEqual(value))

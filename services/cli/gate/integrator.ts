@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import type { Random } from '../../../infra/ids.ts'
+import { parsedJson } from '../../../infra/text.ts'
 import {
   type DeliveryEnvelope,
   deliveryRequestSchema,
@@ -43,7 +44,7 @@ export async function answerApproval(
     tell(`A request to the webhook was refused: ${verification.problem}`)
     return { status: 401 }
   }
-  const signup = approvalIn(body)
+  const signup = eventSchema.safeParse(parsedJson(body)).data?.data
   if (signup?.service_id !== serviceId) return { status: 422 }
   if (fail !== 'never') return failure(signup, { fail, tell })
   const { isNew, envelope } = accounts.open(signup)
@@ -61,14 +62,6 @@ function failure(
   if (fail === 'timeout') return new Promise(() => {})
   if (fail === 'garbage') return { status: 200, body: 'this is no JSON' }
   return { status: fail === '500' ? 500 : 403 }
-}
-
-function approvalIn(body: string): ApprovedSignup | undefined {
-  try {
-    return eventSchema.safeParse(JSON.parse(body)).data?.data
-  } catch {
-    return undefined
-  }
 }
 
 export function variableNames(serviceId: string) {

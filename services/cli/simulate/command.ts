@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Environment } from '../../../schemas/events.ts'
+import { wordOf } from '../arguments.ts'
 import { clients } from './client-keys.ts'
-import type { Client } from './generate/families.ts'
 import { defaultMix, type TrafficMix } from './generate/plan.ts'
 import type { SimulateFlags } from './run.ts'
 
@@ -12,7 +12,12 @@ export function defineSimulate(command: Command): void {
     .option('--ios-key <key>', 'a native-ios key (default: from credentials.json in DATA_DIR)')
     .option('--android-key <key>', 'a native-android key (default: from credentials.json in DATA_DIR)')
     .option('--secret-key <key>', 'to read sessions back (default: from credentials.json in DATA_DIR)')
-    .option('--environment <name>', 'whose keys of credentials.json: live or test', environment, 'live')
+    .option(
+      '--environment <name>',
+      'whose keys of credentials.json: live or test',
+      wordOf<Environment>('live', 'test'),
+      'live',
+    )
     .option('--sessions <n>', 'how many sessions', positive, 100)
     .option('--concurrency <n>', 'sessions under way at once', positive, 16)
     .option('--rate <n>', 'sessions begun a second at most', positive)
@@ -44,11 +49,6 @@ function share(text: string): number {
   throw new InvalidArgumentError('It must be between 0 and 1.')
 }
 
-function environment(text: string): Environment {
-  if (text === 'live' || text === 'test') return text
-  throw new InvalidArgumentError('It must be live or test.')
-}
-
 function clientsOption(): Option {
   const shown = Object.entries(defaultMix.clients).map(([client, weight]) => `${client}=${weight}`)
   return new Option('--clients <weights>', 'weights of the clients; by default of those that have a key')
@@ -60,14 +60,10 @@ function weights(text: string): TrafficMix['clients'] {
   const parsed = { web: 0, ios: 0, android: 0 }
   for (const part of text.split(',')) {
     const [name = '', weight = ''] = part.split('=')
-    if (!isClient(name) || !(Number(weight) >= 0))
-      throw new InvalidArgumentError('Example: web=70,ios=15,android=15')
-    parsed[name] = Number(weight)
+    const client = clients.find((known) => known === name)
+    if (!client || !(Number(weight) >= 0)) throw new InvalidArgumentError('Example: web=70,ios=15,android=15')
+    parsed[client] = Number(weight)
   }
   if (parsed.web + parsed.ios + parsed.android > 0) return parsed
   throw new InvalidArgumentError('At least one weight must be above 0.')
-}
-
-function isClient(name: string): name is Client {
-  return clients.some((client) => client === name)
 }

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
+import { z } from 'zod'
+import { parsedJson } from '../../../infra/text.ts'
 import type { FetchLike, FetchRequest } from '../../../infra/wire/collect/client-transport.ts'
 import type { HttpAnswer, HttpClient } from './http.ts'
 import type { Pacer } from './pacer.ts'
@@ -114,14 +116,11 @@ function noteAcknowledged({ onAcknowledged }: Recording, url: string, { body }: 
   })
 }
 
+const refusal = z.object({ error: z.object({ code: z.string() }) })
+
+/** By its status where something other than Tidegate answered. */
 function errorCode({ status, body }: HttpAnswer): string {
-  try {
-    const { error } = JSON.parse(body.toString())
-    if (typeof error?.code === 'string') return error.code
-  } catch {
-    // Not JSON: something other than Tidegate answered.
-  }
-  return `http_${status}`
+  return refusal.safeParse(parsedJson(body.toString())).data?.error.code ?? `http_${status}`
 }
 
 function transportCode(error: unknown): string {

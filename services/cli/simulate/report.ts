@@ -21,25 +21,15 @@ export interface SimulationReport {
   verification: Verification | null
 }
 
-export interface ReportInput {
-  seed: string
-  baseUrl: string
-  counts: { completed: number; failed: number; returning: number }
-  durationMs: number
+type Said = Pick<SimulationReport, 'seed' | 'baseUrl' | 'durationMs' | 'waits' | 'verification'>
+
+export interface ReportInput extends Said {
+  counts: Pick<SimulationReport, 'completed' | 'failed' | 'returning'>
   recording: Recording
-  waits: SimulationReport['waits']
-  verification: Verification | null
 }
 
-export function createReport({
-  seed,
-  baseUrl,
-  counts,
-  durationMs,
-  recording,
-  waits,
-  verification,
-}: ReportInput): SimulationReport {
+export function createReport({ counts, recording, ...said }: ReportInput): SimulationReport {
+  const { seed, baseUrl, durationMs, waits, verification } = said
   const { open, batch, result, readback } = recording.durations
   const perSecond = (count: number) => (durationMs > 0 ? Math.round((count / durationMs) * 10_000) / 10 : 0)
   return {

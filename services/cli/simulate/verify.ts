@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parsedJson } from '../../../infra/text.ts'
 import type { Driver } from './generate/bots.ts'
 import type { HttpAnswer, HttpClient } from './http.ts'
 import { countError, type Lane, recorded } from './recorder.ts'
@@ -59,7 +60,7 @@ async function verifyOne(
 /** The session's automation status, or undefined for an answer that is not this session with a final decision. */
 function statusOf(session: SentSession, answer: HttpAnswer | undefined): string | undefined {
   if (answer?.status !== 200) return undefined
-  const { data } = detail.safeParse(JSON.parse(answer.body.toString())).data ?? {}
+  const { data } = detail.safeParse(parsedJson(answer.body.toString())).data ?? {}
   if (data?.id !== session.sessionId || data.decision.decision_status !== 'final') return undefined
   return data.decision.automation_status
 }

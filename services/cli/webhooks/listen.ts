@@ -4,6 +4,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { z } from 'zod'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { createLogger } from '../../../infra/telemetry.ts'
+import { parsedJson } from '../../../infra/text.ts'
 import { type SubscribableType, subscribableTypes } from '../../../infra/wire/webhooks/events.ts'
 import { commaList, httpUrl, port, signingSecrets } from '../arguments.ts'
 import { dataDirectory, writePrivate } from '../credentials.ts'
@@ -202,9 +203,5 @@ const pathOf = (endpointId: string) => `/webhooks/endpoints/${encodeURIComponent
 
 async function readRemembered(file: string): Promise<Remembered> {
   const text = await readFile(path.join(dataDirectory(), file), 'utf8').catch(() => '{}')
-  try {
-    return remembered.safeParse(JSON.parse(text)).data ?? {}
-  } catch {
-    return {}
-  }
+  return remembered.safeParse(parsedJson(text)).data ?? {}
 }

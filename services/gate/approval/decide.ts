@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
 import { derivedId, type GateAccountId } from '../../../infra/ids.ts'
+import { parsedJson } from '../../../infra/text.ts'
 import {
   type DeliveryEnvelope,
   deliveryEnvelopeSchema,
@@ -129,7 +130,7 @@ export function judgeAnswer({ status, body }: DirectResponse, keyId: string): Ju
 }
 
 function readEnvelope(body: Buffer, keyId: string): Judgement {
-  const json = parsed(body)
+  const json = parsedJson(body.toString('utf8'))
   if (json === undefined) return improper('is not JSON')
   const answer = answerSchema.safeParse(json)
   if (!answer.success) return improper(`has no proper ${placeOf(answer.error)}`)
@@ -142,14 +143,6 @@ function readEnvelope(body: Buffer, keyId: string): Judgement {
 }
 
 const improper = (what: string): Judgement => ({ kind: 'retry', problem: `The service's answer ${what}.` })
-
-function parsed(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'))
-  } catch {
-    return undefined
-  }
-}
 
 // Names members that we know, and no others.
 function placeOf({ issues }: z.ZodError): string {
