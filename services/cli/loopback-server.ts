@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
@@ -31,17 +32,12 @@ export async function serveLoopback({ port, answer }: LoopbackOptions): Promise<
   const server = createServer((request, response) => {
     respond(request, response, answer).catch(() => end(response, { status: 500 }))
   })
-  const { promise: listening, resolve, reject } = Promise.withResolvers<void>()
-  server.once('error', reject)
-  server.listen(port, '127.0.0.1', resolve)
-  await listening
+  await once(server.listen(port, '127.0.0.1'), 'listening')
   return {
     url: `http://127.0.0.1:${portOf(server.address())}/`,
     async close() {
-      const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>()
-      server.close(() => onClosed())
-      server.closeAllConnections()
-      await closed
+      server.close().closeAllConnections()
+      await once(server, 'close')
     },
   }
 }

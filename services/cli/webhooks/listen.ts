@@ -6,7 +6,7 @@ import { ApiError } from '../../../infra/errors/errors.ts'
 import { createLogger } from '../../../infra/telemetry.ts'
 import { parsedJson } from '../../../infra/text.ts'
 import { type SubscribableType, subscribableTypes } from '../../../infra/wire/webhooks/events.ts'
-import { commaList, httpUrl, port, signingSecrets } from '../arguments.ts'
+import { commaList, httpUrl, port, signingSecrets, wordOf } from '../arguments.ts'
 import { dataDirectory, writePrivate } from '../credentials.ts'
 import { errorText } from '../failure.ts'
 import { runUntilSignal } from '../lifetime.ts'
@@ -133,11 +133,7 @@ function eventTypesOption(): Option {
 }
 
 function eventTypes(text: string): SubscribableType[] {
-  return commaList(text).map((name) => {
-    const type = subscribableTypes.find((known) => known === name)
-    if (type) return type
-    throw new InvalidArgumentError(`They must be of ${subscribableTypes.join(', ')}.`)
-  })
+  return commaList(text).map(wordOf(...subscribableTypes))
 }
 
 const defaultListener = { file: 'webhook-listener.json', name: 'tidegate webhooks listen' }

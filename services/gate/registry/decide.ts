@@ -10,12 +10,7 @@ import type { GateServiceRow } from '../../../projections/gate/tables.ts'
 import { organizationFor } from '../../../projections/organizations/queries.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
 import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
-import type {
-  GateServiceChanged,
-  GateServiceDefinition,
-  GateServiceDisabled,
-  GateServiceRegistered,
-} from '../../../schemas/events.ts'
+import type { GateServiceDefinition } from '../../../schemas/events.ts'
 import { type DefinitionChanges, refuseLarge } from './definition.ts'
 import { type FieldRules, refusedMember } from './fields.ts'
 import { refuseForbidden } from './forbidden.ts'
@@ -49,17 +44,9 @@ export function decideRegistration(state: RegistrationState, command: RegisterSe
   refuseUsedId(state, command)
   refuseMany(state)
   requireSubscribedEndpoint(state.endpoint, { parameterSet: registrationParameterSet })
-  const { serviceId, organizationId, environment, definition, eventId, now } = command
-  const data: GateServiceRegistered = {
-    service_id: serviceId,
-    organization_id: organizationId,
-    environment,
-    definition,
-    registered_at: now,
-  }
-  return [
-    decidedEvent({ type: 'GateServiceRegistered', data }, { organizationId, environment, eventId, now }),
-  ]
+  const { definition, now } = command
+  const data = { ...membersOf(command), definition, registered_at: now }
+  return [decidedEvent({ type: 'GateServiceRegistered', data }, command)]
 }
 
 function refuseUsedId({ alike }: RegistrationState, { serviceId }: RegisterService): void {
@@ -118,26 +105,14 @@ export function decideServiceChange(state: ChangeState, command: ChangeService):
     forbidden: () => refuseForbidden(changes, { parameterSet, registered: service.definition }),
     size: () => refuseLarge(definition, { parameterSet }),
   })
-  return isDeepStrictEqual(definition, service.definition) ? [] : [changed(command, definition)]
+  if (isDeepStrictEqual(definition, service.definition)) return []
+  const data = { ...membersOf(command), definition, changed_at: command.now }
+  return [decidedEvent({ type: 'GateServiceChanged', data }, command)]
 }
 
 function changeable(service: GateServiceRow): GateServiceRow {
   if (service.status === 'active') return service
   throw new ApiError('request.conflict', { message: 'A disabled service cannot be changed.' })
-}
-
-function changed(
-  { serviceId, organizationId, environment, eventId, now }: ChangeService,
-  definition: GateServiceRow['definition'],
-): DecidedEvent {
-  const data: GateServiceChanged = {
-    service_id: serviceId,
-    organization_id: organizationId,
-    environment,
-    definition,
-    changed_at: now,
-  }
-  return decidedEvent({ type: 'GateServiceChanged', data }, { organizationId, environment, eventId, now })
 }
 
 interface DisableService extends ServicePath {
@@ -149,15 +124,9 @@ export function decideServiceDisabling(state: ServiceState, command: DisableServ
   organizationFor(state.organization, 'key')
   const service = serviceFor(state.service, command)
   if (service.status === 'disabled') return []
-  const { serviceId, organizationId, environment, now } = command
-  const data: GateServiceDisabled = {
-    service_id: serviceId,
-    organization_id: organizationId,
-    environment,
-    disabled_at: now,
-  }
-  const eventId = derivedId('evt', serviceId, 'disabled')
-  return [decidedEvent({ type: 'GateServiceDisabled', data }, { organizationId, environment, eventId, now })]
+  const data = { ...membersOf(command), disabled_at: command.now }
+  const eventId = derivedId('evt', command.serviceId, 'disabled')
+  return [decidedEvent({ type: 'GateServiceDisabled', data }, { ...command, eventId })]
 }
 
 interface VerifyService {
@@ -199,6 +168,12 @@ function verificationEvent(
 export interface ServicePath extends ServiceScope {
   serviceId: string
 }
+
+const membersOf = ({ serviceId, organizationId, environment }: ServicePath) => ({
+  service_id: serviceId,
+  organization_id: organizationId,
+  environment,
+})
 
 interface ServiceState {
   organization: OrganizationRow | undefined
