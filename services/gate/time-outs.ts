@@ -184,69 +184,53 @@ export async function purgeGate({ pool, clock }: PurgeParts): Promise<number> {
   const now = clock()
   return transaction(pool, async (tx) => {
     if (!(await tryLock(tx, 'gate-purge'))) return 0
-    const purged = [
-      await purgeKeys(tx, now),
-      await purgePages(tx, now),
-      await purgeApproveTokens(tx, now),
-      await purgeInFlight(tx),
-      await purgeLimits(tx),
-    ]
-    return purged.reduce((sum, rows) => sum + rows, 0)
+    let rows = 0
+    for (const removal of removals) rows += await removeRows(tx, removal, now)
+    return rows
   })
 }
 
-// Keys whose delivery ended in a crash, and keys that nothing was sealed under.
-function purgeKeys(tx: Tx, now: number): Promise<number> {
-  return removeRows(tx, {
+interface Removal {
+  from: 'gate_vault' | 'gate_pages' | 'gate_approve_tokens' | 'gate_leases' | 'gate_limits'
+  where: string
+  /** `$1` of the condition, from the time of this process. */
+  value: (now: number) => number
+}
+
+const removals: Removal[] = [
+  // Keys whose delivery ended in a crash, and keys that nothing was sealed under.
+  {
     from: 'gate_vault',
     where: `exists (select from read.gate_sessions s where s.gate_session_id = t.gate_session_id
         and (s.status in ('rejected', 'expired') or s.delivery in ('acknowledged', 'expired')))
       or t.created_at < $1 and not exists (select from read.gate_sessions s
         where s.gate_session_id = t.gate_session_id
           and (s.delivery = 'waiting' or s.status = 'pending' and s.approval_started_at is not null))`,
-    values: [now - keyMs],
-  })
-}
-
-function purgePages(tx: Tx, now: number): Promise<number> {
-  return removeRows(tx, {
+    value: (now) => now - keyMs,
+  },
+  {
     from: 'gate_pages',
     where: `t.issued_at < $1 and not exists (select from read.gate_sessions s
       where s.gate_session_id = t.gate_session_id and s.status = 'pending')`,
-    values: [now - pageMs],
-  })
-}
-
-function purgeApproveTokens(tx: Tx, now: number): Promise<number> {
-  return removeRows(tx, { from: 'gate_approve_tokens', where: 't.issued_at < $1', values: [now - pageMs] })
-}
-
-// Rows of processes that died. By the database's clock.
-function purgeInFlight(tx: Tx): Promise<number> {
-  return removeRows(tx, {
+    value: (now) => now - pageMs,
+  },
+  { from: 'gate_approve_tokens', where: 't.issued_at < $1', value: (now) => now - pageMs },
+  // Rows of processes that died. By the database's clock.
+  {
     from: 'gate_leases',
     where: 't.leased_until < extract(epoch from clock_timestamp()) * 1000 - $1',
-    values: [clockSkewMs],
-  })
-}
+    value: () => clockSkewMs,
+  },
+  // The limiter counts by the clock of this process.
+  { from: 'gate_limits', where: 't.expire < $1', value: () => Date.now() },
+]
 
-// The limiter counts by the clock of this process.
-function purgeLimits(tx: Tx): Promise<number> {
-  return removeRows(tx, { from: 'gate_limits', where: 't.expire < $1', values: [Date.now()] })
-}
-
-interface Removal {
-  from: 'gate_vault' | 'gate_pages' | 'gate_approve_tokens' | 'gate_leases' | 'gate_limits'
-  where: string
-  values: number[]
-}
-
-async function removeRows(tx: Tx, { from, where, values }: Removal): Promise<number> {
+async function removeRows(tx: Tx, { from, where, value }: Removal, now: number): Promise<number> {
   // Rows that a request is about to write are left for the next time rather than waited for.
   const { rowCount } = await tx.query(
     `delete from tidegate.${from} where ctid = any(array(
        select t.ctid from tidegate.${from} t where ${where} limit ${maxRows} for update skip locked))`,
-    values,
+    [value(now)],
   )
   return rowCount ?? 0
 }
