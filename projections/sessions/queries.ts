@@ -47,7 +47,9 @@ export async function findSession(
   const { rows } = await db.query<{ facts: string; event: Buffer }>({
     name: 'find-session',
     // Two columns: each costs the reader more than making it one costs Postgres.
-    text: `select latest.event, json_build_object('id', s.session_id, 'created_at', s.created_at,
+    // Each row is found by its own key first. In tables without statistics Postgres would read all of the scope instead.
+    text: `with s as materialized (select * from read.sessions where session_id = $1)
+      select latest.event, json_build_object('id', s.session_id, 'created_at', s.created_at,
         'client_user_id', s.client_user_id, 'decision', ${summary('s')}, 'visitor', s.visitor::json,
         'lifecycle', case when v.visitor_id is not null then json_build_object('first_seen_at', v.first_seen_at,
           'last_seen_at', v.last_seen_at, 'seen_count', v.seen_count) end,
@@ -56,11 +58,12 @@ export async function findSession(
           where session_id = s.session_id and event_id <> s.event_id
           order by log_offset desc limit ${maxShownDecisions}
         ) d))::text as facts
-      from read.sessions s
-      join read.decisions latest on latest.event_id = s.event_id
-      left join read.visitors v on v.organization_id = s.organization_id and v.environment = s.environment
-        and v.visitor_id = s.visitor_id
-      where s.session_id = $1 and s.organization_id = $2 and s.environment = $3`,
+      from s join read.decisions latest on latest.event_id = s.event_id
+      left join lateral (
+        select * from read.visitors where organization_id = s.organization_id and environment = s.environment
+          and visitor_id = s.visitor_id limit 1
+      ) v on true
+      where s.organization_id = $2 and s.environment = $3`,
     values: [sessionId.toLowerCase(), scope.organizationId, scope.environment],
   })
   const [record] = rows
