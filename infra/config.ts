@@ -43,7 +43,7 @@ const settings = z.object({
   ASN_MMDB: optionalText,
   ANONYMOUS_MMDB: optionalText,
   BATCH_INTERVAL_MS: z.coerce.number().int().min(100).default(2000),
-  COLLECT_MAX_BACKLOG_MS: z.coerce.number().int().min(100).default(250),
+  COLLECT_MAX_BACKLOG_MS: z.coerce.number().int().min(100).default(750),
   COLLECT_MAX_IN_FLIGHT: z.coerce.number().int().min(2).default(1000),
   HAND_OFF_TIMEOUT_MS: z.coerce.number().int().min(100).max(60_000).default(2000),
   /** Units in 60 seconds for organizations without limits of their own. A request of a secret key may cost 10. */
