@@ -2,12 +2,15 @@ import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import { type Part, unnest } from '../../infra/postgres/arrays.ts'
 import type { RowOf } from '../../infra/postgres/table.ts'
 import type { VisitorLink } from '../../schemas/events.ts'
-import { requestTexts } from './session-texts.ts'
+import type { RequestTexts } from './session-texts.ts'
 import { type LinkedVisitor, visitorSessions, visitors } from './tables.ts'
 
 export type ScoredEvent = Extract<RecordedEvent, { type: 'SessionScored' }>
 
-interface Sighting extends ScoredEvent {
+/** With what searches find it by. */
+export type FoundEvent = ScoredEvent & { texts: RequestTexts }
+
+interface Sighting extends FoundEvent {
   visitor: VisitorLink
 }
 
@@ -29,7 +32,7 @@ const newest = visitColumns
   )
 
 /** The result is the same in whatever order partitions come. */
-export function upsertVisitors(fresh: ScoredEvent[]): Part[] {
+export function upsertVisitors(fresh: FoundEvent[]): Part[] {
   const sightings = fresh.flatMap((event) =>
     event.data.visitor ? [{ ...event, visitor: event.data.visitor }] : [],
   )
@@ -66,17 +69,16 @@ function linkRow({ data, visitor }: Sighting): RowOf<typeof visitorSessions> {
   return { organization_id, environment, visitor_id: visitor.id, session_id }
 }
 
-function visitorRow({ first, last, latest: { data, visitor } }: Visit): RowOf<typeof visitors> {
+function visitorRow({ first, last, latest: { data, visitor, texts } }: Visit): RowOf<typeof visitors> {
   const { organization_id, environment, event_id, evaluated_at, request } = data
   const { user_agent, ip_address } = request
-  const { agent, address } = requestTexts(data)
   const { id: visitor_id, storage, anchors, vector } = visitor
   return {
     ...{ organization_id, environment, visitor_id, first_seen_at: first, last_seen_at: last },
     // Postgres counts the new ones.
     seen_count: 0,
     ...{ event_id, evaluated_at, user_agent, ip_address, storage, anchors, vector },
-    ...{ agent_text: agent.id, address_text: address.id },
+    ...{ agent_text: texts.agent.id, address_text: texts.address.id },
   }
 }
 

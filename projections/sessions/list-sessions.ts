@@ -36,8 +36,7 @@ export async function listSessions(
   const newest = { ...options, searched, from: newestSessions(options), matching: hasText }
   const page = await querySessions(db, scope, newest)
   if (page.hasMore) return page
-  const matching = foundBy(isPartOfId(id) ? [...textSearches, ...idSearches] : textSearches)
-  return querySessions(db, scope, { ...options, searched, from: 'read.sessions', matching })
+  return querySessions(db, scope, { ...options, searched, from: 'read.sessions', matching: foundBy(id) })
 }
 
 interface SessionsQuery extends Omit<ListSessions, 'search'> {
@@ -82,17 +81,41 @@ const hasText = `(s.session_id like $4 or s.visitor_id like $4
     where t.id in (s.page_text, s.agent_text, s.address_text, s.user_text) and t.text like $4)
   or exists (select from read.decisions d where d.session_id = s.session_id and d.event_id like $4))`
 
-const inScope = 'organization_id = $1 and environment = $2'
-const textSearches = ['page_text', 'agent_text', 'address_text', 'user_text'].map(
-  (column) => `select session_id from read.sessions where ${column} in (
-    select id from read.search_texts where ${inScope} and text like $4)`,
-)
-// No index has parts of ids: all ids of the scope are read.
-const idSearches = [
-  `select session_id from read.sessions where ${inScope} and (session_id like $4 or visitor_id like $4)`,
-  `select session_id from read.decisions where ${inScope} and event_id like $4`,
-]
-const foundBy = (searches: string[]) => `s.session_id in (${searches.join(' union ')})`
+const sessionTexts = ['page_text', 'agent_text', 'address_text', 'user_text']
+
+// The scope is $1 and $2, and the pattern $4.
+function foundBy(search: string): string {
+  const found = selectsOf(search, {
+    ...{ table: 'sessions', key: 'session_id', pattern: '$4' },
+    texts: sessionTexts,
+    ids: ['session_id', 'visitor_id'],
+  })
+  const byDecision = { table: 'decisions', key: 'session_id', pattern: '$4', texts: [], ids: ['event_id'] }
+  return `s.session_id in (${[...found, ...selectsOf(search, byDecision)].join(' union ')})`
+}
+
+interface Searched {
+  table: string
+  key: string
+  /** A parameter: what `like` compares with. */
+  pattern: string
+  /** Columns with the id of a text. */
+  texts: string[]
+  ids: string[]
+}
+
+/**
+ * Selects the keys of rows of which a text, or an id, has the pattern. The scope is $1 and $2. No index has parts of
+ * ids, so all ids of the scope are read, where the search may be a part of one.
+ */
+export function selectsOf(search: string, { table, key, pattern, texts, ids }: Searched): string[] {
+  const inScope = 'organization_id = $1 and environment = $2'
+  const withText = `select id from read.search_texts where ${inScope} and text like ${pattern}`
+  const byText = texts.map((column) => `select ${key} from read.${table} where ${column} in (${withText})`)
+  if (!isPartOfId(search)) return byText
+  const hasPart = ids.map((column) => `${column} like ${pattern}`).join(' or ')
+  return [...byText, `select ${key} from read.${table} where ${inScope} and (${hasPart})`]
+}
 
 type ListedSession = Omit<SessionRow, 'id' | 'latest_decision'> & DecisionRow & { session_id: string }
 

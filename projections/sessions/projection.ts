@@ -5,7 +5,7 @@ import { type Part, runTogether, unnest } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { insertNewRows, type RowOf, storable } from '../../infra/postgres/table.ts'
 import { eventTopics, type SessionScored } from '../../schemas/events.ts'
-import { linkedVisitor, type ScoredEvent, upsertVisitors } from './apply-visitors.ts'
+import { type FoundEvent, linkedVisitor, type ScoredEvent, upsertVisitors } from './apply-visitors.ts'
 import { type ClientUserEvent, requestTexts, saveTexts, userText } from './session-texts.ts'
 import {
   clientUserChanges,
@@ -54,13 +54,15 @@ function isClientUserEvent(event: RecordedEvent): event is ClientUserEvent {
 async function applyScored(tx: Tx, scored: ScoredEvent[]): Promise<void> {
   const inserted = await insertNewRows(tx, decisions, scored.map(decisionRow))
   // delete makes a second event of the same id within the batch a repeat, too.
-  const fresh = scored.filter(({ data }) => inserted.delete(data.event_id))
+  const fresh = scored
+    .filter(({ data }) => inserted.delete(data.event_id))
+    .map((event) => ({ ...event, texts: requestTexts(event.data) }))
   if (fresh.length === 0) return
   await runTogether(tx, [
     { as: 'put_sessions', at: (first) => upsertSessions(fresh, first) },
     ...upsertVisitors(fresh),
     ...insertSessionEvents(fresh.flatMap(sessionEventRows)),
-    ...saveTexts(fresh.flatMap(({ data }) => Object.values(requestTexts(data)))),
+    ...saveTexts(fresh.flatMap(({ texts }) => Object.values(texts))),
   ])
 }
 
@@ -100,8 +102,8 @@ export function toldTypes({ visitor, is_provisional }: SessionScored): SessionEv
 }
 
 interface Latest {
-  event: ScoredEvent
-  first: ScoredEvent
+  event: FoundEvent
+  first: FoundEvent
 }
 
 const sessionColumns = sessions.columnsWithout('client_user_id', 'user_text')
@@ -111,7 +113,7 @@ const replaced = sessionColumns
   .map(({ name }) => `${name} = excluded.${name}`)
 
 /** `fresh` are decisions not applied before, in offset order. */
-function upsertSessions(fresh: ScoredEvent[], first: number) {
+function upsertSessions(fresh: FoundEvent[], first: number) {
   const { names, source, values } = unnest(sessionColumns, latestBySession(fresh).map(sessionRow), first)
   // A session that is new here may have been given its client user id already.
   const text = `insert into sessions as s (${names}, client_user_id, user_text)
@@ -136,7 +138,7 @@ function insertSessionEvents(rows: RowOf<typeof sessionEvents>[]): Part[] {
   return [{ as: 'put_events', at }]
 }
 
-function latestBySession(fresh: ScoredEvent[]): Latest[] {
+function latestBySession(fresh: FoundEvent[]): Latest[] {
   const latest = new Map<string, Latest>()
   for (const event of fresh) {
     const first = latest.get(event.data.session_id)?.first ?? event
@@ -146,7 +148,7 @@ function latestBySession(fresh: ScoredEvent[]): Latest[] {
 }
 
 function sessionRow({ event, first }: Latest): RowOf<typeof sessions> {
-  const { page, agent, address } = requestTexts(event.data)
+  const { page, agent, address } = event.texts
   return {
     ...commonColumns(event),
     client_user_id: null,

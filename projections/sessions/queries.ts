@@ -1,7 +1,7 @@
-import { isPartOfId } from '../../infra/ids.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { containsPattern, isUnsearchable, type RowOf } from '../../infra/postgres/table.ts'
 import type { SessionScored } from '../../schemas/events.ts'
+import { selectsOf } from './list-sessions.ts'
 import type { DataScope, Page } from './scope.ts'
 import { readEvent, readEvidence } from './stored-event.ts'
 import {
@@ -144,15 +144,12 @@ function matchesVisitor(search: string, bind: (value: unknown) => string): strin
   if (isUnsearchable(search)) return 'false'
   const id = search.toLowerCase()
   if (id.startsWith('vid_')) return `visitor_id = ${bind(id)}`
-  const pattern = bind(containsPattern(search))
-  const inScope = 'organization_id = $1 and environment = $2'
-  const texts = `select id from read.search_texts where ${inScope} and text like ${pattern}`
-  const searches = ['agent_text', 'address_text'].map(
-    (column) => `select visitor_id from read.visitors where ${column} in (${texts})`,
-  )
-  if (isPartOfId(id))
-    searches.push(`select visitor_id from read.visitors where ${inScope} and visitor_id like ${pattern}`)
-  return `visitor_id in (${searches.join(' union ')})`
+  const found = selectsOf(id, {
+    ...{ table: 'visitors', key: 'visitor_id', pattern: bind(containsPattern(search)) },
+    texts: ['agent_text', 'address_text'],
+    ids: ['visitor_id'],
+  })
+  return `visitor_id in (${found.join(' union ')})`
 }
 
 export interface VisitorActivityRow extends Pick<DecisionEvidence, 'request' | 'score_breakdown'> {
