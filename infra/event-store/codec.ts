@@ -53,6 +53,19 @@ function eventName(name: string): EventName {
 
 export type SchemaIds = Record<string, number>
 
+interface Known {
+  codec: Codec
+  reader: Codec
+  resolver: () => avro.Resolver | undefined
+  committedId: number
+}
+
+function idOf(ids: SchemaIds, { key }: Codec): number {
+  const id = ids[key]
+  if (id === undefined) throw new Error(`schema ${key} has no id`)
+  return id
+}
+
 export class UnreadableRecord extends Error {}
 
 /**
@@ -60,13 +73,13 @@ export class UnreadableRecord extends Error {}
  * (docs.confluent.io, "Wire format"). Values written by any earlier version resolve to the newest one.
  */
 export function createCodec(ids: SchemaIds = committedIds) {
-  const byId = new Map<number, { codec: Codec; reader: Codec; resolver: () => avro.Resolver | undefined }>()
+  const byId = new Map<number, Known>()
   for (const codec of codecs) {
-    const id = ids[codec.key]
+    const id = idOf(ids, codec)
     const reader = newest.get(codec.name)
-    if (id === undefined || !reader) throw new Error(`schema ${codec.key} has no id`)
+    if (!reader) throw new Error(`schema ${codec.key} has no newest version`)
     const resolver = lazy(() => (reader === codec ? undefined : reader.type().createResolver(codec.type())))
-    byId.set(id, { codec, reader, resolver })
+    byId.set(id, { codec, reader, resolver, committedId: idOf(committedIds, codec) })
   }
 
   function encode(event: DomainEvent): Buffer {
@@ -91,8 +104,8 @@ export function createCodec(ids: SchemaIds = committedIds) {
   // A registry gives ids of its own.
   function committed(value: Buffer): Buffer {
     const id = value.readUInt32BE(1)
-    const committedId = committedIds[byId.get(id)?.codec.key as keyof typeof committedIds]
-    if (committedId === id) return value
+    const committedId = byId.get(id)?.committedId
+    if (committedId === undefined || committedId === id) return value
     const copy = Buffer.from(value)
     copy.writeUInt32BE(committedId, 1)
     return copy
