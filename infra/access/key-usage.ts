@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { Clock } from '../ids.ts'
+import { unnest } from '../postgres/arrays.ts'
 import { ensureTables } from '../postgres/ensure-tables.ts'
 import type { Db, Tx } from '../postgres/pool.ts'
 
@@ -94,14 +95,23 @@ function forgetOld(notedAt: Map<string, number>, before: number): void {
   for (const [keyId, at] of notedAt) if (at <= before) notedAt.delete(keyId)
 }
 
-async function write(pool: pg.Pool, uses: [keyId: string, lastUsedAt: number][]): Promise<void> {
+type Use = [keyId: string, lastUsedAt: number]
+
+async function write(pool: pg.Pool, uses: Use[]): Promise<void> {
   // In one order in every process: two that lock the same rows in different orders would wait for each other.
   const rows = uses.toSorted(([a], [b]) => (a < b ? -1 : 1))
+  const { names, source, values } = unnest<Use>(
+    [
+      { name: 'key_id', type: 'text', of: ([keyId]) => keyId },
+      { name: 'last_used_at', type: 'bigint', of: ([, at]) => at },
+    ],
+    rows,
+  )
   await pool.query(
-    `insert into tidegate.api_key_usage select * from unnest($1::text[], $2::bigint[])
+    `insert into tidegate.api_key_usage (${names}) select * from ${source}
      on conflict (key_id) do update set last_used_at = excluded.last_used_at
      where api_key_usage.last_used_at < excluded.last_used_at`,
-    [rows.map(([keyId]) => keyId), rows.map(([, at]) => at)],
+    values,
   )
 }
 
