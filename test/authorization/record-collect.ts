@@ -22,7 +22,7 @@ export async function recordCollect(world: World, key: string, platform: Platfor
       async fetch(target, { headers, body }) {
         const { authorization: _, ...rest } = lowerCase(headers)
         const url = new URL(target).pathname
-        const bytes = typeof body === 'string' ? body : Buffer.from(body)
+        const bytes = Buffer.from(body)
         const request = { method: 'POST', url, headers: rest, body: bytes } as const
         sent.set(url.split('/').at(-1) ?? '', request)
         const response = await world.app.inject({ ...request, headers: lowerCase(headers), payload: bytes })

@@ -3,7 +3,7 @@ import type { Bytes } from './protocol.ts'
 export interface FetchRequest {
   method: 'POST'
   headers: Record<string, string>
-  body: string | Bytes
+  body: Bytes
   /** The continuity cookie is another site's to the page. */
   credentials: 'include'
 }
@@ -62,7 +62,7 @@ interface TransportOptions {
 }
 
 export interface Transport {
-  postJson<T>(path: string, body: unknown): Promise<T>
+  postJson<T>(path: string, body: Bytes): Promise<T>
   postBytes<T>(path: string, body: Bytes, headers: Record<string, string>): Promise<T>
 }
 
@@ -73,7 +73,7 @@ export function createTransport(options: TransportOptions): Transport {
   // Bound to nothing: a browser's fetch refuses to be called as a member of another object.
   const fetch = options.fetch
 
-  async function post<T>(path: string, body: string | Bytes, headers: Record<string, string>): Promise<T> {
+  async function post<T>(path: string, body: Bytes, headers: Record<string, string>): Promise<T> {
     const request: FetchRequest = {
       method: 'POST',
       headers: { ...options.headers, ...headers, Authorization: `Bearer ${options.publishableKey}` },
@@ -89,7 +89,7 @@ export function createTransport(options: TransportOptions): Transport {
   }
 
   return {
-    postJson: (path, body) => post(path, JSON.stringify(body), { 'Content-Type': 'application/json' }),
+    postJson: (path, body) => post(path, body, { 'Content-Type': 'application/json' }),
     postBytes: (path, body, headers) =>
       post(path, body, { ...headers, 'Content-Type': 'application/octet-stream' }),
   }
@@ -117,7 +117,7 @@ async function tryOnce<T>(fetch: FetchLike, url: string, request: FetchRequest):
   }
 }
 
-/** The status decides: a proxy on the way answers with a page of its own. */
+// The status decides: a proxy on the way answers with a page of its own.
 async function refused(response: FetchResponse): Promise<Failure> {
   const { status, headers } = response
   const again = status === 408 || status === 429 || status >= 500

@@ -48,6 +48,8 @@ export interface CollectClientOptions {
   crypto?: ClientCrypto
   /** Replaces the platform's compression, which a page that is being left has no time to wait for. */
   deflate?: Deflate
+  // Replaces `JSON.stringify`, which a page may have replaced by its own.
+  encode?: Encode
 }
 
 export type OpenedSession = Omit<OpenResponse, 'serverPublicKey' | 'nonce' | 'sharedPostVersion'>
@@ -78,7 +80,7 @@ export interface CollectClient {
 const systemRandom: ClientRandom = (size) => globalThis.crypto.getRandomValues(new Uint8Array(size))
 
 export function createCollectClient(options: CollectClientOptions): CollectClient {
-  const { random = systemRandom, crypto = noble, deflate = deflateRaw } = options
+  const { random = systemRandom, crypto = noble, deflate = deflateRaw, encode = encodeJson } = options
   const transport = createTransport(options)
   let opening: Promise<{ session: OpenedSession; sender: ReturnType<typeof createBodySender> }> | undefined
 
@@ -86,12 +88,12 @@ export function createCollectClient(options: CollectClientOptions): CollectClien
     const keyPair = crypto.createKeyPair(random)
     const answer: OpenResponse = await transport.postJson(
       sessionsPath,
-      openRequest(options, keyPair.publicKey),
+      encode(openRequest(options, keyPair.publicKey)),
     )
     const { serverPublicKey, nonce, sharedPostVersion: _, ...session } = answer
     const keys = crypto.deriveDocumentKeys(keyPair, { address: session, serverPublicKey })
     const sender = createBodySender({
-      ...{ transport, random, crypto, deflate },
+      ...{ transport, random, crypto, deflate, encode },
       document: { address: session, keys, publicKey: keyPair.publicKey, nonce },
     })
     return { session, sender }
@@ -137,11 +139,17 @@ export interface OpenDocument {
 /** Raw deflate (RFC 1951). */
 export type Deflate = (bytes: Bytes) => Bytes | Promise<Bytes>
 
+// JSON in UTF-8.
+export type Encode = (value: unknown) => Bytes
+
+const encodeJson: Encode = (value) => utf8(JSON.stringify(value))
+
 interface SenderOptions {
   transport: Transport
   random: ClientRandom
   crypto: ClientCrypto
   deflate: Deflate
+  encode: Encode
   document: OpenDocument
 }
 
@@ -151,11 +159,9 @@ interface SealedBody {
   bytes: Bytes
 }
 
-/**
- * Sends a document's bodies in order, one request in flight: each answer carries the next body's nonce. A body
- * whose answer never came is sent again before the next one, because the server may have accepted it.
- */
-function createBodySender({ transport, random, crypto, deflate, document }: SenderOptions) {
+// Sends a document's bodies in order, one request in flight: each answer carries the next body's nonce. A body
+// whose answer never came is sent again before the next one, because the server may have accepted it.
+function createBodySender({ transport, random, crypto, deflate, encode, document }: SenderOptions) {
   const { address, keys, publicKey } = document
   let { nonce } = document
   let unanswered: SealedBody | undefined
@@ -169,7 +175,7 @@ function createBodySender({ transport, random, crypto, deflate, document }: Send
 
   async function seal(kind: BodyKind, observations: SentObservations): Promise<SealedBody> {
     const seq = sequenceOf(nonce)
-    const plaintext = await deflate(utf8(JSON.stringify(observations)))
+    const plaintext = await deflate(encode(observations))
     const iv = random(ivBytes)
     return {
       kind,
@@ -222,7 +228,7 @@ function createBodySender({ transport, random, crypto, deflate, document }: Send
   }
 }
 
-/** Whether the server said no for good: then it has not accepted the body. */
+// Whether the server said no for good: then it has not accepted the body.
 function isRefusal(error: unknown): boolean {
   return error instanceof CollectError && error.status >= 400 && error.status < 500 && error.status !== 429
 }
@@ -231,7 +237,7 @@ function seqHeader(seq: number): Record<string, string> {
   return { [headerNames.batchSeq]: String(seq) }
 }
 
-/** A nonce starts with the sequence number it is for, 4 bytes big-endian. */
+// A nonce starts with the sequence number it is for, 4 bytes big-endian.
 function sequenceOf(nonce: string): number {
   const bytes = fromBase64Url(nonce)
   return new DataView(bytes.buffer).getUint32(0)

@@ -106,7 +106,7 @@ const sequenceOffset = 2
 
 function noteAcknowledged({ onAcknowledged }: Recording, url: string, { body }: FetchRequest): void {
   const [, session_id, document_id, kind] = bodyUrl.exec(url) ?? []
-  if (!onAcknowledged || !session_id || !document_id || typeof body === 'string') return
+  if (!onAcknowledged || !session_id || !document_id) return
   onAcknowledged({
     kind: kind === 'result' ? 'result' : 'batch',
     session_id,
@@ -118,7 +118,7 @@ function noteAcknowledged({ onAcknowledged }: Recording, url: string, { body }: 
 
 const refusal = z.object({ error: z.object({ code: z.string() }) })
 
-/** By its status where something other than Tidegate answered. */
+// By its status where something other than Tidegate answered.
 function errorCode({ status, body }: HttpAnswer): string {
   return refusal.safeParse(parsedJson(body.toString())).data?.error.code ?? `http_${status}`
 }

@@ -145,7 +145,7 @@ export async function startCollectApp({
       }),
     async fetch(url, request) {
       const path = new URL(url).pathname
-      const payload = typeof request.body === 'string' ? request.body : Buffer.from(request.body)
+      const payload = Buffer.from(request.body)
       sent.push({ url: path, headers: request.headers, payload })
       const answer = await send('POST', path, { headers: request.headers, payload })
       exchanges.push({ url: path, headers: request.headers, payload, answer })
