@@ -1,0 +1,128 @@
+import { createHash } from 'node:crypto'
+import fc from 'fast-check'
+import { describe, expect, it, test } from 'vitest'
+import {
+  canvasChallengeOf,
+  canvasSeedOf,
+  engineVersionOf,
+  questionsOf,
+  recordedAnswer,
+} from '../../../infra/challenges/challenges.ts'
+import { questionBank } from '../../../infra/challenges/questions.ts'
+import { answerMac } from '../../../infra/wire/collect/client-crypto.ts'
+import { verifiesAnswers } from '../../../services/scoring/answers.ts'
+
+const bank = [...questionBank.language, ...questionBank.platform, ...questionBank.version]
+const weekMs = 7 * 24 * 60 * 60 * 1000
+
+describe('questions', () => {
+  it('are at least 150, and what one asks never changes', () => {
+    expect(bank.length).toBeGreaterThanOrEqual(150)
+    expect(new Set(bank.map(({ id }) => id)).size).toBe(bank.length)
+    const first = (list: readonly object[], count: number) => JSON.stringify(list.slice(0, count))
+    const text =
+      first(questionBank.language, 59) + first(questionBank.platform, 90) + first(questionBank.version, 76)
+    expect(createHash('sha256').update(text).digest('hex').slice(0, 16)).toBe('ae04595e93b64e7d')
+  })
+
+  it('of a document follow from its challenge, and are of every kind', () => {
+    fc.assert(
+      fc.property(fc.string(), (challenge) => {
+        const asked = questionsOf(challenge)
+        expect(asked).toEqual(questionsOf(challenge))
+        expect(new Set(asked.map(({ id }) => id)).size).toBe(12)
+        const kinds = asked.map(({ id }) => (id < 1000 ? 'language' : id < 2000 ? 'platform' : 'version'))
+        expect(kinds.filter((kind) => kind === 'platform')).toHaveLength(5)
+      }),
+    )
+  })
+
+  it('are all asked sooner or later', () => {
+    const asked = new Set(Array.from({ length: 2000 }, (_, i) => questionsOf(`c${i}`)).flat())
+    expect(asked.size).toBe(bank.length)
+  })
+})
+
+describe('drawings', () => {
+  it('are 64 at a time, of which a week replaces one', () => {
+    const at = (now: number) =>
+      new Set(Array.from({ length: 4000 }, (_, i) => canvasSeedOf(`challenge ${i}`, now)))
+    const now = 3000 * weekMs
+    expect(at(now).size).toBe(64)
+    const later = (weeks: number) => [...at(now + weeks * weekMs)].filter((seed) => !at(now).has(seed))
+    expect(later(1)).toHaveLength(1)
+    expect(later(64)).toHaveLength(64)
+  })
+
+  it('of a seed are always the same, and stay on their canvas', () => {
+    const drawing = canvasChallengeOf('3.46')
+    expect(drawing).toEqual(canvasChallengeOf('3.46'))
+    expect(JSON.stringify(drawing)).not.toBe(JSON.stringify(canvasChallengeOf('4.46')))
+    expect(drawing).toMatchObject({ width: 120, height: 40 })
+  })
+})
+
+test.each([
+  [
+    'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 Edg/140.0.0.0',
+    'blink',
+    140,
+  ],
+  [
+    'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Safari/537.36 OPR/115.0.0.0',
+    'blink',
+    130,
+  ],
+  [
+    'Mozilla/5.0 (Linux; Android 15; Pixel 8 Build/AP4A; wv) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 Chrome/139.0.0.0 Mobile Safari/537.36',
+    'blink',
+    139,
+  ],
+  [
+    'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Safari/605.1.15',
+    'webkit',
+    18,
+  ],
+  [
+    'Mozilla/5.0 (iPhone; CPU iPhone OS 17_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) CriOS/140.0.0.0 Mobile/15E148 Safari/604.1',
+    'webkit',
+    17,
+  ],
+  ['Mozilla/5.0 (Android 14; Mobile; rv:140.0) Gecko/140.0 Firefox/140.0', 'gecko', 140],
+])('the engine of %s', (userAgent, family, major) => {
+  expect(engineVersionOf(userAgent)).toEqual({ family, major })
+})
+
+test('no engine is read from what is none', () => {
+  for (const text of ['', 'curl/8', 'Mozilla/5.0', 'Chrome/x']) expect(engineVersionOf(text)).toBeNull()
+})
+
+describe('recorded answers', () => {
+  it('between two versions are what both answer', () => {
+    const between = bank.map(({ id }) => {
+      const [old, now, middle] = [87, 156, 120].map((major) => recordedAnswer({ family: 'blink', major }, id))
+      return middle === undefined ? old !== now : middle === old && middle === now
+    })
+    expect(between.every(Boolean)).toBe(true)
+  })
+
+  it('beyond all versions leave out what changes with versions', () => {
+    for (const { id } of questionBank.version)
+      expect(recordedAnswer({ family: 'gecko', major: 78 }, id)).toBeUndefined()
+    for (const { id } of questionBank.language)
+      expect(recordedAnswer({ family: 'webkit', major: 18 }, id)).toBeTypeOf('string')
+  })
+})
+
+test('answers verify under their own document alone', () => {
+  const key = { challenge: 'c', timingNonce: 't' }
+  const answers = { canvas: 'abc', engine: [{ id: 1, answer: 'x' }] }
+  const mac = answerMac(key, answers)
+  expect(mac).toMatch(/^[\w-]{43}$/)
+  expect(verifiesAnswers(key, answers, mac)).toBe(true)
+  expect(verifiesAnswers({ ...key, challenge: 'd' }, answers, mac)).toBe(false)
+  expect(verifiesAnswers({ ...key, timingNonce: 'd' }, answers, mac)).toBe(false)
+  expect(verifiesAnswers(key, { ...answers, canvas: null }, mac)).toBe(false)
+  expect(verifiesAnswers(key, { ...answers, engine: [{ id: 2, answer: 'x' }] }, mac)).toBe(false)
+  expect(verifiesAnswers(key, answers, `${mac}=`)).toBe(false)
+})
