@@ -4,6 +4,10 @@ import { hkdf } from '@noble/hashes/hkdf.js'
 import { hmac } from '@noble/hashes/hmac.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import {
+  type AnswerKey,
+  type Answers,
+  answerKeyText,
+  answerText,
   associatedData,
   type BodyKind,
   type Bytes,
@@ -46,9 +50,13 @@ interface ServerPart {
   serverPublicKey: string
 }
 
+// The point that public keys are multiples of (RFC 7748, section 4.1): u = 9.
+const basePoint = Uint8Array.from({ length: keyBytes }, (_, i) => (i === 0 ? 9 : 0))
+
 export function createKeyPair(random: ClientRandom): KeyPair {
   const privateKey = random(keyBytes)
-  return { privateKey, publicKey: toBase64Url(x25519.getPublicKey(privateKey)) }
+  // `getPublicKey` first makes tables that pay off over many keys; a page makes one, and must not be held up.
+  return { privateKey, publicKey: toBase64Url(x25519.getSharedSecret(privateKey, basePoint)) }
 }
 
 export function deriveDocumentKeys(
@@ -86,4 +94,9 @@ export function sealBody({ key, address, kind, seq, nonce, iv, plaintext }: Body
 
 export function verifyResponse(keys: ClientDocumentKeys, text: string, responseHmac: string): boolean {
   return equalBytes(hmac(sha256, keys.serverToClient, utf8(text)), fromBase64Url(responseHmac))
+}
+
+/** base64url(HMAC-SHA256): so answers belong to one document (docs/collect-protocol.md, section 7). */
+export function answerMac(key: AnswerKey, answers: Answers): string {
+  return toBase64Url(hmac(sha256, utf8(answerKeyText(key)), utf8(answerText(answers))))
 }

@@ -1,7 +1,5 @@
-/**
- * Sizes, labels and paths of the collect protocol (docs/collect-protocol.md), the same for server and clients.
- * A change to any of these needs a new frame version: deployed clients would no longer be understood.
- */
+// Sizes, labels and paths of the collect protocol (docs/collect-protocol.md), the same for server and clients.
+// A change to any of these needs a new frame version: deployed clients would no longer be understood.
 const frameVersion = 1
 export const ivBytes = 12
 export const tagBytes = 16
@@ -74,6 +72,24 @@ export function resultText(
   return `result\n${seq}\n${nonce}\n${sessionId}\n${sealedToken}`
 }
 
+/** What the open answer hands out, which keys the document's answers. */
+export interface AnswerKey {
+  challenge: string
+  timingNonce: string
+}
+
+export interface Answers {
+  canvas: string | number | null
+  engine: readonly EngineAnswer[]
+}
+
+export const answerKeyText = ({ challenge, timingNonce }: AnswerKey) => `${challenge}\n${timingNonce}`
+
+/** The text under an answer's mac (section 7); `answerKeyText` is the key, both in UTF-8. */
+export function answerText({ canvas, engine }: Answers): string {
+  return ['answers', canvas ?? '', ...engine.map(({ id, answer }) => `${id} ${answer}`)].join('\n')
+}
+
 export interface Frame {
   nonce: Uint8Array
   iv: Uint8Array
@@ -136,11 +152,38 @@ export type CanvasOp =
   | { op: 'rect'; x: number; y: number; width: number; height: number; color: string }
   | { op: 'arc'; x: number; y: number; radius: number; start: number; end: number; color: string }
   | { op: 'text'; x: number; y: number; size: number; text: string; color: string }
+  | { op: 'curve'; points: number[]; width: number; blur: number; color: string }
 
 export interface CanvasChallenge {
   ops: CanvasOp[]
   width: number
   height: number
+}
+
+export type Json = string | number | boolean | null | Json[] | { [member: string]: Json }
+
+/**
+ * A small question about the engine that a page runs in: to `call` a function, to `make` an object and call its method
+ * `then`, to `read` a value. Or whether CSS supports `text`, how a declaration reads back (`style`), or into how many
+ * `lines` a box without width breaks a text. It is all data, so that questions are added without a new SDK.
+ */
+export interface EngineQuestion {
+  /** Never changes its meaning: answers are learned by it. */
+  id: number
+  ask: 'call' | 'make' | 'read' | 'css' | 'style' | 'lines'
+  /** From the global object, by dots. */
+  path?: string
+  /** The receiver of a method, in place of the object that the path names. */
+  on?: Json
+  args?: Json[]
+  then?: string
+  with?: Json[]
+  text?: string
+}
+
+export interface EngineAnswer {
+  id: number
+  answer: string
 }
 
 export interface OpenResponse {
@@ -156,6 +199,8 @@ export interface OpenResponse {
   nonce: string
   timingNonce: string
   canvasChallenge: CanvasChallenge
+  /** A page answers each with its snapshot; an app has none to answer. */
+  engineQuestions: EngineQuestion[]
 }
 
 export interface Fingerprint {
@@ -190,16 +235,16 @@ export function utf8(text: string): Bytes {
   return encoder.encode(text)
 }
 
-/** base64url without padding (RFC 4648, section 5). */
+/** base64url without padding (RFC 4648, section 5). Browsers of before 2020 have no `replaceAll`. */
 export function toBase64Url(bytes: Uint8Array): string {
   let binary = ''
   for (const byte of bytes) binary += String.fromCharCode(byte)
-  return btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
+  return btoa(binary).replace(/\+/g, '-').replace(/\//g, '_').replace(/=/g, '')
 }
 
 /** The bytes of a base64url text; throws for other characters. */
 export function fromBase64Url(text: string): Bytes {
-  const binary = atob(text.replaceAll('-', '+').replaceAll('_', '/'))
+  const binary = atob(text.replace(/-/g, '+').replace(/_/g, '/'))
   return Uint8Array.from(binary, (character) => character.charCodeAt(0))
 }
 

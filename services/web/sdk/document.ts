@@ -8,6 +8,7 @@ import type { SentObservations } from '../../../schemas/observations.ts'
 import { answerChallenges } from './collectors/canvas.ts'
 import { dropResumeToken, keepResumeToken, keepStateId, loadContinuity } from './continuity.ts'
 import { sentAddress } from './page-address.ts'
+import { encode, randomBytes } from './realm.ts'
 import type { PageRequests } from './requests.ts'
 import type { CollectedSnapshot } from './snapshot.ts'
 
@@ -35,6 +36,8 @@ export async function openDocument(options: DocumentOptions): Promise<LiveDocume
     publishableKey,
     fetch: requests.fetch,
     deflate: requests.deflate,
+    random: randomBytes,
+    encode,
     sdk: { name: 'tidegate-web', version: sdkVersion, platform: 'web' },
     page: { url: sentAddress(location.href), referrer: sentAddress(document.referrer) || null },
     ...(resumeToken ? { resumeToken } : {}),
@@ -71,4 +74,4 @@ function timeOf(fingerprint: Fingerprint | undefined): number {
   return fingerprint?.timestamp ?? Date.now()
 }
 
-const sdkVersion = '0.1.0'
+const sdkVersion = '0.2.0'

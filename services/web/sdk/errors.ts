@@ -33,7 +33,9 @@ export function createErrors(): Errors {
         listener(coded)
       } catch (bug) {
         // The listener's own mistake: shown to the page's developer, not to the other listeners.
-        reportError(bug)
+        setTimeout(() => {
+          throw bug
+        })
       }
     }
   }

@@ -7,7 +7,7 @@ interface PageOptions {
   signal: AbortSignal
 }
 
-/** Milliseconds between tries after a failure; doubled each time up to the last. */
+// Milliseconds between tries after a failure; doubled each time up to the last.
 const retryMs = { first: 5_000, last: 300_000 }
 
 /**
@@ -38,13 +38,16 @@ export function followPage({ flush, requests, report, signal }: PageOptions): vo
     )
   }
 
+  // Browsers of before 2021 do not take a listener away by its signal.
   function leave(): void {
+    if (signal.aborted) return
     clearTimeout(timer)
     requests.setLeaving(true)
     flush().catch(report)
   }
 
   function comeBack(): void {
+    if (signal.aborted) return
     requests.setLeaving(false)
     tick()
   }
@@ -61,7 +64,7 @@ export function followPage({ flush, requests, report, signal }: PageOptions): vo
   whenShown(() => !signal.aborted && tick())
 }
 
-/** A prerendered page has no visitor yet; it starts when it is shown. */
+// A prerendered page has no visitor yet; it starts when it is shown.
 function whenShown(begin: () => void): void {
   const prerendering: unknown = Reflect.get(document, 'prerendering')
   if (prerendering === true) document.addEventListener('prerenderingchange', begin, { once: true })

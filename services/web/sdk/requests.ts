@@ -1,11 +1,11 @@
-import { type Deflate, deflateRaw, type FetchLike } from '../../../infra/wire/collect/client.ts'
+import type { Deflate, FetchLike } from '../../../infra/wire/collect/client.ts'
 import type { Bytes } from '../../../infra/wire/collect/protocol.ts'
+import { Blob_, Compression, isRealmAttached, Response_, realmFetch } from './realm.ts'
+import { storeRaw } from './stored-blocks.ts'
 
 const timeoutMs = 15_000
-/** Browsers refuse more than 64 KiB of bodies that outlive their page. */
+// Browsers refuse more than 64 KiB of bodies that outlive their page.
 const keepaliveBytes = 60_000
-/** Largest stored deflate block (RFC 1951, section 3.2.4). */
-const storedBytes = 0xffff
 
 export interface PageRequests {
   fetch: FetchLike
@@ -14,32 +14,39 @@ export interface PageRequests {
   setLeaving(leaving: boolean): void
 }
 
-/** The page's own `fetch`, bounded in time; while the page is being left, requests start at once and outlive it. */
+/** The browser's own `fetch`, bounded in time; while the page is being left, requests start at once and outlive it. */
 export function createPageRequests(): PageRequests {
   const pageFetch = window.fetch.bind(window)
   let leaving = false
   return {
+    // A frame that the page has removed can send nothing, and an imitated one has no fetch.
     fetch: (url, request) =>
-      pageFetch(url, {
+      (isRealmAttached() && realmFetch ? realmFetch : pageFetch)(url, {
         ...request,
         keepalive: leaving && request.body.length < keepaliveBytes,
-        signal: AbortSignal.timeout(timeoutMs),
+        signal: endAfter(timeoutMs),
       }),
     // The platform compresses in tasks that a page on its way out never gets to.
-    deflate: (bytes) => (leaving && bytes.length <= storedBytes ? storeRaw(bytes) : deflateRaw(bytes)),
+    deflate: (bytes) => (leaving || !Compression ? storeRaw(bytes) : deflateRaw(bytes, Compression)),
     setLeaving(value) {
       leaving = value
     },
   }
 }
 
-/** Raw deflate of one final stored block: valid and uncompressed. */
-function storeRaw(bytes: Bytes): Bytes {
-  const stored = new Uint8Array(5 + bytes.length)
-  const header = new DataView(stored.buffer)
-  header.setUint8(0, 1)
-  header.setUint16(1, bytes.length, true)
-  header.setUint16(3, ~bytes.length & 0xffff, true)
-  stored.set(bytes, 5)
-  return stored
+// As `AbortSignal.timeout`, which browsers of before 2022 have not.
+function endAfter(ms: number): AbortSignal {
+  const ending = new AbortController()
+  setTimeout(() => ending.abort(), ms)
+  return ending.signal
+}
+
+async function deflateRaw(bytes: Bytes, Compress: typeof CompressionStream): Promise<Bytes> {
+  try {
+    const stream = new Blob_([bytes]).stream().pipeThrough(new Compress('deflate-raw'))
+    return new Uint8Array(await new Response_(stream).arrayBuffer())
+  } catch {
+    // Chromium before 103 compresses, but not without a header.
+    return storeRaw(bytes)
+  }
 }

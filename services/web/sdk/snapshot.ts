@@ -6,7 +6,7 @@ import { collectEngine, collectEnvironment } from './collectors/environment.ts'
 import { collectFonts } from './collectors/fonts.ts'
 import { collectWebGl, collectWebGpu } from './collectors/graphics.ts'
 import { collectNavigator } from './collectors/navigator.ts'
-import { askFrame, askWorker } from './collectors/realms.ts'
+import { askFrame, askWorker, type RealmAnswers, realmDifferences } from './collectors/realms.ts'
 import { collectCapabilities, collectStorage } from './collectors/storage.ts'
 import { collectTamper } from './collectors/tamper.ts'
 import { idle, withinBudget } from './support.ts'
@@ -14,11 +14,11 @@ import { idle, withinBudget } from './support.ts'
 /** What could be collected: a family that failed is left out, and reads as all null on the server. */
 export type CollectedSnapshot = Partial<Snapshot>
 
-/**
- * Milliseconds that one family may take once its turn has come. All wait side by side for idle moments, so that
- * all is there after this and the longest wait for one, and between two of them the page can work.
- */
+// Milliseconds that one family may take once its turn has come. All wait side by side for idle moments, so that
+// all is there after this and the longest wait for one, and between two of them the page can work.
 const budgetMs = 1000
+// Of what the server holds against a page that does not send it: only a machine that stands still is late.
+const owedMs = 5000
 
 export async function collectSnapshot(): Promise<CollectedSnapshot> {
   // Those that wait for the browser are asked first, and answer while the others compute.
@@ -27,13 +27,13 @@ export async function collectSnapshot(): Promise<CollectedSnapshot> {
     audio: family(collectAudio),
     media: family(collectMedia),
     webgpu: family(collectWebGpu),
-    navigator: family(collectNavigator),
-    storage: family(collectStorage),
-    automation: family(collectAutomation),
-    tamper: family(collectTamper),
-    engine: family(collectEngine),
-    environment: family(collectEnvironment),
-    capabilities: family(collectCapabilities),
+    navigator: family(collectNavigator, owedMs),
+    storage: family(collectStorage, owedMs),
+    automation: family(collectAutomation, owedMs),
+    tamper: family(collectTamper, owedMs),
+    engine: family(collectEngine, owedMs),
+    environment: family(collectEnvironment, owedMs),
+    capabilities: family(collectCapabilities, owedMs),
     frame: family(askFrame),
     canvas: family(collectCanvas),
     fonts: family(collectFonts),
@@ -55,18 +55,37 @@ export async function collectSnapshot(): Promise<CollectedSnapshot> {
     worker: worker?.realm,
     iframe: frame?.realm,
     webgl: graphics?.webgl,
-    automation: automation && {
-      ...automation,
-      webdriver_iframe: frame?.webdriver ?? null,
-      webdriver_worker: worker?.webdriver ?? null,
+    automation: automation && withRealms(automation, { frame, worker }),
+    tamper: tamper && {
+      ...tamper,
+      webgl_parameter_mismatch: graphics?.mismatch ?? null,
+      realm_differences: realmDifferences({ frame, worker }),
     },
-    tamper: tamper && { ...tamper, webgl_parameter_mismatch: graphics?.mismatch ?? null },
   })
 }
 
-async function family<T>(collect: () => Promise<T> | T): Promise<T | null> {
+interface Realms {
+  frame: RealmAnswers | null
+  worker: RealmAnswers | null
+}
+
+function withRealms(
+  automation: ReturnType<typeof collectAutomation>,
+  { frame, worker }: Realms,
+): Snapshot['automation'] {
+  const readers = [...automation.console_readers, ...(worker?.readers ?? [])]
+  return {
+    ...automation,
+    webdriver_iframe: frame?.webdriver ?? null,
+    webdriver_worker: worker?.webdriver ?? null,
+    console_readers: readers,
+    cdp_runtime: readers.length > 0,
+  }
+}
+
+async function family<T>(collect: () => Promise<T> | T, ms = budgetMs): Promise<T | null> {
   await idle()
-  return withinBudget(budgetMs, collect)
+  return withinBudget(ms, collect)
 }
 
 type Loose = { [K in keyof Snapshot]?: Snapshot[K] | null | undefined }

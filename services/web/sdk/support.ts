@@ -1,5 +1,6 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
+import { getMember, isArray, jsonOf } from './realm.ts'
 
 /** What `read` gives, or null when it throws or there is nothing: one blocked API costs one value. */
 export function readOrNull<T>(read: () => T): NonNullable<T> | null {
@@ -23,7 +24,7 @@ export function withinBudget<T>(ms: number, work: () => Promise<T> | T): Promise
   })
 }
 
-/** The first 128 bits of SHA-256, hex: short enough to send, long enough never to collide by chance. */
+// The first 128 bits of SHA-256, hex: short enough to send, long enough never to collide by chance.
 function hashText(text: string): string {
   return hashBytes(utf8ToBytes(text))
 }
@@ -38,7 +39,7 @@ export function sha256Of(text: string): string {
 }
 
 export function hashJson(value: unknown): string {
-  return hashText(JSON.stringify(value) ?? '')
+  return hashText(jsonOf(value) ?? '')
 }
 
 /** Waits for a moment in which the page has nothing better to do, at most 100 ms. */
@@ -52,7 +53,7 @@ export function idle(): Promise<void> {
 /** A member of an object that the type does not promise, such as a vendor's own property; undefined when absent. */
 export function member(target: unknown, name: string): unknown {
   return (typeof target === 'object' && target !== null) || typeof target === 'function'
-    ? Reflect.get(target, name)
+    ? getMember(target, name)
     : undefined
 }
 
@@ -69,5 +70,5 @@ export function booleanOf(value: unknown): boolean | null {
 }
 
 export function textsOf(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
+  return isArray(value) ? value.filter((item) => typeof item === 'string') : []
 }

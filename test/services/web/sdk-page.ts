@@ -29,8 +29,8 @@ export interface SdkBench {
   close(): Promise<void>
 }
 
-/** Real Chromium on a page of ours, with the collect service behind it. */
-export async function createSdkBench(): Promise<SdkBench> {
+/** Pages of ours with the collect service behind them, for any browser. */
+export async function createPageServer(): Promise<CollectServer> {
   const server = await createCollectServer()
   await webRoutes(server.app, { random: randomBytes })
   const hidden = { schema: { hide: true } }
@@ -45,6 +45,12 @@ export async function createSdkBench(): Promise<SdkBench> {
       .send(html),
   )
   await server.listen()
+  return server
+}
+
+/** Real Chromium on a page of ours, with the collect service behind it. */
+export async function createSdkBench(): Promise<SdkBench> {
+  const server = await createPageServer()
   const profile = await createProfile()
   const context = await openHeadless(profile)
   return {

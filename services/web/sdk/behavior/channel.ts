@@ -64,6 +64,23 @@ export function createChannel() {
   }
 }
 
+// Milliseconds; longer than the browser rounds a time by, and shorter than most differences by chance.
+const clockTolerance = 0.15
+
+/**
+ * Tells whether an event is no whole number of milliseconds after the one before. X11 stamps real input in whole
+ * milliseconds, and a browser stamps what it is told to make by its own, finer clock.
+ */
+export function createClock(): (event: Event) => boolean {
+  let last: number | undefined
+  return ({ isTrusted, timeStamp }) => {
+    if (!isTrusted) return false
+    const elapsed = timeStamp - (last ?? timeStamp)
+    last = timeStamp
+    return Math.abs(elapsed - Math.round(elapsed)) > clockTolerance
+  }
+}
+
 export interface Tracker<T> {
   drain(): T
 }

@@ -1,9 +1,9 @@
 import type { Behavior } from '../../../../schemas/observations.ts'
 import { createChannel, type Listen, round, type Tracker } from './channel.ts'
 
-/** A key, paste, drop or composition this long ago, in milliseconds, no longer explains a change of text. */
+// A key, paste, drop or composition this long ago, in milliseconds, no longer explains a change of text.
 const causeMs = 1000
-/** Ways to change text from a menu, which need no key. */
+// Ways to change text from a menu, which need no key.
 const menuInput = /^(history|deleteBy|insertFrom|insertReplacement|format)/
 
 /** How forms are filled in: order and timing only. No field's value, name or label is read. */
@@ -28,7 +28,10 @@ export function trackForm(listen: Listen): Tracker<Behavior['form']> {
     if (!isTextField(event.target)) return
     channel.record(event)
     if (isAutofilled(event)) counts.autofills++
-    else if (isSilent(event, event.target && lastCause.get(event.target))) counts.silent_changes++
+    else if (isSilent(event, event.target && lastCause.get(event.target))) {
+      counts.silent_changes++
+      if (isInserted(event)) counts.inserted++
+    }
   })
   listen(['change'], (event) => {
     if (!formOf(event.target)) return
@@ -53,7 +56,7 @@ export function trackForm(listen: Listen): Tracker<Behavior['form']> {
 }
 
 function noCounts() {
-  return { focuses: 0, changes: 0, submits: 0, silent_changes: 0, autofills: 0 }
+  return { focuses: 0, changes: 0, submits: 0, silent_changes: 0, inserted: 0, autofills: 0 }
 }
 
 function formOf(target: EventTarget | null): EventTarget | null {
@@ -77,7 +80,12 @@ function isSilent(event: Event, causedAt: number | null | undefined): boolean {
   return event.timeStamp - (causedAt ?? Number.NEGATIVE_INFINITY) > causeMs
 }
 
-/** The browser's own autofill: a plain event, or a replacement, on a field that it marks. */
+function isInserted(event: Event): boolean {
+  const isText = event instanceof InputEvent && event.inputType === 'insertText'
+  return event.isTrusted && isText && (event.data ?? '').length >= 2
+}
+
+// The browser's own autofill: a plain event, or a replacement, on a field that it marks.
 function isAutofilled(event: Event): boolean {
   const plain = !(event instanceof InputEvent) || event.inputType === 'insertReplacementText'
   return event.isTrusted && plain && event.target instanceof Element && matches(event.target, ':autofill')

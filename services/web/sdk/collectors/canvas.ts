@@ -1,6 +1,8 @@
 import type { CanvasChallenge, CanvasOp, OpenedSession } from '../../../../infra/wire/collect/client.ts'
+import { answerMac } from '../../../../infra/wire/collect/client-crypto.ts'
 import type { Snapshot } from '../../../../schemas/observations.ts'
 import { hashBytes, hashJson, readOrNull } from '../support.ts'
+import { answerQuestions } from './questions.ts'
 
 type Drawing = CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D
 
@@ -76,7 +78,7 @@ function supportsWinding(): boolean {
   return !context.isPointInPath(5, 5, 'evenodd')
 }
 
-/** A solid square must read back as drawn and an untouched canvas as transparent; noise changes some of them. */
+// A solid square must read back as drawn and an untouched canvas as transparent; noise changes some of them.
 function hasNoise(): boolean {
   const filled = pixels(createDrawing(16, 16), (context) => {
     context.fillStyle = 'rgb(13, 107, 201)'
@@ -95,14 +97,18 @@ function offscreenConsistent(geometry: Uint8Array | null): boolean | null {
   return offscreen && hashBytes(offscreen) === hashBytes(geometry)
 }
 
-export function answerChallenges(opened: OpenedSession): Snapshot['proofs'] {
-  const { challenge, timingNonce, canvasChallenge } = opened
+/** What the open answer asks, answered for this document alone: the answers are keyed by what it handed out. */
+export function answerChallenges(opened: OpenedSession): Pick<Snapshot['proofs'], Sent> {
+  const canvas = drawChallenge(opened.canvasChallenge)
+  const engine = answerQuestions(opened.engineQuestions)
   return {
-    challenge,
-    timing_nonce: timingNonce,
-    canvas_challenge_hash: drawChallenge(canvasChallenge),
+    canvas_challenge_hash: canvas,
+    engine_answers: engine,
+    answer_mac: answerMac(opened, { canvas, engine }),
   }
 }
+
+type Sent = 'canvas_challenge_hash' | 'engine_answers' | 'answer_mac'
 
 function drawChallenge({ ops, width, height }: CanvasChallenge): string | null {
   const drawn = pixels(createDrawing(width, height), (context) => {
@@ -123,4 +129,20 @@ function draw(context: Drawing, op: CanvasOp): void {
     context.font = `${op.size}px sans-serif`
     context.fillText(op.text, op.x, op.y)
   }
+  if (op.op === 'curve') drawCurve(context, op)
+}
+
+function drawCurve(
+  context: Drawing,
+  { points, width, blur, color }: Extract<CanvasOp, { op: 'curve' }>,
+): void {
+  const [x = 0, y = 0, x1 = 0, y1 = 0, x2 = 0, y2 = 0, x3 = 0, y3 = 0] = points
+  context.strokeStyle = context.shadowColor = color
+  context.lineWidth = width
+  context.shadowBlur = blur
+  context.beginPath()
+  context.moveTo(x, y)
+  context.bezierCurveTo(x1, y1, x2, y2, x3, y3)
+  context.stroke()
+  context.shadowBlur = 0
 }

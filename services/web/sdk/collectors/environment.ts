@@ -8,8 +8,10 @@ export async function collectEnvironment(): Promise<Environment> {
     ...windowSizes(),
     ...screenSizes(),
     ...locale(),
+    secure_context: readOrNull(() => isSecureContext),
     has_focus: readOrNull(() => document.hasFocus()),
     pointer_coarse: readOrNull(() => matchMedia('(pointer: coarse)').matches),
+    pointing_device: readOrNull(() => !matchMedia('(any-pointer: none)').matches),
     has_chrome_object: readOrNull(() => 'chrome' in window),
     notification_permission: readOrNull(() => Notification.permission),
     permissions_query_state: await withinBudget(300, notificationState),
@@ -58,6 +60,10 @@ export function collectEngine(): Engine {
     null_property_message: message,
     name: message && engineName(message),
   }
+}
+
+export function isV8(): boolean {
+  return engineName(nullPropertyMessage() ?? '') === 'V8'
 }
 
 function nullPropertyMessage(): string | null {

@@ -1,5 +1,5 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
-import { hashBytes, hashJson, readOrNull } from '../support.ts'
+import { hashBytes, hashJson, idle, readOrNull } from '../support.ts'
 import { createDrawing, pixels } from './canvas.ts'
 
 const generic = ['monospace', 'sans-serif', 'serif'] as const
@@ -62,10 +62,11 @@ const candidates = [
   'ZWAdobeF',
 ]
 
-export function collectFonts(): Snapshot['fonts'] | null {
+export async function collectFonts(): Promise<Snapshot['fonts'] | null> {
   const context = createDrawing(60, 40)
   if (!context) return null
-  const detected = readOrNull(() => detect(context))
+  const detected = await detect(context).catch(() => null)
+  await idle()
   return {
     detected_count: detected?.length ?? null,
     tested_count: candidates.length,
@@ -82,11 +83,18 @@ function width(context: CanvasRenderingContext2D, font: string): number {
   return context.measureText(sample).width
 }
 
-function detect(context: CanvasRenderingContext2D): string[] {
+// Fonts that are looked for at once: the browser may have to ask the system for each.
+const atOnce = 8
+
+async function detect(context: CanvasRenderingContext2D): Promise<string[]> {
   const plain = generic.map((font) => width(context, font))
-  return candidates.filter((name) =>
-    generic.some((fallback, i) => width(context, `"${name}", ${fallback}`) !== plain[i]),
-  )
+  const found: string[] = []
+  for (const [i, name] of candidates.entries()) {
+    if (i % atOnce === 0) await idle()
+    const isThere = generic.some((fallback, i) => width(context, `"${name}", ${fallback}`) !== plain[i])
+    if (isThere) found.push(name)
+  }
+  return found
 }
 
 function metrics(context: CanvasRenderingContext2D, font: string): number[] {

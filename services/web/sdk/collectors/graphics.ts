@@ -1,5 +1,5 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
-import { booleanOf, hashJson, member, readOrNull, textOf } from '../support.ts'
+import { booleanOf, hashJson, idle, member, readOrNull, textOf } from '../support.ts'
 
 type WebGl = Snapshot['webgl']
 type Context = WebGLRenderingContext | WebGL2RenderingContext
@@ -12,11 +12,14 @@ const mirrored = [
   'MAX_VERTEX_ATTRIBS',
 ] as const
 
-export function collectWebGl(): { webgl: WebGl; mismatch: boolean | null } | null {
+export async function collectWebGl(): Promise<{ webgl: WebGl; mismatch: boolean | null } | null> {
   const context = createContext('webgl')
   if (!context) return null
   try {
-    return { webgl: describe(context), mismatch: readOrNull(() => contradicts(context)) }
+    await idle()
+    const webgl = describe(context)
+    await idle()
+    return { webgl, mismatch: readOrNull(() => contradicts(context)) }
   } finally {
     release(context)
   }
@@ -81,7 +84,7 @@ function extensionParameters(context: Context): [string, unknown][] {
   })
 }
 
-/** Limits and capabilities only: what describes the device rather than the state of this context. */
+// Limits and capabilities only: what describes the device rather than the state of this context.
 function constants(names: object): [string, number][] {
   const found: [string, number][] = []
   for (const name in names) {

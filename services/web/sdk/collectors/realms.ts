@@ -1,11 +1,19 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
+import { isRealmAttached, realmWindow } from '../realm.ts'
 import { booleanOf, member, numberOf, readOrNull, textOf, textsOf, withinBudget } from '../support.ts'
+import { isV8 } from './environment.ts'
 import { createContext, release, rendererName } from './graphics.ts'
 
-interface RealmAnswers {
+export interface RealmAnswers {
   realm: Snapshot['worker']
   webdriver: boolean | null
+  // Ways in which something was seen to read what the worker logs.
+  readers: string[]
+  // What it says by name, to compare with the page.
+  says: Says
 }
+
+type Says = Record<string, string>
 
 const absent: RealmAnswers = {
   realm: {
@@ -17,19 +25,35 @@ const absent: RealmAnswers = {
     webgl_renderer: null,
   },
   webdriver: null,
+  readers: [],
+  says: {},
 }
 
-/** Runs in the worker; text, because a bundler must not reach into it. Graphics come last: they can take a while. */
+// Runs in the worker; text, because a bundler must not reach into it. Graphics come last: they can take a while.
 const workerSource = `
-const n = navigator, answer = {
+const n = navigator, reads = { stack: 0, name: 0, message: 0 }
+const count = (name) => () => String(++reads[name])
+try {
+  Error.prepareStackTrace = count('stack')
+  console.debug(new Error(''))
+  delete Error.prepareStackTrace
+  const bait = new Error('')
+  for (const name of ['name', 'message']) Object.defineProperty(bait, name, { get: count(name) })
+  console.debug(bait)
+} catch {}
+const answer = {
   available: true, user_agent: n.userAgent, platform: n.platform, languages: [...n.languages],
-  hardware_concurrency: n.hardwareConcurrency, webdriver: n.webdriver, webgl_renderer: null }
+  hardware_concurrency: n.hardwareConcurrency, webdriver: n.webdriver, webgl_renderer: null, reads,
+  says: { userAgent: n.userAgent, appVersion: n.appVersion, platform: n.platform, language: n.language,
+    languages: n.languages.join(), hardwareConcurrency: n.hardwareConcurrency, deviceMemory: n.deviceMemory,
+    webdriver: n.webdriver, timezone: Intl.DateTimeFormat().resolvedOptions().timeZone } }
 postMessage(answer)
 try {
   const gl = new OffscreenCanvas(16, 16).getContext('webgl')
   const info = gl.getExtension('WEBGL_debug_renderer_info')
   answer.webgl_renderer = gl.getParameter(info ? info.UNMASKED_RENDERER_WEBGL : gl.RENDERER)
-  gl.getExtension('WEBGL_lose_context')?.loseContext()
+  const lose = gl.getExtension('WEBGL_lose_context')
+  if (lose) lose.loseContext()
 } catch {}
 postMessage({ ...answer, last: true })
 `
@@ -59,35 +83,68 @@ export async function askWorker(): Promise<RealmAnswers> {
 
 /** What an empty frame of the same origin says: its objects are fresh where only the page's were changed. */
 export function askFrame(): RealmAnswers {
-  const frame = document.createElement('iframe')
-  frame.hidden = true
-  frame.setAttribute('aria-hidden', 'true')
-  const host = document.body ?? document.documentElement
-  try {
-    host.append(frame)
-    const navigator = member(frame.contentWindow, 'navigator')
-    const owner = frame.contentDocument
-    const context = owner && createContext('webgl', owner)
-    const answers = { ...frameAnswers(navigator), webgl_renderer: rendererName(context) }
-    release(context)
-    return readAnswers(answers)
-  } catch {
-    return absent
-  } finally {
-    frame.remove()
+  if (!realmWindow || !isRealmAttached()) return absent
+  const { navigator, document: owner } = realmWindow
+  const context = createContext('webgl', owner)
+  const answers = {
+    available: true,
+    user_agent: navigator.userAgent,
+    platform: member(navigator, 'platform'),
+    // The array belongs to the frame's realm; a copy outlives the frame.
+    languages: readOrNull(() => Array.from(textsOf(navigator.languages))),
+    hardware_concurrency: navigator.hardwareConcurrency,
+    webdriver: member(navigator, 'webdriver'),
+    webgl_renderer: rendererName(context),
+    says: readOrNull(() => valuesIn(realmWindow as typeof window)),
+  }
+  release(context)
+  return readAnswers(answers)
+}
+
+const compared = [
+  'webdriver',
+  'userAgent',
+  'appVersion',
+  'platform',
+  'vendor',
+  'productSub',
+  'language',
+  'languages',
+  'hardwareConcurrency',
+  'deviceMemory',
+  'maxTouchPoints',
+  'pdfViewerEnabled',
+]
+const ofScreen = ['width', 'height', 'availWidth', 'availHeight', 'colorDepth']
+
+function valuesIn(global: typeof window): Record<string, unknown> {
+  const { navigator, screen } = global
+  return {
+    ...Object.fromEntries(compared.map((name) => [name, member(navigator, name)])),
+    ...Object.fromEntries(ofScreen.map((name) => [`screen.${name}`, member(screen, name)])),
+    plugins: navigator.plugins.length,
+    timezone: global.Intl.DateTimeFormat().resolvedOptions().timeZone,
+    timezoneOffset: new global.Date(0).getTimezoneOffset(),
   }
 }
 
-function frameAnswers(navigator: unknown) {
-  return {
-    available: navigator !== undefined,
-    user_agent: member(navigator, 'userAgent'),
-    platform: member(navigator, 'platform'),
-    // The array belongs to the frame's realm; a copy outlives the frame.
-    languages: readOrNull(() => Array.from(textsOf(member(navigator, 'languages')))),
-    hardware_concurrency: member(navigator, 'hardwareConcurrency'),
-    webdriver: member(navigator, 'webdriver'),
-  }
+// Names of what a frame or a worker says otherwise than the page: `frame.userAgent`, `worker.languages`.
+export function realmDifferences(realms: {
+  frame: RealmAnswers | null
+  worker: RealmAnswers | null
+}): string[] {
+  const page = readOrNull(() => saysOf(valuesIn(window))) ?? {}
+  return Object.entries(realms).flatMap(([where, realm]) =>
+    Object.entries(realm?.says ?? {})
+      .filter(([name, value]) => page[name] !== value)
+      .map(([name]) => `${where}.${name}`),
+  )
+}
+
+// The values as texts; what a realm does not have is left out, and so is what only it has.
+function saysOf(values: unknown): Says {
+  const entries = Object.entries(Object(values)).filter(([, value]) => value !== undefined && value !== null)
+  return Object.fromEntries(entries.map(([name, value]) => [name, `${value}`]))
 }
 
 function readAnswers(answers: unknown): RealmAnswers {
@@ -101,5 +158,14 @@ function readAnswers(answers: unknown): RealmAnswers {
       webgl_renderer: textOf(member(answers, 'webgl_renderer')),
     },
     webdriver: booleanOf(member(answers, 'webdriver')),
+    readers: workerReaders(member(answers, 'reads')),
+    says: saysOf(member(answers, 'says')),
   }
+}
+
+function workerReaders(reads: unknown): string[] {
+  const count = (name: string) => numberOf(member(reads, name)) ?? 0
+  const isFormatted = count('stack') > 0
+  const isRead = isV8() && count('name') > count('message')
+  return [...(isFormatted ? ['worker.stack'] : []), ...(isRead ? ['worker.getter'] : [])]
 }

@@ -1,5 +1,8 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
+import { descriptorOf, ownNames, realmWindow } from '../realm.ts'
 import { idle, member, readOrNull } from '../support.ts'
+import { isForeign, withPlainStacks } from './natives.ts'
+import { foreignPrimitives } from './primitives.ts'
 
 type Tamper = Snapshot['tamper']
 
@@ -17,7 +20,6 @@ const watched: [string, string[]][] = [
   ['WebGL2RenderingContext', ['getParameter']],
   ['AudioBuffer', ['getChannelData', 'copyFromChannel']],
   ['Date', ['getTimezoneOffset']],
-  ['Function', ['toString']],
   ['Element', ['getBoundingClientRect', 'attachShadow']],
   ['HTMLIFrameElement', ['contentWindow']],
   ['HTMLMediaElement', ['canPlayType']],
@@ -25,11 +27,15 @@ const watched: [string, string[]][] = [
   ['SpeechSynthesis', ['getVoices']],
 ]
 
-/** Signs that APIs answer something else than the browser would; the graphics answer is added by the caller. */
-export async function collectTamper(): Promise<Omit<Tamper, 'webgl_parameter_mismatch'>> {
+type OfPage = Omit<Tamper, 'webgl_parameter_mismatch' | 'realm_differences'>
+
+/** Signs that APIs answer something else than the browser would; what other families find is added by the caller. */
+export async function collectTamper(): Promise<OfPage> {
   return {
+    realm_available: realmWindow !== null,
+    foreign_primitives: foreignPrimitives(),
     patched_functions: readOrNull(patchedFunctions) ?? [],
-    navigator_own_properties: readOrNull(() => Object.getOwnPropertyNames(navigator)) ?? [],
+    navigator_own_properties: readOrNull(() => ownNames(navigator)) ?? [],
     iframe_srcdoc_proxy: readOrNull(detachedFrameHasWindow),
     chrome_runtime_faked: readOrNull(chromeRuntimeFaked),
     timezone_mismatch: readOrNull(timezoneContradicts),
@@ -39,11 +45,13 @@ export async function collectTamper(): Promise<Omit<Tamper, 'webgl_parameter_mis
 }
 
 function patchedFunctions(): string[] {
-  return watched.flatMap(([owner, names]) => {
-    const prototype = member(member(window, owner), 'prototype')
-    if (typeof prototype !== 'object' && typeof prototype !== 'function') return []
-    return names.filter((name) => isPatched(prototype, name)).map((name) => label(owner, name))
-  })
+  return withPlainStacks(Error, () => watched.flatMap(([owner, names]) => patchedOf(owner, names)))
+}
+
+function patchedOf(owner: string, names: string[]): string[] {
+  const prototype = member(member(window, owner), 'prototype')
+  if (typeof prototype !== 'object' && typeof prototype !== 'function') return []
+  return names.filter((name) => isPatched(prototype, name)).map((name) => label(owner, name))
 }
 
 function label(owner: string, name: string): string {
@@ -51,35 +59,25 @@ function label(owner: string, name: string): string {
 }
 
 function isPatched(prototype: object | null, name: string): boolean {
-  const descriptor = prototype && Object.getOwnPropertyDescriptor(prototype, name)
-  if (!descriptor) return false
-  const code: unknown = descriptor.get ?? descriptor.value
+  const descriptor = prototype && descriptorOf(prototype, name)
   // A data property where the platform has a getter is itself a replacement.
-  return typeof code !== 'function' || !looksNative(code, name)
+  return descriptor ? isForeign({ code: descriptor.get ?? descriptor.value, name }) : false
 }
 
-/** Native source text with the right name (a proxied function loses it) and no properties of a script function. */
-function looksNative(code: object, name: string): boolean {
-  const source = Function.prototype.toString.call(code)
-  const native = /^function (?:get )?([\w$]*)\(\)\s*\{\s*\[native code\]\s*\}$/.exec(source.trim())
-  const own = Object.getOwnPropertyNames(code)
-  return native?.[1] === name && !own.includes('prototype') && !own.includes('arguments')
-}
-
-/** A frame that is not in the document has no window, except where a tool answers for it. */
+// A frame that is not in the document has no window, except where a tool answers for it.
 function detachedFrameHasWindow(): boolean {
   const frame = document.createElement('iframe')
   frame.srcdoc = '.'
   return frame.contentWindow !== null
 }
 
-/** Native extension functions cannot be constructed and have no prototype; imitations often are and do. */
+// Native extension functions cannot be constructed and have no prototype; imitations often are and do.
 function chromeRuntimeFaked(): boolean | null {
   const runtime = member(member(window, 'chrome'), 'runtime')
   if (runtime === undefined) return member(window, 'chrome') === undefined ? null : false
   return ['sendMessage', 'connect'].some((name) => {
     const code = member(runtime, name)
-    return typeof code === 'function' && Object.hasOwn(code, 'prototype')
+    return typeof code === 'function' && descriptorOf(code, 'prototype') !== undefined
   })
 }
 
@@ -100,12 +98,12 @@ function timezoneContradicts(): boolean {
   return Math.round((now.getTime() - wall) / 60_000) !== now.getTimezoneOffset()
 }
 
-/** Firefox rounds its clock to 1 ms for everyone; its privacy mode and Tor to 16.67 or 100 ms. */
+// Firefox rounds its clock to 1 ms for everyone; its privacy mode and Tor to 16.67 or 100 ms.
 const coarseMs = 5
-/** Enough for a step of 17 ms, which is all that a page is held up by a coarse clock at a time. */
+// Enough for a step of 17 ms, which is all that a page is held up by a coarse clock at a time.
 const maxReads = 200_000
 
-/** Whether every step of the clock is far larger than a browser's default; null when it is not seen to step. */
+// Whether every step of the clock is far larger than a browser's default; null when it is not seen to step.
 async function timerIsCoarse(): Promise<boolean | null> {
   // One large step may be a pause of the machine, so a second one has to confirm it.
   for (let tries = 0; tries < 2; tries++) {

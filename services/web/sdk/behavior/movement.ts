@@ -1,0 +1,47 @@
+interface Point {
+  x: number
+  y: number
+  at: number
+}
+
+interface MovementOptions {
+  onSpeed(speed: number): void
+  /** Path length over distance of a finished movement; 1 = a straight line. */
+  onLine(straightness: number): void
+}
+
+// A pause this long, in milliseconds, ends a movement.
+const pauseMs = 120
+// Shorter or coarser movements say nothing about their line.
+const shortest = { distance: 30, points: 4 }
+
+/** Cuts a stream of positions into movements and measures each as it goes; no position is kept. */
+export function createMovement({ onSpeed, onLine }: MovementOptions) {
+  let start: Point | undefined
+  let last: Point | undefined
+  let path = 0
+  let points = 0
+
+  function end(): void {
+    if (start && last && points >= shortest.points) {
+      const distance = Math.hypot(last.x - start.x, last.y - start.y)
+      if (distance >= shortest.distance) onLine(path / distance)
+    }
+    start = last = undefined
+    path = points = 0
+  }
+
+  function add(point: Point): void {
+    if (last && point.at - last.at > pauseMs) end()
+    if (last) {
+      const step = Math.hypot(point.x - last.x, point.y - last.y)
+      path += step
+      if (point.at > last.at) onSpeed(step / (point.at - last.at))
+    }
+    start ??= point
+    last = point
+    points++
+  }
+
+  return { add, end }
+}

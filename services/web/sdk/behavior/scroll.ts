@@ -1,0 +1,62 @@
+import type { Behavior } from '../../../../schemas/observations.ts'
+import { createChannel, type Listen, round, type Tracker } from './channel.ts'
+
+// Input this many milliseconds ago no longer explains that scrolling begins.
+const causeMs = 1000
+// Scrolling after a pause of so many milliseconds begins anew.
+const pauseMs = 500
+const causes = ['wheel', 'keydown', 'touchmove', 'touchend', 'pointerdown', 'focusin', 'resize'] as const
+
+export function trackScroll(listen: Listen): Tracker<Behavior['scroll']> {
+  const channel = createChannel()
+  const isUneven = createNotchCheck()
+  const positions = new WeakMap<EventTarget, number>()
+  const last = { cause: Number.NEGATIVE_INFINITY, scroll: Number.NEGATIVE_INFINITY }
+  let counts = noCounts()
+
+  listen(causes, ({ timeStamp }) => {
+    last.cause = timeStamp
+  })
+  listen(['wheel'], (event) => {
+    channel.record(event)
+    counts.wheel++
+    if (isUneven(event)) counts.uneven_wheel++
+  })
+  listen(['scroll'], (event) => {
+    channel.record(event)
+    const { target, timeStamp } = event
+    if (timeStamp - last.scroll > pauseMs && timeStamp - last.cause > causeMs) counts.uncaused++
+    last.scroll = timeStamp
+    if (!target) return
+    const position = target instanceof Element ? target.scrollTop : window.scrollY
+    counts.distance += Math.abs(position - (positions.get(target) ?? 0))
+    positions.set(target, position)
+  })
+
+  return {
+    drain() {
+      const summary = channel.drain()
+      const distance = summary.events > 0 ? round(counts.distance) : null
+      const summed = { ...summary, ...counts, distance }
+      counts = noCounts()
+      return summed
+    },
+  }
+}
+
+function noCounts() {
+  return { wheel: 0, distance: 0, uneven_wheel: 0, uncaused: 0 }
+}
+
+// A notch of the wheel is 120 in the older member. On one page it scrolls as far as the notch before.
+function createNotchCheck(): (event: WheelEvent) => boolean {
+  let distance: number | undefined
+  return (event) => {
+    const turned = 'wheelDeltaY' in event && typeof event.wheelDeltaY === 'number' ? event.wheelDeltaY : 0
+    // With Control held the page's zoom changes, and with it the distance.
+    if (!event.isTrusted || event.ctrlKey || turned === 0 || turned % 120 !== 0) return false
+    const before = distance
+    distance = Math.abs(event.deltaY / turned)
+    return before !== undefined && Math.abs(distance - before) > 0.05 * before
+  }
+}

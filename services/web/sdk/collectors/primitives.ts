@@ -1,0 +1,105 @@
+import { apply, descriptorOf, realmWindow } from '../realm.ts'
+import { member, readOrNull } from '../support.ts'
+import { type Code, isForeign, type Suspect, withPlainStacks } from './natives.ts'
+
+type Global = Window & typeof globalThis
+
+const bare = (code: Code) => [apply(code, undefined, [])]
+const onObject = (code: Code) => [apply(code, {}, [])]
+const onRevoked = (code: Code) => [apply(code, undefined, [revoked()])]
+
+// What nobody can read; a cycle would do for JSON as well, but Chromium takes 10 ms to say what is wrong with
+// it.
+function revoked(): object {
+  const { proxy, revoke } = Proxy.revocable({}, {})
+  revoke()
+  return proxy
+}
+
+interface Group {
+  // What the name of each is reported with.
+  label: string
+  // The path to the object that has them.
+  owner: string[]
+  names: string[]
+  wrongly?: (code: Code) => unknown
+}
+
+const own = (owner: string, names: string, wrongly?: Group['wrongly']): Group => ({
+  label: `${owner}.`,
+  owner: [owner],
+  names: names.split(' '),
+  ...(wrongly ? { wrongly } : {}),
+})
+const onPrototype = (owner: string, names: string, wrongly?: Group['wrongly']): Group => ({
+  ...own(owner, names, wrongly),
+  owner: [owner, 'prototype'],
+})
+
+// Primitives with which a page could change what is observed, computed or sent.
+const groups: Group[] = [
+  own('JSON', 'stringify', onRevoked),
+  own('JSON', 'parse', bare),
+  onPrototype('Function', 'toString', onObject),
+  onPrototype('Function', 'call apply bind', bare),
+  own('Object', 'getOwnPropertyDescriptor getOwnPropertyDescriptors getOwnPropertyNames', bare),
+  own('Object', 'defineProperty getPrototypeOf keys entries', bare),
+  own('Reflect', 'apply get ownKeys getOwnPropertyDescriptor getPrototypeOf construct', bare),
+  onPrototype('Array', 'map filter push join', bare),
+  onPrototype('String', 'charCodeAt', bare),
+  onPrototype('TextEncoder', 'encode', onObject),
+  onPrototype('Crypto', 'getRandomValues', onObject),
+  onPrototype('Response', 'json'),
+  {
+    ...onPrototype(
+      'Navigator',
+      'webdriver userAgent appVersion platform vendor language languages plugins mimeTypes hardwareConcurrency deviceMemory maxTouchPoints userAgentData',
+      onObject,
+    ),
+    label: 'navigator.',
+  },
+  own('console', 'debug log error'),
+  { ...own('window', 'fetch setTimeout'), label: '', owner: [] },
+  onPrototype('EventTarget', 'addEventListener'),
+  onPrototype('XMLHttpRequest', 'open send', onObject),
+]
+
+/**
+ * The names of what is not the browser's own, in the page (`JSON.stringify`) and in a fresh frame
+ * (`frame.JSON.stringify`). Only what reaches every frame can have been there: a driver's script or an extension.
+ */
+export function foreignPrimitives(): string[] {
+  const page = readOrNull(() => foreignIn(window)) ?? []
+  const frame = readOrNull(() => (realmWindow ? foreignIn(realmWindow) : null)) ?? []
+  return [...page, ...frame.map((name) => `frame.${name}`)]
+}
+
+function foreignIn(global: Global): string[] {
+  return withPlainStacks(Error, () =>
+    withPlainStacks(global.Error, () => groups.flatMap((group) => foreignOf(global, group))),
+  )
+}
+
+function foreignOf(global: Global, { label, owner, names, wrongly }: Group): string[] {
+  const target = owner.reduce<unknown>(member, global)
+  const twin = realmWindow && owner.reduce<unknown>(member, realmWindow)
+  return names
+    .filter((name) => {
+      const descriptor = descriptorFor(target, name)
+      // Not every browser has every member; one that the frame alone has was taken away.
+      if (!descriptor) return descriptorFor(twin, name) !== undefined || isDue(name)
+      const suspect: Suspect = { code: descriptor.get ?? descriptor.value, name }
+      return isForeign(wrongly ? { ...suspect, wrongly } : suspect)
+    })
+    .map((name) => `${label}${name}`)
+}
+
+// Every engine has `webdriver` where it has this property of CSS; Chromium before 89 had neither for people.
+function isDue(name: string): boolean {
+  return name === 'webdriver' && CSS.supports('border-end-end-radius', 'initial')
+}
+
+function descriptorFor(target: unknown, name: string): PropertyDescriptor | undefined {
+  const isObject = (typeof target === 'object' && target !== null) || typeof target === 'function'
+  return isObject ? descriptorOf(target, name) : undefined
+}

@@ -1,0 +1,99 @@
+import type { EngineAnswer, EngineQuestion } from '../../../../infra/wire/collect/protocol.ts'
+import { apply, construct as constructed, isArray, isRealmAttached, realmWindow } from '../realm.ts'
+import { member, sha256Of } from '../support.ts'
+
+// Longer answers are sent as the start of their SHA-256.
+const longest = 100
+
+/** Answers each question in the fresh realm, whose built-ins no library of the page has wrapped. */
+export function answerQuestions(questions: readonly EngineQuestion[]): EngineAnswer[] {
+  const realm = realmWindow !== null && isRealmAttached() ? realmWindow : window
+  return questions.map((question) => ({ id: question.id, answer: shortened(answer(question, realm)) }))
+}
+
+function answer(question: EngineQuestion, realm: object): string {
+  try {
+    return inWords(ask(question, realm))
+  } catch (error) {
+    return `${member(error, 'name')}: ${member(error, 'message')}`
+  }
+}
+
+function ask(
+  { ask, path = '', on, args = [], then = '', with: more = [], text = '' }: EngineQuestion,
+  realm: object,
+) {
+  switch (ask) {
+    case 'read':
+      return resolve(realm, path).value
+    case 'call': {
+      const { value, owner } = resolve(realm, path)
+      return call(value, on === undefined ? owner : on, args)
+    }
+    case 'make': {
+      const made: unknown = construct(resolve(realm, path).value, args)
+      return then === '' ? made : call(member(made, then), made, more)
+    }
+    case 'css':
+      return CSS.supports(text)
+    case 'style':
+      return readBack(text)
+    case 'lines':
+      return linesOf(text)
+    default:
+      return null
+  }
+}
+
+function resolve(realm: object, path: string): { value: unknown; owner: unknown } {
+  let owner: unknown
+  let value: unknown = realm
+  for (const name of path.split('.')) {
+    owner = value
+    value = member(owner, name)
+  }
+  return { value, owner }
+}
+
+function call(code: unknown, on: unknown, args: unknown[]): unknown {
+  return typeof code === 'function' ? apply(code, on, args) : 'absent'
+}
+
+function construct(code: unknown, args: unknown[]): unknown {
+  return typeof code === 'function' ? constructed(code, args) : 'absent'
+}
+
+// Text of primitives, of what lists hold, and of anything else its kind.
+function inWords(value: unknown): string {
+  if (isArray(value)) return `[${value.map(inWords).join()}]`
+  if (typeof value === 'object' && value !== null) return Object.prototype.toString.call(value)
+  return typeof value === 'function'
+    ? 'function'
+    : `${typeof value} ${Object.is(value, -0) ? '-0' : String(value)}`
+}
+
+function readBack(text: string): string {
+  const element = document.createElement('i')
+  element.style.cssText = text
+  return element.style.cssText
+}
+
+// How often a text is broken where there is no room at all: a matter of the engine's rules, not of fonts.
+function linesOf(text: string): number {
+  const box = document.createElement('div')
+  box.style.cssText = 'position:absolute;visibility:hidden;width:0;font-size:10px'
+  const line = document.createElement('span')
+  line.textContent = text
+  box.append(line)
+  const host = document.body ?? document.documentElement
+  host.append(box)
+  try {
+    return line.getClientRects().length
+  } finally {
+    box.remove()
+  }
+}
+
+function shortened(text: string): string {
+  return text.length > longest ? `#${sha256Of(text).slice(0, 16)}` : text
+}

@@ -1,0 +1,113 @@
+type Bytes = Uint8Array<ArrayBuffer>
+
+interface Primitives {
+  isArray(value: unknown): value is unknown[]
+  keysOf(value: object): string[]
+  // A text's UTF-16 code unit at a place within it.
+  codeAt(text: string, at: number): number
+}
+
+export interface Serialiser {
+  // The JSON in UTF-8.
+  encode(value: unknown): Bytes
+  // Undefined for what JSON has no form of: it is left out of objects, and null in arrays.
+  jsonOf(value: unknown): string | undefined
+}
+
+const hex = '0123456789abcdef'
+const short: Record<number, string> = {
+  8: '\\b',
+  9: '\\t',
+  10: '\\n',
+  12: '\\f',
+  13: '\\r',
+  34: '\\"',
+  92: '\\\\',
+}
+
+function escaped(code: number): string {
+  if (code < 0x60 && short[code]) return short[code]
+  return `\\u${hex[code >> 12]}${hex[(code >> 8) & 15]}${hex[(code >> 4) & 15]}${hex[code & 15]}`
+}
+
+const isHigh = (code: number) => code >= 0xd800 && code <= 0xdbff
+const isLow = (code: number) => code >= 0xdc00 && code <= 0xdfff
+
+/**
+ * JSON of plain data, as `JSON.stringify` would write it. A page can replace `JSON.stringify`, give objects a
+ * `toJSON`, or put setters on prototypes: none of them is asked here.
+ */
+export function createSerialiser({ isArray, keysOf, codeAt }: Primitives): Serialiser {
+  function jsonOf(value: unknown): string | undefined {
+    if (value === null) return 'null'
+    if (typeof value === 'string') return quoted(value)
+    // Minus zero reads as zero, as in JSON.stringify.
+    if (typeof value === 'number') return value - value === 0 ? `${value}` : 'null'
+    if (typeof value === 'boolean') return value ? 'true' : 'false'
+    if (typeof value !== 'object') return undefined
+    return isArray(value) ? arrayOf(value) : objectOf(value)
+  }
+
+  function arrayOf(values: unknown[]): string {
+    let json = ''
+    for (let i = 0; i < values.length; i++) json += `${i ? ',' : ''}${jsonOf(values[i]) ?? 'null'}`
+    return `[${json}]`
+  }
+
+  function objectOf(value: object): string {
+    const names = keysOf(value)
+    let json = ''
+    for (let i = 0; i < names.length; i++) {
+      const name = names[i] ?? ''
+      const member = jsonOf((value as Record<string, unknown>)[name])
+      if (member !== undefined) json += `${json && ','}${quoted(name)}:${member}`
+    }
+    return `{${json}}`
+  }
+
+  function quoted(text: string): string {
+    let json = '"'
+    for (let i = 0; i < text.length; i++) {
+      const code = unit(text, i)
+      const plain = code >= 0x20 && code !== 34 && code !== 92 && !isLone(text, i, code)
+      json += plain ? text[i] : escaped(code)
+    }
+    return `${json}"`
+  }
+
+  // Half of a surrogate pair, which UTF-8 cannot have.
+  function isLone(text: string, at: number, code: number): boolean {
+    if (isHigh(code)) return !isLow(unit(text, at + 1))
+    return isLow(code) && !isHigh(unit(text, at - 1))
+  }
+
+  function unit(text: string, at: number): number {
+    return at >= 0 && at < text.length ? codeAt(text, at) : 0
+  }
+
+  // UTF-8 of text without lone surrogates. Numbered members of typed arrays have no setters to be caught by.
+  function utf8(text: string): Bytes {
+    const bytes = new Uint8Array(text.length * 3)
+    let end = 0
+    for (let i = 0; i < text.length; i++) {
+      let code = unit(text, i)
+      if (isHigh(code)) code = 0x10000 + ((code - 0xd800) << 10) + (unit(text, ++i) - 0xdc00)
+      if (code < 0x80) bytes[end++] = code
+      else {
+        if (code < 0x800) bytes[end++] = 0xc0 | (code >> 6)
+        else {
+          if (code < 0x10000) bytes[end++] = 0xe0 | (code >> 12)
+          else {
+            bytes[end++] = 0xf0 | (code >> 18)
+            bytes[end++] = 0x80 | ((code >> 12) & 63)
+          }
+          bytes[end++] = 0x80 | ((code >> 6) & 63)
+        }
+        bytes[end++] = 0x80 | (code & 63)
+      }
+    }
+    return new Uint8Array(bytes.buffer, 0, end)
+  }
+
+  return { encode: (value) => utf8(jsonOf(value) ?? 'null'), jsonOf }
+}

@@ -1,0 +1,74 @@
+import { inflateRawSync } from 'node:zlib'
+import fc from 'fast-check'
+import { afterEach, describe, expect, test } from 'vitest'
+import { createSerialiser } from '../../../services/web/sdk/serialiser.ts'
+import { storeRaw } from '../../../services/web/sdk/stored-blocks.ts'
+
+const { encode, jsonOf } = createSerialiser({
+  isArray: Array.isArray,
+  keysOf: Object.keys,
+  codeAt: (text, at) => text.charCodeAt(at),
+})
+
+const text = (value: unknown) => Buffer.from(encode(value)).toString('utf8')
+
+describe('the serialiser', () => {
+  test('writes what JSON.stringify writes', () => {
+    const values = fc.jsonValue({ stringUnit: 'binary', noUnicodeString: false })
+    fc.assert(
+      fc.property(values, (value) => {
+        expect(text(value)).toBe(JSON.stringify(value))
+      }),
+    )
+  })
+
+  test('of any text, halves of surrogate pairs among it', () => {
+    const unit = fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code))
+    const any = fc.array(unit).map((units) => units.join(''))
+    fc.assert(
+      fc.property(any, (value) => {
+        expect(text(value)).toBe(JSON.stringify(value))
+      }),
+    )
+  })
+
+  test.each([
+    [[1, undefined, Number.NaN, Infinity, -0, 1e21, 1e-7, () => 1]],
+    [{ a: undefined, b: null, c: [], d: {}, e: [[]], f: 'x', g: () => 1, h: false }],
+    ['\u2028\u2029\u007f\u0000\u001f"\\/\ud83d\ude00\ud83d'],
+    [Object.create({ inherited: 1 }, { own: { value: 2, enumerable: true }, hidden: { value: 3 } })],
+  ])('of %j as well', (value) => expect(text(value)).toBe(JSON.stringify(value)))
+
+  test('of what JSON has no form of: nothing', () => expect(jsonOf(undefined)).toBeUndefined())
+})
+
+describe('a page that has changed its prototypes', () => {
+  const { stringify } = JSON
+  const restore = () => {
+    JSON.stringify = stringify
+    for (const owner of [Object.prototype, String.prototype, Array.prototype])
+      Reflect.deleteProperty(owner, 'toJSON')
+    Reflect.deleteProperty(Object.prototype, 'planted')
+    Reflect.deleteProperty(Array.prototype, '0')
+  }
+  afterEach(restore)
+
+  test('cannot change what is written', () => {
+    const value = { webdriver: true, globals: ['a', 'b'], name: 'ü' }
+    const expected = stringify(value)
+    const toJSON = { value: () => 'rewritten', configurable: true }
+    for (const owner of [Object.prototype, String.prototype, Array.prototype])
+      Object.defineProperty(owner, 'toJSON', toJSON)
+    Object.defineProperty(Object.prototype, 'planted', { value: 1, enumerable: true, configurable: true })
+    Object.defineProperty(Array.prototype, '0', { set() {}, configurable: true })
+    JSON.stringify = () => '{}'
+    const written = new TextDecoder().decode(encode(value))
+    restore()
+    expect(written).toBe(expected)
+  })
+})
+
+test.each([0, 1, 65_535, 65_536, 200_000])('%i bytes in stored blocks inflate to themselves', (length) => {
+  const bytes = Uint8Array.from({ length }, (_, i) => i % 251)
+  expect(Buffer.compare(inflateRawSync(storeRaw(bytes)), Buffer.from(bytes))).toBe(0)
+})
