@@ -421,6 +421,8 @@ export interface AnalysisCoverage {
   runtime: boolean
   behavioral: boolean
   visitor_identity: boolean
+  /** Whether the device vouched for the app. Null for pages, and before version 3. */
+  attestation: null | boolean
 }
 
 export interface SignalFired {
@@ -674,6 +676,10 @@ export interface SessionEvidence {
   sources: string[]
   /** Members at their harmless value because nothing was consulted for them. */
   unchecked: string[]
+  /** Members that the SDK always sends and did not. Null before version 3. */
+  missing: null | string[]
+  /** Members whose values no browser has. Null before version 3. */
+  impossible: null | string[]
 }
 
 /** What the document that handed off has shown. */
@@ -681,6 +687,40 @@ export interface HandOffEvidence {
   challenge_answered: boolean
   input_observed: boolean
   binding: null | string
+}
+
+export interface WindowCounts {
+  five_minutes: number
+  hour: number
+  day: number
+}
+
+/** Counts over the windows that end with the decision, this session included. */
+export interface Repeats {
+  address_sessions: WindowCounts
+  network_sessions: WindowCounts
+  visitor_sessions: WindowCounts
+  snapshot_sessions: WindowCounts
+  behavior_sessions: WindowCounts
+  address_visitors: WindowCounts
+  visitor_addresses: WindowCounts
+  visitor_users: WindowCounts
+  user_visitors: WindowCounts
+}
+
+/** What a document answered, for the read model of answers to learn from. */
+export interface ChallengeAnswers {
+  document_id_hash: string
+  /** Engine and version that the browser claims: whose answers these are. */
+  engine: null | string
+  /** Renderer, system, browser and version that the browser claims. */
+  canvas_class: null | string
+  canvas_seed: null | string
+  canvas_answer: null | string
+  /** By question. */
+  engine_answers: Record<string, string>
+  /** Whether nothing else spoke against the session: only then others learn of it. */
+  is_consistent: boolean
 }
 
 /** One decision about a session, with everything that the session's detail shows, so that a reader needs no other topic. */
@@ -727,6 +767,14 @@ export interface SessionScored {
   evidence: null | SessionEvidence
   /** Null for a decision that no hand-off asked for. */
   hand_off: null | HandOffEvidence
+  /** SHA-256 of what the machine says of itself, hex. */
+  snapshot_hash: null | string
+  /** SHA-256 of the summary of input, hex; null with little input. */
+  behavior_hash: null | string
+  /** Null where nothing was counted. */
+  repeats: null | Repeats
+  /** In the first decision about a page, where it answered its document. */
+  challenge_answers: null | ChallengeAnswers
 }
 
 export type KeyType = 'publishable' | 'secret'

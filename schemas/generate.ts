@@ -13,6 +13,7 @@ const topicFolders = ['collect', 'sessions', 'organizations', 'gate', 'webhooks'
 export const writtenSchemas: Record<string, string> = {
   'sessions/SessionScored.v1.avsc': avscText(sessionScored[0]),
   'sessions/SessionScored.v2.avsc': avscText(sessionScored[1]),
+  'sessions/SessionScored.v3.avsc': avscText(sessionScored[2]),
 }
 
 type AvroType = string | AvroType[] | AvroRecord | AvroEnum | AvroArray | AvroMap | AvroPrimitive

@@ -55,9 +55,12 @@ export const snapshotMeanings: Meanings<Snapshot> = {
     pixel_ratio: '`devicePixelRatio`, device pixels for a CSS pixel',
     orientation_type: '`screen.orientation.type`',
     has_focus: '`document.hasFocus()`',
+    secure_context: '`isSecureContext`',
     timezone: '`timeZone` of `Intl.DateTimeFormat().resolvedOptions()`, an IANA name',
     timezone_offset_min: '`new Date().getTimezoneOffset()`, minutes; negative east of Greenwich',
     pointer_coarse: 'whether `(pointer: coarse)` matches',
+    pointing_device:
+      'whether `(any-pointer: none)` does not match: a mouse, touchpad, pen or touch screen is there',
     has_chrome_object: "whether `'chrome' in window`",
     notification_permission: '`Notification.permission`',
     permissions_query_state: '`state` of `navigator.permissions.query` for `notifications`',
@@ -71,13 +74,20 @@ export const snapshotMeanings: Meanings<Snapshot> = {
     globals:
       'names in `window` or `document` that drivers leave there, by an exact list, and markers of chromedriver (`cdc_..._Array`)',
     document_attributes: 'attributes of the root element that are called `selenium`, `webdriver` or `driver`',
-    cdp_runtime: 'whether a logged error is formatted as it is logged: developer tools or a driver listen',
+    cdp_runtime: 'whether `console_readers` has any: developer tools or a driver listen',
+    console_readers:
+      'ways in which something is seen to read a logged error, as `worker.stack`. `stack`: its stack is formatted as it is logged; `getter`: its name is read more often than its message',
     sequentum: 'whether `window.external` names Sequentum',
     electron: 'whether `process` or the user agent says Electron',
   },
   tamper: {
     patched_functions:
       'of a list of built-in functions and getters those whose source is not native, as `navigator.userAgent` or `Date.getTimezoneOffset`',
+    foreign_primitives:
+      'of a list of primitives those that are not native, as `JSON.stringify`, and `frame.JSON.stringify` in a fresh frame. Looked at: source text, own properties, constructibility, the stack of a wrong call',
+    realm_differences:
+      'names of values that a fresh frame or a worker says otherwise than the page: `frame.userAgent`, `worker.languages`',
+    realm_available: 'whether a fresh frame could be opened to take primitives from',
     navigator_own_properties:
       '`Object.getOwnPropertyNames(navigator)`; empty in a browser that is left alone',
     iframe_srcdoc_proxy:
@@ -166,10 +176,13 @@ export const snapshotMeanings: Meanings<Snapshot> = {
     topology_hash: 'of kind, and whether there is a group, of each in its order',
   },
   proofs: {
-    challenge: '`challenge` of the open answer, as it is',
-    timing_nonce: '`timingNonce` of the open answer, as it is',
+    challenge: '`challenge` of the open answer, as it is: what SDKs before 0.2 sent in place of `answer_mac`',
+    timing_nonce: '`timingNonce` of the open answer, as it is: as above',
     canvas_challenge_hash:
       'of the pixels of `canvasChallenge`, [drawn](collect-protocol.md#7-challenges) as it says',
+    engine_answers: 'to `engineQuestions`, in their order',
+    answer_mac:
+      'of these answers, [keyed](collect-protocol.md#7-challenges) by `challenge` and `timingNonce`',
   },
   native: {
     device_model: 'the model as the system names it, such as `iPhone15,2`',
@@ -203,12 +216,21 @@ export const behaviorMeanings: Meanings<Behavior> = {
   mouse: {
     ...channel('`pointermove`, and `click` by a pointer; no touches'),
     moves: '`pointermove` events',
-    clicks: '`click` events of a pointer: not those by a key or a label',
+    clicks: '`click` events of a pointer: not those by a key, a label or assistive technology',
     activations: 'genuine clicks, whatever made them: a pointer, a finger, a key, a label or a screen reader',
     clicks_without_move: 'genuine clicks more than 3 CSS pixels from the last known position, or without one',
     clicks_exact_center: 'clicks at most 0.75 CSS pixels from the middle of what was clicked, both ways',
     screen_equals_client:
       'genuine moves whose screen position is the position in the page, though the window is not at the top of the screen or has a bar',
+    frameless:
+      'genuine moves whose screen position leaves no room for the bars of the window, though it has some',
+    coalesced: 'genuine moves that the browser made of several (`getCoalescedEvents`)',
+    off_clock:
+      'genuine moves, presses and releases whose `timeStamp` is no whole number of milliseconds after that of the one before',
+    presses:
+      'genuine presses of a mouse button: `mousedown` after `pointerdown`, but not by assistive technology',
+    instant_presses: 'those of them that were released within 8 milliseconds',
+    pressureless: 'genuine presses and moves with a button down, whose `pressure` is 0; only of a mouse',
     straightness:
       'path over distance, 1 for a straight line; mean over movements. One ends with a click or 120 milliseconds of rest, and counts from 4 points and 30 CSS pixels on',
     speed_std: 'standard deviation of the speed between two moves, CSS pixels for a millisecond',
@@ -218,8 +240,14 @@ export const behaviorMeanings: Meanings<Behavior> = {
     keys: 'keys that were pressed',
     hold_mean: 'mean of the time that a key is down, milliseconds',
     hold_std: 'standard deviation of that time, milliseconds',
-    rollovers: 'keys that were pressed while another was down',
+    rollovers: 'keys of a character that were pressed while another such key was down',
     corrections: 'Backspace and Delete',
+    shiftless:
+      'genuine capitals without Shift or Caps Lock next to a small letter, and `@` of the key `Digit2` without a modifier',
+    malformed: 'genuine keys whose `keyCode` is 0 or whose `location` is 0, though their `code` says more',
+    unkeyed: 'genuine `keypress` events with no `keydown` since the one before',
+    off_clock:
+      'genuine presses and releases of keys whose `timeStamp` is no whole number of milliseconds after that of the one before',
   },
   touch: {
     ...channel('`touchstart`, `touchmove`, `touchend`'),
@@ -230,6 +258,10 @@ export const behaviorMeanings: Meanings<Behavior> = {
     ...channel('`wheel` and `scroll`'),
     wheel: '`wheel` events',
     distance: 'up and down together, CSS pixels',
+    uneven_wheel:
+      'genuine turns of the wheel by whole notches that scroll another distance for a notch than the turn before',
+    uncaused:
+      'times that scrolling began with no wheel, key, touch, press, change of focus or of size in the second before',
   },
   form: {
     ...channel('`focusin`, `input` of text fields, `change`, `submit`'),
@@ -238,6 +270,7 @@ export const behaviorMeanings: Meanings<Behavior> = {
     submits: '`submit` events',
     silent_changes:
       'inputs of a text field with no key, paste, drop or composition in the second before; nor by a menu or autofill',
+    inserted: 'those of them that are genuine and insert two or more characters at once',
     autofills: "inputs by the browser's own autofill",
     time_to_submit_ms:
       'from the first focus in the form, or the start of the document where there was none, to its last `submit`, milliseconds',

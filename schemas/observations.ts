@@ -61,9 +61,11 @@ const environment = group({
   pixel_ratio: number,
   orientation_type: text,
   has_focus: bool,
+  secure_context: bool,
   timezone: text,
   timezone_offset_min: number,
   pointer_coarse: bool,
+  pointing_device: bool,
   has_chrome_object: bool,
   notification_permission: text,
   permissions_query_state: text,
@@ -78,12 +80,16 @@ const automation = group({
   globals: texts,
   document_attributes: texts,
   cdp_runtime: bool,
+  console_readers: texts,
   sequentum: bool,
   electron: bool,
 })
 
 const tamper = group({
   patched_functions: texts,
+  foreign_primitives: texts,
+  realm_differences: texts,
+  realm_available: bool,
   navigator_own_properties: texts,
   iframe_srcdoc_proxy: bool,
   chrome_runtime_faked: bool,
@@ -182,7 +188,24 @@ const media = group({
   topology_hash: hash,
 })
 
-const proofs = group({ challenge: text, timing_nonce: text, canvas_challenge_hash: hash })
+const engineAnswer: Lenient<{ id: number; answer: string } | null> = {
+  form: '{ id, answer }',
+  parse: (value) =>
+    isObject(value) &&
+    Number.isSafeInteger(value.id) &&
+    typeof value.answer === 'string' &&
+    value.answer.length <= 128
+      ? { id: Number(value.id), answer: value.answer.replaceAll('\0', '') }
+      : null,
+}
+
+const proofs = group({
+  challenge: text,
+  timing_nonce: text,
+  canvas_challenge_hash: hash,
+  engine_answers: listUpTo(engineAnswer, 32),
+  answer_mac: stringUpTo(64),
+})
 
 const native = group({
   device_model: text,
@@ -242,6 +265,12 @@ export const behaviorSchema = group({
     clicks_exact_center: countOrZero,
     /** Moves whose screen position equals the client position although the window has an offset. */
     screen_equals_client: countOrZero,
+    frameless: countOrZero,
+    coalesced: countOrZero,
+    off_clock: countOrZero,
+    presses: countOrZero,
+    instant_presses: countOrZero,
+    pressureless: countOrZero,
     /** Path length over distance, 1 = a straight line; mean over movements. */
     straightness: number,
     speed_std: number,
@@ -253,9 +282,19 @@ export const behaviorSchema = group({
     hold_std: number,
     rollovers: countOrZero,
     corrections: countOrZero,
+    shiftless: countOrZero,
+    malformed: countOrZero,
+    unkeyed: countOrZero,
+    off_clock: countOrZero,
   }),
   touch: group({ ...channel, touches: countOrZero, radius_std: number }),
-  scroll: group({ ...channel, wheel: countOrZero, distance: number }),
+  scroll: group({
+    ...channel,
+    wheel: countOrZero,
+    distance: number,
+    uneven_wheel: countOrZero,
+    uncaused: countOrZero,
+  }),
   form: group({
     ...channel,
     focuses: countOrZero,
@@ -263,6 +302,7 @@ export const behaviorSchema = group({
     submits: countOrZero,
     /** Fields whose value changed without a key, paste or autofill event. */
     silent_changes: countOrZero,
+    inserted: countOrZero,
     autofills: countOrZero,
     time_to_submit_ms: number,
   }),
@@ -305,4 +345,8 @@ export const observationsSchema: Lenient<Observations> = {
   },
 }
 
-export type SentObservations = Omit<Observations, 'snapshot'> & { snapshot?: Partial<Snapshot> }
+/** What a client sends: any member may be left out. */
+export type SentSnapshot = {
+  [G in keyof Snapshot]?: Partial<NonNullable<Snapshot[G]>> | Extract<Snapshot[G], null>
+}
+export type SentObservations = Omit<Observations, 'snapshot'> & { snapshot?: SentSnapshot }

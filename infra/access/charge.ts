@@ -26,7 +26,7 @@ export interface Charge {
 }
 
 const standardLimits: Record<KeyType, number> = { secret: 600, publishable: 3000 }
-/** A source has the next unit within this time, since a refused request costs it nothing. */
+// A source has the next unit within this time, since a refused request costs it nothing.
 const sourceRetrySeconds = 1
 const limitHeader = 'x-ratelimit-limit'
 const remainingHeader = 'x-ratelimit-remaining'

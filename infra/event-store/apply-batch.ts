@@ -68,10 +68,8 @@ const ofBuild = ({ projection, build }: Build) => `projection = ${literal(projec
 
 const guardRow = z.object({ status: z.string(), offsets: z.record(z.string(), z.number()).nullable() })
 
-/**
- * One round trip: begin, the search path and the shared lock of the build, then the offsets with their rows locked in
- * one order. undefined = the build was switched.
- */
+// One round trip: begin, the search path and the shared lock of the build, then the offsets with their rows locked in
+// one order. undefined = the build was switched.
 async function open(tx: Tx, { build, batches }: ApplyOptions): Promise<Map<string, number> | undefined> {
   const places = batches.map(({ topic, partition }) => `(${literal(topic)}, ${partition})`)
   const [guard] =
@@ -99,7 +97,7 @@ interface Closing {
   subjects: Subjects
 }
 
-/** One round trip: the offsets, the notification of those who wait for them, and the commit. */
+// One round trip: the offsets, the notification of those who wait for them, and the commit.
 function closingOf(build: Build, { moved, subjects }: Closing): string {
   if (moved.length === 0) return 'commit'
   const values = moved.map(({ topic, partition, offset }) => `(${literal(topic)}, ${partition}, ${offset})`)

@@ -25,6 +25,8 @@ export interface Projection {
    * with the offset. Absent = nothing.
    */
   subjectsOf?(events: RecordedEvent[]): string[]
+  /** Milliseconds to wait after a batch, so that the next is larger: for what nobody waits for. Absent = none. */
+  gatherMs?: number
 }
 
 /**

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { EventLog, Position } from '../log/port.ts'
@@ -25,6 +26,8 @@ export interface RunningProjection {
 /** Keeps the live build of a projection up to date with the log, until stopped. */
 export async function runProjection(options: RunnerOptions): Promise<RunningProjection> {
   const { projection, log, pool, codec, applied, logger } = options
+  const stopping = new AbortController()
+  const { signal } = stopping
   let build: Build | undefined
 
   async function apply(batches: EventBatch[]): Promise<Position[]> {
@@ -36,6 +39,7 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
     }
     const { next, subjects } = outcome
     applied.advance({ projection: projection.name, next, subjects })
+    if (projection.gatherMs) await delay(projection.gatherMs, undefined, { signal }).catch(() => {})
     return next
   }
 
@@ -59,6 +63,7 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
   return {
     status: consumer.status,
     async stop() {
+      stopping.abort()
       await consumer.stop()
       stopListening()
     },

@@ -86,7 +86,7 @@ export interface ConnectionOptions {
 
 export const connectTimeoutMs = 5000
 
-/** The locks of a client whose machine or network vanished are freed within about ten seconds. */
+// The locks of a client whose machine or network vanished are freed within about ten seconds.
 const vanishedClients = {
   tcp_keepalives_idle: 3,
   tcp_keepalives_interval: 2,

@@ -43,7 +43,7 @@ function hostProblem(url: URL, rules: AddressRules): string | undefined {
   return isInternal ? 'The host is not a name on the public internet.' : undefined
 }
 
-/** RFC 6762, 8375, 7686; `internal` is ICANN's for private use, and the last ones it will never delegate. */
+// RFC 6762, 8375, 7686; `internal` is ICANN's for private use, and the last ones it will never delegate.
 const internalNames = [
   'local',
   'home.arpa',
@@ -79,7 +79,7 @@ export interface AddressRules {
 
 type Range = [ipaddr.IPv4 | ipaddr.IPv6, number]
 
-/** Public to IANA, but inside Azure the host of the virtual machine answers there, with its certificates. */
+// Public to IANA, but inside Azure the host of the virtual machine answers there, with its certificates.
 const azureHost = '168.63.129.16'
 
 /**
@@ -106,17 +106,15 @@ function isPublicReceiver(ip: string): boolean {
   return isPublicAddressInFull(ip) && ip !== azureHost
 }
 
-/**
- * IPv4 that IPv6 carries (`::ffff:10.0.0.1`) counts as IPv4, since the connection goes there. ipaddr.js would also read
- * `::10.0.0.1` so, which is no such address. A zone (`%eth0`) names an interface of this machine.
- */
+// IPv4 that IPv6 carries (`::ffff:10.0.0.1`) counts as IPv4, since the connection goes there. ipaddr.js would also read
+// `::10.0.0.1` so, which is no such address. A zone (`%eth0`) names an interface of this machine.
 function addressOf(ip: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   const isOddForm = ip.includes(':') && ip.includes('.') && !/^::ffff:[\d.]+$/i.test(ip)
   if (isIP(ip) === 0 || ip.includes('%') || isOddForm) return undefined
   return ipaddr.process(ip)
 }
 
-/** `::ffff:10.0.0.0/104` is 10.0.0.0/8, as addresses of it are seen. */
+// `::ffff:10.0.0.0/104` is 10.0.0.0/8, as addresses of it are seen.
 function rangeOf([base, bits]: Range): Range {
   const isMapped = base instanceof ipaddr.IPv6 && base.isIPv4MappedAddress() && bits >= 96
   return isMapped ? [base.toIPv4Address(), bits - 96] : [base, bits]

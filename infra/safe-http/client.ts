@@ -40,7 +40,7 @@ export interface WebhookClient {
   close(): Promise<void>
 }
 
-/** Shorter than receivers commonly keep idle connections: a request that meets the end of one is not repeated here. */
+// Shorter than receivers commonly keep idle connections: a request that meets the end of one is not repeated here.
 const idleMs = 1000
 
 const maxHeaderBytes = 16 * 1024
@@ -81,7 +81,7 @@ function failed(error: unknown): PostFailure {
 
 type Exchange = PostOptions & { timeoutMs: number }
 
-/** Rejects with DeliveryFailure; when the time is over also before there is a connection, for which undici waits. */
+// Rejects with DeliveryFailure; when the time is over also before there is a connection, for which undici waits.
 async function exchange(
   agent: Agent,
   { url, timeoutMs, maxBytes, ...post }: Exchange,

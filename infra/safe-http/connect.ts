@@ -77,11 +77,9 @@ function checkedAddresses(addresses: string[], mayReach: (ip: string) => boolean
 // How long the other family may take once one has answered: some servers never answer AAAA.
 const otherFamilyMs = 300
 
-/**
- * Resolves by DNS alone. getaddrinfo runs in libuv's four threads, where one customer's silent DNS server would stop the
- * look-ups of all others, and access to files. So /etc/hosts and search domains do not count: receivers in a private
- * network need a full DNS name or an IP address.
- */
+// Resolves by DNS alone. getaddrinfo runs in libuv's four threads, where one customer's silent DNS server would stop the
+// look-ups of all others, and access to files. So /etc/hosts and search domains do not count: receivers in a private
+// network need a full DNS name or an IP address.
 async function resolve(
   host: string,
   { dnsTimeoutMs = 5000, dnsServers }: ConnectorOptions,

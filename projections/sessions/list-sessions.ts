@@ -138,9 +138,7 @@ function sessionRow({
   return { id, created_at, client_user_id, latest_decision: rest, visitor }
 }
 
-/**
- * service.md 4.2 rule 2. Ids match whole, in any case. Anything else is a substring of what a session shows: undefined.
- */
+// service.md 4.2 rule 2. Ids match whole, in any case. Anything else is a substring of what a session shows: undefined.
 function exactMatch(id: string): string | undefined {
   const byEvent = 's.session_id = (select d.session_id from read.decisions d where d.event_id = $4)'
   if (id.startsWith('sid_')) return 's.session_id = $4'

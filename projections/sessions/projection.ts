@@ -5,8 +5,16 @@ import { type Part, runTogether, unnest } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { insertNewRows, type RowOf, storable } from '../../infra/postgres/table.ts'
 import { eventTopics, type SessionScored } from '../../schemas/events.ts'
-import { type FoundEvent, linkedVisitor, type ScoredEvent, upsertVisitors } from './apply-visitors.ts'
-import { type ClientUserEvent, requestTexts, saveTexts, userText } from './session-texts.ts'
+import {
+  type ClientUserEvent,
+  type FoundEvent,
+  linkedVisitor,
+  requestTexts,
+  type ScoredEvent,
+  saveTexts,
+  upsertVisitors,
+  userText,
+} from './apply-visitors.ts'
 import {
   clientUserChanges,
   decisions,
@@ -35,10 +43,8 @@ export const sessionsProjection: Projection = {
     events.flatMap(({ type, data }) => (type === 'SessionScored' ? [data.event_id] : [])),
 }
 
-/**
- * One partition has all of a session's events, so the offset says which decision is the latest. A visitor's
- * sessions are in many partitions, so there the evaluation time says it.
- */
+// One partition has all of a session's events, so the offset says which decision is the latest. A visitor's
+// sessions are in many partitions, so there the evaluation time says it.
 async function apply(tx: Tx, events: RecordedEvent[]): Promise<void> {
   await applyScored(
     tx,
@@ -87,7 +93,7 @@ function decisionRow(event: ScoredEvent): RowOf<typeof decisions> {
   return { ...commonColumns(event), log_offset: event.position.offset, event: event.value }
 }
 
-/** One for each thing that a decision tells; the first decision that tells it counts. */
+// One for each thing that a decision tells; the first decision that tells it counts.
 function sessionEventRows({ data }: ScoredEvent): RowOf<typeof sessionEvents>[] {
   const { session_id, organization_id, environment, evaluated_at: created_at, event_id: decision_id } = data
   const about = { organization_id, environment, created_at, decision_id }
@@ -112,7 +118,7 @@ const replaced = sessionColumns
   .filter(({ name }) => !unchanged.includes(name))
   .map(({ name }) => `${name} = excluded.${name}`)
 
-/** `fresh` are decisions not applied before, in offset order. */
+// `fresh` are decisions not applied before, in offset order.
 function upsertSessions(fresh: FoundEvent[], first: number) {
   const { names, source, values } = unnest(sessionColumns, latestBySession(fresh).map(sessionRow), first)
   // A session that is new here may have been given its client user id already.

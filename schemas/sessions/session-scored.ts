@@ -14,6 +14,7 @@ import {
   string,
   strings,
   textOrNull,
+  textsOrNull,
   timestampMillis,
 } from '../avro.ts'
 import {
@@ -148,14 +149,14 @@ const runtimeIntegrity = record('RuntimeIntegrity', {
   verified_bot_identity: integrityLevel,
 })
 
-const analysisCoverage = record('AnalysisCoverage', {
+const coverage = {
   browser: boolean,
   device: boolean,
   network: boolean,
   runtime: boolean,
   behavioral: boolean,
   visitor_identity: boolean,
-})
+}
 
 const signalFired = record('SignalFired', {
   signal: string,
@@ -196,7 +197,7 @@ const firstMembers = {
   connection_fingerprint: connectionFingerprintRecord,
   browser: browserRecord,
   device: deviceRecord,
-  analysis_coverage: analysisCoverage,
+  analysis_coverage: record('AnalysisCoverage', coverage),
   signals_fired: listOf(signalFired),
   client_telemetry: clientTelemetryRecord,
   native_runtime_integrity: orNull(nativeRuntimeIntegrityRecord),
@@ -218,23 +219,85 @@ const handOff = record(
   { doc: 'What the document that handed off has shown.' },
 )
 
+const windowCounts = record('WindowCounts', { five_minutes: int, hour: int, day: int })
+
+const repeats = record(
+  'Repeats',
+  {
+    address_sessions: windowCounts,
+    network_sessions: windowCounts,
+    visitor_sessions: windowCounts,
+    snapshot_sessions: windowCounts,
+    behavior_sessions: windowCounts,
+    address_visitors: windowCounts,
+    visitor_addresses: windowCounts,
+    visitor_users: windowCounts,
+    user_visitors: windowCounts,
+  },
+  { doc: 'Counts over the windows that end with the decision, this session included.' },
+)
+
+const challengeAnswers = record(
+  'ChallengeAnswers',
+  {
+    document_id_hash: string,
+    engine: documented(textOrNull, 'Engine and version that the browser claims: whose answers these are.'),
+    canvas_class: documented(textOrNull, 'Renderer, system, browser and version that the browser claims.'),
+    canvas_seed: textOrNull,
+    canvas_answer: textOrNull,
+    engine_answers: documented(mapOf(string), 'By question.'),
+    is_consistent: documented(
+      boolean,
+      'Whether nothing else spoke against the session: only then others learn of it.',
+    ),
+  },
+  { doc: 'What a document answered, for the read model of answers to learn from.' },
+)
+
 const about = {
   namespace: 'tidegate.sessions',
   doc: "One decision about a session, with everything that the session's detail shows, so that a reader needs no other topic.",
 }
 
+const thirdEvidence = record('SessionEvidence', {
+  sources: documented(strings, 'What was consulted.'),
+  unchecked: documented(strings, 'Members at their harmless value because nothing was consulted for them.'),
+  missing: documented(textsOrNull, 'Members that the SDK always sends and did not. Null before version 3.'),
+  impossible: documented(textsOrNull, 'Members whose values no browser has. Null before version 3.'),
+})
+
+const secondMembers = {
+  ...firstMembers,
+  evidence: documented(orNull(sessionEvidence), 'Null in events of before version 2.'),
+  hand_off: documented(orNull(handOff), 'Null for a decision that no hand-off asked for.'),
+}
+
 /**
- * Written as SessionScored.v1.avsc and .v2.avsc by `npm run schemas`. A change needs another version: an event is read
+ * Written as SessionScored.v1.avsc to .v3.avsc by `npm run schemas`. A change needs another version: an event is read
  * for ever.
  */
 export const sessionScored = [
   record('SessionScored', firstMembers, about),
+  record('SessionScored', secondMembers, about),
   record(
     'SessionScored',
     {
-      ...firstMembers,
-      evidence: documented(orNull(sessionEvidence), 'Null in events of before version 2.'),
-      hand_off: documented(orNull(handOff), 'Null for a decision that no hand-off asked for.'),
+      ...secondMembers,
+      evidence: documented(orNull(thirdEvidence), 'Null in events of before version 2.'),
+      analysis_coverage: record('AnalysisCoverage', {
+        ...coverage,
+        attestation: documented(
+          flagOrNull,
+          'Whether the device vouched for the app. Null for pages, and before version 3.',
+        ),
+      }),
+      snapshot_hash: documented(textOrNull, 'SHA-256 of what the machine says of itself, hex.'),
+      behavior_hash: documented(textOrNull, 'SHA-256 of the summary of input, hex; null with little input.'),
+      repeats: documented(orNull(repeats), 'Null where nothing was counted.'),
+      challenge_answers: documented(
+        orNull(challengeAnswers),
+        'In the first decision about a page, where it answered its document.',
+      ),
     },
     about,
   ),

@@ -10,7 +10,7 @@ interface Flags {
 
 export function defineRebuild(command: Command): void {
   command
-    .argument('<projection>', 'organizations, sessions, gate or webhooks')
+    .argument('<projection>', 'organizations, sessions, repeats, gate or webhooks')
     .option('--accept-differences', 'switch although the new build differs (its handlers changed)', false)
     .option('--json', 'print the report as JSON', false)
     .action(run)

@@ -29,7 +29,26 @@ const canvasOp = z.discriminatedUnion('op', [
     text: z.string(),
     color: z.string(),
   }),
+  z.object({
+    op: z.literal('curve'),
+    points: z.array(z.number()).length(8),
+    width: z.number(),
+    blur: z.number(),
+    color: z.string(),
+  }),
 ])
+
+const engineQuestion = z.object({
+  id: z.int(),
+  ask: z.enum(['call', 'make', 'read', 'css', 'style', 'lines']),
+  path: z.string().optional(),
+  on: z.unknown().optional(),
+  args: z.array(z.unknown()).optional(),
+  // biome-ignore lint/suspicious/noThenProperty: the name of a method, in an object that nobody awaits
+  then: z.string().optional(),
+  with: z.array(z.unknown()).optional(),
+  text: z.string().optional(),
+})
 
 const integrity = z.object({ responseHmac: z.string() })
 
@@ -45,6 +64,7 @@ export const openResponseSchema = z.object({
   nonce: z.string(),
   timingNonce: z.string(),
   canvasChallenge: z.object({ ops: z.array(canvasOp), width: z.int(), height: z.int() }),
+  engineQuestions: z.array(engineQuestion).describe('Empty for apps.'),
 })
 
 export const batchResponseSchema = z.object({
@@ -105,7 +125,7 @@ const referrer = z
   .nullish()
   .transform((text) => (text ? (storedUrl(text) ?? null) : null))
 
-/** Many encoders write null for a member that is absent. */
+// Many encoders write null for a member that is absent.
 const absentOr = <T extends z.ZodType>(member: T) => member.nullish().transform((value) => value ?? undefined)
 
 const name = z

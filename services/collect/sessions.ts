@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { canvasChallengeOf, questionsOf } from '../../infra/challenges/challenges.ts'
 import { invalidField } from '../../infra/errors/errors.ts'
 import { derivedId, timeOrderedId } from '../../infra/ids.ts'
 import { type OpenResponse, sessionLifetimeMs, sharedPostVersion } from '../../infra/wire/collect/protocol.ts'
@@ -6,7 +7,6 @@ import { createDocumentState, type DocumentCache, handOutNonce, type ServerDocum
 import { isLowOrder } from './keys.ts'
 import {
   type Challenges,
-  canvasChallengeOf,
   challengesOf,
   documentOpened,
   type OpeningSession,
@@ -42,7 +42,7 @@ export async function openSession(
   if (!resumed) deps.admission.admitSession()
   const session = resumed ?? begin(request, { principal, deps, now })
   const state = openDocument(body, { session, tenant: principal, deps, cache, now })
-  const challenges = challengesOf(state.master, state.documentId)
+  const challenges = challengesOf({ ...state, openedAt: now })
   const opened = { request, session, state, challenges, keyId: principal.keyId }
   const events = session.resumed ? [documentOpened(opened)] : [sessionOpened(opened), documentOpened(opened)]
   await deps.log.append(events.map(({ event, meta }) => deps.codec.toRecord(event, meta)))
@@ -62,7 +62,7 @@ interface SessionOptions {
   now: number
 }
 
-/** The session of a resume token; undefined when there is none, it is not of this key's tenant, or it ended. */
+// The session of a resume token; undefined when there is none, it is not of this key's tenant, or it ended.
 function resume(
   { resumeToken, sdk }: OpenBody,
   { principal, deps, now }: SessionOptions,
@@ -127,6 +127,7 @@ function answerOf(
     nonce: handOutNonce(state, { contents: { seq: 1, noBatchYet: true }, now }),
     timingNonce: challenges.timingNonce,
     canvasChallenge: canvasChallengeOf(challenges.canvasSeed),
+    engineQuestions: session.platform === 'web' ? questionsOf(challenges.challenge) : [],
   }
 }
 

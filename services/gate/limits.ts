@@ -8,7 +8,7 @@ const minute = 60
 // No session lives longer, so nobody has to wait longer.
 const sessionTtl = sessionTtlMs / 1000
 
-/** Requests in a time from the first one on, per key. From service.md 8.2, but for `cancel`. */
+// Requests in a time from the first one on, per key. From service.md 8.2, but for `cancel`.
 const rules = {
   create_session: { points: 5, seconds: minute },
   poll: { points: 30, seconds: minute },

@@ -143,7 +143,7 @@ export interface End {
   gateSessionId: GateSessionId
 }
 
-/** What failed at the last attempt, so that it does not block the rest. Oldest attempt first. */
+// What failed at the last attempt, so that it does not block the rest. Oldest attempt first.
 interface FailedEnds {
   of(kind: EndKind): GateSessionId[]
   all(): End[]

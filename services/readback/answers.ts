@@ -33,6 +33,7 @@ export function sessionDetailJson(row: SessionDetailRow, { requestId }: { reques
     device: detail.device,
     analysis_coverage: detail.analysis_coverage,
     evidence: detail.evidence,
+    repeats: detail.repeats,
     signals_fired: detail.signals_fired,
     client_telemetry: detail.client_telemetry,
     native_runtime_integrity: seenOnly(detail.native_runtime_integrity),
@@ -89,7 +90,7 @@ function detailRequest({ url, referrer, user_agent }: RequestContext): SessionDe
   return { url, referrer, user_agent }
 }
 
-/** Members that the SDK could not see are null in the event and left out here. */
+// Members that the SDK could not see are null in the event and left out here.
 function seenOnly(integrity: SessionScored['native_runtime_integrity']): unknown {
   return integrity && JSON.parse(JSON.stringify(integrity, (_, value: unknown) => value ?? undefined))
 }

@@ -7,7 +7,10 @@ import type { EventLog, NewRecord, Position } from '../../infra/log/port.ts'
 import { runTogether } from '../../infra/postgres/arrays.ts'
 import { type Tx, transaction } from '../../infra/postgres/pool.ts'
 import { type Breathe, createBreather } from '../../infra/timing.ts'
-import { type Draft, type Drafts, startDrafting, withVisitor } from './decide.ts'
+import type { Asked, RepeatCounter } from '../../projections/repeats/queries.ts'
+import type { Repeats } from '../../schemas/events.ts'
+import type { LearnedAnswers } from './answers.ts'
+import { type Draft, type Drafts, startDrafting, withHistory } from './decide.ts'
 import { scoredEvent } from './scored-event.ts'
 import { isSessionEvent, type SessionState } from './session-state.ts'
 import { openScoring, saveOffsets, saveStates } from './store.ts'
@@ -19,11 +22,13 @@ interface ScoreDeps {
   codec: EventCodec
   clock: Clock
   network: NetworkSource
+  learned: LearnedAnswers
 }
 
 interface ScoreBatches {
   batches: EventBatch[]
   findRecorded: (decisionIds: string[]) => Promise<Map<string, RecordedVisitor>>
+  countRepeats: RepeatCounter
 }
 
 /**
@@ -40,7 +45,7 @@ export function scoreBatches(deps: ScoreDeps, work: ScoreBatches): Promise<Posit
 async function scoreIn(
   tx: Tx,
   deps: ScoreDeps,
-  { batches, findRecorded }: ScoreBatches,
+  { batches, findRecorded, countRepeats }: ScoreBatches,
 ): Promise<Position[]> {
   const { offsets: stored, states, constants } = await openScoring(tx, batches, sessionsOf(batches))
   const due = batches.map((batch) => ({ ...batch, ...dueOf(batch, stored.get(batch.partition) ?? 0) }))
@@ -53,7 +58,8 @@ async function scoreIn(
   const { changed, drafts } = await draft({ deps, events, known: states, now: startedAt, breathe })
   const recorded = await findRecorded(drafts.map(({ trigger }) => trigger.decisionId))
   const resolution = await resolveVisitors({ tx, drafts, recorded, now: startedAt })
-  const records = await encode(deps, { drafts, resolution, startedAt, breathe })
+  const counted = await countFor(drafts, resolution, (asked) => countRepeats(tx, asked))
+  const records = await encode(deps, { drafts: counted, resolution, startedAt, breathe })
   if (records.length > 0) await deps.log.append(records)
   const offsets = moved.map(({ topic, partition, next: offset, timeBefore }) => ({
     topic,
@@ -88,7 +94,12 @@ interface ToDraft {
 
 async function draft({ deps, events, known, now, breathe }: ToDraft): Promise<Drafts> {
   const mine = events.filter(isSessionEvent)
-  const { apply, changed, drafts } = startDrafting({ known, network: deps.network, now })
+  const { apply, changed, drafts } = startDrafting({
+    known,
+    network: deps.network,
+    learned: deps.learned,
+    now,
+  })
   for (const event of mine) {
     orFailed(() => apply(event))
     await breathe()
@@ -96,8 +107,32 @@ async function draft({ deps, events, known, now, breathe }: ToDraft): Promise<Dr
   return { changed, drafts }
 }
 
+type Counted = Draft & { repeats: Repeats | null }
+
+// What others did is looked up when a session hands off or ends: a count costs as much as the rest of a decision.
+async function countFor(
+  drafts: Draft[],
+  { visitors }: Resolution,
+  count: (asked: Asked[]) => ReturnType<RepeatCounter>,
+): Promise<Counted[]> {
+  const final = drafts.filter(({ trigger }) => trigger.final)
+  const asked = final.map(({ state, trigger, hashes }) => ({
+    session_id: state.session_id,
+    organization_id: state.organization_id,
+    environment: state.environment,
+    opened_at: state.created_at,
+    at: trigger.at,
+    ip_address: state.ip_address,
+    visitor_id: visitors.get(state.session_id)?.link.id ?? null,
+    ...hashes,
+  }))
+  const counts = asked.length > 0 ? await count(asked) : []
+  const counted = new Map(final.map((draft, i) => [draft, counts[i] ?? null]))
+  return drafts.map((draft) => ({ ...draft, repeats: counted.get(draft) ?? null }))
+}
+
 interface ToEncode {
-  drafts: Draft[]
+  drafts: Counted[]
   resolution: Resolution
   startedAt: number
   breathe: Breathe
@@ -107,12 +142,13 @@ async function encode({ codec, clock }: ScoreDeps, todo: ToEncode): Promise<NewR
   const evaluatedAt = clock()
   const durationMs = Math.max(0, Math.round(evaluatedAt - todo.startedAt))
   const records: NewRecord[] = []
-  for (const { state, trigger, evaluation: unlinked } of todo.drafts) {
+  for (const { state, trigger, evaluation: own, hashes, repeats } of todo.drafts) {
     const resolved = todo.resolution.visitors.get(state.session_id)
     const visitor = resolved?.link ?? null
     const record = orFailed(() => {
-      const evaluation = withVisitor(unlinked, resolved?.sessions ?? 0)
-      const { event, meta } = scoredEvent({ state, trigger, evaluation, visitor, evaluatedAt, durationMs })
+      const evaluation = withHistory(own, { visitorSessions: resolved?.sessions ?? 0, repeats })
+      const about = { state, trigger, evaluation, visitor, hashes }
+      const { event, meta } = scoredEvent({ ...about, evaluatedAt, durationMs })
       return codec.toRecord(event, meta)
     })
     records.push(record)

@@ -1,18 +1,24 @@
 import { derivedId } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { Verdict } from '../../schemas/events.ts'
-import { categories, type Facts, type FactsInput, type Family, readFacts, type Signal } from './facts.ts'
+import type { LearnedAnswers } from './answers.ts'
+import { categories, type Facts, type FactsInput, readFacts, type Signal } from './facts.ts'
 import { evolve, type SessionEvent, type SessionState } from './session-state.ts'
+import { answerSignals } from './signals/answers.ts'
 import { automationSignals, tamperSignals } from './signals/automation.ts'
 import { behaviorSignals, trustSignals } from './signals/behavior.ts'
 import { nativeSignals, networkSignals, protocolSignals } from './signals/connection.ts'
 import { consistencySignals, headerSignals } from './signals/consistency.ts'
 import { headlessSignals, machineSignals } from './signals/headless.ts'
+import { type Hashes, hashesOf, repeatSignals } from './signals/repeats.ts'
+import { primitiveSignals } from './signals/tamper.ts'
+import weights from './weights.json' with { type: 'json' }
 
 export interface Draft {
   state: SessionState
   trigger: Trigger
   evaluation: Evaluation
+  hashes: Hashes
 }
 
 export interface Drafts {
@@ -27,11 +33,12 @@ interface Drafting extends Drafts {
 interface DraftInput {
   known: Map<string, SessionState>
   network: NetworkSource
+  learned: LearnedAnswers
   now: number
 }
 
 /** Goes through a partition's events, one at a time so that a caller can pause between them. No I/O. */
-export function startDrafting({ known, network, now }: DraftInput): Drafting {
+export function startDrafting({ known, ...sources }: DraftInput): Drafting {
   const changed = new Map<string, SessionState>()
   const drafts: Draft[] = []
 
@@ -43,7 +50,7 @@ export function startDrafting({ known, network, now }: DraftInput): Drafting {
     const after = evolve(before, event)
     if (after !== before) changed.set(id, after)
     const trigger = triggerOf({ before, after, event })
-    const draft = trigger && draftOf({ state: after, trigger, network, now })
+    const draft = trigger && draftOf({ state: after, trigger, ...sources })
     if (!draft) return
     drafts.push(draft)
     changed.set(id, withDecision(after, draft.trigger, draft.evaluation.score.verdict))
@@ -51,17 +58,17 @@ export function startDrafting({ known, network, now }: DraftInput): Drafting {
   return { apply, changed, drafts }
 }
 
-interface DraftOf {
+interface DraftOf extends Omit<DraftInput, 'known'> {
   state: SessionState
   trigger: Trigger
-  network: NetworkSource
-  now: number
 }
 
-function draftOf({ state, trigger, network, now }: DraftOf): Draft | undefined {
-  const evaluation = evaluate({ state, network: network.lookup(state.ip_address, now) })
+function draftOf({ state, trigger, network, learned, now }: DraftOf): Draft | undefined {
+  const evaluation = evaluate({ state, network: network.lookup(state.ip_address, now), learned })
+  // What others did is looked up for decisions only, so that both verdicts are of what the session itself shows.
   const isSame = evaluation.score.verdict === state.verdict
-  return trigger.onlyOnChange && isSame ? undefined : { state, trigger, evaluation }
+  if (trigger.onlyOnChange && isSame) return undefined
+  return { state, trigger, evaluation, hashes: hashesOf(evaluation.facts) }
 }
 
 export const idleAfterMs = 30 * 60 * 1000
@@ -82,10 +89,8 @@ interface StateChange {
   event: SessionEvent
 }
 
-/**
- * What an event asks for. A hand-off and the end of a session make final decisions. The first snapshot makes a
- * provisional one. So does any later batch that changes the verdict, until a final decision was made.
- */
+// What an event asks for. A hand-off and the end of a session make final decisions. The first snapshot makes a
+// provisional one. So does any later batch that changes the verdict, until a final decision was made.
 function triggerOf({ before, after, event }: StateChange): Trigger | undefined {
   switch (event.type) {
     case 'ResultRequested':
@@ -101,7 +106,7 @@ function triggerOf({ before, after, event }: StateChange): Trigger | undefined {
 
 type Data<T extends SessionEvent['type']> = Extract<SessionEvent, { type: T }>['data']
 
-/** A redelivered body of a hand-off has its decision already; the session's first event is never a repeat. */
+// A redelivered body of a hand-off has its decision already; the session's first event is never a repeat.
 function handOff(
   before: SessionState | undefined,
   after: SessionState,
@@ -112,7 +117,7 @@ function handOff(
   return { decisionId, final: true, onlyOnChange: false, at, handOffDocument }
 }
 
-/** Ignored when the session is final or a body arrived after the scheduler looked. */
+// Ignored when the session is final or a body arrived after the scheduler looked.
 function idled(after: SessionState, event: Data<'SessionIdled'>): Trigger | undefined {
   if (after.final) return undefined
   if (event.reason === 'idle' && after.last_activity_at > event.idled_at - idleAfterMs) return undefined
@@ -151,9 +156,9 @@ export function evaluate(input: FactsInput): Evaluation {
   return weigh(readFacts(input))
 }
 
-/** The same evidence once the visitor is known, which may add context and never changes the verdict. */
-export function withVisitor({ facts }: Evaluation, visitorSessions: number): Evaluation {
-  return weigh({ ...facts, visitorSessions })
+/** The same evidence, once it is known what other sessions have in common with this one. */
+export function withHistory({ facts }: Evaluation, history: Pick<Facts, 'visitorSessions' | 'repeats'>) {
+  return weigh({ ...facts, ...history })
 }
 
 function weigh(facts: Facts): Evaluation {
@@ -162,17 +167,15 @@ function weigh(facts: Facts): Evaluation {
 }
 
 /** Counts up when the same evidence can lead to another score. */
-export const scoringVersion = '2'
+export const scoringVersion = '3'
 
-/** human 0-39, inconclusive 40-69, bot 70-100. */
+// human 0-39, inconclusive 40-69, bot 70-100.
 const bands = { inconclusive: 40, bot: 70 }
-/** Machines that nobody sits at and habits of tools, together, still are not more than odd. */
+// Machines that nobody sits at and habits of tools, together, still are not more than odd.
 const weakCap = 38
-/** Behaviour alone makes a session doubtful, never a bot. */
-const behaviorCap = 60
+// Habits of input that some people have, too, together.
+const habitCap = 60
 const trustCap = 18
-/** From these points on, two strong signals of one family confirm each other. */
-const selfEvident = 55
 const unknownScore = 50
 
 export interface Score {
@@ -183,10 +186,10 @@ export interface Score {
 
 /**
  * The risk of what fired. A definitive signal decides alone. Everything else adds up as independent chances do. It
- * reaches the band of a bot only where strong signals confirm each other. Those are two of different families, of
- * which behaviour is one, or two so strong that nothing honest is known to cause them.
+ * reaches the band of a bot only where signals of different channels confirm each other. What has to be earned stays
+ * inconclusive as long as it is not, whatever speaks for the session.
  */
-export function score(fired: Signal[], facts: Facts): Score {
+export function score(fired: Signal[], facts: Pick<Facts, 'snapshot'>): Score {
   const breakdown = breakdownOf(fired)
   const risk = riskOf(fired, facts)
   return { risk, verdict: verdictOf(risk), breakdown }
@@ -197,7 +200,7 @@ export function verdictOf(risk: number): Verdict {
   return risk >= bands.inconclusive ? 'inconclusive' : 'human'
 }
 
-function riskOf(fired: Signal[], facts: Facts): number {
+function riskOf(fired: Signal[], facts: Pick<Facts, 'snapshot'>): number {
   const risks = fired.filter(({ role }) => role === 'risk')
   const definitive = risks.filter(({ strength }) => strength === 'definitive')
   const trust = Math.min(trustCap, sum(fired.filter(({ role }) => role === 'trust')))
@@ -205,27 +208,33 @@ function riskOf(fired: Signal[], facts: Facts): number {
   const capped = isConfirmed(risks) ? evidence : Math.min(evidence, bands.bot - 1)
   // Without a snapshot there is nothing that could speak for a person.
   const floor = facts.snapshot ? 0 : unknownScore
-  return Math.round(Math.max(capped, floor, ...definitive.map((signal) => signal.score)))
+  const floors = risks.map(({ atLeast = 0 }) => atLeast)
+  return Math.round(Math.max(capped, floor, ...floors, ...definitive.map((signal) => signal.score)))
 }
 
-/** Weak signals and behaviour count as one group each, so that many small oddities stay small. */
+// Weak signals and habits of input count as one group each, so that many small oddities stay small.
 function groups(risks: Signal[]): number[] {
   const weak = risks.filter(({ strength }) => strength === 'weak')
-  const others = risks.filter(({ strength }) => strength === 'moderate' || strength === 'strong')
-  const behavior = others.filter(({ family }) => family === 'behavior')
-  const rest = others.filter(({ family }) => family !== 'behavior')
+  const isHabit = ({ strength, category }: Signal) => strength === 'moderate' && category === 'behavioral'
+  const isPlain = ({ strength }: Signal) => strength === 'moderate' || strength === 'strong'
+  const rest = risks.filter((signal) => isPlain(signal) && !isHabit(signal))
   return [
     Math.min(weakCap, combine(weak.map((signal) => signal.score))),
-    Math.min(behaviorCap, combine(behavior.map((signal) => signal.score))),
+    Math.min(habitCap, combine(risks.filter(isHabit).map((signal) => signal.score))),
     ...rest.map((signal) => signal.score),
   ]
 }
 
+// Two strong ones of different channels, or one with what else is seen of tools and input in two further channels.
+// Moderate contradictions of identity do not count: user agent switchers make many at once.
 function isConfirmed(risks: Signal[]): boolean {
-  const strong = risks.filter(({ strength }) => strength === 'strong')
-  const families = new Set<Family>(strong.map(({ family }) => family))
-  return families.size >= 2 || strong.filter((signal) => signal.score >= selfEvident).length >= 2
+  const strong = channelsOf(risks.filter(({ strength }) => strength === 'strong'))
+  const isOfTools = ({ category }: Signal) => category === 'behavioral' || category === 'environment'
+  const moderate = channelsOf(risks.filter((one) => one.strength === 'moderate' && isOfTools(one)))
+  return strong.size >= 2 || (strong.size === 1 && new Set([...strong, ...moderate]).size >= 3)
 }
+
+const channelsOf = (signals: Signal[]) => new Set(signals.map(({ channel }) => channel))
 
 function combine(scores: number[]): number {
   return 100 * (1 - scores.reduce((doubt, points) => doubt * (1 - points / 100), 1))
@@ -245,20 +254,31 @@ function breakdownOf(fired: Signal[]): Record<string, number> {
   )
 }
 
-/** Every signal, in the order of docs/scoring.md. */
-export const signalCatalogue: Signal[] = [
+const judgedByHand: Signal[] = [
   ...automationSignals,
   ...headlessSignals,
   ...tamperSignals,
+  ...primitiveSignals,
   ...consistencySignals,
+  ...answerSignals,
   ...protocolSignals,
   ...headerSignals,
   ...networkSignals,
   ...machineSignals,
   ...behaviorSignals,
   ...nativeSignals,
+  ...repeatSignals,
   ...trustSignals,
 ]
+
+const points: Record<string, number> = weights
+
+/** Every signal, in the order of docs/scoring.md, with the points that were fitted (bench/detection/fit.ts). */
+export const signalCatalogue: (Signal & { prior: number })[] = judgedByHand.map((signal) => ({
+  ...signal,
+  prior: signal.score,
+  score: points[signal.slug] ?? signal.score,
+}))
 
 export function fire(facts: Facts): Signal[] {
   return signalCatalogue.filter((signal) => signal.fires(facts))

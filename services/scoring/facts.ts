@@ -1,9 +1,9 @@
-import Bowser from 'bowser'
-import { isbot } from 'isbot'
-import { LRUCache } from 'lru-cache'
 import type { AddressNetwork } from '../../infra/ip/network.ts'
-import type { Platform } from '../../schemas/events.ts'
+import type { Platform, Repeats } from '../../schemas/events.ts'
 import type { Behavior, Snapshot } from '../../schemas/observations.ts'
+import { type Agent, readAgent } from './agent.ts'
+import { type AnswerFacts, judgeAnswers, type LearnedAnswers, noAnswers, nothingLearned } from './answers.ts'
+import { impossibleMembers, missingMembers } from './completeness.ts'
 import { hasBehavior } from './observed.ts'
 import type { DocumentState, SessionState } from './session-state.ts'
 
@@ -22,32 +22,51 @@ export interface Facts {
   /** Brave, Firefox's fingerprinting resistance, Tor: they explain noise and patched functions. */
   privacyTool: boolean
   network: AddressNetwork
+  answers: AnswerFacts
+  /** Paths of members that the SDK owes and did not send, and of members whose values no browser has. */
+  missing: string[]
+  impossible: string[]
+  /** Name and version of the SDK that opened the session; null where that was forgotten. */
+  sdk: SessionState['sdk']
   unreadable: number
   conflicts: number
   identityChanges: number
   /** How many sessions of the visitor are known, this one included; 0 = no visitor. */
   visitorSessions: number
+  /** What it has in common with other sessions; null = nothing was counted. */
+  repeats: Repeats | null
 }
 
 export interface FactsInput {
   state: SessionState
   network: AddressNetwork
+  learned?: LearnedAnswers
   visitorSessions?: number
+  repeats?: Repeats | null
 }
 
-export function readFacts({ state, network, visitorSessions = 0 }: FactsInput): Facts {
+export function readFacts(input: FactsInput): Facts {
+  const { state, network, learned = nothingLearned, visitorSessions = 0, repeats = null } = input
   const { behavior } = state
   const claimsNative = state.platform === 'web' && (state.snapshot?.native ?? null) !== null
   const snapshot = claimsNative && state.snapshot ? { ...state.snapshot, native: null } : state.snapshot
   const userAgent = snapshot?.navigator.user_agent ?? state.user_agent
   const agent = readAgent(userAgent)
+  const document = snapshotDocument(state)
   return {
     platform: state.platform,
     snapshot,
     claimsNative,
     behavior,
     behavioral: hasBehavior(behavior),
-    document: snapshotDocument(state),
+    document,
+    answers:
+      snapshot && document
+        ? judgeAnswers({ snapshot, document, agent, userAgent, environment: state.environment, learned })
+        : noAnswers,
+    sdk: state.sdk,
+    missing: missingMembers({ snapshot, platform: state.platform, sdk: state.sdk }),
+    impossible: impossibleMembers({ snapshot, behavior, userAgent }),
     userAgent,
     headerUserAgent: state.user_agent,
     agent,
@@ -57,6 +76,7 @@ export function readFacts({ state, network, visitorSessions = 0 }: FactsInput): 
     conflicts: state.conflicts,
     identityChanges: state.identity_changes,
     visitorSessions,
+    repeats,
   }
 }
 
@@ -71,109 +91,12 @@ function isPrivacyTool({ tamper, canvas }: Snapshot, agent: Agent): boolean {
   )
 }
 
-export type Engine = 'blink' | 'webkit' | 'gecko' | 'unknown'
-export type System = 'windows' | 'macos' | 'ios' | 'android' | 'linux' | 'chromeos' | 'other'
-
-export interface Agent {
-  browser: string | null
-  version: string | null
-  major: string | null
-  engine: Engine
-  system: System
-  systemName: string | null
-  systemVersion: string | null
-  formFactor: 'desktop' | 'mobile' | 'tablet' | 'unknown'
-  /** The app around an embedded web view, null for an ordinary browser. */
-  appName: string | null
-  webView: boolean
-  listed: boolean
-}
-
-const apps: [RegExp, string][] = [
-  [/\bInstagram\b/, 'Instagram'],
-  [/\bFBA[NV]\//, 'Facebook'],
-  [/\bMicroMessenger\//, 'WeChat'],
-  [/\bLine\//, 'LINE'],
-  [/\bSnapchat\b/, 'Snapchat'],
-  [/musical_ly|BytedanceWebview|TikTok/, 'TikTok'],
-  [/\bLinkedInApp\b/, 'LinkedIn'],
-  [/\bPinterest\b/, 'Pinterest'],
-  [/\bTwitter for/, 'X'],
-  [/\bGSA\//, 'Google'],
-]
-
-const systems: Record<string, System> = {
-  Windows: 'windows',
-  macOS: 'macos',
-  iOS: 'ios',
-  iPadOS: 'ios',
-  Android: 'android',
-  Linux: 'linux',
-  'Chrome OS': 'chromeos',
-}
-
-const engines: Record<string, Engine> = { Blink: 'blink', WebKit: 'webkit', Gecko: 'gecko' }
-
-const nobody: Agent = {
-  browser: null,
-  version: null,
-  major: null,
-  engine: 'unknown',
-  system: 'other',
-  systemName: null,
-  systemVersion: null,
-  formFactor: 'unknown',
-  appName: null,
-  webView: false,
-  listed: false,
-}
-
-/** Parsing is a pure function of the string, costly, and few strings make up most of the traffic. */
-const parsed = new LRUCache<string, Agent>({ max: 2000 })
-
-export function readAgent(userAgent: string): Agent {
-  if (!userAgent) return nobody
-  const known = parsed.get(userAgent)
-  if (known) return known
-  const agent = parseAgent(userAgent)
-  parsed.set(userAgent, agent)
-  return agent
-}
-
-function parseAgent(userAgent: string): Agent {
-  const { browser, engine, os, platform } = Bowser.parse(userAgent)
-  const appName = apps.find(([pattern]) => pattern.test(userAgent))?.[1] ?? null
-  return {
-    browser: browser.name || null,
-    version: browser.version || null,
-    major: browser.version?.split('.')[0] || null,
-    engine: engines[engine.name ?? ''] ?? 'unknown',
-    system: systems[os.name ?? ''] ?? 'other',
-    systemName: os.name ?? null,
-    systemVersion: os.version ?? null,
-    // Bowser names no type for Chromebooks.
-    formFactor: formFactorOf(os.name === 'Chrome OS' ? 'desktop' : platform.type),
-    appName,
-    webView: appName !== null || /; wv\)/.test(userAgent) || isIosWebView(userAgent),
-    listed: isbot(userAgent),
-  }
-}
-
-function formFactorOf(type: string | undefined): Agent['formFactor'] {
-  return type === 'desktop' || type === 'mobile' || type === 'tablet' ? type : 'unknown'
-}
-
-/** Safari on iOS says `Safari/`; an app's own web view does not. */
-function isIosWebView(userAgent: string): boolean {
-  return /\b(iPhone|iPad|iPod)\b/.test(userAgent) && !/Safari\//.test(userAgent)
-}
-
 interface Brand {
   brand: string
   version: string | null
 }
 
-/** A made-up brand that browsers add so that nobody relies on the list (GREASE). */
+// A made-up brand that browsers add so that nobody relies on the list (GREASE).
 const grease = /not.?.?a.?.?brand/i
 
 /** The most telling brand of the client hints: a product rather than the Chromium under it. */
@@ -197,9 +120,10 @@ export function clientHint({ document }: Facts, name: string): string | null {
   return document?.client_hints[name]?.replaceAll('"', '') || null
 }
 
-/** Whether the snapshot gives back the challenge of this document. */
-export function answersChallenge({ proofs }: Snapshot, { challenge }: DocumentState): boolean {
-  return challenge !== '' && proofs.challenge === challenge
+/** Whether the snapshot answers its document, keyed or in clear. One whose opening was forgotten asked nothing. */
+export function isAnswered({ answers, document }: Facts): boolean {
+  const { given } = answers
+  return document !== null && document.challenge !== '' && (given === 'keyed' || given === 'echoed')
 }
 
 export const categories = ['environment', 'behavioral', 'fingerprint', 'integrity', 'network'] as const
@@ -208,31 +132,57 @@ export type Category = (typeof categories)[number]
 type SignalRole = 'risk' | 'trust' | 'context'
 export type Strength = 'weak' | 'moderate' | 'strong' | 'definitive'
 
-/** Signals of one family look at the same thing, so that two of them do not confirm each other. */
-export type Family =
-  | 'automation'
-  | 'headless'
-  | 'machine'
+/** What was observed. Signals of one channel look at the same thing, so that they do not confirm each other. */
+export type Channel =
+  | 'canvas'
+  | 'app'
+  | 'clock'
+  | 'completeness'
   | 'consistency'
-  | 'tamper'
-  | 'behavior'
-  | 'protocol'
+  | 'console'
+  | 'devices'
+  | 'dispatch'
+  | 'extensions'
+  | 'form'
+  | 'frames'
+  | 'freshness'
+  | 'functions'
+  | 'globals'
+  | 'graphics'
   | 'headers'
-  | 'network'
+  | 'hints'
+  | 'history'
+  | 'identity'
   | 'instrumentation'
-  | 'native'
-  | 'trust'
+  | 'keyboard'
+  | 'locale'
+  | 'machine'
+  | 'network'
+  | 'plugins'
+  | 'pointer'
+  | 'pressure'
+  | 'protocol'
+  | 'replay'
+  | 'screen'
+  | 'scroll'
+  | 'touch'
+  | 'user_agent'
+  | 'velocity'
+  | 'webdriver'
+  | 'window'
 
 /** One piece of evidence: a pure function of what is known about a session. */
 export interface Signal {
   slug: string
   name: string
-  family: Family
+  channel: Channel
   role: SignalRole
   category: Category
   strength: Strength
   /** 0-100: the risk that this alone means; of a trust signal what it takes away; 0 of context. */
   score: number
+  /** The score of a session is at least this, whatever speaks for it. */
+  atLeast?: number
   looksAt: string
   falsePositives: string
   fires(facts: Facts): boolean

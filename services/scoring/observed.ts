@@ -8,7 +8,7 @@ import {
   type Snapshot,
 } from '../../schemas/observations.ts'
 
-/** An honest snapshot has some 300 members, four levels deep. What has more is made to cost time, not to be read. */
+// An honest snapshot has some 300 members, four levels deep. What has more is made to cost time, not to be read.
 const maxMembers = 20_000
 const maxDepth = 32
 
@@ -34,7 +34,7 @@ for (const byte of Buffer.from(']}')) kinds[byte] = closing
 for (const byte of Buffer.from(',:')) kinds[byte] = separator
 kinds[quote] = string
 
-/** Whether parsing the JSON is cheap, without parsing it: brackets, commas and colons outside of strings are few. */
+// Whether parsing the JSON is cheap, without parsing it: brackets, commas and colons outside of strings are few.
 function isModest(json: Buffer): boolean {
   let depth = 0
   let members = 0
@@ -76,6 +76,7 @@ function mergeAutomation(known: Automation, next: Automation): Automation {
     webdriver_worker: either(known.webdriver_worker, next.webdriver_worker),
     webdriver_own_property: either(known.webdriver_own_property, next.webdriver_own_property),
     cdp_runtime: either(known.cdp_runtime, next.cdp_runtime),
+    console_readers: union(known.console_readers, next.console_readers),
     sequentum: either(known.sequentum, next.sequentum),
     electron: either(known.electron, next.electron),
     globals: union(known.globals, next.globals),
@@ -106,7 +107,7 @@ function differ(known: string | null, next: string | null): boolean {
 
 type Channel = Record<string, number | null>
 
-/** Members that are means or spreads: weighted by the number of events. Everything else adds up. */
+// Members that are means or spreads: weighted by the number of events. Everything else adds up.
 const averaged = new Set([
   'interval_mean',
   'interval_std',

@@ -1,19 +1,23 @@
+import { engineName, engineVersionOf } from '../../infra/challenges/challenges.ts'
 import type { DomainEvent, EventMeta } from '../../infra/event-store/codec.ts'
 import type { Browser, ClientTelemetry, SessionScored, VisitorLink } from '../../schemas/events.ts'
 import { type Snapshot, snapshotSchema } from '../../schemas/observations.ts'
+import { canvasClassOf } from './answers.ts'
 import { type Evaluation, scoringVersion, type Trigger } from './decide.ts'
 import { deviceOf, isTouchCapable, nativeDetailOf, screenSize } from './device.ts'
 import { type Described, evidenceOf } from './explain/evidence.ts'
 import { attribute, manipulationOf, runtimeIntegrityOf } from './explain/findings.ts'
 import { highlightsOf } from './explain/highlights.ts'
-import { answersChallenge, clientBrands, type Facts } from './facts.ts'
+import { clientBrands, type Facts, isAnswered } from './facts.ts'
 import type { SessionState } from './session-state.ts'
+import type { Hashes } from './signals/repeats.ts'
 
 interface ScoredDecision {
   state: SessionState
   trigger: Trigger
   evaluation: Evaluation
   visitor: VisitorLink | null
+  hashes: Hashes
   evaluatedAt: number
   durationMs: number
 }
@@ -71,20 +75,43 @@ function sessionScored(decision: ScoredDecision): SessionScored {
     })),
     client_telemetry: telemetryOf(facts.snapshot),
     ...native,
-    hand_off: handOffOf(state, trigger),
+    hand_off: handOffOf(state, trigger, facts),
+    ...decision.hashes,
+    repeats: facts.repeats,
+    challenge_answers: state.decisions === 0 ? challengeAnswersOf(facts, evaluation) : null,
   }
 }
 
-/** null for a decision that no hand-off asked for. */
-function handOffOf(state: SessionState, { handOffDocument }: Trigger): SessionScored['hand_off'] {
+// For others to learn from; null where the document was not answered by its own key.
+function challengeAnswersOf(facts: Facts, { fired }: Evaluation): SessionScored['challenge_answers'] {
+  const { snapshot, document, answers, userAgent, agent } = facts
+  if (!snapshot || !document || answers.given !== 'keyed' || facts.platform !== 'web') return null
+  const version = engineVersionOf(userAgent)
+  const { canvas_challenge_hash: canvas, engine_answers: engine } = snapshot.proofs
+  return {
+    document_id_hash: document.hash,
+    engine: version && engineName(version),
+    canvas_class: canvasClassOf(snapshot, agent),
+    canvas_seed: document.canvas_seed ?? null,
+    canvas_answer: canvas === null ? null : String(canvas),
+    engine_answers: Object.fromEntries(engine.map(({ id, answer }) => [String(id), answer])),
+    is_consistent: fired.every(
+      ({ role, strength, slug }) => role !== 'risk' || strength === 'weak' || slug === 'engine_unproven',
+    ),
+  }
+}
+
+// null for a decision that no hand-off asked for.
+function handOffOf(
+  state: SessionState,
+  { handOffDocument }: Trigger,
+  facts: Facts,
+): SessionScored['hand_off'] {
   const document = state.documents.find(({ hash }) => hash === handOffDocument)
   if (!document) return null
-  const snapshot = state.snapshot_document === document.hash ? state.snapshot : null
+  const hasSnapshot = facts.snapshot !== null && state.snapshot_document === document.hash
   return {
-    challenge_answered:
-      snapshot !== null &&
-      answersChallenge(snapshot, document) &&
-      snapshot.proofs.timing_nonce === document.timing_nonce,
+    challenge_answered: hasSnapshot && isAnswered(facts),
     input_observed: (document.inputs ?? 0) > 0,
     binding: document.binding ?? null,
   }
@@ -102,10 +129,8 @@ function requestOf(state: SessionState, { document, snapshot }: Facts): SessionS
   }
 }
 
-/**
- * Signed requests cannot be verified here: their keys are unknown. `absent` = an agent is named and nothing is
- * signed; null without any of the headers.
- */
+// Signed requests cannot be verified here: their keys are unknown. `absent` = an agent is named and nothing is
+// signed; null without any of the headers.
 function webBotAuthOf({ document }: Facts): SessionScored['web_bot_auth'] {
   const has = (name: string) =>
     document?.header_order.some((header) => header.toLowerCase() === name) === true
@@ -114,7 +139,7 @@ function webBotAuthOf({ document }: Facts): SessionScored['web_bot_auth'] {
   return { status: signed ? 'unknown_key' : 'absent', domain: document.signature_agent }
 }
 
-/** TLS and HTTP/2 end before the service, so that neither is seen. */
+// TLS and HTTP/2 end before the service, so that neither is seen.
 const unknownConnection: SessionScored['connection_fingerprint'] = {
   ja4: {
     hash: null,
@@ -142,6 +167,8 @@ function coverageOf(facts: Facts, described: Described): SessionScored['analysis
     runtime: native !== null || (snapshot?.automation.webdriver ?? null) !== null,
     behavioral: facts.behavioral,
     visitor_identity: visitor !== null,
+    // No SDK carries an attestation of its platform yet.
+    attestation: native === null ? null : false,
   }
 }
 

@@ -26,6 +26,8 @@ export interface SessionState {
   organization_id: string
   environment: Environment
   platform: Platform
+  /** Missing in states of before it was kept. */
+  sdk?: { name: string; version: string } | null
   created_at: number
   continuity_ids: string[]
   continuity_id: string | null
@@ -43,6 +45,7 @@ export interface SessionState {
   identity_changes: number
   last_activity_at: number
   decisions: number
+  /** Of its newest decision, before what repeats was counted. */
   verdict: Verdict | null
   final: boolean
   final_at: number | null
@@ -78,6 +81,7 @@ function opened(event: SessionOpened): SessionState {
   return {
     ...forgotten(event, event.opened_at),
     platform: event.platform,
+    sdk: { name: event.sdk_name, version: event.sdk_version },
     continuity_ids: event.continuity_ids,
     continuity_id: event.continuity_id,
   }
@@ -171,6 +175,8 @@ export interface DocumentState {
   signature_agent: string | null
   challenge: string
   timing_nonce: string
+  /** Of its drawing. Missing in states of before it was kept. */
+  canvas_seed?: string
   last_seq: number
   /** Start of the body hash by sequence number, for the newest ones. */
   bodies: Record<string, string>
@@ -181,7 +187,7 @@ export interface DocumentState {
 }
 
 const maxDocuments = 16
-/** Order is enforced by the nonce, so a repeat is of one of the last few bodies. */
+// Order is enforced by the nonce, so a repeat is of one of the last few bodies.
 const maxBodies = 32
 
 export type Body = Pick<BatchReceived | ResultRequested, 'document_id_hash' | 'seq' | 'body_hash'>
@@ -200,6 +206,7 @@ function openedDocument(event: DocumentOpened): DocumentState {
     signature_agent: event.signature_agent,
     challenge: event.challenge,
     timing_nonce: event.timing_nonce,
+    canvas_seed: event.canvas_seed,
     last_seq: 0,
     bodies: {},
   }
@@ -224,7 +231,7 @@ function unknownDocument(event: BatchReceived | ResultRequested): DocumentState 
   }
 }
 
-/** The document with the body counted; the first body of a sequence number is the one that counts. */
+// The document with the body counted; the first body of a sequence number is the one that counts.
 function addBody(document: DocumentState, body: Body): DocumentState | 'repeated' | 'conflicting' {
   const hash = body.body_hash.slice(0, 16)
   const taken = document.bodies[body.seq]
@@ -242,12 +249,12 @@ export function withDocument(documents: DocumentState[], document: DocumentState
   return [...documents, document].slice(-maxDocuments)
 }
 
-/** A redelivered opening must not make counted bodies count again. */
+// A redelivered opening must not make counted bodies count again.
 function keepBodies(known: DocumentState, next: DocumentState): DocumentState {
   return next.last_seq < known.last_seq ? known : next
 }
 
-/** Postgres cannot store U+0000, and a client's text may have one. */
+// Postgres cannot store U+0000, and a client's text may have one.
 function withoutNul(text: string): string {
   return text.replaceAll('\0', '')
 }

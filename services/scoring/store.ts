@@ -14,7 +14,7 @@ export interface Opened {
   constants: Map<string, Constants>
 }
 
-/** The large parts of a state, which seldom change: they are not written again with each event. */
+// The large parts of a state, which seldom change: they are not written again with each event.
 type Constants = Pick<SessionState, 'snapshot' | 'visitor'>
 
 /**
@@ -138,10 +138,8 @@ export function saveStates({ states, partitions, constants }: ChangedStates): Pa
   return [{ as: 'save_states', at }]
 }
 
-/**
- * Scoring's own memory, a view of the collect topic like any read model. `offsets` guards it: state, visitors and
- * the offset that produced them are committed together.
- */
+// Scoring's own memory, a view of the collect topic like any read model. `offsets` guards it: state, visitors and
+// the offset that produced them are committed together.
 const ddl = `
 create schema if not exists scoring;
 create table if not exists scoring.offsets (

@@ -7,8 +7,10 @@ import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { EventLog, Position } from '../../infra/log/port.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
+import { createRepeatCounter } from '../../projections/repeats/queries.ts'
 import { findDecisions } from '../../projections/sessions/queries.ts'
 import { eventTopics } from '../../schemas/events.ts'
+import type { LearnedAnswers } from './answers.ts'
 import { scoreBatches } from './batch.ts'
 import { createScoringTables, readOffset } from './store.ts'
 import type { RecordedVisitor } from './visitors/resolve.ts'
@@ -19,6 +21,7 @@ interface ScoringOptions {
   codec: EventCodec
   clock: Clock
   network: NetworkSource
+  learned: LearnedAnswers
   applied: Pick<Applied, 'waitFor'>
   logger: Logger
   group?: string
@@ -36,6 +39,7 @@ export async function runScoring(options: ScoringOptions): Promise<RunningScorin
   const { log, pool, codec, logger, group = 'tidegate-scoring' } = options
   await transaction(pool, createScoringTables)
   const recovery = createRecovery(options)
+  const countRepeats = createRepeatCounter()
 
   async function startOffset(_topic: string, partition: number): Promise<number> {
     const ends = await log.endPositions(topic)
@@ -50,7 +54,7 @@ export async function runScoring(options: ScoringOptions): Promise<RunningScorin
     }))
     const findRecorded = (ids: string[]) => recovery.findRecorded(starts, ids)
     try {
-      const next = await scoreBatches(options, { batches, findRecorded })
+      const next = await scoreBatches(options, { batches, findRecorded, countRepeats })
       for (const { partition, expected } of batches) {
         const stored = next.find((position) => position.partition === partition)?.offset ?? expected
         if (stored < expected) recovery.suspect(partition, expected)

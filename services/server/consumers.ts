@@ -8,6 +8,7 @@ import { runPeriodically } from '../../infra/timing.ts'
 import { queueReadings } from '../../projections/webhooks/queries.ts'
 import { purgeClaims } from '../collect/claims.ts'
 import { runGraceScheduler } from '../organizations/grace-scheduler.ts'
+import { runLearning } from '../scoring/learned.ts'
 import { runSessionScheduler } from '../scoring/scheduler.ts'
 import { runScoring } from '../scoring/worker.ts'
 import { runDispatcher } from '../webhooks/dispatch/dispatcher.ts'
@@ -68,7 +69,9 @@ function startWebhooks(core: Core, registry: Registry): Promise<Running[]> {
 }
 
 function startScoring(core: Core, network: NetworkSource): Promise<Running[]> {
-  return startTogether<Running>([runScoring({ ...core, network }), runSessionScheduler(core)])
+  const learning = runLearning(core)
+  const scoring = runScoring({ ...core, network, learned: learning.learned })
+  return startTogether<Running>([Promise.resolve(learning), scoring, runSessionScheduler(core)])
 }
 
 const purgeIntervalMs = 10 * 60 * 1000
@@ -90,7 +93,7 @@ function runPurge({ pool, clock, logger }: Core, { what, purge }: Purged): Runni
   })
 }
 
-/** All or none: when one does not start, the others are stopped. */
+// All or none: when one does not start, the others are stopped.
 async function startTogether<T extends Running>(starting: Promise<T>[]): Promise<T[]> {
   const results = await Promise.allSettled(starting)
   const started = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))

@@ -15,8 +15,10 @@ import type { EventLog, TopicSpec } from '../../infra/log/port.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
 import { createPool, transaction } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
+import { answersProjection } from '../../projections/answers/projection.ts'
 import { gateProjection } from '../../projections/gate/projection.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
+import { repeatsProjection } from '../../projections/repeats/projection.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { webhooksProjection } from '../../projections/webhooks/projection.ts'
 import { eventTopics } from '../../schemas/events.ts'
@@ -28,8 +30,10 @@ import { createQueueTables } from '../webhooks/dispatch/queue-table.ts'
 export const projections: Projection[] = [
   organizationsProjection,
   sessionsProjection,
+  repeatsProjection,
   gateProjection,
   webhooksProjection,
+  answersProjection,
 ]
 
 export interface Core {
@@ -60,7 +64,7 @@ export interface CoreOptions {
   longQueries?: boolean
 }
 
-/** A server's query without an answer by then means that the database is gone. */
+// A server's query without an answer by then means that the database is gone.
 const serving = { queryTimeoutMs: 10_000, idleInTransactionMs: 15_000 }
 const reading = { ...serving, queryTimeoutMs: 6000, statementTimeoutMs: 5000 }
 
@@ -114,7 +118,7 @@ async function openLog({ config, pool, url, logger }: LogOptions): Promise<Event
   return openKafkaLog({ brokers: config.KAFKA_BROKERS, topicPrefix: config.KAFKA_TOPIC_PREFIX, logger })
 }
 
-/** Observations are heavy and kept for days. Other events are light and kept for ever. */
+// Observations are heavy and kept for days. Other events are light and kept for ever.
 function topicSpecs(config: Config): TopicSpec[] {
   const partitions = config.TOPIC_PARTITIONS
   const retentionMs = config.COLLECT_RETENTION_DAYS * 24 * 60 * 60 * 1000

@@ -161,6 +161,11 @@ export const expectedDifferences: Expected[] = [
     count: 1,
   },
   {
+    reason: 'what a session has in common with others, and whether a device vouched for its app',
+    lines: /^SessionDetail > (repeats|analysis_coverage\.attestation): added$/,
+    count: 2,
+  },
+  {
     reason: 'Session detail has behavior, as the specification says.',
     lines: /^SessionDetail > behavior: added$/,
     count: 1,

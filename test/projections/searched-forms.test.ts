@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { searchedForms } from '../../projections/sessions/session-texts.ts'
+import { searchedForms } from '../../projections/sessions/apply-visitors.ts'
 
 test.each<[string, string[]]>([
   ['https://shop.example/checkout', []],

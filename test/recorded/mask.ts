@@ -83,7 +83,11 @@ export function createMask(places: Record<string, string>) {
     for (const [place, name] of Object.entries(places)) result = result.replaceAll(place, name)
     // As a repeated answer names it; the answer's own was replaced before.
     result = result.replace(/\breq_[0-9a-f]{32}\b/g, '<earlier request>')
-    result = result.replace(/(?<="canvasChallenge":\{"ops":)\[.*?\](?=,"width")/g, '"<drawing>"')
+    result = result.replace(/(?<="canvasChallenge":\{"ops":)\[.*?\](?=,"width":\d+,"height")/g, '"<drawing>"')
+    result = result.replace(/(?<="engineQuestions":)\[.*\](?=\})/g, '"<questions>"')
+    // What others did is counted a moment later, so that it may or may not be there yet.
+    result = result.replace(/(?<="repeats":)\{(?:[^{}]|\{[^{}]*\})*\}/g, '"<counts>"')
+    result = result.replace(/\{"signal":"(?:replayed_snapshot|velocity_address)"[^}]*\},?/g, '')
     // Another one each hour, which may begin in the middle of a run.
     result = result.replace(/(?<="serverPublicKey":\s?")[^"]+/g, 'of this hour')
     for (const [kind, pattern] of rules) result = result.replace(pattern, (value) => placeholder(kind, value))

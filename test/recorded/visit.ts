@@ -7,6 +7,7 @@ import {
   type OpenedSession,
 } from '../../infra/wire/collect/client.ts'
 import type { SentObservations } from '../../schemas/observations.ts'
+import { answersOf } from '../../services/cli/simulate/generate/answers.ts'
 import { bindingOf } from '../support/gate-proof.ts'
 import { headerOf, type Request } from './http.ts'
 import type { Headers, World } from './world.ts'
@@ -59,10 +60,28 @@ export function headersOf(
   return { ...people[person].headers, ...page, 'x-forwarded-for': address }
 }
 
+let visits = 0
+
+/** No two visits have the same input. */
+function ofThisVisit(observations: SentObservations): SentObservations {
+  const { behavior } = observations
+  if (!behavior) return observations
+  const { mouse, keyboard, touch } = behavior
+  const shifted = <T extends { interval_mean: number | null }>(channel: T): T => ({
+    ...channel,
+    interval_mean: channel.interval_mean === null ? null : channel.interval_mean + visits / 1000,
+  })
+  const moved = { mouse: shifted(mouse), keyboard: shifted(keyboard), touch: shifted(touch) }
+  return { ...observations, behavior: { ...behavior, ...moved } }
+}
+
 /** Opens a session and sends what was observed; every request is recorded. */
 export async function visit(world: World, options: VisitOptions): Promise<Visit> {
   const { name, person, publishableKey, resumeToken, continuity } = options
-  const { sdk, page, batches, closing } = people[person]
+  const { sdk, page, ...sentBy } = people[person]
+  visits += 1
+  const batches = sentBy.batches.map(ofThisVisit)
+  const closing = ofThisVisit(sentBy.closing)
   const missing: Request = { method: 'GET', path: '/nothing-was-sent' }
   const sent: Visit['sent'] = { sessions: missing, batches: missing, results: missing }
   const counts: Record<string, number> = {}
@@ -88,14 +107,10 @@ export async function visit(world: World, options: VisitOptions): Promise<Visit>
     },
   })
   const opened = await client.open()
-  const proofs = {
-    challenge: opened.challenge,
-    timing_nonce: opened.timingNonce,
-    canvas_challenge_hash: null,
-  }
   let handedOut = ''
   for (const batch of batches.slice(0, options.batches)) {
     const { snapshot } = batch
+    const proofs = answersOf(snapshot?.navigator?.user_agent ?? '', opened)
     const { fingerprint } = await client.sendBatch(
       snapshot ? { ...batch, snapshot: { ...snapshot, proofs } } : batch,
     )

@@ -73,9 +73,12 @@ function words(sentence: string): number {
   return sentence.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length
 }
 
+/** Packages of `bench/detection/`. */
+const installed = /(^|\/)(node_modules|\.venv)\//
+
 function files(top: string, name: RegExp): string[] {
   return readdirSync(path.join(root, top), { recursive: true, encoding: 'utf8' })
-    .filter((file) => name.test(file))
+    .filter((file) => name.test(file) && !installed.test(file))
     .map((file) => path.posix.join(top, file))
     .sort()
 }

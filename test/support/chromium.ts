@@ -26,7 +26,12 @@ export const quietFlags = [
 ]
 
 /** Debian packages of the programs that tests start. */
-const packages = { chromium: 'chromium', Xvfb: 'xvfb', xdotool: 'xdotool' } as const
+const packages = {
+  chromium: 'chromium',
+  Xvfb: 'xvfb',
+  xdotool: 'xdotool',
+  qutebrowser: 'qutebrowser',
+} as const
 
 /** A real Chromium on this machine: CHROMIUM_PATH, an installed one, or one by apt-get. */
 export async function findChromium(): Promise<string> {

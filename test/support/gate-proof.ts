@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { asId } from '../../infra/ids.ts'
 import { createCollectClient, type FetchLike } from '../../infra/wire/collect/client.ts'
 import { consentUrl } from '../../infra/wire/gate.ts'
+import { answersOf } from '../../services/cli/simulate/generate/answers.ts'
 import { headersOf } from '../../services/cli/simulate/generate/headers.ts'
 import { planSession, type SessionPlan } from '../../services/cli/simulate/generate/plan.ts'
 
@@ -40,10 +41,10 @@ export async function consentProof(options: ProofOptions): Promise<ConsentProof>
     sdk: plan.sdk,
     page: plan.page,
   })
-  const { challenge, timingNonce: timing_nonce } = await client.open()
-  const proofs = { challenge, timing_nonce, canvas_challenge_hash: null }
+  const opened = await client.open()
   for (const batch of plan.batches) {
     const { snapshot } = batch
+    const proofs = answersOf(snapshot?.navigator.user_agent ?? '', opened)
     await client.sendBatch(snapshot ? { ...batch, snapshot: { ...snapshot, proofs } } : batch)
   }
   const { approveToken } = options

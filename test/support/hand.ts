@@ -29,16 +29,23 @@ export function movePointer(from: Point, to: Point, next: () => number): string[
   }).flat()
 }
 
-/** xdotool words that type: keys held for different times, with pauses of different length between them. */
+/** xdotool words that type: keys held for different times, some until the next is down, with uneven pauses. */
 export function typeText(text: string, next: () => number): string[] {
-  return [...text].flatMap((character) => [
-    'keydown',
-    keyName(character),
-    ...pause(45 + next() * 70),
-    'keyup',
-    keyName(character),
-    ...pause(60 + next() * 160),
-  ])
+  const letters = [...text]
+  return letters.flatMap((character, i) => {
+    const before = letters[i - 1]
+    const overlaps = before !== undefined && isFluent(before, character, i)
+    const releases = overlaps ? [...pause(15 + next() * 25), 'keyup', keyName(before)] : []
+    const follows = letters[i + 1]
+    const held = follows !== undefined && isFluent(character, follows, i + 1)
+    const down = ['keydown', keyName(character), ...releases, ...pause(45 + next() * 70)]
+    return held ? down : [...down, 'keyup', keyName(character), ...pause(60 + next() * 160)]
+  })
+}
+
+/** Every third key is pressed before the last is released, but none twice at once, and none with Shift. */
+function isFluent(before: string, character: string, at: number): boolean {
+  return at % 3 === 0 && before !== character && /^[a-z. ]{2}$/.test(before + character)
 }
 
 /** xdotool words that press one key, for example `Tab`. */

@@ -1,5 +1,12 @@
 import type { EventMeta } from '../../infra/event-store/codec.ts'
-import type { ClientTelemetry, Device, Network, SessionScored, VisitorLink } from '../../schemas/events.ts'
+import type {
+  ClientTelemetry,
+  Device,
+  Network,
+  Repeats,
+  SessionScored,
+  VisitorLink,
+} from '../../schemas/events.ts'
 
 const userAgent =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36'
@@ -214,6 +221,7 @@ export function sessionScored(overrides: Partial<SessionScored> = {}): SessionSc
       runtime: true,
       behavioral: false,
       visitor_identity: true,
+      attestation: false,
     },
     signals_fired: [
       {
@@ -232,7 +240,16 @@ export function sessionScored(overrides: Partial<SessionScored> = {}): SessionSc
     device_identity: null,
     install_id: null,
     hand_off: null,
-    evidence: { sources: ['request_headers', 'snapshot'], unchecked: ['verified_bot_identity'] },
+    snapshot_hash: null,
+    behavior_hash: null,
+    repeats: null,
+    challenge_answers: null,
+    evidence: {
+      sources: ['request_headers', 'snapshot'],
+      unchecked: ['verified_bot_identity'],
+      missing: [],
+      impossible: [],
+    },
     ...overrides,
   }
 }
@@ -244,5 +261,22 @@ export function metaOf(data: Pick<SessionScored, 'event_id' | 'organization_id' 
     time: 1_760_000_001_000,
     organizationId: data.organization_id,
     environment: data.environment,
+  }
+}
+
+/** Every count of every window the same, but for what is named. */
+export function repeatsOf(count: number, some: Partial<Repeats> = {}): Repeats {
+  const counts = { five_minutes: count, hour: count, day: count }
+  return {
+    address_sessions: counts,
+    network_sessions: counts,
+    visitor_sessions: counts,
+    snapshot_sessions: counts,
+    behavior_sessions: counts,
+    address_visitors: counts,
+    visitor_addresses: counts,
+    visitor_users: counts,
+    user_visitors: counts,
+    ...some,
   }
 }

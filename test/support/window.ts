@@ -1,7 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
+import { displayNumber, endChild } from '../../bench/detection/desktop.ts'
 import { findChromium, findProgram, type Profile, quietFlags } from './chromium.ts'
 import { eventually } from './eventually.ts'
 
@@ -42,23 +41,8 @@ export async function openDesktop(): Promise<Desktop> {
     },
     input,
     async close() {
-      for (const browser of browsers) await end(browser)
-      await end(screen)
+      for (const browser of browsers) await endChild(browser)
+      await endChild(screen)
     },
   }
-}
-
-async function displayNumber(screen: ChildProcess): Promise<string> {
-  const pipe = screen.stdio[3] as Readable
-  const [data] = await Promise.race([once(pipe, 'data'), once(screen, 'exit').then(() => [''])])
-  const number = String(data).trim()
-  if (!number) throw new Error('Xvfb ended before it had a display')
-  return number
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const exited = once(child, 'exit')
-  child.kill('SIGTERM')
-  await exited
 }

@@ -160,10 +160,8 @@ export function createFeed({ pool, url, schema, logger, session, tail }: FeedOpt
 
 const lookEveryMs = 1000
 
-/**
- * Whether processes besides this one may listen. Asked at most once a second: one that has begun meanwhile finds the
- * records by its own poll.
- */
+// Whether processes besides this one may listen. Asked at most once a second: one that has begun meanwhile finds the
+// records by its own poll.
 function createOthers({ pool, schema, session }: Pick<FeedOptions, 'pool' | 'schema' | 'session'>) {
   let areThere = true
   let nextLook = 0

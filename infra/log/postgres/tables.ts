@@ -4,10 +4,8 @@ import { ensureTables } from '../../postgres/ensure-tables.ts'
 import { transaction } from '../../postgres/pool.ts'
 import { LogUnavailable, type Topic, type TopicSpec } from '../port.ts'
 
-/**
- * Offsets of a partition are given out under the lock of its row in `partitions`, until the transaction ends.
- * So they are gapless and become visible in order, and a reader can never miss one.
- */
+// Offsets of a partition are given out under the lock of its row in `partitions`, until the transaction ends.
+// So they are gapless and become visible in order, and a reader can never miss one.
 const ddl = (schema: string) => `
 create schema if not exists ${schema};
 create table if not exists ${schema}.topics (
@@ -43,12 +41,10 @@ create table if not exists ${schema}.group_offsets (
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 ${appendFunction(schema)}`
 
-/**
- * Appends one batch in one round trip. The first three arrays have an element for each partition, in lock
- * order. The others have one for each record: the index of its partition there (from 1), its place in that
- * partition (from 0), and its content. Returns the time of the records (epoch milliseconds), then the first offset
- * of each partition.
- */
+// Appends one batch in one round trip. The first three arrays have an element for each partition, in lock
+// order. The others have one for each record: the index of its partition there (from 1), its place in that
+// partition (from 0), and its content. Returns the time of the records (epoch milliseconds), then the first offset
+// of each partition.
 const appendFunction = (schema: string) => `
 create or replace function ${schema}.append_records(
   part_topics text[], part_numbers integer[], part_counts integer[],

@@ -107,7 +107,7 @@ export async function writeGroup(
   }
 }
 
-/** The server refused: nothing was written. Without its answer the write may still go on. */
+// The server refused: nothing was written. Without its answer the write may still go on.
 const isRefusal = (error: unknown): boolean => error instanceof pg.DatabaseError && error.severity === 'ERROR'
 
 function layOut(records: PlacedRecord[]): Layout {

@@ -5,7 +5,9 @@ import {
   type OpenedSession,
 } from '../../../infra/wire/collect/client.ts'
 import { nodeClientCrypto } from '../../../infra/wire/collect/node-client-crypto.ts'
+import type { SentObservations } from '../../../schemas/observations.ts'
 import type { ClientKeys } from './client-keys.ts'
+import { answersOf } from './generate/answers.ts'
 import { headersOf } from './generate/headers.ts'
 import type { PlannedObservations, SessionPlan } from './generate/plan.ts'
 import type { HttpClient } from './http.ts'
@@ -54,13 +56,9 @@ async function sendBatches(client: CollectClient, opened: OpenedSession, batches
   return continuity
 }
 
-/** Echoes what the server handed out with the document. Nothing is drawn here, so there is no canvas proof. */
-function withProofs(batch: PlannedObservations, opened: OpenedSession): PlannedObservations {
+// Answers what the document is asked as the browser that the snapshot claims to be.
+function withProofs(batch: PlannedObservations, opened: OpenedSession): SentObservations {
   if (!batch.snapshot) return batch
-  const proofs = {
-    challenge: opened.challenge,
-    timing_nonce: opened.timingNonce,
-    canvas_challenge_hash: null,
-  }
+  const proofs = answersOf(batch.snapshot.navigator?.user_agent ?? '', opened)
   return { ...batch, snapshot: { ...batch.snapshot, proofs } }
 }

@@ -57,7 +57,7 @@ async function verifyOne(
   verification.verdicts[session.actor] = { ...counts, [status]: (counts[status] ?? 0) + 1 }
 }
 
-/** The session's automation status, or undefined for an answer that is not this session with a final decision. */
+// The session's automation status, or undefined for an answer that is not this session with a final decision.
 function statusOf(session: SentSession, answer: HttpAnswer | undefined): string | undefined {
   if (answer?.status !== 200) return undefined
   const { data } = detail.safeParse(parsedJson(answer.body.toString())).data ?? {}

@@ -192,7 +192,7 @@ export function overdueAt(session: StartedSession, timeoutMs: number): number {
   return deadlineOf(session, timeoutMs) + lostAnswerMs + slackMs
 }
 
-/** Like `nextDirectAttempt`, for an attempt that is overdue because no process made it. */
+// Like `nextDirectAttempt`, for an attempt that is overdue because no process made it.
 function nextFrom(schedule: DirectSchedule, now: number) {
   const next = nextDirectAttempt(schedule)
   if (!next || next.at >= now) return next
@@ -205,7 +205,7 @@ interface Receiver {
   endpointId: string
 }
 
-/** GateApprovedWebhookPayload of contract/openapi.json. */
+// GateApprovedWebhookPayload of contract/openapi.json.
 function approvalEvent(session: StartedSession, { organizationId, endpointId }: Receiver): DirectEvent {
   const { id, service_id, gate_account_id, account_name, metadata, verdict, risk_score } = session
   const delivery = { version: 1, algorithm: deliveryAlgorithm, ...deliveryKeyOf(session) }

@@ -112,7 +112,7 @@ const tenantOf = ({ organization_id: organizationId, environment }: GateSessionR
   environment,
 })
 
-/** Problems are shown to the service's owner and to whoever signed up. They quote nothing. */
+// Problems are shown to the service's owner and to whoever signed up. They quote nothing.
 type Judgement =
   | { kind: 'accepted'; envelope: DeliveryEnvelope }
   | { kind: 'retry' | 'refuse'; problem: string }

@@ -115,8 +115,34 @@ const evidence = z
       .describe(
         'Members that stand at their harmless value because nothing was consulted for them: names of runtime_integrity, and paths of other members.',
       ),
+    missing: z
+      .array(z.string())
+      .nullable()
+      .describe('What the SDK always sends and did not. Null in older decisions.'),
+    impossible: z
+      .array(z.string())
+      .nullable()
+      .describe('What has a value that no browser has. Null in older decisions.'),
   })
   .meta({ id: 'SessionEvidence' })
+
+const windowCounts = z
+  .strictObject({ five_minutes: z.int().min(0), hour: z.int().min(0), day: z.int().min(0) })
+  .meta({ id: 'SessionRepeatCounts' })
+
+const repeats = z
+  .strictObject({
+    address_sessions: windowCounts,
+    network_sessions: windowCounts,
+    visitor_sessions: windowCounts,
+    snapshot_sessions: windowCounts,
+    behavior_sessions: windowCounts,
+    address_visitors: windowCounts,
+    visitor_addresses: windowCounts,
+    visitor_users: windowCounts,
+    user_visitors: windowCounts,
+  })
+  .meta({ id: 'SessionRepeats' })
 
 /** Most actionable first. */
 export const sessionDetailSchema = z
@@ -144,8 +170,14 @@ export const sessionDetailSchema = z
       runtime: z.boolean(),
       behavioral: z.boolean(),
       visitor_identity: z.boolean(),
+      attestation: z.boolean().nullable().describe('Whether the device vouched for the app. Null for pages.'),
     }),
     evidence: evidence.nullable().describe('Null in sessions of before it was recorded.'),
+    repeats: repeats
+      .nullable()
+      .describe(
+        'Sessions opened before the decision that have something in common with this one, which is included. A count of 100 is that or more. Null in sessions of before it was counted.',
+      ),
     signals_fired: z.array(
       z.strictObject({
         signal: z.string(),

@@ -18,6 +18,8 @@ export function evidenceOf(facts: Facts, described: Described): SessionEvidence 
       ...uncheckedNetwork(facts.network),
       ...uncheckedNative(facts, described.native_runtime_integrity),
     ],
+    missing: facts.missing,
+    impossible: facts.impossible,
   }
 }
 
@@ -43,7 +45,7 @@ interface Inputs {
 
 const nothing = () => []
 
-/** What the signals of a name look at, of a page and of an app. Without any of it, nobody looked. */
+// What the signals of a name look at, of a page and of an app. Without any of it, nobody looked.
 const inputs: Record<Exclude<RuntimeName, 'outdated_environment'>, Inputs> = {
   tampering_detected: {
     page: ({ automation, tamper, navigator, canvas, audio }) => [
@@ -106,9 +108,9 @@ function wasAsked(name: RuntimeName, facts: Facts): boolean {
   return seen.some((value) => value !== null)
 }
 
-/** Flags that an anonymous-IP database has. */
+// Flags that an anonymous-IP database has.
 const listedFlags = ['vpn', 'proxy', 'tor', 'hosting', 'residential_proxy'] as const
-/** What no database that is read says anything about. */
+// What no database that is read says anything about.
 const unknownNetworkMembers = [
   'network.anonymity.relay',
   'network.anonymity.callback_proxy',
@@ -123,7 +125,7 @@ function uncheckedNetwork({ sources, anonymity }: AddressNetwork): string[] {
   return [...flags.map((flag) => `network.anonymity.${flag}`), ...unknownNetworkMembers]
 }
 
-/** What no SDK reports. */
+// What no SDK reports.
 const unknownNativeMembers = ['hardware_claims_mismatch', 'sim_posture', 'app_provenance']
 
 function uncheckedNative({ snapshot }: Facts, found: SessionScored['native_runtime_integrity']): string[] {

@@ -14,6 +14,8 @@ const questions: Record<keyof RuntimeIntegrity, string[]> = {
     'navigator_overridden',
     'patched_stealth_functions',
     'patched_functions',
+    'rewritten_primitives',
+    'rewritten_navigator',
     'stealth_iframe_proxy',
     'faked_chrome_runtime',
     'imitated_plugins',
@@ -43,15 +45,22 @@ const questions: Record<keyof RuntimeIntegrity, string[]> = {
     'impossible_device_memory',
     'session_identity_changed',
     'timezone_contradiction',
+    'realm_differences',
     'native_observations_missing',
     'browser_user_agent_in_app',
   ],
-  replay_suspected: ['stale_snapshot', 'proofs_missing', 'conflicting_replay'],
+  replay_suspected: [
+    'stale_snapshot',
+    'proofs_missing',
+    'conflicting_replay',
+    'replayed_behavior',
+    'replayed_session',
+  ],
   outdated_environment: [],
   verified_bot_identity: [],
 }
 
-/** The earliest Chromium, Firefox and Safari that are not called outdated: about three years old. */
+// The earliest Chromium, Firefox and Safari that are not called outdated: about three years old.
 const oldestCurrent: Record<string, number> = { blink: 110, gecko: 110, webkit: 15 }
 
 export function runtimeIntegrityOf(fired: Signal[], facts: Facts): RuntimeIntegrity {
@@ -134,6 +143,7 @@ const evasions = [
   'faked_chrome_runtime',
   'imitated_plugins',
   'patched_stealth_functions',
+  'rewritten_primitives',
 ]
 
 const behaviors: Record<string, AttributionBehavior> = {
@@ -164,6 +174,34 @@ const behaviors: Record<string, AttributionBehavior> = {
     label: 'Straight Paths',
     confidence: 55,
   },
+  pressed_without_pressure: {
+    channel: 'mouse',
+    value: 'weightless-press',
+    label: 'Weightless Press',
+    confidence: 85,
+  },
+  instant_clicks: { channel: 'mouse', value: 'instant-clicks', label: 'Instant Clicks', confidence: 60 },
+  uneven_wheel_notches: { channel: 'mouse', value: 'uneven-wheel', label: 'Uneven Wheel', confidence: 60 },
+  capitals_without_shift: {
+    channel: 'typing',
+    value: 'shiftless-capitals',
+    label: 'Shiftless Capitals',
+    confidence: 85,
+  },
+  malformed_key_events: {
+    channel: 'typing',
+    value: 'malformed-keys',
+    label: 'Malformed Keys',
+    confidence: 85,
+  },
+  characters_without_keys: {
+    channel: 'typing',
+    value: 'keyless-typing',
+    label: 'Keyless Typing',
+    confidence: 80,
+  },
+  instant_key_presses: { channel: 'typing', value: 'instant-keys', label: 'Instant Keys', confidence: 60 },
+  text_inserted_at_once: { channel: 'form', value: 'inserted-text', label: 'Inserted Text', confidence: 60 },
   silent_form_fill: { channel: 'form', value: 'silent-fill', label: 'Silent Fill', confidence: 55 },
   instant_submit: { channel: 'form', value: 'instant-submit', label: 'Instant Submit', confidence: 50 },
 }
@@ -189,7 +227,7 @@ function toolLabels(fired: Signal[], facts: Facts): AttributionLabel[] {
   return [...marked, ...namedTools(fired, facts)].map((tool) => ({ kind: 'tool', ...tool }))
 }
 
-/** Tools that name themselves in a user agent string or a client-hint brand. */
+// Tools that name themselves in a user agent string or a client-hint brand.
 function namedTools(fired: Signal[], facts: Facts): Named[] {
   const has = (wanted: string) => fired.some(({ slug }) => slug === wanted)
   if (has('http_client_user_agent')) return [httpClient(facts)]

@@ -1,5 +1,5 @@
 import type { Highlight, HighlightEffect, HighlightImportance } from '../../../schemas/events.ts'
-import type { Facts, Family, Signal } from '../facts.ts'
+import type { Channel, Facts, Signal } from '../facts.ts'
 
 const maxHighlights = 5
 const maxEvidence = 5
@@ -11,51 +11,51 @@ interface Theme {
   atLeast?: number
 }
 
-const ofFamily =
-  (...families: Family[]) =>
+const of =
+  (...channels: Channel[]) =>
   (signal: Signal) =>
-    signal.role === 'risk' && families.includes(signal.family)
+    signal.role === 'risk' && channels.includes(signal.channel)
 
 const risks: Theme[] = [
   {
     key: 'browser_automation',
     summary: 'Browser automation markers were detected.',
-    includes: ofFamily('automation', 'headless'),
+    includes: of('webdriver', 'globals', 'console', 'user_agent', 'window', 'screen', 'devices', 'hints'),
   },
   {
     key: 'tampered_browser',
     summary: 'Built-in browser functions or values were replaced.',
-    includes: ofFamily('tamper'),
+    includes: of('functions', 'frames', 'extensions', 'plugins'),
   },
   {
     key: 'inconsistent_identity',
     summary: 'The browser contradicts what it says about itself.',
-    includes: ofFamily('consistency', 'headers'),
+    includes: of('identity', 'canvas', 'locale', 'graphics', 'headers'),
   },
   {
     key: 'protocol_anomalies',
     summary: 'The client did not keep to the collect protocol.',
-    includes: ofFamily('protocol'),
+    includes: of('protocol', 'completeness', 'replay', 'history', 'velocity'),
   },
   {
     key: 'compromised_app',
     summary: 'The app or its device shows signs of manipulation.',
-    includes: ofFamily('native', 'instrumentation'),
+    includes: of('app', 'instrumentation'),
   },
   {
     key: 'synthetic_behavior',
     summary: 'Input reached the page in ways that people rarely produce.',
-    includes: ofFamily('behavior'),
+    includes: of('pointer', 'pressure', 'clock', 'keyboard', 'touch', 'form', 'scroll', 'dispatch'),
   },
   {
     key: 'network_risk',
     summary: 'The network is one that automation often uses.',
-    includes: ofFamily('network'),
+    includes: of('network'),
   },
   {
     key: 'unattended_machine',
     summary: 'The machine looks like one that nobody sits at.',
-    includes: ofFamily('machine'),
+    includes: of('machine'),
     atLeast: 2,
   },
 ]

@@ -1,13 +1,14 @@
 import type { Snapshot } from '../../../schemas/observations.ts'
 import { inBrowser, type Signal, snapshot } from '../facts.ts'
 import { hasSyntheticClicks } from './behavior.ts'
+import { rewritesWebdriver } from './tamper.ts'
 
-const automationBase = { family: 'automation', role: 'risk', category: 'environment' } as const
+const automationBase = { role: 'risk', category: 'environment' } as const
 const definitive = { ...automationBase, strength: 'definitive' } as const
 
 const selenium =
   /^(__selenium|__webdriver|__fxdriver|__driver_|_selenium|_Selenium|calledSelenium|callSelenium|\$chrome_asyncScriptInfo|__\$webdriverAsyncExecutor|webdriver$|_WEBDRIVER_ELEM_CACHE|__lastWatir)/
-/** ChromeDriver's own name, or the random one of the same form that some builds replace it with. */
+// ChromeDriver's own name, or the random one of the same form that some builds replace it with.
 const chromedriver =
   /^\$?cdc_[A-Za-z0-9]{22}_|^[a-z]{3}_[A-Za-z0-9]{22}_(Array|Promise|Symbol|Object|Proxy|JSON|Window)$/
 const playwright = /^__(pw|playwright)/
@@ -28,9 +29,10 @@ export const automationSignals: Signal[] = [
   {
     ...definitive,
     slug: 'webdriver_detected',
+    channel: 'webdriver',
     name: 'WebDriver detected',
     score: 100,
-    looksAt: '`navigator.webdriver` is true in the page, an iframe or a worker',
+    looksAt: '`navigator.webdriver` is true in the page or an iframe; workers of no engine have it',
     falsePositives: 'none known but people who drive their own browser with WebDriver',
     fires: snapshot(
       ({ automation: a }) =>
@@ -40,6 +42,7 @@ export const automationSignals: Signal[] = [
   {
     ...definitive,
     slug: 'selenium_globals',
+    channel: 'globals',
     name: 'Selenium globals',
     score: 98,
     looksAt: 'globals that Selenium and its recorders define',
@@ -49,6 +52,7 @@ export const automationSignals: Signal[] = [
   {
     ...definitive,
     slug: 'chromedriver_markers',
+    channel: 'globals',
     name: 'ChromeDriver markers',
     score: 98,
     looksAt:
@@ -59,6 +63,7 @@ export const automationSignals: Signal[] = [
   {
     ...definitive,
     slug: 'playwright_globals',
+    channel: 'globals',
     name: 'Playwright globals',
     score: 98,
     looksAt: 'globals that Playwright injects (`__pwInitScripts`, `__playwright__binding__`)',
@@ -68,6 +73,7 @@ export const automationSignals: Signal[] = [
   {
     ...definitive,
     slug: 'puppeteer_globals',
+    channel: 'globals',
     name: 'Puppeteer globals',
     score: 98,
     looksAt: 'evaluation and binding names that Puppeteer leaves in the page',
@@ -77,6 +83,7 @@ export const automationSignals: Signal[] = [
   {
     ...definitive,
     slug: 'phantom_globals',
+    channel: 'globals',
     name: 'PhantomJS globals',
     score: 97,
     looksAt: '`callPhantom`, `_phantom`, `__phantomas`, by exact name',
@@ -86,6 +93,7 @@ export const automationSignals: Signal[] = [
   {
     ...definitive,
     slug: 'driver_globals',
+    channel: 'globals',
     name: 'Driver globals',
     score: 96,
     looksAt: 'globals of Nightmare, old headless Chrome, CEF automation, Cypress and others',
@@ -95,6 +103,7 @@ export const automationSignals: Signal[] = [
   {
     ...definitive,
     slug: 'driver_document_attributes',
+    channel: 'globals',
     name: 'Driver attributes on the document',
     score: 97,
     looksAt: '`selenium`, `webdriver` or `driver` attributes on the root element',
@@ -106,6 +115,7 @@ export const automationSignals: Signal[] = [
   {
     ...definitive,
     slug: 'sequentum_external',
+    channel: 'globals',
     name: 'Sequentum host object',
     score: 97,
     looksAt: '`window.external` names Sequentum',
@@ -115,6 +125,7 @@ export const automationSignals: Signal[] = [
   {
     ...automationBase,
     slug: 'ambiguous_driver_globals',
+    channel: 'globals',
     name: 'Names that some drivers define',
     strength: 'weak',
     score: 6,
@@ -125,6 +136,7 @@ export const automationSignals: Signal[] = [
   {
     ...automationBase,
     slug: 'electron_runtime',
+    channel: 'globals',
     name: 'Electron runtime',
     strength: 'weak',
     score: 8,
@@ -135,16 +147,19 @@ export const automationSignals: Signal[] = [
   {
     ...automationBase,
     slug: 'developer_tools_detected',
+    channel: 'console',
     name: 'Developer tools or remote debugging',
     strength: 'moderate',
-    score: 22,
-    looksAt: 'a console argument is serialised, as the DevTools protocol does when its Runtime domain is on',
+    score: 34,
+    looksAt:
+      'a logged error is serialised in page, frame or worker, as the DevTools protocol does when its Runtime domain is on',
     falsePositives: 'a person with developer tools open; some extensions',
     fires: snapshot((s) => s.automation.cdp_runtime === true),
   },
   {
     ...automationBase,
     slug: 'cdp_driven_input',
+    channel: 'console',
     name: 'Input sent through remote debugging',
     strength: 'strong',
     score: 62,
@@ -158,11 +173,11 @@ export const automationSignals: Signal[] = [
   },
 ]
 
-const tamperBase = { family: 'tamper', role: 'risk', category: 'integrity' } as const
+const tamperBase = { role: 'risk', category: 'integrity' } as const
 
 const noisy = ({ canvas, audio }: Snapshot) => canvas.noise_detected === true || audio.noise_detected === true
 
-/** APIs that hide automation when patched; privacy extensions patch canvas, audio, sizes and the user agent. */
+// APIs that hide automation when patched; privacy extensions patch canvas, audio, sizes and the user agent.
 const stealthTargets = /permissions|plugins|mimeTypes|contentWindow/i
 
 const patchesStealth = ({ tamper }: Snapshot) =>
@@ -172,21 +187,24 @@ export const tamperSignals: Signal[] = [
   {
     ...tamperBase,
     slug: 'webdriver_property_overridden',
+    channel: 'webdriver',
     name: 'WebDriver flag overridden',
     strength: 'definitive',
     score: 92,
-    looksAt: '`webdriver` is an own property of `navigator`, or its getter was replaced',
+    looksAt: '`webdriver` is an own property of `navigator`, or its getter was replaced or taken away',
     falsePositives: 'none known; nothing but hiding automation needs it',
     fires: inBrowser(
-      ({ automation, tamper }) =>
-        automation.webdriver_own_property === true ||
-        tamper.navigator_own_properties.includes('webdriver') ||
-        tamper.patched_functions.includes('navigator.webdriver'),
+      (s) =>
+        s.automation.webdriver_own_property === true ||
+        s.tamper.navigator_own_properties.includes('webdriver') ||
+        s.tamper.patched_functions.includes('navigator.webdriver') ||
+        rewritesWebdriver(s),
     ),
   },
   {
     ...tamperBase,
     slug: 'navigator_overridden',
+    channel: 'functions',
     name: 'Navigator values overridden',
     strength: 'moderate',
     score: 32,
@@ -200,6 +218,7 @@ export const tamperSignals: Signal[] = [
   {
     ...tamperBase,
     slug: 'patched_stealth_functions',
+    channel: 'functions',
     name: 'Functions patched as stealth plugins do',
     strength: 'strong',
     score: 45,
@@ -211,6 +230,7 @@ export const tamperSignals: Signal[] = [
   {
     ...tamperBase,
     slug: 'patched_functions',
+    channel: 'functions',
     name: 'Patched native functions',
     strength: 'weak',
     score: 10,
@@ -223,6 +243,7 @@ export const tamperSignals: Signal[] = [
   {
     ...tamperBase,
     slug: 'stealth_iframe_proxy',
+    channel: 'frames',
     name: 'Iframe proxy of a stealth plugin',
     strength: 'strong',
     score: 65,
@@ -233,6 +254,7 @@ export const tamperSignals: Signal[] = [
   {
     ...tamperBase,
     slug: 'faked_chrome_runtime',
+    channel: 'extensions',
     name: 'Imitated Chrome runtime',
     strength: 'strong',
     score: 60,
@@ -243,6 +265,7 @@ export const tamperSignals: Signal[] = [
   {
     ...tamperBase,
     slug: 'imitated_plugins',
+    channel: 'plugins',
     name: 'Imitated plugins',
     strength: 'strong',
     score: 55,
@@ -253,6 +276,7 @@ export const tamperSignals: Signal[] = [
   {
     ...tamperBase,
     slug: 'native_claims_in_browser',
+    channel: 'app',
     name: 'App observations from a page',
     strength: 'strong',
     score: 60,
@@ -263,6 +287,7 @@ export const tamperSignals: Signal[] = [
   {
     ...tamperBase,
     slug: 'webgl_parameters_spoofed',
+    channel: 'graphics',
     name: 'Spoofed graphics parameters',
     strength: 'moderate',
     score: 28,
@@ -273,6 +298,7 @@ export const tamperSignals: Signal[] = [
   {
     ...tamperBase,
     slug: 'fingerprint_noise',
+    channel: 'graphics',
     name: 'Noise in canvas or audio',
     strength: 'weak',
     score: 10,
@@ -283,6 +309,7 @@ export const tamperSignals: Signal[] = [
   {
     ...tamperBase,
     slug: 'privacy_hardening_indicators',
+    channel: 'functions',
     name: 'Privacy hardening indicators',
     role: 'context',
     strength: 'moderate',

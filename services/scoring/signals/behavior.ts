@@ -1,17 +1,17 @@
 import type { Behavior, Snapshot } from '../../../schemas/observations.ts'
-import { answersChallenge, type Facts, inBrowser, input, type Signal, snapshot } from '../facts.ts'
+import { type Facts, inBrowser, input, isAnswered, type Signal, snapshot } from '../facts.ts'
 import { isSoftwareRendered } from './headless.ts'
+import {
+  exactClicks,
+  inDesktopChromium,
+  isMadeBySoftware,
+  isUniformTyping,
+  keyboardSignals,
+  pointerSignals,
+  protocolCoordinates,
+} from './input.ts'
 
-const behaviorBase = { family: 'behavior', role: 'risk', category: 'behavioral' } as const
-
-function exactClicks({ mouse, touch }: Behavior): boolean {
-  return touch.events === 0 && mouse.clicks >= 2 && mouse.clicks_exact_center >= mouse.clicks
-}
-
-/** Screen position equal to client position although the window is not at the screen's corner. */
-function protocolCoordinates({ mouse }: Behavior): boolean {
-  return mouse.screen_equals_client >= 5 && mouse.screen_equals_client >= mouse.moves * 0.9
-}
+const behaviorBase = { role: 'risk', category: 'behavioral' } as const
 
 export function hasSyntheticClicks(behavior: Behavior): boolean {
   return exactClicks(behavior) || protocolCoordinates(behavior)
@@ -23,100 +23,28 @@ function mostlyUntrusted({ mouse, keyboard, touch }: Behavior): boolean {
   return untrusted >= 4 && untrusted >= events * 0.5
 }
 
-function isUniformTyping({ keyboard: k }: Behavior): boolean {
-  return k.keys >= 10 && k.corrections === 0 && k.interval_std !== null && k.interval_std < 6
-}
-
-function isSuperhumanTyping({ keyboard: k }: Behavior): boolean {
-  return k.keys >= 15 && k.interval_mean !== null && k.interval_mean < 25
-}
-
 /**
- * How input reached the page. Typing aids, password managers, touch emulation and assistive technology all look like
- * some of this, so that behaviour alone never makes a bot.
+ * How input reached the page. Typing aids, password managers, touch emulation and assistive technology look like the
+ * moderate ones.
  */
 export const behaviorSignals: Signal[] = [
   {
     ...behaviorBase,
     slug: 'untrusted_input',
+    channel: 'dispatch',
     name: 'Input made by script',
-    strength: 'strong',
-    score: 40,
+    strength: 'moderate',
+    score: 35,
     looksAt: 'half or more of pointer, key and touch events are not trusted',
     falsePositives: 'accessibility tools, password managers, pages that dispatch their own events',
     fires: input(mostlyUntrusted),
   },
-  {
-    ...behaviorBase,
-    slug: 'exact_center_clicks',
-    name: 'Clicks on exact centres',
-    strength: 'moderate',
-    score: 28,
-    looksAt: 'two or more mouse clicks, each on the exact centre of its element',
-    falsePositives: 'tiny targets, assistive pointers that snap to elements',
-    fires: input(exactClicks),
-  },
-  {
-    ...behaviorBase,
-    slug: 'clicks_without_movement',
-    name: 'Clicks without movement',
-    strength: 'moderate',
-    score: 20,
-    looksAt: 'two or more clicks that no pointer movement, touch or key led to',
-    falsePositives: 'switch control, remote control tools',
-    fires: input(({ mouse, touch }) => touch.events === 0 && mouse.clicks_without_move >= 2),
-  },
-  {
-    ...behaviorBase,
-    slug: 'protocol_pointer_coordinates',
-    name: 'Pointer coordinates of a debugging protocol',
-    strength: 'moderate',
-    score: 28,
-    looksAt:
-      'nearly all pointer moves have equal screen and client positions although the window has an offset',
-    falsePositives: 'unusual full-screen setups',
-    fires: input(protocolCoordinates),
-  },
-  {
-    ...behaviorBase,
-    slug: 'uniform_typing',
-    name: 'Uniform typing rhythm',
-    strength: 'moderate',
-    score: 25,
-    looksAt: 'ten or more keys with intervals that vary by less than 6 ms and no correction',
-    falsePositives: 'held keys, input method editors, text expanders',
-    fires: input(isUniformTyping),
-  },
-  {
-    ...behaviorBase,
-    slug: 'superhuman_typing',
-    name: 'Typing faster than people type',
-    strength: 'moderate',
-    score: 25,
-    looksAt: 'fifteen or more keys at under 25 ms on average',
-    falsePositives: 'barcode scanners, text expanders',
-    fires: input(isSuperhumanTyping),
-  },
-  {
-    ...behaviorBase,
-    slug: 'straight_pointer_paths',
-    name: 'Straight pointer paths',
-    strength: 'weak',
-    score: 10,
-    looksAt: 'twenty or more moves along straight lines at an even speed',
-    falsePositives: 'trackpoints, keyboards that move the pointer, short sessions',
-    fires: input(
-      ({ mouse: m }) =>
-        m.moves >= 20 &&
-        m.straightness !== null &&
-        m.straightness < 1.003 &&
-        m.speed_std !== null &&
-        m.speed_std < 0.05,
-    ),
-  },
+  ...pointerSignals,
+  ...keyboardSignals,
   {
     ...behaviorBase,
     slug: 'silent_form_fill',
+    channel: 'form',
     name: 'Fields filled without input',
     strength: 'weak',
     score: 12,
@@ -128,7 +56,19 @@ export const behaviorSignals: Signal[] = [
   },
   {
     ...behaviorBase,
+    slug: 'text_inserted_at_once',
+    channel: 'form',
+    name: 'Text inserted at once',
+    strength: 'moderate',
+    score: 20,
+    looksAt: 'in Chromium on a desktop, two or more texts came into fields as one, with no key or paste',
+    falsePositives: 'dictation, panels for emoji',
+    fires: input(({ form }, facts) => inDesktopChromium(facts) && form.inserted >= 2),
+  },
+  {
+    ...behaviorBase,
     slug: 'instant_submit',
+    channel: 'form',
     name: 'Form submitted at once',
     strength: 'weak',
     score: 10,
@@ -138,7 +78,7 @@ export const behaviorSignals: Signal[] = [
   },
 ]
 
-const trustBase = { family: 'trust', role: 'trust' } as const
+const trustBase = { role: 'trust' } as const
 
 function isConsistent(s: Snapshot, facts: Facts): boolean {
   const { worker, iframe, navigator, webgl } = s
@@ -147,8 +87,19 @@ function isConsistent(s: Snapshot, facts: Facts): boolean {
   return agrees(worker) && agrees(iframe) && webgl.renderer !== null && !isSoftwareRendered(facts)
 }
 
-function provesFresh(snapshot: Snapshot, { document }: Facts): boolean {
-  return document !== null && answersChallenge(snapshot, document)
+function isNaturalMovement(behavior: Behavior, facts: Facts): boolean {
+  const { mouse: m } = behavior
+  const isReal = m.untrusted === 0 && m.screen_equals_client + m.frameless === 0 && m.coalesced >= 3
+  const isUneven = m.moves >= 10 && (m.straightness ?? 1) > 1.003 && (m.speed_std ?? 0) > 0.05
+  return isReal && isUneven && !isMadeBySoftware(behavior, facts)
+}
+
+// Software presses one key after the other; fingers do not wait for each other.
+function isNaturalTyping(behavior: Behavior, facts: Facts): boolean {
+  const { keyboard: k } = behavior
+  const isReal = k.untrusted === 0 && k.rollovers >= 2 && (k.hold_mean ?? 0) > 20 && (k.hold_std ?? 0) > 5
+  const isUneven = k.keys >= 8 && !isUniformTyping(behavior) && (k.interval_std ?? 0) > 25
+  return isReal && isUneven && !isMadeBySoftware(behavior, facts)
 }
 
 /** Evidence of a person; it lowers the risk a little and never outweighs a definitive signal. */
@@ -156,6 +107,7 @@ export const trustSignals: Signal[] = [
   {
     ...trustBase,
     slug: 'browser_profile_consistent',
+    channel: 'consistency',
     name: 'Consistent browser profile',
     category: 'fingerprint',
     strength: 'moderate',
@@ -167,53 +119,43 @@ export const trustSignals: Signal[] = [
   {
     ...trustBase,
     slug: 'fresh_proofs',
+    channel: 'freshness',
     name: 'Fresh snapshot',
     category: 'integrity',
     strength: 'weak',
     score: 2,
     looksAt: "the snapshot answers its own document's challenge",
     falsePositives: 'every client that runs the SDK does',
-    fires: snapshot(provesFresh),
+    fires: snapshot((_, facts) => isAnswered(facts)),
   },
   {
     ...trustBase,
     slug: 'natural_pointer_movement',
+    channel: 'pointer',
     name: 'Natural pointer movement',
     category: 'behavioral',
     strength: 'moderate',
     score: 8,
-    looksAt: 'twenty or more trusted moves along uneven paths at uneven speed',
-    falsePositives: 'tools that imitate pointer movement',
-    fires: input(
-      ({ mouse: m }) =>
-        m.moves >= 20 &&
-        m.untrusted === 0 &&
-        m.screen_equals_client === 0 &&
-        (m.straightness ?? 1) > 1.01 &&
-        (m.speed_std ?? 0) > 0.05,
-    ),
+    looksAt: 'ten or more uneven moves, some of which the browser put together, with no trace of software',
+    falsePositives: 'tools that imitate pointer movement below the browser',
+    fires: input(isNaturalMovement),
   },
   {
     ...trustBase,
     slug: 'natural_typing',
+    channel: 'keyboard',
     name: 'Natural typing rhythm',
     category: 'behavioral',
     strength: 'moderate',
     score: 6,
-    looksAt: 'eight or more trusted keys with uneven intervals, overlaps or corrections',
-    falsePositives: 'tools that imitate typing',
-    fires: input(
-      ({ keyboard: k, ...others }) =>
-        k.keys >= 8 &&
-        k.untrusted === 0 &&
-        !isUniformTyping({ keyboard: k, ...others }) &&
-        (k.interval_std ?? 0) > 25 &&
-        k.rollovers + k.corrections > 0,
-    ),
+    looksAt: 'eight or more uneven keys, two of which overlap others, with no trace of software',
+    falsePositives: 'tools that imitate typing below the browser',
+    fires: input(isNaturalTyping),
   },
   {
     ...trustBase,
     slug: 'natural_touch',
+    channel: 'touch',
     name: 'Natural touch',
     category: 'behavioral',
     strength: 'moderate',
@@ -225,6 +167,7 @@ export const trustSignals: Signal[] = [
   {
     ...trustBase,
     slug: 'returning_visitor_fingerprint',
+    channel: 'history',
     name: 'Returning visitor',
     role: 'context',
     category: 'fingerprint',

@@ -1,37 +1,13 @@
 import type { Snapshot } from '../../../schemas/observations.ts'
 import { type Facts, inBrowser, type Signal, snapshot } from '../facts.ts'
 
-const protocolBase = { family: 'protocol', role: 'risk', category: 'integrity' } as const
-
-function answersWrong({ proofs }: Snapshot, { document }: Facts): boolean {
-  if (!document) return false
-  return wrong(proofs.challenge, document.challenge) || wrong(proofs.timing_nonce, document.timing_nonce)
-}
-
-function wrong(answer: string | null, expected: string): boolean {
-  return answer !== null && expected !== '' && answer !== expected
-}
-
-/** Every SDK gives both texts back, and needs nothing for it. */
-function answersNothing({ proofs }: Snapshot, { document, platform }: Facts): boolean {
-  if (platform !== 'web' || !document || document.challenge === '') return false
-  return proofs.challenge === null || proofs.timing_nonce === null
-}
-
-function missingGroups(s: Snapshot): number {
-  return [
-    s.navigator.user_agent === null,
-    s.environment.screen_width === null && s.environment.inner_width === null,
-    s.navigator.language === null && s.navigator.languages.length === 0,
-    s.environment.timezone === null,
-    s.automation.webdriver === null && s.engine.name === null && s.engine.eval_length === null,
-  ].filter(Boolean).length
-}
+const protocolBase = { role: 'risk', category: 'integrity' } as const
 
 export const protocolSignals: Signal[] = [
   {
     ...protocolBase,
     slug: 'unreadable_observations',
+    channel: 'protocol',
     name: 'Unreadable observations',
     strength: 'strong',
     score: 45,
@@ -42,6 +18,7 @@ export const protocolSignals: Signal[] = [
   {
     ...protocolBase,
     slug: 'conflicting_replay',
+    channel: 'protocol',
     name: 'Conflicting replay',
     strength: 'strong',
     score: 48,
@@ -51,38 +28,8 @@ export const protocolSignals: Signal[] = [
   },
   {
     ...protocolBase,
-    slug: 'stale_snapshot',
-    name: 'Snapshot answers another document',
-    strength: 'strong',
-    score: 55,
-    looksAt: 'the proofs of a snapshot are not those that its document was given',
-    falsePositives: 'none known',
-    fires: snapshot(answersWrong),
-  },
-  {
-    ...protocolBase,
-    slug: 'proofs_missing',
-    name: 'Snapshot answers no document',
-    strength: 'strong',
-    score: 60,
-    looksAt: 'the snapshot of a page has no `challenge` or no `timing_nonce`, which it is only to give back',
-    falsePositives: 'none known; every SDK sends them',
-    fires: snapshot(answersNothing),
-  },
-  {
-    ...protocolBase,
-    slug: 'telemetry_incomplete',
-    name: 'Incomplete telemetry',
-    strength: 'moderate',
-    score: 42,
-    looksAt:
-      'a browser snapshot with three or more of user agent, screen, language, time zone, engine missing',
-    falsePositives: 'very old browsers, blocked scripts; it never makes a bot',
-    fires: snapshot((s) => s.native === null && missingGroups(s) >= 3),
-  },
-  {
-    ...protocolBase,
     slug: 'session_identity_changed',
+    channel: 'identity',
     name: 'Browser changed within the session',
     strength: 'moderate',
     score: 28,
@@ -92,7 +39,7 @@ export const protocolSignals: Signal[] = [
   },
 ]
 
-const networkBase = { family: 'network', role: 'risk', category: 'network' } as const
+const networkBase = { role: 'risk', category: 'network' } as const
 
 function zoneDiffers({ snapshot, network }: Facts): boolean {
   const here = snapshot?.environment.timezone
@@ -104,6 +51,7 @@ export const networkSignals: Signal[] = [
   {
     ...networkBase,
     slug: 'hosting_network',
+    channel: 'network',
     name: 'Hosting network',
     strength: 'moderate',
     score: 22,
@@ -114,6 +62,7 @@ export const networkSignals: Signal[] = [
   {
     ...networkBase,
     slug: 'vpn_associated_ip',
+    channel: 'network',
     name: 'VPN-associated IP',
     role: 'context',
     strength: 'weak',
@@ -125,6 +74,7 @@ export const networkSignals: Signal[] = [
   {
     ...networkBase,
     slug: 'anonymous_proxy',
+    channel: 'network',
     name: 'Anonymous proxy or Tor exit',
     strength: 'weak',
     score: 12,
@@ -135,6 +85,7 @@ export const networkSignals: Signal[] = [
   {
     ...networkBase,
     slug: 'timezone_location_mismatch',
+    channel: 'network',
     name: 'Time zone of another continent',
     strength: 'weak',
     score: 8,
@@ -146,18 +97,25 @@ export const networkSignals: Signal[] = [
   },
 ]
 
-const nativeBase = { family: 'native', role: 'risk', category: 'integrity' } as const
+const nativeBase = { role: 'risk', category: 'integrity' } as const
 
 type Native = NonNullable<Snapshot['native']>
 const app = (test: (native: Native) => boolean) => snapshot((s) => s.native !== null && test(s.native))
+
+const checksOf = (n: Native) => [
+  n.hooks,
+  n.code_signing_invalid,
+  n.jailbreak_or_root,
+  n.simulator_or_emulator,
+  n.debugger,
+]
 
 /** What the iOS and Android SDKs report about the device and the app. */
 export const nativeSignals: Signal[] = [
   {
     ...nativeBase,
-    // What is put into an app, not what it is built as or runs on: each confirms the other.
-    family: 'instrumentation',
     slug: 'native_hooks',
+    channel: 'instrumentation',
     name: 'Hooked app',
     strength: 'strong',
     score: 58,
@@ -168,6 +126,7 @@ export const nativeSignals: Signal[] = [
   {
     ...nativeBase,
     slug: 'native_emulator',
+    channel: 'app',
     name: 'Simulator or emulator',
     category: 'environment',
     strength: 'strong',
@@ -179,6 +138,7 @@ export const nativeSignals: Signal[] = [
   {
     ...nativeBase,
     slug: 'native_code_signing_invalid',
+    channel: 'app',
     name: 'Changed app',
     strength: 'strong',
     score: 50,
@@ -189,6 +149,7 @@ export const nativeSignals: Signal[] = [
   {
     ...nativeBase,
     slug: 'native_jailbreak_or_root',
+    channel: 'app',
     name: 'Jailbroken or rooted device',
     strength: 'moderate',
     score: 25,
@@ -199,6 +160,7 @@ export const nativeSignals: Signal[] = [
   {
     ...nativeBase,
     slug: 'native_debugger',
+    channel: 'app',
     name: 'Debugger attached to the app',
     strength: 'moderate',
     score: 25,
@@ -209,6 +171,7 @@ export const nativeSignals: Signal[] = [
   {
     ...nativeBase,
     slug: 'native_observations_missing',
+    channel: 'completeness',
     name: 'App without a device',
     strength: 'strong',
     score: 60,
@@ -218,7 +181,21 @@ export const nativeSignals: Signal[] = [
   },
   {
     ...nativeBase,
+    slug: 'native_checks_missing',
+    channel: 'completeness',
+    name: 'App that checked nothing',
+    strength: 'moderate',
+    score: 35,
+    atLeast: 45,
+    looksAt:
+      'an app names its device, and reports none of its checks: hooks, signature, root, emulator, debugger',
+    falsePositives: 'none known; every SDK of apps reports some',
+    fires: app((n) => n.device_model !== null && checksOf(n).every((check) => check === null)),
+  },
+  {
+    ...nativeBase,
     slug: 'browser_user_agent_in_app',
+    channel: 'app',
     name: "A browser's user agent from an app",
     strength: 'strong',
     score: 60,

@@ -1,13 +1,14 @@
 import type { Snapshot } from '../../../schemas/observations.ts'
-import { type Agent, type Engine, type Facts, inBrowser, type Signal, type System } from '../facts.ts'
+import type { Agent, Engine, System } from '../agent.ts'
+import { type Facts, inBrowser, type Signal } from '../facts.ts'
 import type { DocumentState } from '../session-state.ts'
 import { isSoftwareRendered } from './headless.ts'
 
-const consistencyBase = { family: 'consistency', role: 'risk', category: 'fingerprint' } as const
+const consistencyBase = { role: 'risk', category: 'fingerprint' } as const
 
 const engineNames: Record<string, Engine> = { V8: 'blink', SpiderMonkey: 'gecko', JavaScriptCore: 'webkit' }
 
-/** Phones and tablets ask for desktop sites under a desktop name, and every browser on iOS is WebKit. */
+// Phones and tablets ask for desktop sites under a desktop name, and every browser on iOS is WebKit.
 function mayPretend({ snapshot, agent }: Facts): boolean {
   return agent.system === 'ios' || agent.webView || (snapshot?.navigator.max_touch_points ?? 0) > 1
 }
@@ -67,12 +68,14 @@ function gpuSystemDiffers({ webgl }: Snapshot, { agent, ...facts }: Facts): bool
   if (mayPretend({ agent, ...facts })) return false
   const renderer = webgl.renderer ?? ''
   if (/Direct3D|D3D1[12]/.test(renderer)) return agent.system !== 'windows' && agent.system !== 'other'
+  // Every WebKit says "Apple GPU", on any system.
+  if (agent.engine === 'webkit' && renderer === 'Apple GPU') return false
   return (
     /Apple (M\d|GPU)|Metal Renderer/.test(renderer) && agent.system !== 'macos' && agent.system !== 'other'
   )
 }
 
-/** Without a graphics card, page and worker may fall back to different software. */
+// Without a graphics card, page and worker may fall back to different software.
 function workerGpuDiffers({ worker, webgl }: Snapshot, facts: Facts): boolean {
   if (facts.agent.engine !== 'blink' || worker.available !== true || isSoftwareRendered(facts)) return false
   return differ(worker.webgl_renderer, webgl.renderer)
@@ -99,6 +102,7 @@ export const consistencySignals: Signal[] = [
   {
     ...consistencyBase,
     slug: 'engine_mismatch',
+    channel: 'identity',
     name: 'Engine contradicts the user agent',
     strength: 'strong',
     score: 50,
@@ -109,6 +113,7 @@ export const consistencySignals: Signal[] = [
   {
     ...consistencyBase,
     slug: 'platform_mismatch',
+    channel: 'identity',
     name: 'Operating system contradicts the user agent',
     strength: 'strong',
     score: 45,
@@ -119,6 +124,7 @@ export const consistencySignals: Signal[] = [
   {
     ...consistencyBase,
     slug: 'worker_mismatch',
+    channel: 'identity',
     name: 'Worker contradicts the page',
     strength: 'strong',
     score: 48,
@@ -129,6 +135,7 @@ export const consistencySignals: Signal[] = [
   {
     ...consistencyBase,
     slug: 'iframe_mismatch',
+    channel: 'identity',
     name: 'Iframe contradicts the page',
     strength: 'strong',
     score: 48,
@@ -139,6 +146,7 @@ export const consistencySignals: Signal[] = [
   {
     ...consistencyBase,
     slug: 'gpu_system_mismatch',
+    channel: 'graphics',
     name: 'Graphics driver of another operating system',
     strength: 'moderate',
     score: 32,
@@ -149,6 +157,7 @@ export const consistencySignals: Signal[] = [
   {
     ...consistencyBase,
     slug: 'worker_gpu_mismatch',
+    channel: 'graphics',
     name: 'Worker sees another graphics card',
     strength: 'moderate',
     score: 25,
@@ -159,6 +168,7 @@ export const consistencySignals: Signal[] = [
   {
     ...consistencyBase,
     slug: 'languages_mismatch',
+    channel: 'locale',
     name: 'First language is not the language',
     strength: 'weak',
     score: 8,
@@ -169,6 +179,7 @@ export const consistencySignals: Signal[] = [
   {
     ...consistencyBase,
     slug: 'product_sub_mismatch',
+    channel: 'identity',
     name: 'Build constant contradicts the engine',
     strength: 'moderate',
     score: 25,
@@ -179,6 +190,7 @@ export const consistencySignals: Signal[] = [
   {
     ...consistencyBase,
     slug: 'phone_without_touch',
+    channel: 'identity',
     name: 'Phone without touch',
     strength: 'moderate',
     score: 25,
@@ -189,6 +201,7 @@ export const consistencySignals: Signal[] = [
   {
     ...consistencyBase,
     slug: 'timezone_contradiction',
+    channel: 'locale',
     name: 'Contradictory time zone',
     strength: 'moderate',
     score: 20,
@@ -198,7 +211,7 @@ export const consistencySignals: Signal[] = [
   },
 ]
 
-const headerBase = { family: 'headers', role: 'risk', category: 'network' } as const
+const headerBase = { role: 'risk', category: 'network' } as const
 
 const hint = (document: DocumentState, name: string) => document.client_hints[name] ?? null
 
@@ -220,7 +233,7 @@ function languageDiffers(facts: Facts): boolean {
   return header !== null && languages.length > 0 && !languages.includes(header)
 }
 
-/** Every browser of the last years sends these with a fetch; a proxy rarely removes both. */
+// Every browser of the last years sends these with a fetch; a proxy rarely removes both.
 function headersMissing({ document }: Facts): boolean {
   if (!document || document.header_order.length === 0) return false
   const names = document.header_order.map((name) => name.toLowerCase())
@@ -231,6 +244,7 @@ export const headerSignals: Signal[] = [
   {
     ...headerBase,
     slug: 'user_agent_header_mismatch',
+    channel: 'identity',
     name: 'Request and page name different browsers',
     strength: 'strong',
     score: 42,
@@ -244,6 +258,7 @@ export const headerSignals: Signal[] = [
   {
     ...headerBase,
     slug: 'client_hints_mismatch',
+    channel: 'identity',
     name: 'Client hints contradict the user agent',
     strength: 'strong',
     score: 40,
@@ -254,6 +269,7 @@ export const headerSignals: Signal[] = [
   {
     ...headerBase,
     slug: 'accept_language_mismatch',
+    channel: 'locale',
     name: 'Request language is not one of the page',
     strength: 'weak',
     score: 8,
@@ -264,6 +280,7 @@ export const headerSignals: Signal[] = [
   {
     ...headerBase,
     slug: 'sparse_request_headers',
+    channel: 'headers',
     name: 'Headers that every browser sends are missing',
     strength: 'weak',
     score: 12,

@@ -1,7 +1,8 @@
 import type { Snapshot } from '../../../schemas/observations.ts'
-import { type Facts, inBrowser, readAgent, type Signal } from '../facts.ts'
+import { readAgent } from '../agent.ts'
+import { type Facts, inBrowser, type Signal } from '../facts.ts'
 
-const headlessBase = { family: 'headless', role: 'risk', category: 'environment' } as const
+const headlessBase = { role: 'risk', category: 'environment' } as const
 
 const headless = /headless|SlimerJS|PhantomJS/i
 const declared =
@@ -9,7 +10,7 @@ const declared =
 const httpClient =
   /^(curl|Wget|python-requests|python-urllib|Python|aiohttp|httpx|Go-http-client|node|node-fetch|undici|axios|got|Java|okhttp|Apache-HttpClient|libwww-perl|PostmanRuntime|Ruby|Scrapy|reqwest|insomnia)\b/i
 
-/** Every different user agent string of the session: page, iframe, worker, request. */
+// Every different user agent string of the session: page, iframe, worker, request.
 function userAgents({ snapshot, userAgent, headerUserAgent }: Facts): string[] {
   const inner = snapshot
     ? [snapshot.navigator.app_version, snapshot.worker.user_agent, snapshot.iframe.user_agent]
@@ -17,7 +18,7 @@ function userAgents({ snapshot, userAgent, headerUserAgent }: Facts): string[] {
   return [...new Set([userAgent, headerUserAgent, ...inner])].filter((text) => text !== null)
 }
 
-/** The isbot list takes every real browser's `appVersion` for a bot: it lacks the leading `Mozilla/`. */
+// The isbot list takes every real browser's `appVersion` for a bot: it lacks the leading `Mozilla/`.
 function onBotList(facts: Facts): boolean {
   const appVersion = facts.snapshot?.navigator.app_version
   return userAgents(facts).some((text) => text !== appVersion && readAgent(text).listed)
@@ -41,10 +42,31 @@ function isBare({ navigator, environment }: Snapshot): boolean {
   )
 }
 
+// Puppeteer's and Playwright's, where nobody asked for another.
+const viewports = ['800x600', '1280x720']
+
+function hasDefaultViewport({ environment: e }: Snapshot): boolean {
+  const isSize = viewports.includes(`${e.inner_width}x${e.inner_height}`)
+  return isSize && (e.inner_width !== e.outer_width || e.inner_height !== e.outer_height)
+}
+
+function hasEmulatedScreen({ environment: e }: Snapshot): boolean {
+  const fills = e.inner_width === e.screen_width && e.inner_height === e.screen_height
+  const { outer_width: width, outer_height: height } = e
+  return fills && (exceeds(width, e.screen_width) || exceeds(height, e.screen_height))
+}
+
+const exceeds = (one: number | null, other: number | null) => one !== null && other !== null && one > other
+
+function hasNoHints({ navigator: n }: Snapshot): boolean {
+  return n.brands.length > 0 && n.ua_data_architecture === '' && n.ua_full_version === null
+}
+
 export const headlessSignals: Signal[] = [
   {
     ...headlessBase,
     slug: 'headless_user_agent',
+    channel: 'user_agent',
     name: 'Headless browser by its own account',
     strength: 'definitive',
     score: 99,
@@ -56,6 +78,7 @@ export const headlessSignals: Signal[] = [
   {
     ...headlessBase,
     slug: 'declared_bot_user_agent',
+    channel: 'user_agent',
     name: 'Declared crawler',
     strength: 'definitive',
     score: 95,
@@ -66,6 +89,7 @@ export const headlessSignals: Signal[] = [
   {
     ...headlessBase,
     slug: 'http_client_user_agent',
+    channel: 'user_agent',
     name: 'HTTP library instead of a browser',
     strength: 'definitive',
     score: 95,
@@ -76,6 +100,7 @@ export const headlessSignals: Signal[] = [
   {
     ...headlessBase,
     slug: 'bot_like_user_agent',
+    channel: 'user_agent',
     name: 'User agent on a list of bots',
     strength: 'strong',
     score: 45,
@@ -86,6 +111,7 @@ export const headlessSignals: Signal[] = [
   {
     ...headlessBase,
     slug: 'chrome_object_missing',
+    channel: 'window',
     name: 'Chrome without its own object',
     strength: 'moderate',
     score: 25,
@@ -99,6 +125,7 @@ export const headlessSignals: Signal[] = [
   {
     ...headlessBase,
     slug: 'permissions_contradiction',
+    channel: 'window',
     name: 'Contradictory notification permission',
     strength: 'moderate',
     score: 25,
@@ -114,6 +141,7 @@ export const headlessSignals: Signal[] = [
   {
     ...headlessBase,
     slug: 'languages_empty',
+    channel: 'locale',
     name: 'No language',
     strength: 'moderate',
     score: 20,
@@ -124,6 +152,7 @@ export const headlessSignals: Signal[] = [
   {
     ...headlessBase,
     slug: 'window_without_size',
+    channel: 'window',
     name: 'Focused window without a size',
     strength: 'moderate',
     score: 25,
@@ -137,16 +166,66 @@ export const headlessSignals: Signal[] = [
   {
     ...headlessBase,
     slug: 'default_headless_screen',
+    channel: 'screen',
     name: 'Default screen of headless browsers',
-    strength: 'weak',
-    score: 10,
+    strength: 'moderate',
+    score: 22,
     looksAt: 'a screen of 800x600',
     falsePositives: 'remote desktops and very old machines',
     fires: inBrowser(isBare),
   },
+  {
+    ...headlessBase,
+    slug: 'default_viewport',
+    channel: 'window',
+    name: 'Default viewport of a driver',
+    strength: 'moderate',
+    score: 34,
+    looksAt: 'on a desktop, a page of exactly 800x600 or 1280x720 in a window of another size',
+    falsePositives: 'a window that happens to have the size, device emulation in developer tools',
+    fires: inBrowser((s, { agent }) => agent.formFactor === 'desktop' && hasDefaultViewport(s)),
+  },
+  {
+    ...headlessBase,
+    slug: 'screen_smaller_than_window',
+    channel: 'screen',
+    name: 'Page fills a screen that its window exceeds',
+    strength: 'moderate',
+    score: 30,
+    looksAt:
+      'on a desktop, the page is as large as the screen, and its window larger: the screen is emulated',
+    falsePositives: 'device emulation in developer tools',
+    fires: inBrowser((s, { agent }) => agent.formFactor === 'desktop' && hasEmulatedScreen(s)),
+  },
+  {
+    ...headlessBase,
+    slug: 'no_pointing_device',
+    channel: 'devices',
+    name: 'Desktop without a pointing device',
+    strength: 'strong',
+    score: 50,
+    looksAt: 'desktop Chromium finds neither mouse nor touchpad, pen or touch screen',
+    falsePositives: 'a computer that has only a keyboard',
+    fires: inBrowser(
+      (s, facts) =>
+        desktopChromium(facts) && !facts.agent.qtWebEngine && s.environment.pointing_device === false,
+    ),
+  },
+  {
+    ...headlessBase,
+    slug: 'user_agent_overridden',
+    channel: 'hints',
+    name: 'User agent set from outside',
+    strength: 'strong',
+    score: 48,
+    looksAt:
+      'desktop Chromium has brands, and neither an architecture nor a full version: its user agent was set by a flag or the debugging protocol',
+    falsePositives: 'a user agent set in developer tools, or by hand on the command line',
+    fires: inBrowser((s, facts) => desktopChromium(facts) && hasNoHints(s)),
+  },
 ]
 
-const machineBase = { family: 'machine', role: 'risk', category: 'fingerprint', strength: 'weak' } as const
+const machineBase = { role: 'risk', category: 'fingerprint', strength: 'weak' } as const
 
 const software = /swiftshader|llvmpipe|softpipe|mesa offscreen|software|basic render|microsoft basic/i
 const memorySizes = [0.25, 0.5, 1, 2, 4, 8, 16, 32, 64]
@@ -172,6 +251,7 @@ export const machineSignals: Signal[] = [
   {
     ...machineBase,
     slug: 'software_rendered_graphics_path',
+    channel: 'machine',
     name: 'Software-rendered graphics',
     score: 16,
     looksAt: 'the WebGL renderer is SwiftShader, llvmpipe or another software rasteriser',
@@ -181,6 +261,7 @@ export const machineSignals: Signal[] = [
   {
     ...machineBase,
     slug: 'utc_timezone',
+    channel: 'machine',
     name: 'Clock set to UTC',
     score: 8,
     looksAt: 'the time zone is UTC',
@@ -193,6 +274,7 @@ export const machineSignals: Signal[] = [
   {
     ...machineBase,
     slug: 'bare_machine',
+    channel: 'machine',
     name: 'Bare machine',
     score: 14,
     looksAt: 'at least two of: no plugins in desktop Chromium, hardly any fonts, no media devices, no voices',
@@ -202,6 +284,7 @@ export const machineSignals: Signal[] = [
   {
     ...machineBase,
     slug: 'very_many_cores',
+    channel: 'machine',
     name: 'Very many processor cores',
     score: 8,
     looksAt: 'more than 64 logical processors',
@@ -211,6 +294,7 @@ export const machineSignals: Signal[] = [
   {
     ...machineBase,
     slug: 'impossible_device_memory',
+    channel: 'machine',
     name: 'Impossible amount of memory',
     strength: 'strong',
     score: 45,

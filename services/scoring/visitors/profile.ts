@@ -2,7 +2,8 @@ import { createHash, hash } from 'node:crypto'
 import { networkPrefix } from '../../../infra/ip/network.ts'
 import type { VisitorAnchors, VisitorStorage } from '../../../schemas/events.ts'
 import type { Snapshot } from '../../../schemas/observations.ts'
-import type { Agent, Facts } from '../facts.ts'
+import type { Agent } from '../agent.ts'
+import type { Facts } from '../facts.ts'
 import type { SessionState } from '../session-state.ts'
 import { isSoftwareRendered } from '../signals/headless.ts'
 
@@ -74,7 +75,7 @@ function valuesOf(s: Snapshot, agent: Agent): Values {
   }
 }
 
-/** Longer side first, so that turning a phone changes nothing. */
+// Longer side first, so that turning a phone changes nothing.
 function screenOf({
   screen_width: w,
   screen_height: h,
@@ -83,10 +84,8 @@ function screenOf({
   return w === null || h === null ? null : `${Math.max(w, h)}x${Math.min(w, h)}x${color_depth ?? ''}`
 }
 
-/**
- * Phones of one model are alike to the last pixel, and so are headless machines that draw in software: neither
- * can be told from its twins. A desktop whose graphics, fonts and sound are all known can.
- */
+// Phones of one model are alike to the last pixel, and so are headless machines that draw in software: neither
+// can be told from its twins. A desktop whose graphics, fonts and sound are all known can.
 function isDistinctive(facts: Facts, values: Values): boolean {
   const { agent, snapshot, privacyTool } = facts
   const telling = [values.webgl_renderer, values.webgl_parameters, values.canvas, values.audio, values.fonts]

@@ -121,7 +121,7 @@ interface DirectJob {
   delivery: DeliveryRow
 }
 
-/** undefined unless the event was raised for this endpoint, to be delivered directly. */
+// undefined unless the event was raised for this endpoint, to be delivered directly.
 async function findDirectDelivery(
   db: Db,
   { eventId, endpointId }: DirectDelivery,

@@ -3,13 +3,13 @@ import { LRUCache } from 'lru-cache'
 /** Requests in flight to one endpoint, over all processes. */
 export const maxPerEndpoint = 10
 export const maxRequests = 256
-/** The limit of an endpoint that this process knows nothing of: it may be dead. */
+// The limit of an endpoint that this process knows nothing of: it may be dead.
 const firstLimit = 2
 const slowMs = 1000
-/** The pause after a request that nobody answered; twice as long each time. */
+// The pause after a request that nobody answered; twice as long each time.
 const pauses = { first: 50, last: 1000 }
 const maxRemembered = 10_000
-/** Of the capacity: for all slow endpoints, for one organization, and for endpoints with nothing in flight. */
+// Of the capacity: for all slow endpoints, for one organization, and for endpoints with nothing in flight.
 const fractions = { slow: 1 / 2, organization: 1 / 4, reserved: 1 / 4 }
 
 interface Endpoint {

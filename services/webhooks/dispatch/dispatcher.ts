@@ -43,11 +43,9 @@ export interface RunningDispatcher {
   stop(): Promise<void>
 }
 
-/**
- * A database that crashes may lose visibility timeouts, and only together with all that was written after them. Rows of
- * queues come and go by the thousand. An index scan marks those that are gone and stops at its limit, where a bitmap
- * scan would fetch all of them each time.
- */
+// A database that crashes may lose visibility timeouts, and only together with all that was written after them. Rows of
+// queues come and go by the thousand. An index scan marks those that are gone and stops at its limit, where a bitmap
+// scan would fetch all of them each time.
 const poolOptions = {
   max: 4,
   applicationName: 'tidegate webhooks',
@@ -62,7 +60,7 @@ const readModels = [
   { projection: 'organizations', topic: eventTopics.OrganizationCreated },
 ]
 
-/** Between two looks at the queue. What is due is looked for when something happened, and every half second. */
+// Between two looks at the queue. What is due is looked for when something happened, and every half second.
 const gapMs = 25
 const pollMs = 500
 

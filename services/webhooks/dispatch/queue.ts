@@ -126,7 +126,7 @@ export async function take(db: Db, request: TakeRequest): Promise<TakenDelivery[
   return rows[0]?.taken ?? []
 }
 
-/** The owner's rows among $2, locked in one order: two statements that lock many would wait for each other. */
+// The owner's rows among $2, locked in one order: two statements that lock many would wait for each other.
 const ownRows = `
   select delivery_id from tidegate.webhook_queue where owner = $1 and delivery_id = any($2)
   order by delivery_id for update`

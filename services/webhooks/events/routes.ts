@@ -85,7 +85,7 @@ function getRoute(app: FastifyInstance, { readPool, auth, scopeOf, clock }: Webh
   })
 }
 
-/** Events of sessions that no endpoint was subscribed to; others are among them, too. */
+// Events of sessions that no endpoint was subscribed to; others are among them, too.
 async function listUnsent(
   db: Db,
   { organizationId, environment, since, limit, type, endpointId }: ListEvents,
@@ -104,7 +104,7 @@ async function findUnsent(
   return row && unsentEvent(row, { organization_id: organizationId, environment })
 }
 
-/** The newest of both; of those with one id the one that was sent. */
+// The newest of both; of those with one id the one that was sent.
 function newestOf(limit: number, sent: WebhookEventRow[], unsent: WebhookEventRow[]): WebhookEventRow[] {
   const known = new Set(sent.map(({ id }) => id))
   return [...sent, ...unsent.filter(({ id }) => !known.has(id))].sort(newestFirst).slice(0, limit)
@@ -123,7 +123,7 @@ function eventIdOf({ params: { eventId } }: FastifyRequest<GetRequest>): string 
   return eventId
 }
 
-/** The same for an id that is malformed, unknown, too old, or of another environment or organization. */
+// The same for an id that is malformed, unknown, too old, or of another environment or organization.
 function noSuchEvent(): ApiError {
   return new ApiError('request.not_found', {
     message:

@@ -86,7 +86,7 @@ export async function runPlanner(options: PlannerOptions): Promise<RunningPlanne
   }
 }
 
-/** An event that may be raised, and the decision that tells it. */
+// An event that may be raised, and the decision that tells it.
 interface Candidate {
   id: string
   type: SessionEventType
@@ -122,16 +122,14 @@ interface Seen {
 const maxRemembered = 50_000
 const quietMs = 1000
 
-/**
- * An event must be raised once, however often its decision is read. The append and the consumer's offset are two commits,
- * and after a crash between them the decision is read again. So the event's id follows from the session, and of an id the
- * read model takes the first record, with the endpoints that it names. What is dropped here only keeps second records
- * rare.
- *
- * The first decision that tells an event is final: an endpoint that was not subscribed then never gets it. An endpoint's
- * creator was answered when the read model showed the endpoint, so the subscriptions are complete once the read model
- * has caught up. Until then nothing is raised.
- */
+// An event must be raised once, however often its decision is read. The append and the consumer's offset are two commits,
+// and after a crash between them the decision is read again. So the event's id follows from the session, and of an id the
+// read model takes the first record, with the endpoints that it names. What is dropped here only keeps second records
+// rare.
+//
+// The first decision that tells an event is final: an endpoint that was not subscribed then never gets it. An endpoint's
+// creator was answered when the read model showed the endpoint, so the subscriptions are complete once the read model
+// has caught up. Until then nothing is raised.
 function createRaiseBatch({ log, pool, codec, caughtUp }: RaiseDeps): RaiseBatch {
   const recent = new LRUCache<string, true>({ max: maxRemembered })
   // Subscriptions that nobody had. All processes hear of a change when whoever made it does; the time bounds the rest.
@@ -200,10 +198,8 @@ const subscriptionName = ({ scored, type }: Candidate) =>
 // By the clocks of two servers.
 const clockDifferenceMs = 60_000
 
-/**
- * The ids of the endpoints that are told. None of them was made after the decision, which counts where the topic is read
- * again.
- */
+// The ids of the endpoints that are told. None of them was made after the decision, which counts where the topic is read
+// again.
 function toldEndpoints(candidate: Candidate, subscribers: Seen['subscribers']): string[] {
   const all = subscribers.get(subscriptionName(candidate)) ?? []
   const before = candidate.scored.evaluated_at + clockDifferenceMs

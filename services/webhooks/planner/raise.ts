@@ -42,10 +42,8 @@ function toldOf(scored: SessionScored): ToldDecision {
 
 const clockDifferenceMs = 60 * 60 * 1000
 
-/**
- * The time of the decision, by the clock of the server that scored. The read model forgets what is 30 days older than
- * the newest event of its partition, so one clock that is far ahead would make it forget everybody's events.
- */
+// The time of the decision, by the clock of the server that scored. The read model forgets what is 30 days older than
+// the newest event of its partition, so one clock that is far ahead would make it forget everybody's events.
 function createdAt({ evaluated_at }: SessionScored, now: number): number {
   return Math.min(evaluated_at, now + clockDifferenceMs)
 }
@@ -58,7 +56,7 @@ export function isRecent({ created_at }: SessionScored, now: number): boolean {
   return created_at >= now - webhookRetentionMs + clockDifferenceMs
 }
 
-/** What an event says of the decision that gave rise to it, as the log or the read model has it. */
+// What an event says of the decision that gave rise to it, as the log or the read model has it.
 type ToldDecision = Omit<SessionEventRow, 'id' | 'type'>
 
 function sessionEventData(type: SessionEventType, decision: ToldDecision): string {

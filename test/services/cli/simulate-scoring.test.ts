@@ -1,8 +1,14 @@
 import { deflateRawSync } from 'node:zlib'
 import { expect, test } from 'vitest'
+import { questionsOf } from '../../../infra/challenges/challenges.ts'
 import { noNetwork } from '../../../infra/ip/network.ts'
+import { answersOf } from '../../../services/cli/simulate/generate/answers.ts'
 import { headersOf } from '../../../services/cli/simulate/generate/headers.ts'
-import { planSession, type SessionPlan } from '../../../services/cli/simulate/generate/plan.ts'
+import {
+  type PlannedObservations,
+  planSession,
+  type SessionPlan,
+} from '../../../services/cli/simulate/generate/plan.ts'
 import { evaluate } from '../../../services/scoring/decide.ts'
 import { evolve, type SessionEvent } from '../../../services/scoring/session-state.ts'
 
@@ -40,11 +46,12 @@ function eventsOf(plan: SessionPlan): SessionEvent[] {
 }
 
 /** As `simulate` does before it sends them. */
-function answered<T extends { snapshot?: object | undefined }>(observations: T) {
-  const proofs = { challenge: 'challenge', timing_nonce: 'timing' }
-  return observations.snapshot
-    ? { ...observations, snapshot: { ...observations.snapshot, proofs } }
-    : observations
+function answered(observations: PlannedObservations) {
+  const { snapshot } = observations
+  if (!snapshot) return observations
+  const asked = { challenge: 'challenge', timingNonce: 'timing', engineQuestions: questionsOf('challenge') }
+  const proofs = answersOf(snapshot.navigator.user_agent ?? '', asked)
+  return { ...observations, snapshot: { ...snapshot, proofs } }
 }
 
 function evaluatePlan(plan: SessionPlan) {

@@ -42,6 +42,7 @@ describe('opening a session', () => {
       nonce: expect.any(String),
       timingNonce: expect.any(String),
       canvasChallenge: { ops: expect.any(Array), width: expect.any(Number), height: expect.any(Number) },
+      engineQuestions: expect.any(Array),
     })
     expect(isId('sid', json.sessionId)).toBe(true)
     const [session, document] = app.events()

@@ -64,7 +64,12 @@ test('what a highlight has no evidence of, and what the SDK could not see, is le
 })
 
 test('a session says what was consulted, and one of before it was recorded makes no claim', () => {
-  const evidence = { sources: ['snapshot'], unchecked: ['verified_bot_identity'] }
+  const evidence = {
+    sources: ['snapshot'],
+    unchecked: ['verified_bot_identity'],
+    missing: [],
+    impossible: [],
+  }
   expect(rendered({ evidence }).data.evidence).toEqual(evidence)
   expect(rendered({ evidence: null }).data.evidence).toBeNull()
 })

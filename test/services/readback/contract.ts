@@ -56,15 +56,21 @@ const detail = z.looseObject({
     runtime_integrity: z.record(z.string(), z.string()),
     behavior: z.unknown(),
     evidence: z.unknown(),
+    repeats: z.unknown().optional(),
+    analysis_coverage: z.looseObject({ attestation: z.unknown() }),
   }),
 })
 
-/** Where our description adds to the published one on purpose: nine integrity names, `behavior` and `evidence`. */
+/** Where our description adds to the published one on purpose: nine integrity names, `behavior` and what follows it. */
 function withPublishedNames(body: unknown): unknown {
   const { data, ...rest } = detail.parse(body)
-  const { behavior, evidence: _, runtime_integrity, ...others } = data
+  const { behavior, evidence: _, repeats: __, analysis_coverage, runtime_integrity, ...others } = data
+  const { attestation: ___, ...coverage } = analysis_coverage
   expect(behavior).toBeNull()
   expect(Object.keys(runtime_integrity)).toEqual([...Object.keys(integrityNames), 'verified_bot_identity'])
   const renamed = Object.entries(integrityNames).map(([name, old]) => [old, runtime_integrity[name]])
-  return { ...rest, data: { ...others, runtime_integrity: Object.fromEntries(renamed) } }
+  return {
+    ...rest,
+    data: { ...others, analysis_coverage: coverage, runtime_integrity: Object.fromEntries(renamed) },
+  }
 }

@@ -29,7 +29,7 @@ const request = {
 
 /** The decision that the published example shows, as an event. */
 const scored: Partial<SessionScored> = {
-  evidence: { sources: ['snapshot'], unchecked: ['verified_bot_identity'] },
+  evidence: { sources: ['snapshot'], unchecked: ['verified_bot_identity'], missing: [], impossible: [] },
   session_id: published.id,
   event_id: published.decision.event_id,
   created_at: ms(published.created_at),
@@ -74,7 +74,7 @@ const scored: Partial<SessionScored> = {
   connection_fingerprint: { ...published.connection_fingerprint, user_agent_alignment: 'match' },
   browser: published.browser,
   device: published.device,
-  analysis_coverage: published.analysis_coverage,
+  analysis_coverage: { ...published.analysis_coverage, attestation: null },
   signals_fired: published.signals_fired,
   client_telemetry: published.client_telemetry,
 }
@@ -230,6 +230,8 @@ describe('the published example', () => {
       },
       behavior: null,
       evidence: scored.evidence,
+      repeats: null,
+      analysis_coverage: scored.analysis_coverage,
     })
   })
 })

@@ -207,6 +207,7 @@ describe('GET /v1/sessions/{sessionId}', () => {
       'device',
       'analysis_coverage',
       'evidence',
+      'repeats',
       'signals_fired',
       'client_telemetry',
       'native_runtime_integrity',

@@ -1,26 +1,10 @@
-import { readFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
+import { shownTable, signalTable } from '../../../bench/detection/signal-table.ts'
 import { signalCatalogue } from '../../../services/scoring/decide.ts'
 import { categories } from '../../../services/scoring/facts.ts'
 
-const page = new URL('../../../docs/scoring.md', import.meta.url)
-
-function table(): string {
-  const rows = signalCatalogue.map((signal) => {
-    const { slug, role, category, strength, score, looksAt, falsePositives } = signal
-    return `| \`${slug}\` | ${role} | ${category} | ${strength} | ${score} | ${looksAt} | ${falsePositives} |`
-  })
-  return [
-    '| Signal | Role | Category | Strength | Score | Looks at | Known false positives |',
-    '|-|-|-|-|-|-|-|',
-    ...rows,
-  ].join('\n')
-}
-
 it('docs/scoring.md lists every signal as the catalogue has it', async () => {
-  const text = await readFile(page, 'utf8')
-  const listed = /<!-- signals -->\n([\s\S]*?)\n?<!-- \/signals -->/.exec(text)?.[1]
-  expect(listed?.trim()).toBe(table())
+  expect(await shownTable()).toBe(await signalTable())
 })
 
 it('the catalogue is well-formed', () => {

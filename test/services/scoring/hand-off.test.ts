@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
+import { nothingLearned } from '../../../services/scoring/answers.ts'
 import { startDrafting } from '../../../services/scoring/decide.ts'
 import { scoredEvent } from '../../../services/scoring/scored-event.ts'
 import type { SessionEvent } from '../../../services/scoring/session-state.ts'
 import { batch, handOff, opened, startedAt, testSession } from './support/events.ts'
-import { desktopChrome } from './support/snapshots.ts'
+import { answers, desktopChrome } from './support/snapshots.ts'
 
 const session = testSession('hand-off')
 const start = opened(session)
@@ -12,7 +13,12 @@ const snapshot = desktopChrome.snapshot
 
 /** What the last decision says of the hand-off that asked for it. */
 function shownAfter(events: SessionEvent[]) {
-  const { apply, drafts } = startDrafting({ known: new Map(), network: noNetwork, now: startedAt })
+  const { apply, drafts } = startDrafting({
+    known: new Map(),
+    learned: nothingLearned,
+    network: noNetwork,
+    now: startedAt,
+  })
   for (const event of events) apply(event)
   const draft = drafts.at(-1)
   if (!draft) throw new Error('there is no decision')
@@ -33,7 +39,13 @@ describe('what a hand-off has shown', () => {
 
   it('is no answered challenge without a snapshot, nor with one of another document', () => {
     expect(shownAfter([...start, handOff(session)])).toEqual({ ...unused, challenge_answered: false })
-    for (const proofs of [{ challenge: null }, { challenge: 'other' }, { timing_nonce: null }]) {
+    const echo = { ...answers, answer_mac: null }
+    const wrong = [
+      { ...echo, challenge: null },
+      { ...echo, challenge: 'other' },
+      { ...echo, timing_nonce: null },
+    ]
+    for (const proofs of [...wrong, { answer_mac: 'a'.repeat(43) }, { engine_answers: [] }]) {
       const events = [...start, batch(session, changed(proofs)), handOff(session)]
       expect(shownAfter(events)).toMatchObject({ challenge_answered: false })
     }
@@ -43,9 +55,11 @@ describe('what a hand-off has shown', () => {
     expect(shownAfter(events)).toMatchObject({ challenge_answered: false })
   })
 
-  it('is an answered challenge where the browser cannot draw', () => {
-    const events = [...start, batch(session, changed({ canvas_challenge_hash: null })), handOff(session)]
-    expect(shownAfter(events)).toEqual(unused)
+  it('is an answered challenge where the browser cannot draw, and of an SDK that gives it back in clear', () => {
+    for (const proofs of [{ canvas_challenge_hash: null }, { ...answers, answer_mac: null }]) {
+      const events = [...start, batch(session, changed(proofs)), handOff(session)]
+      expect(shownAfter(events)).toEqual(unused)
+    }
   })
 
   it.each([

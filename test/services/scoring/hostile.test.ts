@@ -2,6 +2,7 @@ import { deflateRawSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import { createBreather } from '../../../infra/timing.ts'
+import { nothingLearned } from '../../../services/scoring/answers.ts'
 import { startDrafting } from '../../../services/scoring/decide.ts'
 import { batch, startedAt, testSession } from './support/events.ts'
 
@@ -36,7 +37,12 @@ function cost(text: string): number {
   const payload = deflateRawSync(text)
   const events = Array.from({ length: 10 }, (_, i) => batch(testSession(`hostile-${i}`), { payload }))
   const runs = Array.from({ length: 5 }, () => {
-    const { apply } = startDrafting({ known: new Map(), network: noNetwork, now: startedAt })
+    const { apply } = startDrafting({
+      known: new Map(),
+      learned: nothingLearned,
+      network: noNetwork,
+      now: startedAt,
+    })
     const before = cpuMs()
     for (const event of events) apply(event)
     return cpuMs() - before
@@ -57,7 +63,12 @@ describe.each(hostile)('bodies %s', (_, bodyOf) => {
 it('other work has its turn between bodies, however many there are', async () => {
   const payload = deflateRawSync(`[${'0,'.repeat(limit / 2 - 2)}0]`)
   const events = Array.from({ length: 40 }, (_, i) => batch(testSession(`hostile-${i}`), { payload }))
-  const { apply } = startDrafting({ known: new Map(), network: noNetwork, now: startedAt })
+  const { apply } = startDrafting({
+    known: new Map(),
+    learned: nothingLearned,
+    network: noNetwork,
+    now: startedAt,
+  })
   const breathe = createBreather()
   let turns = 0
   let isOver = false

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { createCodec } from '../../../infra/event-store/codec.ts'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import type { EventLog, Position } from '../../../infra/log/port.ts'
+import { nothingLearned } from '../../../services/scoring/answers.ts'
 import type { SessionEvent } from '../../../services/scoring/session-state.ts'
 import { readOffset } from '../../../services/scoring/store.ts'
 import { type RunningScoring, runScoring } from '../../../services/scoring/worker.ts'
@@ -39,6 +40,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
     const logger = silent.child({}, { level: 'silent' })
     logger.error = (...args: unknown[]) => errors.push(args)
     return runScoring({
+      learned: nothingLearned,
       log,
       pool: database.pool,
       codec,

@@ -6,6 +6,7 @@ import type { EventLog, NewRecord } from '../../../infra/log/port.ts'
 import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import { findDecisions } from '../../../projections/sessions/queries.ts'
+import { nothingLearned } from '../../../services/scoring/answers.ts'
 import type { SessionEvent } from '../../../services/scoring/session-state.ts'
 import { readOffset } from '../../../services/scoring/store.ts'
 import { createRecovery, runScoring } from '../../../services/scoring/worker.ts'
@@ -34,6 +35,7 @@ afterAll(async () => {
 function score(over: EventLog) {
   const { codec, database } = world
   return runScoring({
+    learned: nothingLearned,
     log: over,
     pool: database.pool,
     codec,

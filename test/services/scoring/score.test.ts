@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { score, signalCatalogue, verdictOf } from '../../../services/scoring/decide.ts'
 import { manipulationVerdict } from '../../../services/scoring/explain/findings.ts'
 import { highlightsOf } from '../../../services/scoring/explain/highlights.ts'
+import type { Signal } from '../../../services/scoring/facts.ts'
 import { evaluateClient } from './support/sessions.ts'
 import { desktopChrome } from './support/snapshots.ts'
 
@@ -57,16 +58,32 @@ describe('score', () => {
     )
   })
 
-  it('makes no bot of behaviour, of weak signals, or of one family of moderate ones', () => {
-    const harmless = signalCatalogue.filter(
-      ({ family, strength }) => family === 'behavior' || strength === 'weak' || strength === 'moderate',
-    )
+  it('makes no bot of weak and moderate signals, nor of strong ones of one channel', () => {
+    const channels = [...new Set(signalCatalogue.map(({ channel }) => channel))]
     fc.assert(
-      fc.property(fc.subarray(harmless), (fired) => {
-        expect(score(fired, facts).verdict).not.toBe('bot')
+      fc.property(some, fc.constantFrom(...channels), (fired, channel) => {
+        const isWeaker = ({ strength }: Signal) => strength === 'weak' || strength === 'moderate'
+        const ofChannel = (one: Signal) => one.channel === channel && one.strength !== 'definitive'
+        expect(score(fired.filter(isWeaker), facts).verdict).not.toBe('bot')
+        expect(score(fired.filter(ofChannel), facts).verdict).not.toBe('bot')
       }),
       runs,
     )
+  })
+
+  it('makes no bot of any contradiction of identity, since user agent switchers make them all', () => {
+    const contradictions = signalCatalogue.filter(
+      ({ role, strength, channel, category }) =>
+        role === 'risk' &&
+        (channel === 'identity' || (category === 'fingerprint' && strength === 'moderate')),
+    )
+    expect(score(contradictions, facts).verdict).not.toBe('bot')
+  })
+
+  it('is never human while something has to be earned, whatever speaks for the session', () => {
+    const unearned = signalCatalogue.filter(({ atLeast }) => atLeast !== undefined)
+    const trust = signalCatalogue.filter(({ role }) => role === 'trust')
+    for (const one of unearned) expect(score([one, ...trust], facts).verdict).not.toBe('human')
   })
 
   it('keeps weak signals in the human band', () => {

@@ -1,6 +1,7 @@
 import { deflateRawSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
+import { nothingLearned } from '../../../services/scoring/answers.ts'
 import { startDrafting } from '../../../services/scoring/decide.ts'
 import type { SessionEvent } from '../../../services/scoring/session-state.ts'
 import { batch, handOff, idled, opened, startedAt, testSession } from './support/events.ts'
@@ -9,7 +10,12 @@ import { headlessChrome } from './support/snapshots.ts'
 
 /** The decisions that a session's events lead to, given one batch of records each. */
 function decisionsAfter(events: SessionEvent[]) {
-  const { apply, drafts, changed } = startDrafting({ known: new Map(), network: noNetwork, now: startedAt })
+  const { apply, drafts, changed } = startDrafting({
+    known: new Map(),
+    learned: nothingLearned,
+    network: noNetwork,
+    now: startedAt,
+  })
   for (const event of events) apply(event)
   return {
     state: [...changed.values()][0],

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
-import type { Network, Platform } from '../../../schemas/events.ts'
+import type { Network, Platform, Repeats } from '../../../schemas/events.ts'
 import { signalCatalogue } from '../../../services/scoring/decide.ts'
 import { type Facts, readFacts } from '../../../services/scoring/facts.ts'
+import { repeatsOf } from '../../support/session-scored.ts'
 import { batch, opened, platformOf, startedAt, testSession } from './support/events.ts'
 import { stateAfter } from './support/sessions.ts'
 import * as clients from './support/snapshots.ts'
@@ -52,6 +53,17 @@ function fires(slug: string, given: Given): boolean {
   return signal.fires(factsOf(given))
 }
 
+/** As an SDK before 0.2 answers. */
+const echo = { ...clients.answers, answer_mac: null }
+const firefoxAgent = 'Mozilla/5.0 (Macintosh; Intel Mac OS X 10.15; rv:153.0) Gecko/20100101 Firefox/153.0'
+const wrongProofs = clients.proofsOf(firefoxAgent)
+const all = (count: number) => ({ five_minutes: count, hour: count, day: count })
+/** Fires from this count on. */
+const repeating = (counted: keyof Repeats, from: number) => ({
+  given: [{ facts: { repeats: repeatsOf(1, { [counted]: all(from) }) } }],
+  not: [{ facts: { repeats: repeatsOf(1, { [counted]: all(from - 1) }) } }, { facts: { repeats: null } }],
+})
+
 const named = (...globals: string[]): Given => ({ parts: { automation: { globals } } })
 const says = (user_agent: string): Given => ({ parts: { navigator: { user_agent } } })
 const app = (native: NonNullable<Parts['native']>): Given => ({ client: { snapshot: { native } } })
@@ -59,6 +71,29 @@ const nobody = { available: true, user_agent: 'Mozilla/5.0 of another', platform
 const documentWithout = (header_order: string[]): Partial<Facts> => {
   const { document } = factsOf({})
   return document ? { document: { ...document, header_order } } : {}
+}
+const x11Chrome = clients.withParts(desktopChrome, {
+  navigator: {
+    user_agent:
+      'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36',
+    platform: 'Linux x86_64',
+  },
+})
+const qtWebEngine = clients.withParts(x11Chrome, {
+  navigator: {
+    user_agent:
+      'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) QtWebEngine/5.15.13 Chrome/87.0.4280.144 Safari/537.36',
+  },
+})
+const naturalMouse = { events: 40, moves: 40, straightness: 1.2, speed_std: 0.5, coalesced: 6 }
+const naturalKeys = {
+  events: 20,
+  keys: 10,
+  interval_mean: 150,
+  interval_std: 60,
+  rollovers: 2,
+  hold_mean: 90,
+  hold_std: 20,
 }
 const location = {
   city: null,
@@ -71,6 +106,8 @@ const location = {
   postal_code: null,
   accuracy_radius_km: null,
 }
+
+const foreign = (...names: string[]): Given => ({ parts: { tamper: { foreign_primitives: names } } })
 
 /** For every signal: what makes it fire, and what comes close and must not. */
 const examples: Record<string, { given: Given[]; not?: Given[] }> = {
@@ -167,11 +204,58 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     not: [{ parts: { environment: { outer_width: 0, outer_height: 0, has_focus: false } } }],
   },
   default_headless_screen: { given: [{ parts: { environment: { screen_width: 800, screen_height: 600 } } }] },
+  default_viewport: {
+    given: [{ parts: { environment: { inner_width: 800, inner_height: 600 } } }],
+    not: [
+      {
+        parts: {
+          environment: { inner_width: 1280, inner_height: 720, outer_width: 1280, outer_height: 720 },
+        },
+      },
+    ],
+  },
+  screen_smaller_than_window: {
+    given: [
+      {
+        parts: {
+          environment: {
+            ...{ inner_width: 1280, inner_height: 720, screen_width: 1280, screen_height: 720 },
+            ...{ outer_width: 1280, outer_height: 805 },
+          },
+        },
+      },
+    ],
+    not: [
+      {},
+      {
+        parts: {
+          environment: {
+            ...{ inner_width: 1280, inner_height: 720, screen_width: 1280, screen_height: 720 },
+            ...{ outer_width: 1280, outer_height: 720 },
+          },
+        },
+      },
+    ],
+  },
+  no_pointing_device: {
+    given: [{ parts: { environment: { pointing_device: false } } }],
+    not: [{}, { parts: { environment: { pointing_device: null } } }],
+  },
+  user_agent_overridden: {
+    given: [{ parts: { navigator: { ua_data_architecture: '', ua_full_version: null } } }],
+    not: [
+      {},
+      { client: androidChrome },
+      { parts: { navigator: { ua_data_architecture: null, ua_full_version: null } } },
+    ],
+  },
   webdriver_property_overridden: {
     given: [
       { parts: { automation: { webdriver_own_property: true } } },
       { parts: { tamper: { navigator_own_properties: ['webdriver'] } } },
       { parts: { tamper: { patched_functions: ['navigator.webdriver'] } } },
+      foreign('navigator.webdriver'),
+      foreign('frame.navigator.webdriver'),
     ],
   },
   navigator_overridden: {
@@ -183,6 +267,37 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
   patched_stealth_functions: {
     given: [{ parts: { tamper: { patched_functions: ['Permissions.query'] } } }],
     not: [{ client: clients.brave }],
+  },
+  rewritten_primitives: {
+    given: [
+      foreign('JSON.stringify'),
+      foreign('Reflect.get'),
+      foreign('frame.Function.toString'),
+      foreign('frame.console.debug'),
+    ],
+    not: [
+      foreign('Function.toString', 'console.debug', 'Array.push', 'JSON.parse'),
+      foreign('fetch', 'frame.fetch', 'frame.JSON.parse'),
+      { client: clients.brave, parts: { tamper: { foreign_primitives: ['frame.Function.toString'] } } },
+    ],
+  },
+  rewritten_navigator: {
+    given: [foreign('navigator.userAgent'), foreign('frame.navigator.plugins')],
+    not: [
+      foreign('navigator.webdriver', 'fetch'),
+      { client: clients.brave, parts: { tamper: { foreign_primitives: ['navigator.plugins'] } } },
+    ],
+  },
+  realm_differences: {
+    given: [{ parts: { tamper: { realm_differences: ['frame.deviceMemory'] } } }],
+    not: [
+      { parts: { tamper: { realm_differences: ['worker.hardwareConcurrency', 'frame.screen.width'] } } },
+      { client: clients.brave, parts: { tamper: { realm_differences: ['frame.deviceMemory'] } } },
+    ],
+  },
+  wrapped_page_functions: {
+    given: [foreign('fetch'), foreign('Function.toString'), foreign('frame.JSON.parse')],
+    not: [foreign('JSON.stringify', 'navigator.platform')],
   },
   patched_functions: {
     given: [{ parts: { tamper: { patched_functions: ['Function.toString'] } } }],
@@ -252,14 +367,65 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
   unreadable_observations: { given: [{ facts: { unreadable: 1 } }] },
   conflicting_replay: { given: [{ facts: { conflicts: 1 } }] },
   stale_snapshot: {
-    given: [{ parts: { proofs: { challenge: 'old' } } }, { parts: { proofs: { timing_nonce: 'old' } } }],
-    not: [{ parts: { proofs: { challenge: 'challenge-1', timing_nonce: 'timing-1' } } }],
+    given: [
+      { parts: { proofs: { answer_mac: null, challenge: 'old', timing_nonce: 'timing-1' } } },
+      { parts: { proofs: { answer_mac: null, challenge: 'challenge-1', timing_nonce: 'old' } } },
+      { parts: { proofs: { answer_mac: 'not base64url' } } },
+      { parts: { proofs: { canvas_challenge_hash: 'of another drawing' } } },
+      { parts: { proofs: { engine_answers: [] } } },
+    ],
+    not: [{}, { parts: { proofs: echo } }],
   },
   proofs_missing: {
-    given: [{ parts: { proofs: { challenge: null } } }, { parts: { proofs: { timing_nonce: null } } }],
-    not: [{}, { parts: { proofs: { challenge: 'old', canvas_challenge_hash: null } } }],
+    given: [
+      { parts: { proofs: { ...echo, challenge: null } } },
+      { parts: { proofs: { ...echo, timing_nonce: null } } },
+    ],
+    not: [{}, { parts: { proofs: echo } }],
   },
-  telemetry_incomplete: { given: [{ client: { snapshot: {} } }], not: [app({ os_name: 'iOS' })] },
+  engine_contradicted: {
+    given: [says(firefoxAgent), { parts: { proofs: wrongProofs } }],
+    not: [{}, { client: clients.desktopFirefox }, says('Mozilla/5.0 of another')],
+  },
+  engine_unproven: {
+    given: [{ parts: { proofs: { engine_answers: [] } } }, says('Mozilla/5.0 of another')],
+    not: [{}, { client: clients.iphoneSafari }, app({ os_name: 'iOS' })],
+  },
+  canvas_contradicted: {
+    given: [{ facts: { answers: { given: 'keyed', engine: 'as_claimed', canvas: 'otherwise' } } }],
+    not: [{}],
+  },
+  telemetry_incomplete: {
+    given: [
+      { client: { snapshot: {} } },
+      { parts: { environment: { timezone: null } } },
+      { parts: { storage: { cookies: null } } },
+    ],
+    not: [
+      {},
+      { parts: { webgl: { renderer: null }, fonts: { detected_count: null } } },
+      app({ os_name: 'iOS' }),
+    ],
+  },
+  impossible_values: {
+    given: [
+      { parts: { environment: { timezone_offset_min: 9999 } } },
+      { parts: { environment: { timezone: 'Mars/Olympus_Mons' } } },
+      { parts: { engine: { eval_length: 37 } } },
+      { parts: { navigator: { brands: [{ brand: 'Chromium', version: '99' }] } } },
+      { behavior: { mouse: { events: 1, moves: 1_000_000, duration_ms: 5 } } },
+      { behavior: { mouse: { events: 1_000_000, moves: 1_000_000, duration_ms: 5 } } },
+    ],
+    not: [
+      {},
+      { parts: { environment: { timezone: 'Europe/Kyiv' } } },
+      { behavior: { mouse: { events: 40, moves: 40 } } },
+    ],
+  },
+  window_larger_than_screen: {
+    given: [{ parts: { environment: { outer_width: 5000 } } }],
+    not: [{}, { parts: { environment: { outer_width: 1528, screen_width: 1512 } } }],
+  },
   session_identity_changed: { given: [{ facts: { identityChanges: 1 } }] },
   user_agent_header_mismatch: { given: [{ header: 'Mozilla/5.0 of another' }], not: [{ header: '' }] },
   client_hints_mismatch: {
@@ -312,8 +478,89 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     given: [{ behavior: { mouse: { events: 2, clicks: 2, clicks_without_move: 2 } } }],
     not: [{ behavior: { mouse: { events: 2, clicks_without_move: 2 }, touch: { events: 4 } } }],
   },
+  pressed_without_pressure: {
+    given: [{ behavior: { mouse: { events: 3, moves: 2, presses: 1, pressureless: 1 } } }],
+    not: [
+      { behavior: { mouse: { events: 3, moves: 2, presses: 1 } } },
+      { client: clients.desktopSafari, behavior: { mouse: { events: 3, presses: 1, pressureless: 1 } } },
+      { client: clients.desktopFirefox, behavior: { mouse: { events: 3, presses: 1, pressureless: 1 } } },
+      { client: androidChrome, behavior: { mouse: { events: 3, presses: 1, pressureless: 1 } } },
+    ],
+  },
+  uneven_wheel_notches: {
+    given: [{ client: x11Chrome, behavior: { scroll: { events: 20, wheel: 5, uneven_wheel: 4 } } }],
+    not: [
+      { behavior: { scroll: { events: 20, wheel: 5, uneven_wheel: 4 } } },
+      { client: x11Chrome, behavior: { scroll: { events: 20, wheel: 5, uneven_wheel: 2 } } },
+      { client: x11Chrome, behavior: { scroll: { events: 90, wheel: 40, uneven_wheel: 4 } } },
+      { client: clients.desktopFirefox, behavior: { scroll: { events: 20, wheel: 5, uneven_wheel: 4 } } },
+    ],
+  },
+  unsynchronized_input_clock: {
+    given: [
+      { client: x11Chrome, behavior: { mouse: { events: 10, moves: 9, off_clock: 6 } } },
+      { client: x11Chrome, behavior: { keyboard: { events: 6, keys: 6, off_clock: 8 } } },
+    ],
+    not: [
+      { behavior: { mouse: { events: 10, moves: 9, off_clock: 6 } } },
+      { client: x11Chrome, behavior: { mouse: { events: 90, moves: 89, off_clock: 6 } } },
+      { client: clients.desktopFirefox, behavior: { mouse: { events: 10, moves: 9, off_clock: 6 } } },
+      {
+        client: x11Chrome,
+        parts: { navigator: { max_touch_points: 5 } },
+        behavior: { mouse: { events: 10, moves: 9, off_clock: 6 } },
+      },
+      { client: qtWebEngine, behavior: { mouse: { events: 10, moves: 9, off_clock: 6 } } },
+    ],
+  },
+  instant_clicks: {
+    given: [{ behavior: { mouse: { events: 9, presses: 3, instant_presses: 2 } } }],
+    not: [
+      { behavior: { mouse: { events: 9, presses: 1, instant_presses: 1 } } },
+      { behavior: { mouse: { events: 9, presses: 9, instant_presses: 2 } } },
+    ],
+  },
+  scrolls_without_cause: {
+    given: [{ behavior: { scroll: { events: 30, uncaused: 3 } } }],
+    not: [{ behavior: { scroll: { events: 30, uncaused: 3, wheel: 9 } } }],
+  },
+  capitals_without_shift: {
+    given: [
+      { behavior: { keyboard: { events: 9, keys: 9, shiftless: 1 } } },
+      { client: clients.desktopFirefox, behavior: { keyboard: { events: 9, keys: 9, shiftless: 1 } } },
+    ],
+    not: [
+      { client: clients.desktopSafari, behavior: { keyboard: { events: 9, keys: 9, shiftless: 1 } } },
+      { client: clients.iphoneSafari, behavior: { keyboard: { events: 9, keys: 9, shiftless: 1 } } },
+      { client: androidChrome, behavior: { keyboard: { events: 9, keys: 9, shiftless: 1 } } },
+    ],
+  },
+  malformed_key_events: {
+    given: [{ behavior: { keyboard: { events: 9, keys: 9, malformed: 1 } } }],
+    not: [
+      { client: androidChrome, behavior: { keyboard: { events: 9, keys: 9, malformed: 1 } } },
+      { client: clients.desktopFirefox, behavior: { keyboard: { events: 9, keys: 9, malformed: 1 } } },
+    ],
+  },
+  characters_without_keys: {
+    given: [{ behavior: { form: { events: 9 }, keyboard: { unkeyed: 9 } } }],
+    not: [
+      { behavior: { keyboard: { events: 9, keys: 9, unkeyed: 9 } } },
+      { client: androidChrome, behavior: { form: { events: 9 }, keyboard: { unkeyed: 9 } } },
+    ],
+  },
+  instant_key_presses: {
+    given: [{ behavior: { keyboard: { events: 9, keys: 9, hold_mean: 3 } } }],
+    not: [
+      { behavior: { keyboard: { events: 9, keys: 9, hold_mean: 60 } } },
+      { behavior: { keyboard: { events: 9, keys: 9 } } },
+    ],
+  },
   protocol_pointer_coordinates: {
-    given: [{ behavior: { mouse: { events: 20, moves: 20, screen_equals_client: 19 } } }],
+    given: [
+      { behavior: { mouse: { events: 20, moves: 20, screen_equals_client: 19 } } },
+      { behavior: { mouse: { events: 20, moves: 20, frameless: 20 } } },
+    ],
     not: [{ behavior: { mouse: { events: 200, moves: 200, screen_equals_client: 19 } } }],
   },
   uniform_typing: {
@@ -330,6 +577,13 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
   silent_form_fill: {
     given: [{ behavior: { form: { events: 3, silent_changes: 2 } } }],
     not: [{ behavior: { form: { events: 3, silent_changes: 2, autofills: 1 } } }],
+  },
+  text_inserted_at_once: {
+    given: [{ behavior: { form: { events: 3, silent_changes: 2, inserted: 2 } } }],
+    not: [
+      { behavior: { form: { events: 3, silent_changes: 2, inserted: 1 } } },
+      { client: clients.iphoneSafari, behavior: { form: { events: 3, silent_changes: 2, inserted: 2 } } },
+    ],
   },
   instant_submit: {
     given: [{ behavior: { form: { events: 3, submits: 1, time_to_submit_ms: 100 } } }],
@@ -348,6 +602,10 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     given: [{ platform: 'ios' }, app({ hooks: false }), app({ device_model: null })],
     not: [app({ device_model: 'Pixel 8' }), {}],
   },
+  native_checks_missing: {
+    given: [app({ device_model: 'iPhone15,2' })],
+    not: [app({ device_model: 'iPhone15,2', hooks: false }), app({ os_name: 'iOS' })],
+  },
   browser_user_agent_in_app: {
     given: [{ ...app({ device_model: 'Pixel 8' }), header: 'Mozilla/5.0 (X11; Linux x86_64)' }],
     not: [{ ...app({ device_model: 'Pixel 8' }), header: 'okhttp/4.12' }, { header: 'Mozilla/5.0' }],
@@ -356,23 +614,53 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     given: [{}],
     not: [{ parts: { worker: { available: null } } }, { client: clients.bareChromium }],
   },
-  fresh_proofs: { given: [{}], not: [{ parts: { proofs: { challenge: null } } }] },
+  fresh_proofs: { given: [{}], not: [{ parts: { proofs: { ...echo, challenge: null } } }] },
   natural_pointer_movement: {
-    given: [{ behavior: { mouse: { events: 40, moves: 40, straightness: 1.2, speed_std: 0.5 } } }],
-    not: [{ behavior: { mouse: { events: 40, moves: 40, straightness: 1, speed_std: 0.5 } } }],
+    given: [
+      { behavior: { mouse: naturalMouse } },
+      { client: x11Chrome, behavior: { mouse: naturalMouse } },
+      { client: clients.desktopFirefox, behavior: { mouse: naturalMouse } },
+    ],
+    not: [
+      { behavior: { mouse: { ...naturalMouse, straightness: 1 } } },
+      // A program that waits for each event never has two of them put together.
+      { behavior: { mouse: { ...naturalMouse, coalesced: 0 } } },
+      { behavior: { mouse: { ...naturalMouse, pressureless: 1 } } },
+      { behavior: { mouse: naturalMouse, keyboard: { events: 9, keys: 9, shiftless: 1 } } },
+      { client: x11Chrome, behavior: { mouse: { ...naturalMouse, off_clock: 30 } } },
+    ],
   },
   natural_typing: {
     given: [
       {
-        behavior: { keyboard: { events: 20, keys: 10, interval_mean: 150, interval_std: 60, rollovers: 2 } },
+        behavior: { keyboard: naturalKeys },
       },
     ],
-    not: [{ behavior: { keyboard: { events: 20, keys: 10, interval_std: 60, rollovers: 2, untrusted: 3 } } }],
+    not: [
+      { behavior: { keyboard: { ...naturalKeys, untrusted: 3 } } },
+      { behavior: { keyboard: { ...naturalKeys, rollovers: 0, corrections: 3 } } },
+      { behavior: { keyboard: { ...naturalKeys, hold_mean: 3, hold_std: 1 } } },
+      { behavior: { keyboard: naturalKeys, mouse: { events: 1, presses: 1, pressureless: 1 } } },
+    ],
   },
   natural_touch: {
     given: [{ behavior: { touch: { events: 6, touches: 4, radius_std: 1.5 } } }],
     not: [{ behavior: { touch: { events: 6, touches: 4, radius_std: 0 } } }],
   },
+  replayed_behavior: repeating('behavior_sessions', 2),
+  replayed_session: {
+    given: [{ facts: { repeats: repeatsOf(1, { behavior_sessions: all(2), snapshot_sessions: all(2) }) } }],
+    not: [
+      { facts: { repeats: repeatsOf(1, { behavior_sessions: all(2) }) } },
+      { facts: { repeats: repeatsOf(1, { snapshot_sessions: all(2) }) } },
+    ],
+  },
+  replayed_snapshot: repeating('snapshot_sessions', 2),
+  velocity_visitor: repeating('visitor_sessions', 61),
+  velocity_users: repeating('visitor_users', 10),
+  visitor_many_addresses: repeating('visitor_addresses', 10),
+  velocity_address: repeating('address_sessions', 100),
+  user_many_visitors: repeating('user_visitors', 8),
   returning_visitor_fingerprint: {
     given: [{ facts: { visitorSessions: 2 } }],
     not: [{ facts: { visitorSessions: 1 } }],
@@ -417,6 +705,6 @@ describe('signals', () => {
   it('are silent where nothing was reported', () => {
     const facts = factsOf({ client: { snapshot: {} } })
     const fired = signalCatalogue.filter((signal) => signal.fires(facts)).map(({ slug }) => slug)
-    expect(fired).toEqual(['proofs_missing', 'telemetry_incomplete'])
+    expect(fired).toEqual(['proofs_missing', 'engine_unproven', 'telemetry_incomplete'])
   })
 })

@@ -136,7 +136,12 @@ describe('verdicts on synthetic snapshots', () => {
     ['hooks in a changed app', without('simulator_or_emulator', 'jailbreak_or_root', 'debugger'), 'bot'],
     ["a developer's emulator, build and debugger", without('hooks', 'jailbreak_or_root'), 'inconclusive'],
     ['a rooted phone', { jailbreak_or_root: true }, 'human'],
-    ['no flag', {}, 'human'],
+    [
+      'no flag',
+      without('hooks', 'simulator_or_emulator', 'code_signing_invalid', 'jailbreak_or_root', 'debugger'),
+      'human',
+    ],
+    ['no observation at all', {}, 'inconclusive'],
   ])('of an app: %s', (_, given, verdict) => {
     const native = { ...given, device_model: 'Pixel 8', bundle_id: 'com.example.shop', install_id: 'i-1' }
     expect(evaluateClient({ snapshot: { native } }).score.verdict).toBe(verdict)

@@ -4,6 +4,7 @@ import { createCodec } from '../../../infra/event-store/codec.ts'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
 import type { SessionScored } from '../../../schemas/events.ts'
+import { nothingLearned } from '../../../services/scoring/answers.ts'
 import { endSessions, runSessionScheduler } from '../../../services/scoring/scheduler.ts'
 import type { SessionEvent } from '../../../services/scoring/session-state.ts'
 import { createScoringTables, readOffset } from '../../../services/scoring/store.ts'
@@ -43,6 +44,7 @@ const applied = { waitFor: async () => {} }
 
 async function start(some: Partial<Parameters<typeof runScoring>[0]> = {}): Promise<() => Promise<void>> {
   const worker = await runScoring({
+    learned: nothingLearned,
     log,
     pool: database.pool,
     codec,

@@ -9,8 +9,9 @@ import { planSession } from '../../../services/cli/simulate/generate/plan.ts'
 import { sessionDetailJson } from '../../../services/readback/answers.ts'
 import { evaluate } from '../../../services/scoring/decide.ts'
 import { scoredEvent } from '../../../services/scoring/scored-event.ts'
+import { hashesOf } from '../../../services/scoring/signals/repeats.ts'
 import { writeMmdb } from '../../support/mmdb.ts'
-import { visitorLink } from '../../support/session-scored.ts'
+import { repeatsOf, visitorLink } from '../../support/session-scored.ts'
 import { batch, opened, startedAt, type TestSession, testSession } from '../scoring/support/events.ts'
 import { stateAfter } from '../scoring/support/sessions.ts'
 import { desktopChrome, withParts } from '../scoring/support/snapshots.ts'
@@ -28,9 +29,11 @@ interface Fixture {
 
 /** What scoring makes of a session, encoded and decoded as on the log. */
 export function scored({ visitor = null, ...fixture }: Fixture, index: number): SessionScored {
-  const evaluation = evaluate({ state: stateOf(fixture), network: fixture.network })
+  const repeats = repeatsOf(1 + (index % 2))
+  const evaluation = evaluate({ state: stateOf(fixture), network: fixture.network, repeats })
   const trigger = { decisionId: `evt_${index}`, final: index % 2 === 0, onlyOnChange: false, at: startedAt }
-  const evaluated = { evaluation, visitor, evaluatedAt: startedAt + index, durationMs: 1 }
+  const hashes = hashesOf(evaluation.facts)
+  const evaluated = { evaluation, hashes, visitor, evaluatedAt: startedAt + index, durationMs: 1 }
   const { event } = scoredEvent({ state: stateOf(fixture), trigger, ...evaluated })
   const decoded = codec.decode(codec.encode(event))
   if (decoded.type !== 'SessionScored') throw new Error(decoded.type)

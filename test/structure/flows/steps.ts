@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
 import { createCollectClient } from '../../../infra/wire/collect/client.ts'
+import { answersOf } from '../../../services/cli/simulate/generate/answers.ts'
 import { headersOf } from '../../../services/cli/simulate/generate/headers.ts'
 import { planSession } from '../../../services/cli/simulate/generate/plan.ts'
 import type { Owner } from '../../support/cluster.ts'
@@ -16,12 +17,12 @@ export async function openDocument(baseUrl: string, { publishable }: Owner, seed
     sdk: plan.sdk,
     ...(plan.page && { page: plan.page }),
   })
-  const { challenge, timingNonce: timing_nonce, sessionId } = await client.open()
-  const proofs = { challenge, timing_nonce, canvas_challenge_hash: null }
+  const opened = await client.open()
   const [first] = plan.batches
   if (!first?.snapshot) throw new Error('a plan begins with a snapshot')
+  const proofs = answersOf(first.snapshot.navigator.user_agent ?? '', opened)
   const batch = { ...first, snapshot: { ...first.snapshot, proofs } }
-  return { sessionId, send: () => client.sendBatch(batch) }
+  return { sessionId: opened.sessionId, send: () => client.sendBatch(batch) }
 }
 
 /** Waits until the query's first column is the text. */

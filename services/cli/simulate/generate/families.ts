@@ -18,11 +18,11 @@ export interface DeviceFamily {
   places: readonly Place[]
 }
 
-/** Width and height in CSS pixels, device pixel ratio. */
+// Width and height in CSS pixels, device pixel ratio.
 type Screen = readonly [number, number, number]
 type Gpu = readonly [string, string]
 
-/** The offset is in minutes, as JavaScript counts it: west of UTC is positive. */
+// The offset is in minutes, as JavaScript counts it: west of UTC is positive.
 interface Place {
   languages: readonly string[]
   timezone: string

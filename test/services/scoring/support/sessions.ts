@@ -1,9 +1,11 @@
 import { createCodec } from '../../../../infra/event-store/codec.ts'
 import { type AddressNetwork, noNetwork } from '../../../../infra/ip/network.ts'
 import type { SessionScored } from '../../../../schemas/events.ts'
+import { type LearnedAnswers, nothingLearned } from '../../../../services/scoring/answers.ts'
 import { type Evaluation, evaluate } from '../../../../services/scoring/decide.ts'
 import { scoredEvent } from '../../../../services/scoring/scored-event.ts'
 import { evolve, type SessionEvent, type SessionState } from '../../../../services/scoring/session-state.ts'
+import { hashesOf } from '../../../../services/scoring/signals/repeats.ts'
 import { batch, opened, platformOf, startedAt, testSession } from './events.ts'
 import type { Client } from './snapshots.ts'
 
@@ -23,7 +25,8 @@ export function decisionAbout(
 ): SessionScored {
   const evaluation = evaluate({ state, network })
   const trigger = { decisionId: 'evt_x', final: true, onlyOnChange: false, at: startedAt }
-  const decision = { state, trigger, evaluation, visitor: null, evaluatedAt: startedAt, durationMs: 1 }
+  const about = { state, trigger, evaluation, visitor: null, hashes: hashesOf(evaluation.facts) }
+  const decision = { ...about, evaluatedAt: startedAt, durationMs: 1 }
   const decoded = codec.decode(codec.encode(scoredEvent(decision).event))
   if (decoded.type !== 'SessionScored') throw new Error(decoded.type)
   return decoded.data
@@ -33,14 +36,18 @@ export interface Seen {
   /** Behaviour as the client sends it, channel by channel. */
   behavior?: object
   network?: AddressNetwork
+  learned?: LearnedAnswers
 }
 
 /** What scoring makes of one snapshot of a client, with the behaviour that came with it. */
-export function evaluateClient(client: Client, { behavior, network }: Seen = {}): Evaluation {
+export function evaluateClient(
+  client: Client,
+  { behavior, network, learned = nothingLearned }: Seen = {},
+): Evaluation {
   const session = testSession('evaluated', { client, platform: platformOf(client) })
   const observations = { version: 1, elapsed_ms: 500, snapshot: client.snapshot, behavior }
   const state = stateAfter([...opened(session), batch(session, { observations })])
-  return evaluate({ state, network: network ?? noNetwork.lookup(session.ip, startedAt) })
+  return evaluate({ state, learned, network: network ?? noNetwork.lookup(session.ip, startedAt) })
 }
 
 export function slugs({ fired }: Evaluation): string[] {

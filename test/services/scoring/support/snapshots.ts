@@ -1,4 +1,6 @@
+import { questionsOf } from '../../../../infra/challenges/challenges.ts'
 import { type Snapshot, snapshotSchema } from '../../../../schemas/observations.ts'
+import { answersOf } from '../../../../services/cli/simulate/generate/answers.ts'
 import { markAs } from '../../../../services/cli/simulate/generate/bots.ts'
 import { type DeviceFamily, families } from '../../../../services/cli/simulate/generate/families.ts'
 import { clientHints } from '../../../../services/cli/simulate/generate/headers.ts'
@@ -15,8 +17,15 @@ export interface Client {
   clientHints?: Record<string, string>
 }
 
-/** What every document of a test hands out, and every SDK gives back. */
+/** What every document of a test hands out. */
 export const answers = { challenge: 'challenge-1', timing_nonce: 'timing-1' }
+
+/** How the browser of a user agent answers that document. */
+export function proofsOf(userAgent: string, change: Partial<Snapshot['proofs']> = {}): Snapshot['proofs'] {
+  const { challenge, timing_nonce: timingNonce } = answers
+  const asked = { challenge, timingNonce, engineQuestions: questionsOf(challenge) }
+  return { challenge: null, timing_nonce: null, ...answersOf(userAgent, asked), ...change }
+}
 
 const germany = {
   languages: ['de-DE', 'de', 'en'],
@@ -136,7 +145,9 @@ function generated(name: string, change: Partial<DeviceFamily>): Snapshot {
 }
 
 function clientOf(device: Snapshot, parts: Parts = {}): Client {
-  const snapshot = merged({ ...device, proofs: { ...device.proofs, ...answers } }, parts)
+  const { user_agent } = { ...device.navigator, ...parts.navigator }
+  const proofs = device.native === null ? { proofs: proofsOf(user_agent ?? '') } : {}
+  const snapshot = merged({ ...device, ...proofs }, parts)
   const hints = Object.entries(clientHints(snapshot.navigator))
   return {
     snapshot,

@@ -1,0 +1,107 @@
+import { hash } from 'node:crypto'
+import type { RecordedEvent } from '../../infra/event-store/codec.ts'
+import type { Projection } from '../../infra/event-store/projection.ts'
+import { networkPrefix } from '../../infra/ip/network.ts'
+import type { Tx } from '../../infra/postgres/pool.ts'
+import {
+  column,
+  foreign,
+  loadRows,
+  primaryKey,
+  type RowOf,
+  saveRows,
+  table,
+} from '../../infra/postgres/table.ts'
+import { type Environment, eventTopics, type SessionScored } from '../../schemas/events.ts'
+
+/** One answer that browsers of a class gave to one question or drawing. */
+export const answers = table('answers', {
+  id: primaryKey(column.id(), 'answer_id'),
+  environment: column.text<Environment>(),
+  /** `engine` and its version, or what draws. */
+  class: foreign(column.text()),
+  asked: column.text(),
+  answer: foreign(column.text()),
+  /** The 64 smallest hashes of the visitors and networks that gave it, ascending. `distinct` counts by them. */
+  visitors: column.json<string[]>(),
+  networks: column.json<string[]>(),
+})
+export type AnswerRow = RowOf<typeof answers>
+
+const mostKept = 64
+
+export const answersProjection: Projection = {
+  name: 'answers',
+  version: 1,
+  topics: [eventTopics.SessionScored],
+  tables: [answers.name],
+  ddl: answers.ddl,
+  indexes: '',
+  gatherMs: 2000,
+  apply,
+}
+
+// The smallest of all hashes are the same in whatever order events come, and however often.
+async function apply(tx: Tx, events: RecordedEvent[]): Promise<void> {
+  const given = merge(
+    events.flatMap((event) => (event.type === 'SessionScored' ? answerRows(event.data) : [])),
+  )
+  const stored = await loadRows(tx, answers, { by: 'id', ids: [...given.keys()] })
+  const changed = [...given.values()].flatMap((row) => {
+    const known = stored.get(row.id)
+    const next = known ? together(known, row) : row
+    return known && isSame(known, next) ? [] : [next]
+  })
+  await saveRows(tx, answers, changed)
+}
+
+/** Only of sessions that nothing else speaks against, and of a visitor: many sessions of one count once. */
+export function answerRows(data: SessionScored): AnswerRow[] {
+  const { challenge_answers: given, visitor, environment, organization_id } = data
+  const network = networkPrefix(data.network.ip_address ?? '')
+  if (!given?.is_consistent || !visitor || !network) return []
+  const counted = { visitors: [digest(organization_id, visitor.id)], networks: [digest(network)] }
+  const row = (of: string, asked: string, answer: string): AnswerRow => ({
+    ...{ id: digest(environment, of, asked, answer), environment, class: of, asked, answer },
+    ...counted,
+  })
+  const { engine, canvas_class, canvas_seed, canvas_answer } = given
+  const toQuestions = engine
+    ? Object.entries(given.engine_answers).map(([id, answer]) => row(engine, id, answer))
+    : []
+  const isDrawn = canvas_class !== null && canvas_seed !== null && canvas_answer !== null
+  return isDrawn ? [...toQuestions, row(canvas_class, `canvas ${canvas_seed}`, canvas_answer)] : toQuestions
+}
+
+function digest(...parts: string[]): string {
+  return hash('sha256', parts.join('\0')).slice(0, 16)
+}
+
+function merge(rows: AnswerRow[]): Map<string, AnswerRow> {
+  const merged = new Map<string, AnswerRow>()
+  for (const row of rows) {
+    const known = merged.get(row.id)
+    merged.set(row.id, known ? together(known, row) : row)
+  }
+  return merged
+}
+
+function together(one: AnswerRow, other: AnswerRow): AnswerRow {
+  return {
+    ...one,
+    visitors: smallest([...one.visitors, ...other.visitors]),
+    networks: smallest([...one.networks, ...other.networks]),
+  }
+}
+
+const smallest = (hashes: string[]) => [...new Set(hashes)].sort().slice(0, mostKept)
+
+const isSame = (one: AnswerRow, other: AnswerRow) =>
+  one.visitors.join() === other.visitors.join() && one.networks.join() === other.networks.join()
+
+/** How many there were: exact below 64, beyond that by how small the hashes are that were kept. */
+export function distinct(kept: string[]): number {
+  const largest = kept.at(-1)
+  if (kept.length < mostKept || largest === undefined) return kept.length
+  return Math.round(((mostKept - 1) * 2 ** 48) / Number.parseInt(largest.slice(0, 12), 16))
+}

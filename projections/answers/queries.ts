@@ -1,0 +1,16 @@
+import type { Db } from '../../infra/postgres/pool.ts'
+import { type AnswerRow, answers } from './projection.ts'
+
+export type GivenAnswer = Omit<AnswerRow, 'id'>
+
+/** Every answer of classes and questions that at least `visitors` visitors answered. */
+export async function readAnswers(db: Db, visitors: number): Promise<GivenAnswer[]> {
+  const { rows } = await db.query<GivenAnswer>({
+    name: 'read-answers',
+    text: `select ${answers.selectWithout('a', 'id')} from read.answers a where (environment, class, asked) in (
+        select environment, class, asked from read.answers group by environment, class, asked
+        having sum(json_array_length(visitors::json)) >= $1)`,
+    values: [visitors],
+  })
+  return rows
+}

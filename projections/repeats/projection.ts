@@ -1,0 +1,135 @@
+import type { RecordedEvent } from '../../infra/event-store/codec.ts'
+import type { Projection } from '../../infra/event-store/projection.ts'
+import { type Column, unnest } from '../../infra/postgres/arrays.ts'
+import type { Tx } from '../../infra/postgres/pool.ts'
+import type { RowOf } from '../../infra/postgres/table.ts'
+import { eventTopics } from '../../schemas/events.ts'
+import {
+  keyNames,
+  repeatApplyIndexes,
+  repeatKeys,
+  repeatReadIndexes,
+  repeats,
+  userKey,
+  windows,
+} from './tables.ts'
+
+// What scoring counts repeats in: each session of the last day, and what it may have in common with others.
+export const repeatsProjection: Projection = {
+  name: 'repeats',
+  version: 1,
+  topics: [eventTopics.SessionScored],
+  tables: [repeats.name],
+  ddl: repeats.ddl + repeatApplyIndexes,
+  indexes: repeatReadIndexes,
+  gatherMs: 250,
+  apply,
+}
+
+type ScoredEvent = Extract<RecordedEvent, { type: 'SessionScored' }>
+type UserEvent = Extract<RecordedEvent, { type: 'ClientUserAttached' | 'ClientUserCleared' }>
+type RepeatRow = RowOf<typeof repeats>
+type UserRow = Pick<RepeatRow, 'session_id' | 'client_user' | 'user_at'>
+
+// A session has its first decision before it is given a user, so the order within a batch does not matter.
+async function apply(tx: Tx, events: RecordedEvent[]): Promise<void> {
+  const scored = events.filter((event): event is ScoredEvent => event.type === 'SessionScored')
+  await saveSessions(tx, latest(scored.map(sessionRow), 'observed_at'))
+  await saveUsers(tx, latest(events.filter(isUserEvent).map(userRow), 'user_at'))
+}
+
+function isUserEvent(event: RecordedEvent): event is UserEvent {
+  return event.type === 'ClientUserAttached' || event.type === 'ClientUserCleared'
+}
+
+// By session, the last of those with the highest time: a repeated event does not bring back an old state.
+function latest<K extends string, R extends { session_id: string } & Record<K, number | null>>(
+  rows: R[],
+  time: K,
+): R[] {
+  const bySession = new Map<string, R>()
+  for (const row of rows) {
+    const known = bySession.get(row.session_id)
+    if (!known || Number(known[time]) <= Number(row[time])) bySession.set(row.session_id, row)
+  }
+  return [...bySession.values()]
+}
+
+function sessionRow({ data, position }: ScoredEvent): RepeatRow {
+  const { session_id, created_at: opened_at, observed_at, request, visitor } = data
+  const keys = repeatKeys({ ...data, ip_address: request.ip_address, visitor_id: visitor?.id ?? null })
+  const about = { session_id, log_partition: position.partition, opened_at, observed_at }
+  return { ...about, ...keys, client_user: null, user_at: null }
+}
+
+function userRow(event: UserEvent): UserRow {
+  const { session_id } = event.data
+  if (event.type === 'ClientUserCleared')
+    return { session_id, client_user: null, user_at: event.data.cleared_at }
+  const client_user = userKey(event.data, event.data.client_user_id)
+  return { session_id, client_user, user_at: event.data.attached_at }
+}
+
+const sessionColumns = repeats.columnsWithout('client_user', 'user_at')
+const userColumns: Column<UserRow>[] = [
+  { name: 'session_id', type: 'text', of: ({ session_id }) => session_id },
+  { name: 'client_user', type: 'bytea', of: ({ client_user }) => client_user },
+  { name: 'user_at', type: 'bigint', of: ({ user_at }) => user_at },
+]
+
+const replaced = ['observed_at', ...keyNames].map((name) => `${name} = excluded.${name}`).join(', ')
+
+// After a silence all of a partition is old at once. So many rows a statement bound what is locked.
+const chunk = 5000
+
+// The order makes Postgres walk the index from its old end, however many rows it believes to match.
+const pruned = (bounds: string) => `delete from repeats where session_id = any(array(
+  select old.session_id from ${bounds} as bound cross join lateral (
+    select session_id from repeats r where r.log_partition = bound.log_partition and r.opened_at < bound.before
+    order by r.opened_at limit ${chunk}
+  ) old)) returning 1`
+
+// One statement: writes the sessions, and deletes those of their partitions that are a day older than the newest. What
+// is left then depends on the events alone, and not on where the log was cut into batches.
+async function saveSessions(tx: Tx, rows: RepeatRow[]): Promise<void> {
+  if (rows.length === 0) return
+  const { names, source, values } = unnest(sessionColumns, rows)
+  const { rows: counted } = await tx.query<{ deleted: number }>({
+    name: 'save-repeats',
+    text: `with incoming as (select * from ${source} as i (${names})),
+      bounds as (
+        select log_partition, greatest(max(opened_at), (
+            select r.opened_at from repeats r where r.log_partition = i.log_partition
+            order by r.opened_at desc limit 1
+          )) - ${windows.day} as before
+        from incoming i group by log_partition
+      ),
+      pruned as (${pruned('bounds')}),
+      put as (
+        insert into repeats as r (${names})
+        select i.* from incoming i join bounds using (log_partition) where i.opened_at >= before
+        on conflict (session_id) do update set ${replaced}
+          where excluded.observed_at >= r.observed_at
+      )
+      select count(*)::integer as deleted from pruned`,
+    values,
+  })
+  if ((counted[0]?.deleted ?? 0) >= chunk) await pruneRest(tx)
+}
+
+async function pruneRest(tx: Tx): Promise<void> {
+  const bounds = `(select log_partition, max(opened_at) - ${windows.day} as before from repeats group by 1)`
+  const { rowCount } = await tx.query({ name: 'prune-repeats', text: pruned(bounds) })
+  if ((rowCount ?? 0) >= chunk) await pruneRest(tx)
+}
+
+async function saveUsers(tx: Tx, rows: UserRow[]): Promise<void> {
+  if (rows.length === 0) return
+  const { names, source, values } = unnest(userColumns, rows)
+  await tx.query({
+    name: 'save-repeat-users',
+    text: `update repeats as r set client_user = u.client_user, user_at = u.user_at from ${source} as u (${names})
+      where r.session_id = u.session_id and (r.user_at is null or r.user_at <= u.user_at)`,
+    values,
+  })
+}

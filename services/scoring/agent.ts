@@ -1,0 +1,104 @@
+import Bowser from 'bowser'
+import { isbot } from 'isbot'
+import { LRUCache } from 'lru-cache'
+
+export type Engine = 'blink' | 'webkit' | 'gecko' | 'unknown'
+export type System = 'windows' | 'macos' | 'ios' | 'android' | 'linux' | 'chromeos' | 'other'
+
+export interface Agent {
+  browser: string | null
+  version: string | null
+  major: string | null
+  engine: Engine
+  system: System
+  systemName: string | null
+  systemVersion: string | null
+  formFactor: 'desktop' | 'mobile' | 'tablet' | 'unknown'
+  /** The app around an embedded web view, null for an ordinary browser. */
+  appName: string | null
+  webView: boolean
+  /** It makes input events of its own, and reports no pointing device where there is one. */
+  qtWebEngine: boolean
+  listed: boolean
+}
+
+const apps: [RegExp, string][] = [
+  [/\bInstagram\b/, 'Instagram'],
+  [/\bFBA[NV]\//, 'Facebook'],
+  [/\bMicroMessenger\//, 'WeChat'],
+  [/\bLine\//, 'LINE'],
+  [/\bSnapchat\b/, 'Snapchat'],
+  [/musical_ly|BytedanceWebview|TikTok/, 'TikTok'],
+  [/\bLinkedInApp\b/, 'LinkedIn'],
+  [/\bPinterest\b/, 'Pinterest'],
+  [/\bTwitter for/, 'X'],
+  [/\bGSA\//, 'Google'],
+]
+
+const systems: Record<string, System> = {
+  Windows: 'windows',
+  macOS: 'macos',
+  iOS: 'ios',
+  iPadOS: 'ios',
+  Android: 'android',
+  Linux: 'linux',
+  'Chrome OS': 'chromeos',
+}
+
+const engines: Record<string, Engine> = { Blink: 'blink', WebKit: 'webkit', Gecko: 'gecko' }
+
+const nobody: Agent = {
+  browser: null,
+  version: null,
+  major: null,
+  engine: 'unknown',
+  system: 'other',
+  systemName: null,
+  systemVersion: null,
+  formFactor: 'unknown',
+  appName: null,
+  webView: false,
+  qtWebEngine: false,
+  listed: false,
+}
+
+// Parsing is a pure function of the string, costly, and few strings make up most of the traffic.
+const parsed = new LRUCache<string, Agent>({ max: 2000 })
+
+export function readAgent(userAgent: string): Agent {
+  if (!userAgent) return nobody
+  const known = parsed.get(userAgent)
+  if (known) return known
+  const agent = parseAgent(userAgent)
+  parsed.set(userAgent, agent)
+  return agent
+}
+
+function parseAgent(userAgent: string): Agent {
+  const { browser, engine, os, platform } = Bowser.parse(userAgent)
+  const appName = apps.find(([pattern]) => pattern.test(userAgent))?.[1] ?? null
+  return {
+    browser: browser.name || null,
+    version: browser.version || null,
+    major: browser.version?.split('.')[0] || null,
+    engine: engines[engine.name ?? ''] ?? 'unknown',
+    system: systems[os.name ?? ''] ?? 'other',
+    systemName: os.name ?? null,
+    systemVersion: os.version ?? null,
+    // Bowser names no type for Chromebooks.
+    formFactor: formFactorOf(os.name === 'Chrome OS' ? 'desktop' : platform.type),
+    appName,
+    webView: appName !== null || /; wv\)/.test(userAgent) || isIosWebView(userAgent),
+    qtWebEngine: userAgent.includes('QtWebEngine'),
+    listed: isbot(userAgent),
+  }
+}
+
+function formFactorOf(type: string | undefined): Agent['formFactor'] {
+  return type === 'desktop' || type === 'mobile' || type === 'tablet' ? type : 'unknown'
+}
+
+// Safari on iOS says `Safari/`; an app's own web view does not.
+function isIosWebView(userAgent: string): boolean {
+  return /\b(iPhone|iPad|iPod)\b/.test(userAgent) && !/Safari\//.test(userAgent)
+}

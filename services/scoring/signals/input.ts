@@ -1,0 +1,261 @@
+import type { Behavior } from '../../../schemas/observations.ts'
+import { type Facts, input, type Signal } from '../facts.ts'
+
+const behaviorBase = { role: 'risk', category: 'behavioral' } as const
+
+/** Traces that Chromium leaves on a desktop: elsewhere the same members have other, honest reasons. */
+export function inDesktopChromium({ agent, snapshot }: Facts): boolean {
+  if (agent.engine !== 'blink' || agent.qtWebEngine) return false
+  if (agent.system === 'windows' || agent.system === 'macos') return true
+  // A phone that asks for the page of a desktop claims Linux, and has a touch screen.
+  return agent.system === 'linux' && (snapshot?.navigator.max_touch_points ?? 0) === 0
+}
+
+// Chromium on X11, by all that a page can see of it.
+function onX11(facts: Facts): boolean {
+  const isPc = facts.snapshot?.navigator.platform === 'Linux x86_64'
+  return isPc && inDesktopChromium(facts)
+}
+
+function isOffClock({ mouse, keyboard }: Behavior, facts: Facts): boolean {
+  const off = mouse.off_clock + keyboard.off_clock
+  const all = mouse.moves + 2 * (mouse.presses + keyboard.keys)
+  return onX11(facts) && off >= 5 && off >= all * 0.4
+}
+
+function isPressureless({ mouse }: Behavior, facts: Facts): boolean {
+  return inDesktopChromium(facts) && mouse.pressureless > 0
+}
+
+// macOS is left out: it lets a notch scroll farther, the faster the wheel turns.
+function isWheelUneven({ scroll }: Behavior, facts: Facts): boolean {
+  const isEvenSystem = inDesktopChromium(facts) && facts.agent.system !== 'macos'
+  return isEvenSystem && scroll.uneven_wheel >= 3 && scroll.uneven_wheel >= scroll.wheel * 0.3
+}
+
+// iPads, which claim macOS, capitalise by themselves, and so may phones.
+function isShiftless({ keyboard }: Behavior, facts: Facts): boolean {
+  const { system, engine } = facts.agent
+  const isDesktop = inDesktopChromium(facts) || (engine === 'gecko' && system !== 'android')
+  return isDesktop && keyboard.shiftless > 0
+}
+
+function isMalformed({ keyboard }: Behavior, facts: Facts): boolean {
+  return inDesktopChromium(facts) && keyboard.malformed > 0
+}
+
+// Some layouts make two characters with one key, so that a few characters without a key mean nothing.
+function isUnkeyed({ keyboard }: Behavior, facts: Facts): boolean {
+  return inDesktopChromium(facts) && keyboard.unkeyed >= 4 && keyboard.unkeyed > keyboard.keys * 2
+}
+
+const traces = [isOffClock, isPressureless, isWheelUneven, isShiftless, isMalformed, isUnkeyed]
+
+/** Whether any trace shows that software made the input, so that nothing in it speaks for a person. */
+export function isMadeBySoftware(behavior: Behavior, facts: Facts): boolean {
+  return traces.some((leaves) => leaves(behavior, facts))
+}
+
+export function exactClicks({ mouse, touch }: Behavior): boolean {
+  return touch.events === 0 && mouse.clicks >= 2 && mouse.clicks_exact_center >= mouse.clicks
+}
+
+// Without the window's offset it is a protocol's position; without its bars, a patch of one.
+export function protocolCoordinates({ mouse }: Behavior): boolean {
+  const impossible = Math.max(mouse.screen_equals_client, mouse.frameless)
+  return impossible >= 5 && impossible >= mouse.moves * 0.9
+}
+
+function hasInstantClicks({ mouse }: Behavior): boolean {
+  return mouse.instant_presses >= 2 && mouse.instant_presses >= mouse.presses * 0.5
+}
+
+export const pointerSignals: Signal[] = [
+  {
+    ...behaviorBase,
+    slug: 'pressed_without_pressure',
+    channel: 'pressure',
+    name: 'Mouse buttons without pressure',
+    strength: 'strong',
+    score: 50,
+    looksAt: 'in Chromium on a desktop, a mouse button is down and the pressure is 0',
+    falsePositives: 'a person who steers a remote browser through the debugging protocol',
+    fires: input(isPressureless),
+  },
+  {
+    ...behaviorBase,
+    slug: 'uneven_wheel_notches',
+    channel: 'scroll',
+    name: 'Notches of different length',
+    strength: 'moderate',
+    score: 25,
+    looksAt: 'in Chromium on Windows or Linux, one notch of the wheel often scrolls farther than another',
+    falsePositives: 'drivers that speed the wheel up, zooming again and again',
+    fires: input(isWheelUneven),
+  },
+  {
+    ...behaviorBase,
+    slug: 'unsynchronized_input_clock',
+    channel: 'clock',
+    name: "Input without the window system's clock",
+    strength: 'moderate',
+    score: 25,
+    looksAt: 'in Chromium on Linux, times of five or more inputs do not differ by whole milliseconds',
+    falsePositives: 'Wayland, windows shown on another machine, browsers drawn inside an app',
+    fires: input(isOffClock),
+  },
+  {
+    ...behaviorBase,
+    slug: 'exact_center_clicks',
+    channel: 'pointer',
+    name: 'Clicks on exact centres',
+    strength: 'moderate',
+    score: 28,
+    looksAt: 'two or more mouse clicks, each on the exact centre of its element',
+    falsePositives: 'tiny targets, assistive pointers that snap to elements',
+    fires: input(exactClicks),
+  },
+  {
+    ...behaviorBase,
+    slug: 'clicks_without_movement',
+    channel: 'pointer',
+    name: 'Clicks without movement',
+    strength: 'moderate',
+    score: 20,
+    looksAt: 'two or more clicks that no pointer movement, touch or key led to',
+    falsePositives: 'switch control, remote control tools',
+    fires: input(({ mouse, touch }) => touch.events === 0 && mouse.clicks_without_move >= 2),
+  },
+  {
+    ...behaviorBase,
+    slug: 'protocol_pointer_coordinates',
+    channel: 'pointer',
+    name: 'Pointer coordinates of a debugging protocol',
+    strength: 'moderate',
+    score: 28,
+    looksAt: 'nearly all pointer moves have screen positions that leave out where the window is or its bars',
+    falsePositives: 'full screen with developer tools below, browsers with all bars below the page',
+    fires: input(protocolCoordinates),
+  },
+  {
+    ...behaviorBase,
+    slug: 'instant_clicks',
+    channel: 'pointer',
+    name: 'Clicks that last no time',
+    strength: 'moderate',
+    score: 15,
+    looksAt: 'two or more presses, and half of all, were released within 8 ms',
+    falsePositives: 'dwell clicking, switch control, some touchpads',
+    fires: input(hasInstantClicks),
+  },
+  {
+    ...behaviorBase,
+    slug: 'straight_pointer_paths',
+    channel: 'pointer',
+    name: 'Straight pointer paths',
+    strength: 'weak',
+    score: 10,
+    looksAt: 'twenty or more moves along straight lines at an even speed',
+    falsePositives: 'trackpoints, keyboards that move the pointer, short sessions',
+    fires: input(
+      ({ mouse: m }) =>
+        m.moves >= 20 &&
+        m.straightness !== null &&
+        m.straightness < 1.003 &&
+        m.speed_std !== null &&
+        m.speed_std < 0.05,
+    ),
+  },
+  {
+    ...behaviorBase,
+    slug: 'scrolls_without_cause',
+    channel: 'scroll',
+    name: 'Scrolling without input',
+    strength: 'weak',
+    score: 5,
+    looksAt: 'scrolling began three or more times with no wheel, key, touch or press before it',
+    falsePositives: 'pages that scroll by themselves, find in page, screen readers',
+    fires: input(({ scroll }) => scroll.uncaused >= 3 && scroll.wheel === 0),
+  },
+]
+
+export function isUniformTyping({ keyboard: k }: Behavior): boolean {
+  return k.keys >= 10 && k.corrections === 0 && k.interval_std !== null && k.interval_std < 6
+}
+
+function isSuperhumanTyping({ keyboard: k }: Behavior): boolean {
+  return k.keys >= 15 && k.interval_mean !== null && k.interval_mean < 25
+}
+
+function hasInstantKeys({ keyboard: k }: Behavior): boolean {
+  return k.keys >= 8 && k.hold_mean !== null && k.hold_mean < 12
+}
+
+export const keyboardSignals: Signal[] = [
+  {
+    ...behaviorBase,
+    slug: 'capitals_without_shift',
+    channel: 'keyboard',
+    name: 'Capitals without Shift',
+    strength: 'strong',
+    score: 45,
+    looksAt: 'on a desktop, capitals or `@` came from a key with neither Shift nor Caps Lock',
+    falsePositives: 'layouts made by hand that have `@` on the key 2 without Shift',
+    fires: input(isShiftless),
+  },
+  {
+    ...behaviorBase,
+    slug: 'malformed_key_events',
+    channel: 'keyboard',
+    name: 'Incomplete key events',
+    strength: 'strong',
+    score: 50,
+    looksAt: 'in Chromium on a desktop, keys lack their number, or modifiers their side',
+    falsePositives: 'a person who steers a remote browser through the debugging protocol',
+    fires: input(isMalformed),
+  },
+  {
+    ...behaviorBase,
+    slug: 'characters_without_keys',
+    channel: 'keyboard',
+    name: 'Characters without keys',
+    strength: 'strong',
+    score: 45,
+    looksAt: 'in Chromium on a desktop, four or more characters were typed that no key was pressed for',
+    falsePositives: 'tools for Windows that post characters to a window',
+    fires: input(isUnkeyed),
+  },
+  {
+    ...behaviorBase,
+    slug: 'instant_key_presses',
+    channel: 'keyboard',
+    name: 'Keys that are down no time',
+    strength: 'moderate',
+    score: 20,
+    looksAt: 'eight or more keys that are down for less than 12 ms on average',
+    falsePositives: 'barcode scanners, keyboards on the screen, auto-type of password managers',
+    fires: input(hasInstantKeys),
+  },
+  {
+    ...behaviorBase,
+    slug: 'uniform_typing',
+    channel: 'keyboard',
+    name: 'Uniform typing rhythm',
+    strength: 'moderate',
+    score: 25,
+    looksAt: 'ten or more keys with intervals that vary by less than 6 ms and no correction',
+    falsePositives: 'held keys, input method editors, text expanders',
+    fires: input(isUniformTyping),
+  },
+  {
+    ...behaviorBase,
+    slug: 'superhuman_typing',
+    channel: 'keyboard',
+    name: 'Typing faster than people type',
+    strength: 'moderate',
+    score: 25,
+    looksAt: 'fifteen or more keys at under 25 ms on average',
+    falsePositives: 'barcode scanners, text expanders',
+    fires: input(isSuperhumanTyping),
+  },
+]

@@ -1,0 +1,154 @@
+import { hash } from 'node:crypto'
+import type { Repeats, SessionScored } from '../../../schemas/events.ts'
+import type { Behavior, Snapshot } from '../../../schemas/observations.ts'
+import type { Facts, Signal } from '../facts.ts'
+
+export type Hashes = Pick<SessionScored, 'snapshot_hash' | 'behavior_hash'>
+
+// What sessions are compared by.
+export function hashesOf({ snapshot, behavior }: Facts): Hashes {
+  return {
+    snapshot_hash: snapshot && sha256(machineOf(snapshot)),
+    behavior_hash: behavior && isUnique(behavior, snapshot) ? sha256(behavior) : null,
+  }
+}
+
+const sha256 = (value: object) => hash('sha256', JSON.stringify(value))
+
+// What the machine says of itself. Left out is what changes by itself between two visits of one browser: windows,
+// zoom, permissions, voices that load late, and every answer to a document's questions.
+function machineOf({ navigator: n, environment: e, canvas, audio, webgl, webgpu, ...s }: Snapshot): object {
+  const { connection_rtt: _, ...navigator } = n
+  const { install_id: __, ...native } = s.native ?? {}
+  return [
+    navigator,
+    [e.screen_width, e.screen_height, e.color_depth, e.timezone, s.engine.name, s.engine.eval_length],
+    [canvas.hash, canvas.geometry_hash, canvas.text_hash, audio.hash, audio.sample_rate],
+    [webgl, webgpu, s.fonts, native],
+  ]
+}
+
+// Fewer events than this may be equal by chance.
+const minEvents = 20
+
+// Whether nobody else's input can be summed up in the same numbers: enough events with intervals. Where the browser
+// rounds its clock to 100 ms, keys alone are not enough.
+function isUnique({ mouse, keyboard, touch }: Behavior, snapshot: Snapshot | null): boolean {
+  const isCoarse = snapshot?.tamper.timer_precision_reduced === true
+  const channels = isCoarse ? [mouse] : [mouse, keyboard, touch]
+  const timed = channels.filter(({ interval_std }) => interval_std !== null && interval_std > 0)
+  return timed.reduce((sum, { events }) => sum + events, 0) >= minEvents
+}
+
+const repeated = (test: (repeats: Repeats) => boolean): Signal['fires'] => {
+  return ({ repeats }) => repeats !== null && test(repeats)
+}
+
+const replaysBehavior = ({ behavior_sessions }: Repeats) => behavior_sessions.day > 1
+const replaysSnapshot = ({ snapshot_sessions }: Repeats) => snapshot_sessions.day > 1
+// One every five seconds: more than a school class whose equal machines are taken for one visitor.
+const isTireless = ({ visitor_sessions }: Repeats) => visitor_sessions.five_minutes > 60
+
+const replayBase = { role: 'risk', category: 'integrity' } as const
+const velocityBase = { role: 'risk', category: 'network' } as const
+
+/**
+ * What a session has in common with others of its organization and environment. Neither an equal machine nor a shared
+ * address is risk: fleets are equal, and carriers, schools and offices share addresses.
+ */
+export const repeatSignals: Signal[] = [
+  {
+    ...replayBase,
+    slug: 'replayed_behavior',
+    channel: 'replay',
+    name: 'Behavior of another session',
+    strength: 'strong',
+    score: 65,
+    looksAt:
+      'the summary of at least 20 timed pointer, key or touch events equals that of another session within a day',
+    falsePositives: 'a body that was sent again in a new session because its answer was lost',
+    fires: repeated(replaysBehavior),
+  },
+  {
+    ...replayBase,
+    slug: 'replayed_session',
+    channel: 'replay',
+    name: 'Whole session replayed',
+    strength: 'strong',
+    score: 68,
+    looksAt: 'behavior and machine both equal those of another session within a day',
+    falsePositives: 'as for `replayed_behavior`',
+    fires: repeated((repeats) => replaysBehavior(repeats) && replaysSnapshot(repeats)),
+  },
+  {
+    ...replayBase,
+    slug: 'replayed_snapshot',
+    channel: 'replay',
+    name: 'Machine equal to another',
+    role: 'context',
+    strength: 'weak',
+    score: 0,
+    looksAt: 'another session within a day said the same of its machine',
+    falsePositives: 'not evidence of risk: returning visitors, phones of one model and fleets are equal',
+    fires: repeated(replaysSnapshot),
+  },
+  {
+    ...velocityBase,
+    slug: 'velocity_visitor',
+    channel: 'velocity',
+    name: 'More sessions than a person opens',
+    category: 'integrity',
+    strength: 'strong',
+    score: 48,
+    looksAt: 'the visitor opened more than 60 sessions within 5 minutes',
+    falsePositives:
+      'test machines; a hall of equal computers that start at once and are taken for one visitor',
+    fires: repeated(isTireless),
+  },
+  {
+    ...velocityBase,
+    slug: 'velocity_users',
+    channel: 'velocity',
+    name: 'Many users of one visitor',
+    strength: 'moderate',
+    score: 20,
+    looksAt: 'sessions of the visitor within a day were given at least 10 client user ids',
+    falsePositives: 'kiosks, library computers, support staff, test machines; a family has fewer',
+    fires: repeated(({ visitor_users }) => visitor_users.day >= 10),
+  },
+  {
+    ...velocityBase,
+    slug: 'visitor_many_addresses',
+    channel: 'velocity',
+    name: 'Visitor with many addresses',
+    strength: 'moderate',
+    score: 18,
+    looksAt: "the visitor's sessions within an hour came from at least 10 addresses",
+    falsePositives: 'carriers and relays that change the address with each connection',
+    fires: repeated(({ visitor_addresses }) => visitor_addresses.hour >= 10),
+  },
+  {
+    ...velocityBase,
+    slug: 'velocity_address',
+    channel: 'velocity',
+    name: 'Busy address',
+    role: 'context',
+    strength: 'weak',
+    score: 0,
+    looksAt: 'at least 100 sessions within 5 minutes came from the address',
+    falsePositives: 'not evidence of risk: carriers, schools and offices share one',
+    fires: repeated(({ address_sessions }) => address_sessions.five_minutes >= 100),
+  },
+  {
+    ...velocityBase,
+    slug: 'user_many_visitors',
+    channel: 'velocity',
+    name: 'User with many visitors',
+    role: 'context',
+    strength: 'weak',
+    score: 0,
+    looksAt: 'the client user id was given to sessions of at least 8 visitors within a day',
+    falsePositives: 'not evidence of risk: shared accounts, and browsers that clear their storage',
+    fires: repeated(({ user_visitors }) => user_visitors.day >= 8),
+  },
+]

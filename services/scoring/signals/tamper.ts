@@ -1,0 +1,85 @@
+import type { Snapshot } from '../../../schemas/observations.ts'
+import { inBrowser, type Signal } from '../facts.ts'
+
+const tamperBase = { role: 'risk', category: 'integrity' } as const
+
+// What libraries and page code never replace, in the page itself.
+const inPage = /^(JSON\.stringify|Reflect\.\w+|Crypto\.\w+|TextEncoder\.\w+)$/
+// What nothing but a script that is injected into every frame can have replaced, and content blockers do not.
+const inFrame =
+  /^frame\.(JSON\.stringify|(Function|Object|Reflect|Array|String|Crypto|TextEncoder|console)\.\w+)$/
+const webdriver = /^(frame\.)?navigator\.webdriver$/
+const identity = /^(frame\.)?navigator\.(?!webdriver$)/
+
+// Other signals look at these between page, frame and worker; screens differ with resistance to fingerprinting.
+const comparedElsewhere = /^frame\.(webdriver|userAgent|appVersion|platform|languages?|screen\.\w+)$/
+
+const foreign = (matches: (name: string) => boolean) => (s: Snapshot) =>
+  s.tamper.foreign_primitives.some(matches)
+
+const isCore = (name: string) => inPage.test(name) || inFrame.test(name)
+const isOfNavigator = (name: string) => webdriver.test(name) || identity.test(name)
+
+// Whether the getter of `navigator.webdriver` is not the browser's own, in the page or in every frame.
+export const rewritesWebdriver = foreign((name) => webdriver.test(name))
+
+const rewritesIdentity = foreign((name) => identity.test(name))
+
+// Signals of the comparison between the page's primitives and those of a fresh realm.
+export const primitiveSignals: Signal[] = [
+  {
+    ...tamperBase,
+    slug: 'rewritten_primitives',
+    channel: 'functions',
+    name: 'Rewritten primitives of the language',
+    strength: 'strong',
+    score: 60,
+    looksAt:
+      '`JSON.stringify`, `Reflect`, random numbers or text encoding are not native in the page. In a fresh frame, which only an injected script reaches, also `Function`, `Object`, `Array`, `String` and `console`',
+    falsePositives:
+      'extensions that hide their own changes in every frame (not counted for known privacy browsers)',
+    fires: inBrowser((s, { privacyTool }) => !privacyTool && foreign(isCore)(s)),
+  },
+  {
+    ...tamperBase,
+    slug: 'rewritten_navigator',
+    channel: 'identity',
+    name: 'Rewritten getters of navigator',
+    strength: 'moderate',
+    score: 20,
+    looksAt:
+      'getters of `Navigator.prototype` other than `webdriver` are not native, in the page or a fresh frame',
+    falsePositives: 'user agent switchers, privacy extensions (not counted for known privacy browsers)',
+    fires: inBrowser((s, { privacyTool }) => !privacyTool && rewritesIdentity(s)),
+  },
+  {
+    ...tamperBase,
+    slug: 'realm_differences',
+    channel: 'identity',
+    name: 'A fresh frame says something else',
+    strength: 'moderate',
+    score: 24,
+    looksAt:
+      'vendor, build, processors, memory, touch points, plugins or time zone in a fresh frame against the page; what other signals compare is left out',
+    falsePositives:
+      'extensions that change the page and skip frames (not counted for known privacy browsers)',
+    fires: inBrowser(
+      (s, { privacyTool }) =>
+        !privacyTool &&
+        s.tamper.realm_differences.some((name) => /^frame\./.test(name) && !comparedElsewhere.test(name)),
+    ),
+  },
+  {
+    ...tamperBase,
+    slug: 'wrapped_page_functions',
+    channel: 'functions',
+    name: 'Functions that the page wraps',
+    role: 'context',
+    strength: 'weak',
+    score: 0,
+    looksAt:
+      'other primitives that are not native: `fetch`, `console`, timers, listeners, `Function.toString`',
+    falsePositives: 'not evidence of risk: error trackers, frameworks, polyfills and content blockers do it',
+    fires: inBrowser(foreign((name) => !isCore(name) && !isOfNavigator(name))),
+  },
+]

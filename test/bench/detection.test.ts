@@ -1,0 +1,107 @@
+import { describe, expect, test } from 'vitest'
+import {
+  areaUnderCurve,
+  caughtByPeersOnly,
+  changesSince,
+  countVerdicts,
+  type JudgedRow,
+  missesOf,
+  rocOf,
+} from '../../bench/detection/measures.ts'
+import { hurtsPeople, sharesOf } from '../../bench/detection/traces/gate.ts'
+import { readTrace } from '../../bench/detection/traces/load.ts'
+
+const nobody: JudgedRow = {
+  ...{ name: 'a/load', case: 'a', kind: 'loading', family: 'Chromium', framework: 'f', version: '1' },
+  ...{ acts: false, seed: 's', verdict: 'human', score: 0, signals_fired: [] },
+  ...{ botd: null, fpscanner: null, error: null },
+}
+const risk = (signal: string) => ({ signal, role: 'risk', category: '', strength: '', signal_score: 1 })
+
+describe('measures', () => {
+  const bot: JudgedRow = { ...nobody, name: 'b/load', verdict: 'bot', score: 90, signals_fired: [risk('x')] }
+  const person: JudgedRow = { ...nobody, name: 'p/load', kind: 'person', score: 20 }
+
+  test('verdicts are counted by what a row is', () => {
+    expect(countVerdicts([bot, nobody, person], ({ kind }) => kind)).toEqual([
+      { name: 'loading', rows: 2, bot: 1, inconclusive: 0, human: 1 },
+      { name: 'person', rows: 1, bot: 0, inconclusive: 0, human: 1 },
+    ])
+  })
+
+  test('the curve counts everything but people as positive', () => {
+    const rows = [bot, nobody, person]
+    const at = (threshold: number) => rocOf(rows).find((point) => point.threshold === threshold)
+    expect(at(20)).toMatchObject({ truePositives: 0.5, falsePositives: 1 })
+    expect(at(30)).toMatchObject({ truePositives: 0.5, falsePositives: 0 })
+    expect(areaUnderCurve(rows)).toBe(0.5)
+    expect(areaUnderCurve([{ ...bot, score: 20 }, person])).toBe(0.5)
+  })
+
+  test('a change is a verdict, a score, or a case that came or went', () => {
+    const failed = { ...nobody, name: 'c/load', verdict: null, score: null, error: 'no browser' }
+    expect(changesSince([bot, nobody], [{ ...bot, score: 91 }, nobody, failed])).toEqual([
+      { name: 'b/load', before: 'bot 90', after: 'bot 91' },
+      { name: 'c/load', before: 'absent', after: 'failed' },
+    ])
+  })
+
+  test('a peer is right only with what it finds on no person', () => {
+    const says = (...why: string[]) => ({ fpscanner: { bot: true, why } })
+    const rows = [
+      { ...nobody, ...says('gpu', 'cdp') },
+      { ...bot, ...says('cdp') },
+      { ...person, ...says('gpu') },
+    ]
+    expect(caughtByPeersOnly(rows)).toEqual([
+      { name: 'a/load', verdict: 'human', score: 0, found: ['fpscanner cdp'] },
+    ])
+  })
+
+  test('a miss names what fired on its like', () => {
+    const other = { ...bot, family: 'Firefox', signals_fired: [risk('y')] }
+    expect(missesOf([nobody, bot, other])).toEqual([{ name: 'a/load', score: 0, found: [], notFound: ['x'] }])
+  })
+})
+
+describe('traces', () => {
+  test('of Balabit are in seconds, without the places that its recorder did not know', () => {
+    const text = [
+      'record timestamp,client timestamp,button,state,x,y',
+      '0.0,0.25,NoButton,Move,10,20',
+      '0.1,0.5,Left,Pressed,11,21',
+      '0.2,0.6,NoButton,Move,65535,65535',
+      '0.3,0.75,Left,Released,11,21',
+      '0.4,0.8,Scroll,Down,11,21',
+    ].join('\r\n')
+    expect(readTrace(text, 'balabit')).toEqual([
+      { type: 'move', at: 250, x: 10, y: 20 },
+      { type: 'press', at: 500, x: 11, y: 21 },
+      { type: 'release', at: 750, x: 11, y: 21 },
+      { type: 'wheel', at: 800, x: 11, y: 21 },
+    ])
+  })
+
+  test('of DELBOT are in milliseconds, with or without a resolution', () => {
+    const lines = '12.5,Pressed,717,361\n20.5,Move,718,361\n30,Released,720,360\n'
+    const events = readTrace(lines, 'delbot')
+    expect(events).toEqual([
+      { type: 'press', at: 12.5, x: 717, y: 361 },
+      { type: 'move', at: 20.5, x: 718, y: 361 },
+      { type: 'release', at: 30, x: 720, y: 360 },
+    ])
+    expect(readTrace(`resolution:1536,864\n${lines}`, 'delbot')).toEqual(events)
+  })
+
+  test('a risk signal may fire on one person in a hundred', () => {
+    const fired = [{ signal: 'straight', role: 'risk' }]
+    const people = (hits: number) =>
+      Array.from({ length: 200 }, (_, i) => ({ by: 'person' as const, fired: i < hits ? fired : [] }))
+    const bots = [{ by: 'bot' as const, fired }]
+    expect(sharesOf([...people(2), ...bots])).toEqual([
+      { signal: 'straight', role: 'risk', people: 0.01, bots: 1 },
+    ])
+    expect(sharesOf(people(2)).some(hurtsPeople)).toBe(false)
+    expect(sharesOf(people(3)).some(hurtsPeople)).toBe(true)
+  })
+})

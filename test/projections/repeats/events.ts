@@ -1,0 +1,82 @@
+import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/codec.ts'
+import { repeatsProjection } from '../../../projections/repeats/projection.ts'
+import type { Asked } from '../../../projections/repeats/queries.ts'
+import type { Environment } from '../../../schemas/events.ts'
+import { metaOf, sessionScored, visitorLink } from '../../support/session-scored.ts'
+import { id } from '../world-events.ts'
+
+export { repeatsProjection }
+export const topic = 'tidegate.sessions.v1'
+export const start = Date.UTC(2026, 2, 24, 12)
+
+/** Of each session the same, but for what is named. Times are epoch milliseconds. */
+export interface About {
+  session: number
+  organization?: number
+  environment?: Environment
+  ip?: string
+  visitor?: number | null
+  snapshot?: number | null
+  behavior?: number | null
+  at?: number
+  observed?: number
+}
+
+const hashOf = (kind: string, n: number | null) => (n === null ? null : `${kind} ${n}`)
+
+function partsOf(about: About) {
+  const { session, organization = 1, environment = 'live', at = start } = about
+  const { ip = '203.0.113.9', visitor = 1, snapshot = 1, behavior = 1 } = about
+  return {
+    session_id: id('sid', session),
+    organization_id: id('org', organization),
+    environment,
+    at,
+    ip,
+    visitor: visitor === null ? null : id('vid', visitor),
+    snapshot_hash: hashOf('snapshot', snapshot),
+    behavior_hash: hashOf('behavior', behavior),
+  }
+}
+
+export function askedAbout(about: About): Asked {
+  const { at, ip, visitor, ...rest } = partsOf(about)
+  return { ...rest, at, opened_at: at, ip_address: ip, visitor_id: visitor }
+}
+
+let made = 0
+
+/** Its decision. */
+export function opened(about: About): DomainEvent {
+  const { at, ip, visitor, ...rest } = partsOf(about)
+  const plain = sessionScored()
+  const data = sessionScored({
+    ...rest,
+    event_id: id('evt', made++),
+    created_at: at,
+    observed_at: about.observed ?? at,
+    request: { ...plain.request, ip_address: ip },
+    visitor: visitor === null ? null : visitorLink({ id: visitor }),
+  })
+  return { type: 'SessionScored', data }
+}
+
+const changeOf = (session: number) => {
+  const { session_id, organization_id, environment } = partsOf({ session })
+  return { session_id, organization_id, environment, event_id: id('evt', made++) }
+}
+
+export function attached({ session, user, at }: { session: number; user: string; at: number }): DomainEvent {
+  return { type: 'ClientUserAttached', data: { ...changeOf(session), client_user_id: user, attached_at: at } }
+}
+
+export function cleared({ session, at }: { session: number; at: number }): DomainEvent {
+  return { type: 'ClientUserCleared', data: { ...changeOf(session), cleared_at: at } }
+}
+
+/** Without its bytes, which the read model does not look at. */
+export function recorded(event: DomainEvent, { partition = 0, offset = made++ } = {}): RecordedEvent {
+  if (!('event_id' in event.data && 'environment' in event.data)) throw new Error('not an event of a session')
+  const position = { topic, partition, offset }
+  return { ...event, meta: metaOf(event.data), value: Buffer.alloc(0), position }
+}

@@ -1,0 +1,224 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/codec.ts'
+import { countedTo, createRepeatCounter } from '../../../projections/repeats/queries.ts'
+import { windows } from '../../../projections/repeats/tables.ts'
+import { expectOrderIsNothing, fastCheckSettings } from '../../support/bad-delivery.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { useReadModel } from '../read-model.ts'
+import { askedAbout, attached, cleared, opened, recorded, repeatsProjection, start, topic } from './events.ts'
+import { countedByHand, type ModelSession } from './model.ts'
+
+const world = useReadModel(repeatsProjection, (event) => recorded(event))
+const count = createRepeatCounter()
+const countOne = async (asked: Parameters<typeof askedAbout>[0]) => {
+  const [repeats] = await count(world.database.pool, [askedAbout(asked)])
+  if (!repeats) throw new Error('nothing was counted')
+  return repeats
+}
+const all = (number: number) => ({ five_minutes: number, hour: number, day: number })
+
+test('a session is counted with itself, and alone', async () => {
+  const repeats = await countOne({ session: 1 })
+  expect(repeats).toMatchObject({
+    address_sessions: all(1),
+    network_sessions: all(1),
+    visitor_sessions: all(1),
+    snapshot_sessions: all(1),
+    behavior_sessions: all(1),
+    address_visitors: all(1),
+    visitor_addresses: all(1),
+    visitor_users: all(0),
+    user_visitors: all(0),
+  })
+})
+
+test('what is unknown of a session repeats nothing', async () => {
+  const nothing = { ip: '', visitor: null, snapshot: null, behavior: null }
+  await world.given(opened({ session: 1, ...nothing }))
+  const repeats = await countOne({ session: 2, ...nothing })
+  expect(new Set(Object.values(repeats).map((counts) => JSON.stringify(counts)))).toEqual(
+    new Set([JSON.stringify(all(0))]),
+  )
+})
+
+test('windows end with the decision and begin so much earlier', async () => {
+  const at = start + 2 * windows.day
+  await world.given(
+    opened({ session: 1, at: at - windows.day }),
+    opened({ session: 2, at: at - windows.day + 1 }),
+    opened({ session: 3, at: at - windows.hour + 1 }),
+    opened({ session: 4, at: at - windows.five_minutes + 1 }),
+    opened({ session: 5, at }),
+    opened({ session: 6, at: at + 1 }),
+  )
+  const { address_sessions } = await countOne({ session: 9, at })
+  expect(address_sessions).toEqual({ five_minutes: 3, hour: 4, day: 5 })
+})
+
+test('another organization or environment is never counted', async () => {
+  await world.given(opened({ session: 1, organization: 2 }), opened({ session: 2, environment: 'test' }))
+  expect(await countOne({ session: 3 })).toMatchObject({
+    address_sessions: all(1),
+    visitor_sessions: all(1),
+    snapshot_sessions: all(1),
+    behavior_sessions: all(1),
+  })
+})
+
+test('addresses of one network: IPv4 by /24, IPv6 by /64 as one and by /48 as a network', async () => {
+  await world.given(opened({ session: 1, ip: '203.0.113.7' }), opened({ session: 2, ip: '2001:db8:1:2::1' }))
+  expect(await countOne({ session: 3, ip: '::ffff:203.0.113.9' })).toMatchObject({
+    address_sessions: all(1),
+    network_sessions: all(2),
+    visitor_addresses: all(3),
+  })
+  expect(await countOne({ session: 4, ip: '2001:db8:1:2::9' })).toMatchObject({ address_sessions: all(2) })
+  expect(await countOne({ session: 4, ip: '2001:db8:1:3::9' })).toMatchObject({
+    address_sessions: all(1),
+    network_sessions: all(2),
+  })
+})
+
+test('users of a visitor and visitors of a user, as the customer attaches and clears them', async () => {
+  await world.given(
+    opened({ session: 1 }),
+    attached({ session: 1, user: 'ann', at: start + 1 }),
+    opened({ session: 2 }),
+    attached({ session: 2, user: 'bob', at: start + 1 }),
+    opened({ session: 3, visitor: 2 }),
+    attached({ session: 3, user: 'ann', at: start + 1 }),
+  )
+  expect(await countOne({ session: 1 })).toMatchObject({ visitor_users: all(2), user_visitors: all(2) })
+  expect(await countOne({ session: 9 })).toMatchObject({ visitor_users: all(2), user_visitors: all(0) })
+  await world.given(cleared({ session: 3, at: start + 2 }))
+  expect(await countOne({ session: 1 })).toMatchObject({ visitor_users: all(2), user_visitors: all(1) })
+})
+
+test('a later decision replaces what an earlier one said, and a repeat of the earlier one changes nothing', async () => {
+  const first = opened({ session: 1, behavior: null, observed: start + 1 })
+  await world.given(first, opened({ session: 1, behavior: 5, observed: start + 2 }), first)
+  await world.given(first)
+  expect(await countOne({ session: 2, behavior: 5 })).toMatchObject({ behavior_sessions: all(2) })
+  expect(await world.rows('repeats')).toHaveLength(1)
+})
+
+test('sessions of one call that the read model does not show are counted among each other', async () => {
+  await world.given(opened({ session: 1, behavior: null }))
+  const asked = [1, 2, 3].map((session) => askedAbout({ session, behavior: 7, visitor: session }))
+  const counted = await count(world.database.pool, [
+    ...asked,
+    askedAbout({ session: 2, behavior: 7, visitor: 2 }),
+  ])
+  for (const repeats of counted)
+    expect(repeats).toMatchObject({
+      behavior_sessions: all(3),
+      address_sessions: all(3),
+      visitor_sessions: all(1),
+    })
+})
+
+test('a count stops where it costs no more', async () => {
+  await world.given(
+    ...Array.from({ length: countedTo + 20 }, (_, n) => opened({ session: n, visitor: n, at: start + n })),
+  )
+  const { address_sessions, address_visitors } = await countOne({ session: 1000, at: start + 5000 })
+  expect(address_sessions).toEqual(all(countedTo))
+  expect(address_visitors).toEqual(all(countedTo))
+})
+
+test('rows go once their partition has a session that is more than a day newer', async () => {
+  const kept = async () => (await world.rows('repeats')).map(({ session_id }) => session_id).toSorted()
+  await world.given(opened({ session: 1 }), opened({ session: 2, at: start + 1 }))
+  await world.given(opened({ session: 3, at: start + windows.day + 1 }), opened({ session: 4 }))
+  expect(await kept()).toEqual([2, 3].map((session) => askedAbout({ session }).session_id))
+  await world.apply([recorded(opened({ session: 5 }), { partition: 1 })])
+  expect(await kept()).toHaveLength(3)
+})
+
+test('after a long silence all goes at once, however much it is', async () => {
+  await world.given(...Array.from({ length: 5001 }, (_, n) => opened({ session: n, at: start + n })))
+  await world.given(opened({ session: 20_000, at: start + 3 * windows.day }))
+  expect(await world.rows('repeats')).toHaveLength(1)
+})
+
+test('while there is no read model, nothing is counted and nothing fails', async () => {
+  await using database = await emptyDatabase()
+  expect(await createRepeatCounter()(database.pool, [askedAbout({ session: 1 })])).toEqual([null])
+})
+
+async function emptyDatabase(): Promise<TestDatabase & AsyncDisposable> {
+  const database = await createTestDatabase()
+  await database.pool.query('drop schema read cascade')
+  return { ...database, [Symbol.asyncDispose]: database.drop }
+}
+
+const session = fc.record<ModelSession>({
+  session: fc.nat(12),
+  visitor: fc.option(fc.nat(2)),
+  behavior: fc.option(fc.nat(2)),
+  ip: fc.constantFrom('203.0.113.1', '203.0.113.2', '198.51.100.1', ''),
+  user: fc.option(fc.constantFrom('ann', 'bob')),
+  minutes: fc.nat(24 * 60),
+})
+
+test('counts are those of a list that is gone through by hand', async () => {
+  const sessions = fc.uniqueArray(session, { selector: (one) => one.session, maxLength: 12 })
+  const property = fc.asyncProperty(sessions, session, async (others, mine) => {
+    await world.database.pool.query('truncate repeats_b1.repeats')
+    const known = others.filter((one) => one.session !== mine.session)
+    await world.given(...known.flatMap(eventsOf), ...(mine.user ? eventsOf(mine) : []))
+    const at = start + mine.minutes * 60_000
+    expect(await countOne({ ...mine, at })).toEqual(countedByHand(known, mine))
+  })
+  await fc.assert(property, fastCheckSettings(40))
+}, 60_000)
+
+function eventsOf(one: ModelSession): DomainEvent[] {
+  const at = start + one.minutes * 60_000
+  const first = opened({ ...one, at })
+  return one.user ? [first, attached({ session: one.session, user: one.user, at: at + 1 })] : [first]
+}
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database?.drop())
+
+interface Step {
+  session: number
+  behavior: number | null
+  kind: 'scored' | 'attached' | 'cleared'
+}
+
+/** A session is opened six hours after the one before, so that the first have to go. */
+function partitionsOf(steps: Step[]): RecordedEvent[][] {
+  const log: RecordedEvent[][] = [[], [], []]
+  const known = new Set<number>()
+  steps.forEach(({ session, behavior, kind }, n) => {
+    if (kind !== 'scored' && !known.has(session)) return
+    known.add(session)
+    const at = start + session * 6 * windows.hour
+    const observed = at + n
+    const event = {
+      scored: opened({ session, behavior, at, observed }),
+      attached: attached({ session, user: `user ${n}`, at: observed }),
+      cleared: cleared({ session, at: observed }),
+    }[kind]
+    const partition = session % log.length
+    log[partition]?.push(recorded(event, { partition, offset: n * 10 }))
+  })
+  return log
+}
+
+test('events repeated, redelivered and reordered across partitions change nothing', async () => {
+  const step = fc.record<Step>({
+    session: fc.nat(20),
+    behavior: fc.option(fc.nat(2)),
+    kind: fc.constantFrom('scored', 'scored', 'attached', 'cleared'),
+  })
+  const logs = fc.array(step, { minLength: 1, maxLength: 60, size: 'max' })
+  const scratch = { pool: () => database.pool, projection: repeatsProjection, topic, partitions: 3 }
+  await expectOrderIsNothing({ ...scratch, logs, partitionsOf, maxSize: 6, runs: 15 })
+}, 60_000)

@@ -1,0 +1,115 @@
+import { describe, expect, it, test } from 'vitest'
+import { questionsOf, recordedAnswer } from '../../../infra/challenges/challenges.ts'
+import { questionBank } from '../../../infra/challenges/questions.ts'
+import { answerMac } from '../../../infra/wire/collect/client-crypto.ts'
+import { batch, opened, testSession } from './support/events.ts'
+import { decisionAbout, evaluateClient, stateAfter } from './support/sessions.ts'
+import * as clients from './support/snapshots.ts'
+
+const { answers, desktopChrome, desktopFirefox, proofsOf, withParts } = clients
+const echo = { ...answers, canvas_challenge_hash: null, engine_answers: [], answer_mac: null }
+const agent = desktopChrome.snapshot.navigator?.user_agent ?? ''
+const invented = {
+  navigator: { user_agent: agent, language: 'en-US' },
+  environment: { screen_width: 1920, screen_height: 1080, timezone: 'Europe/Berlin' },
+}
+
+/** All that a script without a browser can answer: what V8 says, keyed as the protocol has it, and guesses. */
+function answersOfNode() {
+  const { challenge, timing_nonce: timingNonce } = answers
+  const isLanguage = (id: number) => questionBank.language.some((one) => one.id === id)
+  const engine = questionsOf(challenge).map(({ id }) => ({
+    id,
+    answer:
+      (isLanguage(id) ? recordedAnswer({ family: 'blink', major: 140 }, id) : undefined) ?? 'boolean true',
+  }))
+  const answer_mac = answerMac({ challenge, timingNonce }, { canvas: 'abc', engine })
+  return { canvas_challenge_hash: 'abc', engine_answers: engine, answer_mac }
+}
+
+describe('a forgery is not human', () => {
+  it.each([
+    ['four invented values and no proofs', { snapshot: invented }],
+    ['four invented values and the texts given back', { snapshot: { ...invented, proofs: echo } }],
+    ['four invented values and good proofs', { snapshot: { ...invented, proofs: proofsOf(agent) } }],
+    [
+      'a complete invented Chrome without proofs',
+      withParts(desktopChrome, { proofs: { ...proofsOf(agent), answer_mac: null } }),
+    ],
+    ['a complete invented Chrome with the texts given back', withParts(desktopChrome, { proofs: echo })],
+    [
+      'a complete invented Chrome with answers of another engine',
+      withParts(desktopChrome, { proofs: answersOfNode() }),
+    ],
+    ['a Firefox that answers as Chrome', withParts(desktopFirefox, { proofs: proofsOf(agent) })],
+    [
+      'a Chrome that answers as Firefox',
+      withParts(desktopChrome, { proofs: proofsOf(desktopFirefox.snapshot.navigator?.user_agent ?? '') }),
+    ],
+    [
+      'an engine that nobody knows',
+      withParts(desktopChrome, { navigator: { user_agent: 'Mozilla/5.0 Mine/1.0' } }),
+    ],
+  ])('%s', (_, client) => {
+    expect(evaluateClient(client).score.verdict).not.toBe('human')
+  })
+
+  it('an empty report of an app on the session of a page', () => {
+    const session = testSession('native', { client: { snapshot: { native: {} } } })
+    const state = stateAfter([...opened(session), batch(session)])
+    expect(decisionAbout(state).verdict).toBe('bot')
+  })
+
+  it('a snapshot of a person sent for other documents, as it is and with other values', () => {
+    for (let i = 0; i < 5; i++) {
+      const parts = i < 3 ? {} : { canvas: { hash: `edited ${i}` }, environment: { screen_width: 1000 + i } }
+      const session = testSession(`replay-${i}`, { client: withParts(desktopChrome, parts) })
+      const events = opened(session).map((event) =>
+        event.type === 'DocumentOpened'
+          ? { ...event, data: { ...event.data, challenge: `other-${i}`, timing_nonce: `other-${i}` } }
+          : event,
+      )
+      const decision = decisionAbout(stateAfter([...events, batch(session)]))
+      expect(decision.verdict).not.toBe('human')
+      expect(decision.signals_fired.map(({ signal }) => signal)).toContain('stale_snapshot')
+    }
+  })
+})
+
+test('what is missing and what is impossible is named', () => {
+  const client = withParts(desktopChrome, {
+    environment: { timezone: null, timezone_offset_min: 9999 },
+    storage: { cookies: null },
+  })
+  const session = testSession('named', { client })
+  const { evidence, verdict } = decisionAbout(stateAfter([...opened(session), batch(session)]))
+  expect(evidence).toMatchObject({
+    missing: ['environment.timezone', 'storage.cookies'],
+    impossible: ['environment.timezone_offset_min'],
+  })
+  expect(verdict).toBe('inconclusive')
+})
+
+test('an older SDK that gives the texts back has answered its document, and is inconclusive', () => {
+  const { score, facts } = evaluateClient(withParts(desktopChrome, { proofs: echo }))
+  expect(facts.answers.given).toBe('echoed')
+  expect(score.verdict).toBe('inconclusive')
+})
+
+test('a drawing unlike those of its class is doubted, one with noise is not judged', () => {
+  const drawn = { ...proofsOf(agent), canvas_challenge_hash: 'mine' }
+  const learned = () => new Set(['others'])
+  expect(evaluateClient(keyed(drawn), { learned }).facts.answers.canvas).toBe('otherwise')
+  expect(
+    evaluateClient(keyed({ ...drawn, canvas_challenge_hash: 'others' }), { learned }).facts.answers.canvas,
+  ).toBe('as_others')
+  const noisy = withParts(keyed(drawn), { canvas: { noise_detected: true } })
+  expect(evaluateClient(noisy, { learned }).facts.answers.canvas).toBe('unknown')
+})
+
+function keyed(proofs: ReturnType<typeof proofsOf>): clients.Client {
+  const { challenge, timing_nonce: timingNonce } = answers
+  const { canvas_challenge_hash: canvas, engine_answers: engine } = proofs
+  const answer_mac = answerMac({ challenge, timingNonce }, { canvas, engine })
+  return withParts(desktopChrome, { proofs: { ...proofs, answer_mac } })
+}
