@@ -3,8 +3,9 @@ SHELL := /bin/bash
 
 # npm's own record of an install: older than the lock file = install again.
 INSTALLED := node_modules/.package-lock.json
+DETECTION := bench/detection
 
-.PHONY: help install hooks run test test-all watch bench format clean
+.PHONY: help install hooks run test test-all watch bench eval format clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -38,8 +39,20 @@ watch: install ## Unit tests, again on each change
 bench: install ## Measure against floors; writes bench/results and docs/performance.md
 	npm run --silent bench
 
+eval: install $(DETECTION)/node_modules/.package-lock.json $(DETECTION)/.venv/installed ## Measure detection with real browsers; ARGS='--only chromium' for some
+	npm run --silent eval -- $(ARGS)
+
+$(DETECTION)/node_modules/.package-lock.json: $(DETECTION)/package.json $(DETECTION)/package-lock.json
+	cd $(DETECTION) && npm ci --no-audit --no-fund
+	@touch $@
+
+$(DETECTION)/.venv/installed: $(DETECTION)/requirements.txt
+	python3 -m venv $(DETECTION)/.venv
+	$(DETECTION)/.venv/bin/pip install --quiet -r $<
+	@touch $@
+
 format: install ## Format and fix what can be fixed
 	npm run --silent format
 
 clean: ## Remove what install, run and test made
-	rm -rf node_modules .tidegate .cache
+	rm -rf node_modules .tidegate .cache $(DETECTION)/node_modules $(DETECTION)/.venv

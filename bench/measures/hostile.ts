@@ -3,6 +3,7 @@ import { noNetwork } from '../../infra/ip/network.ts'
 import { createBreather } from '../../infra/timing.ts'
 import type { BatchReceived } from '../../schemas/events.ts'
 import { planSession } from '../../services/cli/simulate/generate/plan.ts'
+import { nothingLearned } from '../../services/scoring/answers.ts'
 import { startDrafting } from '../../services/scoring/decide.ts'
 import type { Environment } from '../environment.ts'
 import type { Measurement } from '../measurement.ts'
@@ -58,7 +59,12 @@ async function longestTurn(text: string, bodies: number): Promise<number> {
     last = cpuMs()
   }
   const timer = setInterval(note)
-  const { apply } = startDrafting({ known: new Map(), network: noNetwork, now: Date.now() })
+  const { apply } = startDrafting({
+    known: new Map(),
+    learned: nothingLearned,
+    network: noNetwork,
+    now: Date.now(),
+  })
   const breathe = createBreather()
   for (const data of events) {
     apply({ type: 'BatchReceived', data })

@@ -1,0 +1,104 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import type { Readable } from 'node:stream'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+
+export interface Rectangle {
+  x: number
+  y: number
+  width: number
+  height: number
+}
+
+/** A screen of 1920x1080 without a monitor, with a window manager. */
+export interface Desktop {
+  /** What a program needs to open its windows there. */
+  env: Record<string, string>
+  /** Runs xdotool with these words. */
+  input(words: string[], signal: AbortSignal): Promise<void>
+  /** The newest visible window of these classes; undefined where there is none. */
+  window(windowClass: string): Promise<Rectangle | undefined>
+  close(): Promise<void>
+}
+
+/** Debian packages of the programs that cases start. */
+const packages: Record<string, string> = {
+  Xvfb: 'xvfb',
+  xdotool: 'xdotool',
+  xprop: 'x11-utils',
+  openbox: 'openbox',
+  chromium: 'chromium',
+  chromedriver: 'chromium-driver',
+  'firefox-esr': 'firefox-esr',
+  WebKitWebDriver: 'webkit2gtk-driver',
+  qutebrowser: 'qutebrowser',
+}
+
+/** Throws which package is missing. */
+export function findProgram(name: string): string {
+  const folders = (process.env.PATH ?? '').split(':')
+  const found = folders.map((folder) => path.join(folder, name)).find((file) => existsSync(file))
+  if (!found) throw new Error(`there is no ${name}: apt-get install ${packages[name] ?? name}`)
+  return found
+}
+
+export async function openDesktop(): Promise<Desktop> {
+  const xdotool = findProgram('xdotool')
+  const screenArgs = ['-displayfd', '3', '-screen', '0', '1920x1080x24', '-nolisten', 'tcp']
+  const screen = spawn(findProgram('Xvfb'), screenArgs, { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] })
+  const env = { DISPLAY: `:${await displayNumber(screen)}` }
+  const options = { env: { ...process.env, ...env } }
+  const manager = spawn(findProgram('openbox'), ['--sm-disable'], { ...options, stdio: 'ignore' })
+  return {
+    env,
+    async input(words, signal) {
+      await run(xdotool, words, { ...options, signal })
+    },
+    async window(windowClass) {
+      const search = ['search', '--onlyvisible', '--class', windowClass]
+      const found = await run(xdotool, search, options).catch(() => ({ stdout: '' }))
+      const shapes = await Promise.all(found.stdout.split('\n').filter(Boolean).map(geometry))
+      // Browsers have small helper windows as well.
+      return shapes.filter((shape) => shape !== undefined).sort((a, b) => b.width - a.width)[0]
+    },
+    async close() {
+      await endChild(manager)
+      await endChild(screen)
+    },
+  }
+
+  async function geometry(id: string): Promise<Rectangle | undefined> {
+    const said = await run(xdotool, ['getwindowgeometry', '--shell', id], options).catch(() => undefined)
+    const number = (name: string) =>
+      Number(new RegExp(`^${name}=(-?\\d+)$`, 'm').exec(said?.stdout ?? '')?.[1])
+    if (!(number('WIDTH') > 200)) return undefined
+    const { left, top } = await frame(id)
+    return { x: number('X') - left, y: number('Y') - top, width: number('WIDTH'), height: number('HEIGHT') }
+  }
+
+  /** What the window manager draws around a window, which xdotool counts twice in its position. */
+  async function frame(id: string): Promise<{ left: number; top: number }> {
+    const said = await run(findProgram('xprop'), ['-id', id, '_NET_FRAME_EXTENTS'], options)
+    const [left = 0, , top = 0] = said.stdout.match(/\d+/g)?.map(Number) ?? []
+    return { left, top }
+  }
+}
+
+export async function displayNumber(screen: ChildProcess): Promise<string> {
+  const pipe = screen.stdio[3] as Readable
+  const [data] = await Promise.race([once(pipe, 'data'), once(screen, 'exit').then(() => [''])])
+  const number = String(data).trim()
+  if (!number) throw new Error('Xvfb ended before it had a display')
+  return number
+}
+
+export async function endChild(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exited = once(child, 'exit')
+  child.kill('SIGTERM')
+  await exited
+}

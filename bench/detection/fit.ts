@@ -1,0 +1,111 @@
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { snapshotSchema } from '../../schemas/observations.ts'
+import { score, signalCatalogue } from '../../services/scoring/decide.ts'
+import { isJudged, type JudgedRow } from './measures.ts'
+import { readResults } from './results.ts'
+
+export type Points = Record<string, number>
+
+/** Points that a signal of a strength may get: a strong one never decides alone, a weak one stays weak. */
+const bounds = { weak: [2, 16], moderate: [10, 38], strong: [40, 68] } as const
+
+const fitted = signalCatalogue.flatMap(({ slug, role, strength, prior }) =>
+  role === 'risk' && strength !== 'definitive' ? [{ slug, strength, prior }] : [],
+)
+
+/** Points as independent chances: -ln(1 - points / 100), which add up. */
+const weightOf = (points: number) => -Math.log(1 - points / 100)
+const pointsOf = (weight: number) => Math.round(100 * (1 - Math.exp(-weight)))
+
+/** Of a session in which nothing fired. */
+const base = 0.02
+/** How dear it is to go away from what was judged by hand: a few cases move a weight a little. */
+const stiffness = 0.03
+const steps = 2000
+const rate = 0.02
+
+interface Sample {
+  slugs: string[]
+  isBot: boolean
+  weight: number
+}
+
+/**
+ * Noisy-or regression (Pearl, 1988): the chance of a bot is 1 - exp(-sum of the weights that fired). Weights stay
+ * within their strength, so that a risk signal never lowers risk. People and bots count alike, however many there are.
+ */
+export function fitPoints(rows: readonly JudgedRow[]): Points {
+  const samples = samplesOf(rows)
+  const prior = new Map(fitted.map(({ slug, prior }) => [slug, weightOf(prior)]))
+  const weights = new Map(prior)
+  for (let step = 0; step < steps; step++) {
+    const slope = slopeOf(samples, weights)
+    for (const { slug, strength } of fitted) {
+      const from = prior.get(slug) ?? 0
+      const here = weights.get(slug) ?? 0
+      const pull = (2 * stiffness * (here - from)) / (from + 0.05)
+      const [least, most] = bounds[strength]
+      const next = here - rate * ((slope.get(slug) ?? 0) + pull)
+      weights.set(slug, Math.min(weightOf(most), Math.max(weightOf(least), next)))
+    }
+  }
+  return Object.fromEntries(fitted.map(({ slug }) => [slug, pointsOf(weights.get(slug) ?? 0)]))
+}
+
+/** Without sessions that one definitive signal decides: they say nothing about the others. */
+function samplesOf(rows: readonly JudgedRow[]): Sample[] {
+  const open = rows.filter(({ signals_fired }) =>
+    signals_fired.every(({ strength }) => strength !== 'definitive'),
+  )
+  const people = open.filter(({ kind }) => kind === 'person').length
+  return open.map(({ kind, signals_fired }) => {
+    const isBot = kind !== 'person'
+    const alike = isBot ? open.length - people : people
+    return { isBot, weight: open.length / (2 * alike), slugs: signals_fired.map(({ signal }) => signal) }
+  })
+}
+
+function slopeOf(samples: Sample[], weights: ReadonlyMap<string, number>): Map<string, number> {
+  const slope = new Map<string, number>()
+  for (const { slugs, isBot, weight } of samples) {
+    const sum = slugs.reduce((total, slug) => total + (weights.get(slug) ?? 0), base)
+    const each = weight * (isBot ? -Math.exp(-sum) / (1 - Math.exp(-sum)) : 1)
+    for (const slug of slugs) slope.set(slug, (slope.get(slug) ?? 0) + each / samples.length)
+  }
+  return slope
+}
+
+/** What the rows would be judged with other points. */
+export function judgeWith(points: Points, { signals_fired }: JudgedRow): ReturnType<typeof score> {
+  const slugs = new Set(signals_fired.map(({ signal }) => signal))
+  const fired = signalCatalogue
+    .filter(({ slug }) => slugs.has(slug))
+    .map((signal) => ({ ...signal, score: points[signal.slug] ?? signal.score }))
+  return score(fired, anySnapshot)
+}
+
+// A score looks at nothing else of the facts.
+const anySnapshot = { snapshot: snapshotSchema.parse({}) }
+
+/** Each row as judged by weights that were fitted without its framework, and of people without their browser. */
+export function leftOut(rows: readonly JudgedRow[]): JudgedRow[] {
+  const groupOf = ({ kind, family, framework }: JudgedRow) =>
+    kind === 'person' ? `people ${family}` : framework
+  return [...Map.groupBy(rows, groupOf)].flatMap(([group, own]) => {
+    const points = fitPoints(rows.filter((row) => groupOf(row) !== group))
+    return own.map((row) => {
+      const { risk, verdict } = judgeWith(points, row)
+      return { ...row, score: risk, verdict }
+    })
+  })
+}
+
+if (import.meta.main) {
+  const rows = ((await readResults())?.rows ?? []).filter(isJudged)
+  const points = fitPoints(rows)
+  const file = path.resolve(import.meta.dirname, '../../services/scoring/weights.json')
+  writeFileSync(file, `${JSON.stringify(points, null, 2)}\n`)
+  const moved = fitted.filter(({ slug, prior }) => points[slug] !== prior)
+  console.table(moved.map(({ slug, strength, prior }) => ({ slug, strength, prior, fitted: points[slug] })))
+}

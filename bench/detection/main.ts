@@ -1,0 +1,65 @@
+import { randomBytes } from 'node:crypto'
+import { parseArgs } from 'node:util'
+import { automationCases } from './automation.ts'
+import { forgeryCases } from './forgeries.ts'
+import { runMatrix } from './matrix.ts'
+import { countVerdicts, isJudged } from './measures.ts'
+import { personCases } from './people.ts'
+import { commitOf, describeHost, writeReport } from './report.ts'
+import { type Results, readResults, writeResults } from './results.ts'
+import { writeSignalTable } from './signal-table.ts'
+import { gateTraces } from './traces/gate.ts'
+import { browserVersions } from './versions.ts'
+
+const { values: flags } = parseArgs({
+  options: {
+    /** Only cases whose name this regular expression finds; such a run is shown and not kept. */
+    only: { type: 'string' },
+    /** With --only: its rows replace those of the same cases in the results that are kept. */
+    merge: { type: 'boolean', default: false },
+    list: { type: 'boolean', default: false },
+    seed: { type: 'string', default: randomBytes(4).toString('hex') },
+    /** Folders of public mouse traces; given one, only these are run. */
+    balabit: { type: 'string' },
+    delbot: { type: 'string' },
+  },
+})
+// Forgeries replay what the first person sent.
+const cases = [...automationCases, ...personCases, ...forgeryCases].filter(({ name }) =>
+  new RegExp(flags.only ?? '').test(name),
+)
+if (flags.list) {
+  for (const { name, kind, framework, version } of cases) console.log(name, kind, framework, version)
+} else if (flags.balabit || flags.delbot) {
+  const passes = await gateTraces({ balabit: flags.balabit, delbot: flags.delbot })
+  if (!passes) process.exitCode = 1
+} else await evaluate()
+
+async function evaluate(): Promise<void> {
+  console.log(`Seed ${flags.seed}, ${cases.length} cases`)
+  const started = performance.now()
+  const commit = commitOf()
+  const rows = await runMatrix({ cases, seed: flags.seed })
+  const results: Results = {
+    date: new Date().toISOString().slice(0, 10),
+    commit,
+    machine: describeHost(),
+    versions: browserVersions(),
+    seed: flags.seed,
+    seconds: Math.round((performance.now() - started) / 1000),
+    rows,
+  }
+  if (flags.only === undefined || flags.merge) await keep(results)
+  console.table(countVerdicts(rows.filter(isJudged), ({ kind }) => kind))
+}
+
+async function keep(results: Results): Promise<void> {
+  const before = await readResults()
+  const ran = new Set(cases.map(({ name }) => name))
+  const others = flags.merge ? (before?.rows ?? []).filter((row) => !ran.has(row.case)) : []
+  const about = flags.merge && before ? before : results
+  const whole = { ...about, rows: [...others, ...results.rows] }
+  await writeReport(whole, before)
+  await writeResults(whole)
+  await writeSignalTable()
+}

@@ -1,0 +1,229 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { leftOut } from './fit.ts'
+import {
+  areaUnderCurve,
+  type Counts,
+  caughtByPeersOnly,
+  changesSince,
+  countVerdicts,
+  isJudged,
+  type JudgedRow,
+  kinds,
+  missesOf,
+  rocOf,
+} from './measures.ts'
+import type { Results, Row } from './results.ts'
+import type { Peer } from './site.ts'
+
+const file = path.resolve(import.meta.dirname, '../../docs/detection.md')
+
+export function describeHost(): Record<string, string> {
+  const release = /^PRETTY_NAME="(.*)"$/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1]
+  return {
+    processor: os.cpus()[0]?.model.trim() ?? 'unknown',
+    cores: String(os.availableParallelism()),
+    system: release ?? os.type(),
+    node: process.versions.node,
+  }
+}
+
+export function commitOf(): string {
+  return execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
+}
+
+export async function writeReport(results: Results, before: Results | undefined): Promise<void> {
+  await writeFile(file, reportOf(results, before))
+}
+
+export function reportOf(results: Results, before: Results | undefined): string {
+  const rows = results.rows.filter(isJudged)
+  return `${[
+    '# Detection, measured',
+    'Written by `make eval`, which is no part of the tests; change `bench/detection/` rather than this page. Each case is a real browser (or none, where it says so) against a server of its own. It is judged when its page has loaded (`load`) and when it has sent its form (`act`). BotD and fpscanner run in the same page, after the first hand-off. Everything that fired is in `bench/detection/results.json`.',
+    about(results),
+    '## Verdicts',
+    ...verdicts(rows),
+    '## Left out of the fit',
+    ...leftOutVerdicts(rows),
+    '## ROC',
+    ...roc(rows),
+    '## Automation that stays human',
+    ...misses(rows),
+    '## What a peer catches and we do not',
+    ...peerCatches(rows),
+    '## Since the run before',
+    ...changes(results, before),
+    '## Failed cases',
+    ...failures(results.rows),
+    '## Mouse traces',
+    mouseTraces,
+    '## Case by case',
+    ...Object.entries(kinds).flatMap(([kind, title]) =>
+      caseTable(
+        title,
+        rows.filter((row) => row.kind === kind),
+      ),
+    ),
+  ].join('\n\n')}\n`
+}
+
+const mouseTraces =
+  "`make eval ARGS='--balabit DIR --delbot DIR'` runs recorded hands through the SDK's summariser and the signals of behaviour, and fails where a risk signal fires on more than 1 % of people's traces. Neither set is ours to ship. Balabit's is CSV with the columns `record timestamp,client timestamp,button,state,x,y`, in seconds. DELBOT's is a line `resolution:width,height` and then lines of `milliseconds,action,x,y`; what has `bot` in its path counts as a bot's."
+
+function about({ date, commit, machine, versions, seed, seconds }: Results): string {
+  const list = (values: Record<string, string>) =>
+    Object.entries(values).map(([name, value]) => `${name} ${value}`)
+  return [
+    `- ${date}, commit ${commit}, seed \`${seed}\`, ${Math.round(seconds / 60)} minutes`,
+    `- ${list(machine).join(', ')}`,
+    `- ${list(versions).join(', ')}`,
+  ].join('\n')
+}
+
+function verdicts(rows: JudgedRow[]): string[] {
+  const hostile = rows.filter(({ kind }) => kind !== 'person')
+  const people = rows.filter(({ kind }) => kind === 'person')
+  return [
+    countTable(
+      '',
+      countVerdicts(rows, ({ kind }) => kinds[kind]),
+    ),
+    'Everything but people, by family of browser:',
+    countTable(
+      '',
+      countVerdicts(hostile, ({ family }) => family),
+    ),
+    'People, by family of browser: whoever is not `human` is a false positive.',
+    countTable(
+      '',
+      countVerdicts(people, ({ family }) => family),
+    ),
+  ]
+}
+
+function leftOutVerdicts(rows: JudgedRow[]): string[] {
+  return [
+    'The points of signals are fitted to these rows (`bench/detection/fit.ts`). Here each row is judged by points that were fitted without its framework, and people by points that were fitted without their browser.',
+    countTable(
+      '',
+      countVerdicts(leftOut(rows), ({ kind }) => kinds[kind]),
+    ),
+  ]
+}
+
+function countTable(title: string, counts: Counts[]): string {
+  const share = (part: number, of: number) => `${part} (${percent(part / of)})`
+  return table(
+    [title, 'moments', 'bot', 'inconclusive', 'human'],
+    counts.map(({ name, rows, bot, inconclusive, human }) => {
+      return [name, String(rows), share(bot, rows), share(inconclusive, rows), share(human, rows)]
+    }),
+  )
+}
+
+function roc(rows: JudgedRow[]): string[] {
+  const points = rocOf(rows).map(({ threshold, truePositives, falsePositives }) => {
+    return [String(threshold), percent(truePositives), percent(falsePositives)]
+  })
+  return [
+    'Over all judged moments: true positives are of everything but people, false positives of people.',
+    table(['score from', 'true positives', 'false positives'], points),
+    `Area under the curve: ${areaUnderCurve(rows).toFixed(3)}.`,
+  ]
+}
+
+function misses(rows: JudgedRow[]): string[] {
+  const found = missesOf(rows)
+  if (found.length === 0) return ['None.']
+  const intro =
+    'Looked for and not found is what fired on other automation of the same family and kind, and not here. A real, unpatched browser that nobody has touched yet may be indistinguishable from one that a person has just opened.'
+  const cells = found.map(({ name, score, found, notFound }) => [
+    name,
+    String(score),
+    code(found),
+    code(notFound),
+  ])
+  return [intro, table(['case', 'score', 'risk found', 'looked for and not found'], cells)]
+}
+
+function peerCatches(rows: JudgedRow[]): string[] {
+  const found = caughtByPeersOnly(rows)
+  const intro = 'What a peer finds on people as well is left out.'
+  if (found.length === 0) return [intro, 'None.']
+  const cells = found.map(({ name, verdict, score, found }) => [
+    name,
+    `${verdict} ${score}`,
+    found.join(', '),
+  ])
+  return [intro, table(['case', 'ours', 'found by'], cells)]
+}
+
+function changes(results: Results, before: Results | undefined): string[] {
+  if (!before) return ['This is the first run.']
+  const found = changesSince(before.rows, results.rows)
+  const intro = `Against ${before.date}, commit ${before.commit}, seed \`${before.seed}\`: ${found.length} of ${results.rows.length} moments differ.`
+  if (found.length === 0) return [intro]
+  return [
+    intro,
+    table(
+      ['case', 'before', 'now'],
+      found.map(({ name, before, after }) => [name, before, after]),
+    ),
+  ]
+}
+
+function failures(rows: Row[]): string[] {
+  const failed = rows.filter(({ error }) => error !== null)
+  if (failed.length === 0) return ['None.']
+  const short = (error: string | null) =>
+    code([(error ?? '').replace(/\s+/g, ' ').replaceAll('`', "'").slice(0, 300)])
+  return [
+    table(
+      ['case', 'error'],
+      failed.map(({ name, error }) => [name, short(error)]),
+    ),
+  ]
+}
+
+function caseTable(title: string, rows: JudgedRow[]): string[] {
+  if (rows.length === 0) return []
+  const cells = rows.map((row) => {
+    const tool = `${row.framework} ${row.version}`.trim()
+    return [
+      row.name,
+      tool,
+      row.verdict,
+      String(row.score),
+      code(topSignals(row)),
+      peer(row.botd),
+      peer(row.fpscanner),
+    ]
+  })
+  const head = ['case', 'by', 'verdict', 'score', 'top signals', 'BotD', 'fpscanner']
+  return [`### ${title[0]?.toUpperCase()}${title.slice(1)}`, table(head, cells)]
+}
+
+function topSignals({ signals_fired: signals }: Row): string[] {
+  const risky = signals.filter(({ role }) => role === 'risk')
+  return risky
+    .toSorted((a, b) => b.signal_score - a.signal_score)
+    .slice(0, 3)
+    .map(({ signal }) => signal)
+}
+
+function peer(said: Peer | null): string {
+  if (!said) return ''
+  return said.bot ? `bot: ${said.why.join(', ')}` : said.bot === null ? said.why.join() : '-'
+}
+
+const percent = (share: number) => `${Math.round(share * 100)} %`
+const code = (words: string[]) => words.map((word) => `\`${word}\``).join(' ') || '-'
+
+function table(head: string[], rows: string[][]): string {
+  const line = (cells: string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
+  return [line(head), `|${head.map(() => '-').join('|')}|`, ...rows.map(line)].join('\n')
+}

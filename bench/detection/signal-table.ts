@@ -1,0 +1,42 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { signalCatalogue } from '../../services/scoring/decide.ts'
+import { isJudged } from './measures.ts'
+import { readResults } from './results.ts'
+
+const page = path.resolve(import.meta.dirname, '../../docs/scoring.md')
+const place = /(?<=<!-- signals -->\n)[\s\S]*?(?=\n<!-- \/signals -->)/
+
+const head = [
+  '| Signal | Role | Channel | Category | Strength | Score | Catches | Hurts | Looks at | Known false positives |',
+  '|-|-|-|-|-|-|-|-|-|-|',
+]
+
+/** Every signal, with the moments of automation and of people that it fired on when the matrix ran last. */
+export async function signalTable(): Promise<string> {
+  const rows = ((await readResults())?.rows ?? []).filter(isJudged)
+  const firedOn = (slug: string, isPerson: boolean) =>
+    rows.filter(
+      ({ kind, signals_fired }) =>
+        (kind === 'person') === isPerson && signals_fired.some(({ signal }) => signal === slug),
+    ).length
+  const lines = signalCatalogue.map(({ slug, role, channel, category, strength, score, ...signal }) => {
+    const counted = `${firedOn(slug, false)} | ${firedOn(slug, true)}`
+    return `| \`${slug}\` | ${role} | ${channel} | ${category} | ${strength} | ${score} | ${counted} | ${signal.looksAt} | ${signal.falsePositives} |`
+  })
+  return [...head, ...lines].join('\n')
+}
+
+export async function shownTable(): Promise<string | undefined> {
+  return place.exec(await readFile(page, 'utf8'))?.[0]
+}
+
+export async function writeSignalTable(): Promise<void> {
+  const table = await signalTable()
+  await writeFile(
+    page,
+    (await readFile(page, 'utf8')).replace(place, () => table),
+  )
+}
+
+if (import.meta.main) await writeSignalTable()

@@ -1,0 +1,157 @@
+import { spawn } from 'node:child_process'
+import { mkdirSync } from 'node:fs'
+import path from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { createSeededRandom, type SeededRandom } from '../../services/cli/simulate/generate/random.ts'
+import type { Outcome, Stage } from './cases.ts'
+import type { Rectangle } from './desktop.ts'
+import { moveTo, type Point, pause, press, pressKey, typeText, wheel } from './hand.ts'
+import { startProgram } from './program.ts'
+import { judged, surroundings } from './run-driver.ts'
+
+export type Browser = 'Chromium' | 'Firefox' | 'WebKitGTK' | 'QtWebEngine'
+type Way = 'mouse' | 'keyboard' | 'nothing'
+
+export interface Person {
+  name: string
+  browser: Browser
+  way?: Way
+  /** Of the browser's command line. */
+  flags?: string[]
+  env?: Record<string, string>
+  /** Lines of Firefox's user.js. */
+  settings?: Record<string, string | boolean | number>
+  /** xdotool words before anything else, for example keys that zoom. */
+  first?: string[]
+  /** Of the screen's pixels to CSS pixels, where the browser does not tell the truth. */
+  ratio?: number
+  /** Has an extension. */
+  extends?: boolean
+  /** Programs that take the processor meanwhile. */
+  busy?: number
+}
+
+const classes: Record<Browser, string> = {
+  Chromium: 'chrom',
+  Firefox: 'firefox',
+  WebKitGTK: 'MiniBrowser',
+  QtWebEngine: 'qutebrowser',
+}
+
+interface VisitBy {
+  stage: Stage
+  onOutcome: (outcome: Outcome) => void
+  /** The command that opens the browser; it is followed by an address. */
+  open(person: Person, profile: string): string[]
+}
+
+/** Opens the browser as a person does, and uses the page with its mouse and keyboard only. */
+export async function visitBy(person: Person, { stage, onOutcome, open }: VisitBy): Promise<void> {
+  const profile = path.join(stage.folder, 'profile')
+  mkdirSync(profile, { recursive: true })
+  const env = { ...surroundings(stage), MOZ_DISABLE_CONTENT_SANDBOX: '1', ...person.env }
+  const opener = open(person, profile)
+  const burners = Array.from({ length: person.busy ?? 0 }, () => spawn(process.execPath, ['-e', 'for (;;);']))
+  const browser = startProgram({
+    command: [...opener, person.extends ? 'about:blank' : stage.visit.url],
+    folder: stage.folder,
+    env,
+  })
+  try {
+    if (person.extends) await openLater(opener, { stage, env })
+    onOutcome(await Promise.race([judged(stage, 'load'), browser.ended]))
+    if (person.way === 'nothing') return
+    const random = createSeededRandom(stage.seed, 'hand')
+    await Promise.race([
+      (person.way === 'keyboard' ? byKeyboard : byMouse)({ person, stage, random }),
+      browser.ended,
+    ])
+    onOutcome(await Promise.race([judged(stage, 'act'), browser.ended]))
+  } finally {
+    await browser.stop()
+    for (const burner of burners) burner.kill()
+  }
+}
+
+/** Chromium loads the page of its command line before its extensions: it is told of the page later. */
+async function openLater(opener: string[], { stage, env }: { stage: Stage; env: Record<string, string> }) {
+  await delay(4000)
+  const [file = '', ...args] = opener
+  spawn(file, [...args, stage.visit.url], { env: { ...process.env, ...env }, stdio: 'ignore' })
+}
+
+interface Hand {
+  person: Person
+  stage: Stage
+  random: SeededRandom
+}
+
+const text = {
+  name: 'maria lindqvist',
+  email: 'maria.l@example.org',
+  message: 'please call me back.',
+}
+
+async function byKeyboard({ stage, random }: Hand): Promise<void> {
+  const say = (words: string[]) => stage.desktop.input(words, stage.signal)
+  const tab = pressKey('Tab', random)
+  await say([...pause(900), ...tab, ...typeText(text.name, random, { errs: true }), ...tab])
+  await say([...typeText(text.email, random, { errs: false }), ...tab])
+  await say([...typeText(text.message, random, { errs: true }), ...tab])
+  await say([...pressKey('space', random), ...tab, ...pressKey('Down', random), ...tab])
+  await say(pressKey('space', random))
+}
+
+async function byMouse({ person, stage, random }: Hand): Promise<void> {
+  const { desktop, signal } = stage
+  let at: Point = { x: random.int(300, 1500), y: random.int(300, 900) }
+  const say = (words: string[]) => desktop.input(words, signal)
+  const click = async (field: string) => {
+    const to = await pointIn(field, { person, stage, random })
+    await say([...moveTo(at, to, random), ...pause(random.between(60, 240)), ...press(random)])
+    at = to
+  }
+  await say(['mousemove', String(at.x), String(at.y), ...pause(700), ...(person.first ?? []), ...pause(600)])
+  await click('name')
+  await say(typeText(text.name, random, { errs: true }))
+  await click('email')
+  await say(typeText(text.email, random, { errs: false }))
+  await click('message')
+  await say(typeText(text.message, random, { errs: true }))
+  await click('terms')
+  await say([
+    ...wheel(random.int(3, 6), random),
+    ...pause(random.between(500, 900)),
+    ...wheel(-12, random),
+    ...pause(900),
+  ])
+  await click('send')
+}
+
+/** A point of a field on the screen: the page's area ends where its window ends. */
+async function pointIn(field: string, { person, stage, random }: Hand): Promise<Point> {
+  const frame = await windowOf(person, stage)
+  const layout = stage.visit.layout()
+  const box = layout?.boxes[field]
+  if (!layout || !box) throw new Error(`the page told no place of ${field}`)
+  const left = box.left + box.width * random.between(0.2, 0.7)
+  const top = box.top + box.height * random.between(0.25, 0.75)
+  const ratio = person.ratio ?? layout.ratio
+  const bottom = frame.y + frame.height - (person.browser === 'QtWebEngine' ? statusBar : 0)
+  return {
+    x: Math.round(frame.x + left * ratio),
+    y: Math.round(bottom - (layout.height - top) * ratio),
+  }
+}
+
+/** qutebrowser's, below the page. */
+const statusBar = 22
+
+async function windowOf({ browser }: Person, { desktop, signal }: Stage): Promise<Rectangle> {
+  while (!signal.aborted) {
+    const found = await desktop.window(classes[browser])
+    if (found) return found
+    await delay(200)
+  }
+  throw new Error(`there was no window of ${browser}`)
+}
