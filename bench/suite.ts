@@ -4,6 +4,7 @@ import { measureCollect } from './measures/collect.ts'
 import { measureGuard } from './measures/guard.ts'
 import { measureHostile } from './measures/hostile.ts'
 import { measureLog } from './measures/log.ts'
+import { measureMainThread } from './measures/main-thread.ts'
 import { measureOverload } from './measures/overload.ts'
 import { measurePeak } from './measures/peak.ts'
 import { measureReadable } from './measures/readable.ts'
@@ -32,6 +33,7 @@ export const stepNames = [
   'hostile',
   'log',
   'startup',
+  'main-thread',
 ] as const
 export type StepName = (typeof stepNames)[number]
 
@@ -71,6 +73,9 @@ export async function runSuite({ environment, scale, steps, onMeasured }: SuiteO
   await step('hostile', () => measureHostile(environment, scale))
   await step('log', () => measureLog(environment, scale))
   await step('startup', () => measureStartup(environment, scale.turns))
+  // The log makes no difference to a page.
+  if (environment.logName === 'embedded')
+    await step('main-thread', () => measureMainThread(environment, scale.turns))
 }
 
 async function withAllInOne<T>(environment: Environment, work: (traffic: Traffic) => Promise<T>): Promise<T> {

@@ -1,5 +1,4 @@
 import { gcm } from '@noble/ciphers/aes.js'
-import { x25519 } from '@noble/curves/ed25519.js'
 import { hkdf } from '@noble/hashes/hkdf.js'
 import { hmac } from '@noble/hashes/hmac.js'
 import { sha256 } from '@noble/hashes/sha2.js'
@@ -23,6 +22,7 @@ import {
   toBase64Url,
   utf8,
 } from './protocol.ts'
+import { x25519 } from './x25519.ts'
 
 export type ClientRandom = (size: number) => Uint8Array
 
@@ -50,13 +50,9 @@ interface ServerPart {
   serverPublicKey: string
 }
 
-// The point that public keys are multiples of (RFC 7748, section 4.1): u = 9.
-const basePoint = Uint8Array.from({ length: keyBytes }, (_, i) => (i === 0 ? 9 : 0))
-
 export function createKeyPair(random: ClientRandom): KeyPair {
   const privateKey = random(keyBytes)
-  // `getPublicKey` first makes tables that pay off over many keys; a page makes one, and must not be held up.
-  return { privateKey, publicKey: toBase64Url(x25519.getSharedSecret(privateKey, basePoint)) }
+  return { privateKey, publicKey: toBase64Url(x25519.getPublicKey(privateKey)) }
 }
 
 export function deriveDocumentKeys(

@@ -1,10 +1,10 @@
 import { trackBehavior } from './behavior/inputs.ts'
-import { endsDocument, forgetSession, type LiveDocument, observations, openDocument } from './document.ts'
-import { createErrors, destroyedError } from './errors.ts'
+import { dropResumeToken } from './continuity.ts'
+import type { LiveDocument } from './document.ts'
+import { createErrors, destroyedError, endsDocument } from './errors.ts'
 import { followPage } from './page.ts'
-import { createPageRequests } from './requests.ts'
-import { collectSnapshot } from './snapshot.ts'
-import { member, sha256Of, textOf } from './support.ts'
+import { createPageRequests, observations } from './requests.ts'
+import { idle, member, textOf } from './support.ts'
 
 export interface Handoff {
   sessionId: string
@@ -38,17 +38,32 @@ interface ClientOptions {
   onDestroy(): void
 }
 
+// These two are code of their own, which a moment without work prepares: the page is held up for neither.
+async function collectSnapshot() {
+  await idle()
+  const snapshot = await import('./snapshot.ts')
+  return snapshot.collectSnapshot()
+}
+
+async function loadDocument() {
+  await idle()
+  return import('./document.ts')
+}
+
 /** Observes this page and keeps its collect session; what fails goes to `onError`. Throws only where there is no fetch. */
 export function createClient({ publishableKey, endpoint, onDestroy }: ClientOptions): TidegateClient {
   const stopping = new AbortController()
   const errors = createErrors()
   const requests = createPageRequests()
-  const behavior = trackBehavior(stopping.signal)
+  let behavior: ReturnType<typeof trackBehavior> | undefined
   const snapshot = collectSnapshot()
   let current: Promise<LiveDocument> | undefined
   const handoffs = new Map<string | undefined, Promise<Handoff>>()
 
-  const open = () => openDocument({ endpoint, publishableKey, requests, snapshot })
+  async function open() {
+    const { openDocument } = await loadDocument()
+    return openDocument({ endpoint, publishableKey, requests, snapshot })
+  }
 
   function live(): Promise<LiveDocument> {
     if (stopping.signal.aborted) return Promise.reject(destroyedError())
@@ -67,7 +82,7 @@ export function createClient({ publishableKey, endpoint, onDestroy }: ClientOpti
       return await work()
     } catch (error) {
       if (!endsDocument(error) || stopping.signal.aborted) throw error
-      forgetSession(publishableKey)
+      dropResumeToken(publishableKey)
       return work()
     }
   }
@@ -88,7 +103,7 @@ export function createClient({ publishableKey, endpoint, onDestroy }: ClientOpti
   }
 
   async function flush(): Promise<number> {
-    const seen = behavior.drain()
+    const seen = behavior?.drain()
     if (!seen) return (await live()).intervalMs
     const body = observations({ behavior: seen })
     return withDocument(async (document) => {
@@ -99,7 +114,8 @@ export function createClient({ publishableKey, endpoint, onDestroy }: ClientOpti
 
   async function handOver(binding: string | undefined): Promise<Handoff> {
     await live()
-    const seen = behavior.drain()
+    const { sha256Of } = await import('./hashes.ts')
+    const seen = behavior?.drain()
     const body = observations({
       ...(seen ? { behavior: seen } : {}),
       ...(binding === undefined ? {} : { binding: sha256Of(binding) }),
@@ -112,7 +128,12 @@ export function createClient({ publishableKey, endpoint, onDestroy }: ClientOpti
     return { ready: true, sessionId, timestamp: fingerprintAt }
   }
 
-  followPage({ flush, requests, report: errors.report, signal: stopping.signal })
+  // The task that loaded this module has opened a frame, which is work enough for one.
+  setTimeout(() => {
+    if (stopping.signal.aborted) return
+    behavior = trackBehavior(stopping.signal)
+    followPage({ flush, requests, report: errors.report, signal: stopping.signal })
+  })
 
   return {
     getSession(options) {

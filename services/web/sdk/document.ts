@@ -1,16 +1,15 @@
 import {
   type CollectClient,
-  CollectError,
   createCollectClient,
   type Fingerprint,
 } from '../../../infra/wire/collect/client.ts'
-import type { SentObservations } from '../../../schemas/observations.ts'
 import { answerChallenges } from './collectors/canvas.ts'
-import { dropResumeToken, keepResumeToken, keepStateId, loadContinuity } from './continuity.ts'
+import { keepResumeToken, keepStateId, loadContinuity } from './continuity.ts'
 import { sentAddress } from './page-address.ts'
 import { encode, randomBytes } from './realm.ts'
-import type { PageRequests } from './requests.ts'
+import { observations, type PageRequests } from './requests.ts'
 import type { CollectedSnapshot } from './snapshot.ts'
+import { breathe } from './support.ts'
 
 export interface LiveDocument {
   sessionId: string
@@ -31,6 +30,7 @@ interface DocumentOptions {
 export async function openDocument(options: DocumentOptions): Promise<LiveDocument> {
   const { publishableKey, endpoint, requests } = options
   const { resumeToken, stateId } = await loadContinuity(publishableKey)
+  await breathe()
   const client = createCollectClient({
     endpoint,
     publishableKey,
@@ -45,29 +45,12 @@ export async function openDocument(options: DocumentOptions): Promise<LiveDocume
   })
   const opened = await client.open()
   keepResumeToken(publishableKey, opened.resumeToken)
-  const snapshot = { ...(await options.snapshot), proofs: answerChallenges(opened) }
+  const snapshot = { ...(await options.snapshot), proofs: await answerChallenges(opened) }
+  await breathe()
   const ack = await client.sendBatch(observations({ snapshot }))
   const { sessionId, continuityScope: scope } = opened
   if (ack.fingerprint) await keepStateId({ publishableKey, scope, id: ack.fingerprint.state.id })
   return { sessionId, client, fingerprintAt: timeOf(ack.fingerprint), intervalMs: ack.intervalMs }
-}
-
-export function forgetSession(publishableKey: string): void {
-  dropResumeToken(publishableKey)
-}
-
-export function endsDocument(error: unknown): boolean {
-  if (!(error instanceof CollectError)) return false
-  // Out of sequence = the server has seen a body whose answer never came; its nonce is lost with it.
-  return (
-    error.nextAction === 'new_session' || error.status === 410 || error.code === 'session.sequence_mismatch'
-  )
-}
-
-export function observations(
-  parts: Pick<SentObservations, 'snapshot' | 'behavior' | 'binding'>,
-): SentObservations {
-  return { version: 1, elapsed_ms: Math.round(performance.now()), ...parts }
 }
 
 function timeOf(fingerprint: Fingerprint | undefined): number {

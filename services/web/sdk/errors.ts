@@ -1,3 +1,5 @@
+import { CollectError } from '../../../infra/wire/collect/client-transport.ts'
+
 export interface Errors {
   report(error: unknown): void
   listen(listener: (error: Error) => void): () => void
@@ -20,6 +22,14 @@ export class ClientError extends Error {
 
 export function destroyedError(): ClientError {
   return new ClientError('client.destroyed', 'The Tidegate client was destroyed.')
+}
+
+export function endsDocument(error: unknown): boolean {
+  if (!(error instanceof CollectError)) return false
+  // Out of sequence = the server has seen a body whose answer never came; its nonce is lost with it.
+  return (
+    error.nextAction === 'new_session' || error.status === 410 || error.code === 'session.sequence_mismatch'
+  )
 }
 
 /** Tells the page of failures without ever throwing into it. */

@@ -1,5 +1,6 @@
 import type { Deflate, FetchLike } from '../../../infra/wire/collect/client.ts'
 import type { Bytes } from '../../../infra/wire/collect/protocol.ts'
+import type { SentObservations } from '../../../schemas/observations.ts'
 import { Blob_, Compression, isRealmAttached, Response_, realmFetch } from './realm.ts'
 import { storeRaw } from './stored-blocks.ts'
 
@@ -12,6 +13,12 @@ export interface PageRequests {
   deflate: Deflate
   /** From now on, requests must survive the page; undone when the page is shown again. */
   setLeaving(leaving: boolean): void
+}
+
+export function observations(
+  parts: Pick<SentObservations, 'snapshot' | 'behavior' | 'binding'>,
+): SentObservations {
+  return { version: 1, elapsed_ms: Math.round(performance.now()), ...parts }
 }
 
 /** The browser's own `fetch`, bounded in time; while the page is being left, requests start at once and outlive it. */

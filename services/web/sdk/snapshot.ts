@@ -16,7 +16,7 @@ export type CollectedSnapshot = Partial<Snapshot>
 
 // Milliseconds that one family may take once its turn has come. All wait side by side for idle moments, so that
 // all is there after this and the longest wait for one, and between two of them the page can work.
-const budgetMs = 1000
+const budgetMs = 2000
 // Of what the server holds against a page that does not send it: only a machine that stands still is late.
 const owedMs = 5000
 
@@ -70,7 +70,7 @@ interface Realms {
 }
 
 function withRealms(
-  automation: ReturnType<typeof collectAutomation>,
+  automation: Awaited<ReturnType<typeof collectAutomation>>,
   { frame, worker }: Realms,
 ): Snapshot['automation'] {
   const readers = [...automation.console_readers, ...(worker?.readers ?? [])]

@@ -1,6 +1,4 @@
-import { sha256 } from '@noble/hashes/sha2.js'
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
-import { getMember, isArray, jsonOf } from './realm.ts'
+import { getMember, isArray } from './realm.ts'
 
 /** What `read` gives, or null when it throws or there is nothing: one blocked API costs one value. */
 export function readOrNull<T>(read: () => T): NonNullable<T> | null {
@@ -24,30 +22,27 @@ export function withinBudget<T>(ms: number, work: () => Promise<T> | T): Promise
   })
 }
 
-// The first 128 bits of SHA-256, hex: short enough to send, long enough never to collide by chance.
-function hashText(text: string): string {
-  return hashBytes(utf8ToBytes(text))
-}
+// A task of ours lasts so long, and what cannot be divided longer. On a machine of a fourth of the speed the page
+// is then never held up for 50 ms.
+const sliceMs = 5
+let sliceEnd = 0
 
-export function hashBytes(bytes: Uint8Array): string {
-  return bytesToHex(sha256(bytes)).slice(0, 32)
-}
-
-/** All of SHA-256, lower-case hex, of the text in UTF-8. */
-export function sha256Of(text: string): string {
-  return bytesToHex(sha256(utf8ToBytes(text)))
-}
-
-export function hashJson(value: unknown): string {
-  return hashText(jsonOf(value) ?? '')
-}
-
-/** Waits for a moment in which the page has nothing better to do, at most 100 ms. */
+/** Waits for a moment in which the page has nothing better to do, at most 100 ms. Nobody waits for a hidden page. */
 export function idle(): Promise<void> {
+  if (document.visibilityState === 'hidden') return Promise.resolve()
   return new Promise((resolve) => {
-    if (typeof requestIdleCallback === 'function') requestIdleCallback(() => resolve(), { timeout: 100 })
-    else setTimeout(resolve, 0)
+    const begin = () => {
+      sliceEnd = performance.now() + sliceMs
+      resolve()
+    }
+    if (typeof requestIdleCallback === 'function') requestIdleCallback(begin, { timeout: 100 })
+    else setTimeout(begin, 0)
   })
+}
+
+/** Lets the page go on once this task has lasted long enough. */
+export async function breathe(): Promise<void> {
+  if (performance.now() >= sliceEnd) await idle()
 }
 
 /** A member of an object that the type does not promise, such as a vendor's own property; undefined when absent. */

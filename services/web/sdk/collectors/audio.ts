@@ -1,5 +1,6 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
-import { hashJson, readOrNull, withinBudget } from '../support.ts'
+import { hashJson } from '../hashes.ts'
+import { readOrNull, withinBudget } from '../support.ts'
 
 type Audio = Snapshot['audio']
 

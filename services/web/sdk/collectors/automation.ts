@@ -49,13 +49,13 @@ const chromedriverMarker = /^[a-z]{3}_[A-Za-z0-9]{22}_(Array|Promise|Symbol|Obje
 type OfPage = Omit<Automation, 'webdriver_iframe' | 'webdriver_worker' | 'cdp_runtime'>
 
 // The readers are of page and frame; those of the worker are added by the caller.
-export function collectAutomation(): OfPage {
+export async function collectAutomation(): Promise<OfPage> {
   return {
     webdriver: readOrNull(webdriver),
     webdriver_own_property: readOrNull(() => descriptorOf(navigator, 'webdriver') !== undefined),
     globals: readOrNull(findGlobals) ?? [],
     document_attributes: readOrNull(findAttributes) ?? [],
-    console_readers: readOrNull(consoleReaders) ?? [],
+    console_readers: await consoleReaders().catch(() => []),
     sequentum: readOrNull(() => /sequentum/i.test(String(member(window, 'external')))),
     electron: readOrNull(isElectron),
   }

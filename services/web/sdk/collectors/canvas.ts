@@ -1,21 +1,30 @@
 import type { CanvasChallenge, CanvasOp, OpenedSession } from '../../../../infra/wire/collect/client.ts'
 import { answerMac } from '../../../../infra/wire/collect/client-crypto.ts'
 import type { Snapshot } from '../../../../schemas/observations.ts'
-import { hashBytes, hashJson, readOrNull } from '../support.ts'
+import { hashBytes, hashJson } from '../hashes.ts'
+import { breathe, readOrNull } from '../support.ts'
 import { answerQuestions } from './questions.ts'
 
 type Drawing = CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D
 
-export function collectCanvas(): Snapshot['canvas'] {
+export async function collectCanvas(): Promise<Snapshot['canvas']> {
   const geometry = pixels(createDrawing(122, 110), drawGeometry)
+  await breathe()
+  const offscreen = readOrNull(() => offscreenConsistent(geometry))
+  await breathe()
   const text = pixels(createDrawing(240, 60), drawText)
+  await breathe()
+  const geometryHash = geometry && hashBytes(geometry)
+  await breathe()
+  const textHash = text && hashBytes(text)
+  await breathe()
   return {
-    hash: geometry && text ? hashJson([hashBytes(geometry), hashBytes(text)]) : null,
-    geometry_hash: geometry && hashBytes(geometry),
-    text_hash: text && hashBytes(text),
+    hash: geometryHash && textHash && hashJson([geometryHash, textHash]),
+    geometry_hash: geometryHash,
+    text_hash: textHash,
     winding: readOrNull(supportsWinding),
     noise_detected: readOrNull(hasNoise),
-    offscreen_consistent: readOrNull(() => offscreenConsistent(geometry)),
+    offscreen_consistent: offscreen,
   }
 }
 
@@ -94,13 +103,15 @@ function offscreenConsistent(geometry: Uint8Array | null): boolean | null {
   if (!geometry || typeof OffscreenCanvas !== 'function') return null
   const context = new OffscreenCanvas(122, 110).getContext('2d', { willReadFrequently: true })
   const offscreen = pixels(context, drawGeometry)
-  return offscreen && hashBytes(offscreen) === hashBytes(geometry)
+  return offscreen && geometry.every((value, i) => value === offscreen[i])
 }
 
 /** What the open answer asks, answered for this document alone: the answers are keyed by what it handed out. */
-export function answerChallenges(opened: OpenedSession): Pick<Snapshot['proofs'], Sent> {
+export async function answerChallenges(opened: OpenedSession): Promise<Pick<Snapshot['proofs'], Sent>> {
+  await breathe()
   const canvas = drawChallenge(opened.canvasChallenge)
-  const engine = answerQuestions(opened.engineQuestions)
+  const engine = await answerQuestions(opened.engineQuestions)
+  await breathe()
   return {
     canvas_challenge_hash: canvas,
     engine_answers: engine,

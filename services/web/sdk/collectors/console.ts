@@ -1,5 +1,5 @@
 import { define, descriptorOf, realmConsole, realmWindow } from '../realm.ts'
-import { readOrNull } from '../support.ts'
+import { breathe, readOrNull } from '../support.ts'
 import { isV8 } from './environment.ts'
 import { isForeign, restore } from './natives.ts'
 
@@ -8,19 +8,19 @@ import { isForeign, restore } from './natives.ts'
  * Runtime domain. V8 then formats the stack of a logged error by a hook of its own (`stack`). It also reads its
  * name once more than its message (`getter`), which other engines always do.
  */
-export function consoleReaders(): string[] {
-  const frame = realmWindow ? readersOf('frame', realmConsole, realmWindow.Error) : []
+export async function consoleReaders(): Promise<string[]> {
+  const frame = realmWindow ? await readersOf('frame', realmConsole, realmWindow.Error) : []
   // A console that the page wraps, as error trackers do, reads by itself; the frame's is enough then.
   const isWrapped = isForeign({ code: console.debug, name: 'debug' })
-  return isWrapped && realmWindow ? frame : [...readersOf('page', console, Error), ...frame]
+  return isWrapped && realmWindow ? frame : [...(await readersOf('page', console, Error)), ...frame]
 }
 
-function readersOf(where: string, { debug }: Console, errors: ErrorConstructor): string[] {
-  const found = [
-    readOrNull(() => formatsStack(debug, errors)) && 'stack',
-    readOrNull(() => isV8() && readsName(debug, errors)) && 'getter',
-  ]
-  return found.flatMap((how) => (how ? [`${where}.${how}`] : []))
+async function readersOf(where: string, { debug }: Console, errors: ErrorConstructor): Promise<string[]> {
+  const stack = readOrNull(() => formatsStack(debug, errors)) ?? false
+  await breathe()
+  const getter = readOrNull(() => isV8() && readsName(debug, errors)) ?? false
+  await breathe()
+  return [...(stack ? [`${where}.stack`] : []), ...(getter ? [`${where}.getter`] : [])]
 }
 
 const hook = 'prepareStackTrace'

@@ -1,5 +1,6 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
-import { hashBytes, hashJson, idle, readOrNull } from '../support.ts'
+import { hashBytes, hashJson } from '../hashes.ts'
+import { breathe, readOrNull } from '../support.ts'
 import { createDrawing, pixels } from './canvas.ts'
 
 const generic = ['monospace', 'sans-serif', 'serif'] as const
@@ -66,7 +67,9 @@ export async function collectFonts(): Promise<Snapshot['fonts'] | null> {
   const context = createDrawing(60, 40)
   if (!context) return null
   const detected = await detect(context).catch(() => null)
-  await idle()
+  await breathe()
+  const emoji = readOrNull(emojiHash)
+  await breathe()
   return {
     detected_count: detected?.length ?? null,
     tested_count: candidates.length,
@@ -74,7 +77,7 @@ export async function collectFonts(): Promise<Snapshot['fonts'] | null> {
     enumeration_hash: detected && hashJson(detected),
     metrics_hash: readOrNull(() => hashJson(generic.map((font) => metrics(context, font)))),
     preferences_hash: readOrNull(() => hashJson(preferences())),
-    emoji_hash: readOrNull(emojiHash),
+    emoji_hash: emoji,
   }
 }
 
@@ -83,14 +86,11 @@ function width(context: CanvasRenderingContext2D, font: string): number {
   return context.measureText(sample).width
 }
 
-// Fonts that are looked for at once: the browser may have to ask the system for each.
-const atOnce = 8
-
 async function detect(context: CanvasRenderingContext2D): Promise<string[]> {
   const plain = generic.map((font) => width(context, font))
   const found: string[] = []
-  for (const [i, name] of candidates.entries()) {
-    if (i % atOnce === 0) await idle()
+  for (const name of candidates) {
+    await breathe()
     const isThere = generic.some((fallback, i) => width(context, `"${name}", ${fallback}`) !== plain[i])
     if (isThere) found.push(name)
   }

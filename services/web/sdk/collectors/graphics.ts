@@ -1,5 +1,6 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
-import { booleanOf, hashJson, idle, member, readOrNull, textOf } from '../support.ts'
+import { hashJson } from '../hashes.ts'
+import { booleanOf, breathe, idle, member, readOrNull, textOf } from '../support.ts'
 
 type WebGl = Snapshot['webgl']
 type Context = WebGLRenderingContext | WebGL2RenderingContext
@@ -17,7 +18,7 @@ export async function collectWebGl(): Promise<{ webgl: WebGl; mismatch: boolean 
   if (!context) return null
   try {
     await idle()
-    const webgl = describe(context)
+    const webgl = await describe(context)
     await idle()
     return { webgl, mismatch: readOrNull(() => contradicts(context)) }
   } finally {
@@ -42,7 +43,10 @@ export function release(context: Context | null): void {
   readOrNull(() => context?.getExtension('WEBGL_lose_context')?.loseContext())
 }
 
-function describe(context: Context): WebGl {
+async function describe(context: Context): Promise<WebGl> {
+  const parametersHash = readOrNull(() => hashJson(parameters(context, context)))
+  const ofExtensions = await extensionParameters(context).catch(() => null)
+  await breathe()
   return {
     vendor: unmasked(context, 'UNMASKED_VENDOR_WEBGL', context.VENDOR),
     renderer: rendererName(context),
@@ -50,9 +54,9 @@ function describe(context: Context): WebGl {
     shading_language_version: readOrNull(() =>
       textOf(context.getParameter(context.SHADING_LANGUAGE_VERSION)),
     ),
-    parameters_hash: readOrNull(() => hashJson(parameters(context, context))),
+    parameters_hash: parametersHash,
     extensions_hash: readOrNull(() => hashJson(context.getSupportedExtensions())),
-    extension_parameters_hash: readOrNull(() => hashJson(extensionParameters(context))),
+    extension_parameters_hash: ofExtensions && readOrNull(() => hashJson(ofExtensions)),
     shader_precision_hash: readOrNull(() => hashJson(shaderPrecisions(context))),
   }
 }
@@ -74,14 +78,15 @@ function parameters(context: Context, names: object): [string, unknown][] {
     .filter(([, value]) => value !== null)
 }
 
-function extensionParameters(context: Context): [string, unknown][] {
-  const extensions = context.getSupportedExtensions() ?? []
-  return extensions.flatMap((name) => {
+async function extensionParameters(context: Context): Promise<[string, unknown][]> {
+  const found: [string, unknown][] = []
+  for (const name of context.getSupportedExtensions() ?? []) {
+    await breathe()
     const extension: unknown = context.getExtension(name)
-    return name !== 'WEBGL_lose_context' && typeof extension === 'object' && extension
-      ? parameters(context, extension)
-      : []
-  })
+    if (name !== 'WEBGL_lose_context' && typeof extension === 'object' && extension)
+      found.push(...parameters(context, extension))
+  }
+  return found
 }
 
 // Limits and capabilities only: what describes the device rather than the state of this context.

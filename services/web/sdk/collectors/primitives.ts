@@ -1,5 +1,5 @@
 import { apply, descriptorOf, realmWindow } from '../realm.ts'
-import { member, readOrNull } from '../support.ts'
+import { breathe, member } from '../support.ts'
 import { type Code, isForeign, type Suspect, withPlainStacks } from './natives.ts'
 
 type Global = Window & typeof globalThis
@@ -68,16 +68,19 @@ const groups: Group[] = [
  * The names of what is not the browser's own, in the page (`JSON.stringify`) and in a fresh frame
  * (`frame.JSON.stringify`). Only what reaches every frame can have been there: a driver's script or an extension.
  */
-export function foreignPrimitives(): string[] {
-  const page = readOrNull(() => foreignIn(window)) ?? []
-  const frame = readOrNull(() => (realmWindow ? foreignIn(realmWindow) : null)) ?? []
+export async function foreignPrimitives(): Promise<string[]> {
+  const page = await foreignIn(window).catch(() => [])
+  const frame = realmWindow ? await foreignIn(realmWindow).catch(() => []) : []
   return [...page, ...frame.map((name) => `frame.${name}`)]
 }
 
-function foreignIn(global: Global): string[] {
-  return withPlainStacks(Error, () =>
-    withPlainStacks(global.Error, () => groups.flatMap((group) => foreignOf(global, group))),
-  )
+async function foreignIn(global: Global): Promise<string[]> {
+  const found: string[] = []
+  for (const group of groups) {
+    await breathe()
+    found.push(...withPlainStacks(Error, () => withPlainStacks(global.Error, () => foreignOf(global, group))))
+  }
+  return found
 }
 
 function foreignOf(global: Global, { label, owner, names, wrongly }: Group): string[] {

@@ -1,14 +1,20 @@
 import type { EngineAnswer, EngineQuestion } from '../../../../infra/wire/collect/protocol.ts'
+import { sha256Of } from '../hashes.ts'
 import { apply, construct as constructed, isArray, isRealmAttached, realmWindow } from '../realm.ts'
-import { member, sha256Of } from '../support.ts'
+import { breathe, member } from '../support.ts'
 
 // Longer answers are sent as the start of their SHA-256.
 const longest = 100
 
 /** Answers each question in the fresh realm, whose built-ins no library of the page has wrapped. */
-export function answerQuestions(questions: readonly EngineQuestion[]): EngineAnswer[] {
+export async function answerQuestions(questions: readonly EngineQuestion[]): Promise<EngineAnswer[]> {
   const realm = realmWindow !== null && isRealmAttached() ? realmWindow : window
-  return questions.map((question) => ({ id: question.id, answer: shortened(answer(question, realm)) }))
+  const answers: EngineAnswer[] = []
+  for (const question of questions) {
+    await breathe()
+    answers.push({ id: question.id, answer: shortened(answer(question, realm)) })
+  }
+  return answers
 }
 
 function answer(question: EngineQuestion, realm: object): string {

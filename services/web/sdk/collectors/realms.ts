@@ -1,6 +1,15 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
 import { isRealmAttached, realmWindow } from '../realm.ts'
-import { booleanOf, member, numberOf, readOrNull, textOf, textsOf, withinBudget } from '../support.ts'
+import {
+  booleanOf,
+  breathe,
+  member,
+  numberOf,
+  readOrNull,
+  textOf,
+  textsOf,
+  withinBudget,
+} from '../support.ts'
 import { isV8 } from './environment.ts'
 import { createContext, release, rendererName } from './graphics.ts'
 
@@ -82,10 +91,11 @@ export async function askWorker(): Promise<RealmAnswers> {
 }
 
 /** What an empty frame of the same origin says: its objects are fresh where only the page's were changed. */
-export function askFrame(): RealmAnswers {
+export async function askFrame(): Promise<RealmAnswers> {
   if (!realmWindow || !isRealmAttached()) return absent
   const { navigator, document: owner } = realmWindow
   const context = createContext('webgl', owner)
+  await breathe()
   const answers = {
     available: true,
     user_agent: navigator.userAgent,

@@ -1,6 +1,6 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
 import { descriptorOf, ownNames, realmWindow } from '../realm.ts'
-import { idle, member, readOrNull } from '../support.ts'
+import { breathe, idle, member, readOrNull } from '../support.ts'
 import { isForeign, withPlainStacks } from './natives.ts'
 import { foreignPrimitives } from './primitives.ts'
 
@@ -33,19 +33,24 @@ type OfPage = Omit<Tamper, 'webgl_parameter_mismatch' | 'realm_differences'>
 export async function collectTamper(): Promise<OfPage> {
   return {
     realm_available: realmWindow !== null,
-    foreign_primitives: foreignPrimitives(),
-    patched_functions: readOrNull(patchedFunctions) ?? [],
+    foreign_primitives: await foreignPrimitives(),
+    patched_functions: await patchedFunctions().catch(() => []),
     navigator_own_properties: readOrNull(() => ownNames(navigator)) ?? [],
     iframe_srcdoc_proxy: readOrNull(detachedFrameHasWindow),
     chrome_runtime_faked: readOrNull(chromeRuntimeFaked),
-    timezone_mismatch: readOrNull(timezoneContradicts),
+    timezone_mismatch: await timezoneContradicts().catch(() => null),
     brave: readOrNull(() => member(navigator, 'brave') !== undefined),
     timer_precision_reduced: await timerIsCoarse().catch(() => null),
   }
 }
 
-function patchedFunctions(): string[] {
-  return withPlainStacks(Error, () => watched.flatMap(([owner, names]) => patchedOf(owner, names)))
+async function patchedFunctions(): Promise<string[]> {
+  const found: string[] = []
+  for (const [owner, names] of watched) {
+    await breathe()
+    found.push(...withPlainStacks(Error, () => patchedOf(owner, names)))
+  }
+  return found
 }
 
 function patchedOf(owner: string, names: string[]): string[] {
@@ -81,10 +86,13 @@ function chromeRuntimeFaked(): boolean | null {
   })
 }
 
-function timezoneContradicts(): boolean {
+// The first format of a page reads the engine's tables, which takes a while.
+async function timezoneContradicts(): Promise<boolean> {
+  await idle()
   const now = new Date(Math.floor(Date.now() / 60_000) * 60_000)
-  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
-  const parts = new Intl.DateTimeFormat('en-US', {
+  const zone = Intl.DateTimeFormat('en-US').resolvedOptions().timeZone
+  await idle()
+  const format = new Intl.DateTimeFormat('en-US', {
     timeZone: zone,
     hourCycle: 'h23',
     year: 'numeric',
@@ -92,7 +100,9 @@ function timezoneContradicts(): boolean {
     day: 'numeric',
     hour: 'numeric',
     minute: 'numeric',
-  }).formatToParts(now)
+  })
+  await idle()
+  const parts = format.formatToParts(now)
   const part = (type: string) => Number(parts.find((item) => item.type === type)?.value)
   const wall = Date.UTC(part('year'), part('month') - 1, part('day'), part('hour'), part('minute'))
   return Math.round((now.getTime() - wall) / 60_000) !== now.getTimezoneOffset()

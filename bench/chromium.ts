@@ -1,0 +1,73 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { z } from 'zod'
+import { createProfile, findChromium, quietFlags } from '../test/support/chromium.ts'
+
+/** A headless Chromium of which no more is asked than pages: a driver's own scripts would be in what is measured. */
+export interface DrivenBrowser {
+  /** Opens an address in a fresh profile at a fraction of the processor's speed. Returns what closes the page. */
+  openPage(url: string, slowdown: number): Promise<() => Promise<void>>
+  close(): Promise<void>
+}
+
+const answerOf = z.object({
+  id: z.number(),
+  result: z.record(z.string(), z.unknown()).optional(),
+  error: z.object({ message: z.string() }).optional(),
+})
+
+export async function openBrowser(): Promise<DrivenBrowser> {
+  const profile = await createProfile()
+  const flags = ['--headless', '--disable-gpu', '--remote-debugging-port=0', `--user-data-dir=${profile.dir}`]
+  const program = spawn(await findChromium(), [...quietFlags, ...flags], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const send = await connect(await addressOf(program.stderr))
+  return {
+    async openPage(url, slowdown) {
+      const { browserContextId } = await send('Target.createBrowserContext')
+      const { targetId } = await send('Target.createTarget', { url: 'about:blank', browserContextId })
+      const { sessionId } = await send('Target.attachToTarget', { targetId, flatten: true })
+      await send('Emulation.setCPUThrottlingRate', { rate: slowdown }, sessionId)
+      await send('Page.navigate', { url }, sessionId)
+      return async () => void (await send('Target.disposeBrowserContext', { browserContextId }))
+    },
+    async close() {
+      const ended = once(program, 'exit')
+      program.kill()
+      await ended
+      await profile.remove()
+    },
+  }
+}
+
+async function addressOf(output: NodeJS.ReadableStream): Promise<string> {
+  for await (const line of createInterface(output)) {
+    const address = /^DevTools listening on (ws:\S+)/.exec(line)?.[1]
+    if (address) return address
+  }
+  throw new Error('Chromium ended before it listened')
+}
+
+type Send = (method: string, params?: object, sessionId?: unknown) => Promise<Record<string, unknown>>
+
+/** The Chrome DevTools Protocol: requests and answers as JSON, by number. */
+async function connect(address: string): Promise<Send> {
+  const socket = new WebSocket(address)
+  const waiting = new Map<number, PromiseWithResolvers<Record<string, unknown>>>()
+  socket.onmessage = ({ data }) => {
+    const message = answerOf.safeParse(JSON.parse(data)).data
+    const asked = message && waiting.get(message.id)
+    if (message?.error) asked?.reject(new Error(message.error.message))
+    else asked?.resolve(message?.result ?? {})
+  }
+  await once(socket, 'open')
+  let last = 0
+  return (method, params = {}, sessionId) => {
+    const asked = Promise.withResolvers<Record<string, unknown>>()
+    waiting.set(++last, asked)
+    socket.send(JSON.stringify({ id: last, method, params, sessionId }))
+    return asked.promise
+  }
+}
