@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import type { CanvasChallenge, CanvasOp, EngineQuestion } from '../wire/collect/protocol.ts'
 import recorded from './known-answers.json' with { type: 'json' }
 import { questionBank } from './questions.ts'
@@ -9,19 +10,27 @@ import { questionBank } from './questions.ts'
  */
 export function questionsOf(challenge: string): EngineQuestion[] {
   const { language, platform, version } = questionBank
+  const bytes = hash('sha256', `questions ${challenge}`, 'buffer')
   return [
-    ...pick(language, 4, `language ${challenge}`),
-    ...pick(platform, 5, `platform ${challenge}`),
-    ...pick(version, 3, `version ${challenge}`),
+    ...pick(language, bytes.subarray(0, 8)),
+    ...pick(platform, bytes.subarray(8, 18)),
+    ...pick(version, bytes.subarray(18, 24)),
   ]
 }
 
-function pick(from: readonly EngineQuestion[], count: number, seed: string): EngineQuestion[] {
-  const bytes = hash('sha256', seed, 'buffer')
-  const left = [...from]
-  return Array.from({ length: count }, (_, i) =>
-    left.splice(bytes.readUInt16BE(i * 2) % left.length, 1),
-  ).flat()
+// One by each two bytes; one that was picked before gives way to the next.
+function pick(from: readonly EngineQuestion[], bytes: Buffer): Set<EngineQuestion> {
+  const picked = new Set<EngineQuestion>()
+  for (let i = 0; i < bytes.length; i += 2) {
+    let at = bytes.readUInt16BE(i) % from.length
+    let question = from[at]
+    while (question && picked.has(question)) {
+      at = (at + 1) % from.length
+      question = from[at]
+    }
+    if (question) picked.add(question)
+  }
+  return picked
 }
 
 const pool = 64
@@ -122,7 +131,22 @@ const changing = new Set(questionBank.version.map(({ id }) => id))
  * answers as both of its neighbours do where they agree. Before the oldest and after the newest one, that holds of
  * questions whose answer seldom changes.
  */
-export function recordedAnswer({ family, major }: EngineVersion, question: number): string | undefined {
+export function recordedAnswer(version: EngineVersion, question: number): string | undefined {
+  const name = engineName(version)
+  const known = byEngine.get(name)
+  if (known) return known.get(question)
+  const answers = new Map(
+    Object.values(questionBank)
+      .flat()
+      .map(({ id }) => [id, answerOf(version, id)]),
+  )
+  byEngine.set(name, answers)
+  return answers.get(question)
+}
+
+const byEngine = new LRUCache<string, Map<number, string | undefined>>({ max: 200 })
+
+function answerOf({ family, major }: EngineVersion, question: number): string | undefined {
   const answers = versions[family].map((one) => ({ major: one.major, answer: one.answers[question] }))
   const exact = answers.find((one) => one.major === major)
   if (exact) return exact.answer

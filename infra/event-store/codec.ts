@@ -1,4 +1,5 @@
 import avro from 'avsc'
+import { LRUCache } from 'lru-cache'
 import { type Environment, type EventTypes, eventTopics } from '../../schemas/events.ts'
 import { readSchemaFiles } from '../../schemas/generate.ts'
 import committedIds from '../../schemas/ids.json' with { type: 'json' }
@@ -73,6 +74,7 @@ export class UnreadableRecord extends Error {}
  * (docs.confluent.io, "Wire format"). Values written by any earlier version resolve to the newest one.
  */
 export function createCodec(ids: SchemaIds = committedIds) {
+  const recent = new LRUCache<LogRecord, RecordedEvent>({ max: mostRecent })
   const byId = new Map<number, Known>()
   for (const codec of codecs) {
     const id = idOf(ids, codec)
@@ -122,18 +124,26 @@ export function createCodec(ids: SchemaIds = committedIds) {
         headers: headersOf(event, meta),
       }
     },
+    /** The same object for the same record: several consumers of a process read one that was just appended. */
     fromRecord(record: LogRecord): RecordedEvent {
+      const known = recent.get(record)
+      if (known) return known
       const { topic, partition, offset } = record
-      const event = decode(record.value)
-      return {
-        ...event,
+      const position = { topic, partition, offset }
+      const event = {
+        ...decode(record.value),
         meta: metaOf(record),
-        position: { topic, partition, offset },
+        position,
         value: committed(record.value),
       }
+      recent.set(record, event)
+      return event
     },
   }
 }
+
+// Events of some kilobytes, for the slowest read model's gathering at full load.
+const mostRecent = 1000
 
 const prefixBytes = 5
 const scratch = Buffer.allocUnsafeSlow(64 * 1024)

@@ -3,6 +3,7 @@ import pg from 'pg'
 
 export type Tx = pg.PoolClient
 export type Db = Pick<pg.Pool, 'query'>
+export type Rows = Record<string, unknown>[]
 
 export interface PoolOptions extends Omit<ConnectionOptions, 'applicationName'> {
   max?: number
@@ -18,12 +19,17 @@ export function createPool({ max = 10, applicationName = 'tidegate', ...options 
   return pool
 }
 
-export async function transaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): Promise<T> {
+/** `first` are statements without parameters that begin it, in one round trip; `work` gets the rows of each. */
+export async function transaction<T>(
+  pool: pg.Pool,
+  work: (tx: Tx, rows: Rows[]) => Promise<T>,
+  first: string[] = [],
+): Promise<T> {
   const tx = await pool.connect()
   let broken = false
   try {
-    await tx.query('begin')
-    const result = await work(tx)
+    const [, ...rows] = await queryAll(tx, 'begin', ...first)
+    const result = await work(tx, rows)
     await tx.query('commit')
     return result
   } catch (error) {
@@ -39,7 +45,7 @@ export async function transaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>
  * Runs statements without parameters in one round trip, one after the other: each sees what the one before waited for.
  * Returns the rows of each.
  */
-export async function queryAll(tx: Tx, ...statements: string[]): Promise<Record<string, unknown>[][]> {
+export async function queryAll(tx: Tx, ...statements: string[]): Promise<Rows[]> {
   const results: unknown = await tx.query(statements.join(';\n'))
   return (Array.isArray(results) ? results : [results]).map(({ rows }) => rows ?? [])
 }

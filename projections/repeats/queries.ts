@@ -69,7 +69,15 @@ const countedNames = Object.values(counted).flatMap((members) =>
   ),
 )
 
-type FoundRow = Record<string, number> & { known: boolean; known_behavior: boolean; has_user: boolean }
+const placeOf = new Map(countedNames.map((name, i) => [name, i]))
+
+interface FoundRow {
+  // All of them in one text, `{0,1,...}`: to read a column each would cost more than to count.
+  counts: string
+  known: boolean
+  known_behavior: boolean
+  has_user: boolean
+}
 
 /**
  * What repeats, for each of the decisions, counted by one statement. Sessions of the same call that the read model does
@@ -88,7 +96,7 @@ const planned = (source: string) => source.replace(/\$\d+::\w+\[\]/g, (array) =>
 
 function countText(source: string): string {
   const laterals = Object.entries(counted).map(([by, members]) => countsBy(by, members))
-  return `select ${countedNames.join(', ')}, own.session_id is not null as known, own.client_user is not null as has_user,
+  return `select array[${countedNames.join(', ')}]::text as counts, own.session_id is not null as known, own.client_user is not null as has_user,
       own.behavior is not distinct from asked.behavior as known_behavior
     from ${planned(source)} with ordinality as asked (${askedNames}, n)
     left join read.repeats own on own.session_id = asked.session_id
@@ -122,8 +130,10 @@ interface Counted {
 }
 
 function repeatsOf(row: AskedRow, { found, unseen }: Counted): Repeats {
+  const numbers = found?.counts.slice(1, -1).split(',').map(Number) ?? []
+  const numberOf = (name: string) => numbers[placeOf.get(name) ?? -1]
   const stored = (member: Member, window: WindowName) =>
-    found?.[`${member}_${window}`] ?? unpacked(found?.[member] ?? 0)[window]
+    numberOf(`${member}_${window}`) ?? unpacked(numberOf(member) ?? 0)[window]
   const counts = (member: Member, added: (window: WindowName) => number): WindowCounts => ({
     five_minutes: Math.min(countedTo, stored(member, 'five_minutes') + added('five_minutes')),
     hour: Math.min(countedTo, stored(member, 'hour') + added('hour')),

@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import {
   type EngineVersion,
   engineName,
@@ -6,7 +7,13 @@ import {
   questionsOf,
   recordedAnswer,
 } from '../../infra/challenges/challenges.ts'
-import { type AnswerKey, type Answers, answerKeyText, answerText } from '../../infra/wire/collect/protocol.ts'
+import {
+  type AnswerKey,
+  type Answers,
+  answerKeyText,
+  answerText,
+  type EngineQuestion,
+} from '../../infra/wire/collect/protocol.ts'
 import type { Environment } from '../../schemas/events.ts'
 import type { Snapshot } from '../../schemas/observations.ts'
 import type { Agent } from './agent.ts'
@@ -69,17 +76,29 @@ const enough = 4
 
 function engineOf({ snapshot, document, userAgent, ...known }: AnswersInput): AnswerFacts['engine'] {
   const answers = new Map(snapshot.proofs.engine_answers.map(({ id, answer }) => [id, answer]))
-  const asked = document.challenge === '' ? [] : questionsOf(document.challenge)
+  const asked = document.challenge === '' ? [] : askedOf(document.challenge)
   if (asked.some(({ id }) => !answers.has(id))) return 'unanswered'
   const version = engineVersionOf(userAgent)
   if (!version) return 'unknown'
-  const judged = asked.flatMap(({ id }) => {
-    const isExpected = expectation({ version, question: id, ...known })
-    return isExpected ? [isExpected(answers.get(id) ?? '')] : []
-  })
-  if (judged.length < enough) return 'unknown'
-  const share = judged.filter(Boolean).length / judged.length
+  let [judged, right] = [0, 0]
+  for (const { id } of asked) {
+    const isRight = isExpected(answers.get(id) ?? '', { version, question: id, ...known })
+    if (isRight === undefined) continue
+    judged += 1
+    if (isRight) right += 1
+  }
+  if (judged < enough) return 'unknown'
+  const share = right / judged
   return share >= 0.75 ? 'as_claimed' : share < 0.5 ? 'otherwise' : 'unknown'
+}
+
+// Each batch of a document asks for its questions again.
+const questions = new LRUCache<string, EngineQuestion[]>({ max: 2000 })
+
+function askedOf(challenge: string): EngineQuestion[] {
+  const known = questions.get(challenge) ?? questionsOf(challenge)
+  questions.set(challenge, known)
+  return known
 }
 
 interface Expectation extends Pick<AnswersInput, 'environment' | 'learned'> {
@@ -87,17 +106,15 @@ interface Expectation extends Pick<AnswersInput, 'environment' | 'learned'> {
   question: number
 }
 
-// What was learned goes before what was recorded.
-function expectation({
-  version,
-  question,
-  environment,
-  learned,
-}: Expectation): ((answer: string) => boolean) | undefined {
+// What was learned goes before what was recorded. Undefined where neither is there.
+function isExpected(
+  answer: string,
+  { version, question, environment, learned }: Expectation,
+): boolean | undefined {
   const seen = learned({ environment, class: engineName(version), asked: String(question) })
-  if (seen) return (answer) => seen.has(answer)
+  if (seen) return seen.has(answer)
   const recorded = recordedAnswer(version, question)
-  return recorded === undefined ? undefined : (answer) => answer === recorded
+  return recorded === undefined ? undefined : answer === recorded
 }
 
 function canvasOf({ snapshot, document, agent, environment, learned }: AnswersInput): AnswerFacts['canvas'] {

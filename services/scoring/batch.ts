@@ -13,7 +13,7 @@ import type { LearnedAnswers } from './answers.ts'
 import { type Draft, type Drafts, startDrafting, withHistory } from './decide.ts'
 import { scoredEvent } from './scored-event.ts'
 import { isSessionEvent, type SessionState } from './session-state.ts'
-import { openScoring, saveOffsets, saveStates } from './store.ts'
+import { type Opened, openingStatements, readOpened, saveOffsets, saveStates } from './store.ts'
 import { type RecordedVisitor, type Resolution, resolveVisitors } from './visitors/resolve.ts'
 
 interface ScoreDeps {
@@ -39,15 +39,16 @@ interface ScoreBatches {
  * Throws EventFailed when no decision can be made or written down for an event.
  */
 export function scoreBatches(deps: ScoreDeps, work: ScoreBatches): Promise<Position[]> {
-  return transaction(deps.pool, (tx) => scoreIn(tx, deps, work))
+  const opening = openingStatements(work.batches, sessionsOf(work.batches))
+  return transaction(deps.pool, (tx, rows) => scoreIn({ tx, opened: readOpened(rows) }, deps, work), opening)
 }
 
 async function scoreIn(
-  tx: Tx,
+  { tx, opened }: { tx: Tx; opened: Opened },
   deps: ScoreDeps,
   { batches, findRecorded, countRepeats }: ScoreBatches,
 ): Promise<Position[]> {
-  const { offsets: stored, states, constants } = await openScoring(tx, batches, sessionsOf(batches))
+  const { offsets: stored, states, constants } = opened
   const due = batches.map((batch) => ({ ...batch, ...dueOf(batch, stored.get(batch.partition) ?? 0) }))
   const moved = due.filter((batch) => batch.next > (stored.get(batch.partition) ?? 0))
   const next = due.map(({ topic, partition, next: offset }) => ({ topic, partition, offset }))

@@ -19,8 +19,8 @@ const sinceFirst = {
 } as const satisfies { [G in keyof Snapshot]?: readonly string[] }
 
 // By the first version of the browser SDK that sends them. Any other client of pages has to send as much.
-const alwaysSent: readonly { since: string; members: Record<string, readonly string[]> }[] = [
-  { since: '0.1', members: sinceFirst },
+const alwaysSent: readonly { since: string; members: readonly (readonly [string, readonly string[]])[] }[] = [
+  { since: '0.1', members: Object.entries(sinceFirst) },
 ]
 
 interface Sent {
@@ -35,21 +35,16 @@ export function missingMembers({ snapshot, platform, sdk }: Sent): string[] {
   const version = sdk?.name === 'tidegate-web' ? sdk.version : null
   return alwaysSent
     .filter(({ since }) => version === null || !isBefore(version, since))
-    .flatMap(({ members }) =>
-      Object.entries(members).flatMap(([group, names]) => absent(snapshot, group, names)),
-    )
+    .flatMap(({ members }) => members.flatMap(([group, names]) => absent(snapshot, group, names)))
 }
 
 function absent(snapshot: Snapshot, group: string, names: readonly string[]): string[] {
-  const members: unknown = Reflect.get(snapshot, group)
-  return names
-    .filter((name) => (Reflect.get(Object(members), name) ?? null) === null)
-    .map((name) => `${group}.${name}`)
+  const members: Record<string, unknown> = Object(Reflect.get(snapshot, group))
+  return names.filter((name) => (members[name] ?? null) === null).map((name) => `${group}.${name}`)
 }
 
-function isBefore(version: string, other: string): boolean {
-  return version.localeCompare(other, 'en', { numeric: true }) < 0
-}
+const byNumber = new Intl.Collator('en', { numeric: true })
+const isBefore = (version: string, other: string) => byNumber.compare(version, other) < 0
 
 const evalLengths = new Map([
   ['V8', 33],
@@ -68,7 +63,7 @@ const between = (value: number | null, least: number, most: number) =>
   value === null || (value >= least && value <= most)
 
 // What no browser says of itself, by the member that says it.
-const impossible: Record<string, Check> = {
+const impossible: [path: string, isWrong: Check][] = Object.entries({
   'environment.timezone_offset_min': ({ environment: e }) => !between(e.timezone_offset_min, -840, 720),
   'environment.timezone': ({ environment: e }) => e.timezone !== null && !isZone(e.timezone),
   'environment.color_depth': ({ environment: e }) => !between(e.color_depth, 1, 64),
@@ -87,7 +82,7 @@ const impossible: Record<string, Check> = {
   'behavior.keyboard': (_, { behavior }) =>
     behavior !== null && behavior.keyboard.keys > behavior.keyboard.events,
   'behavior.mouse.duration_ms': (_, { behavior }) => behavior !== null && isTooFast(behavior.mouse),
-}
+} satisfies Record<string, Check>)
 
 // Ten events a millisecond; some thousands, where a client does not say how long they took.
 const isTooFast = ({ events, duration_ms }: { events: number; duration_ms: number | null }) =>
@@ -97,7 +92,7 @@ const isTooFast = ({ events, duration_ms }: { events: number; duration_ms: numbe
 export function impossibleMembers(facts: Seen): string[] {
   const { snapshot } = facts
   if (!snapshot || snapshot.native !== null) return []
-  return Object.entries(impossible).flatMap(([path, isWrong]) => (isWrong(snapshot, facts) ? [path] : []))
+  return impossible.flatMap(([path, isWrong]) => (isWrong(snapshot, facts) ? [path] : []))
 }
 
 // The list of brands names the version of Chromium that the user agent string has.

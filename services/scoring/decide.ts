@@ -153,16 +153,22 @@ export interface Evaluation {
 }
 
 export function evaluate(input: FactsInput): Evaluation {
-  return weigh(readFacts(input))
+  const facts = readFacts(input)
+  return weigh(facts, fire(facts))
 }
 
 /** The same evidence, once it is known what other sessions have in common with this one. */
-export function withHistory({ facts }: Evaluation, history: Pick<Facts, 'visitorSessions' | 'repeats'>) {
-  return weigh({ ...facts, ...history })
+export function withHistory(
+  own: Evaluation,
+  history: Pick<Facts, 'visitorSessions' | 'repeats'>,
+): Evaluation {
+  const facts = { ...own.facts, ...history }
+  const before = new Set(own.fired)
+  const fires = (signal: Signal) => (signal.looksBack ? signal.fires(facts) : before.has(signal))
+  return weigh(facts, signalCatalogue.filter(fires))
 }
 
-function weigh(facts: Facts): Evaluation {
-  const fired = fire(facts)
+function weigh(facts: Facts, fired: Signal[]): Evaluation {
   return { facts, fired, score: score(fired, facts) }
 }
 

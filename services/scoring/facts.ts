@@ -183,6 +183,8 @@ export interface Signal {
   score: number
   /** The score of a session is at least this, whatever speaks for it. */
   atLeast?: number
+  /** It looks at what other sessions did, which is known last. */
+  looksBack?: true
   looksAt: string
   falsePositives: string
   fires(facts: Facts): boolean

@@ -2,7 +2,7 @@ import pg from 'pg'
 import type { Position } from '../../infra/log/port.ts'
 import { type Column, type Part, unnest } from '../../infra/postgres/arrays.ts'
 import { ensureTables } from '../../infra/postgres/ensure-tables.ts'
-import { queryAll, type Tx } from '../../infra/postgres/pool.ts'
+import type { Rows, Tx } from '../../infra/postgres/pool.ts'
 import type { SessionState } from './session-state.ts'
 
 type PartitionPlace = Omit<Position, 'offset'>
@@ -18,19 +18,22 @@ export interface Opened {
 type Constants = Pick<SessionState, 'snapshot' | 'visitor'>
 
 /**
- * One round trip: locks the partitions' offsets, so that no other process scores them at the same time, and then loads
- * the states of the sessions.
+ * Begins the transaction: locks the partitions' offsets, so that no other process scores them at the same time, and
+ * then loads the states of the sessions.
  */
-export async function openScoring(tx: Tx, places: PartitionPlace[], sessionIds: string[]): Promise<Opened> {
+export function openingStatements(places: PartitionPlace[], sessionIds: string[]): string[] {
   const topics = places.map(({ topic }) => pg.escapeLiteral(topic))
   const ids = sessionIds.map((id) => pg.escapeLiteral(id))
-  const [offsets = [], states = []] = await queryAll(
-    tx,
+  return [
     `select partition, next_offset from scoring.offsets
        where topic in (${topics.join()}) and partition in (${places.map(({ partition }) => partition).join()})
        order by partition for update`,
     `select session_id, state, constants from scoring.sessions where session_id in (${ids.join() || 'null'})`,
-  )
+  ]
+}
+
+/** What the rows of `openingStatements` say. */
+export function readOpened([offsets = [], states = []]: Rows[]): Opened {
   // A version before wrote all of a state into one column.
   const apart = states.filter((row) => row.constants !== null)
   const constants = new Map<string, Constants>(
@@ -48,7 +51,7 @@ export async function openScoring(tx: Tx, places: PartitionPlace[], sessionIds: 
   }
 }
 
-/** The next offset of the partition. Makes its row, for `openScoring` to lock. */
+/** The next offset of the partition. Makes its row, for `openingStatements` to lock. */
 export async function readOffset(
   db: Pick<Tx, 'query'>,
   { topic, partition }: PartitionPlace,

@@ -28,18 +28,23 @@ const defaultMaxBytes = 16 * 1024 * 1024
 /** The newest records of the log in memory, so that all groups of a process share one read of them. */
 export function createTail({ maxBytes = defaultMaxBytes }: { maxBytes?: number } = {}): Tail {
   const windows = new Map<string, Window & Place>()
-  const kept: { window: Window; record: LogRecord }[] = []
+  let kept: { window: Window; record: LogRecord }[] = []
+  // Of `kept`: those before it are forgotten. Taking each off the front would move all others.
+  let oldestKept = 0
   let bytesKept = 0
 
   const windowOf = (place: Place) => windows.get(placeName(place))
 
   function forgetOldest(): void {
     while (bytesKept > maxBytes) {
-      const oldest = kept.shift()
-      if (!oldest) return
+      const oldest = kept[oldestKept++]
+      if (!oldest) break
       if (oldest.window.records[0] === oldest.record) oldest.window.records.shift()
       bytesKept -= oldest.record.value.length
     }
+    if (oldestKept < 1000) return
+    kept = kept.slice(oldestKept)
+    oldestKept = 0
   }
 
   return {

@@ -175,6 +175,7 @@ export const trustSignals: Signal[] = [
     score: 0,
     looksAt: 'an earlier session had the same visitor',
     falsePositives: 'not evidence either way',
+    looksBack: true,
     fires: ({ visitorSessions }) => visitorSessions > 1,
   },
 ]

@@ -49,8 +49,8 @@ const replaysSnapshot = ({ snapshot_sessions }: Repeats) => snapshot_sessions.da
 // One every five seconds: more than a school class whose equal machines are taken for one visitor.
 const isTireless = ({ visitor_sessions }: Repeats) => visitor_sessions.five_minutes > 60
 
-const replayBase = { role: 'risk', category: 'integrity' } as const
-const velocityBase = { role: 'risk', category: 'network' } as const
+const replayBase = { role: 'risk', category: 'integrity', looksBack: true } as const
+const velocityBase = { role: 'risk', category: 'network', looksBack: true } as const
 
 /**
  * What a session has in common with others of its organization and environment. Neither an equal machine nor a shared
