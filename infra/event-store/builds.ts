@@ -5,7 +5,7 @@ import { type Db, lockKey, type Tx, transaction } from '../postgres/pool.ts'
 import type { Projection } from './projection.ts'
 
 const baseTables = `
-  create extension if not exists pg_trgm;
+  create extension if not exists pg_trgm schema tidegate;
   create schema if not exists read;
   create table if not exists tidegate.projection_builds (
     projection text not null,
@@ -82,7 +82,7 @@ export async function createBuild(tx: Tx, projection: Projection, status: Build[
   const { rows } = await tx.query<Build>(
     `insert into tidegate.projection_builds (projection, build, version, status, schema_name)
      select $1, next, $2, $3, $1 || '_b' || next
-     from (select coalesce(max(build), 0) + 1 as next from tidegate.projection_builds where projection = $1)
+     from (select coalesce(max(build), 0) + 1 as next from tidegate.projection_builds where projection = $1) as latest
      returning ${buildColumns}`,
     [projection.name, projection.version, status],
   )
@@ -97,8 +97,15 @@ export function useSchema({ schema }: Build): string {
 }
 
 export async function createIndexes(tx: Tx, projection: Projection, build: Build): Promise<void> {
-  await tx.query(`${useSchema(build)}; ${projection.indexes}`)
+  await tx.query(useSchema(build))
+  await tx.query(useExtension)
+  await tx.query(projection.indexes)
 }
+
+// Wherever the owner of the database has put it: its operators are found by the search path.
+const useExtension = `
+  select set_config('search_path', concat_ws(', ', current_setting('search_path'), quote_ident(nspname)), true)
+  from pg_extension join pg_namespace n on n.oid = extnamespace where extname = 'pg_trgm'`
 
 export async function makeLive(tx: Tx, projection: Projection, build: Build): Promise<void> {
   await tx.query(
@@ -106,12 +113,43 @@ export async function makeLive(tx: Tx, projection: Projection, build: Build): Pr
      where projection = $1 and (build = $2 or status = 'live')`,
     [build.projection, build.build],
   )
-  const views = projection.tables.map(
-    (table) =>
-      `drop view if exists read.${table}; create view read.${table} as select * from ${build.schema}.${table}`,
-  )
-  await tx.query(views.join('; '))
+  for (const table of projection.tables) await pointView(tx, `read.${table}`, `${build.schema}.${table}`)
 }
+
+/** Views that others made over it, and rights on it, stay. Throws what is in the way where columns went. */
+async function pointView(tx: Tx, view: string, table: string): Promise<void> {
+  await tx.query('savepoint before_view')
+  try {
+    await tx.query(`create or replace view ${view} as select * from ${table}`)
+  } catch (error) {
+    if (!isOtherColumns(error)) throw error
+    await tx.query('rollback to savepoint before_view')
+    await replaceView(tx, view, table)
+  }
+  await tx.query('release savepoint before_view')
+}
+
+// Postgres replaces a view only where its columns stay and new ones come last.
+async function replaceView(tx: Tx, view: string, table: string): Promise<void> {
+  const { rows } = await tx.query<{ grants: string }>(
+    `select format('grant %s on ${view} to %s', string_agg(privilege_type, ', '),
+       case when grantee = 0 then 'public' else quote_ident(pg_get_userbyid(grantee)) end) as grants
+     from pg_class, aclexplode(relacl) where oid = $1::regclass and grantee <> relowner group by grantee`,
+    [view],
+  )
+  await tx.query(`drop view ${view}; create view ${view} as select * from ${table}`).catch((cause) => {
+    throw new Error(
+      `${view} gets other columns. Drop what depends on it, and make it anew: ${cause.detail}`,
+      {
+        cause,
+      },
+    )
+  })
+  for (const { grants } of rows) await tx.query(grants)
+}
+
+/** invalid_table_definition. */
+const isOtherColumns = (error: unknown) => error instanceof Error && 'code' in error && error.code === '42P16'
 
 /** Drops the build's tables and offsets; its record stays, so that its number is not used again. */
 export async function dropBuild(tx: Tx, build: Build): Promise<void> {

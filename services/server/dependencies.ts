@@ -78,9 +78,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   undo.defer(() => readPool.end())
   const log = await openLog({ config, pool, url: databaseUrl, logger })
   undo.defer(() => log.close())
-  await log.ensureTopics(topicSpecs(config))
-  await migrate(pool, projections)
-  await createServingTables(pool)
+  await prepareStores({ config, pool, log })
   const codec = createCodec(await schemaIds(config, logger))
   const applied = await createApplied({ url: databaseUrl, pool, logger })
   undo.defer(() => applied.close())
@@ -89,6 +87,17 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const close = () => opened.disposeAsync()
   const shared = { config, databaseUrl, pool, readPool, log, codec, applied, decide }
   return { ...shared, keyring, clock, random, logger, close }
+}
+
+/** Makes the topics and tables that are missing. `tidegate migrate` does no more than this. */
+export async function prepareStores({
+  config,
+  pool,
+  log,
+}: Pick<Core, 'config' | 'pool' | 'log'>): Promise<void> {
+  await log.ensureTopics(topicSpecs(config))
+  await migrate(pool, projections)
+  await createServingTables(pool)
 }
 
 export async function createServingTables(pool: pg.Pool): Promise<void> {
@@ -112,7 +121,7 @@ interface LogOptions {
   logger: Logger
 }
 
-async function openLog({ config, pool, url, logger }: LogOptions): Promise<EventLog> {
+export async function openLog({ config, pool, url, logger }: LogOptions): Promise<EventLog> {
   if (config.KAFKA_BROKERS.length === 0) return openPostgresLog({ pool, url, logger })
   const { openKafkaLog } = await import('../../infra/log/kafka/log.ts')
   return openKafkaLog({ brokers: config.KAFKA_BROKERS, topicPrefix: config.KAFKA_TOPIC_PREFIX, logger })

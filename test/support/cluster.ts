@@ -118,7 +118,10 @@ async function kafkaPlace() {
   return { brokers, prefix: `cluster${randomBytes(4).toString('hex')}.` }
 }
 
-function operator(settings: Record<string, string>): Pick<Cluster, 'cli' | 'operate' | 'organization'> {
+/** The operator's commands on the database and log of the settings. */
+export function operator(
+  settings: Record<string, string>,
+): Pick<Cluster, 'cli' | 'operate' | 'organization'> {
   const run = (args: string[]) => cli(args, settings)
 
   async function operate<Data>(...args: string[]): Promise<Data> {

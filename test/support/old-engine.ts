@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { findProgram } from './chromium.ts'
+import { findProgram } from './packages.ts'
 
 /** QtWebEngine of Debian 12, whose engine is that of Chromium 87. Exits when the page's title is `done`. */
 const program = `

@@ -1,8 +1,9 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { promisify } from 'node:util'
 import { displayNumber, endChild } from '../../bench/detection/desktop.ts'
-import { findChromium, findProgram, type Profile, quietFlags } from './chromium.ts'
+import { findChromium, type Profile, quietFlags } from './chromium.ts'
 import { eventually } from './eventually.ts'
+import { findProgram } from './packages.ts'
 
 const run = promisify(execFile)
 

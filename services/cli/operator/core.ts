@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { readConfig } from '../../../infra/config.ts'
+import { createPool } from '../../../infra/postgres/pool.ts'
 import { createRandom } from '../../../infra/random.ts'
 import { createLogger } from '../../../infra/telemetry.ts'
-import { type Core, openCore } from '../../server/dependencies.ts'
+import { type Core, openCore, openLog, prepareStores } from '../../server/dependencies.ts'
 
 /**
  * Opens the database and log in the settings; without DATABASE_URL the database of a running `tidegate dev` in
@@ -21,6 +22,20 @@ export async function openOperatorCore(): Promise<Core> {
     random: createRandom(),
     longQueries: true,
   })
+}
+
+/** Opens the log and the database of the settings alone, and makes what is missing in them; needs no master keys. */
+export async function withStores(work: (stores: Pick<Core, 'pool' | 'log'>) => unknown): Promise<void> {
+  const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
+  const url = config.DATABASE_URL ?? (await developmentFile(path.resolve(config.DATA_DIR), 'database-url'))
+  const logger = createLogger(config.LOG_LEVEL, process.stderr)
+  await using stack = new AsyncDisposableStack()
+  const pool = createPool({ url, applicationName: 'tidegate migrate' })
+  stack.defer(() => pool.end())
+  const log = await openLog({ config, pool, url, logger })
+  stack.defer(() => log.close())
+  await prepareStores({ config, pool, log })
+  await work({ pool, log })
 }
 
 async function developmentFile(dataDir: string, name: string): Promise<string> {

@@ -1,0 +1,46 @@
+import type { Command } from 'commander'
+import pg from 'pg'
+import type { Tx } from '../../infra/postgres/pool.ts'
+
+interface MigrateOptions {
+  grant?: string
+}
+
+export function defineMigrate(command: Command): void {
+  command
+    .option('--grant <user>', 'a database user that servers run as, who may not make tables')
+    .action(runMigrate)
+}
+
+async function runMigrate({ grant }: MigrateOptions): Promise<void> {
+  const { withStores } = await import('./operator/core.ts')
+  const { transaction } = await import('../../infra/postgres/pool.ts')
+  await withStores(({ pool }) => (grant ? transaction(pool, (tx) => grantTo(tx, grant)) : undefined))
+  console.log(
+    grant ? `Tables and topics are there, and ${grant} may use them.` : 'Tables and topics are there.',
+  )
+}
+
+/**
+ * Lets the user read and write all tables of Tidegate, those of later rebuilds too, and make none. Default privileges
+ * are of the user who runs this.
+ */
+async function grantTo(tx: Tx, user: string): Promise<void> {
+  const to = pg.escapeIdentifier(user)
+  const { rows } = await tx.query<{ name: string }>(
+    `select quote_ident(nspname) as name from pg_namespace
+     where nspname in ('tidegate', 'tidegate_log', 'scoring', 'read')
+        or nspname in (select schema_name from tidegate.projection_builds)`,
+  )
+  const schemas = rows.map(({ name }) => name).join(', ')
+  const [tables, sequences] = ['select, insert, update, delete, truncate', 'usage, select']
+  for (const statement of [
+    `grant usage on schema ${schemas} to ${to}`,
+    `grant ${tables} on all tables in schema ${schemas} to ${to}`,
+    `grant ${sequences} on all sequences in schema ${schemas} to ${to}`,
+    `alter default privileges grant usage on schemas to ${to}`,
+    `alter default privileges grant ${tables} on tables to ${to}`,
+    `alter default privileges grant ${sequences} on sequences to ${to}`,
+  ])
+    await tx.query(statement)
+}

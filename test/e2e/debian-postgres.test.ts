@@ -1,0 +1,121 @@
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createCollectClient } from '../../infra/wire/collect/client.ts'
+import { allRoles } from '../../services/server/roles.ts'
+import { cli } from '../support/cli.ts'
+import { type Owner, operator } from '../support/cluster.ts'
+import { type DebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts'
+import { eventually } from '../support/eventually.ts'
+import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
+
+const observations = { version: 1, elapsed_ms: 5 } as const
+
+describe("Debian's PostgreSQL, with a user of the name tidegate and servers that may make no tables", () => {
+  let postgres: DebianPostgres
+  let servers = new Map<string, ServerProcess>()
+  let owner: Owner
+  const settings = { TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'), KAFKA_BROKERS: '' }
+  const as = (user: string) => ({ ...settings, DATABASE_URL: urlOf(postgres.url, user) })
+
+  beforeAll(async () => {
+    postgres = await startDebianPostgres()
+    await query(postgres.url, [
+      `create role tidegate login password 'secret'`,
+      `create role "serving-user" login password 'secret'`,
+      `create role analyst login password 'secret'`,
+      // As some installations have it: nothing is looked for in the schema public.
+      `alter role "serving-user" set search_path = nowhere`,
+      'create database tidegate owner tidegate',
+    ])
+  }, 60_000)
+
+  afterAll(async () => {
+    await Promise.all([...servers.values()].map((server) => server.end('SIGTERM')))
+    await postgres?.stop()
+  })
+
+  it('tells a server that lacks tables what to do', async () => {
+    await expect(startServerProcess(['serve', '--roles', 'api'], as('serving-user'))).rejects.toThrow(
+      /tidegate migrate --grant <this user>/,
+    )
+  })
+
+  it('makes tables by a command of its own, as often as one likes', async () => {
+    for (let run = 0; run < 2; run++)
+      expect(await cli(['migrate', '--grant', 'serving-user'], as('tidegate'))).toMatchObject({
+        code: 0,
+        stderr: '',
+      })
+  })
+
+  it('starts each role as a process of its own', async () => {
+    const started = allRoles.map(
+      async (role) =>
+        [role, await startServerProcess(['serve', '--roles', role], as('serving-user'))] as const,
+    )
+    servers = new Map(await Promise.all(started))
+    owner = await operator(as('serving-user')).organization()
+  }, 60_000)
+
+  it('scores a session and shows it', async () => {
+    await readSession(await openSession())
+  }, 30_000)
+
+  it('keeps views and rights that others have on the read models through a rebuild', async () => {
+    await query(urlOf(postgres.url, 'tidegate'), [
+      'create view public.mine as select session_id, verdict from read.decisions',
+      'grant usage on schema read, public to analyst',
+      'grant select on read.decisions to analyst',
+      'grant select on public.mine to analyst',
+    ])
+    const { code, stdout, stderr } = await cli(['rebuild', 'sessions'], as('tidegate'))
+    expect({ code, stdout, stderr }).toMatchObject({ code: 0 })
+    const sessionId = await openSession()
+    await readSession(sessionId)
+    for (const view of ['read.decisions', 'public.mine'])
+      expect(
+        await query(urlOf(postgres.url, 'analyst'), [
+          `select distinct session_id from ${view} where session_id = '${sessionId}'`,
+        ]),
+      ).toEqual([{ session_id: sessionId }])
+  }, 60_000)
+
+  async function openSession(): Promise<string> {
+    const client = createCollectClient({
+      endpoint: servers.get('collect')?.baseUrl ?? '',
+      publishableKey: owner.publishable.key,
+      sdk: { name: 'test', version: '1', platform: 'web' },
+      page: { url: 'https://shop.example/' },
+      fetch,
+    })
+    const { sessionId } = await client.open()
+    await client.requestResult(observations)
+    return sessionId
+  }
+
+  async function readSession(sessionId: string): Promise<void> {
+    const headers = { authorization: `Bearer ${owner.secret.key}` }
+    const address = `${servers.get('api')?.baseUrl}/v1/sessions/${sessionId}`
+    await eventually(async () => expect((await fetch(address, { headers })).status).toBe(200))
+  }
+})
+
+function urlOf(url: string, user: string): string {
+  const changed = new URL(url)
+  changed.username = user
+  changed.pathname = '/tidegate'
+  return changed.href
+}
+
+async function query(url: string, statements: string[]): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    let rows: unknown[] = []
+    for (const statement of statements) rows = (await client.query(statement)).rows
+    return rows
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,44 @@
+import { globSync } from 'node:fs'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { freePort } from '../../infra/local/free-port.ts'
+import { findPostgresPrograms } from '../../infra/local/postgres-programs.ts'
+import { aptInstall } from './packages.ts'
+
+export interface DebianPostgres {
+  /** The superuser's. */
+  url: string
+  stop(): Promise<void>
+}
+
+/** The oldest PostgreSQL of this machine's Debian packages, 15 where there is none yet, with its own settings. */
+export async function startDebianPostgres(): Promise<DebianPostgres> {
+  const run = await findPostgresPrograms(await binaries())
+  const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-debian-'))
+  // PostgreSQL may run as another user, who makes the data in it.
+  await chmod(folder, 0o777)
+  const [data, passwordFile] = [path.join(folder, 'data'), path.join(folder, 'password')]
+  const port = await freePort()
+  await writeFile(passwordFile, 'secret', { mode: 0o644 })
+  const access = ['--auth=scram-sha-256', '--username=postgres', `--pwfile=${passwordFile}`]
+  await run('initdb', [...access, '--no-sync', `--pgdata=${data}`])
+  const options = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=. -c fsync=off`
+  await run('pg_ctl', ['start', '-w', '-s', '-l', path.join(folder, 'log'), '-o', options, '-D', data])
+  return {
+    url: `postgres://postgres:secret@127.0.0.1:${port}/postgres`,
+    async stop() {
+      await run('pg_ctl', ['stop', '-m', 'immediate', '-w', '-D', data])
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+const installed = () => globSync('/usr/lib/postgresql/*/bin').sort()
+
+async function binaries(): Promise<string> {
+  if (installed().length === 0) await aptInstall('postgresql-15')
+  const [oldest] = installed()
+  if (!oldest) throw new Error('postgresql-15 was installed, but there are no programs of it')
+  return oldest
+}
