@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 
@@ -71,13 +72,33 @@ export type Config = z.infer<typeof settings>
 
 export const settingNames = Object.keys(settings.shape)
 
+/** Each may be in a file instead, which the setting `<name>_FILE` names: orchestrators mount secrets so. */
+export const secretNames = ['DATABASE_URL', 'SCHEMA_REGISTRY_URL', 'TIDEGATE_MASTER_KEYS'] as const
+
+/** Throws one error that names every setting that is not valid. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const present = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
+  const problems = secretNames.flatMap((name) => readSecret(name, present))
   const result = settings.safeParse(present)
-  if (result.success) return result.data
-  const problems = result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`)
+  for (const { path, message } of result.error?.issues ?? []) problems.push(`${path.join('.')}: ${message}`)
+  if (result.success && problems.length === 0) return result.data
   throw new Error(`Settings are not valid:\n  ${problems.join('\n  ')}`)
 }
+
+// Puts the content of the file in the setting's place, and returns what is wrong.
+function readSecret(name: string, present: NodeJS.ProcessEnv): string[] {
+  const file = present[`${name}_FILE`]
+  if (file === undefined) return []
+  if (present[name] !== undefined) return [`${name}_FILE: ${name} is set, too`]
+  try {
+    present[name] = readFileSync(file, 'utf8').trim()
+    return present[name] === '' ? [`${name}_FILE: ${file} is empty`] : []
+  } catch (error) {
+    return [`${name}_FILE: ${file} cannot be read (${codeOf(error)})`]
+  }
+}
+
+const codeOf = (error: unknown) => (error instanceof Error && 'code' in error ? error.code : error)
 
 function isBaseUrl(text: string): boolean {
   if (!URL.canParse(text)) return false

@@ -1,4 +1,6 @@
-import { readFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { readConfig, settingNames } from '../../infra/config.ts'
 
@@ -52,6 +54,21 @@ describe('settings', () => {
   it('treat an empty value as not set', () => {
     const config = readConfig({ PORT: '', DATABASE_URL: '' })
     expect([config.PORT, config.DATABASE_URL]).toEqual([8787, undefined])
+  })
+
+  it('are read from files where secrets are mounted', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-config-'))
+    const file = path.join(folder, 'url')
+    await writeFile(file, 'postgres://user@host/tidegate\n')
+    await writeFile(path.join(folder, 'empty'), '\n')
+    expect(readConfig({ DATABASE_URL_FILE: file }).DATABASE_URL).toBe('postgres://user@host/tidegate')
+    expect(() => readConfig({ DATABASE_URL: 'postgres://host', DATABASE_URL_FILE: file })).toThrow(
+      'DATABASE_URL_FILE: DATABASE_URL is set, too',
+    )
+    expect(() =>
+      readConfig({ DATABASE_URL_FILE: `${folder}/none`, TIDEGATE_MASTER_KEYS_FILE: `${folder}/empty` }),
+    ).toThrow(/DATABASE_URL_FILE: .*none cannot be read \(ENOENT\)\n.*TIDEGATE_MASTER_KEYS_FILE: .* is empty/)
+    await rm(folder, { recursive: true })
   })
 
   it('are all in the documentation, and nothing else is', async () => {

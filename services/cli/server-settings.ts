@@ -1,0 +1,35 @@
+import { type Config, readConfig } from '../../infra/config.ts'
+import { createKeyring } from '../../infra/crypto/keyring.ts'
+import { hasConsentAddress } from '../server/http.ts'
+import { parseRoles, type Role } from '../server/roles.ts'
+import { networkFor } from '../server/server.ts'
+
+interface ServerSettings {
+  config: Config
+  databaseUrl: string
+  masterKeys: string
+  roles: Role[]
+  warnings: string[]
+}
+
+/** What a server needs of the settings. Throws what stops its start, before anything is opened. */
+export async function readServerSettings({
+  env,
+  roles: list,
+}: {
+  env: NodeJS.ProcessEnv
+  roles: string
+}): Promise<ServerSettings> {
+  const config = readConfig(env)
+  const { DATABASE_URL: databaseUrl, TIDEGATE_MASTER_KEYS: masterKeys } = config
+  if (!databaseUrl) throw new Error('DATABASE_URL is not set (tidegate dev brings its own database)')
+  if (!masterKeys) throw new Error('TIDEGATE_MASTER_KEYS is not set')
+  createKeyring(masterKeys)
+  const roles = parseRoles(list)
+  await networkFor(config, roles)
+  const isLost = roles.includes('gate') && !hasConsentAddress(config)
+  const warnings = isLost
+    ? ['PUBLIC_URL is not set or has a path: people cannot open consent pages of Gate']
+    : []
+  return { config, databaseUrl, masterKeys, roles, warnings }
+}

@@ -1,0 +1,42 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { cli } from '../../support/cli.ts'
+
+describe('tidegate config check', () => {
+  let folder: string
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-config-'))
+    await writeFile(path.join(folder, 'keys'), randomBytes(32).toString('base64'))
+  })
+  afterAll(() => rm(folder, { recursive: true }))
+
+  const check = (settings: Record<string, string>, ...args: string[]) =>
+    cli(['config', 'check', ...args], { DATABASE_URL: '', TIDEGATE_MASTER_KEYS: '', ...settings })
+  const keys = () => ({ TIDEGATE_MASTER_KEYS_FILE: path.join(folder, 'keys') })
+
+  it('says that a server could start, without a database that answers, and what people will miss', async () => {
+    const answer = await check({ ...keys(), DATABASE_URL: 'postgres://nowhere:1/none', HOST: '0.0.0.0' })
+    expect(answer).toMatchObject({ code: 0, stderr: '' })
+    expect(answer.stdout).toMatch(/warning: PUBLIC_URL is not set[\s\S]*The settings are valid/)
+  })
+
+  it.each([
+    ['a setting that is missing', {}, /DATABASE_URL is not set/],
+    ['keys that are too short', { TIDEGATE_MASTER_KEYS: 'abc', DATABASE_URL: 'postgres://x' }, /32 bytes/],
+    [
+      'databases of addresses that are not there',
+      { DATABASE_URL: 'postgres://x', TIDEGATE_MASTER_KEYS: 'A'.repeat(44), ASN_MMDB: '/nowhere' },
+      /ASN_MMDB/,
+    ],
+  ])('refuses %s', async (_, settings, message) => {
+    expect(await check(settings)).toMatchObject({ code: 1, stderr: expect.stringMatching(message) })
+  })
+
+  it('refuses a role that there is not', async () => {
+    const settings = { ...keys(), DATABASE_URL: 'postgres://x' }
+    expect(await check(settings, '--roles', 'everything')).toMatchObject({ code: 1 })
+  })
+})
