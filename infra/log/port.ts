@@ -79,6 +79,8 @@ export interface EventLog {
   append(records: NewRecord[]): Promise<Position[]>
   consume(options: ConsumeOptions): Promise<LogConsumer>
   endPositions(topic: Topic): Promise<Position[]>
+  /** Another log has another one, also a log that was made anew in the same place. */
+  identity(): Promise<string>
   partitionOf(topic: Topic, key: string): Promise<number>
   ensureTopics(specs: TopicSpec[]): Promise<void>
   check(): Promise<void>

@@ -4,18 +4,26 @@ import type { Tx } from '../../infra/postgres/pool.ts'
 
 interface MigrateOptions {
   grant?: string
+  adoptLog: boolean
 }
 
 export function defineMigrate(command: Command): void {
   command
     .option('--grant <user>', 'a database user that servers run as, who may not make tables')
+    .option(
+      '--adopt-log',
+      'the records of the log were moved to the one of the settings, offsets kept',
+      false,
+    )
     .action(runMigrate)
 }
 
-async function runMigrate({ grant }: MigrateOptions): Promise<void> {
+async function runMigrate({ grant, adoptLog }: MigrateOptions): Promise<void> {
   const { withStores } = await import('./operator/core.ts')
   const { transaction } = await import('../../infra/postgres/pool.ts')
-  await withStores(({ pool }) => (grant ? transaction(pool, (tx) => grantTo(tx, grant)) : undefined))
+  await withStores({ adoptLog }, ({ pool }) =>
+    grant ? transaction(pool, (tx) => grantTo(tx, grant)) : undefined,
+  )
   console.log(
     grant ? `Tables and topics are there, and ${grant} may use them.` : 'Tables and topics are there.',
   )

@@ -17,6 +17,10 @@ const commands: Record<string, NamedCommand> = {
     does: 'Run some or all roles against an existing database and log',
     load: async () => (await import('./serve.ts')).defineServe,
   },
+  config: {
+    does: 'Check the settings, and start nothing',
+    load: async () => (await import('./config.ts')).defineConfig,
+  },
   migrate: {
     does: 'Make the tables and topics of this version, and give a user the rights that servers need',
     load: async () => (await import('./migrate.ts')).defineMigrate,

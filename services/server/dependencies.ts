@@ -4,6 +4,7 @@ import { createRateLimitTables } from '../../infra/access/rate-limit/postgres-st
 import type { Config } from '../../infra/config.ts'
 import { createKeyring, type Keyring } from '../../infra/crypto/keyring.ts'
 import { type Applied, createApplied } from '../../infra/event-store/applied.ts'
+import { bindLog } from '../../infra/event-store/bound-log.ts'
 import { migrate } from '../../infra/event-store/builds.ts'
 import { createCodec, type EventCodec } from '../../infra/event-store/codec.ts'
 import { createDecide, type Decide } from '../../infra/event-store/decide.ts'
@@ -89,15 +90,21 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   return { ...shared, keyring, clock, random, logger, close }
 }
 
-/** Makes the topics and tables that are missing. `tidegate migrate` does no more than this. */
+interface PrepareOptions extends Pick<Core, 'config' | 'pool' | 'log'> {
+  adoptLog?: boolean
+}
+
+/** Makes the topics and tables that are missing, as `tidegate migrate` does. Throws WrongLog. */
 export async function prepareStores({
   config,
   pool,
   log,
-}: Pick<Core, 'config' | 'pool' | 'log'>): Promise<void> {
+  adoptLog: adopt = false,
+}: PrepareOptions): Promise<void> {
   await log.ensureTopics(topicSpecs(config))
   await migrate(pool, projections)
   await createServingTables(pool)
+  await bindLog({ pool, log, adopt })
 }
 
 export async function createServingTables(pool: pg.Pool): Promise<void> {

@@ -105,7 +105,8 @@ const startsOf = (roles: readonly Role[]) => ({
   collect: roles.includes('collect'),
 })
 
-async function networkFor(config: Config, roles: readonly Role[]): Promise<NetworkSource> {
+/** The IP databases of the settings, for roles that look addresses up. Throws where one cannot be read. */
+export async function networkFor(config: Config, roles: readonly Role[]): Promise<NetworkSource> {
   if (!(['scoring', 'api', 'gate'] as const).some((role) => roles.includes(role))) return noNetwork
   const { CITY_MMDB: cityPath, ASN_MMDB: asnPath, ANONYMOUS_MMDB: anonymousPath } = config
   return openNetwork({ cityPath, asnPath, anonymousPath }).catch((cause) => {

@@ -111,7 +111,8 @@ export async function startCluster({ log, processes = 2, env, roles }: ClusterOp
   }
 }
 
-async function kafkaPlace() {
+/** The broker of the test run, and a prefix that nobody else has. */
+export async function kafkaPlace() {
   const brokers = inject('kafkaBrokers')
   if (brokers === null) throw new Error('there is no Kafka')
   await kafkaIsUp(brokers)

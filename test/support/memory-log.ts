@@ -50,6 +50,7 @@ export function createMemoryLog({ now = Date.now }: { now?: () => number } = {})
 
   return {
     records,
+    identity: async () => 'memory',
     setDown: (value) => {
       down = value
     },

@@ -66,6 +66,11 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<EventLog> 
       return positions.sort((a, b) => a.partition - b.partition)
     },
 
+    async identity() {
+      const { clusterId } = await admin.use((connected) => connected.describeCluster())
+      return `Kafka cluster ${clusterId}${prefix && `, topics ${prefix}*`}`
+    },
+
     partitionOf: async (topic, key) => partitionOfKey(key, await topics.find(topic)),
     ensureTopics: (specs) => topics.ensure(specs),
 

@@ -21,6 +21,7 @@ export interface PostgresLogOptions {
 
 const timeoutMs = 5000
 const retentionEveryMs = 60_000
+const identityRows = z.tuple([z.object({ id: z.string() })])
 const endRows = z.array(z.object({ partition: z.number(), next: z.coerce.number() }))
 
 export async function openPostgresLog(options: PostgresLogOptions): Promise<EventLog> {
@@ -65,6 +66,13 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
       const text = `select partition, next_offset as next from ${schema}.partitions where topic = $1 order by 1`
       const { rows } = await within(pool.query(text, [topic]), timeoutMs).catch(unavailable)
       return endRows.parse(rows).map(({ partition, next }) => ({ topic, partition, offset: next }))
+    },
+
+    async identity() {
+      const { rows } = await within(pool.query(`select id from ${schema}.identity`), timeoutMs).catch(
+        unavailable,
+      )
+      return `embedded log ${identityRows.parse(rows)[0].id}`
     },
 
     partitionOf: async (topic, key) => partitionOfKey(key, (await topics.find(topic)).partitions),

@@ -8,6 +8,11 @@ import { LogUnavailable, type Topic, type TopicSpec } from '../port.ts'
 // So they are gapless and become visible in order, and a reader can never miss one.
 const ddl = (schema: string) => `
 create schema if not exists ${schema};
+create table if not exists ${schema}.identity (
+  only_one boolean primary key default true check (only_one),
+  id uuid not null default gen_random_uuid()
+);
+insert into ${schema}.identity default values on conflict do nothing;
 create table if not exists ${schema}.topics (
   topic text primary key,
   id smallint generated always as identity unique,

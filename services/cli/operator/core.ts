@@ -25,7 +25,10 @@ export async function openOperatorCore(): Promise<Core> {
 }
 
 /** Opens the log and the database of the settings alone, and makes what is missing in them; needs no master keys. */
-export async function withStores(work: (stores: Pick<Core, 'pool' | 'log'>) => unknown): Promise<void> {
+export async function withStores(
+  { adoptLog }: { adoptLog: boolean },
+  work: (stores: Pick<Core, 'pool' | 'log'>) => unknown,
+): Promise<void> {
   const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
   const url = config.DATABASE_URL ?? (await developmentFile(path.resolve(config.DATA_DIR), 'database-url'))
   const logger = createLogger(config.LOG_LEVEL, process.stderr)
@@ -34,7 +37,7 @@ export async function withStores(work: (stores: Pick<Core, 'pool' | 'log'>) => u
   stack.defer(() => pool.end())
   const log = await openLog({ config, pool, url, logger })
   stack.defer(() => log.close())
-  await prepareStores({ config, pool, log })
+  await prepareStores({ config, pool, log, adoptLog })
   await work({ pool, log })
 }
 

@@ -1,0 +1,78 @@
+import type pg from 'pg'
+import type { EventLog, Position } from '../log/port.ts'
+import { ensureTables } from '../postgres/ensure-tables.ts'
+import { type Db, transaction } from '../postgres/pool.ts'
+
+// What was read from one log means nothing in another: offsets of the first would skip records of the second.
+const ddl = `
+create table if not exists tidegate.bound_log (
+  only_one boolean primary key default true check (only_one),
+  identity text not null,
+  bound_at timestamptz not null default now()
+);
+`
+
+/** The database holds what was read from another log, or from one that was longer. */
+export class WrongLog extends Error {}
+
+interface BindOptions {
+  pool: pg.Pool
+  log: Pick<EventLog, 'identity' | 'endPositions'>
+  /** Binds the database to this log from now on, as after a move of all its records at their offsets. */
+  adopt?: boolean
+}
+
+/** The first log that is used with a database is its log. Throws WrongLog for any other, before anything is read or written. */
+export async function bindLog({ pool, log, adopt = false }: BindOptions): Promise<void> {
+  await transaction(pool, (tx) => ensureTables(tx, { name: 'bound-log', table: 'tidegate.bound_log', ddl }))
+  const identity = await log.identity()
+  await refuseShorterLog(pool, log)
+  const bound = adopt ? await rebind(pool, identity) : await bindFirst(pool, identity)
+  if (bound !== identity)
+    throw new WrongLog(
+      `The database holds what was read from another log: it was ${bound}, and the settings lead to ${identity}. ` +
+        `Set KAFKA_BROKERS and DATABASE_URL as they were. If all records were moved at their offsets, run ` +
+        '`tidegate migrate --adopt-log` (docs/operations.md, Another log).',
+    )
+}
+
+async function bindFirst(db: Db, identity: string): Promise<string | undefined> {
+  await db.query('insert into tidegate.bound_log (identity) values ($1) on conflict do nothing', [identity])
+  const { rows } = await db.query<{ identity: string }>('select identity from tidegate.bound_log')
+  return rows[0]?.identity
+}
+
+async function rebind(db: Db, identity: string): Promise<string> {
+  await db.query(
+    `insert into tidegate.bound_log (identity) values ($1)
+     on conflict (only_one) do update set identity = excluded.identity, bound_at = now()`,
+    [identity],
+  )
+  return identity
+}
+
+/** Throws WrongLog where a partition ends before what was read of it: records that are counted as read are gone. */
+export async function refuseShorterLog(db: Db, log: Pick<EventLog, 'endPositions'>): Promise<void> {
+  const read = await readPositions(db)
+  const topics = [...new Set(read.map(({ topic }) => topic))]
+  const ends = (await Promise.all(topics.map((topic) => log.endPositions(topic)))).flat()
+  for (const { topic, partition, offset } of read) {
+    const end = ends.find((one) => one.topic === topic && one.partition === partition)?.offset ?? 0
+    if (end < offset)
+      throw new WrongLog(
+        `The log ends at offset ${end} of ${topic}/${partition}, and it was read up to ${offset}: ` +
+          'it was truncated, made anew or restored from an older copy (docs/operations.md, Another log).',
+      )
+  }
+}
+
+async function readPositions(db: Db): Promise<Position[]> {
+  const { rows } = await db.query<Position>(
+    `select topic, partition, max(next_offset)::float8 as "offset" from (
+       select topic, partition, next_offset from tidegate.projection_offsets
+         join tidegate.projection_builds using (projection, build) where status = 'live'
+       union all select topic, partition, next_offset from scoring.offsets
+     ) as positions group by topic, partition`,
+  )
+  return rows
+}
