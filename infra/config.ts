@@ -34,6 +34,18 @@ const settings = z.object({
     .string()
     .regex(/^[a-zA-Z0-9._-]*$/)
     .default(''),
+  KAFKA_SECURITY_PROTOCOL: z.enum(['PLAINTEXT', 'SSL', 'SASL_PLAINTEXT', 'SASL_SSL']).default('PLAINTEXT'),
+  KAFKA_SSL_CA_FILE: optionalText,
+  KAFKA_SSL_CERT_FILE: optionalText,
+  KAFKA_SSL_KEY_FILE: optionalText,
+  KAFKA_SASL_MECHANISM: z.enum(['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER']).optional(),
+  KAFKA_SASL_USERNAME: optionalText,
+  KAFKA_SASL_PASSWORD: optionalText,
+  KAFKA_SASL_OAUTH_TOKEN_URL: z.url().optional(),
+  KAFKA_SASL_OAUTH_SCOPE: optionalText,
+  /** -1 = the brokers' own. */
+  KAFKA_REPLICATION_FACTOR: z.coerce.number().int().min(-1).max(15).default(-1),
+  KAFKA_MIN_INSYNC_REPLICAS: z.coerce.number().int().min(1).max(15).optional(),
   SCHEMA_REGISTRY_URL: z.url().optional(),
   TOPIC_PARTITIONS: z.coerce.number().int().min(1).max(1000).default(12),
   COLLECT_RETENTION_DAYS: z.coerce.number().int().min(1).default(7),
@@ -73,7 +85,12 @@ export type Config = z.infer<typeof settings>
 export const settingNames = Object.keys(settings.shape)
 
 /** Each may be in a file instead, which the setting `<name>_FILE` names: orchestrators mount secrets so. */
-export const secretNames = ['DATABASE_URL', 'SCHEMA_REGISTRY_URL', 'TIDEGATE_MASTER_KEYS'] as const
+export const secretNames = [
+  'DATABASE_URL',
+  'KAFKA_SASL_PASSWORD',
+  'SCHEMA_REGISTRY_URL',
+  'TIDEGATE_MASTER_KEYS',
+] as const
 
 /** Throws one error that names every setting that is not valid. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {

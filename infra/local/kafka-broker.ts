@@ -24,6 +24,11 @@ export interface KafkaBrokerOptions {
   folder?: string
   port?: number
   signal?: AbortSignal
+  /** Listeners beside the plain one, as `listeners` and `listener.security.protocol.map` have them. */
+  listeners?: { name: string; port: number; protocol: string }[]
+  /** Further lines of its properties, and arguments of the storage tool's `format`. */
+  properties?: string
+  format?: string[]
 }
 
 const jvm = ['-Xms128m', '-Xmx384m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Dlog4j2.level=ERROR']
@@ -36,10 +41,22 @@ export async function startKafkaBroker(options: KafkaBrokerOptions): Promise<Kaf
   const dataDir = await mkdtemp(path.join(folder, 'tidegate-kafka-'))
   const controllerPort = await freePort()
   const config = path.join(dataDir, 'server.properties')
-  await writeFile(config, properties({ port, controllerPort, dataDir }))
+  await writeFile(
+    config,
+    `${properties({ ...options, port, controllerPort, dataDir })}${options.properties ?? ''}`,
+  )
   const java = [...jvm, '-cp', classPath]
   const clusterId = Buffer.from('tidegate-local-1').toString('base64url')
-  await run('java', [...java, 'kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', config])
+  await run('java', [
+    ...java,
+    'kafka.tools.StorageTool',
+    'format',
+    '-t',
+    clusterId,
+    '-c',
+    config,
+    ...(options.format ?? []),
+  ])
   const broker = spawn('java', [...java, 'kafka.Kafka', config], { stdio: ['ignore', 'ignore', 'pipe'] })
   const brokers = `127.0.0.1:${port}`
   try {
@@ -86,20 +103,23 @@ async function answers(brokers: string): Promise<boolean> {
   }
 }
 
-interface Places {
+interface Places extends Pick<KafkaBrokerOptions, 'listeners'> {
   port: number
   controllerPort: number
   dataDir: string
 }
 
-const properties = ({ port, controllerPort, dataDir }: Places): string => `
+const addresses = (port: number, listeners: { name: string; port: number }[]): string =>
+  [{ name: 'PLAINTEXT', port }, ...listeners].map((one) => `${one.name}://127.0.0.1:${one.port}`).join()
+
+const properties = ({ port, controllerPort, dataDir, listeners = [] }: Places): string => `
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:${controllerPort}
-listeners=PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}
-advertised.listeners=PLAINTEXT://127.0.0.1:${port}
+listeners=CONTROLLER://127.0.0.1:${controllerPort},${addresses(port, listeners)}
+advertised.listeners=${addresses(port, listeners)}
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT${listeners.map(({ name, protocol }) => `,${name}:${protocol}`).join('')}
 inter.broker.listener.name=PLAINTEXT
 log.dirs=${path.join(dataDir, 'log')}
 num.network.threads=2

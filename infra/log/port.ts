@@ -84,6 +84,8 @@ export interface EventLog {
   partitionOf(topic: Topic, key: string): Promise<number>
   ensureTopics(specs: TopicSpec[]): Promise<void>
   check(): Promise<void>
+  /** What may lose records although it works, in words. */
+  warnings(): Promise<string[]>
   close(): Promise<void>
 }
 

@@ -1,5 +1,6 @@
 import { type Config, readConfig } from '../../infra/config.ts'
 import { createKeyring } from '../../infra/crypto/keyring.ts'
+import { kafkaSecurity } from '../../infra/log/kafka/security.ts'
 import { hasConsentAddress } from '../server/http.ts'
 import { parseRoles, type Role } from '../server/roles.ts'
 import { networkFor } from '../server/server.ts'
@@ -27,6 +28,7 @@ export async function readServerSettings({
   createKeyring(masterKeys)
   const roles = parseRoles(list)
   await networkFor(config, roles)
+  kafkaSecurity(config)
   const isLost = roles.includes('gate') && !hasConsentAddress(config)
   const warnings = isLost
     ? ['PUBLIC_URL is not set or has a path: people cannot open consent pages of Gate']

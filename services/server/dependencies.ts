@@ -12,6 +12,7 @@ import type { Projection } from '../../infra/event-store/projection.ts'
 import { registerSchemas } from '../../infra/event-store/registry.ts'
 import { createIdempotencyTables } from '../../infra/idempotency/store.ts'
 import type { Clock, Random } from '../../infra/ids.ts'
+import { kafkaSecurity } from '../../infra/log/kafka/security.ts'
 import type { EventLog, TopicSpec } from '../../infra/log/port.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
 import { createPool, transaction } from '../../infra/postgres/pool.ts'
@@ -131,7 +132,14 @@ interface LogOptions {
 export async function openLog({ config, pool, url, logger }: LogOptions): Promise<EventLog> {
   if (config.KAFKA_BROKERS.length === 0) return openPostgresLog({ pool, url, logger })
   const { openKafkaLog } = await import('../../infra/log/kafka/log.ts')
-  return openKafkaLog({ brokers: config.KAFKA_BROKERS, topicPrefix: config.KAFKA_TOPIC_PREFIX, logger })
+  return openKafkaLog({
+    brokers: config.KAFKA_BROKERS,
+    topicPrefix: config.KAFKA_TOPIC_PREFIX,
+    security: kafkaSecurity(config),
+    replicationFactor: config.KAFKA_REPLICATION_FACTOR,
+    minInsyncReplicas: config.KAFKA_MIN_INSYNC_REPLICAS,
+    logger,
+  })
 }
 
 // Observations are heavy and kept for days. Other events are light and kept for ever.

@@ -56,6 +56,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     undo.defer(held.release)
     const publicUrl = publicUrlOf(config, held.port)
     const core = await openCore(options)
+    await warnOfLog(core)
     undo.defer(core.close)
     const network = await networkFor(config, roles)
     const registry = new Registry()
@@ -95,6 +96,11 @@ function startMeasuredGate(
   { publicUrl, registry, network }: { publicUrl: string; registry: Registry; network: NetworkSource },
 ): Gate {
   return startGate({ ...gateOptions(core, { publicUrl, network }), meter: measureGate(registry) })
+}
+
+async function warnOfLog({ log, logger }: Core): Promise<void> {
+  const notSeen = (error: Error) => [`whether the log keeps copies was not seen: ${error.message}`]
+  for (const warning of await log.warnings().catch(notSeen)) logger.warn(warning)
 }
 
 const startsOf = (roles: readonly Role[]) => ({

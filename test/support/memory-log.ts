@@ -51,6 +51,7 @@ export function createMemoryLog({ now = Date.now }: { now?: () => number } = {})
   return {
     records,
     identity: async () => 'memory',
+    warnings: async () => [],
     setDown: (value) => {
       down = value
     },

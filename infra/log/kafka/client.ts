@@ -1,11 +1,14 @@
 import { createRequire } from 'node:module'
 import { Kafka, type LogEntry, logLevel } from 'kafkajs'
 import type { Logger } from 'pino'
+import type { KafkaSecurity } from './security.ts'
 
 export interface KafkaClientOptions {
   brokers: string[]
   clientId?: string
   logger: Logger
+  /** Default: neither TLS nor a password. */
+  security?: KafkaSecurity
   requestTimeout?: number
   retries?: number
 }
@@ -14,8 +17,9 @@ export interface KafkaClientOptions {
 export function createKafkaClient(options: KafkaClientOptions): Kafka {
   stopIdleTimers()
   useFastRecordEncoder()
-  const { brokers, clientId = 'tidegate', logger, requestTimeout = 10_000, retries = 5 } = options
+  const { brokers, clientId = 'tidegate', logger, security, requestTimeout = 10_000, retries = 5 } = options
   return new Kafka({
+    ...security,
     brokers,
     clientId,
     connectionTimeout: 2000,

@@ -1,19 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Admin } from 'kafkajs'
+import { type Admin, ConfigResourceTypes } from 'kafkajs'
 import type { Logger } from 'pino'
 import { createGroupCommit } from '../group-commit.ts'
 import { type PlacedRecord, partitionOfKey, placeRecord, valueBytes } from '../partition.ts'
 import { backoffMs, type EventLog, type LogConsumer, type Topic, type TopicSpec } from '../port.ts'
-import { createKafkaClient } from './client.ts'
+import { createKafkaClient, type KafkaClientOptions } from './client.ts'
 import { startKafkaConsumer } from './consumer.ts'
 import { createReconnectingClient, openProducer, type ReconnectingClient, sendBatch } from './producer.ts'
 
-export interface KafkaLogOptions {
+export interface KafkaLogOptions extends Pick<KafkaClientOptions, 'security'> {
   brokers: string[]
   /** Prefix of the names of topics and groups, so that several installations can share a cluster. */
   topicPrefix?: string
   logger: Logger
   clientId?: string
+  /** Of topics that are made; the brokers' own where it is not given. */
+  replicationFactor?: number
+  minInsyncReplicas?: number | undefined
 }
 
 const timeoutMs = 5000
@@ -30,7 +33,7 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<EventLog> 
     close: (opened) => opened.end(),
   })
   const admin = openAdmin(options)
-  const topics = createTopics(admin, prefix)
+  const topics = createTopics(admin, options)
   const consumers = new Set<LogConsumer>()
   const commit = createGroupCommit({
     write: (records: PlacedRecord[]) => producer.use(({ producer }) => sendBatch(producer, prefix, records)),
@@ -73,6 +76,7 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<EventLog> 
 
     partitionOf: async (topic, key) => partitionOfKey(key, await topics.find(topic)),
     ensureTopics: (specs) => topics.ensure(specs),
+    warnings: topics.warnings,
 
     async check() {
       await admin.use((connected) => connected.describeCluster())
@@ -99,7 +103,8 @@ function openAdmin(options: KafkaLogOptions): ReconnectingClient<Admin> {
   })
 }
 
-function createTopics(admin: ReconnectingClient<Admin>, prefix: string) {
+function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions) {
+  const { topicPrefix: prefix = '', replicationFactor = -1, minInsyncReplicas } = options
   const partitions = new Map<Topic, number>()
 
   async function find(topic: Topic): Promise<number> {
@@ -118,9 +123,11 @@ function createTopics(admin: ReconnectingClient<Admin>, prefix: string) {
     const topics = specs.map(({ topic, partitions: numPartitions, retentionMs }) => ({
       topic: prefix + topic,
       numPartitions,
+      replicationFactor,
       configEntries: [
         { name: 'retention.ms', value: String(retentionMs ?? -1) },
         { name: 'max.message.bytes', value: String(maxMessageBytes) },
+        ...(minInsyncReplicas ? [{ name: 'min.insync.replicas', value: String(minInsyncReplicas) }] : []),
       ],
     }))
     // kafkajs's own wait ends with an error at a broker that does not show the topic yet, and too early at one that
@@ -140,5 +147,30 @@ function createTopics(admin: ReconnectingClient<Admin>, prefix: string) {
     }
   }
 
-  return { find, ensure, known: (topic: Topic) => partitions.get(topic) }
+  async function warnings(): Promise<string[]> {
+    const names = [...partitions.keys()].map((topic) => prefix + topic)
+    const { topics } = await admin.use((connected) => connected.fetchTopicMetadata({ topics: names }))
+    const { resources } = await admin.use((connected) =>
+      connected.describeConfigs({
+        includeSynonyms: false,
+        resources: names.map((name) => ({
+          type: ConfigResourceTypes.TOPIC,
+          name,
+          configNames: ['min.insync.replicas'],
+        })),
+      }),
+    )
+    const copies = Math.min(...topics.flatMap((topic) => topic.partitions.map((one) => one.replicas.length)))
+    const insync = Math.min(
+      ...resources.flatMap((one) => one.configEntries.map(({ configValue }) => Number(configValue))),
+    )
+    return [
+      ...(copies < 3 ? [`a topic has ${copies} copies: below 3, a lost broker stops or loses records`] : []),
+      ...(insync < 2
+        ? [`min.insync.replicas is ${insync}: below 2, one broker may confirm what it alone has`]
+        : []),
+    ]
+  }
+
+  return { find, ensure, warnings, known: (topic: Topic) => partitions.get(topic) }
 }

@@ -81,6 +81,8 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
       for (const spec of specs) await within(topics.ensure(spec), timeoutMs).catch(unavailable)
     },
 
+    warnings: async () => [],
+
     async check() {
       const text = `select pg_is_in_recovery() as read_only from ${schema}.topics limit 1`
       const { rows } = await within(pool.query(text), timeoutMs).catch(unavailable)

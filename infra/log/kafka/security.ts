@@ -1,0 +1,109 @@
+import { readFileSync } from 'node:fs'
+import type { KafkaConfig, OauthbearerProviderResponse } from 'kafkajs'
+import { z } from 'zod'
+import type { Config } from '../../config.ts'
+
+export type KafkaSecurity = Pick<KafkaConfig, 'ssl' | 'sasl'>
+
+type Settings = Pick<
+  Config,
+  | 'KAFKA_SECURITY_PROTOCOL'
+  | 'KAFKA_SSL_CA_FILE'
+  | 'KAFKA_SSL_CERT_FILE'
+  | 'KAFKA_SSL_KEY_FILE'
+  | 'KAFKA_SASL_MECHANISM'
+  | 'KAFKA_SASL_USERNAME'
+  | 'KAFKA_SASL_PASSWORD'
+  | 'KAFKA_SASL_OAUTH_TOKEN_URL'
+  | 'KAFKA_SASL_OAUTH_SCOPE'
+>
+
+/** How brokers are connected to. Throws where the settings do not fit together, and names them. */
+export function kafkaSecurity(settings: Settings): KafkaSecurity {
+  const { KAFKA_SECURITY_PROTOCOL: protocol } = settings
+  const [hasTls, hasSasl] = [protocol.endsWith('SSL'), protocol.startsWith('SASL')]
+  return {
+    ...(hasTls ? { ssl: tlsOf(settings) } : noTls(settings)),
+    ...(hasSasl ? sasl(settings) : noSasl(settings)),
+  }
+}
+
+function tlsOf(settings: Settings) {
+  const { KAFKA_SSL_CERT_FILE: cert, KAFKA_SSL_KEY_FILE: key } = settings
+  if ((cert === undefined) !== (key === undefined))
+    throw new Error('KAFKA_SSL_CERT_FILE and KAFKA_SSL_KEY_FILE belong together')
+  const ca = contentOf('KAFKA_SSL_CA_FILE', settings)
+  return {
+    ...(ca && { ca: [ca] }),
+    ...(cert && {
+      cert: contentOf('KAFKA_SSL_CERT_FILE', settings),
+      key: contentOf('KAFKA_SSL_KEY_FILE', settings),
+    }),
+  }
+}
+
+function contentOf(
+  name: 'KAFKA_SSL_CA_FILE' | 'KAFKA_SSL_CERT_FILE' | 'KAFKA_SSL_KEY_FILE',
+  settings: Settings,
+): string | undefined {
+  const file = settings[name]
+  if (file === undefined) return undefined
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (cause) {
+    throw new Error(`${name}: ${file} cannot be read`, { cause })
+  }
+}
+
+function noTls({ KAFKA_SSL_CA_FILE: ca, KAFKA_SSL_CERT_FILE: cert, KAFKA_SSL_KEY_FILE: key }: Settings) {
+  if (ca ?? cert ?? key) throw new Error('KAFKA_SSL_*_FILE need KAFKA_SECURITY_PROTOCOL SSL or SASL_SSL')
+  return {}
+}
+
+function noSasl({ KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_USERNAME: username }: Settings) {
+  if (mechanism ?? username)
+    throw new Error('KAFKA_SASL_* need KAFKA_SECURITY_PROTOCOL SASL_SSL or SASL_PLAINTEXT')
+  return {}
+}
+
+function sasl(settings: Settings): Pick<KafkaConfig, 'sasl'> {
+  const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_USERNAME: username } = settings
+  const { KAFKA_SASL_PASSWORD: password } = settings
+  if (!mechanism || !username || !password)
+    throw new Error(
+      'KAFKA_SECURITY_PROTOCOL with SASL needs KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD',
+    )
+  switch (mechanism) {
+    case 'PLAIN':
+      return { sasl: { mechanism: 'plain', username, password } }
+    case 'SCRAM-SHA-256':
+      return { sasl: { mechanism: 'scram-sha-256', username, password } }
+    case 'SCRAM-SHA-512':
+      return { sasl: { mechanism: 'scram-sha-512', username, password } }
+    case 'OAUTHBEARER':
+      return {
+        sasl: { mechanism: 'oauthbearer', oauthBearerProvider: bearer(settings, { username, password }) },
+      }
+  }
+}
+
+const tokenAnswer = z.object({ access_token: z.string() })
+
+/** The client credentials grant (RFC 6749, section 4.4). Asked for each connection, which kafkajs keeps. */
+function bearer(
+  { KAFKA_SASL_OAUTH_TOKEN_URL: url, KAFKA_SASL_OAUTH_SCOPE: scope }: Settings,
+  { username, password }: { username: string; password: string },
+): () => Promise<OauthbearerProviderResponse> {
+  if (!url) throw new Error('KAFKA_SASL_MECHANISM OAUTHBEARER needs KAFKA_SASL_OAUTH_TOKEN_URL')
+  const credentials = Buffer.from(`${encodeURIComponent(username)}:${encodeURIComponent(password)}`)
+  return async () => {
+    const answer = await fetch(url, {
+      method: 'POST',
+      headers: { authorization: `Basic ${credentials.toString('base64')}` },
+      body: new URLSearchParams({ grant_type: 'client_credentials', ...(scope ? { scope } : {}) }),
+      signal: AbortSignal.timeout(5000),
+    })
+    if (!answer.ok) throw new Error(`KAFKA_SASL_OAUTH_TOKEN_URL answered ${answer.status}`)
+    return { value: tokenAnswer.parse(await answer.json()).access_token }
+  }
+}
