@@ -28,6 +28,7 @@ import { createClaimTables } from '../collect/claims.ts'
 import { createGateTables } from '../gate/gate.ts'
 import { createScoringTables } from '../scoring/store.ts'
 import { createQueueTables } from '../webhooks/dispatch/queue-table.ts'
+import { createProbeTable, probeTopicSpec } from './write-probe.ts'
 
 export const projections: Projection[] = [
   organizationsProjection,
@@ -118,6 +119,7 @@ export async function createServingTables(pool: pg.Pool): Promise<void> {
     createScoringTables,
     createQueueTables,
     createGateTables,
+    createProbeTable,
   ]
   for (const create of sets) await transaction(pool, create)
 }
@@ -146,9 +148,10 @@ export async function openLog({ config, pool, url, logger }: LogOptions): Promis
 function topicSpecs(config: Config): TopicSpec[] {
   const partitions = config.TOPIC_PARTITIONS
   const retentionMs = config.COLLECT_RETENTION_DAYS * 24 * 60 * 60 * 1000
-  return [...new Set(Object.values(eventTopics))].map((topic) =>
+  const ofEvents = [...new Set(Object.values(eventTopics))].map((topic) =>
     topic === 'tidegate.collect.v1' ? { topic, partitions, retentionMs } : { topic, partitions },
   )
+  return [...ofEvents, probeTopicSpec]
 }
 
 async function schemaIds(config: Config, logger: Logger) {

@@ -2,13 +2,12 @@ import type { FastifyInstance } from 'fastify'
 import ipaddr from 'ipaddr.js'
 import type { Registry } from 'prom-client'
 import type { Config } from '../../infra/config.ts'
-import { refuseShorterLog, WrongLog } from '../../infra/event-store/bound-log.ts'
 import { projectionLags } from '../../infra/event-store/catch-up.ts'
 import { createApp } from '../../infra/http/app.ts'
-import type { ReadinessCheck } from '../../infra/http/health.ts'
 import { type AuthCounters, metricsRoutes, type Reading } from '../../infra/http/metrics.ts'
-import { allWork, noneHalted, type Running } from './consumers.ts'
+import type { Running } from './consumers.ts'
 import { type Core, projections } from './dependencies.ts'
+import { readinessChecks } from './readiness.ts'
 
 export interface HttpParts {
   publicUrl: string
@@ -25,42 +24,16 @@ export interface Http {
 export async function createHttp(core: Core, parts: HttpParts): Promise<Http> {
   const { publicUrl, running, registry, isStopping } = parts
   const { config, logger, random } = core
-  const checks: ReadinessCheck[] = [
-    { name: 'database', check: async () => void (await core.pool.query('select 1')) },
-    { name: 'log', check: () => core.log.check() },
-    { name: 'log_position', check: lookSeldom(() => noneSkipped(core)) },
-    { name: 'consumers', check: async () => noneHalted(running) },
-    { name: 'workers', check: () => allWork(running) },
-  ]
   const app = await createApp({
     logger,
     random,
     publicUrl,
     trustedProxies: config.TRUSTED_PROXIES,
-    checks,
+    checks: readinessChecks(core, running),
     isStopping,
   })
   const counters = metricsRoutes(app, { registry, projectionLags: () => readLags(core) })
   return { app, counters }
-}
-
-async function noneSkipped({ pool, log, logger }: Core): Promise<void> {
-  await refuseShorterLog(pool, log).catch((err) => {
-    if (err instanceof WrongLog) logger.error({ err }, err.message)
-    throw err
-  })
-}
-
-const lookEveryMs = 10_000
-
-/** The last answer, where that is not ten seconds old; a failure is asked again at once. */
-function lookSeldom(check: () => Promise<void>): () => Promise<void> {
-  let next = 0
-  return async () => {
-    if (performance.now() < next) return
-    await check()
-    next = performance.now() + lookEveryMs
-  }
 }
 
 async function readLags({ log, pool }: Core): Promise<Reading[]> {

@@ -1,0 +1,48 @@
+import { refuseShorterLog, WrongLog } from '../../infra/event-store/bound-log.ts'
+import type { ReadinessCheck } from '../../infra/http/health.ts'
+import { allWork, noneHalted, type Running } from './consumers.ts'
+import type { Core } from './dependencies.ts'
+import { probeRecord, writeProbe } from './write-probe.ts'
+
+/**
+ * What a process needs to serve. Whether the log and the database can be written to is tried every five seconds at
+ * most: a full disk, and a Kafka with too few brokers, still answer questions.
+ */
+export function readinessChecks(core: Core, running: Running[]): ReadinessCheck[] {
+  const { pool, log } = core
+  const writeDatabase = seldom(5000, async () => void (await pool.query(writeProbe)))
+  const writeLog = seldom(5000, async () => void (await log.append([probeRecord])))
+  const both = (read: () => Promise<unknown>, write: () => Promise<void>) => async () =>
+    void (await Promise.all([read(), write()]))
+  return [
+    { name: 'database', check: both(() => pool.query('select 1'), writeDatabase) },
+    { name: 'log', check: both(() => log.check(), writeLog) },
+    { name: 'log_position', check: seldom(10_000, () => noneSkipped(core)) },
+    { name: 'consumers', check: async () => noneHalted(running) },
+    { name: 'workers', check: () => allWork(running) },
+  ]
+}
+
+async function noneSkipped({ pool, log, logger }: Core): Promise<void> {
+  await refuseShorterLog(pool, log).catch((err) => {
+    if (err instanceof WrongLog) logger.error({ err }, err.message)
+    throw err
+  })
+}
+
+/** What succeeded is not tried again for so long, a failure at once; one try at a time, which all who ask share. */
+export function seldom(ms: number, attempt: () => Promise<void>, clock = () => performance.now()) {
+  let next = 0
+  let underWay: Promise<void> | undefined
+  async function look(): Promise<void> {
+    await attempt()
+    next = clock() + ms
+  }
+  return async (): Promise<void> => {
+    if (clock() < next) return
+    underWay ??= look().finally(() => {
+      underWay = undefined
+    })
+    await underWay
+  }
+}
