@@ -1,15 +1,20 @@
 import { randomBytes } from 'node:crypto'
-import type { Command } from 'commander'
-import type { RecordedEvent } from '../../infra/event-store/codec.ts'
-import type { Batch, LogRecord } from '../../infra/log/port.ts'
+import { type Command, InvalidArgumentError } from 'commander'
+import type { EventCodec, RecordedEvent } from '../../infra/event-store/codec.ts'
+import type { Batch, EventLog, LogRecord } from '../../infra/log/port.ts'
 import { eventTopics } from '../../schemas/events.ts'
-import type { Core } from '../server/dependencies.ts'
-import { withCore } from './operator/operate.ts'
+import { withStores } from './operator/core.ts'
 
 interface EventsOptions {
   topic: string
   type?: string
   key?: string
+  organization?: string
+  partition?: number
+  offset: number
+  /** Epoch milliseconds. */
+  since: number
+  limit: number
   follow: boolean
 }
 
@@ -19,42 +24,78 @@ export function defineEvents(command: Command): void {
     .requiredOption('--topic <name>', `one of ${topics.join(', ')}`)
     .option('--type <name>', 'only events of this type, for example SessionScored')
     .option('--key <key>', 'only events about this session, organization, ...')
+    .option('--organization <id>', 'only events of this organization (org_...)')
+    .option('--partition <n>', 'only this partition', whole)
+    .option('--offset <n>', 'from this offset on, in each partition', whole, 0)
+    .option('--since <time>', 'only what was recorded from this time on, as 2026-11-23T12:00:00Z', time, 0)
+    .option('--limit <n>', 'end after so many events', whole, Number.POSITIVE_INFINITY)
     .option('--follow', 'go on with new events instead of ending at the end', false)
     .action(async (options: EventsOptions) => {
       if (!topics.some((topic) => topic === options.topic))
         throw new Error(`--topic: one of ${topics.join(', ')}`)
-      await withCore((core) => printEvents(core, options))
+      await withStores((stores) => printEvents(stores, options))
     })
 }
 
-async function printEvents(core: Core, { topic, type, key, follow }: EventsOptions): Promise<void> {
-  const ends = follow ? [] : await core.log.endPositions(topic)
-  const unread = new Set(ends.filter((end) => end.offset > 0).map((end) => end.partition))
-  if (!follow && unread.size === 0) return
+function whole(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('Expected a whole number.')
+  return Number(text)
+}
+
+function time(text: string): number {
+  const at = Date.parse(text)
+  if (Number.isNaN(at)) throw new InvalidArgumentError('Expected a time such as 2026-11-23T12:00:00Z.')
+  return at
+}
+
+interface Stores {
+  log: EventLog
+  codec: EventCodec
+}
+
+async function printEvents({ log, codec }: Stores, options: EventsOptions): Promise<void> {
+  const { topic, partition, offset, limit, follow } = options
+  const isRead = (place: { partition: number }) => partition === undefined || place.partition === partition
+  const ends = (await log.endPositions(topic)).filter(isRead)
+  const unread = new Set(ends.filter((end) => end.offset > offset).map((end) => end.partition))
+  if (limit === 0 || (!follow && unread.size === 0)) return
   const { promise: atEnd, resolve, reject } = Promise.withResolvers<void>()
-  const wanted = (record: LogRecord, event: RecordedEvent) =>
-    (!type || event.type === type) && (!key || record.key === key)
-  function print({ partition, records }: Batch): void {
-    for (const record of records) {
-      const event = core.codec.fromRecord(record)
-      if (wanted(record, event)) console.log(JSON.stringify(printable(event)))
+  // Whoever reads what is printed, as `head` does, has seen enough.
+  process.stdout.on('error', () => resolve())
+  let left = limit
+  function print(batch: Batch): void {
+    if (!isRead(batch)) return
+    for (const record of batch.records) {
+      const event = left > 0 && isWanted(record, options) ? codec.fromRecord(record) : undefined
+      if (!event || !isOf(event, options)) continue
+      console.log(JSON.stringify(printable(event)))
+      left -= 1
     }
-    const end = ends.find((position) => position.partition === partition)
-    if (end && (records.at(-1)?.offset ?? 0) + 1 >= end.offset) unread.delete(partition)
+    const end = ends.find((position) => position.partition === batch.partition)
+    if (end && (batch.records.at(-1)?.offset ?? 0) + 1 >= end.offset) unread.delete(batch.partition)
   }
-  const consumer = await core.log.consume({
+  const consumer = await log.consume({
     group: `tidegate-events-${randomBytes(6).toString('hex')}`,
     topics: [topic],
-    startOffset: async () => 0,
+    startOffset: async () => offset,
     onError: reject,
     async handle(batches) {
       batches.forEach(print)
-      if (!follow && unread.size === 0) resolve()
+      if (left === 0 || (!follow && unread.size === 0)) resolve()
       return undefined
     },
   })
   await atEnd.finally(() => consumer.stop())
 }
+
+function isWanted(record: LogRecord, { key, since, offset, organization }: EventsOptions): boolean {
+  const isOfOrganization = !organization || record.headers.organization_id === organization
+  return (
+    (!key || record.key === key) && isOfOrganization && record.timestamp >= since && record.offset >= offset
+  )
+}
+
+const isOf = (event: RecordedEvent, { type }: EventsOptions) => !type || event.type === type
 
 function printable({ type, meta, position, data }: RecordedEvent) {
   const members = Object.entries(data).map(([name, value]) => [

@@ -21,9 +21,11 @@ export function defineMigrate(command: Command): void {
 async function runMigrate({ grant, adoptLog }: MigrateOptions): Promise<void> {
   const { withStores } = await import('./operator/core.ts')
   const { transaction } = await import('../../infra/postgres/pool.ts')
-  await withStores({ adoptLog }, ({ pool }) =>
-    grant ? transaction(pool, (tx) => grantTo(tx, grant)) : undefined,
-  )
+  const { prepareStores } = await import('../server/dependencies.ts')
+  await withStores(async (stores) => {
+    await prepareStores({ ...stores, adoptLog })
+    if (grant) await transaction(stores.pool, (tx) => grantTo(tx, grant))
+  })
   console.log(
     grant ? `Tables and topics are there, and ${grant} may use them.` : 'Tables and topics are there.',
   )

@@ -154,7 +154,7 @@ function topicSpecs(config: Config): TopicSpec[] {
   return [...ofEvents, probeTopicSpec]
 }
 
-async function schemaIds(config: Config, logger: Logger) {
+export async function schemaIds(config: Config, logger: Logger) {
   const { SCHEMA_REGISTRY_URL: url, KAFKA_TOPIC_PREFIX: topicPrefix } = config
   return url ? registerSchemas({ url, topicPrefix, logger }) : undefined
 }

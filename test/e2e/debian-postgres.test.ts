@@ -62,6 +62,29 @@ describe("Debian's PostgreSQL, with a user of the name tidegate and servers that
     await readSession(await openSession())
   }, 30_000)
 
+  it('prints what was recorded to who may only read, without master keys', async () => {
+    const url = urlOf(postgres.url, 'serving-user')
+    const print = async (...args: string[]) => {
+      const run = ['events', '--topic', 'tidegate.organizations.v1', ...args]
+      const { code, stdout, stderr } = await cli(run, { DATABASE_URL: url, KAFKA_BROKERS: '' })
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      return stdout
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line))
+    }
+    const all = await print()
+    const [first] = all
+    expect(all.length).toBeGreaterThanOrEqual(3)
+    expect(await print('--limit', '2')).toEqual(all.slice(0, 2))
+    expect(await print('--organization', owner.organizationId)).toEqual(all)
+    expect(await print('--organization', 'org_none')).toEqual([])
+    expect(await print('--since', new Date(Date.now() + 60_000).toISOString())).toEqual([])
+    const { partition, offset } = first.position
+    const ofPlace = await print('--partition', String(partition), '--offset', String(offset), '--limit', '1')
+    expect(ofPlace).toEqual([first])
+  }, 30_000)
+
   it('keeps views and rights that others have on the read models through a rebuild', async () => {
     await query(urlOf(postgres.url, 'tidegate'), [
       'create view public.mine as select session_id, verdict from read.decisions',

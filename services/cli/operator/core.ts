@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { readConfig } from '../../../infra/config.ts'
+import { createCodec, type EventCodec } from '../../../infra/event-store/codec.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
 import { createRandom } from '../../../infra/random.ts'
 import { createLogger } from '../../../infra/telemetry.ts'
-import { type Core, openCore, openLog, prepareStores } from '../../server/dependencies.ts'
+import { type Core, openCore, openLog, schemaIds } from '../../server/dependencies.ts'
 
 /**
  * Opens the database and log in the settings; without DATABASE_URL the database of a running `tidegate dev` in
@@ -24,21 +25,22 @@ export async function openOperatorCore(): Promise<Core> {
   })
 }
 
-/** Opens the log and the database of the settings alone, and makes what is missing in them; needs no master keys. */
-export async function withStores(
-  { adoptLog }: { adoptLog: boolean },
-  work: (stores: Pick<Core, 'pool' | 'log'>) => unknown,
-): Promise<void> {
+interface Stores extends Pick<Core, 'config' | 'pool' | 'log'> {
+  codec: EventCodec
+}
+
+/** Opens the log and the database of the settings as they are: makes nothing, and needs no master keys. */
+export async function withStores(work: (stores: Stores) => Promise<void>): Promise<void> {
   const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
   const url = config.DATABASE_URL ?? (await developmentFile(path.resolve(config.DATA_DIR), 'database-url'))
   const logger = createLogger(config.LOG_LEVEL, process.stderr)
   await using stack = new AsyncDisposableStack()
-  const pool = createPool({ url, applicationName: 'tidegate migrate' })
+  const pool = createPool({ url, applicationName: 'tidegate command' })
   stack.defer(() => pool.end())
   const log = await openLog({ config, pool, url, logger })
   stack.defer(() => log.close())
-  await prepareStores({ config, pool, log, adoptLog })
-  await work({ pool, log })
+  const codec = createCodec(await schemaIds(config, logger))
+  await work({ config, pool, log, codec })
 }
 
 async function developmentFile(dataDir: string, name: string): Promise<string> {
