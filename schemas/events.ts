@@ -1297,6 +1297,21 @@ export interface WebhookRedeliveryRequested {
   requested_at: number
 }
 
+/** An operator decided that a record that cannot be read stops its partition no longer. It stays where it is, and here. */
+export interface RecordSkipped {
+  skipped_topic: string
+  skipped_partition: number
+  skipped_offset: number
+  reason: string
+  /** Who ran the command, as they say. */
+  skipped_by: string
+  skipped_at: number
+  why_unreadable: string
+  record_key: string
+  record_headers: Record<string, string>
+  record_value: Buffer
+}
+
 export interface EventTypes {
   BatchReceived: BatchReceived
   DocumentOpened: DocumentOpened
@@ -1353,6 +1368,7 @@ export interface EventTypes {
   WebhookEndpointSubscriptionsChanged: WebhookEndpointSubscriptionsChanged
   WebhookEventRaised: WebhookEventRaised
   WebhookRedeliveryRequested: WebhookRedeliveryRequested
+  RecordSkipped: RecordSkipped
 }
 
 export const eventTopics = {
@@ -1411,4 +1427,5 @@ export const eventTopics = {
   WebhookEndpointSubscriptionsChanged: 'tidegate.webhooks.v1',
   WebhookEventRaised: 'tidegate.webhooks.v1',
   WebhookRedeliveryRequested: 'tidegate.webhooks.v1',
+  RecordSkipped: 'tidegate.operations.v1',
 } as const

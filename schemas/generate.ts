@@ -8,7 +8,7 @@ import { describeObservations } from './describe-observations.ts'
 import { sessionScored } from './sessions/session-scored.ts'
 
 const root = import.meta.dirname
-const topicFolders = ['collect', 'sessions', 'organizations', 'gate', 'webhooks'] as const
+const topicFolders = ['collect', 'sessions', 'organizations', 'gate', 'webhooks', 'operations'] as const
 
 export const writtenSchemas: Record<string, string> = {
   'sessions/SessionScored.v1.avsc': avscText(sessionScored[0]),

@@ -161,6 +161,7 @@ export type EventCodec = ReturnType<typeof createCodec>
 
 export function keyOf({ data }: DomainEvent): string {
   if ('session_id' in data) return data.session_id
+  if ('skipped_topic' in data) return `${data.skipped_topic}/${data.skipped_partition}`
   if ('check_id' in data) return data.check_id
   // Of Gate: a signup with the agent token that it issued, a login, or a service.
   if ('gate_session_id' in data) return data.gate_session_id

@@ -11,6 +11,7 @@ import {
 } from '../log/port.ts'
 import type { Logger } from '../telemetry.ts'
 import type { EventCodec, RecordedEvent } from './codec.ts'
+import type { Skips } from './skips.ts'
 
 export interface PartitionStatus {
   topic: string
@@ -57,6 +58,7 @@ export interface EventConsumerOptions {
   log: EventLog
   codec: EventCodec
   logger: Logger
+  skips?: Pick<Skips, 'has'> | undefined
   maxRecords?: number
   startOffset?: (topic: Topic, partition: number) => Promise<number>
   /**
@@ -78,7 +80,7 @@ export interface EventConsumer {
  * cannot be dealt with halts there, and the others go on. It is tried again, and never skipped.
  */
 export async function consumeEvents(options: EventConsumerOptions): Promise<EventConsumer> {
-  const { who, codec, logger, apply } = options
+  const { who, logger, apply } = options
   const known = new Map<string, Progress>()
 
   function statusOf({ topic, partition }: Place): Progress {
@@ -91,12 +93,12 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
   const onError = (err: unknown, position?: Position) =>
     logger.warn({ err, consumer: who, position }, `${who} failed; the records will be read again`)
 
-  function decode({ topic, partition, records }: Batch): Decoded {
+  async function decode({ topic, partition, records }: Batch): Promise<Decoded> {
     const expected = statusOf({ topic, partition }).nextOffset
     const timeBefore = (offset: number) =>
       records.findLast((record) => record.offset < offset)?.timestamp ?? 0
     const start = records[0]?.offset ?? 0
-    return { topic, partition, start, ...decodeRecords(codec, records), expected, timeBefore }
+    return { topic, partition, start, ...(await decodeRecords(options, records)), expected, timeBefore }
   }
 
   function halt(at: Position, error: unknown): ReadOn {
@@ -150,7 +152,7 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
 
   // In one lane, but for the partitions that failed last: those go apart, so that they hold up no other.
   async function handle(batches: Batch[]): Promise<ReadOn[]> {
-    const decoded = batches.map(decode)
+    const decoded = await Promise.all(batches.map(decode))
     const isApart = (batch: Decoded) => statusOf(batch).halted !== null || statusOf(batch).failures > 0
     const lane = decoded.filter((batch) => !isApart(batch))
     const apart = decoded.filter(isApart).sort((a, b) => statusOf(a).failures - statusOf(b).failures)
@@ -240,14 +242,17 @@ interface Decoded extends EventBatch {
 const isOf = (next: Position, { topic, partition }: EventBatch): boolean =>
   next.topic === topic && next.partition === partition
 
-// The events before the first record that cannot be read.
-function decodeRecords(codec: EventCodec, records: LogRecord[]): Pick<Decoded, 'events' | 'end' | 'poison'> {
+// The events before the first record that cannot be read and is not skipped.
+async function decodeRecords(
+  { codec, skips }: Pick<EventConsumerOptions, 'codec' | 'skips'>,
+  records: LogRecord[],
+): Promise<Pick<Decoded, 'events' | 'end' | 'poison'>> {
   const events: RecordedEvent[] = []
   for (const record of records) {
     try {
       events.push(codec.fromRecord(record))
     } catch (error) {
-      return { events, end: record.offset, poison: { error } }
+      if (!(await skips?.has(record))) return { events, end: record.offset, poison: { error } }
     }
   }
   return { events, end: (records.at(-1)?.offset ?? 0) + 1, poison: undefined }

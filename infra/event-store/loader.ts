@@ -7,6 +7,7 @@ import { type Build, buildOffsets, openPartition } from './builds.ts'
 import type { EventCodec } from './codec.ts'
 import { consumeEvents, type EventBatch } from './consumer.ts'
 import type { Projection } from './projection.ts'
+import type { Skips } from './skips.ts'
 
 export interface LoaderOptions {
   projection: Projection
@@ -16,6 +17,7 @@ export interface LoaderOptions {
   pool: pg.Pool
   codec: EventCodec
   logger: Logger
+  skips?: Pick<Skips, 'has'> | undefined
   onEvents: (count: number) => void
 }
 
@@ -31,7 +33,7 @@ const overtakeDelayMs = 20
 
 /** Fills a build from offset 0, never beyond the live one, so that both can be brought to the same offsets. */
 export async function startLoader(options: LoaderOptions): Promise<Loader> {
-  const { projection, build, live, log, pool, codec, logger } = options
+  const { projection, build, live, log, pool, codec, logger, skips } = options
   const who = `rebuild of ${projection.name}`
   let moved = Promise.withResolvers<void>()
 
@@ -62,6 +64,7 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
     log,
     codec,
     logger,
+    skips,
     maxRecords,
     startOffset: (topic, partition) => openPartition(pool, build, { topic, partition }),
     apply,

@@ -18,6 +18,7 @@ import type { EventCodec } from './codec.ts'
 import { compareTable, type TableComparison } from './compare.ts'
 import { type Loader, startLoader } from './loader.ts'
 import type { Projection } from './projection.ts'
+import type { Skips } from './skips.ts'
 
 export interface RebuildOptions {
   projection: Projection
@@ -25,6 +26,7 @@ export interface RebuildOptions {
   pool: pg.Pool
   codec: EventCodec
   logger: Logger
+  skips?: Pick<Skips, 'has'> | undefined
   /** `total`: events that the live build had applied when the rebuild began. */
   onProgress?: (progress: { events: number; total: number }) => void
   /** Switch although the builds differ, because the code changed on purpose. */

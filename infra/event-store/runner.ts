@@ -8,6 +8,7 @@ import { type Build, findBuild, openPartition } from './builds.ts'
 import type { EventCodec } from './codec.ts'
 import { consumeEvents, type EventBatch, type PartitionStatus } from './consumer.ts'
 import type { Projection } from './projection.ts'
+import type { Skips } from './skips.ts'
 
 export interface RunnerOptions {
   projection: Projection
@@ -16,6 +17,7 @@ export interface RunnerOptions {
   codec: EventCodec
   applied: Applied
   logger: Logger
+  skips?: Pick<Skips, 'has'> | undefined
 }
 
 export interface RunningProjection {
@@ -25,7 +27,7 @@ export interface RunningProjection {
 
 /** Keeps the live build of a projection up to date with the log, until stopped. */
 export async function runProjection(options: RunnerOptions): Promise<RunningProjection> {
-  const { projection, log, pool, codec, applied, logger } = options
+  const { projection, log, pool, codec, applied, logger, skips } = options
   const stopping = new AbortController()
   const { signal } = stopping
   let build: Build | undefined
@@ -56,6 +58,7 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
     log,
     codec,
     logger,
+    skips,
     startOffset,
     apply,
   })

@@ -5,7 +5,7 @@ import type { Batch, EventLog, LogRecord } from '../../infra/log/port.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { withStores } from './operator/core.ts'
 
-interface EventsOptions {
+export interface EventsOptions {
   topic: string
   type?: string
   key?: string
@@ -13,8 +13,8 @@ interface EventsOptions {
   partition?: number
   offset: number
   /** Epoch milliseconds. */
-  since: number
-  limit: number
+  since?: number
+  limit?: number
   follow: boolean
 }
 
@@ -27,8 +27,8 @@ export function defineEvents(command: Command): void {
     .option('--organization <id>', 'only events of this organization (org_...)')
     .option('--partition <n>', 'only this partition', whole)
     .option('--offset <n>', 'from this offset on, in each partition', whole, 0)
-    .option('--since <time>', 'only what was recorded from this time on, as 2026-11-23T12:00:00Z', time, 0)
-    .option('--limit <n>', 'end after so many events', whole, Number.POSITIVE_INFINITY)
+    .option('--since <time>', 'only what was recorded from this time on, as 2026-11-23T12:00:00Z', time)
+    .option('--limit <n>', 'end after so many events', whole)
     .option('--follow', 'go on with new events instead of ending at the end', false)
     .action(async (options: EventsOptions) => {
       if (!topics.some((topic) => topic === options.topic))
@@ -53,8 +53,9 @@ interface Stores {
   codec: EventCodec
 }
 
-async function printEvents({ log, codec }: Stores, options: EventsOptions): Promise<void> {
-  const { topic, partition, offset, limit, follow } = options
+/** Prints them as JSON lines, oldest first within a partition. */
+export async function printEvents({ log, codec }: Stores, options: EventsOptions): Promise<void> {
+  const { topic, partition, offset, limit = Number.POSITIVE_INFINITY, follow } = options
   const isRead = (place: { partition: number }) => partition === undefined || place.partition === partition
   const ends = (await log.endPositions(topic)).filter(isRead)
   const unread = new Set(ends.filter((end) => end.offset > offset).map((end) => end.partition))
@@ -66,9 +67,9 @@ async function printEvents({ log, codec }: Stores, options: EventsOptions): Prom
   function print(batch: Batch): void {
     if (!isRead(batch)) return
     for (const record of batch.records) {
-      const event = left > 0 && isWanted(record, options) ? codec.fromRecord(record) : undefined
-      if (!event || !isOf(event, options)) continue
-      console.log(JSON.stringify(printable(event)))
+      const line = left > 0 && isWanted(record, options) ? lineOf(record, { codec, ...options }) : undefined
+      if (!line) continue
+      console.log(JSON.stringify(line))
       left -= 1
     }
     const end = ends.find((position) => position.partition === batch.partition)
@@ -88,14 +89,25 @@ async function printEvents({ log, codec }: Stores, options: EventsOptions): Prom
   await atEnd.finally(() => consumer.stop())
 }
 
-function isWanted(record: LogRecord, { key, since, offset, organization }: EventsOptions): boolean {
+function isWanted(record: LogRecord, { key, since = 0, offset, organization }: EventsOptions): boolean {
   const isOfOrganization = !organization || record.headers.organization_id === organization
   return (
     (!key || record.key === key) && isOfOrganization && record.timestamp >= since && record.offset >= offset
   )
 }
 
-const isOf = (event: RecordedEvent, { type }: EventsOptions) => !type || event.type === type
+// What cannot be read is printed, too: whoever looks for what stops a partition looks here.
+function lineOf(record: LogRecord, { codec, type }: { codec: EventCodec } & Pick<EventsOptions, 'type'>) {
+  try {
+    const event = codec.fromRecord(record)
+    return !type || event.type === type ? printable(event) : undefined
+  } catch (error) {
+    if (type) return undefined
+    const { topic, partition, offset, value } = record
+    const why = error instanceof Error ? error.message : String(error)
+    return { unreadable: why, position: { topic, partition, offset }, value: value.toString('base64') }
+  }
+}
 
 function printable({ type, meta, position, data }: RecordedEvent) {
   const members = Object.entries(data).map(([name, value]) => [

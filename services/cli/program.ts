@@ -53,6 +53,10 @@ const commands: Record<string, NamedCommand> = {
     does: 'Build a read model anew beside the live one, compare the two, then switch',
     load: async () => (await import('./rebuild.ts')).defineRebuild,
   },
+  log: {
+    does: 'Leave a record out that cannot be read, and list those that were',
+    load: async () => (await import('./log.ts')).defineLog,
+  },
   events: {
     does: 'Print the events of a topic as JSON lines, oldest first within a partition',
     load: async () => (await import('./events.ts')).defineEvents,

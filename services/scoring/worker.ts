@@ -2,6 +2,7 @@ import type pg from 'pg'
 import type { Applied } from '../../infra/event-store/applied.ts'
 import type { EventCodec } from '../../infra/event-store/codec.ts'
 import { consumeEvents, type EventBatch, type EventConsumer } from '../../infra/event-store/consumer.ts'
+import type { Skips } from '../../infra/event-store/skips.ts'
 import type { Clock } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { EventLog, Position } from '../../infra/log/port.ts'
@@ -24,6 +25,7 @@ interface ScoringOptions {
   learned: LearnedAnswers
   applied: Pick<Applied, 'waitFor'>
   logger: Logger
+  skips?: Pick<Skips, 'has'> | undefined
   group?: string
 }
 
@@ -36,7 +38,7 @@ const topic = eventTopics.BatchReceived
  * be decoded or scored halts its partition there, and no other.
  */
 export async function runScoring(options: ScoringOptions): Promise<RunningScoring> {
-  const { log, pool, codec, logger, group = 'tidegate-scoring' } = options
+  const { log, pool, codec, logger, skips, group = 'tidegate-scoring' } = options
   await transaction(pool, createScoringTables)
   const recovery = createRecovery(options)
   const countRepeats = createRepeatCounter()
@@ -67,7 +69,8 @@ export async function runScoring(options: ScoringOptions): Promise<RunningScorin
     }
   }
 
-  return consumeEvents({ who: 'scoring', group, topics: [topic], log, codec, logger, startOffset, apply })
+  const reading = { group, topics: [topic], log, codec, logger, skips }
+  return consumeEvents({ who: 'scoring', ...reading, startOffset, apply })
 }
 
 interface RecoveryDeps {

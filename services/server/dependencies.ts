@@ -10,6 +10,7 @@ import { createCodec, type EventCodec } from '../../infra/event-store/codec.ts'
 import { createDecide, type Decide } from '../../infra/event-store/decide.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { registerSchemas } from '../../infra/event-store/registry.ts'
+import { createSkips, type Skips } from '../../infra/event-store/skips.ts'
 import { createIdempotencyTables } from '../../infra/idempotency/store.ts'
 import type { Clock, Random } from '../../infra/ids.ts'
 import { kafkaSecurity } from '../../infra/log/kafka/security.ts'
@@ -47,6 +48,7 @@ export interface Core {
   readPool: pg.Pool
   log: EventLog
   codec: EventCodec
+  skips: Skips
   applied: Applied
   decide: Decide
   keyring: Keyring
@@ -83,12 +85,14 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   undo.defer(() => log.close())
   await prepareStores({ config, pool, log })
   const codec = createCodec(await schemaIds(config, logger))
+  const skips = createSkips({ log, codec, logger })
+  undo.defer(() => skips.close())
   const applied = await createApplied({ url: databaseUrl, pool, logger })
   undo.defer(() => applied.close())
   const decide = createDecide({ pool, log, codec, applied })
   const opened = undo.move()
   const close = () => opened.disposeAsync()
-  const shared = { config, databaseUrl, pool, readPool, log, codec, applied, decide }
+  const shared = { config, databaseUrl, pool, readPool, log, codec, skips, applied, decide }
   return { ...shared, keyring, clock, random, logger, close }
 }
 

@@ -52,7 +52,7 @@ test.each(['0.0.0.0', '::'])(
       HOST,
       PORT: '0',
       DATABASE_URL: 'postgres://127.0.0.1:1/none',
-      TIDEGATE_MASTER_KEYS: 'a',
+      TIDEGATE_MASTER_KEYS: 'A'.repeat(44),
     }
     const withGate = await cli(['serve', '--roles', 'api,gate'], settings)
     expect(withGate.stdout).toContain('PUBLIC_URL is not set or has a path')

@@ -10,6 +10,7 @@ import {
   EventFailed,
 } from '../../../infra/event-store/consumer.ts'
 import { decidedEvent } from '../../../infra/event-store/decide.ts'
+import type { Skips } from '../../../infra/event-store/skips.ts'
 import type { Clock } from '../../../infra/ids.ts'
 import { webhookEventId } from '../../../infra/ids.ts'
 import type { EventLog, NewRecord, Position } from '../../../infra/log/port.ts'
@@ -35,6 +36,7 @@ interface PlannerOptions {
   applied: Pick<Applied, 'waitFor' | 'onAdvance'>
   clock: Clock
   logger: Logger
+  skips?: Pick<Skips, 'has'> | undefined
 }
 
 export interface RunningPlanner extends Pick<EventConsumer, 'status' | 'stop'> {
@@ -48,7 +50,7 @@ export interface RunningPlanner extends Pick<EventConsumer, 'status' | 'stop'> {
  * that cannot be read, or that no event can be made of, halts its partition.
  */
 export async function runPlanner(options: PlannerOptions): Promise<RunningPlanner> {
-  const { log, codec, clock, logger } = options
+  const { log, codec, clock, logger, skips } = options
   const readModels = [
     { projection: 'webhooks', topic: eventTopics.WebhookEventRaised },
     { projection: 'sessions', topic: eventTopics.SessionScored },
@@ -74,6 +76,7 @@ export async function runPlanner(options: PlannerOptions): Promise<RunningPlanne
     log,
     codec,
     logger,
+    skips,
     apply,
   })
   return {

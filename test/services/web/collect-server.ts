@@ -34,7 +34,7 @@ const organizationId = 'org_00000000000000000000000001'
 const secretHash = 'ab'.repeat(32)
 
 /** The collect service on an in-memory log, for a browser to talk to; pages can be added before it listens. */
-export async function createCollectServer(): Promise<CollectServer> {
+export async function createCollectServer({ batchIntervalMs = 300 } = {}): Promise<CollectServer> {
   const keyring = createKeyring(randomBytes(32).toString('base64'))
   const kind = { type: 'publishable', environment: 'test' } as const
   const { key, lookupHash } = generateApiKey({ ...kind, keyring, random: randomBytes })
@@ -67,7 +67,7 @@ export async function createCollectServer(): Promise<CollectServer> {
     random: randomBytes,
     claims: createMemoryClaims().open(),
     admission: openAdmission(),
-    batchIntervalMs: 300,
+    batchIntervalMs,
     checkRecipients: async () => {},
     async sealResult({ sessionId, decisionId }) {
       handOffs++

@@ -1,0 +1,103 @@
+import { randomBytes } from 'node:crypto'
+import { userInfo } from 'node:os'
+import { type Command, InvalidArgumentError } from 'commander'
+import type { EventCodec } from '../../infra/event-store/codec.ts'
+import type { EventLog, LogRecord, Position } from '../../infra/log/port.ts'
+import { eventTopics } from '../../schemas/events.ts'
+import { withStores } from './operator/core.ts'
+
+export function defineLog(command: Command): void {
+  command
+    .command('skip')
+    .description('Let the consumers of a topic go on behind a record that none of them can read')
+    .argument('<topic>', 'for example tidegate.sessions.v1')
+    .argument('<partition>', 'its number', whole)
+    .argument('<offset>', 'of the record, as the log line and /readyz say', whole)
+    .requiredOption('--reason <text>', 'why, for those who come later')
+    .option('--by <name>', 'who decided', userInfo().username)
+    .action((topic: string, partition: number, offset: number, options: { reason: string; by: string }) =>
+      withStores((stores) => skip(stores, { place: { topic, partition, offset }, ...options })),
+    )
+  command
+    .command('skipped')
+    .description('List the records that were left out, as JSON lines: who, when, why, and the bytes')
+    .action(async () => {
+      const { printEvents } = await import('./events.ts')
+      await withStores((stores) =>
+        printEvents(stores, { topic: eventTopics.RecordSkipped, offset: 0, follow: false }),
+      )
+    })
+}
+
+function whole(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('Expected a whole number.')
+  return Number(text)
+}
+
+interface Stores {
+  log: EventLog
+  codec: EventCodec
+}
+
+interface Skip {
+  place: Position
+  reason: string
+  by: string
+}
+
+async function skip({ log, codec }: Stores, { place, reason, by }: Skip): Promise<void> {
+  const record = await readRecord(log, place)
+  const why = unreadableBecause(codec, record)
+  const now = Date.now()
+  const data = {
+    skipped_topic: place.topic,
+    skipped_partition: place.partition,
+    skipped_offset: place.offset,
+    reason,
+    skipped_by: by,
+    skipped_at: now,
+    why_unreadable: why,
+    record_key: record.key,
+    record_headers: record.headers,
+    record_value: record.value,
+  }
+  const meta = { eventId: `skip_${randomBytes(12).toString('hex')}`, time: now }
+  const none = { organizationId: null, environment: null }
+  await log.append([codec.toRecord({ type: 'RecordSkipped', data }, { ...meta, ...none })])
+  console.log(`Consumers leave ${place.topic}/${place.partition} offset ${place.offset} out: ${why}`)
+}
+
+/** Throws for a record that can be read: what cannot deal with it is mended instead, and nothing is lost. */
+function unreadableBecause(codec: EventCodec, record: LogRecord): string {
+  let type: string
+  try {
+    type = codec.fromRecord(record).type
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+  throw new Error(`The record can be read, as ${type}: mend what stops at it (docs/operations.md).`)
+}
+
+async function readRecord(log: EventLog, place: Position): Promise<LogRecord> {
+  const ends = await log.endPositions(place.topic)
+  const end = ends.find(({ partition }) => partition === place.partition)
+  if (!end || place.offset >= end.offset)
+    throw new Error('There is no such record: see topic, partition and offset.')
+  const { promise, resolve, reject } = Promise.withResolvers<LogRecord>()
+  const consumer = await log.consume({
+    group: `tidegate-skip-${randomBytes(6).toString('hex')}`,
+    topics: [place.topic],
+    startOffset: async (_, partition) =>
+      partition === place.partition
+        ? place.offset
+        : (ends.find((one) => one.partition === partition)?.offset ?? 0),
+    onError: reject,
+    async handle(batches) {
+      const record = batches.find(({ partition }) => partition === place.partition)?.records[0]
+      if (record?.offset === place.offset) resolve(record)
+      else if (record) reject(new Error('The record is not on the log any more.'))
+      return undefined
+    },
+  })
+  return promise.finally(() => consumer.stop())
+}

@@ -1,0 +1,108 @@
+import { pino } from 'pino'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openKafkaLog } from '../../infra/log/kafka/log.ts'
+import type { EventLog, Position } from '../../infra/log/port.ts'
+import { openPostgresLog } from '../../infra/log/postgres/log.ts'
+import { createPool } from '../../infra/postgres/pool.ts'
+import { createCollectClient } from '../../infra/wire/collect/client.ts'
+import { type Cluster, clusterLogs, startCluster } from '../support/cluster.ts'
+import { eventually } from '../support/eventually.ts'
+
+const topic = 'tidegate.sessions.v1'
+const patient = { timeoutMs: 20_000, intervalMs: 100 }
+
+/** Appends a record that no schema wrote, as another program would that was given the wrong topic. */
+async function appendForeign({ settings }: Cluster, key: string): Promise<Position> {
+  const logger = pino({ level: 'silent' })
+  const { DATABASE_URL: url = '', KAFKA_BROKERS: brokers, KAFKA_TOPIC_PREFIX: topicPrefix = '' } = settings
+  const pool = createPool({ url, max: 2 })
+  const log: EventLog = brokers
+    ? await openKafkaLog({ brokers: brokers.split(','), topicPrefix, logger })
+    : await openPostgresLog({ pool, url, logger })
+  const [position] = await log.append([{ topic, key, value: Buffer.from('not ours'), headers: { by: 'x' } }])
+  await log.close()
+  await pool.end()
+  if (!position) throw new Error('nothing appended')
+  return position
+}
+
+describe.each(clusterLogs())('a record that nobody can read, %s', (log) => {
+  let cluster: Cluster
+  let at: Position
+
+  beforeAll(async () => {
+    cluster = await startCluster({ log, processes: 1 })
+  }, 60_000)
+  afterAll(() => cluster?.stop())
+
+  const readiness = async () => (await cluster.fetch(0, '/readyz')).status
+  const place = () => [at.topic, String(at.partition), String(at.offset)]
+  const events = (...args: string[]) => cluster.cli(['events', '--topic', topic, ...args])
+
+  /** Its first record comes to the partition that has the foreign one. */
+  async function openSession(): Promise<string> {
+    const client = createCollectClient({
+      endpoint: cluster.baseUrls[0] ?? '',
+      publishableKey: cluster.owner.publishable.key,
+      sdk: { name: 'test', version: '1', platform: 'web' },
+      page: { url: 'https://shop.example/' },
+      fetch,
+    })
+    const { sessionId } = await client.open()
+    at ??= await appendForeign(cluster, sessionId)
+    client.requestResult({ version: 1, elapsed_ms: 5 }).catch(() => {})
+    return sessionId
+  }
+
+  async function isShown(sessionId: string): Promise<boolean> {
+    const headers = { authorization: `Bearer ${cluster.owner.secret.key}` }
+    return (await cluster.fetch(0, `/v1/sessions/${sessionId}`, { headers })).status === 200
+  }
+
+  it('stops its partition, and is left out by a command that says why', async () => {
+    const sessionId = await openSession()
+    await eventually(async () => expect(await readiness()).toBe(503), patient)
+    expect(await isShown(sessionId)).toBe(false)
+    const skipped = await cluster.cli(['log', 'skip', ...place(), '--reason', 'a typo', '--by', 'Ada'])
+    expect(skipped).toMatchObject({ code: 0, stderr: '' })
+    await eventually(async () => expect(await readiness()).toBe(200), patient)
+    await eventually(async () => expect(await isShown(sessionId)).toBe(true), patient)
+  }, 60_000)
+
+  it('is kept as a fact, and left out by a rebuild and by commands that read the topic', async () => {
+    const { stdout } = await cluster.cli(['log', 'skipped'])
+    const [fact] = stdout
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line))
+    expect(fact.data).toMatchObject({
+      skipped_topic: topic,
+      skipped_partition: at.partition,
+      skipped_offset: at.offset,
+      reason: 'a typo',
+      skipped_by: 'Ada',
+      record_value: Buffer.from('not ours').toString('base64'),
+      record_headers: { by: 'x' },
+    })
+    expect(await cluster.cli(['rebuild', 'sessions'])).toMatchObject({ code: 0 })
+    expect(await cluster.cli(['rebuild', 'repeats'])).toMatchObject({ code: 0 })
+  }, 60_000)
+
+  it('is told from one that can be read, and from one that is not there', async () => {
+    const lines = (await events()).stdout.split('\n').filter(Boolean)
+    const all = lines.map((line) => JSON.parse(line))
+    expect(all.filter(({ unreadable }) => unreadable)).toMatchObject([{ position: at }])
+    const first = all.find(({ type }) => type === 'SessionScored')
+    const { partition, offset } = first.position
+    const skip = (...args: (string | number)[]) =>
+      cluster.cli(['log', 'skip', topic, ...args.map(String), '--reason', 'none'])
+    expect(await skip(partition, offset)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/can be read, as SessionScored/),
+    })
+    expect(await skip(partition, 100_000)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/no such record/),
+    })
+  }, 60_000)
+})
