@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { EventLog, Position } from '../log/port.ts'
+import type { EventLog, Position, TopicSpec } from '../log/port.ts'
 import { ensureTables } from '../postgres/ensure-tables.ts'
 import { type Db, transaction } from '../postgres/pool.ts'
 
@@ -17,23 +17,29 @@ export class WrongLog extends Error {}
 
 interface BindOptions {
   pool: pg.Pool
-  log: Pick<EventLog, 'identity' | 'endPositions'>
+  log: Pick<EventLog, 'identity' | 'endPositions' | 'ensureTopics'>
+  topics: TopicSpec[]
   /** Binds the database to this log from now on, as after a move of all its records at their offsets. */
   adopt?: boolean
 }
 
-/** The first log that is used with a database is its log. Throws WrongLog for any other, before anything is read or written. */
-export async function bindLog({ pool, log, adopt = false }: BindOptions): Promise<void> {
+/**
+ * Makes the topics that are missing. The first log that is used with a database is its log: throws WrongLog for any
+ * other, before anything is read from it or written to it.
+ */
+export async function bindLog({ pool, log, topics, adopt = false }: BindOptions): Promise<void> {
   await transaction(pool, (tx) => ensureTables(tx, { name: 'bound-log', table: 'tidegate.bound_log', ddl }))
   const identity = await log.identity()
-  await refuseShorterLog(pool, log)
-  const bound = adopt ? await rebind(pool, identity) : await bindFirst(pool, identity)
+  const bound = adopt ? identity : await bindFirst(pool, identity)
   if (bound !== identity)
     throw new WrongLog(
       `The database holds what was read from another log: it was ${bound}, and the settings lead to ${identity}. ` +
-        `Set KAFKA_BROKERS and DATABASE_URL as they were. If all records were moved at their offsets, run ` +
+        'Set KAFKA_BROKERS and DATABASE_URL as they were. If all records were moved at their offsets, run ' +
         '`tidegate migrate --adopt-log` (docs/operations.md, Another log).',
     )
+  await log.ensureTopics(topics)
+  await refuseShorterLog(pool, log)
+  if (adopt) await rebind(pool, identity)
 }
 
 async function bindFirst(db: Db, identity: string): Promise<string | undefined> {
@@ -42,13 +48,12 @@ async function bindFirst(db: Db, identity: string): Promise<string | undefined> 
   return rows[0]?.identity
 }
 
-async function rebind(db: Db, identity: string): Promise<string> {
+async function rebind(db: Db, identity: string): Promise<void> {
   await db.query(
     `insert into tidegate.bound_log (identity) values ($1)
      on conflict (only_one) do update set identity = excluded.identity, bound_at = now()`,
     [identity],
   )
-  return identity
 }
 
 /** Throws WrongLog where a partition ends before what was read of it: records that are counted as read are gone. */

@@ -107,10 +107,9 @@ export async function prepareStores({
   log,
   adoptLog: adopt = false,
 }: PrepareOptions): Promise<void> {
-  await log.ensureTopics(topicSpecs(config))
   await migrate(pool, projections)
   await createServingTables(pool)
-  await bindLog({ pool, log, adopt })
+  await bindLog({ pool, log, topics: topicSpecs(config), adopt })
 }
 
 export async function createServingTables(pool: pg.Pool): Promise<void> {

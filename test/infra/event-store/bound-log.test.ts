@@ -5,6 +5,7 @@ import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts
 
 const topic = 'tidegate.collect.v1'
 const logOf = (identity: string, end: number) => ({
+  ensureTopics: async () => {},
   identity: async () => identity,
   endPositions: async (of: string): Promise<Position[]> => [{ topic: of, partition: 0, offset: end }],
 })
@@ -17,7 +18,7 @@ describe('a database and its log', () => {
   afterAll(() => database.drop())
 
   const bind = (identity: string, { end = 100, adopt = false } = {}) =>
-    bindLog({ pool: database.pool, log: logOf(identity, end), adopt })
+    bindLog({ pool: database.pool, log: logOf(identity, end), topics: [], adopt })
   const readUpTo = (offset: number) =>
     database.pool.query(
       `insert into scoring.offsets (topic, partition, next_offset) values ($1, 0, $2)
