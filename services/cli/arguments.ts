@@ -75,3 +75,15 @@ export function port(text: string): number {
   if (/^\d{1,5}$/.test(text) && value <= 65_535) return value
   throw new InvalidArgumentError('It must be a port, 0 to 65535.')
 }
+
+export function wholeNumber(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('It must be a whole number.')
+}
+
+/** Epoch milliseconds. */
+export function instant(text: string): number {
+  const at = Date.parse(text)
+  if (!Number.isNaN(at)) return at
+  throw new InvalidArgumentError('It must be a time such as 2026-11-23T12:00:00Z.')
+}

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
 import type { EventCodec, RecordedEvent } from '../../infra/event-store/codec.ts'
 import type { Batch, EventLog, LogRecord } from '../../infra/log/port.ts'
 import { eventTopics } from '../../schemas/events.ts'
+import { idOf, instant, wholeNumber } from './arguments.ts'
 import { withStores } from './operator/core.ts'
 
 export interface EventsOptions {
@@ -24,28 +25,17 @@ export function defineEvents(command: Command): void {
     .requiredOption('--topic <name>', `one of ${topics.join(', ')}`)
     .option('--type <name>', 'only events of this type, for example SessionScored')
     .option('--key <key>', 'only events about this session, organization, ...')
-    .option('--organization <id>', 'only events of this organization (org_...)')
-    .option('--partition <n>', 'only this partition', whole)
-    .option('--offset <n>', 'from this offset on, in each partition', whole, 0)
-    .option('--since <time>', 'only what was recorded from this time on, as 2026-11-23T12:00:00Z', time)
-    .option('--limit <n>', 'end after so many events', whole)
+    .option('--organization <id>', 'only events of this organization (org_...)', idOf('org'))
+    .option('--partition <n>', 'only this partition', wholeNumber)
+    .option('--offset <n>', 'from this offset on, in each partition', wholeNumber, 0)
+    .option('--since <time>', 'only what was recorded from this time on, as 2026-11-23T12:00:00Z', instant)
+    .option('--limit <n>', 'end after so many events', wholeNumber)
     .option('--follow', 'go on with new events instead of ending at the end', false)
     .action(async (options: EventsOptions) => {
       if (!topics.some((topic) => topic === options.topic))
         throw new Error(`--topic: one of ${topics.join(', ')}`)
       await withStores((stores) => printEvents(stores, options))
     })
-}
-
-function whole(text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('Expected a whole number.')
-  return Number(text)
-}
-
-function time(text: string): number {
-  const at = Date.parse(text)
-  if (Number.isNaN(at)) throw new InvalidArgumentError('Expected a time such as 2026-11-23T12:00:00Z.')
-  return at
 }
 
 interface Stores {

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { userInfo } from 'node:os'
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
 import type { EventCodec } from '../../infra/event-store/codec.ts'
 import type { EventLog, LogRecord, Position } from '../../infra/log/port.ts'
 import { eventTopics } from '../../schemas/events.ts'
+import { wholeNumber } from './arguments.ts'
 import { withStores } from './operator/core.ts'
 
 export function defineLog(command: Command): void {
@@ -11,10 +12,10 @@ export function defineLog(command: Command): void {
     .command('skip')
     .description('Let the consumers of a topic go on behind a record that none of them can read')
     .argument('<topic>', 'for example tidegate.sessions.v1')
-    .argument('<partition>', 'its number', whole)
-    .argument('<offset>', 'of the record, as the log line and /readyz say', whole)
+    .argument('<partition>', 'its number', wholeNumber)
+    .argument('<offset>', 'of the record, as the log line and /readyz say', wholeNumber)
     .requiredOption('--reason <text>', 'why, for those who come later')
-    .option('--by <name>', 'who decided', userInfo().username)
+    .option('--by <name>', 'who decided', userName())
     .action((topic: string, partition: number, offset: number, options: { reason: string; by: string }) =>
       withStores((stores) => skip(stores, { place: { topic, partition, offset }, ...options })),
     )
@@ -29,9 +30,13 @@ export function defineLog(command: Command): void {
     })
 }
 
-function whole(text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('Expected a whole number.')
-  return Number(text)
+/** In a container a user may have no name. */
+function userName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return `user ${process.getuid?.()}`
+  }
 }
 
 interface Stores {

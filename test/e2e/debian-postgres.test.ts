@@ -78,7 +78,7 @@ describe("Debian's PostgreSQL, with a user of the name tidegate and servers that
     expect(all.length).toBeGreaterThanOrEqual(3)
     expect(await print('--limit', '2')).toEqual(all.slice(0, 2))
     expect(await print('--organization', owner.organizationId)).toEqual(all)
-    expect(await print('--organization', 'org_none')).toEqual([])
+    expect(await print('--organization', `org_${'0'.repeat(26)}`)).toEqual([])
     expect(await print('--since', new Date(Date.now() + 60_000).toISOString())).toEqual([])
     const { partition, offset } = first.position
     const ofPlace = await print('--partition', String(partition), '--offset', String(offset), '--limit', '1')
