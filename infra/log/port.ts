@@ -79,6 +79,8 @@ export interface EventLog {
   append(records: NewRecord[]): Promise<Position[]>
   consume(options: ConsumeOptions): Promise<LogConsumer>
   endPositions(topic: Topic): Promise<Position[]>
+  /** The next offsets that the group has committed; none where it has not. */
+  committed(group: string, topics: Topic[]): Promise<Position[]>
   /** Another log has another one, also a log that was made anew in the same place. */
   identity(): Promise<string>
   partitionOf(topic: Topic, key: string): Promise<number>

@@ -7,6 +7,7 @@ import { createApp } from '../../infra/http/app.ts'
 import { type AuthCounters, metricsRoutes, type Reading } from '../../infra/http/metrics.ts'
 import type { Running } from './consumers.ts'
 import { type Core, projections } from './dependencies.ts'
+import { measureLags } from './lags.ts'
 import { readinessChecks } from './readiness.ts'
 
 export interface HttpParts {
@@ -33,6 +34,7 @@ export async function createHttp(core: Core, parts: HttpParts): Promise<Http> {
     isStopping,
   })
   const counters = metricsRoutes(app, { registry, projectionLags: () => readLags(core) })
+  measureLags(core, registry)
   return { app, counters }
 }
 

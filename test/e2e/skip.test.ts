@@ -54,6 +54,17 @@ describe.each(clusterLogs())('a record that nobody can read, %s', (log) => {
     return sessionId
   }
 
+  /** Over all partitions. */
+  async function lagOf(group: string, unit: 'records' | 'seconds'): Promise<number> {
+    const text = await (await fetch(`${cluster.baseUrls[0]}/metrics`)).text()
+    const values = text.matchAll(
+      new RegExp(`^tidegate_consumer_lag_${unit}{group="${group}".*} (\\S+)$`, 'gm'),
+    )
+    const all = [...values].map(([, value]) => Number(value))
+    expect(all.length).toBeGreaterThan(0)
+    return all.reduce((sum, value) => sum + value, 0)
+  }
+
   async function isShown(sessionId: string): Promise<boolean> {
     const headers = { authorization: `Bearer ${cluster.owner.secret.key}` }
     return (await cluster.fetch(0, `/v1/sessions/${sessionId}`, { headers })).status === 200
@@ -63,10 +74,17 @@ describe.each(clusterLogs())('a record that nobody can read, %s', (log) => {
     const sessionId = await openSession()
     await eventually(async () => expect(await readiness()).toBe(503), patient)
     expect(await isShown(sessionId)).toBe(false)
+    for (const group of ['sessions', 'planner']) {
+      await eventually(async () => expect(await lagOf(group, 'records')).toBeGreaterThan(0), patient)
+      await eventually(async () => expect(await lagOf(group, 'seconds')).toBeGreaterThan(0), patient)
+    }
+    expect(await lagOf('scoring', 'records')).toBe(0)
     const skipped = await cluster.cli(['log', 'skip', ...place(), '--reason', 'a typo', '--by', 'Ada'])
     expect(skipped).toMatchObject({ code: 0, stderr: '' })
     await eventually(async () => expect(await readiness()).toBe(200), patient)
     await eventually(async () => expect(await isShown(sessionId)).toBe(true), patient)
+    for (const group of ['sessions', 'planner'])
+      await eventually(async () => expect(await lagOf(group, 'records')).toBe(0), patient)
   }, 60_000)
 
   it('is kept as a fact, and left out by a rebuild and by commands that read the topic', async () => {

@@ -52,6 +52,7 @@ export function createMemoryLog({ now = Date.now }: { now?: () => number } = {})
     records,
     identity: async () => 'memory',
     warnings: async () => [],
+    committed: async () => [],
     setDown: (value) => {
       down = value
     },

@@ -69,6 +69,20 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<EventLog> 
       return positions.sort((a, b) => a.partition - b.partition)
     },
 
+    async committed(group, names) {
+      const asked = { groupId: prefix + group, topics: names.map((topic) => prefix + topic) }
+      const found = await admin.use((connected) => connected.fetchOffsets(asked))
+      return found.flatMap(({ topic, partitions }) =>
+        partitions
+          .map(({ partition, offset }) => ({
+            topic: topic.slice(prefix.length),
+            partition,
+            offset: Number(offset),
+          }))
+          .filter(({ offset }) => offset >= 0),
+      )
+    },
+
     async identity() {
       const { clusterId } = await admin.use((connected) => connected.describeCluster())
       return `Kafka cluster ${clusterId}${prefix && `, topics ${prefix}*`}`

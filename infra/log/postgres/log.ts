@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { z } from 'zod'
 import { within } from '../../timing.ts'
 import { partitionOfKey, placeRecord } from '../partition.ts'
-import { type EventLog, type LogConsumer, LogUnavailable } from '../port.ts'
+import { type EventLog, type LogConsumer, LogUnavailable, type Position } from '../port.ts'
 import { startGroup } from './consumer.ts'
 import { createFeed } from './feed.ts'
 import { createSession } from './session.ts'
@@ -66,6 +66,12 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
       const text = `select partition, next_offset as next from ${schema}.partitions where topic = $1 order by 1`
       const { rows } = await within(pool.query(text, [topic]), timeoutMs).catch(unavailable)
       return endRows.parse(rows).map(({ partition, next }) => ({ topic, partition, offset: next }))
+    },
+
+    async committed(group, names) {
+      const text = `select topic, partition, next_offset::float8 as "offset" from ${schema}.group_offsets
+        where group_name = $1 and topic = any($2)`
+      return (await within(pool.query<Position>(text, [group, names]), timeoutMs).catch(unavailable)).rows
     },
 
     async identity() {

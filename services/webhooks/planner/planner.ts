@@ -29,6 +29,8 @@ import { eventTopics, type SessionScored, type WebhookEventRaised } from '../../
 import { enqueue } from '../dispatch/queue.ts'
 import { isRecent, raise } from './raise.ts'
 
+export const plannerGroup = 'tidegate.webhooks.planner'
+
 interface PlannerOptions {
   log: EventLog
   pool: pg.Pool
@@ -71,7 +73,7 @@ export async function runPlanner(options: PlannerOptions): Promise<RunningPlanne
 
   const consumer = await consumeEvents({
     who: 'the planner of webhook events',
-    group: 'tidegate.webhooks.planner',
+    group: plannerGroup,
     topics: [eventTopics.SessionScored],
     log,
     codec,

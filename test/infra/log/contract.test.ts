@@ -386,6 +386,22 @@ for (const testLog of openBothLogs()) {
       expect(finished).toBe(true)
     })
 
+    test('says where a group goes on, also when nobody works for it', async () => {
+      const topic = await newTopic()
+      const group = unique('group')
+      expect(await log.committed(group, [topic])).toEqual([])
+      const [position] = await log.append([record(topic, 'a', '1')])
+      const seen = collector()
+      await consuming({ group, topics: [topic], handle: seen.handle }, () =>
+        eventually(() => expect(seen.values()).toEqual(['1'])),
+      )
+      expect(await log.committed(group, [topic])).toContainEqual({
+        topic,
+        partition: position?.partition,
+        offset: 1,
+      })
+    })
+
     test('check resolves, and an unknown topic is an error', async () => {
       await expect(log.check()).resolves.toBeUndefined()
       await expect(log.append([record(unique('unknown'), 'a', '1')])).rejects.toThrow(Error)

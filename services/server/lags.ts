@@ -1,0 +1,92 @@
+import { Gauge, type Registry } from 'prom-client'
+import { liveOffsets } from '../../infra/event-store/builds.ts'
+import { type Position, placeName, type Topic } from '../../infra/log/port.ts'
+import { eventTopics } from '../../schemas/events.ts'
+import { createAge } from '../collect/backlog.ts'
+import { readOffsets } from '../scoring/store.ts'
+import { plannerGroup } from '../webhooks/planner/planner.ts'
+import { type Core, projections } from './dependencies.ts'
+
+interface Group {
+  name: string
+  topics: Topic[]
+  /** The next offsets that it goes on from. */
+  done: () => Promise<Position[]>
+}
+
+function groupsOf({ pool, log }: Core): Group[] {
+  const collected = eventTopics.BatchReceived
+  const decided = [eventTopics.SessionScored]
+  return [
+    ...projections.map(({ name, topics }) => ({ name, topics, done: () => liveOffsets(pool, name) })),
+    { name: 'scoring', topics: [collected], done: () => readOffsets(pool, collected) },
+    { name: 'planner', topics: decided, done: () => log.committed(plannerGroup, decided) },
+  ]
+}
+
+interface Lag {
+  labels: { group: string; topic: string; partition: number }
+  records: number
+  /** Since this process first saw what the group has not reached yet. */
+  seconds: number
+}
+
+/** How far each consumer is behind the log, in whichever process it runs. Read at each scrape. */
+export function measureLags(core: Core, registry: Registry): void {
+  const look = createReader(core)
+  let reading: Promise<Lag[]> | undefined
+  const shared = () => {
+    reading ??= look().finally(() => {
+      reading = undefined
+    })
+    return reading
+  }
+  const gauge = (name: string, help: string, read: (lag: Lag) => number) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: ['group', 'topic', 'partition'],
+      registers: [registry],
+      async collect() {
+        const lags = await shared()
+        this.reset()
+        for (const lag of lags) this.set(lag.labels, read(lag))
+      },
+    })
+  gauge(
+    'tidegate_consumer_lag_records',
+    'Records that a consumer has not dealt with.',
+    ({ records }) => records,
+  )
+  gauge(
+    'tidegate_consumer_lag_seconds',
+    'For how long at least a consumer has had records that it has not dealt with.',
+    ({ seconds }) => seconds,
+  )
+}
+
+function createReader(core: Core): () => Promise<Lag[]> {
+  const { log } = core
+  const ages = new Map<string, ReturnType<typeof createAge>>()
+
+  async function lagsOf({ name, topics, done }: Group): Promise<Lag[]> {
+    // What is done is read first: an end is never before it.
+    const nextOf = new Map((await done()).map((position) => [placeName(position), position.offset]))
+    const ends = (await Promise.all(topics.map((topic) => log.endPositions(topic)))).flat()
+    return ends.map((end) => {
+      const { topic, partition, offset } = end
+      const next = nextOf.get(placeName(end)) ?? 0
+      const place = `${name} ${placeName(end)}`
+      const ageOf = ages.get(place) ?? createAge()
+      ages.set(place, ageOf)
+      const age = ageOf({ end: offset, done: next, now: performance.now() })
+      return {
+        labels: { group: name, topic, partition },
+        records: Math.max(0, offset - next),
+        seconds: age / 1000,
+      }
+    })
+  }
+
+  return async () => (await Promise.all(groupsOf(core).map(lagsOf))).flat()
+}
