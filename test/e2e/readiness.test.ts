@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { ConfigResourceTypes, type Kafka } from 'kafkajs'
+import kafkajs, { type Kafka } from 'kafkajs'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import { createKafkaClient } from '../../infra/log/kafka/client.ts'
@@ -21,7 +21,7 @@ async function limitBytes({ kafka, topic, bytes }: { kafka: Kafka; topic: string
   const admin = kafka.admin()
   await admin.connect()
   const configEntries = [{ name: 'max.message.bytes', value: String(bytes) }]
-  const resources = [{ type: ConfigResourceTypes.TOPIC, name: topic, configEntries }]
+  const resources = [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configEntries }]
   await admin.alterConfigs({ validateOnly: false, resources })
   await admin.disconnect()
 }

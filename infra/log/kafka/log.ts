@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Admin, ConfigResourceTypes } from 'kafkajs'
+import kafkajs, { type Admin } from 'kafkajs'
 import type { Logger } from 'pino'
 import { createGroupCommit } from '../group-commit.ts'
 import { type PlacedRecord, partitionOfKey, placeRecord, valueBytes } from '../partition.ts'
@@ -168,7 +168,7 @@ function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions
       connected.describeConfigs({
         includeSynonyms: false,
         resources: names.map((name) => ({
-          type: ConfigResourceTypes.TOPIC,
+          type: kafkajs.ConfigResourceTypes.TOPIC,
           name,
           configNames: ['min.insync.replicas'],
         })),
