@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createCollectClient } from '../../infra/wire/collect/client.ts'
@@ -8,6 +9,7 @@ import { type Owner, operator } from '../support/cluster.ts'
 import { type DebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts'
 import { eventually } from '../support/eventually.ts'
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
+import { createAuthority } from '../support/tls-certificates.ts'
 
 const observations = { version: 1, elapsed_ms: 5 } as const
 
@@ -16,7 +18,10 @@ describe("Debian's PostgreSQL, with a user of the name tidegate and servers that
   let servers = new Map<string, ServerProcess>()
   let owner: Owner
   const settings = { TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'), KAFKA_BROKERS: '' }
-  const as = (user: string) => ({ ...settings, DATABASE_URL: urlOf(postgres.url, user) })
+  const as = (user: string, ca = postgres.ca) => ({
+    ...settings,
+    DATABASE_URL: `${urlOf(postgres.url, user)}?sslmode=verify-full&sslrootcert=${ca}`,
+  })
 
   beforeAll(async () => {
     postgres = await startDebianPostgres()
@@ -57,6 +62,18 @@ describe("Debian's PostgreSQL, with a user of the name tidegate and servers that
     servers = new Map(await Promise.all(started))
     owner = await operator(as('serving-user')).organization()
   }, 60_000)
+
+  it('is connected to by TLS alone, and only where its authority is known', async () => {
+    const plain = await query(postgres.url, [
+      `select application_name from pg_stat_ssl join pg_stat_activity using (pid)
+       where usename = 'serving-user' and not ssl`,
+    ])
+    expect(plain).toEqual([])
+    const other = `${postgres.ca}.other`
+    await writeFile(other, createAuthority('Other').ca)
+    const { code, stderr } = await cli(['org', 'list'], as('serving-user', other))
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/unable to verify|unable to get/)])
+  }, 30_000)
 
   it('scores a session and shows it', async () => {
     await readSession(await openSession())

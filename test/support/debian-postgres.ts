@@ -1,14 +1,17 @@
 import { globSync } from 'node:fs'
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { freePort } from '../../infra/local/free-port.ts'
 import { findPostgresPrograms } from '../../infra/local/postgres-programs.ts'
 import { aptInstall } from './packages.ts'
+import { createAuthority } from './tls-certificates.ts'
 
 export interface DebianPostgres {
   /** The superuser's. */
   url: string
+  /** File of the authority that issued the server's certificate. */
+  ca: string
   stop(): Promise<void>
 }
 
@@ -23,15 +26,35 @@ export async function startDebianPostgres(): Promise<DebianPostgres> {
   await writeFile(passwordFile, 'secret', { mode: 0o644 })
   const access = ['--auth=scram-sha-256', '--username=postgres', `--pwfile=${passwordFile}`]
   await run('initdb', [...access, '--no-sync', `--pgdata=${data}`])
-  const options = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=. -c fsync=off`
+  const ca = await giveCertificate(data, folder)
+  const options = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=. -c fsync=off -c ssl=on`
   await run('pg_ctl', ['start', '-w', '-s', '-l', path.join(folder, 'log'), '-o', options, '-D', data])
   return {
     url: `postgres://postgres:secret@127.0.0.1:${port}/postgres`,
+    ca,
     async stop() {
       await run('pg_ctl', ['stop', '-m', 'immediate', '-w', '-D', data])
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** Where the server looks for them; its key has to be its own. */
+async function giveCertificate(data: string, folder: string): Promise<string> {
+  const authority = createAuthority()
+  const { key, cert } = authority.issue({ host: '127.0.0.1' })
+  const { uid, gid } = await stat(data)
+  for (const [name, text] of [
+    ['server.key', key],
+    ['server.crt', cert],
+  ] as const) {
+    const file = path.join(data, name)
+    await writeFile(file, text, { mode: 0o600 })
+    await chown(file, uid, gid)
+  }
+  const ca = path.join(folder, 'ca.pem')
+  await writeFile(ca, authority.ca)
+  return ca
 }
 
 const installed = () => globSync('/usr/lib/postgresql/*/bin').sort()
