@@ -4,7 +4,6 @@ import type { EventCodec, RecordedEvent } from '../../infra/event-store/codec.ts
 import type { Batch, EventLog, LogRecord } from '../../infra/log/port.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { idOf, instant, wholeNumber } from './arguments.ts'
-import { withStores } from './operator/core.ts'
 
 export interface EventsOptions {
   topic: string
@@ -34,6 +33,7 @@ export function defineEvents(command: Command): void {
     .action(async (options: EventsOptions) => {
       if (!topics.some((topic) => topic === options.topic))
         throw new Error(`--topic: one of ${topics.join(', ')}`)
+      const { withStores } = await import('./operator/core.ts')
       await withStores((stores) => printEvents(stores, options))
     })
 }

@@ -5,7 +5,6 @@ import type { EventCodec } from '../../infra/event-store/codec.ts'
 import type { EventLog, LogRecord, Position } from '../../infra/log/port.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { wholeNumber } from './arguments.ts'
-import { withStores } from './operator/core.ts'
 
 export function defineLog(command: Command): void {
   command
@@ -16,18 +15,28 @@ export function defineLog(command: Command): void {
     .argument('<offset>', 'of the record, as the log line and /readyz say', wholeNumber)
     .requiredOption('--reason <text>', 'why, for those who come later')
     .option('--by <name>', 'who decided', userName())
-    .action((topic: string, partition: number, offset: number, options: { reason: string; by: string }) =>
-      withStores((stores) => skip(stores, { place: { topic, partition, offset }, ...options })),
-    )
+    .action(skipOne)
   command
     .command('skipped')
     .description('List the records that were left out, as JSON lines: who, when, why, and the bytes')
-    .action(async () => {
-      const { printEvents } = await import('./events.ts')
-      await withStores((stores) =>
-        printEvents(stores, { topic: eventTopics.RecordSkipped, offset: 0, follow: false }),
-      )
-    })
+    .action(listSkipped)
+}
+
+interface Decision {
+  reason: string
+  by: string
+}
+
+async function skipOne(topic: string, partition: number, offset: number, decision: Decision): Promise<void> {
+  const { withStores } = await import('./operator/core.ts')
+  await withStores((stores) => skip(stores, { place: { topic, partition, offset }, ...decision }))
+}
+
+async function listSkipped(): Promise<void> {
+  const { withStores } = await import('./operator/core.ts')
+  const { printEvents } = await import('./events.ts')
+  const topic = eventTopics.RecordSkipped
+  await withStores((stores) => printEvents(stores, { topic, offset: 0, follow: false }))
 }
 
 /** In a container a user may have no name. */
@@ -44,10 +53,8 @@ interface Stores {
   codec: EventCodec
 }
 
-interface Skip {
+interface Skip extends Decision {
   place: Position
-  reason: string
-  by: string
 }
 
 async function skip({ log, codec }: Stores, { place, reason, by }: Skip): Promise<void> {
