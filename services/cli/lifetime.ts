@@ -5,6 +5,8 @@ export interface LifetimeOptions {
   /** Milliseconds from the signal, or from the failure of the start, to the end of the process, whatever hangs. */
   stopWithinMs: number
   logger: Logger
+  /** Default: the message on standard error. */
+  onFailure?: (error: unknown) => void
 }
 
 const echoMs = 1000
@@ -14,7 +16,8 @@ const echoMs = 1000
  * The exit code is 1 when the start or the stop failed, else 0. A second signal, one second later or more, ends it at
  * once.
  */
-export async function runUntilSignal({ start, stopWithinMs, logger }: LifetimeOptions): Promise<never> {
+export async function runUntilSignal(options: LifetimeOptions): Promise<never> {
+  const { start, stopWithinMs, logger, onFailure = printMessage } = options
   const undo = new AsyncDisposableStack()
   const { promise: signalled, resolve: onSignal } = Promise.withResolvers<void>()
   let stoppingSince: number | undefined
@@ -33,7 +36,7 @@ export async function runUntilSignal({ start, stopWithinMs, logger }: LifetimeOp
     (error: unknown) => ({ error }),
   )
   if (failure) {
-    console.error(failure.error instanceof Error ? failure.error.message : failure.error)
+    onFailure(failure.error)
     exitAfter(stopWithinMs, logger)
   } else await signalled
   const ended = await undo.disposeAsync().then(
@@ -44,6 +47,10 @@ export async function runUntilSignal({ start, stopWithinMs, logger }: LifetimeOp
     },
   )
   process.exit(ended && !failure ? 0 : 1)
+}
+
+function printMessage(error: unknown): void {
+  console.error(error instanceof Error ? error.message : error)
 }
 
 function exitAfter(ms: number, logger: Logger): void {

@@ -3,10 +3,15 @@ import { createLogger } from '../../infra/telemetry.ts'
 import { startServer, stopWithinMs } from '../server/server.ts'
 import { runUntilSignal } from './lifetime.ts'
 import { readServerSettings } from './server-settings.ts'
+import { tellStartFailure } from './start-failure.ts'
 
 /** Runs the roles, comma-separated, until a signal ends the process. */
 export async function runServer(roles: string): Promise<never> {
-  const { config, warnings, ...settings } = await readServerSettings({ env: process.env, roles })
+  const read = await readServerSettings({ env: process.env, roles }).catch((error: unknown) => {
+    tellStartFailure(error)
+    return process.exit(1)
+  })
+  const { config, warnings, ...settings } = read
   const logger = createLogger(config.LOG_LEVEL)
   for (const warning of warnings) logger.warn(warning)
   const parts = { ...settings, config, logger, clock: Date.now, random: createRandom() }
@@ -15,5 +20,5 @@ export async function runServer(roles: string): Promise<never> {
     undo.defer(() => server.stop())
     console.log(`Tidegate is ready: ${server.url}`)
   }
-  return runUntilSignal({ start, stopWithinMs: stopWithinMs(config), logger })
+  return runUntilSignal({ start, stopWithinMs: stopWithinMs(config), logger, onFailure: tellStartFailure })
 }
