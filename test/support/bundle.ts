@@ -31,8 +31,9 @@ export async function bundleProgram(folder: string): Promise<string> {
   return path.join(outdir, 'main.mjs')
 }
 
-/** Packages that start a worker, run a binary or read files beside themselves. */
+/** Packages that start a worker, run a binary, read files beside themselves, or of which we replace a part. */
 const inPlace = [
+  'kafkajs',
   'pino',
   'fastify',
   '@fastify/*',
