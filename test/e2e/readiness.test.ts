@@ -34,18 +34,25 @@ async function readiness({ baseUrl }: ServerProcess): Promise<string> {
 
 describe('a server whose stores answer questions', () => {
   let database: TestDatabase
+  const started: ServerProcess[] = []
   beforeEach(async () => {
     database = await createTestDatabase()
   })
-  afterEach(() => database.drop())
+  afterEach(async () => {
+    await Promise.all(started.splice(0).map((server) => server.end('SIGTERM')))
+    await database.drop()
+  })
 
-  const start = (env: Record<string, string>) =>
-    startServerProcess(['serve', '--roles', 'collect'], {
+  async function start(env: Record<string, string>): Promise<ServerProcess> {
+    const server = await startServerProcess(['serve', '--roles', 'collect'], {
       DATABASE_URL: database.url,
       TIDEGATE_MASTER_KEYS: masterKeys,
       KAFKA_BROKERS: '',
       ...env,
     })
+    started.push(server)
+    return server
+  }
 
   it.skipIf(inject('kafkaBrokers') === null)(
     'is not ready while Kafka takes no records',
