@@ -82,3 +82,6 @@ try {
   const { tellFailure } = await import('./failure.ts')
   tellFailure(error, { json, events: word === 'signup' })
 }
+
+// A command that is done ends, whatever connection kafkajs still has: it kept one for ten minutes.
+setTimeout(() => process.exit(), 2000).unref()
