@@ -85,7 +85,7 @@ export type Config = z.infer<typeof settings>
 export const settingNames = Object.keys(settings.shape)
 
 /** Each may be in a file instead, which the setting `<name>_FILE` names: orchestrators mount secrets so. */
-export const secretNames = [
+const secretNames = [
   'DATABASE_URL',
   'KAFKA_SASL_PASSWORD',
   'SCHEMA_REGISTRY_URL',

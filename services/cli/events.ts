@@ -5,7 +5,7 @@ import type { Batch, EventLog, LogRecord } from '../../infra/log/port.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { idOf, instant, wholeNumber } from './arguments.ts'
 
-export interface EventsOptions {
+interface EventsOptions {
   topic: string
   type?: string
   key?: string
