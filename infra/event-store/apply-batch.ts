@@ -1,7 +1,8 @@
 import pg from 'pg'
 import { z } from 'zod'
 import { type Position, placeName } from '../log/port.ts'
-import { isConnectionError, queryAll, rolledBack, type Tx } from '../postgres/pool.ts'
+import { runAndEnd, runTogether } from '../postgres/arrays.ts'
+import { isConnectionError, queryAll, type Rows, rolledBack, type Tx } from '../postgres/pool.ts'
 import { appliedChannel, encodeNotifications, type Subjects } from './applied.ts'
 import { type Build, buildLock } from './builds.ts'
 import type { RecordedEvent } from './codec.ts'
@@ -39,11 +40,12 @@ export async function applyBatches(options: ApplyOptions): Promise<ApplyOutcome>
 
 async function applyIn(tx: Tx, options: ApplyOptions): Promise<ApplyOutcome> {
   const { projection, batches, build } = options
-  const stored = await open(tx, options)
-  if (!stored) {
+  const opened = await open(tx, options)
+  if (!opened) {
     await tx.query('rollback')
     return { kind: 'switched' }
   }
+  const { stored, applied } = opened
   const todo: RecordedEvent[] = []
   const next: Position[] = []
   for (const batch of batches) {
@@ -52,10 +54,11 @@ async function applyIn(tx: Tx, options: ApplyOptions): Promise<ApplyOutcome> {
     todo.push(...due.events)
     next.push({ topic, partition, offset: due.next })
   }
-  if (todo.length > 0) await projection.apply(tx, todo).catch(eventFailed)
+  const fresh = todo.filter(isNewTo(applied))
+  const writes = fresh.length > 0 ? await projection.apply(tx, fresh).catch(eventFailed) : []
   const subjects = projection.subjectsOf?.(todo) ?? []
   const moved = next.filter((position) => position.offset > (stored.get(placeName(position)) ?? 0))
-  await tx.query(closingOf(build, { moved, subjects }))
+  await runAndEnd(tx, writes, closingOf(build, { moved, subjects })).catch(eventFailed)
   return { kind: 'applied', next, subjects }
 }
 
@@ -66,30 +69,61 @@ function eventFailed(cause: unknown): never {
 const literal = pg.escapeLiteral
 const ofBuild = ({ projection, build }: Build) => `projection = ${literal(projection)} and build = ${build}`
 
+// An event that comes a second time within the batch is a repeat, too.
+function isNewTo(applied: Set<string>) {
+  const known = new Set(applied)
+  return ({ meta }: RecordedEvent) => known.size < known.add(meta.eventId).size
+}
+
+/** For events that come otherwise than from the log: applies those that the build has not yet. */
+export async function applyNew(tx: Tx, projection: Projection, events: RecordedEvent[]): Promise<void> {
+  const [rows = []] = await queryAll(tx, appliedText(projection, events))
+  const fresh = events.filter(isNewTo(idsOf(rows)))
+  if (fresh.length > 0) await runTogether(tx, await projection.apply(tx, fresh))
+}
+
+function appliedText({ appliedIn }: Projection, events: RecordedEvent[]): string {
+  const ids = events.map(({ meta }) => literal(meta.eventId)).join() || 'null'
+  const tables = appliedIn.map((table) => `select event_id from ${table} where event_id in (${ids})`)
+  return tables.join(' union all ') || 'select null where false'
+}
+
+const idsOf = (rows: Rows): Set<string> => new Set(rows.map((row) => String(row.event_id)))
+
 const guardRow = z.object({ status: z.string(), offsets: z.record(z.string(), z.number()).nullable() })
 
-// One round trip: begin, the search path and the shared lock of the build, then the offsets with their rows locked in
-// one order. undefined = the build was switched.
-async function open(tx: Tx, { build, batches }: ApplyOptions): Promise<Map<string, number> | undefined> {
+interface Opened {
+  stored: Map<string, number>
+  /** Of the batches' events, those that the build has already. */
+  applied: Set<string>
+}
+
+// Sent together: begin, the search path and the shared lock of the build, then the offsets with their rows locked in
+// one order, and which events were applied before. undefined = the build was switched.
+async function open(tx: Tx, { projection, build, batches }: ApplyOptions): Promise<Opened | undefined> {
   const places = batches.map(({ topic, partition }) => `(${literal(topic)}, ${partition})`)
-  const [guard] =
-    (
-      await queryAll(
-        tx,
-        'begin',
-        `select set_config('search_path', '${build.schema}, public', true),
-         pg_advisory_xact_lock_shared(${buildLock(build)})`,
-        `with position as (
+  const opening = queryAll(
+    tx,
+    'begin',
+    `select set_config('search_path', '${build.schema}, public', true),
+       pg_advisory_xact_lock_shared(${buildLock(build)})`,
+    `with position as (
         select topic, partition, next_offset from tidegate.projection_offsets
         where ${ofBuild(build)} and (topic, partition) in (${places.join(', ')})
         order by topic, partition for update
       )
       select status, (select json_object_agg(topic || '/' || partition, next_offset) from position) as offsets
       from tidegate.projection_builds where ${ofBuild(build)}`,
-      )
-    )[2] ?? []
-  const row = guardRow.optional().parse(guard)
-  return row?.status === build.status ? new Map(Object.entries(row.offsets ?? {})) : undefined
+  )
+  const events = batches.flatMap((batch) => batch.events)
+  const looking = queryAll(tx, appliedText(projection, events))
+  // Fails where the build was switched: its tables are gone.
+  looking.catch(() => {})
+  const [, , guard = []] = await opening
+  const row = guardRow.optional().parse(guard[0])
+  if (row?.status !== build.status) return undefined
+  const [applied = []] = await looking
+  return { stored: new Map(Object.entries(row.offsets ?? {})), applied: idsOf(applied) }
 }
 
 interface Closing {

@@ -1,6 +1,6 @@
 import type { Topic } from '../log/port.ts'
+import type { Part } from '../postgres/arrays.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { insertNewRows, type Table } from '../postgres/table.ts'
 import type { RecordedEvent } from './codec.ts'
 
 /**
@@ -19,7 +19,16 @@ export interface Projection {
   ddl: string
   /** Creates the indexes that only readers need; a rebuild makes them after its load. */
   indexes: string
-  apply(tx: Tx, events: RecordedEvent[]): Promise<void>
+  /**
+   * Tables that `apply` writes the `event_id` of events to. An event that is found there is not applied again, so that
+   * it cannot bring an old state back.
+   */
+  appliedIn: string[]
+  /**
+   * Reads what it needs, and returns what is to be written: that goes out together with the commit. What others of its
+   * writes depend on it may write itself.
+   */
+  apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]>
   /**
    * Ids of what the events change that processes keep in memory. Every process is notified of them together
    * with the offset. Absent = nothing.
@@ -29,20 +38,7 @@ export interface Projection {
   gatherMs?: number
 }
 
-/**
- * Records the ids of the events, and returns those that were not recorded. A repeated event thus cannot bring
- * an old state back.
- */
-export async function newEvents<E extends RecordedEvent>(
-  tx: Tx,
-  applied: Table<{ event_id: string }>,
-  events: E[],
-): Promise<E[]> {
-  const rows = events.map(({ meta }) => ({ event_id: meta.eventId }))
-  const fresh = await insertNewRows(tx, applied, rows)
-  // delete makes a second event of the same id within the batch a repeat, too.
-  return events.filter(({ meta }) => fresh.delete(meta.eventId))
-}
+export const appliedRow = ({ meta }: RecordedEvent) => ({ event_id: meta.eventId })
 
 /** Replaces the state of the id by what `step` makes of it; undefined = there is none yet. */
 export function evolveIn<S>(

@@ -1,4 +1,5 @@
-import type { ClientBase } from 'pg'
+import { hash } from 'node:crypto'
+import type { ClientBase, QueryConfig } from 'pg'
 
 export interface Column<Row> {
   name: string
@@ -23,7 +24,7 @@ export function unnest<Row>(columns: Column<Row>[], rows: Row[], firstParameter 
 /** A statement of a `with` clause, whose parameters begin at the number that it is given. */
 export interface Part {
   as: string
-  at: (firstParameter: number) => { text: string; values: unknown[] }
+  at: (firstParameter: number) => { text: string; values: Buffer[] }
 }
 
 /**
@@ -31,15 +32,32 @@ export interface Part {
  * returns, under the name that it has.
  */
 export async function runTogether(db: Pick<ClientBase, 'query'>, parts: Part[]): Promise<void> {
-  if (parts.length === 0) return
-  const values: unknown[] = []
+  if (parts.length > 0) await db.query(statementOf(parts))
+}
+
+/**
+ * Sends the parts and `ending`, statements that end the transaction, without waiting between them. A part that fails
+ * aborts the transaction, and then `ending` changes nothing.
+ */
+export async function runAndEnd(tx: Pick<ClientBase, 'query'>, parts: Part[], ending: string): Promise<void> {
+  // Made before anything is sent: if that fails, the ending must not go out alone.
+  const statements = parts.length > 0 ? [statementOf(parts), ending] : [ending]
+  await Promise.all(statements.map((statement) => tx.query(statement)))
+}
+
+// Postgres cuts off what is longer, and then takes two statements for one.
+const longestName = 63
+
+function statementOf(parts: Part[]): QueryConfig {
+  const values: Buffer[] = []
   const named = parts.map(({ as, at }) => {
     const part = at(values.length + 1)
     values.push(...part.values)
     return `${as} as (${part.text})`
   })
-  const name = parts.map(({ as }) => as).join('+')
-  await db.query({ name, text: `with ${named.join(', ')} select`, values })
+  const names = parts.map(({ as }) => as).join('+')
+  const name = names.length > longestName ? hash('sha256', names).slice(0, longestName) : names
+  return { name, text: `with ${named.join(', ')} select`, values }
 }
 
 export type ElementType = 'text' | 'bigint' | 'integer' | 'boolean' | 'bytea'

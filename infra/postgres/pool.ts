@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import pg from 'pg'
+import { type Part, runAndEnd } from './arrays.ts'
 
 export type Tx = pg.PoolClient
 export type Db = Pick<pg.Pool, 'query'>
@@ -12,25 +13,34 @@ export interface PoolOptions extends Omit<ConnectionOptions, 'applicationName'> 
 
 /** A connection pool. A lost connection only fails the query that uses it, now or next. */
 export function createPool({ max = 10, applicationName = 'tidegate', ...options }: PoolOptions): pg.Pool {
-  const pool = new pg.Pool({ ...connectionConfig({ ...options, applicationName }), max })
+  const config = connectionConfig({ ...options, applicationName })
+  // What ends a transaction is sent behind its last write, without waiting for the answer.
+  const pool = new pg.Pool({ ...config, pipeline: true, max })
   pool.on('error', () => {})
   // The pool gets errors of idle connections only; one lost in a transaction would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }
 
-/** `first` are statements without parameters that begin it, in one round trip; `work` gets the rows of each. */
-export async function transaction<T>(
-  pool: pg.Pool,
-  work: (tx: Tx, rows: Rows[]) => Promise<T>,
-  first: string[] = [],
-): Promise<T> {
+export function transaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): Promise<T> {
+  return shortTransaction(pool, { first: [], work: async (tx) => ({ result: await work(tx), writes: [] }) })
+}
+
+export interface ShortTransaction<T> {
+  /** Statements without parameters that begin it, in one round trip. */
+  first: string[]
+  /** Gets the rows of each of them, and returns what is to be written in the round trip of the commit. */
+  work: (tx: Tx, rows: Rows[]) => Promise<{ result: T; writes: Part[] }>
+}
+
+/** A transaction with as few round trips as there can be. */
+export async function shortTransaction<T>(pool: pg.Pool, { first, work }: ShortTransaction<T>): Promise<T> {
   const tx = await pool.connect()
   let broken = false
   try {
     const [, ...rows] = await queryAll(tx, 'begin', ...first)
-    const result = await work(tx, rows)
-    await tx.query('commit')
+    const { result, writes } = await work(tx, rows)
+    await runAndEnd(tx, writes, 'commit')
     return result
   } catch (error) {
     broken = !(await rolledBack(tx, error))

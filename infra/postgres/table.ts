@@ -1,4 +1,4 @@
-import { type Column, type Element, type ElementType, unnest } from './arrays.ts'
+import { type Column, type Element, type ElementType, type Part, unnest } from './arrays.ts'
 import type { Db } from './pool.ts'
 
 export interface ColumnDefinition<T> {
@@ -127,33 +127,35 @@ function keysOf<T extends object>(object: T): Extract<keyof T, string>[] {
   return keys
 }
 
-export async function saveRows<R>(db: Db, { name: table, key, columns }: Table<R>, rows: R[]): Promise<void> {
-  if (rows.length === 0) return
-  const { names, source, values } = unnest(columns, rows)
+/** Writes the rows, and replaces those that have their keys. */
+export function saveRows<R>({ name: table, key, columns }: Table<R>, rows: R[]): Part[] {
   const others = columns.filter(({ name }) => !key.split(', ').includes(name))
   const replaced = others.map(({ name }) => `${name} = excluded.${name}`).join(', ')
-  await db.query({
-    name: `save-${table}`,
-    text: `insert into ${table} (${names}) select * from ${source}
-      on conflict (${key}) do update set ${replaced}`,
-    values,
+  return write(`save_${table}`, {
+    ...{ table, columns, rows },
+    conflict: `on conflict (${key}) do update set ${replaced}`,
   })
 }
 
-/** Writes the rows whose key is new, and returns those keys. The key is one column of text. */
-export async function insertNewRows<R>(
-  db: Db,
-  { name: table, key, columns }: Table<R>,
-  rows: R[],
-): Promise<Set<string>> {
-  if (rows.length === 0) return new Set()
-  const { names, source, values } = unnest(columns, rows)
-  const inserted = await db.query<{ key: string }>({
-    name: `insert-${table}`,
-    text: `insert into ${table} (${names}) select * from ${source} on conflict do nothing returning ${key} as key`,
-    values,
-  })
-  return new Set(inserted.rows.map((row) => row.key))
+/** Writes the rows whose key is new. */
+export function insertRows<R>({ name: table, columns }: Table<R>, rows: R[]): Part[] {
+  return write(`insert_${table}`, { table, columns, rows, conflict: 'on conflict do nothing' })
+}
+
+interface Written<R> {
+  table: string
+  columns: Column<R>[]
+  rows: R[]
+  conflict: string
+}
+
+function write<R>(as: string, { table, columns, rows, conflict }: Written<R>): Part[] {
+  if (rows.length === 0) return []
+  const at = (first: number) => {
+    const { names, source, values } = unnest(columns, rows, first)
+    return { text: `insert into ${table} (${names}) select * from ${source} ${conflict}`, values }
+  }
+  return [{ as, at }]
 }
 
 export async function loadRows<K extends string, R extends Record<K, string>>(

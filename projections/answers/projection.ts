@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { networkPrefix } from '../../infra/ip/network.ts'
+import type { Part } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import {
   column,
@@ -37,12 +38,13 @@ export const answersProjection: Projection = {
   tables: [answers.name],
   ddl: answers.ddl,
   indexes: '',
+  appliedIn: [],
   gatherMs: 2000,
   apply,
 }
 
 // The smallest of all hashes are the same in whatever order events come, and however often.
-async function apply(tx: Tx, events: RecordedEvent[]): Promise<void> {
+async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
   const given = merge(
     events.flatMap((event) => (event.type === 'SessionScored' ? answerRows(event.data) : [])),
   )
@@ -52,7 +54,7 @@ async function apply(tx: Tx, events: RecordedEvent[]): Promise<void> {
     const next = known ? together(known, row) : row
     return known && isSame(known, next) ? [] : [next]
   })
-  await saveRows(tx, answers, changed)
+  return saveRows(answers, changed)
 }
 
 /** Only of sessions that nothing else speaks against, and of a visitor: many sessions of one count once. */

@@ -1,7 +1,8 @@
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
-import { evolveIn, newEvents, type Projection } from '../../infra/event-store/projection.ts'
+import { appliedRow, evolveIn, type Projection } from '../../infra/event-store/projection.ts'
+import type { Part } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
-import { loadRows, saveRows } from '../../infra/postgres/table.ts'
+import { insertRows, loadRows, saveRows } from '../../infra/postgres/table.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import {
   evolveAgentToken,
@@ -29,23 +30,22 @@ export const gateProjection: Projection = {
   tables: tables.map(({ name }) => name),
   ddl: tables.map(({ ddl }) => ddl).join(''),
   indexes: gateReadIndexes,
+  appliedIn: [gateAppliedEvents.name],
   apply,
 }
 
 /** One partition has all events of a service, and all of a session with the agent token that it issued. */
-async function apply(tx: Tx, events: RecordedEvent[]): Promise<void> {
-  const fresh = await newEvents(tx, gateAppliedEvents, events)
-  if (fresh.length === 0) return
-  const serviceIds = fresh.filter(isServiceEvent).map(({ data }) => data.service_id)
-  const sessionIds = fresh.filter(isGateSessionEvent).map(({ data }) => data.gate_session_id)
-  const accountIds = fresh.filter(isTokenEvent).map(({ data }) => data.gate_account_id)
+async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
+  const serviceIds = events.filter(isServiceEvent).map(({ data }) => data.service_id)
+  const sessionIds = events.filter(isGateSessionEvent).map(({ data }) => data.gate_session_id)
+  const accountIds = events.filter(isTokenEvent).map(({ data }) => data.gate_account_id)
   const services: Map<string, GateServiceRow> = await loadRows(tx, gateServices, {
     by: 'id',
     ids: serviceIds,
   })
   const sessions = await loadRows(tx, gateSessions, { by: 'id', ids: sessionIds })
   const tokens = await loadRows(tx, gateAgentTokens, { by: 'gate_account_id', ids: accountIds })
-  for (const event of fresh) {
+  for (const event of events) {
     if (isServiceEvent(event))
       evolveIn(services, event.data.service_id, (state) => evolveService(state, event))
     if (isGateSessionEvent(event))
@@ -56,15 +56,18 @@ async function apply(tx: Tx, events: RecordedEvent[]): Promise<void> {
       evolveIn(tokens, gate_account_id, (state) => evolveAgentToken(state, event, session))
     }
   }
-  await saveServices(tx, [...services.values()])
-  await saveRows(tx, gateSessions, [...sessions.values()])
-  await saveRows(tx, gateAgentTokens, [...tokens.values()])
+  return [
+    ...saveServices([...services.values()]),
+    ...saveRows(gateSessions, [...sessions.values()]),
+    ...saveRows(gateAgentTokens, [...tokens.values()]),
+    ...insertRows(gateAppliedEvents, events.map(appliedRow)),
+  ]
 }
 
-function saveServices(tx: Tx, services: GateServiceRow[]): Promise<void> {
+function saveServices(services: GateServiceRow[]): Part[] {
   const rows = services.map((service) => {
     const { discoverable, webhook_endpoint_id } = service.definition
     return { ...service, discoverable, webhook_endpoint_id }
   })
-  return saveRows(tx, gateServices, rows)
+  return saveRows(gateServices, rows)
 }

@@ -1,7 +1,8 @@
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
-import { evolveIn, newEvents, type Projection } from '../../infra/event-store/projection.ts'
+import { appliedRow, evolveIn, type Projection } from '../../infra/event-store/projection.ts'
+import type { Part } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
-import { loadRows, saveRows } from '../../infra/postgres/table.ts'
+import { insertRows, loadRows, saveRows } from '../../infra/postgres/table.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { evolveKey, evolveOrganization } from './evolve.ts'
 import { apiKeys, appliedEvents, organizationReadIndexes, organizations } from './tables.ts'
@@ -15,24 +16,26 @@ export const organizationsProjection: Projection = {
   tables: tables.map(({ name }) => name),
   ddl: tables.map(({ ddl }) => ddl).join(''),
   indexes: organizationReadIndexes,
+  appliedIn: [appliedEvents.name],
   apply,
   subjectsOf,
 }
 
 /** One partition has all events of an organization. */
-async function apply(tx: Tx, events: RecordedEvent[]): Promise<void> {
-  const fresh = await newEvents(tx, appliedEvents, events)
-  if (fresh.length === 0) return
-  const organizationIds = fresh.map(organizationIdOf)
-  const keyIds = fresh.flatMap(({ data }) => ('key_id' in data ? [data.key_id] : []))
+async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
+  const organizationIds = events.map(organizationIdOf)
+  const keyIds = events.flatMap(({ data }) => ('key_id' in data ? [data.key_id] : []))
   const states = await loadRows(tx, organizations, { by: 'id', ids: organizationIds })
   const keys = await loadRows(tx, apiKeys, { by: 'id', ids: keyIds })
-  for (const event of fresh) {
+  for (const event of events) {
     evolveIn(states, organizationIdOf(event), (state) => evolveOrganization(state, event))
     if ('key_id' in event.data) evolveIn(keys, event.data.key_id, (state) => evolveKey(state, event))
   }
-  await saveRows(tx, organizations, [...states.values()])
-  await saveRows(tx, apiKeys, [...keys.values()])
+  return [
+    ...saveRows(organizations, [...states.values()]),
+    ...saveRows(apiKeys, [...keys.values()]),
+    ...insertRows(appliedEvents, events.map(appliedRow)),
+  ]
 }
 
 /** No cached key depends on these. */

@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
-import { type Column, unnest } from '../../infra/postgres/arrays.ts'
+import { type Column, type Part, unnest } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import type { RowOf } from '../../infra/postgres/table.ts'
 import { eventTopics } from '../../schemas/events.ts'
@@ -22,6 +22,7 @@ export const repeatsProjection: Projection = {
   tables: [repeats.name],
   ddl: repeats.ddl + repeatApplyIndexes,
   indexes: repeatReadIndexes,
+  appliedIn: [],
   gatherMs: 250,
   apply,
 }
@@ -32,10 +33,10 @@ type RepeatRow = RowOf<typeof repeats>
 type UserRow = Pick<RepeatRow, 'session_id' | 'client_user' | 'user_at'>
 
 // A session has its first decision before it is given a user, so the order within a batch does not matter.
-async function apply(tx: Tx, events: RecordedEvent[]): Promise<void> {
+async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
   const scored = events.filter((event): event is ScoredEvent => event.type === 'SessionScored')
   await saveSessions(tx, latest(scored.map(sessionRow), 'observed_at'))
-  await saveUsers(tx, latest(events.filter(isUserEvent).map(userRow), 'user_at'))
+  return userWrites(latest(events.filter(isUserEvent).map(userRow), 'user_at'))
 }
 
 function isUserEvent(event: RecordedEvent): event is UserEvent {
@@ -123,13 +124,14 @@ async function pruneRest(tx: Tx): Promise<void> {
   if ((rowCount ?? 0) >= chunk) await pruneRest(tx)
 }
 
-async function saveUsers(tx: Tx, rows: UserRow[]): Promise<void> {
-  if (rows.length === 0) return
-  const { names, source, values } = unnest(userColumns, rows)
-  await tx.query({
-    name: 'save-repeat-users',
-    text: `update repeats as r set client_user = u.client_user, user_at = u.user_at from ${source} as u (${names})
-      where r.session_id = u.session_id and (r.user_at is null or r.user_at <= u.user_at)`,
-    values,
-  })
+function userWrites(rows: UserRow[]): Part[] {
+  if (rows.length === 0) return []
+  const at = (first: number) => {
+    const { names, source, values } = unnest(userColumns, rows, first)
+    const text = `update repeats as r set client_user = u.client_user, user_at = u.user_at
+      from ${source} as u (${names})
+      where r.session_id = u.session_id and (r.user_at is null or r.user_at <= u.user_at)`
+    return { text, values }
+  }
+  return [{ as: 'save_repeat_users', at }]
 }

@@ -3,7 +3,7 @@ import type { Projection } from '../../infra/event-store/projection.ts'
 import { webhookEventId } from '../../infra/ids.ts'
 import { type Part, runTogether, unnest } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
-import { insertNewRows, type RowOf, storable } from '../../infra/postgres/table.ts'
+import { insertRows, type RowOf, storable } from '../../infra/postgres/table.ts'
 import { eventTopics, type SessionScored } from '../../schemas/events.ts'
 import {
   type ClientUserEvent,
@@ -38,6 +38,7 @@ export const sessionsProjection: Projection = {
   tables: tables.map(({ name }) => name),
   ddl: tables.map(({ ddl }) => ddl).join('') + sessionApplyIndexes,
   indexes: sessionReadIndexes,
+  appliedIn: [decisions.name, clientUserChanges.name],
   apply,
   subjectsOf: (events) =>
     events.flatMap(({ type, data }) => (type === 'SessionScored' ? [data.event_id] : [])),
@@ -45,31 +46,29 @@ export const sessionsProjection: Projection = {
 
 // One partition has all of a session's events, so the offset says which decision is the latest. A visitor's
 // sessions are in many partitions, so there the evaluation time says it.
-async function apply(tx: Tx, events: RecordedEvent[]): Promise<void> {
-  await applyScored(
-    tx,
-    events.filter((event): event is ScoredEvent => event.type === 'SessionScored'),
-  )
-  await applyClientUsers(tx, events.filter(isClientUserEvent))
+async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
+  const scored = events.filter((event): event is ScoredEvent => event.type === 'SessionScored')
+  const changes = events.filter(isClientUserEvent)
+  if (changes.length === 0) return scoredWrites(scored)
+  // They change the sessions that the decisions make.
+  await runTogether(tx, scoredWrites(scored))
+  return clientUserWrites(changes)
 }
 
 function isClientUserEvent(event: RecordedEvent): event is ClientUserEvent {
   return event.type === 'ClientUserAttached' || event.type === 'ClientUserCleared'
 }
 
-async function applyScored(tx: Tx, scored: ScoredEvent[]): Promise<void> {
-  const inserted = await insertNewRows(tx, decisions, scored.map(decisionRow))
-  // delete makes a second event of the same id within the batch a repeat, too.
-  const fresh = scored
-    .filter(({ data }) => inserted.delete(data.event_id))
-    .map((event) => ({ ...event, texts: requestTexts(event.data) }))
-  if (fresh.length === 0) return
-  await runTogether(tx, [
-    { as: 'put_sessions', at: (first) => upsertSessions(fresh, first) },
-    ...upsertVisitors(fresh),
-    ...insertSessionEvents(fresh.flatMap(sessionEventRows)),
-    ...saveTexts(fresh.flatMap(({ texts }) => Object.values(texts))),
-  ])
+function scoredWrites(scored: ScoredEvent[]): Part[] {
+  const found = scored.map((event) => ({ ...event, texts: requestTexts(event.data) }))
+  if (found.length === 0) return []
+  return [
+    ...insertRows(decisions, found.map(decisionRow)),
+    { as: 'put_sessions', at: (first) => upsertSessions(found, first) },
+    ...upsertVisitors(found),
+    ...insertRows(sessionEvents, found.flatMap(sessionEventRows)),
+    ...saveTexts(found.flatMap(({ texts }) => Object.values(texts))),
+  ]
 }
 
 function commonColumns({ data }: ScoredEvent) {
@@ -118,9 +117,9 @@ const replaced = sessionColumns
   .filter(({ name }) => !unchanged.includes(name))
   .map(({ name }) => `${name} = excluded.${name}`)
 
-// `fresh` are decisions not applied before, in offset order.
-function upsertSessions(fresh: FoundEvent[], first: number) {
-  const { names, source, values } = unnest(sessionColumns, latestBySession(fresh).map(sessionRow), first)
+// `found` are in offset order.
+function upsertSessions(found: FoundEvent[], first: number) {
+  const { names, source, values } = unnest(sessionColumns, latestBySession(found).map(sessionRow), first)
   // A session that is new here may have been given its client user id already.
   const text = `insert into sessions as s (${names}, client_user_id, user_text)
     select i.*, u.client_user_id, u.user_text from ${source} as i (${names})
@@ -132,21 +131,9 @@ function upsertSessions(fresh: FoundEvent[], first: number) {
   return { text, values }
 }
 
-function insertSessionEvents(rows: RowOf<typeof sessionEvents>[]): Part[] {
-  if (rows.length === 0) return []
-  const at = (first: number) => {
-    const { names, source, values } = unnest(sessionEvents.columns, rows, first)
-    return {
-      text: `insert into session_events (${names}) select * from ${source} on conflict do nothing`,
-      values,
-    }
-  }
-  return [{ as: 'put_events', at }]
-}
-
-function latestBySession(fresh: FoundEvent[]): Latest[] {
+function latestBySession(found: FoundEvent[]): Latest[] {
   const latest = new Map<string, Latest>()
-  for (const event of fresh) {
+  for (const event of found) {
     const first = latest.get(event.data.session_id)?.first ?? event
     latest.set(event.data.session_id, { event, first })
   }
@@ -167,14 +154,14 @@ function sessionRow({ event, first }: Latest): RowOf<typeof sessions> {
   }
 }
 
-async function applyClientUsers(tx: Tx, events: ClientUserEvent[]): Promise<void> {
-  const inserted = await insertNewRows(tx, clientUserChanges, events.map(changeRow))
-  const fresh = events.filter(({ data }) => inserted.delete(data.event_id))
-  if (fresh.length === 0) return
-  const last = new Map(fresh.map((event) => [event.data.session_id, event]))
-  await updateClientUsers(tx, [...last.values()])
-  // Of all, not of the last: where events are cut into batches must change nothing.
-  await runTogether(tx, saveTexts(fresh.flatMap((event) => userText(event) ?? [])))
+function clientUserWrites(events: ClientUserEvent[]): Part[] {
+  const last = new Map(events.map((event) => [event.data.session_id, event]))
+  return [
+    { as: 'update_client_users', at: (first) => updateClientUsers([...last.values()], first) },
+    ...insertRows(clientUserChanges, events.map(changeRow)),
+    // Of all, not of the last: where events are cut into batches must change nothing.
+    ...saveTexts(events.flatMap((event) => userText(event) ?? [])),
+  ]
 }
 
 function changeRow(event: ClientUserEvent): RowOf<typeof clientUserChanges> {
@@ -184,13 +171,10 @@ function changeRow(event: ClientUserEvent): RowOf<typeof clientUserChanges> {
   return { event_id, session_id, log_offset, client_user_id: user, user_text: userText(event)?.id ?? null }
 }
 
-async function updateClientUsers(tx: Tx, changes: ClientUserEvent[]): Promise<void> {
+function updateClientUsers(changes: ClientUserEvent[], first: number) {
   const columns = clientUserChanges.columnsWithout('event_id', 'log_offset')
-  const { names, source, values } = unnest(columns, changes.map(changeRow))
-  await tx.query({
-    name: 'update-client-users',
-    text: `update sessions as s set client_user_id = c.client_user_id, user_text = c.user_text
-      from ${source} as c (${names}) where s.session_id = c.session_id`,
-    values,
-  })
+  const { names, source, values } = unnest(columns, changes.map(changeRow), first)
+  const text = `update sessions as s set client_user_id = c.client_user_id, user_text = c.user_text
+    from ${source} as c (${names}) where s.session_id = c.session_id`
+  return { text, values }
 }

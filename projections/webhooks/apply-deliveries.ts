@@ -1,5 +1,6 @@
+import type { Part } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
-import { insertNewRows, type RowOf, saveRows } from '../../infra/postgres/table.ts'
+import { insertRows, type RowOf, saveRows } from '../../infra/postgres/table.ts'
 import type { WebhookDeliveryAttempted } from '../../schemas/events.ts'
 import {
   type DeliveryEvent,
@@ -22,7 +23,7 @@ import {
  * A batch of any size takes a handful of statements, however many partitions it is from. The rows are the same
  * wherever the log is cut into batches.
  */
-export async function applyDeliveryEvents(tx: Tx, events: DeliveryEvent[]): Promise<void> {
+export async function deliveryWrites(tx: Tx, events: DeliveryEvent[]): Promise<Part[]> {
   const histories = await loadHistories(tx, events)
   const before = new Map([...histories].map(([partition, { newest }]) => [partition, newest]))
   for (const event of events) {
@@ -30,8 +31,9 @@ export async function applyDeliveryEvents(tx: Tx, events: DeliveryEvent[]): Prom
     if (history) evolveHistory(history, event)
   }
   const moved = [...histories].filter(([partition, { newest }]) => newest > (before.get(partition) ?? newest))
-  if (moved.length > 0) await moveOn(tx, moved)
-  await save(tx, [...histories.values()])
+  // Before rows are written: one of them may have the id of a pruned event.
+  if (moved.length > 0) await pruneOlder(tx, moved)
+  return [...newestTimes(moved), ...rowWrites([...histories.values()])]
 }
 
 type Histories = Map<number, History>
@@ -51,27 +53,30 @@ async function loadHistories(tx: Tx, events: DeliveryEvent[]): Promise<Histories
   )
 }
 
-/** Prunes before rows are written: one of them may have the id of a pruned event. */
-async function moveOn(tx: Tx, moved: [partition: number, History][]): Promise<void> {
-  await prune(
+type Moved = [partition: number, History][]
+
+function pruneOlder(tx: Tx, moved: Moved): Promise<void> {
+  return prune(
     tx,
     moved.map(([partition, { newest }]) => ({ partition, before: newest - webhookRetentionMs })),
   )
-  const times = moved.map(([log_partition, { newest }]) => ({ log_partition, newest_at: newest }))
-  await saveRows(tx, webhookPartitionTimes, times)
 }
 
-async function save(tx: Tx, histories: History[]): Promise<void> {
+function newestTimes(moved: Moved): Part[] {
+  const times = moved.map(([log_partition, { newest }]) => ({ log_partition, newest_at: newest }))
+  return saveRows(webhookPartitionTimes, times)
+}
+
+function rowWrites(histories: History[]): Part[] {
   const raised = histories.flatMap((history) =>
     [...history.raised.values()].filter(({ data }) => !isTooOld(history, data.created_at)),
   )
-  await insertNewRows(tx, webhookEvents, raised.map(eventRow))
   const states = histories.flatMap((history) =>
     [...history.changed]
       .flatMap((id) => history.deliveries.get(id) ?? [])
       .filter(({ row }) => !isTooOld(history, row.created_at)),
   )
-  await saveDeliveries(tx, states)
+  return [...insertRows(webhookEvents, raised.map(eventRow)), ...saveDeliveries(states)]
 }
 
 function eventRow({ data, position }: RaisedEvent): RowOf<typeof webhookEvents> {
@@ -129,11 +134,10 @@ function deliveryState({ changes, tried, arrived, ...row }: LoadedDelivery): Del
   return { row, tried: succeeded, changes: changes ?? [], made: [] }
 }
 
-async function saveDeliveries(tx: Tx, states: DeliveryState[]): Promise<void> {
+function saveDeliveries(states: DeliveryState[]): Part[] {
   const rows = states.map(({ row, changes }) => ({ ...row, changes: changes.length === 0 ? null : changes }))
-  await saveRows(tx, webhookDeliveries, rows)
   const attempts = states.flatMap(({ made }) => made)
-  await saveRows(tx, webhookAttempts, attempts.map(attemptRow))
+  return [...saveRows(webhookDeliveries, rows), ...saveRows(webhookAttempts, attempts.map(attemptRow))]
 }
 
 function attemptRow(data: WebhookDeliveryAttempted): RowOf<typeof webhookAttempts> {

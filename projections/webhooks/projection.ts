@@ -1,9 +1,10 @@
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
-import { evolveIn, newEvents, type Projection } from '../../infra/event-store/projection.ts'
+import { appliedRow, evolveIn, type Projection } from '../../infra/event-store/projection.ts'
+import type { Part } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
-import { loadRows, saveRows } from '../../infra/postgres/table.ts'
+import { insertRows, loadRows, saveRows } from '../../infra/postgres/table.ts'
 import { eventTopics } from '../../schemas/events.ts'
-import { applyDeliveryEvents } from './apply-deliveries.ts'
+import { deliveryWrites } from './apply-deliveries.ts'
 import { isDeliveryEvent } from './evolve-delivery.ts'
 import { type EndpointEvent, evolveEndpoint, isEndpointEvent } from './evolve-endpoint.ts'
 import {
@@ -36,6 +37,7 @@ export const webhooksProjection: Projection = {
   tables: tables.map(({ name }) => name),
   ddl: tables.map(({ ddl }) => ddl).join('') + webhookApplyIndexes,
   indexes: webhookReadIndexes,
+  appliedIn: [webhookAppliedEvents.name],
   apply,
 }
 
@@ -43,21 +45,24 @@ export const webhooksProjection: Projection = {
  * One partition has all of an organization's endpoints, and all that happens to an event. The two kinds touch
  * no common rows, since an event names its endpoints.
  */
-async function apply(tx: Tx, events: RecordedEvent[]): Promise<void> {
+async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
   const endpointEvents = events.filter(isEndpointEvent)
   const deliveryEvents = events.filter(isDeliveryEvent)
-  if (endpointEvents.length > 0) await applyEndpointEvents(tx, endpointEvents)
-  if (deliveryEvents.length > 0) await applyDeliveryEvents(tx, deliveryEvents)
+  return [
+    ...(endpointEvents.length > 0 ? await endpointWrites(tx, endpointEvents) : []),
+    ...(deliveryEvents.length > 0 ? await deliveryWrites(tx, deliveryEvents) : []),
+  ]
 }
 
-async function applyEndpointEvents(tx: Tx, events: EndpointEvent[]): Promise<void> {
-  const fresh = await newEvents(tx, webhookAppliedEvents, events)
-  if (fresh.length === 0) return
-  const ids = fresh.map(({ data }) => data.endpoint_id)
+async function endpointWrites(tx: Tx, events: EndpointEvent[]): Promise<Part[]> {
+  const ids = events.map(({ data }) => data.endpoint_id)
   const stored = await loadRows(tx, webhookEndpoints, { by: 'id', ids })
   const endpoints = new Map<string, EndpointRow>()
   for (const [id, row] of stored) endpoints.set(id, endpointRow(row))
-  for (const event of fresh)
+  for (const event of events)
     evolveIn(endpoints, event.data.endpoint_id, (state) => evolveEndpoint(state, event))
-  await saveRows(tx, webhookEndpoints, [...endpoints.values()].map(storedEndpoint))
+  return [
+    ...saveRows(webhookEndpoints, [...endpoints.values()].map(storedEndpoint)),
+    ...insertRows(webhookAppliedEvents, events.map(appliedRow)),
+  ]
 }

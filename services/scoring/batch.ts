@@ -4,8 +4,8 @@ import { dueOf, type EventBatch, EventFailed } from '../../infra/event-store/con
 import type { Clock } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { EventLog, NewRecord, Position } from '../../infra/log/port.ts'
-import { runTogether } from '../../infra/postgres/arrays.ts'
-import { type Tx, transaction } from '../../infra/postgres/pool.ts'
+import type { Part } from '../../infra/postgres/arrays.ts'
+import { shortTransaction, type Tx } from '../../infra/postgres/pool.ts'
 import { type Breathe, createBreather } from '../../infra/timing.ts'
 import type { Asked, RepeatCounter } from '../../projections/repeats/queries.ts'
 import type { Repeats } from '../../schemas/events.ts'
@@ -39,20 +39,27 @@ interface ScoreBatches {
  * Throws EventFailed when no decision can be made or written down for an event.
  */
 export function scoreBatches(deps: ScoreDeps, work: ScoreBatches): Promise<Position[]> {
-  const opening = openingStatements(work.batches, sessionsOf(work.batches))
-  return transaction(deps.pool, (tx, rows) => scoreIn({ tx, opened: readOpened(rows) }, deps, work), opening)
+  return shortTransaction(deps.pool, {
+    first: openingStatements(work.batches, sessionsOf(work.batches)),
+    work: (tx, rows) => scoreIn({ tx, opened: readOpened(rows) }, deps, work),
+  })
+}
+
+interface Scored {
+  result: Position[]
+  writes: Part[]
 }
 
 async function scoreIn(
   { tx, opened }: { tx: Tx; opened: Opened },
   deps: ScoreDeps,
   { batches, findRecorded, countRepeats }: ScoreBatches,
-): Promise<Position[]> {
+): Promise<Scored> {
   const { offsets: stored, states, constants } = opened
   const due = batches.map((batch) => ({ ...batch, ...dueOf(batch, stored.get(batch.partition) ?? 0) }))
   const moved = due.filter((batch) => batch.next > (stored.get(batch.partition) ?? 0))
   const next = due.map(({ topic, partition, next: offset }) => ({ topic, partition, offset }))
-  if (moved.length === 0) return next
+  if (moved.length === 0) return { result: next, writes: [] }
   const startedAt = deps.clock()
   const breathe = createBreather()
   const events = moved.flatMap((batch) => batch.events)
@@ -68,12 +75,12 @@ async function scoreIn(
     offset,
     logTime: timeBefore(offset),
   }))
-  await runTogether(tx, [
+  const writes = [
     ...resolution.index.save(),
     ...saveStates({ states: linked(changed, resolution), partitions: partitionsOf(events), constants }),
     saveOffsets(offsets),
-  ])
-  return next
+  ]
+  return { result: next, writes }
 }
 
 const sessionsOf = (batches: EventBatch[]): string[] => [

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createKeyring } from '../../infra/crypto/keyring.ts'
+import { applyNew } from '../../infra/event-store/apply-batch.ts'
 import { liveBuild, useSchema } from '../../infra/event-store/builds.ts'
 import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
@@ -37,7 +38,7 @@ async function apply(projection: Projection, events: DomainEvent[]): Promise<voi
     const build = await liveBuild(tx, projection.name)
     if (!build) throw new Error('no live build')
     await tx.query(useSchema(build))
-    await projection.apply(tx, recorded)
+    await applyNew(tx, projection, recorded)
   })
 }
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { applyNew } from '../../infra/event-store/apply-batch.ts'
 import { liveBuild, useSchema } from '../../infra/event-store/builds.ts'
 import type { DomainEvent, RecordedEvent } from '../../infra/event-store/codec.ts'
 import { asId } from '../../infra/ids.ts'
@@ -47,7 +48,7 @@ async function apply(...events: RecordedEvent[]): Promise<void> {
     const build = await liveBuild(tx, 'organizations')
     if (!build) throw new Error('no live build')
     await tx.query(useSchema(build))
-    await organizationsProjection.apply(tx, events)
+    await applyNew(tx, organizationsProjection, events)
   })
 }
 

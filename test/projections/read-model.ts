@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach } from 'vitest'
+import { applyNew } from '../../infra/event-store/apply-batch.ts'
 import { liveBuild, useSchema } from '../../infra/event-store/builds.ts'
 import type { DomainEvent, RecordedEvent } from '../../infra/event-store/codec.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
@@ -35,7 +36,7 @@ export function useReadModel(
       const build = await liveBuild(tx, projection.name)
       if (!build) throw new Error('no live build')
       await tx.query(useSchema(build))
-      await projection.apply(tx, events)
+      await applyNew(tx, projection, events)
     })
   }
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { applyNew } from '../../infra/event-store/apply-batch.ts'
 import { liveBuild, useSchema } from '../../infra/event-store/builds.ts'
 import { createCodec, type DomainEvent, type RecordedEvent } from '../../infra/event-store/codec.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
@@ -46,7 +47,7 @@ async function apply(...events: RecordedEvent[]): Promise<void> {
     const build = await liveBuild(tx, 'sessions')
     if (!build) throw new Error('no live build')
     await tx.query(useSchema(build))
-    await sessionsProjection.apply(tx, events)
+    await applyNew(tx, sessionsProjection, events)
   })
 }
 

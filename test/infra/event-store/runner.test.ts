@@ -4,6 +4,7 @@ import type { Subjects } from '../../../infra/event-store/applied.ts'
 import { liveBuild } from '../../../infra/event-store/builds.ts'
 import type { Projection } from '../../../infra/event-store/projection.ts'
 import type { EventLog, Position } from '../../../infra/log/port.ts'
+import { runTogether } from '../../../infra/postgres/arrays.ts'
 import { organizationsProjection } from '../../../projections/organizations/projection.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import { findSession } from '../../../projections/sessions/queries.ts'
@@ -158,10 +159,12 @@ describe.each(openTestLogs())('$name', (testLog) => {
     const projection: Projection = {
       ...sessionsProjection,
       async apply(tx, events) {
-        await sessionsProjection.apply(tx, events)
-        if (killed) return
+        const writes = await sessionsProjection.apply(tx, events)
+        if (killed) return writes
         killed = true
+        await runTogether(tx, writes)
         await tx.query('select pg_terminate_backend(pg_backend_pid())')
+        return []
       },
     }
     const running = await world.run(log, projection, { applied })
@@ -185,7 +188,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
         if (events.some((event) => 'session_id' in event.data && event.data.session_id === poisonSession)) {
           throw new Error('this handler has a defect')
         }
-        await sessionsProjection.apply(tx, events)
+        return sessionsProjection.apply(tx, events)
       },
     }
     const running = await world.run(log, projection, { applied, logger })

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type Part, runTogether } from '../../../infra/postgres/arrays.ts'
 import {
   column,
   foreign,
-  insertNewRows,
+  insertRows,
   loadRows,
   nullable,
   primaryKey,
@@ -50,6 +51,8 @@ beforeAll(async () => {
 beforeEach(() => database.pool.query('truncate pets, visits'))
 afterAll(() => database?.drop())
 
+const run = (parts: Part[]) => runTogether(database.pool, parts)
+
 test('the DDL has the columns in their order', () => {
   expect(pets.ddl.split('\n').map((line) => line.trim())).toEqual([
     'create table pets (',
@@ -70,7 +73,7 @@ test('the DDL has the columns in their order', () => {
 
 test('rows are read as they were written', async () => {
   const dog = { ...cat, id: 'pet_2', kind: 'dog', chip: null, toys: null } as const
-  await saveRows(database.pool, pets, [cat, dog])
+  await run(saveRows(pets, [cat, dog]))
   const found = await loadRows(database.pool, pets, { by: 'id', ids: ['pet_1', 'pet_2', 'pet_3'] })
   expect([...found]).toEqual([
     ['pet_1', cat],
@@ -79,15 +82,15 @@ test('rows are read as they were written', async () => {
 })
 
 test('what Postgres cannot store of foreign text is replaced', async () => {
-  await saveRows(database.pool, pets, [{ ...cat, name: 'M\0ia' }])
+  await run(saveRows(pets, [{ ...cat, name: 'M\0ia' }]))
   const found = await loadRows(database.pool, pets, { by: 'id', ids: ['pet_1'] })
   expect(found.get('pet_1')?.name).toBe('M\ufffdia')
 })
 
 test('saving replaces the row of the same key, whole', async () => {
   const visit = { pet_id: 'pet_1', at: 1, cost: 5 }
-  await saveRows(database.pool, visits, [visit, { ...visit, at: 2 }])
-  await saveRows(database.pool, visits, [{ ...visit, cost: null }])
+  await run(saveRows(visits, [visit, { ...visit, at: 2 }]))
+  await run(saveRows(visits, [{ ...visit, cost: null }]))
   const { rows } = await database.pool.query(`select ${visits.select('v')} from visits v order by v.at`)
   expect(rows).toEqual([
     { ...visit, cost: null },
@@ -95,17 +98,16 @@ test('saving replaces the row of the same key, whole', async () => {
   ])
 })
 
-test('inserting leaves rows that are there as they are, and tells which are new', async () => {
-  await saveRows(database.pool, pets, [cat])
+test('inserting leaves rows that are there as they are', async () => {
+  await run(saveRows(pets, [cat]))
   const second = { ...cat, id: 'pet_2' } as const
-  const inserted = await insertNewRows(database.pool, pets, [{ ...cat, name: 'other' }, second, second])
-  expect(inserted).toEqual(new Set(['pet_2']))
-  const found = await loadRows(database.pool, pets, { by: 'id', ids: ['pet_1'] })
-  expect(found.get('pet_1')).toEqual(cat)
+  await run(insertRows(pets, [{ ...cat, name: 'other' }, second, second]))
+  const found = await loadRows(database.pool, pets, { by: 'id', ids: ['pet_1', 'pet_2'] })
+  expect([...found.values()]).toEqual([cat, second])
 })
 
 test('some fields are selected, or all but some', async () => {
-  await saveRows(database.pool, pets, [cat])
+  await run(saveRows(pets, [cat]))
   const some = await database.pool.query(`select ${pets.select('p', 'id', 'born_at')} from pets p`)
   expect(some.rows).toEqual([{ id: cat.id, born_at: cat.born_at }])
   const { chip: _, toys: __, ...others } = cat
@@ -114,8 +116,6 @@ test('some fields are selected, or all but some', async () => {
   expect(pets.columnsWithout('chip', 'toys').map(({ name }) => name)).not.toContain('toys')
 })
 
-test('no rows are no statement', async () => {
-  await database.pool.query('drop table visits')
-  await saveRows(database.pool, visits, [])
-  expect(await insertNewRows(database.pool, visits, [])).toEqual(new Set())
+test('no rows are no statement', () => {
+  expect([...saveRows(visits, []), ...insertRows(visits, [])]).toEqual([])
 })
