@@ -723,6 +723,16 @@ export interface ChallengeAnswers {
   is_consistent: boolean
 }
 
+/** What leads to the visitor, for scoring to know its visitors by after a loss of the database. */
+export interface VisitorEvidence {
+  /** Six bytes of a hash for each component of the vector, zeros for an unknown one; empty where nothing was observed. */
+  components: Buffer
+  /** Whether the components tell the device from others of its kind. */
+  is_distinctive: boolean
+  /** What the client presented. */
+  continuity_ids: string[]
+}
+
 /** One decision about a session, with everything that the session's detail shows, so that a reader needs no other topic. */
 export interface SessionScored {
   /** The decision, evt_...; deterministic, so a retry repeats it. */
@@ -775,6 +785,8 @@ export interface SessionScored {
   repeats: null | Repeats
   /** In the first decision about a page, where it answered its document. */
   challenge_answers: null | ChallengeAnswers
+  /** In the decision that linked the session to its visitor. Null in others, and before version 4. */
+  visitor_evidence: null | VisitorEvidence
 }
 
 export type KeyType = 'publishable' | 'secret'

@@ -78,6 +78,8 @@ export interface EventLog {
   /** Resolves when all the records are durable, with their positions in order; rejects with LogUnavailable. */
   append(records: NewRecord[]): Promise<Position[]>
   consume(options: ConsumeOptions): Promise<LogConsumer>
+  /** The first record of each partition that the retention has left, or where the next will be. */
+  firstPositions(topic: Topic): Promise<Position[]>
   endPositions(topic: Topic): Promise<Position[]>
   /** The next offsets that the group has committed; none where it has not. */
   committed(group: string, topics: Topic[]): Promise<Position[]>

@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
 import type { EventCodec, RecordedEvent } from '../../infra/event-store/codec.ts'
 import type { Batch, EventLog, LogRecord } from '../../infra/log/port.ts'
+import { readTopic } from '../../infra/log/read-topic.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { idOf, instant, wholeNumber } from './arguments.ts'
 
@@ -46,37 +46,30 @@ interface Stores {
 /** Prints them as JSON lines, oldest first within a partition. */
 export async function printEvents({ log, codec }: Stores, options: EventsOptions): Promise<void> {
   const { topic, partition, offset, limit = Number.POSITIVE_INFINITY, follow } = options
-  const isRead = (place: { partition: number }) => partition === undefined || place.partition === partition
-  const ends = (await log.endPositions(topic)).filter(isRead)
-  const unread = new Set(ends.filter((end) => end.offset > offset).map((end) => end.partition))
-  if (limit === 0 || (!follow && unread.size === 0)) return
-  const { promise: atEnd, resolve, reject } = Promise.withResolvers<void>()
+  if (limit === 0) return
+  const { promise: enough, resolve } = Promise.withResolvers<void>()
   // Whoever reads what is printed, as `head` does, has seen enough.
   process.stdout.on('error', () => resolve())
   let left = limit
-  function print(batch: Batch): void {
-    if (!isRead(batch)) return
-    for (const record of batch.records) {
+  function print({ records }: Batch): void {
+    for (const record of records) {
       const line = left > 0 && isWanted(record, options) ? lineOf(record, { codec, ...options }) : undefined
       if (!line) continue
       console.log(JSON.stringify(line))
       left -= 1
     }
-    const end = ends.find((position) => position.partition === batch.partition)
-    if (end && (batch.records.at(-1)?.offset ?? 0) + 1 >= end.offset) unread.delete(batch.partition)
   }
-  const consumer = await log.consume({
-    group: `tidegate-events-${randomBytes(6).toString('hex')}`,
-    topics: [topic],
-    startOffset: async () => offset,
-    onError: reject,
-    async handle(batches) {
+  const reading = await readTopic({
+    ...{ log, topic, from: () => offset },
+    isRead: (place) => partition === undefined || place.partition === partition,
+    handle(batches) {
       batches.forEach(print)
-      if (left === 0 || (!follow && unread.size === 0)) resolve()
-      return undefined
+      if (left === 0) resolve()
     },
   })
-  await atEnd.finally(() => consumer.stop())
+  // Rejects when reading fails, whether it follows or not.
+  const done = follow ? reading.atEnd.then(() => enough) : reading.atEnd
+  await Promise.race([enough, done]).finally(() => reading.stop())
 }
 
 function isWanted(record: LogRecord, { key, since = 0, offset, organization }: EventsOptions): boolean {

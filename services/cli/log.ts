@@ -3,6 +3,7 @@ import { userInfo } from 'node:os'
 import type { Command } from 'commander'
 import type { EventCodec } from '../../infra/event-store/codec.ts'
 import type { EventLog, LogRecord, Position } from '../../infra/log/port.ts'
+import { readTopic } from '../../infra/log/read-topic.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { wholeNumber } from './arguments.ts'
 
@@ -96,20 +97,17 @@ async function readRecord(log: EventLog, place: Position): Promise<LogRecord> {
   if (!end || place.offset >= end.offset)
     throw new Error('There is no such record: see topic, partition and offset.')
   const { promise, resolve, reject } = Promise.withResolvers<LogRecord>()
-  const consumer = await log.consume({
-    group: `tidegate-skip-${randomBytes(6).toString('hex')}`,
-    topics: [place.topic],
-    startOffset: async (_, partition) =>
-      partition === place.partition
-        ? place.offset
-        : (ends.find((one) => one.partition === partition)?.offset ?? 0),
-    onError: reject,
-    async handle(batches) {
-      const record = batches.find(({ partition }) => partition === place.partition)?.records[0]
+  const reading = await readTopic({
+    log,
+    topic: place.topic,
+    from: () => place.offset,
+    isRead: ({ partition }) => partition === place.partition,
+    handle([batch]) {
+      const [record] = batch?.records ?? []
       if (record?.offset === place.offset) resolve(record)
       else if (record) reject(new Error('The record is not on the log any more.'))
-      return undefined
     },
   })
-  return promise.finally(() => consumer.stop())
+  reading.atEnd.then(() => reject(new Error('The record is not on the log any more.')), reject)
+  return promise.finally(() => reading.stop())
 }

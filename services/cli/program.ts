@@ -53,6 +53,10 @@ const commands: Record<string, NamedCommand> = {
     does: 'Build a read model anew beside the live one, compare the two, then switch',
     load: async () => (await import('./rebuild.ts')).defineRebuild,
   },
+  restore: {
+    does: 'Fill an empty database from the log, before servers start on it',
+    load: async () => (await import('./restore.ts')).defineRestore,
+  },
   log: {
     does: 'Leave a record out that cannot be read, and list those that were',
     load: async () => (await import('./log.ts')).defineLog,

@@ -10,22 +10,42 @@ interface Flags {
 
 export function defineRebuild(command: Command): void {
   command
-    .argument('<projection>', 'organizations, sessions, repeats, gate or webhooks')
+    .argument(
+      '<projection>',
+      'organizations, sessions, repeats, answers, gate, webhooks, or scoring: its visitors',
+    )
     .option('--accept-differences', 'switch although the new build differs (its handlers changed)', false)
     .option('--json', 'print the report as JSON', false)
     .action(run)
 }
 
 async function run(name: string, { acceptDifferences, json }: Flags): Promise<void> {
+  if (name === 'scoring') return rebuildScoring({ acceptDifferences, json })
   const { projections } = await import('../server/dependencies.ts')
   const { rebuild } = await import('../../infra/event-store/rebuild.ts')
-  const names = projections.map((known) => known.name).join(', ')
+  const names = [...projections.map((known) => known.name), 'scoring'].join(', ')
   const projection = projections.find((known) => known.name === name)
   if (!projection) throw new Error(`no projection ${name}: one of ${names}`)
   const report = await withCore((core) => rebuild({ ...core, projection, acceptDifferences }))
   if (json) console.log(JSON.stringify(report))
   else printReport(report)
   if (!report.switched) process.exitCode = 1
+}
+
+async function rebuildScoring({ acceptDifferences, json }: Flags): Promise<void> {
+  const { rebuildVisitors } = await import('../scoring/visitors/rebuild.ts')
+  const report = await withCore((core) => rebuildVisitors(core, { acceptDifferences }))
+  const { sessions, visitors, keys, differences, switched } = report
+  if (json) console.log(JSON.stringify(report))
+  else {
+    console.log(
+      textTable(['sessions', 'visitors', 'keys', 'differences'], [[sessions, visitors, keys, differences]]),
+    )
+    console.log(
+      switched ? 'Scoring uses what was read.' : 'Scoring keeps what it had: see --accept-differences.',
+    )
+  }
+  if (!switched) process.exitCode = 1
 }
 
 function printReport({ events, seconds, tables, equal, switched }: RebuildReport): void {

@@ -155,7 +155,8 @@ async function encode({ codec, clock }: ScoreDeps, todo: ToEncode): Promise<NewR
     const visitor = resolved?.link ?? null
     const record = orFailed(() => {
       const evaluation = withHistory(own, { visitorSessions: resolved?.sessions ?? 0, repeats })
-      const about = { state, trigger, evaluation, visitor, hashes }
+      const visitorEvidence = todo.resolution.evidence.get(trigger.decisionId) ?? null
+      const about = { state, trigger, evaluation, visitor, visitorEvidence, hashes }
       const { event, meta } = scoredEvent({ ...about, evaluatedAt, durationMs })
       return codec.toRecord(event, meta)
     })

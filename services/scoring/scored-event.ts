@@ -1,6 +1,12 @@
 import { engineName, engineVersionOf } from '../../infra/challenges/challenges.ts'
 import type { DomainEvent, EventMeta } from '../../infra/event-store/codec.ts'
-import type { Browser, ClientTelemetry, SessionScored, VisitorLink } from '../../schemas/events.ts'
+import type {
+  Browser,
+  ClientTelemetry,
+  SessionScored,
+  VisitorEvidence,
+  VisitorLink,
+} from '../../schemas/events.ts'
 import { type Snapshot, snapshotSchema } from '../../schemas/observations.ts'
 import { canvasClassOf } from './answers.ts'
 import { type Evaluation, scoringVersion, type Trigger } from './decide.ts'
@@ -17,6 +23,7 @@ interface ScoredDecision {
   trigger: Trigger
   evaluation: Evaluation
   visitor: VisitorLink | null
+  visitorEvidence: VisitorEvidence | null
   hashes: Hashes
   evaluatedAt: number
   durationMs: number
@@ -79,6 +86,7 @@ function sessionScored(decision: ScoredDecision): SessionScored {
     ...decision.hashes,
     repeats: facts.repeats,
     challenge_answers: state.decisions === 0 ? challengeAnswersOf(facts, evaluation) : null,
+    visitor_evidence: decision.visitorEvidence,
   }
 }
 

@@ -14,6 +14,7 @@ import { eventTopics } from '../../schemas/events.ts'
 import type { LearnedAnswers } from './answers.ts'
 import { scoreBatches } from './batch.ts'
 import { createScoringTables, readOffset } from './store.ts'
+import { restoreVisitors } from './visitors/rebuild.ts'
 import type { RecordedVisitor } from './visitors/resolve.ts'
 
 interface ScoringOptions {
@@ -40,6 +41,8 @@ const topic = eventTopics.BatchReceived
 export async function runScoring(options: ScoringOptions): Promise<RunningScoring> {
   const { log, pool, codec, logger, skips, group = 'tidegate-scoring' } = options
   await transaction(pool, createScoringTables)
+  const restored = await restoreVisitors({ pool, log, codec, skips })
+  if (restored?.visitors) logger.info(restored, 'visitors were restored from the log')
   const recovery = createRecovery(options)
   const countRepeats = createRepeatCounter()
 

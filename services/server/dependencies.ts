@@ -85,7 +85,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   undo.defer(() => log.close())
   await prepareStores({ config, pool, log })
   const codec = createCodec(await schemaIds(config, logger))
-  const skips = createSkips({ log, codec, logger })
+  const skips = createSkips({ log, codec })
   undo.defer(() => skips.close())
   const applied = await createApplied({ url: databaseUrl, pool, logger })
   undo.defer(() => applied.close())

@@ -69,7 +69,10 @@ export function createMemoryLog({ now = Date.now }: { now?: () => number } = {})
       return stored.map(({ topic, partition, offset }) => ({ topic, partition, offset }))
     },
     async consume(options) {
-      const earlier = [...records]
+      const { topics, startOffset = async () => 0 } = options
+      const starts = new Map<string, number>()
+      for (const topic of topics) starts.set(topic, (await startOffset(topic, 0)) ?? 0)
+      const earlier = records.filter(({ topic, offset }) => offset >= (starts.get(topic) ?? 0))
       deliveries = deliveries.then(() => deliver(options, earlier))
       consumers.add(options)
       return {
@@ -79,6 +82,7 @@ export function createMemoryLog({ now = Date.now }: { now?: () => number } = {})
         },
       }
     },
+    firstPositions: async (topic) => [{ topic, partition: 0, offset: 0 }],
     endPositions: async (topic) => [{ topic, partition: 0, offset: nextOffset(topic) }],
     partitionOf: async () => 0,
     ensureTopics: async () => {},

@@ -3,7 +3,14 @@ import kafkajs, { type Admin } from 'kafkajs'
 import type { Logger } from 'pino'
 import { createGroupCommit } from '../group-commit.ts'
 import { type PlacedRecord, partitionOfKey, placeRecord, valueBytes } from '../partition.ts'
-import { backoffMs, type EventLog, type LogConsumer, type Topic, type TopicSpec } from '../port.ts'
+import {
+  backoffMs,
+  type EventLog,
+  type LogConsumer,
+  type Position,
+  type Topic,
+  type TopicSpec,
+} from '../port.ts'
 import { createKafkaClient, type KafkaClientOptions } from './client.ts'
 import { startKafkaConsumer } from './consumer.ts'
 import { createReconnectingClient, openProducer, type ReconnectingClient, sendBatch } from './producer.ts'
@@ -42,6 +49,12 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<EventLog> 
     bytesOf: valueBytes,
   })
 
+  async function positionsIn(topic: Topic, which: 'low' | 'high'): Promise<Position[]> {
+    const offsets = await admin.use((connected) => connected.fetchTopicOffsets(prefix + topic))
+    const positions = offsets.map((of) => ({ topic, partition: of.partition, offset: Number(of[which]) }))
+    return positions.sort((a, b) => a.partition - b.partition)
+  }
+
   return {
     async append(records) {
       // No await where all topics are known: appends made one after the other must keep their order.
@@ -63,11 +76,9 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<EventLog> 
       return registered
     },
 
-    async endPositions(topic) {
-      const ends = await admin.use((connected) => connected.fetchTopicOffsets(prefix + topic))
-      const positions = ends.map(({ partition, high }) => ({ topic, partition, offset: Number(high) }))
-      return positions.sort((a, b) => a.partition - b.partition)
-    },
+    firstPositions: (topic) => positionsIn(topic, 'low'),
+
+    endPositions: (topic) => positionsIn(topic, 'high'),
 
     async committed(group, names) {
       const asked = { groupId: prefix + group, topics: names.map((topic) => prefix + topic) }

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { z } from 'zod'
 import { within } from '../../timing.ts'
 import { partitionOfKey, placeRecord } from '../partition.ts'
-import { type EventLog, type LogConsumer, LogUnavailable, type Position } from '../port.ts'
+import { type EventLog, type LogConsumer, LogUnavailable, type Position, type Topic } from '../port.ts'
 import { startGroup } from './consumer.ts'
 import { createFeed } from './feed.ts'
 import { createSession } from './session.ts'
@@ -22,7 +22,7 @@ export interface PostgresLogOptions {
 const timeoutMs = 5000
 const retentionEveryMs = 60_000
 const identityRows = z.tuple([z.object({ id: z.string() })])
-const endRows = z.array(z.object({ partition: z.number(), next: z.coerce.number() }))
+const offsetRows = z.array(z.object({ partition: z.number(), offset: z.coerce.number() }))
 
 export async function openPostgresLog(options: PostgresLogOptions): Promise<EventLog> {
   const { pool, url, logger, schema = 'tidegate_log' } = options
@@ -62,11 +62,14 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
       return registered
     },
 
-    async endPositions(topic) {
-      const text = `select partition, next_offset as next from ${schema}.partitions where topic = $1 order by 1`
-      const { rows } = await within(pool.query(text, [topic]), timeoutMs).catch(unavailable)
-      return endRows.parse(rows).map(({ partition, next }) => ({ topic, partition, offset: next }))
-    },
+    firstPositions: (topic) =>
+      positionsIn(
+        topic,
+        `coalesce((select min("offset") from ${schema}.records r where r.topic = p.topic and r.partition = p.partition),
+          next_offset)`,
+      ),
+
+    endPositions: (topic) => positionsIn(topic, 'next_offset'),
 
     async committed(group, names) {
       const text = `select topic, partition, next_offset::float8 as "offset" from ${schema}.group_offsets
@@ -99,6 +102,12 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
       closing ??= close()
       return closing
     },
+  }
+
+  async function positionsIn(topic: Topic, offset: string): Promise<Position[]> {
+    const text = `select partition, ${offset} as "offset" from ${schema}.partitions p where topic = $1 order by 1`
+    const { rows } = await within(pool.query(text, [topic]), timeoutMs).catch(unavailable)
+    return offsetRows.parse(rows).map((row) => ({ topic, ...row }))
   }
 
   async function close(): Promise<void> {

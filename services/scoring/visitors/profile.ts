@@ -1,6 +1,6 @@
 import { createHash, hash } from 'node:crypto'
 import { networkPrefix } from '../../../infra/ip/network.ts'
-import type { VisitorAnchors, VisitorStorage } from '../../../schemas/events.ts'
+import type { VisitorAnchors, VisitorEvidence, VisitorStorage } from '../../../schemas/events.ts'
 import type { Snapshot } from '../../../schemas/observations.ts'
 import type { Agent } from '../agent.ts'
 import type { Facts } from '../facts.ts'
@@ -98,6 +98,34 @@ function shortHash(name: string, value: string | number | null): string | null {
   return createHash('sha256').update(`${name}\0${value}`).digest('hex').slice(0, 12)
 }
 
+const hashBytes = 6
+const unknown = Buffer.alloc(hashBytes)
+
+export function visitorEvidenceOf({ presented }: Shown, profile: Profile | null): VisitorEvidence {
+  const hashes = (profile?.components ?? []).map((hash) =>
+    hash === null ? unknown : Buffer.from(hash, 'hex'),
+  )
+  return {
+    components: Buffer.concat(hashes),
+    is_distinctive: profile?.distinctive ?? false,
+    continuity_ids: presented,
+  }
+}
+
+/** The profile that the evidence was made of. */
+export function recordedProfile(evidence: VisitorEvidence, ip: string | null): Profile | null {
+  const { components: bytes, is_distinctive: distinctive } = evidence
+  if (bytes.length === 0) return null
+  const hashes = Array.from({ length: bytes.length / hashBytes }, (_, i) =>
+    bytes.subarray(i * hashBytes, (i + 1) * hashBytes),
+  )
+  return {
+    components: hashes.map((hash) => (hash.equals(unknown) ? null : hash.toString('hex'))),
+    network: networkPrefix(ip ?? ''),
+    distinctive,
+  }
+}
+
 /** The components as numbers from 0 to 1, -1 for an unknown one: equal values are equal numbers. */
 export function vectorOf(profile: Profile | null): number[] {
   return (profile?.components ?? []).map((hash) =>
@@ -143,16 +171,36 @@ export interface VisitorKeys {
   partial: string[]
 }
 
-type Scope = Pick<SessionState, 'organization_id' | 'environment'>
+interface Scope {
+  organization_id: string
+  environment: string
+}
 
-export function visitorKeysOf(state: SessionState, profile: Profile | null): VisitorKeys {
-  const install = state.snapshot?.native?.install_id ?? null
+/** What a client says of who it is. */
+export interface Shown extends Scope {
+  presented: string[]
+  issued: string | null
+  install: string | null
+}
+
+export function shownBy(state: SessionState): Shown {
+  const { organization_id, environment, snapshot } = state
   return {
-    presented: state.continuity_ids.slice(0, 8).map((id) => key(state, 'continuity', id)),
-    issued: state.continuity_id === null ? null : key(state, 'continuity', state.continuity_id),
-    install: install === null ? null : key(state, 'install', install),
-    anchors: profile?.distinctive ? anchorKey(state, profile) : null,
-    partial: profile?.distinctive ? partialKeys(state, profile) : [],
+    ...{ organization_id, environment },
+    presented: state.continuity_ids.slice(0, 8),
+    issued: state.continuity_id,
+    install: snapshot?.native?.install_id ?? null,
+  }
+}
+
+export function visitorKeysOf(shown: Shown, profile: Profile | null): VisitorKeys {
+  const { presented, issued, install } = shown
+  return {
+    presented: presented.map((id) => key(shown, 'continuity', id)),
+    issued: issued === null ? null : key(shown, 'continuity', issued),
+    install: install === null ? null : key(shown, 'install', install),
+    anchors: profile?.distinctive ? anchorKey(shown, profile) : null,
+    partial: profile?.distinctive ? partialKeys(shown, profile) : [],
   }
 }
 

@@ -2,7 +2,7 @@ import pg from 'pg'
 import { z } from 'zod'
 import { type Column, type Part, unnest } from '../../../infra/postgres/arrays.ts'
 import { queryAll, type Tx } from '../../../infra/postgres/pool.ts'
-import type { VisitorLink } from '../../../schemas/events.ts'
+import type { VisitorEvidence, VisitorLink } from '../../../schemas/events.ts'
 import type { Draft } from '../decide.ts'
 import { type Candidates, type KnownVisitor, type Match, matchVisitor } from './match.ts'
 import {
@@ -10,9 +10,12 @@ import {
   anchorsOf,
   type Profile,
   profileOf,
+  type Shown,
+  shownBy,
   storageOf,
   type VisitorKeys,
   vectorOf,
+  visitorEvidenceOf,
   visitorKeysOf,
 } from './profile.ts'
 
@@ -26,6 +29,8 @@ interface Resolved {
 export interface Resolution {
   /** By session id; a session without an entry has no visitor. */
   visitors: Map<string, Resolved>
+  /** By decision id: what the first decision about a session with a visitor records. */
+  evidence: Map<string, VisitorEvidence>
   index: VisitorIndex
 }
 
@@ -39,30 +44,35 @@ interface ResolveInput {
 
 export async function resolveVisitors({ tx, drafts, recorded, now }: ResolveInput): Promise<Resolution> {
   const visitors = new Map<string, Resolved>()
-  const open: (Unresolved & { draft: Draft })[] = []
+  const open: ToResolve[] = []
   for (const draft of drafts) {
     const { session_id, visitor, visitor_sessions } = draft.state
     if (visitor) visitors.set(session_id, { link: visitor, sessions: visitor_sessions })
     else open.push(unresolved(draft))
   }
   const index = await openVisitorIndex(tx, open)
+  const evidence = new Map<string, VisitorEvidence>()
   for (const session of open) {
-    const id = session.draft.state.session_id
-    const resolved = visitors.get(id) ?? resolve({ session, index, recorded, now })
-    if (resolved) visitors.set(id, resolved)
+    const { state, trigger } = session.draft
+    const resolved = visitors.has(state.session_id) ? undefined : resolve({ session, index, recorded, now })
+    if (!resolved) continue
+    visitors.set(state.session_id, resolved)
+    evidence.set(trigger.decisionId, visitorEvidenceOf(session.shown, session.profile))
   }
-  return { visitors, index }
+  return { visitors, evidence, index }
 }
 
-function unresolved(draft: Draft): Unresolved & { draft: Draft } {
+function unresolved(draft: Draft): ToResolve {
   const { state, evaluation } = draft
   const profile = profileOf(evaluation.facts)
-  const keys = visitorKeysOf(state, profile)
-  return { draft, keys, profile, organizationId: state.organization_id, environment: state.environment }
+  const { organization_id: organizationId, environment } = state
+  const shown = shownBy(state)
+  const keys = visitorKeysOf(shown, profile)
+  return { draft, shown, keys, profile, organizationId, environment }
 }
 
 interface ResolveOne {
-  session: Unresolved & { draft: Draft }
+  session: ToResolve
   index: VisitorIndex
   recorded: Map<string, RecordedVisitor>
   now: number
@@ -76,12 +86,13 @@ function resolve({ session, index, recorded, now }: ResolveOne): Resolved | unde
   const match: Match = earlier ? { ...found, ...earlier, confidence: earlier.confidence ?? 0 } : found
   // Nothing was observed: only an id that the client kept can say who it is.
   if (!evaluation.facts.snapshot && !earlier && !match.visitor) return undefined
-  const sessions = index.add({ ...session, match, at: now })
+  const at = earlier?.identified_at ?? now
+  const sessions = index.add({ ...session, match, at, wasRecorded: earlier !== undefined })
   const { snapshot } = evaluation.facts
   const link: VisitorLink = {
     id: match.id,
     confidence: match.confidence,
-    identified_at: earlier?.identified_at ?? now,
+    identified_at: at,
     method: match.method,
     basis: match.basis,
     continuity_id: state.continuity_id,
@@ -90,6 +101,11 @@ function resolve({ session, index, recorded, now }: ResolveOne): Resolved | unde
     storage: storageOf(snapshot),
   }
   return { link, sessions }
+}
+
+interface ToResolve extends Unresolved {
+  draft: Draft
+  shown: Shown
 }
 
 export interface Unresolved {
@@ -101,7 +117,7 @@ export interface Unresolved {
 
 interface VisitorIndex extends Candidates {
   /** Notes what was resolved, so that the next session of the batch finds it. Returns the number of its sessions. */
-  add(resolved: Unresolved & { match: Match; at: number }): number
+  add(resolved: Unresolved & { match: Match; at: number; wasRecorded?: boolean }): number
   save(): Part[]
 }
 
@@ -174,17 +190,19 @@ function createIndex(rows: Row[]): VisitorIndex {
 
   return {
     byKey: (key) => [...(byKey.get(key) ?? [])].flatMap((id) => visitors.get(id) ?? []),
-    add({ match, at, keys, profile, organizationId, environment }) {
+    add({ match, at, keys, profile, organizationId, environment, wasRecorded = false }) {
       const known = visitors.get(match.id)
+      // Read from the log already, if the visitors were rebuilt since it was recorded.
+      const added = wasRecorded && known && known.last_seen_at >= at ? 0 : 1
       const entry = {
         id: match.id,
-        first_seen_at: known?.first_seen_at ?? at,
-        last_seen_at: at,
-        sessions: (known?.sessions ?? 0) + 1,
+        first_seen_at: Math.min(known?.first_seen_at ?? at, at),
+        last_seen_at: Math.max(known?.last_seen_at ?? at, at),
+        sessions: (known?.sessions ?? 0) + added,
         profile: profile ?? known?.profile ?? null,
         organizationId,
         environment,
-        added: (changed.get(match.id)?.added ?? 0) + 1,
+        added: (changed.get(match.id)?.added ?? 0) + added,
       }
       visitors.set(entry.id, entry)
       changed.set(entry.id, entry)
@@ -229,6 +247,7 @@ function saveVisitors(entries: Changed[]): Part[] {
     const text = `insert into scoring.visitors (${names})
       select * from ${source} as entry (${names}) order by visitor_id
       on conflict (visitor_id) do update set
+        first_seen_at = least(visitors.first_seen_at, excluded.first_seen_at),
         last_seen_at = greatest(visitors.last_seen_at, excluded.last_seen_at),
         sessions = visitors.sessions + excluded.sessions,
         profile = excluded.profile`

@@ -22,7 +22,13 @@ function shownAfter(events: SessionEvent[]) {
   for (const event of events) apply(event)
   const draft = drafts.at(-1)
   if (!draft) throw new Error('there is no decision')
-  const { event } = scoredEvent({ ...draft, visitor: null, evaluatedAt: startedAt, durationMs: 1 })
+  const { event } = scoredEvent({
+    ...draft,
+    visitor: null,
+    visitorEvidence: null,
+    evaluatedAt: startedAt,
+    durationMs: 1,
+  })
   return event.type === 'SessionScored' ? event.data.hand_off : undefined
 }
 

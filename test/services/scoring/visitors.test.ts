@@ -4,6 +4,7 @@ import {
   components,
   type Profile,
   profileOf,
+  shownBy,
   type VisitorKeys,
   vectorOf,
   visitorKeysOf,
@@ -112,7 +113,7 @@ describe('a profile', () => {
     const profile = profileFor(client)
     expect(profile.distinctive).toBe(false)
     const session = testSession('s', { client })
-    expect(visitorKeysOf(stateAfter([...opened(session), batch(session)]), profile)).toMatchObject({
+    expect(visitorKeysOf(shownBy(stateAfter([...opened(session), batch(session)])), profile)).toMatchObject({
       anchors: null,
       partial: [],
     })
@@ -126,7 +127,7 @@ describe('a profile', () => {
   ])('of %s is distinctive and is linked by its fingerprint', (_, client) => {
     const profile = profileFor(client)
     const session = testSession('s', { client })
-    const found = visitorKeysOf(stateAfter([...opened(session), batch(session)]), profile)
+    const found = visitorKeysOf(shownBy(stateAfter([...opened(session), batch(session)])), profile)
     expect(found.anchors).not.toBeNull()
     expect(match({ anchors: [visitor('vid_a', profile)] }, { profile })).toMatchObject({
       id: 'vid_a',
@@ -135,7 +136,7 @@ describe('a profile', () => {
   })
 
   it('keeps tenants apart: keys of other organizations and environments differ', () => {
-    const state = stateAfter([...opened(testSession('s')), batch(testSession('s'))])
+    const state = shownBy(stateAfter([...opened(testSession('s')), batch(testSession('s'))]))
     const live = visitorKeysOf(state, mac)
     const test = visitorKeysOf({ ...state, environment: 'test' }, mac)
     const foreign = visitorKeysOf({ ...state, organization_id: 'org_other' }, mac)

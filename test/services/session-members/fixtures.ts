@@ -33,7 +33,14 @@ export function scored({ visitor = null, ...fixture }: Fixture, index: number): 
   const evaluation = evaluate({ state: stateOf(fixture), network: fixture.network, repeats })
   const trigger = { decisionId: `evt_${index}`, final: index % 2 === 0, onlyOnChange: false, at: startedAt }
   const hashes = hashesOf(evaluation.facts)
-  const evaluated = { evaluation, hashes, visitor, evaluatedAt: startedAt + index, durationMs: 1 }
+  const evaluated = {
+    evaluation,
+    hashes,
+    visitor,
+    visitorEvidence: null,
+    evaluatedAt: startedAt + index,
+    durationMs: 1,
+  }
   const { event } = scoredEvent({ state: stateOf(fixture), trigger, ...evaluated })
   const decoded = codec.decode(codec.encode(event))
   if (decoded.type !== 'SessionScored') throw new Error(decoded.type)

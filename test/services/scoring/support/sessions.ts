@@ -25,7 +25,14 @@ export function decisionAbout(
 ): SessionScored {
   const evaluation = evaluate({ state, network })
   const trigger = { decisionId: 'evt_x', final: true, onlyOnChange: false, at: startedAt }
-  const about = { state, trigger, evaluation, visitor: null, hashes: hashesOf(evaluation.facts) }
+  const about = {
+    state,
+    trigger,
+    evaluation,
+    visitor: null,
+    visitorEvidence: null,
+    hashes: hashesOf(evaluation.facts),
+  }
   const decision = { ...about, evaluatedAt: startedAt, durationMs: 1 }
   const decoded = codec.decode(codec.encode(scoredEvent(decision).event))
   if (decoded.type !== 'SessionScored') throw new Error(decoded.type)

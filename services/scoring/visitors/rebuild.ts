@@ -1,0 +1,185 @@
+import type pg from 'pg'
+import { z } from 'zod'
+import type { EventCodec, RecordedEvent } from '../../../infra/event-store/codec.ts'
+import type { Skips } from '../../../infra/event-store/skips.ts'
+import type { Batch, EventLog, LogRecord, Position } from '../../../infra/log/port.ts'
+import { readTopicToEnd } from '../../../infra/log/read-topic.ts'
+import { type Column, runTogether, unnest } from '../../../infra/postgres/arrays.ts'
+import { lockKey, type Tx, transaction } from '../../../infra/postgres/pool.ts'
+import { eventTopics, type SessionScored, type VisitorLink } from '../../../schemas/events.ts'
+import { readOffset } from '../store.ts'
+import { allKeys, recordedProfile, visitorKeysOf } from './profile.ts'
+
+export interface VisitorSources {
+  pool: pg.Pool
+  log: EventLog
+  codec: EventCodec
+  skips?: Pick<Skips, 'has'> | undefined
+}
+
+export interface RebuiltVisitors {
+  sessions: number
+  visitors: number
+  keys: number
+  /** Rows of visitors and of their keys that are not the same in the tables and on the log. */
+  differences: number
+  switched: boolean
+}
+
+/**
+ * Makes scoring's visitors anew from the decisions on the log, which are kept for ever, and replaces its own when both
+ * are equal or differences are accepted. Scoring goes on meanwhile, and waits for the last part.
+ */
+export function rebuildVisitors(
+  sources: VisitorSources,
+  { acceptDifferences }: { acceptDifferences: boolean },
+): Promise<RebuiltVisitors> {
+  return transaction(sources.pool, async (tx) => {
+    const read = await readVisitors(tx, sources)
+    const switched = read.differences === 0 || acceptDifferences
+    if (switched) await putVisitors(tx)
+    return { ...read, switched }
+  })
+}
+
+/**
+ * Where scoring has never read anything, as after a loss of the database: makes its visitors from the log before it
+ * begins. undefined = it has begun already.
+ */
+export function restoreVisitors(sources: VisitorSources): Promise<RebuiltVisitors | undefined> {
+  return transaction(sources.pool, async (tx) => {
+    await tx.query('select pg_advisory_xact_lock($1)', [lockKey('restore visitors')])
+    const { rowCount } = await tx.query('select from scoring.offsets limit 1')
+    if (rowCount) return undefined
+    const read = await readVisitors(tx, sources)
+    await putVisitors(tx)
+    for (const place of await sources.log.endPositions(eventTopics.BatchReceived)) await readOffset(tx, place)
+    return { ...read, switched: true }
+  })
+}
+
+async function readVisitors(tx: Tx, sources: VisitorSources): Promise<Omit<RebuiltVisitors, 'switched'>> {
+  await tx.query(temporaryTables)
+  const ends = await readLinks(tx, sources, [])
+  // Whoever scores locks a row of it first.
+  await tx.query('lock table scoring.offsets in exclusive mode')
+  await readLinks(tx, sources, ends)
+  await tx.query(gathering)
+  const { rows } = await tx.query(comparison)
+  return counts.parse(rows)[0]
+}
+
+async function putVisitors(tx: Tx): Promise<void> {
+  await tx.query(`delete from scoring.visitor_keys; delete from scoring.visitors;
+    insert into scoring.visitors (${visitorColumns}) select ${visitorColumns} from rebuilt_visitors;
+    insert into scoring.visitor_keys (key, visitor_id) select key, visitor_id from rebuilt_visitor_keys`)
+}
+
+const counts = z.tuple([
+  z.object({ sessions: z.number(), visitors: z.number(), keys: z.number(), differences: z.number() }),
+])
+
+const visitorColumns =
+  'visitor_id, organization_id, environment, first_seen_at, last_seen_at, sessions, profile'
+
+// A session is linked once; the first decision that says so counts.
+const temporaryTables = `create temporary table rebuilt_links (
+    session_id text primary key, visitor_id text not null, organization_id text not null, environment text not null,
+    identified_at bigint not null, profile text, keys text not null
+  ) on commit drop`
+
+const gathering = `create temporary table rebuilt_visitors on commit drop as
+    select visitor_id, min(organization_id) as organization_id, min(environment) as environment,
+      min(identified_at) as first_seen_at, max(identified_at) as last_seen_at, count(*)::integer as sessions,
+      coalesce((array_agg(profile order by identified_at desc, session_id desc) filter (where profile is not null))[1],
+        'null') as profile
+    from rebuilt_links group by visitor_id;
+  create temporary table rebuilt_visitor_keys on commit drop as
+    select distinct decode(key, 'hex') as key, visitor_id
+    from rebuilt_links cross join string_to_table(nullif(keys, ''), ',') key`
+
+const comparison = `select (select count(*) from rebuilt_links)::float8 as sessions,
+    (select count(*) from rebuilt_visitors)::float8 as visitors,
+    (select count(*) from rebuilt_visitor_keys)::float8 as keys,
+    ((select count(*) from (
+        select ${visitorColumns} from scoring.visitors except select ${visitorColumns} from rebuilt_visitors) gone)
+      + (select count(*) from (
+        select ${visitorColumns} from rebuilt_visitors except select ${visitorColumns} from scoring.visitors) found)
+      + (select count(*) from (
+        select key, visitor_id from scoring.visitor_keys
+        except select key, visitor_id from rebuilt_visitor_keys) gone_keys)
+      + (select count(*) from (
+        select key, visitor_id from rebuilt_visitor_keys
+        except select key, visitor_id from scoring.visitor_keys) found_keys))::float8 as differences`
+
+async function readLinks(tx: Tx, sources: VisitorSources, from: Position[]): Promise<Position[]> {
+  const startOf = (partition: number) => from.find((at) => at.partition === partition)?.offset ?? 0
+  return readTopicToEnd({
+    log: sources.log,
+    topic: eventTopics.SessionScored,
+    from: startOf,
+    async handle(batches) {
+      const links = (await readEvents(sources, batches)).flatMap(linksOf)
+      if (links.length > 0) await runTogether(tx, [{ as: 'links', at: (first) => insertLinks(links, first) }])
+    },
+  })
+}
+
+async function readEvents(sources: VisitorSources, batches: Batch[]): Promise<RecordedEvent[]> {
+  const events: RecordedEvent[] = []
+  for (const record of batches.flatMap(({ records }) => records)) {
+    const event = await readEvent(sources, record)
+    if (event) events.push(event)
+  }
+  return events
+}
+
+async function readEvent({ codec, skips }: VisitorSources, record: LogRecord) {
+  try {
+    return codec.fromRecord(record)
+  } catch (cause) {
+    if (await skips?.has(record)) return undefined
+    const { topic, partition, offset } = record
+    throw new Error(`${topic}/${partition} offset ${offset} cannot be read`, { cause })
+  }
+}
+
+type Linked = SessionScored & { visitor: VisitorLink }
+
+interface Link {
+  data: Linked
+  profile: string | null
+  keys: string
+}
+
+function linksOf(event: RecordedEvent): Link[] {
+  if (event.type !== 'SessionScored' || !event.data.visitor) return []
+  const {
+    visitor,
+    visitor_evidence: evidence,
+    organization_id,
+    environment,
+    install_id: install,
+  } = event.data
+  const profile = evidence && recordedProfile(evidence, event.data.network.ip_address)
+  const presented = evidence?.continuity_ids ?? []
+  const shown = { organization_id, environment, presented, issued: visitor.continuity_id, install }
+  const keys = allKeys(visitorKeysOf(shown, profile)).join()
+  return [{ data: { ...event.data, visitor }, profile: profile && JSON.stringify(profile), keys }]
+}
+
+const linkColumns: Column<Link>[] = [
+  { name: 'session_id', type: 'text', of: ({ data }) => data.session_id },
+  { name: 'visitor_id', type: 'text', of: ({ data }) => data.visitor.id },
+  { name: 'organization_id', type: 'text', of: ({ data }) => data.organization_id },
+  { name: 'environment', type: 'text', of: ({ data }) => data.environment },
+  { name: 'identified_at', type: 'bigint', of: ({ data }) => data.visitor.identified_at },
+  { name: 'profile', type: 'text', of: ({ profile }) => profile },
+  { name: 'keys', type: 'text', of: ({ keys }) => keys },
+]
+
+function insertLinks(links: Link[], first: number) {
+  const { names, source, values } = unnest(linkColumns, links, first)
+  const text = `insert into rebuilt_links (${names}) select * from ${source} on conflict do nothing`
+  return { text, values }
+}

@@ -1,0 +1,167 @@
+import { randomBytes } from 'node:crypto'
+import { pino } from 'pino'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createKafkaClient } from '../../infra/log/kafka/client.ts'
+import { createPool } from '../../infra/postgres/pool.ts'
+import { createCollectClient } from '../../infra/wire/collect/client.ts'
+import { answersOf } from '../../services/cli/simulate/generate/answers.ts'
+import { desktopSafari } from '../services/scoring/support/snapshots.ts'
+import { type ClusterOptions, clusterLogs, kafkaPlace, type Owner, operator } from '../support/cluster.ts'
+import { eventually } from '../support/eventually.ts'
+import { deleteTopics } from '../support/logs.ts'
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
+import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
+
+const collectTopic = 'tidegate.collect.v1'
+const patient = { timeoutMs: 30_000, intervalMs: 200 }
+const devices = Array.from({ length: 25 }, (_, n) => n)
+/** These come back without what their browser kept. */
+const cleared = devices.filter((n) => n % 5 === 0)
+
+/** Machines of one kind that no two have in common: graphics, fonts, sound, screen. */
+function snapshotOf(device: number) {
+  const own = (what: string) => `${what}-${device}`
+  const { snapshot } = desktopSafari
+  return {
+    ...snapshot,
+    environment: { ...snapshot.environment, screen_width: 2000 + device, timezone: own('Zone') },
+    webgl: { ...snapshot.webgl, renderer: own('card'), parameters_hash: own('gl') },
+    canvas: { ...snapshot.canvas, hash: own('canvas') },
+    audio: { ...snapshot.audio, hash: own('audio') },
+    fonts: { ...snapshot.fonts, enumeration_hash: own('fonts'), metrics_hash: own('metrics') },
+  }
+}
+
+interface Visit {
+  sessionId: string
+  continuity: string
+}
+
+describe.each(clusterLogs())('the database is lost, %s', (log: ClusterOptions['log']) => {
+  const databases: TestDatabase[] = []
+  let settings: Record<string, string>
+  let server: ServerProcess
+  let owner: Owner
+
+  beforeAll(async () => {
+    const kafka = log === 'kafka' ? await kafkaPlace() : { brokers: '', prefix: '' }
+    settings = {
+      TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
+      KAFKA_BROKERS: kafka.brokers,
+      KAFKA_TOPIC_PREFIX: kafka.prefix,
+      DATABASE_URL: await newDatabase(),
+    }
+    server = await startServerProcess(['serve'], settings)
+    owner = await operator(settings).organization()
+  }, 60_000)
+
+  afterAll(async () => {
+    await server?.end('SIGTERM')
+    if (log === 'kafka')
+      await deleteTopics((settings.KAFKA_BROKERS ?? '').split(','), settings.KAFKA_TOPIC_PREFIX ?? '')
+    for (const database of databases) await database.drop()
+  })
+
+  async function newDatabase(): Promise<string> {
+    const database = await createTestDatabase({ empty: true })
+    databases.push(database)
+    return database.url
+  }
+
+  async function visit(device: number, continuity?: string): Promise<Visit> {
+    const snapshot = snapshotOf(device)
+    const userAgent = snapshot.navigator?.user_agent ?? ''
+    const client = createCollectClient({
+      endpoint: server.baseUrl,
+      publishableKey: owner.publishable.key,
+      sdk: { name: 'test', version: '1', platform: 'web' },
+      page: { url: 'https://shop.example/' },
+      fetch: (url, init) => fetch(url, { ...init, headers: { ...init.headers, 'user-agent': userAgent } }),
+      ...(continuity !== undefined && { continuity }),
+    })
+    const opened = await client.open()
+    const proofs = answersOf(userAgent, opened)
+    const sent = { version: 1, elapsed_ms: 100 + device, snapshot: { ...snapshot, proofs } } as const
+    const { fingerprint } = await client.sendBatch(sent)
+    await client.requestResult({ version: 1, elapsed_ms: 900 + device })
+    return { sessionId: opened.sessionId, continuity: fingerprint?.state.id ?? '' }
+  }
+
+  async function read(path: string): Promise<unknown> {
+    const headers = { authorization: `Bearer ${owner.secret.key}` }
+    const answer = await fetch(`${server.baseUrl}${path}`, { headers })
+    if (answer.status !== 200) throw new Error(`${path}: ${answer.status}`)
+    // When a key was last used is in no event.
+    return JSON.parse(await answer.text(), (name, value) => (name === 'last_used_at' ? null : value)).data
+  }
+
+  async function visitorOf({ sessionId }: Visit): Promise<string> {
+    return await eventually(async () => {
+      const detail = await read(`/v1/sessions/${sessionId}`)
+      expect(detail).toMatchObject({ visitor_fingerprint: { id: expect.stringMatching(/^vid_/) } })
+      return (detail as { visitor_fingerprint: { id: string } }).visitor_fingerprint.id
+    }, patient)
+  }
+
+  /** Everything that a back end can read. */
+  async function everything(visits: Visit[], visitors: string[]): Promise<unknown[]> {
+    const details = visits.map(({ sessionId }) => `/v1/sessions/${sessionId}`)
+    const people = visitors.map((id) => `/v1/fingerprints/${id}`)
+    const about = `/v1/organizations/${owner.organizationId}`
+    const lists = ['/v1/sessions?limit=100', '/v1/fingerprints?limit=100', about, `${about}/api-keys`]
+    return await Promise.all([...lists, ...details, ...people].map(read))
+  }
+
+  async function lose(): Promise<void> {
+    await server.end('SIGKILL')
+    if (log === 'kafka') return loseOnKafka()
+    const pool = createPool({ url: settings.DATABASE_URL ?? '' })
+    const { rows } = await pool.query<{ name: string }>(
+      "select quote_ident(nspname) as name from pg_namespace where nspname !~ '^(pg_|information_schema|public|tidegate_log)'",
+    )
+    for (const { name } of rows) await pool.query(`drop schema ${name} cascade`)
+    await pool.query('delete from tidegate_log.records where topic = $1', [collectTopic])
+    await pool.end()
+  }
+
+  async function loseOnKafka(): Promise<void> {
+    const { KAFKA_BROKERS: brokers = '', KAFKA_TOPIC_PREFIX: prefix = '' } = settings
+    const admin = createKafkaClient({
+      brokers: brokers.split(','),
+      logger: pino({ level: 'silent' }),
+    }).admin()
+    await admin.connect()
+    const ends = await admin.fetchTopicOffsets(prefix + collectTopic)
+    const partitions = ends.filter(({ high, low }) => high !== low)
+    await admin.deleteTopicRecords({
+      topic: prefix + collectTopic,
+      partitions: partitions.map(({ partition, high }) => ({ partition, offset: high })),
+    })
+    await admin.disconnect()
+    settings = { ...settings, DATABASE_URL: await newDatabase() }
+  }
+
+  it('and what clients sent has expired: everything is readable again, and every device is known', async () => {
+    const visits: Visit[] = []
+    for (const device of devices) visits.push(await visit(device))
+    const visitors = await Promise.all(visits.map(visitorOf))
+    expect(new Set(visitors).size).toBe(devices.length)
+    const before = await everything(visits, visitors)
+
+    await lose()
+    const restored = await operator(settings).cli(['restore'])
+    expect(restored).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('Scoring knows 25 visitors of 25 sessions.'),
+    })
+    expect(await operator(settings).cli(['rebuild', 'scoring'])).toMatchObject({ code: 0 })
+    server = await startServerProcess(['serve'], settings)
+
+    expect(await everything(visits, visitors)).toEqual(before)
+    const returned: Visit[] = []
+    for (const device of devices)
+      returned.push(await visit(device, cleared.includes(device) ? undefined : visits[device]?.continuity))
+    const again = await Promise.all(returned.map(visitorOf))
+    expect(again.filter((id, device) => id === visitors[device]).length).toBe(25)
+  }, 180_000)
+})
