@@ -2,15 +2,13 @@ import { readFileSync } from 'node:fs'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 
-const list = z
-  .string()
-  .default('')
-  .transform((text) =>
-    text
-      .split(',')
-      .map((part) => part.trim())
-      .filter(Boolean),
-  )
+const parts = (text: string): string[] =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean)
+
+const list = z.string().default('').transform(parts)
 
 const optionalText = z.string().min(1).optional()
 
@@ -77,6 +75,22 @@ const settings = z.object({
   WEBHOOK_LEASE_MS: z.coerce.number().int().min(1000).default(6000),
   /** A stopping server still answers for so long. Clients learn meanwhile that it stops. */
   DRAIN_MS: z.coerce.number().int().min(0).max(60_000).default(1000),
+  // Standard names and their defaults. What may stand in them is checked where it is used (otlp/settings.ts): an
+  // installation sets them for all its programs.
+  OTEL_SDK_DISABLED: z.string().default('false'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: optionalText,
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: optionalText,
+  OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: optionalText,
+  OTEL_EXPORTER_OTLP_PROTOCOL: z.string().default('http/protobuf'),
+  OTEL_EXPORTER_OTLP_HEADERS: optionalText,
+  OTEL_SERVICE_NAME: z.string().default('tidegate'),
+  OTEL_RESOURCE_ATTRIBUTES: optionalText,
+  OTEL_TRACES_EXPORTER: z.string().default('otlp'),
+  OTEL_TRACES_SAMPLER: z.string().default('parentbased_always_on'),
+  OTEL_TRACES_SAMPLER_ARG: z.string().default('1'),
+  OTEL_PROPAGATORS: z.string().default('tracecontext,baggage').transform(parts),
+  OTEL_METRICS_EXPORTER: z.string().default('otlp'),
+  OTEL_METRIC_EXPORT_INTERVAL: z.string().default('60000'),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 })
 
@@ -88,6 +102,7 @@ export const settingNames = Object.keys(settings.shape)
 const secretNames = [
   'DATABASE_URL',
   'KAFKA_SASL_PASSWORD',
+  'OTEL_EXPORTER_OTLP_HEADERS',
   'SCHEMA_REGISTRY_URL',
   'TIDEGATE_MASTER_KEYS',
 ] as const

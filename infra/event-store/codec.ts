@@ -14,7 +14,8 @@ export interface EventMeta {
   time: number
   organizationId: string | null
   environment: Environment | null
-  traceparent?: string
+  /** The trace that it belongs to, of what it follows from. */
+  traceparent?: string | undefined
 }
 
 export type RecordedEvent = DomainEvent & {

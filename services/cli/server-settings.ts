@@ -1,6 +1,7 @@
 import { type Config, readConfig } from '../../infra/config.ts'
 import { createKeyring } from '../../infra/crypto/keyring.ts'
 import { kafkaSecurity } from '../../infra/log/kafka/security.ts'
+import { otlpSettings } from '../../infra/otlp/settings.ts'
 import { hasConsentAddress } from '../server/http.ts'
 import { parseRoles, type Role } from '../server/roles.ts'
 import { networkFor } from '../server/server.ts'
@@ -29,6 +30,7 @@ export async function readServerSettings({
   const roles = parseRoles(list)
   await networkFor(config, roles)
   kafkaSecurity(config)
+  otlpSettings(config)
   const isLost = roles.includes('gate') && !hasConsentAddress(config)
   const warnings = isLost
     ? ['PUBLIC_URL is not set or has a path: people cannot open consent pages of Gate']

@@ -109,7 +109,7 @@ async function draft({ deps, events, known, now, breathe }: ToDraft): Promise<Dr
     now,
   })
   for (const event of mine) {
-    orFailed(() => apply(event))
+    orFailed(() => apply(event, event.meta.traceparent))
     await breathe()
   }
   return { changed, drafts }
@@ -150,13 +150,13 @@ async function encode({ codec, clock }: ScoreDeps, todo: ToEncode): Promise<NewR
   const evaluatedAt = clock()
   const durationMs = Math.max(0, Math.round(evaluatedAt - todo.startedAt))
   const records: NewRecord[] = []
-  for (const { state, trigger, evaluation: own, hashes, repeats } of todo.drafts) {
+  for (const { state, trigger, traceparent, evaluation: own, hashes, repeats } of todo.drafts) {
     const resolved = todo.resolution.visitors.get(state.session_id)
     const visitor = resolved?.link ?? null
     const record = orFailed(() => {
       const evaluation = withHistory(own, { visitorSessions: resolved?.sessions ?? 0, repeats })
       const visitorEvidence = todo.resolution.evidence.get(trigger.decisionId) ?? null
-      const about = { state, trigger, evaluation, visitor, visitorEvidence, hashes }
+      const about = { state, trigger, traceparent, evaluation, visitor, visitorEvidence, hashes }
       const { event, meta } = scoredEvent({ ...about, evaluatedAt, durationMs })
       return codec.toRecord(event, meta)
     })

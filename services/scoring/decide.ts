@@ -16,6 +16,8 @@ import weights from './weights.json' with { type: 'json' }
 
 export interface Draft {
   state: SessionState
+  /** Of the event that asked for it. */
+  traceparent: string | undefined
   trigger: Trigger
   evaluation: Evaluation
   hashes: Hashes
@@ -27,7 +29,8 @@ export interface Drafts {
 }
 
 interface Drafting extends Drafts {
-  apply(event: SessionEvent): void
+  /** `traceparent`: the trace that a decision belongs to which the event asks for. */
+  apply(event: SessionEvent, traceparent?: string): void
 }
 
 interface DraftInput {
@@ -42,7 +45,7 @@ export function startDrafting({ known, ...sources }: DraftInput): Drafting {
   const changed = new Map<string, SessionState>()
   const drafts: Draft[] = []
 
-  function apply(event: SessionEvent): void {
+  function apply(event: SessionEvent, traceparent?: string): void {
     const id = event.data.session_id
     const before = changed.get(id) ?? known.get(id)
     // Already forgotten, so it was final; ended once more while scoring was behind.
@@ -50,7 +53,7 @@ export function startDrafting({ known, ...sources }: DraftInput): Drafting {
     const after = evolve(before, event)
     if (after !== before) changed.set(id, after)
     const trigger = triggerOf({ before, after, event })
-    const draft = trigger && draftOf({ state: after, trigger, ...sources })
+    const draft = trigger && draftOf({ state: after, trigger, traceparent, ...sources })
     if (!draft) return
     drafts.push(draft)
     changed.set(id, withDecision(after, draft.trigger, draft.evaluation.score.verdict))
@@ -61,14 +64,15 @@ export function startDrafting({ known, ...sources }: DraftInput): Drafting {
 interface DraftOf extends Omit<DraftInput, 'known'> {
   state: SessionState
   trigger: Trigger
+  traceparent: string | undefined
 }
 
-function draftOf({ state, trigger, network, learned, now }: DraftOf): Draft | undefined {
+function draftOf({ state, trigger, traceparent, network, learned, now }: DraftOf): Draft | undefined {
   const evaluation = evaluate({ state, network: network.lookup(state.ip_address, now), learned })
   // What others did is looked up for decisions only, so that both verdicts are of what the session itself shows.
   const isSame = evaluation.score.verdict === state.verdict
   if (trigger.onlyOnChange && isSame) return undefined
-  return { state, trigger, evaluation, hashes: hashesOf(evaluation.facts) }
+  return { state, trigger, traceparent, evaluation, hashes: hashesOf(evaluation.facts) }
 }
 
 export const idleAfterMs = 30 * 60 * 1000

@@ -21,6 +21,7 @@ import type { Hashes } from './signals/repeats.ts'
 interface ScoredDecision {
   state: SessionState
   trigger: Trigger
+  traceparent?: string | undefined
   evaluation: Evaluation
   visitor: VisitorLink | null
   visitorEvidence: VisitorEvidence | null
@@ -30,11 +31,11 @@ interface ScoredDecision {
 }
 
 export function scoredEvent(decision: ScoredDecision): { event: DomainEvent; meta: EventMeta } {
-  const { state, trigger, evaluatedAt } = decision
+  const { state, trigger, traceparent, evaluatedAt } = decision
   const { organization_id: organizationId, environment } = state
   return {
     event: { type: 'SessionScored', data: sessionScored(decision) },
-    meta: { eventId: trigger.decisionId, time: evaluatedAt, organizationId, environment },
+    meta: { eventId: trigger.decisionId, time: evaluatedAt, organizationId, environment, traceparent },
   }
 }
 

@@ -16,6 +16,7 @@ import type { Clock, Random } from '../../infra/ids.ts'
 import { kafkaSecurity } from '../../infra/log/kafka/security.ts'
 import type { EventLog, TopicSpec } from '../../infra/log/port.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
+import type { Tracing } from '../../infra/otlp/otlp.ts'
 import { createPool, transaction } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import { answersProjection } from '../../projections/answers/projection.ts'
@@ -55,6 +56,7 @@ export interface Core {
   clock: Clock
   random: Random
   logger: Logger
+  tracing: Tracing | undefined
   close(): Promise<void>
 }
 
@@ -67,6 +69,7 @@ export interface CoreOptions {
   random: Random
   /** Queries have no time limit, as when a read model is built. */
   longQueries?: boolean
+  tracing?: Tracing | undefined
 }
 
 // A server's query without an answer by then means that the database is gone.
@@ -74,15 +77,16 @@ const serving = { queryTimeoutMs: 10_000, idleInTransactionMs: 15_000 }
 const reading = { ...serving, queryTimeoutMs: 6000, statementTimeoutMs: 5000 }
 
 export async function openCore(options: CoreOptions): Promise<Core> {
-  const { config, databaseUrl, logger, clock, random } = options
+  const { config, databaseUrl, logger, clock, random, tracing } = options
   const keyring = createKeyring(options.masterKeys)
   await using undo = new AsyncDisposableStack()
   const pool = createPool({ url: databaseUrl, max: 20, ...(options.longQueries ? {} : serving) })
   undo.defer(() => pool.end())
   const readPool = createPool({ url: databaseUrl, max: 10, applicationName: 'tidegate reads', ...reading })
   undo.defer(() => readPool.end())
-  const log = await openLog({ config, pool, url: databaseUrl, logger })
-  undo.defer(() => log.close())
+  const opened = await openLog({ config, pool, url: databaseUrl, logger })
+  undo.defer(() => opened.close())
+  const log = tracing?.log(opened) ?? opened
   await prepareStores({ config, pool, log })
   const codec = createCodec(await schemaIds(config, logger))
   const skips = createSkips({ log, codec })
@@ -90,10 +94,10 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const applied = await createApplied({ url: databaseUrl, pool, logger })
   undo.defer(() => applied.close())
   const decide = createDecide({ pool, log, codec, applied })
-  const opened = undo.move()
-  const close = () => opened.disposeAsync()
+  const undoing = undo.move()
+  const close = () => undoing.disposeAsync()
   const shared = { config, databaseUrl, pool, readPool, log, codec, skips, applied, decide }
-  return { ...shared, keyring, clock, random, logger, close }
+  return { ...shared, keyring, clock, random, logger, tracing, close }
 }
 
 interface PrepareOptions extends Pick<Core, 'config' | 'pool' | 'log'> {

@@ -33,6 +33,7 @@ export async function createHttp(core: Core, parts: HttpParts): Promise<Http> {
     checks: readinessChecks(core, running),
     isStopping,
   })
+  core.tracing?.requests(app)
   const counters = metricsRoutes(app, { registry, projectionLags: () => readLags(core) })
   measureLags(core, registry)
   return { app, counters }

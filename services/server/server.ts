@@ -3,6 +3,7 @@ import { Registry } from 'prom-client'
 import type { Config } from '../../infra/config.ts'
 import { drain, holdPort, listenOnHeld } from '../../infra/http/listening.ts'
 import { type NetworkSource, noNetwork, openNetwork } from '../../infra/ip/network.ts'
+import { openOtlp, otlpStopMs } from '../../infra/otlp/otlp.ts'
 import { createAddressRules } from '../../infra/safe-http/addresses.ts'
 import { createWebhookClient } from '../../infra/safe-http/client.ts'
 import { within } from '../../infra/timing.ts'
@@ -43,23 +44,26 @@ const closeMs = 5000
 const letGoMs = 3000
 
 /** Milliseconds after which a stop counts as hanging. */
-export const stopWithinMs = ({ DRAIN_MS }: Config): number => DRAIN_MS + closeMs + letGoMs + 500
+export const stopWithinMs = (config: Config): number =>
+  config.DRAIN_MS + closeMs + letGoMs + otlpStopMs(config) + 500
 
 /** When the start fails, what had started is stopped and the process is in no consumer group any more. */
 export async function startServer({ roles, prepare, ...options }: ServerOptions): Promise<Server> {
   const { config, logger } = options
   const undo = new AsyncDisposableStack()
-  const letGo = () => within(undo.disposeAsync(), letGoMs)
+  const letGo = () => within(undo.disposeAsync(), letGoMs + otlpStopMs(config))
   let stopping = false
   try {
     const held = await holdPort({ port: config.PORT, host: config.HOST })
     undo.defer(held.release)
     const publicUrl = publicUrlOf(config, held.port)
-    const core = await openCore(options)
+    const registry = new Registry()
+    const otlp = await openOtlp(config, { registry, logger })
+    const core = await openCore({ ...options, tracing: otlp?.tracing })
     undo.defer(core.close)
+    undo.defer(() => otlp?.stop())
     await warnOfLog(core)
     const network = await networkFor(config, roles)
-    const registry = new Registry()
     const running = await startWorkers(core, { starts: startsOf(roles), network, registry, undo })
     const gate = roles.includes('gate')
       ? startMeasuredGate(core, { publicUrl, registry, network })

@@ -6,7 +6,7 @@ const floors = [
   ['infra'],
   ['infra/errors', 'infra/crypto', 'infra/ip', 'infra/postgres'],
   ['infra/wire', 'infra/log', 'infra/safe-http'],
-  ['infra/challenges', 'infra/event-store', 'infra/local'],
+  ['infra/challenges', 'infra/event-store', 'infra/local', 'infra/otlp'],
   ['infra/access'],
   ['infra/http'],
   ['infra/idempotency'],

@@ -7,6 +7,7 @@ import type { EventCodec } from '../../../infra/event-store/codec.ts'
 import type { Decide } from '../../../infra/event-store/decide.ts'
 import { type Clock, hexId, type Random } from '../../../infra/ids.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
+import type { Tracing } from '../../../infra/otlp/otlp.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
 import { createAddressRules } from '../../../infra/safe-http/addresses.ts'
 import { createWebhookClient } from '../../../infra/safe-http/client.ts'
@@ -21,6 +22,7 @@ import { deliver } from './deliver.ts'
 import { putBack } from './queue.ts'
 import { createRecorder } from './recorder.ts'
 import { keepQueue } from './sweep.ts'
+import { tracedDelivery } from './traced-delivery.ts'
 import { createWork } from './work.ts'
 
 interface DispatcherOptions {
@@ -35,6 +37,7 @@ interface DispatcherOptions {
   random: Random
   logger: Logger
   meter: WebhookMeter
+  tracing?: Tracing | undefined
 }
 
 export interface RunningDispatcher {
@@ -85,7 +88,7 @@ export async function runDispatcher(options: DispatcherOptions): Promise<Running
     ...shared,
     limits: createConcurrencyLimits(),
     caughtUp: createCaughtUp({ ...shared, readModels }),
-    deliver: (job) => deliver(attempting, job),
+    deliver: tracedDelivery((job) => deliver(attempting, job), options.tracing),
     recorder,
     giveUp,
     onFree: () => loop.wake(),

@@ -24,6 +24,7 @@ create table if not exists tidegate.webhook_queue (
   owner text,
   leased_until timestamptz
 ) with (fillfactor = 70);
+alter table tidegate.webhook_queue add column if not exists traceparent text;
 create index if not exists webhook_queue_due on tidegate.webhook_queue (due_at) where owner is null;
 create index if not exists webhook_queue_endpoint on tidegate.webhook_queue (endpoint_id, due_at) where owner is null;
 create index if not exists webhook_queue_taken on tidegate.webhook_queue (endpoint_id) where owner is not null;
@@ -37,7 +38,7 @@ begin
     select due.*, row_number() over (partition by endpoint.id order by due.due_at) as turn
     from unnest(endpoint_ids, rooms) as endpoint(id, room)
     cross join lateral (
-      select q.delivery_id, q.due_at, q.endpoint_id, q.organization_id, d.event_id, d.attempts, d.attempts_in_round
+      select q.delivery_id, q.due_at, q.endpoint_id, q.organization_id, q.traceparent, d.event_id, d.attempts, d.attempts_in_round
       from tidegate.webhook_queue q join read.webhook_deliveries d using (delivery_id)
       where q.endpoint_id = endpoint.id and q.owner is null and q.due_at <= due_by
         and d.status = 'pending' and d.attempts = q.attempts
@@ -53,7 +54,8 @@ begin
   )
   select json_agg(json_build_object(
     'id', delivery_id, 'eventId', event_id, 'endpointId', endpoint_id, 'organizationId', organization_id,
-    'attempts', attempts, 'attemptsInRound', attempts_in_round, 'dueAt', due_at) order by turn, due_at)
+    'attempts', attempts, 'attemptsInRound', attempts_in_round, 'dueAt', due_at,
+    'traceparent', traceparent) order by turn, due_at)
   into deliveries from picked join taken using (delivery_id);
 end $$;
 drop function if exists tidegate.lease_webhooks;`

@@ -4,8 +4,15 @@ import type { WebhookEventRaised } from '../../../schemas/events.ts'
 import { type DueEndpoint, maxPerEndpoint, type Quota } from './concurrency.ts'
 import { queueLock } from './queue-table.ts'
 
-/** Queues the deliveries of events, before they are on the log. Nothing is sent before the read model shows it. */
-export async function enqueue(db: Db, events: readonly WebhookEventRaised[]): Promise<void> {
+/**
+ * Queues the deliveries of events, before they are on the log. Nothing is sent before the read model shows it.
+ * `traces`: the `traceparent` of events, by id.
+ */
+export async function enqueue(
+  db: Db,
+  events: readonly WebhookEventRaised[],
+  traces?: ReadonlyMap<string, string | undefined>,
+): Promise<void> {
   const rows = events.flatMap(({ route, event_id, endpoint_ids, organization_id, created_at }) =>
     route === 'queued'
       ? endpoint_ids.map((endpointId) => ({ event_id, endpointId, organization_id, created_at }))
@@ -14,13 +21,15 @@ export async function enqueue(db: Db, events: readonly WebhookEventRaised[]): Pr
   if (rows.length === 0) return
   await db.query({
     name: 'webhook-enqueue',
-    text: `insert into tidegate.webhook_queue (delivery_id, endpoint_id, organization_id, due_at, attempts)
-           select *, 0 from unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) on conflict do nothing`,
+    text: `insert into tidegate.webhook_queue (delivery_id, endpoint_id, organization_id, due_at, traceparent, attempts)
+           select *, 0 from unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[])
+           on conflict do nothing`,
     values: [
       rows.map(({ event_id, endpointId }) => derivedHexId('wdlv', event_id, endpointId)),
       rows.map(({ endpointId }) => endpointId),
       rows.map(({ organization_id }) => organization_id),
       rows.map(({ created_at }) => created_at),
+      rows.map(({ event_id }) => traces?.get(event_id) ?? null),
     ],
   })
 }
@@ -96,6 +105,8 @@ export interface TakenDelivery {
   attempts: number
   attemptsInRound: number
   dueAt: number
+  /** As a `traceparent`; null for a row that was made anew, or that nobody traces. */
+  traceparent?: string | null
 }
 
 export interface TakeRequest {

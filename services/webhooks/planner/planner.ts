@@ -96,12 +96,18 @@ interface Candidate {
   id: string
   type: SessionEventType
   scored: SessionScored
+  traceparent: string | undefined
 }
 
 function candidatesOf(event: RecordedEvent, now: number): Candidate[] {
   if (event.type !== 'SessionScored' || !isRecent(event.data, now)) return []
-  const { data: scored } = event
-  return toldTypes(scored).map((type) => ({ id: webhookEventId(type, scored.session_id), type, scored }))
+  const { data: scored, meta } = event
+  return toldTypes(scored).map((type) => ({
+    id: webhookEventId(type, scored.session_id),
+    type,
+    scored,
+    traceparent: meta.traceparent,
+  }))
 }
 
 interface RaiseDeps {
@@ -149,8 +155,9 @@ function createRaiseBatch({ log, pool, codec, caughtUp }: RaiseDeps): RaiseBatch
     const raised = wanted.filter(({ id }) => !known.has(id))
     if (raised.length === 0) return
     const events = await eventsOf({ raised, subscribers, now })
-    await enqueue(pool, events)
-    await log.append(events.map((event) => recordOf(codec, event)))
+    const traces = new Map(raised.map(({ id, traceparent }) => [id, traceparent]))
+    await enqueue(pool, events, traces)
+    await log.append(events.map((event) => recordOf(codec, event, traces.get(event.event_id))))
   }
 
   async function look(candidates: Candidate[]): Promise<Seen & { wanted: Candidate[] }> {
@@ -227,11 +234,11 @@ async function eventsOf({ raised, subscribers, now }: ToRaise): Promise<WebhookE
   return events
 }
 
-function recordOf(codec: EventCodec, data: WebhookEventRaised): NewRecord {
+function recordOf(codec: EventCodec, data: WebhookEventRaised, traceparent: string | undefined): NewRecord {
   const { event_id: eventId, organization_id: organizationId, environment, created_at: now } = data
   const about = { organizationId, environment, eventId, now }
   const { event, meta } = decidedEvent({ type: 'WebhookEventRaised', data }, about)
-  return orFailed(() => codec.toRecord(event, meta))
+  return orFailed(() => codec.toRecord(event, { ...meta, traceparent }))
 }
 
 // Nothing can be written down about the decision.

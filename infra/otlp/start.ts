@@ -1,0 +1,143 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { randomUUID } from 'node:crypto'
+import { SpanKind, SpanStatusCode } from '@opentelemetry/api'
+import { type ExportResult, ExportResultCode, parseKeyPairsIntoRecord } from '@opentelemetry/core'
+import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-proto'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
+import { type Resource, resourceFromAttributes } from '@opentelemetry/resources'
+import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type Sampler,
+  TraceIdRatioBasedSampler,
+} from '@opentelemetry/sdk-trace'
+import { loggedError } from '../telemetry.ts'
+import { within } from '../timing.ts'
+import type { Otlp, OtlpParts, TracedWork, Tracing, WorkSpan } from './otlp.ts'
+import { registryProducer } from './registry-producer.ts'
+import type { OtlpSettings } from './settings.ts'
+import { createSpans, type Spans, traceparentOf } from './spans.ts'
+import { traceLog } from './traced-log.ts'
+import { type RequestTrace, traceRequests } from './traced-requests.ts'
+
+interface StartParts extends OtlpParts {
+  flushMs: number
+}
+
+interface Sender extends StartParts, OtlpSettings {
+  resource: Resource
+}
+
+export function startOtlp(settings: OtlpSettings, parts: StartParts): Otlp {
+  const sender = { ...settings, ...parts, resource: resourceOf(settings) }
+  const spans = settings.tracesUrl ? openSpans(sender, settings.tracesUrl) : undefined
+  const metrics = settings.metricsUrl ? openMetrics(sender, settings.metricsUrl) : undefined
+  return {
+    tracing: spans && createTracing(spans, settings),
+    async stop() {
+      const sent = Promise.all([spans?.stop(), metrics?.shutdown()])
+      await within(sent, parts.flushMs).catch(() => {})
+    },
+  }
+}
+
+// Each process is an instance, or the metrics of two would be one series.
+function resourceOf({ serviceName, resourceAttributes }: OtlpSettings): Resource {
+  return resourceFromAttributes({
+    'service.instance.id': randomUUID(),
+    ...parseKeyPairsIntoRecord(resourceAttributes),
+    'service.name': serviceName,
+  })
+}
+
+function openSpans(sender: Sender, url: string): Spans {
+  const exporter = told(new OTLPTraceExporter(requestOf(sender, url)), { what: 'traces', ...sender })
+  return createSpans({
+    resource: sender.resource,
+    sampler: samplerOf(sender.sampler),
+    spanProcessors: [new BatchSpanProcessor({ exporter, scheduledDelayMillis: 1000 })],
+    spanLimits: { attributeValueLengthLimit: 256 },
+  })
+}
+
+function openMetrics(sender: Sender, url: string): MeterProvider {
+  const exporter = told(new OTLPMetricExporter(requestOf(sender, url)), { what: 'metrics', ...sender })
+  const reader = new PeriodicExportingMetricReader({
+    exporter,
+    exportIntervalMillis: sender.metricsEveryMs,
+    metricProducers: [registryProducer(sender.registry)],
+  })
+  return new MeterProvider({ resource: sender.resource, readers: [reader] })
+}
+
+const requestOf = ({ headers }: OtlpSettings, url: string) => ({
+  url,
+  headers: parseKeyPairsIntoRecord(headers),
+})
+
+interface Exporter<Items> {
+  export(items: Items, done: (result: ExportResult) => void): void
+}
+
+/** Says when sending fails for the first time, and when it works again. What failed is not sent again. */
+function told<Items, E extends Exporter<Items>>(
+  exporter: E & Exporter<Items>,
+  { what, logger }: { what: string; logger: StartParts['logger'] },
+): E {
+  const send = exporter.export.bind(exporter)
+  let isFailing = false
+  exporter.export = (items, done) =>
+    send(items, (result) => {
+      const fails = result.code !== ExportResultCode.SUCCESS
+      if (fails && !isFailing)
+        logger.warn({ err: loggedError(result.error) }, `${what} are lost: OTLP cannot be sent`)
+      if (!fails && isFailing) logger.info(`${what} are sent again`)
+      isFailing = fails
+      done(result)
+    })
+  return exporter
+}
+
+function samplerOf({ name, ratio }: OtlpSettings['sampler']): Sampler {
+  const own = name.replace('parentbased_', '')
+  const root =
+    own === 'traceidratio'
+      ? new TraceIdRatioBasedSampler(ratio)
+      : own === 'always_off'
+        ? new AlwaysOffSampler()
+        : new AlwaysOnSampler()
+  return own === name ? root : new ParentBasedSampler({ root })
+}
+
+function createTracing(spans: Spans, { acceptsParents }: OtlpSettings): Tracing {
+  const requests = new AsyncLocalStorage<RequestTrace | undefined>()
+  return {
+    log: (log) => traceLog(log, { spans, requests }),
+    requests: (app) => traceRequests(app, { spans, requests, acceptsParents }),
+    run: (what, work) => runInSpan(spans, what, work),
+  }
+}
+
+async function runInSpan<T>(
+  spans: Spans,
+  what: TracedWork,
+  work: (span: WorkSpan) => Promise<T>,
+): Promise<T> {
+  const span = spans.start({ ...what, kind: SpanKind.CLIENT })
+  const fail = () => void span.setStatus({ code: SpanStatusCode.ERROR })
+  try {
+    return await work({
+      traceparent: traceparentOf(span),
+      set: (attributes) => void span.setAttributes(attributes),
+      fail,
+    })
+  } catch (error) {
+    fail()
+    throw error
+  } finally {
+    span.end()
+  }
+}

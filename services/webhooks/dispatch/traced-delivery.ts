@@ -1,0 +1,35 @@
+import type { SpanAttributes, Tracing } from '../../../infra/otlp/otlp.ts'
+import type { Job, MadeDelivery } from './deliver.ts'
+
+type Deliver = (job: Job) => Promise<MadeDelivery>
+
+/** Each attempt is a span below the event that it tells of, and its record below that. */
+export function tracedDelivery(deliver: Deliver, tracing: Tracing | undefined): Deliver {
+  if (!tracing) return deliver
+  return (job) => {
+    const parent = job.delivery.traceparent ?? undefined
+    return tracing.run({ name: 'webhook attempt', parent, attributes: attributesOf(job) }, async (span) => {
+      const made = await deliver(job)
+      span.set(resultOf(made))
+      if (made.judged?.succeeded === false) span.fail()
+      const { event, meta } = made.decision
+      return { ...made, decision: { event, meta: { ...meta, traceparent: span.traceparent } } }
+    })
+  }
+}
+
+/** Not the receiver's address: it may hold a token. */
+const attributesOf = ({ delivery, event }: Job): SpanAttributes => ({
+  'tidegate.webhook.event_id': event.id,
+  'tidegate.webhook.event_type': event.type,
+  'tidegate.webhook.endpoint_id': delivery.endpointId,
+  'tidegate.webhook.attempt': delivery.attempts + 1,
+  'tidegate.organization_id': delivery.organizationId,
+})
+
+function resultOf({ judged }: MadeDelivery): SpanAttributes {
+  const outcome = judged?.posted.outcome
+  if (!outcome) return { 'tidegate.webhook.outcome': 'skipped' }
+  if (outcome.kind === 'failure') return { 'error.type': outcome.reason }
+  return { 'http.response.status_code': outcome.status }
+}
