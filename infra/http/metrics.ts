@@ -25,6 +25,9 @@ const metricsSchema = {
   response: { 200: { content: { 'text/plain': { schema: z.string() } } } },
 }
 
+const keyTypes: KeyType[] = ['publishable', 'secret']
+const lookupOutcomes: LookupOutcome[] = ['found', 'unknown', 'refused']
+
 export interface AuthCounters {
   onRateLimited: (keyType: KeyType) => void
   onKeyLookup: (outcome: LookupOutcome) => void
@@ -57,6 +60,8 @@ function countAuth(registry: Registry): AuthCounters {
     labelNames: ['outcome'],
     registers: [registry],
   })
+  for (const key_type of keyTypes) limited.inc({ key_type }, 0)
+  for (const outcome of lookupOutcomes) lookups.inc({ outcome }, 0)
   return {
     onRateLimited: (keyType) => limited.inc({ key_type: keyType }),
     onKeyLookup: (outcome) => lookups.inc({ outcome }),

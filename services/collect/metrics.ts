@@ -1,6 +1,8 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Shed } from './admission.ts'
 
+const allShed: Shed[] = ['session', 'request']
+
 export function countUnclaimed(registry: Registry): () => void {
   const unclaimed = new Counter({
     name: 'tidegate_collect_unclaimed_total',
@@ -17,6 +19,8 @@ export function countShed(registry: Registry): (what: Shed) => void {
     labelNames: ['what'],
     registers: [registry],
   })
+  // A series that is not there yet hides its first counts from whoever asks for the rate.
+  for (const what of allShed) shed.inc({ what }, 0)
   return (what) => shed.inc({ what })
 }
 

@@ -1,8 +1,10 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
 import type { DirectAnswer, DirectCalls } from '../../infra/wire/webhooks/direct-call.ts'
 
-type GateAttemptOutcome = 'accepted' | 'retrying' | 'failed' | 'not_sent'
-type GateApprovalOutcome = 'approved' | 'rejected'
+const attemptOutcomes = ['accepted', 'retrying', 'failed', 'not_sent'] as const
+const approvalOutcomes = ['approved', 'rejected'] as const
+type GateAttemptOutcome = (typeof attemptOutcomes)[number]
+type GateApprovalOutcome = (typeof approvalOutcomes)[number]
 
 export interface GateMeter {
   attempted(outcome: GateAttemptOutcome): void
@@ -28,6 +30,8 @@ export function measureGate(registry: Registry): GateMeter {
     buckets,
     registers,
   })
+  for (const outcome of attemptOutcomes) attempts.inc({ outcome }, 0)
+  for (const outcome of approvalOutcomes) approvals.zero({ outcome })
   return {
     attempted: (outcome) => attempts.inc({ outcome }),
     finished: (outcome, ms) => approvals.observe({ outcome }, Math.max(0, ms) / 1000),

@@ -17,6 +17,8 @@ interface QueueReading {
   now: number
 }
 
+const attemptOutcomes: WebhookAttemptOutcome[] = ['succeeded', 'retrying', 'failed']
+
 // A request ends within its time-out; a delivery may take days, at the end of the schedule.
 const attemptBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
 const deliveryBuckets = [
@@ -49,6 +51,7 @@ export function measureWebhooks(registry: Registry, queue: () => Promise<QueueRe
     help: 'Webhook requests that this process is making.',
     registers,
   })
+  for (const outcome of attemptOutcomes) attempts.inc({ outcome }, 0)
   measureQueue(registry, queue)
   return {
     onAttempt({ outcome, durationMs }) {

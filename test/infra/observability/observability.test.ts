@@ -1,0 +1,87 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
+import { parse } from 'yaml'
+import { z } from 'zod'
+import { type Cluster, startCluster } from '../../support/cluster.ts'
+import { labelsOf, namesIn } from '../../support/promql.ts'
+import { root } from '../../support/test-projects.ts'
+
+const run = promisify(execFile)
+const textOf = (file: string) => readFileSync(path.join(root, file), 'utf8')
+
+const rule = z.object({ alert: z.string(), expr: z.string(), annotations: z.record(z.string(), z.string()) })
+const rules = z
+  .object({ groups: z.array(z.object({ rules: z.array(rule) })) })
+  .parse(parse(textOf('infra/observability/alerts.yaml')))
+  .groups.flatMap((group) => group.rules)
+
+const panel = z.object({ title: z.string(), targets: z.array(z.object({ expr: z.string() })).default([]) })
+const panels = z
+  .object({ panels: z.array(panel) })
+  .parse(JSON.parse(textOf('infra/observability/grafana.json'))).panels
+
+/** What Prometheus adds to what it scrapes. */
+const ownMetrics = ['up']
+const ownLabels = ['job', 'instance']
+
+describe('every metric and label', () => {
+  let cluster: Cluster
+  let shown: Map<string, Set<string>>
+  beforeAll(async () => {
+    cluster = await startCluster({ log: 'postgres', processes: 1 })
+    shown = labelsOf(await (await cluster.fetch(0, '/metrics')).text())
+  }, 60_000)
+  afterAll(() => cluster?.stop())
+
+  const expressions = [
+    ...rules.map(({ alert, expr }) => [alert, expr] as const),
+    ...panels.flatMap(({ title, targets }) => targets.map(({ expr }) => [title, expr] as const)),
+  ]
+  it.each(expressions)('of "%s" is one that a server with all roles shows', (_name, expression) => {
+    const { metrics, labels } = namesIn(expression.replaceAll('$__rate_interval', '5m'))
+    expect(metrics.length).toBeGreaterThan(0)
+    expect(metrics.filter((name) => !shown.has(name) && !ownMetrics.includes(name))).toEqual([])
+    const known = new Set([...ownLabels, ...metrics.flatMap((name) => [...(shown.get(name) ?? [])])])
+    expect(labels.filter((label) => !known.has(label))).toEqual([])
+  })
+
+  it('that a server shows of its own is on the board or in an alert', () => {
+    const used = new Set(
+      expressions.flatMap(([, text]) => namesIn(text.replaceAll('$__rate_interval', '5m')).metrics),
+    )
+    const own = [...shown.keys()].filter((name) => name.startsWith('tidegate_'))
+    const families = new Set(own.map((name) => name.replace(/_(bucket|sum|count)$/, '')))
+    const isUsed = (family: string) =>
+      [...used].some((name) => name.replace(/_(bucket|sum|count)$/, '') === family)
+    // Said for the read models alone; the lag of all consumers has them, too.
+    expect([...families].filter((family) => !isUsed(family))).toEqual(['tidegate_projection_lag_records'])
+  })
+})
+
+test('the documented alerts are those of the rules, each with the section that says what to do', () => {
+  const rows = textOf('docs/operations.md').matchAll(/^\| `(Tidegate\w+)` \|.*\]\((#[\w-]+)\) \|$/gm)
+  const documented = [...rows].map(([, name, anchor]) => [name, `docs/operations.md${anchor}`])
+  expect(documented).toEqual(rules.map(({ alert, annotations }) => [alert, annotations.runbook]))
+})
+
+describe('promtool', async () => {
+  const has = await run('promtool', ['--version']).then(
+    () => true,
+    () => false,
+  )
+  if (!has) console.warn('promtool is not installed (package prometheus): the alerts are NOT TRIED.')
+  const ask = (...args: string[]) => run('promtool', args, { cwd: root })
+
+  it.runIf(has)('takes the rules', async () => {
+    expect((await ask('check', 'rules', 'infra/observability/alerts.yaml')).stdout).toContain('SUCCESS')
+  })
+
+  it.runIf(has)('sees each alert fire when it should, and be silent otherwise', async () => {
+    const file = 'test/infra/observability/alerts.promtool.yaml'
+    expect((await ask('test', 'rules', file)).stdout).toContain('SUCCESS')
+    for (const { alert } of rules) expect(textOf(file).split(alert).length).toBeGreaterThan(2)
+  })
+})
