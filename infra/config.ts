@@ -83,7 +83,7 @@ const settings = z.object({
   OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: optionalText,
   OTEL_EXPORTER_OTLP_PROTOCOL: z.string().default('http/protobuf'),
   OTEL_EXPORTER_OTLP_HEADERS: optionalText,
-  OTEL_SERVICE_NAME: z.string().default('tidegate'),
+  OTEL_SERVICE_NAME: optionalText,
   OTEL_RESOURCE_ATTRIBUTES: optionalText,
   OTEL_TRACES_EXPORTER: z.string().default('otlp'),
   OTEL_TRACES_SAMPLER: z.string().default('parentbased_always_on'),

@@ -22,7 +22,7 @@ const used = z.object({
   OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: address,
   OTEL_EXPORTER_OTLP_PROTOCOL: z.literal('http/protobuf'),
   OTEL_EXPORTER_OTLP_HEADERS: z.string().optional(),
-  OTEL_SERVICE_NAME: z.string(),
+  OTEL_SERVICE_NAME: z.string().optional(),
   OTEL_RESOURCE_ATTRIBUTES: z.string().optional(),
   OTEL_TRACES_EXPORTER: exporter,
   OTEL_METRICS_EXPORTER: exporter,
@@ -39,7 +39,7 @@ export interface OtlpSettings {
   /** As the standard writes them: `name=value`, comma-separated, values percent-encoded. */
   headers: string | undefined
   resourceAttributes: string | undefined
-  serviceName: string
+  serviceName: string | undefined
   metricsEveryMs: number
   sampler: { name: SamplerName; ratio: number }
   /** Whether a request may name the trace that it belongs to. */

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
-import { SpanKind, SpanStatusCode } from '@opentelemetry/api'
+import { DiagLogLevel, diag, SpanKind, SpanStatusCode } from '@opentelemetry/api'
 import { type ExportResult, ExportResultCode, parseKeyPairsIntoRecord } from '@opentelemetry/core'
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-proto'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
@@ -16,7 +16,7 @@ import {
 } from '@opentelemetry/sdk-trace'
 import { loggedError } from '../telemetry.ts'
 import { within } from '../timing.ts'
-import type { Otlp, OtlpParts, TracedWork, Tracing, WorkSpan } from './otlp.ts'
+import type { Otlp, OtlpParts, TracedWork, Tracing, WorkSpan } from './port.ts'
 import { registryProducer } from './registry-producer.ts'
 import type { OtlpSettings } from './settings.ts'
 import { createSpans, type Spans, traceparentOf } from './spans.ts'
@@ -27,11 +27,15 @@ interface StartParts extends OtlpParts {
   flushMs: number
 }
 
+// About 10 MB. A batch of records ends thousands of spans at once.
+const maxQueueSize = 8192
+
 interface Sender extends StartParts, OtlpSettings {
   resource: Resource
 }
 
 export function startOtlp(settings: OtlpSettings, parts: StartParts): Otlp {
+  tellOfDropped(parts)
   const sender = { ...settings, ...parts, resource: resourceOf(settings) }
   const spans = settings.tracesUrl ? openSpans(sender, settings.tracesUrl) : undefined
   const metrics = settings.metricsUrl ? openMetrics(sender, settings.metricsUrl) : undefined
@@ -47,9 +51,10 @@ export function startOtlp(settings: OtlpSettings, parts: StartParts): Otlp {
 // Each process is an instance, or the metrics of two would be one series.
 function resourceOf({ serviceName, resourceAttributes }: OtlpSettings): Resource {
   return resourceFromAttributes({
+    'service.name': 'tidegate',
     'service.instance.id': randomUUID(),
     ...parseKeyPairsIntoRecord(resourceAttributes),
-    'service.name': serviceName,
+    ...(serviceName && { 'service.name': serviceName }),
   })
 }
 
@@ -58,7 +63,7 @@ function openSpans(sender: Sender, url: string): Spans {
   return createSpans({
     resource: sender.resource,
     sampler: samplerOf(sender.sampler),
-    spanProcessors: [new BatchSpanProcessor({ exporter, scheduledDelayMillis: 1000 })],
+    spanProcessors: [new BatchSpanProcessor({ exporter, scheduledDelayMillis: 1000, maxQueueSize })],
     spanLimits: { attributeValueLengthLimit: 256 },
   })
 }
@@ -77,6 +82,14 @@ const requestOf = ({ headers }: OtlpSettings, url: string) => ({
   url,
   headers: parseKeyPairsIntoRecord(headers),
 })
+
+// The SDK says by this alone that its queue was full; `told` says what else it has to say.
+function tellOfDropped({ logger }: StartParts): void {
+  const ignore = () => {}
+  const warn = (message: string) => logger.warn(message)
+  const all = { error: ignore, warn, info: ignore, debug: ignore, verbose: ignore }
+  diag.setLogger(all, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true })
+}
 
 interface Exporter<Items> {
   export(items: Items, done: (result: ExportResult) => void): void

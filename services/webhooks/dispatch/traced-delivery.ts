@@ -1,4 +1,4 @@
-import type { SpanAttributes, Tracing } from '../../../infra/otlp/otlp.ts'
+import type { SpanAttributes, Tracing } from '../../../infra/otlp/port.ts'
 import type { Job, MadeDelivery } from './deliver.ts'
 
 type Deliver = (job: Job) => Promise<MadeDelivery>

@@ -42,7 +42,7 @@ describe('taking', () => {
   test('hides what is due, oldest first, and not what is not', async () => {
     const endpointId = await dueEndpoint(3, now - 2)
     const taken = await take(world.pool, request([endpointId]))
-    const about = { endpointId, organizationId: 'org', attempts: 0, attemptsInRound: 0 }
+    const about = { endpointId, organizationId: 'org', attempts: 0, attemptsInRound: 0, traceparent: null }
     expect(taken).toEqual([
       { ...about, id: `${endpointId}/1`, eventId: 'evt_1', dueAt: now - 1 },
       { ...about, id: `${endpointId}/2`, eventId: 'evt_2', dueAt: now },

@@ -1,0 +1,41 @@
+import type { FastifyInstance } from 'fastify'
+import type { Registry } from 'prom-client'
+import type { EventLog } from '../log/port.ts'
+import type { Logger } from '../telemetry.ts'
+
+export type SpanAttributes = Record<string, string | number>
+
+export interface TracedWork {
+  name: string
+  /** The span that this one is below, as a `traceparent`; undefined begins a trace. */
+  parent: string | undefined
+  attributes: SpanAttributes
+}
+
+export interface WorkSpan {
+  /** Names this span to what follows from it. */
+  traceparent: string
+  set(attributes: SpanAttributes): void
+  fail(): void
+}
+
+export interface Tracing {
+  /** The log, whose records carry their trace on. */
+  log(log: EventLog): EventLog
+  /** Call before routes are added. */
+  requests(app: FastifyInstance): void
+  /** A request to somebody else. Nothing tells them of the trace. */
+  run<T>(what: TracedWork, work: (span: WorkSpan) => Promise<T>): Promise<T>
+}
+
+export interface Otlp {
+  /** undefined where no traces are sent. */
+  tracing: Tracing | undefined
+  /** Sends what is left, within `otlpStopMs`. */
+  stop(): Promise<void>
+}
+
+export interface OtlpParts {
+  registry: Registry
+  logger: Logger
+}
