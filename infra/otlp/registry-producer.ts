@@ -15,12 +15,22 @@ export function registryProducer(registry: Registry): MetricProducer {
   const startTime = millisToHrTime(Date.now())
   return {
     async collect() {
-      const found = await registry.getMetricsAsJSON()
+      const { found, errors } = await readEach(registry)
       const span = { startTime, endTime: millisToHrTime(Date.now()) }
       const metrics = found.flatMap((metric) => metricData(metric, span) ?? [])
       const scopeMetrics = [{ scope: { name: 'tidegate' }, metrics }]
-      return { resourceMetrics: { resource: emptyResource(), scopeMetrics }, errors: [] }
+      return { resourceMetrics: { resource: emptyResource(), scopeMetrics }, errors }
     },
+  }
+}
+
+// One by one: what asks the database fails without it, and the others are what one wants to see then.
+async function readEach(registry: Registry) {
+  const names = registry.getMetricsAsArray().map(({ name }) => name)
+  const read = await Promise.allSettled(names.map((name) => registry.getSingleMetric(name)?.get()))
+  return {
+    found: read.flatMap((result) => (result.status === 'fulfilled' ? (result.value ?? []) : [])),
+    errors: read.flatMap((result) => (result.status === 'rejected' ? [result.reason] : [])),
   }
 }
 
