@@ -17,17 +17,20 @@ interface TracedRequestsParts {
 
 export function traceRequests(app: FastifyInstance, parts: TracedRequestsParts): void {
   const traces = new WeakMap<FastifyRequest, RequestTrace>()
-  app.addHook('onRequest', (request, _reply, done) => {
+  app.addHook('onRequest', (request, reply, done) => {
     const isAsked = request.routeOptions.config?.probe !== true && request.method !== 'OPTIONS'
-    if (isAsked) traces.set(request, requestTrace(request, parts))
+    if (isAsked) begin(request, reply)
     done()
   })
   // Not earlier: the body is parsed in the context of its connection.
   app.addHook('preHandler', (request, _reply, done) => parts.requests.run(traces.get(request), done))
-  app.addHook('onResponse', (request, reply, done) => {
-    traces.get(request)?.end(reply)
-    done()
-  })
+
+  function begin(request: FastifyRequest, reply: FastifyReply): void {
+    const trace = requestTrace(request, parts)
+    traces.set(request, trace)
+    // And not onResponse, which no client that went away gets to.
+    reply.raw.once('close', () => trace.end(reply))
+  }
 }
 
 function requestTrace(request: FastifyRequest, { spans, acceptsParents }: TracedRequestsParts): RequestTrace {
@@ -43,10 +46,12 @@ function requestTrace(request: FastifyRequest, { spans, acceptsParents }: Traced
 
   return {
     traceparent: (sessionId) => traceparentOf(begin(sessionId)),
-    end({ statusCode }) {
-      begin().setAttribute('http.response.status_code', statusCode)
-      if (statusCode >= 500) begin().setStatus({ code: SpanStatusCode.ERROR })
-      begin().end()
+    end({ statusCode, raw }) {
+      const ended = begin()
+      if (raw.headersSent) ended.setAttribute('http.response.status_code', statusCode)
+      else ended.setAttribute('error.type', 'client_gone')
+      if (raw.headersSent && statusCode >= 500) ended.setStatus({ code: SpanStatusCode.ERROR })
+      ended.end()
     },
   }
 }

@@ -1,0 +1,73 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace'
+import fastify, { type FastifyInstance } from 'fastify'
+import { afterEach, expect, it } from 'vitest'
+import { createSpans, sessionTraceId } from '../../../infra/otlp/spans.ts'
+import { type RequestTrace, traceRequests } from '../../../infra/otlp/traced-requests.ts'
+import { eventually } from '../../support/eventually.ts'
+
+const given = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
+let app: FastifyInstance
+afterEach(() => app.close())
+
+async function listen({ acceptsParents = true } = {}) {
+  const exporter = new InMemorySpanExporter()
+  const spans = createSpans({ spanProcessors: [new SimpleSpanProcessor({ exporter })] })
+  const requests = new AsyncLocalStorage<RequestTrace | undefined>()
+  app = fastify()
+  traceRequests(app, { spans, requests, acceptsParents })
+  app.post('/about/:id', async () => {
+    // What an append does after other work.
+    await new Promise(setImmediate)
+    return { traceparent: requests.getStore()?.traceparent('sid_1') ?? null }
+  })
+  app.get('/probe', { config: { probe: true } }, async () => ({}))
+  app.options('/about/:id', async () => ({}))
+  const { promise, resolve: answerSlow } = Promise.withResolvers<object>()
+  app.get('/slow', () => promise)
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  const ended = () => exporter.getFinishedSpans()
+  const post = (headers: Record<string, string> = {}) => {
+    const json = { 'content-type': 'application/json', ...headers }
+    return fetch(`${url}/about/5?token=x`, { method: 'POST', body: '{"a":1}', headers: json })
+  }
+  const traceOf = async (headers?: Record<string, string>) => {
+    const { traceparent }: { traceparent: string } = JSON.parse(await (await post(headers)).text())
+    return traceparent.split('-')[1]
+  }
+  return { url, traceOf, ended, answerSlow }
+}
+
+it('a request is in the trace of the session that it is about, also after its body was parsed', async () => {
+  const { traceOf, ended } = await listen()
+  expect(await traceOf()).toBe(sessionTraceId('sid_1'))
+  await eventually(() => expect(ended()).toHaveLength(1))
+  expect(ended()[0]).toMatchObject({
+    name: 'POST /about/:id',
+    attributes: { 'http.route': '/about/:id', 'http.response.status_code': 200 },
+  })
+  expect(JSON.stringify(ended().map(({ attributes }) => attributes))).not.toContain('token')
+})
+
+it('a request goes on with the trace that it names, unless that is switched off', async () => {
+  const trusting = await listen()
+  expect(await trusting.traceOf({ traceparent: given })).toBe('a'.repeat(32))
+  expect(await trusting.traceOf({ traceparent: '00-0' })).toBe(sessionTraceId('sid_1'))
+  await app.close()
+  const careful = await listen({ acceptsParents: false })
+  expect(await careful.traceOf({ traceparent: given })).toBe(sessionTraceId('sid_1'))
+})
+
+it('probes and preflights have no span, and one whose client went away has', async () => {
+  const { url, ended, answerSlow } = await listen()
+  expect((await fetch(`${url}/probe`)).status).toBe(200)
+  expect((await fetch(`${url}/about/5`, { method: 'OPTIONS' })).status).toBe(200)
+  expect((await fetch(`${url}/nothing`)).status).toBe(404)
+  await expect(fetch(`${url}/slow`, { signal: AbortSignal.timeout(100) })).rejects.toThrow()
+  await eventually(() => expect(ended()).toHaveLength(2))
+  expect(ended().map(({ name, attributes }) => [name, attributes['error.type']])).toEqual([
+    ['GET unknown', undefined],
+    ['GET /slow', 'client_gone'],
+  ])
+  answerSlow({})
+})
