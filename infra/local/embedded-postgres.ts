@@ -110,11 +110,20 @@ async function readPidFile(dataDir: string): Promise<{ pid: number; port: number
 async function isRunning(dataDir: string): Promise<boolean> {
   const { pid } = await readPidFile(dataDir)
   if (!pid) return false
-  const ps = promisify(execFile)('ps', ['-o', 'args=', '-p', String(pid)])
-  const { stdout } = await ps.catch(() => ({ stdout: '' }))
-  if (stdout.includes(dataDir)) return true
-  if (stdout !== '') await rm(path.join(dataDir, 'postmaster.pid'), { force: true })
+  const args = await argumentsOf(pid)
+  if (args.includes(dataDir)) return true
+  if (args !== '') await rm(path.join(dataDir, 'postmaster.pid'), { force: true })
   return false
+}
+
+/** Empty where there is no such process. Small images have no ps, and a new container gives the same numbers again. */
+async function argumentsOf(pid: number): Promise<string> {
+  if (process.platform === 'linux') return readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
+  const ps = promisify(execFile)('ps', ['-o', 'args=', '-p', String(pid)])
+  return ps.then(
+    ({ stdout }) => stdout,
+    () => '',
+  )
 }
 
 /** Whoever holds this lock may stop the server; the lock of a killed process goes with its connection. */
