@@ -1,0 +1,147 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Docker, findDocker, provideBases } from '../support/docker.ts'
+import { eventually } from '../support/eventually.ts'
+import { root } from '../support/test-projects.ts'
+
+const dockerfile = path.join(root, 'infra/deploy/image/Dockerfile')
+const unique = randomBytes(6).toString('hex')
+const [image, container, volume] = [`tidegate:test-${unique}`, `tidegate-${unique}`, `tidegate-${unique}`]
+const slow = { timeoutMs: 60_000, intervalMs: 200 }
+
+const found = await findDocker()
+if (!found)
+  console.warn('The image is NOT TESTED: there is no docker that has a daemon and builds with BuildKit.')
+
+/** How npm reaches its registry on this machine. */
+async function npmSecrets(folder: string): Promise<string[]> {
+  const config = async (name: string) =>
+    (await promisify(execFile)('npm', ['config', 'get', name], { cwd: folder })).stdout.trim()
+  const [registry, authority] = [await config('registry'), await config('cafile')]
+  const hasAuthority = authority !== '' && authority !== 'null'
+  const npmrc = [`registry=${registry}`, ...(hasAuthority ? ['cafile=/run/secrets/ca.pem'] : [])]
+  const file = path.join(folder, 'npmrc')
+  await writeFile(file, `${npmrc.join('\n')}\n`)
+  const secrets = [`id=npmrc,src=${file}`, ...(hasAuthority ? [`id=ca.pem,src=${authority}`] : [])]
+  return secrets.flatMap((secret) => ['--secret', secret])
+}
+
+describe.skipIf(!found)('the image', () => {
+  const docker: Docker = (...args) =>
+    found ? found(...args) : Promise.reject(new Error('there is no docker'))
+  const inContainer = (...args: string[]) => docker('exec', container, 'tidegate', ...args)
+  let made: string[] = []
+  let folder: string
+
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-image-'))
+    const bases = (await readFile(dockerfile, 'utf8')).matchAll(/^FROM (\S+)/gm)
+    made = await provideBases(
+      docker,
+      [...bases].map(([, name]) => String(name)),
+    )
+    await docker('build', '--file', dockerfile, '--tag', image, ...(await npmSecrets(folder)), root)
+  }, 600_000)
+
+  afterAll(async () => {
+    await docker('rm', '--force', '--volumes', container).catch(() => '')
+    await docker('volume', 'rm', volume).catch(() => '')
+    await docker('image', 'rm', '--force', image, ...made).catch(() => '')
+    await rm(folder, { recursive: true })
+  }, 60_000)
+
+  it('has what a server needs and no more', async () => {
+    const shell = (script: string) => docker('run', '--rm', '--entrypoint', 'sh', image, '-c', script)
+    expect(await shell('id -u; id -g; pwd')).toBe('10001\n10001\n/app')
+    expect(await docker('image', 'inspect', '--format', '{{.Config.User}}', image)).toBe('10001:10001')
+    expect(await shell('node --version')).toBe(process.version)
+    expect(
+      await shell('command -v npm yarn; ls -d test .git .env* node_modules/vitest 2>/dev/null; true'),
+    ).toBe('')
+    const owned = ['find', '/', '-xdev', '-user', '10001']
+    expect(await docker('run', '--rm', '--user', '0', '--entrypoint', '/usr/bin/env', image, ...owned)).toBe(
+      '/data',
+    )
+    const layers = await docker('history', '--no-trunc', '--format', '{{.CreatedBy}}', image)
+    expect(layers).not.toContain('registry')
+  })
+
+  it('says in one line why it does not start without settings', async () => {
+    const failure = await docker('run', '--rm', '--read-only', image).catch((error: Error) => error)
+    const { code, stdout }: { code?: unknown; stdout?: unknown } = Object(failure)
+    expect(code).toBe(1)
+    expect(JSON.parse(String(stdout))).toMatchObject({
+      level: 'fatal',
+      msg: expect.stringContaining('DATABASE_URL'),
+    })
+  })
+
+  it('scores a session on a volume, and has it after it was killed', async () => {
+    const locked = ['--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges']
+    const store = ['--volume', `${volume}:/data`]
+    await docker('run', '--detach', '--name', container, ...locked, ...store, image, 'dev')
+    await becomesHealthy()
+    await inContainer('org', 'create', '--name', 'Acme', '--slug', 'acme')
+    const key = async (...options: string[]) => {
+      const printed = await inContainer('keys', 'create', 'acme', '--name', 'Test', '--json', ...options)
+      const { data }: { data: { revealed_key: string } } = JSON.parse(printed)
+      return data.revealed_key
+    }
+    const [secretKey, publishableKey] = [
+      await key('--type', 'secret', '--scopes', '*'),
+      await key('--type', 'publishable'),
+    ]
+    const server = ['--base-url', 'http://127.0.0.1:8787']
+    const keys = ['--publishable-key', publishableKey, '--secret-key', secretKey]
+    const report = await inContainer(
+      'simulate',
+      ...server,
+      ...keys,
+      '--sessions',
+      '2',
+      '--clients',
+      'web=1',
+      '--verify',
+      '--json',
+    )
+    expect(JSON.parse(report)).toMatchObject({ completed: 2, failed: 0 })
+    const before = await readSessions(secretKey)
+    expect(before).toHaveLength(2)
+
+    await docker('kill', container)
+    await docker('start', container)
+    await becomesHealthy()
+    expect(await readSessions(secretKey)).toEqual(before)
+  }, 180_000)
+
+  it('ends with 0 within the time that compose.yaml gives it', async () => {
+    await docker('stop', '--time', '30', container)
+    expect(await docker('inspect', '--format', '{{.State.Status}} {{.State.ExitCode}}', container)).toBe(
+      'exited 0',
+    )
+  }, 60_000)
+
+  const becomesHealthy = () =>
+    eventually(async () => {
+      const state = await docker(
+        'inspect',
+        '--format',
+        '{{.State.Status}} {{.State.Health.Status}}',
+        container,
+      )
+      expect(state, await docker('logs', '--tail', '5', container)).toBe('running healthy')
+    }, slow)
+
+  async function readSessions(secretKey: string): Promise<string[]> {
+    const script = `const answer = await fetch('http://127.0.0.1:8787/v1/sessions', { headers: { authorization: 'Bearer ${secretKey}' } })
+      console.log(await answer.text())`
+    const printed = await docker('exec', container, 'node', '--input-type=module', '--eval', script)
+    const { data }: { data: { id: string }[] } = JSON.parse(printed)
+    return data.map(({ id }) => id)
+  }
+})
