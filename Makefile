@@ -5,7 +5,7 @@ SHELL := /bin/bash
 INSTALLED := node_modules/.package-lock.json
 DETECTION := bench/detection
 
-.PHONY: help install hooks run test test-all watch bench eval format clean
+.PHONY: help install hooks run up test test-all watch bench eval format clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -22,6 +22,10 @@ hooks: install ## Check each commit: lint, types, length of the subject
 
 run: install ## Start everything on this machine: Postgres, the log, every role
 	@npm run --silent tidegate -- dev
+
+up: ## Start everything in containers: Postgres, Kafka, one for each role
+	@infra/deploy/make-secrets
+	docker compose -f infra/deploy/compose.yaml up --build --detach --wait
 
 test: install ## Lint, types and every test but the long runs, Kafka and Chromium included
 	npm run --silent lint
