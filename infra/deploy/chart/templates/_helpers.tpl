@@ -1,0 +1,97 @@
+{{- define "tidegate.fullname" -}}
+{{- if contains .Chart.Name .Release.Name }}{{ .Release.Name | trunc 40 | trimSuffix "-" }}
+{{- else }}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 40 | trimSuffix "-" }}{{ end }}
+{{- end }}
+
+{{- define "tidegate.selector" -}}
+app.kubernetes.io/name: {{ .root.Chart.Name }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end }}
+
+{{- define "tidegate.labels" -}}
+{{ include "tidegate.selector" . }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
+{{- end }}
+
+{{/* Pods of every kind. */}}
+{{- define "tidegate.pod" -}}
+serviceAccountName: {{ .Values.serviceAccountName }}
+automountServiceAccountToken: false
+enableServiceLinks: false
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets: {{ toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.nodeSelector }}
+nodeSelector: {{ toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations: {{ toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.affinity }}
+affinity: {{ toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 10001
+  runAsGroup: 10001
+  # Secrets are mounted for this group.
+  fsGroup: 10001
+  seccompProfile: { type: RuntimeDefault }
+{{- end }}
+
+{{- define "tidegate.container" -}}
+image: "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities: { drop: [ALL] }
+{{- end }}
+
+{{/* `root`, and `secrets`: the secret settings that the process reads. */}}
+{{- define "tidegate.env" -}}
+{{- range .secrets }}
+- name: {{ . }}_FILE
+  value: /run/secrets/tidegate/{{ . }}
+{{- end }}
+{{- $settings := .root.Values.settings }}
+{{- if and .root.Values.ingress.enabled (not $settings.PUBLIC_URL) }}
+- name: PUBLIC_URL
+  value: {{ printf "https://%s" .root.Values.ingress.host | quote }}
+{{- end }}
+{{- range $name, $value := $settings }}
+- name: {{ $name }}
+  value: {{ $value | quote }}
+{{- end }}
+{{- end }}
+
+{{- define "tidegate.mounts" -}}
+- name: secrets
+  mountPath: /run/secrets/tidegate
+  readOnly: true
+{{- with .Values.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* `root`, `secrets` as above, and `database`: the name of the Secret that has DATABASE_URL. */}}
+{{- define "tidegate.volumes" -}}
+{{- $root := .root }}
+{{- $database := .database }}
+- name: secrets
+  projected:
+    # 0440.
+    defaultMode: 288
+    sources:
+      {{- range .secrets }}
+      - secret:
+          name: {{ eq . "DATABASE_URL" | ternary $database (required "secrets.existingSecret is not set" $root.Values.secrets.existingSecret) }}
+          items: [{ key: {{ . }}, path: {{ . }} }]
+      {{- end }}
+{{- with $root.Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,202 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { readConfig } from '../../../infra/config.ts'
+import { allRoles } from '../../../services/server/roles.ts'
+import {
+  createManifestCheck,
+  findHelm,
+  type Helm,
+  type Manifest,
+  type PodTemplate,
+} from '../../support/helm.ts'
+
+const least = ['secrets.existingSecret=tidegate']
+const most = [
+  ...least,
+  'secrets.settings={DATABASE_URL,TIDEGATE_MASTER_KEYS,KAFKA_SASL_PASSWORD,SCHEMA_REGISTRY_URL}',
+  'settings.KAFKA_BROKERS=one:9092\\,two:9092',
+  'settings.TRUSTED_PROXIES=10.0.0.0/8',
+  'settings.TOPIC_PARTITIONS=24',
+  'migrate.existingSecret=owner',
+  'migrate.grant=serving',
+  'autoscaling.enabled=true',
+  'ingress.enabled=true',
+  'ingress.className=nginx',
+  'ingress.host=tidegate.example',
+  'ingress.tlsSecret=tls',
+  'ingress.annotations.a=b',
+  'extraVolumes[0].name=kafka',
+  'extraVolumes[0].secret.secretName=kafka-ca',
+  'extraVolumeMounts[0].name=kafka',
+  'extraVolumeMounts[0].mountPath=/etc/kafka',
+  'imagePullSecrets[0].name=pull',
+  'nodeSelector.disk=fast',
+  'tolerations[0].operator=Exists',
+  'affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight=1',
+  'affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.topologyKey=zone',
+]
+
+const ofKind = (manifests: Manifest[], kind: string) => manifests.filter((one) => one.kind === kind)
+const names = (manifests: Manifest[]) => manifests.map(({ metadata }) => metadata.name).sort()
+const ofRoles = allRoles.map((role) => `shop-tidegate-${role}`).sort()
+
+function podOf({ metadata, spec }: Manifest): PodTemplate {
+  if (!spec.template) throw new Error(`${metadata.name} has no pods`)
+  return spec.template
+}
+
+const containerOf = (manifest: Manifest) => podOf(manifest).spec.containers[0]
+
+describe('the chart', () => {
+  let helm: Helm
+  let little: Manifest[]
+  let all: Manifest[]
+  beforeAll(async () => {
+    helm = await findHelm()
+    little = await helm.render(least)
+    all = await helm.render(most)
+  }, 600_000)
+
+  it('is without fault for helm', async () => {
+    await helm.lint(least)
+    await helm.lint(most)
+  })
+
+  it('is without fault for Kubernetes', async () => {
+    const check = await createManifestCheck()
+    const faults = (manifests: Manifest[]) =>
+      manifests.flatMap((one) => check(one).map((fault) => `${one.kind} ${one.metadata.name}: ${fault}`))
+    expect(faults(little)).toEqual([])
+    expect(faults(all)).toEqual([])
+    const [deployment] = structuredClone(ofKind(little, 'Deployment'))
+    if (!deployment) throw new Error('there is no deployment')
+    Object.assign(containerOf(deployment), { readinesProbe: {}, image: 1 })
+    expect(faults([deployment])).toEqual([
+      expect.stringContaining('readinesProbe'),
+      expect.stringContaining('/image must be string'),
+    ])
+  }, 60_000)
+
+  it('has a deployment, a service and a disruption budget for each role', () => {
+    for (const kind of ['Deployment', 'Service', 'PodDisruptionBudget'])
+      expect(names(ofKind(little, kind))).toEqual(ofRoles)
+    expect(ofKind(little, 'Ingress')).toEqual([])
+    expect(ofKind(little, 'HorizontalPodAutoscaler')).toEqual([])
+    const roles = ofKind(little, 'Deployment').map((one) => containerOf(one).args.join(' '))
+    expect(roles.sort()).toEqual(allRoles.map((role) => `serve --roles ${role}`).sort())
+  })
+
+  it('selects the pods of the role', () => {
+    const labels = new Map(
+      ofKind(all, 'Deployment').map((one) => [one.metadata.name, podOf(one).metadata.labels]),
+    )
+    for (const { metadata, spec } of ofKind(all, 'Service'))
+      expect(labels.get(metadata.name)).toMatchObject(Object(spec.selector))
+    for (const { metadata, spec } of [...ofKind(all, 'Deployment'), ...ofKind(all, 'PodDisruptionBudget')])
+      expect(labels.get(metadata.name)).toMatchObject(spec.selector?.matchLabels ?? { none: '' })
+    const components = [...labels.values()].map((one) => one['app.kubernetes.io/component'])
+    expect(components.sort()).toEqual([...allRoles].sort())
+  })
+
+  it('asks whether a process runs and whether it is ready', () => {
+    for (const deployment of ofKind(little, 'Deployment'))
+      expect(containerOf(deployment)).toMatchObject({
+        startupProbe: { httpGet: { path: '/livez', port: 'http' } },
+        livenessProbe: { httpGet: { path: '/livez', port: 'http' } },
+        readinessProbe: { httpGet: { path: '/readyz', port: 'http' } },
+      })
+  })
+
+  it('runs without rights', () => {
+    for (const one of [...ofKind(all, 'Deployment'), ...ofKind(all, 'Job')]) {
+      expect(podOf(one).spec).toMatchObject({
+        automountServiceAccountToken: false,
+        securityContext: { runAsNonRoot: true, runAsUser: 10001, seccompProfile: { type: 'RuntimeDefault' } },
+      })
+      expect(containerOf(one).securityContext).toEqual({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      })
+    }
+  })
+
+  it('sets settings that a server accepts, but for files that are mounted', () => {
+    for (const one of [...ofKind(all, 'Deployment'), ...ofKind(all, 'Job')]) {
+      const env = containerOf(one).env.map(({ name, value }) => [name, value] as const)
+      const given = Object.fromEntries(env.filter(([name]) => !name.endsWith('_FILE')))
+      expect(readConfig(given)).toMatchObject({
+        PUBLIC_URL: 'https://tidegate.example',
+        KAFKA_BROKERS: ['one:9092', 'two:9092'],
+        TOPIC_PARTITIONS: 24,
+        DRAIN_MS: 5000,
+      })
+    }
+  })
+
+  it('has secrets by reference alone, each mounted where its setting says', () => {
+    expect([...ofKind(all, 'Secret'), ...ofKind(all, 'ConfigMap')]).toEqual([])
+    const inServers = {
+      DATABASE_URL: 'tidegate',
+      TIDEGATE_MASTER_KEYS: 'tidegate',
+      KAFKA_SASL_PASSWORD: 'tidegate',
+      SCHEMA_REGISTRY_URL: 'tidegate',
+    }
+    for (const deployment of ofKind(all, 'Deployment')) expect(secretsOf(deployment)).toEqual(inServers)
+    const [job] = ofKind(all, 'Job')
+    const { TIDEGATE_MASTER_KEYS: _, ...inJob } = inServers
+    expect(job && secretsOf(job)).toEqual({ ...inJob, DATABASE_URL: 'owner' })
+  })
+
+  it('migrates before each installation and upgrade', () => {
+    const [job, ...others] = ofKind(all, 'Job')
+    expect(others).toEqual([])
+    expect(job?.metadata.annotations).toMatchObject({ 'helm.sh/hook': 'pre-install,pre-upgrade' })
+    expect(job && containerOf(job).args).toEqual(['migrate', '--grant', 'serving'])
+  })
+
+  it('scales every role, and those that consume by their lag', () => {
+    const scalers = ofKind(all, 'HorizontalPodAutoscaler')
+    expect(scalers.map(({ spec }) => spec.scaleTargetRef?.name).sort()).toEqual(ofRoles)
+    const byLag = scalers.filter(({ spec }) => JSON.stringify(spec).includes('tidegate_consumer_lag_records'))
+    expect(names(byLag)).toEqual(
+      ['projections', 'scoring', 'webhooks'].map((role) => `shop-tidegate-${role}`),
+    )
+    for (const deployment of ofKind(all, 'Deployment')) expect(deployment.spec).not.toHaveProperty('replicas')
+  })
+
+  it('routes to services that are there', () => {
+    const [ingress] = ofKind(all, 'Ingress')
+    const backends = JSON.stringify(ingress).matchAll(/"service":\{"name":"([^"]+)"/g)
+    const services = new Set(names(ofKind(all, 'Service')))
+    const missing = [...backends].filter(([, name]) => !services.has(String(name)))
+    expect(missing).toEqual([])
+    expect(JSON.stringify(ingress)).toContain('tidegate.example')
+  })
+
+  it('refuses what it does not know', async () => {
+    await expect(helm.render([])).rejects.toThrow('secrets.existingSecret is not set')
+    for (const value of ['settings.KAFKA_BROKER=one', 'settings.DATABASE_URL=x', 'roles.colect.replicas=1'])
+      await expect(helm.render([...least, value])).rejects.toThrow(
+        /additional|invalid propertyName|must be one of|property name/i,
+      )
+    await expect(helm.render([...least, 'ingress.enabled=true'])).rejects.toThrow(/host/)
+  })
+})
+
+/** Which Secret each setting comes from, of those whose `<name>_FILE` leads to a mounted key. */
+function secretsOf(manifest: Manifest): Record<string, string> {
+  const { containers, volumes } = podOf(manifest).spec
+  const [{ env, volumeMounts }] = containers
+  const sources = volumes.flatMap(({ name, projected }) => {
+    const folder = volumeMounts.find((mount) => mount.name === name)?.mountPath
+    return (projected?.sources ?? []).flatMap(({ secret }) =>
+      secret.items.map(({ key }) => [`${folder}/${key}`, secret.name] as const),
+    )
+  })
+  const secretAt = new Map<string, string>(sources)
+  return Object.fromEntries(
+    env
+      .filter(({ name }) => name.endsWith('_FILE'))
+      .map(({ name, value }) => [name.slice(0, -'_FILE'.length), secretAt.get(value) ?? 'not mounted']),
+  )
+}

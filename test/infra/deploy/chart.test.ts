@@ -1,0 +1,35 @@
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { readConfig, settingNames } from '../../../infra/config.ts'
+import { allRoles } from '../../../services/server/roles.ts'
+import { root } from '../../support/test-projects.ts'
+
+interface Schema {
+  properties: {
+    secrets: { properties: { settings: { items: { enum: string[] } } } }
+    settings: { propertyNames: { enum: string[] } }
+    roles: { required: string[] }
+  }
+}
+
+const read = (file: string) => readFile(path.join(root, file), 'utf8')
+/** The image and the chart set these. */
+const fixed = ['DATA_DIR', 'HOST', 'PORT']
+
+test('the chart takes every setting, and those that are secret from a Secret alone', async () => {
+  const { properties }: Schema = JSON.parse(await read('infra/deploy/chart/values.schema.json'))
+  const secret = properties.secrets.properties.settings.items.enum
+  const plain = properties.settings.propertyNames.enum
+  expect([...fixed, ...secret, ...plain].sort()).toEqual([...settingNames].sort())
+  for (const name of secret)
+    expect(() => readConfig({ [`${name}_FILE`]: '/nowhere' })).toThrow(`${name}_FILE`)
+  for (const name of plain) expect(() => readConfig({ [`${name}_FILE`]: '/nowhere' })).not.toThrow()
+  expect(properties.roles.required.sort()).toEqual([...allRoles].sort())
+})
+
+test('the chart is of the version of the program', async () => {
+  const { version }: { version: string } = JSON.parse(await read('package.json'))
+  expect(parse(await read('infra/deploy/chart/Chart.yaml'))).toMatchObject({ version, appVersion: version })
+})

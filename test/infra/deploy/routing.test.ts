@@ -1,0 +1,108 @@
+import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { type ServerProcess, startServerProcess } from '../../support/server-process.ts'
+import { root } from '../../support/test-projects.ts'
+
+interface Values {
+  ingress: { paths: { role: string; type: 'Prefix' | 'Exact'; path: string }[] }
+  roles: Record<string, { autoscaling: { lag?: { group: string } } }>
+}
+
+interface Description {
+  paths: Record<string, Record<string, { tags: string[] }>>
+}
+
+const read = (file: string) => readFile(path.join(root, 'infra/deploy', file), 'utf8')
+const publicRoles = ['collect', 'gate', 'api']
+/** What the description leaves out. */
+const pages = { api: ['/', '/assets/site.css', '/docs/errors', '/docs/'], gate: ['/gate/assets/consent.css'] }
+
+/** Of an Ingress: the longest prefix wins, and an exact path before it. */
+function ingressRole({ ingress: { paths } }: Values, url: string): string | undefined {
+  const fits = ({ type, path: prefix }: (typeof paths)[number]) =>
+    type === 'Exact' ? url === prefix : url === prefix || url.startsWith(`${prefix}/`)
+  return paths.filter(fits).sort((a, b) => b.path.length - a.path.length)[0]?.role
+}
+
+/** Of the Caddyfile: the first block that fits. */
+function caddyRole(caddyfile: string, url: string): string | undefined {
+  const named = new Map(
+    [...caddyfile.matchAll(/^\t(@\w+) path (.*)$/gm)].map(([, name, list]) => [name, list]),
+  )
+  const blocks = [
+    ...caddyfile.matchAll(/^\thandle ?(\S*) \{\n\t\t(?:reverse_proxy (\w+):8787|respond 404)$/gm),
+  ]
+  const fits = (pattern: string) =>
+    pattern.endsWith('*') ? url.startsWith(pattern.slice(0, -1)) : url === pattern
+  const block = blocks.find(([, matcher = '']) =>
+    (named.get(matcher) ?? (matcher || '*')).split(' ').some(fits),
+  )
+  return block?.[2]
+}
+
+describe('requests from outside', () => {
+  let database: TestDatabase
+  let values: Values
+  let caddyfile: string
+  const servers = new Map<string, ServerProcess>()
+  beforeAll(async () => {
+    database = await createTestDatabase()
+    values = parse(await read('chart/values.yaml'))
+    caddyfile = await read('Caddyfile')
+    const env = {
+      DATABASE_URL: database.url,
+      KAFKA_BROKERS: '',
+      TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
+    }
+    for (const role of publicRoles)
+      servers.set(role, await startServerProcess(['serve', '--roles', role], env))
+  })
+  afterAll(async () => {
+    await Promise.all([...servers.values()].map((server) => server.end('SIGTERM')))
+    await database?.drop()
+  })
+
+  async function addressesOf(role: string): Promise<string[]> {
+    const answer = await fetch(`${servers.get(role)?.baseUrl}/openapi.json`)
+    const { paths }: Description = JSON.parse(await answer.text())
+    const own = Object.entries(paths).filter(([, methods]) =>
+      Object.values(methods).some(({ tags }) => !tags.includes('Operations')),
+    )
+    const described = own.map(([template]) => template.replace(/\{\w+\}/g, 'x'))
+    return [...described, ...(role === 'api' || role === 'gate' ? pages[role] : [])]
+  }
+
+  it.each(publicRoles)('reach the role %s at each of its addresses', async (role) => {
+    const addresses = await addressesOf(role)
+    expect(addresses.length).toBeGreaterThan(3)
+    const right = addresses.map((url) => [url, role])
+    expect(addresses.map((url) => [url, ingressRole(values, url)])).toEqual(right)
+    expect(addresses.map((url) => [url, caddyRole(caddyfile, url)])).toEqual(right)
+  })
+
+  it.each(Object.entries(pages).flatMap(([role, urls]) => urls.map((url) => [role, url] as const)))(
+    'find on the role %s the page %s',
+    async (role, url) => {
+      expect((await fetch(`${servers.get(role)?.baseUrl}${url}`)).status).toBe(200)
+    },
+  )
+
+  it('never reach what a process measures', () => {
+    expect(ingressRole(values, '/metrics')).toBeUndefined()
+    expect(caddyRole(caddyfile, '/metrics')).toBeUndefined()
+  })
+
+  it('leave lags that the chart scales by, each of a group that is measured', async () => {
+    const metrics = await (await fetch(`${servers.get('api')?.baseUrl}/metrics`)).text()
+    const measured = new Set(
+      [...metrics.matchAll(/^tidegate_consumer_lag_records\{group="(\w+)"/gm)].map(([, one]) => one),
+    )
+    const groups = Object.values(values.roles).flatMap(({ autoscaling: { lag } }) => (lag ? [lag.group] : []))
+    expect(groups).toHaveLength(3)
+    expect(groups.filter((group) => !measured.has(group))).toEqual([])
+  })
+})

@@ -1,0 +1,149 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { Ajv, type ValidateFunction } from 'ajv'
+import { parseAllDocuments } from 'yaml'
+import { root } from './test-projects.ts'
+
+const run = promisify(execFile)
+const helmVersion = 'v4.3.1'
+const kubernetesVersion = 'v1.37.2'
+const chart = path.join(root, 'infra/deploy/chart')
+const maxBuffer = 64 * 1024 * 1024
+
+/** Of Kubernetes, as YAML has it. */
+export interface Manifest {
+  apiVersion: string
+  kind: string
+  metadata: { name: string; labels?: Record<string, string>; annotations?: Record<string, string> }
+  spec: {
+    template?: PodTemplate
+    selector?: { matchLabels?: Record<string, string> }
+    scaleTargetRef?: { name: string }
+  }
+}
+
+export interface PodTemplate {
+  metadata: { labels: Record<string, string> }
+  spec: {
+    containers: [
+      {
+        args: string[]
+        env: { name: string; value: string }[]
+        securityContext: unknown
+        volumeMounts: Mount[]
+      },
+    ]
+    volumes: {
+      name: string
+      projected?: { sources: { secret: { name: string; items: { key: string }[] } }[] }
+    }[]
+  }
+}
+
+interface Mount {
+  name: string
+  mountPath: string
+}
+
+export interface Helm {
+  /** Both reject with what helm says. `values` are `name=value`. */
+  lint(values: string[]): Promise<void>
+  render(values: string[]): Promise<Manifest[]>
+}
+
+/** The helm of this machine, else one that Go builds once, which takes minutes. */
+export async function findHelm(): Promise<Helm> {
+  const helm = await run('helm', ['version']).then(
+    () => 'helm',
+    () => builtHelm(),
+  )
+  const set = (values: string[]) => values.flatMap((value) => ['--set', value])
+  return {
+    async lint(values) {
+      await run(helm, ['lint', '--strict', chart, ...set(values)])
+    },
+    async render(values) {
+      const target = ['--kube-version', kubernetesVersion, '--namespace', 'production']
+      const { stdout } = await run(helm, ['template', 'shop', chart, ...target, ...set(values)], {
+        maxBuffer,
+      })
+      // Kubernetes reads YAML 1.1.
+      const documents: Manifest[] = parseAllDocuments(stdout, { version: '1.1' }).map((one) => one.toJS())
+      return documents.filter((document) => document !== null)
+    },
+  }
+}
+
+async function builtHelm(): Promise<string> {
+  const folder = path.join(root, '.cache/helm', helmVersion)
+  const file = path.join(folder, 'helm')
+  if (existsSync(file)) return file
+  await mkdir(folder, { recursive: true })
+  const env = { ...process.env, GOBIN: folder, GOFLAGS: '' }
+  await go(['install', '-trimpath', `helm.sh/helm/v4/cmd/helm@${helmVersion}`], env)
+  return file
+}
+
+async function go(args: string[], env: NodeJS.ProcessEnv = process.env): Promise<string> {
+  const { stdout } = await run('go', args, { cwd: path.join(root, '.cache'), env, maxBuffer }).catch(
+    (cause) => {
+      throw new Error(`This test needs helm, and Go for the schemas of Kubernetes: ${cause.message}`, {
+        cause,
+      })
+    },
+  )
+  return stdout
+}
+
+interface Definition {
+  properties?: Record<string, unknown>
+  additionalProperties?: unknown
+  'x-kubernetes-group-version-kind'?: { group: string; version: string; kind: string }[]
+}
+
+/** What is wrong with an object by the API description of Kubernetes; members that it does not name are wrong. */
+export async function createManifestCheck(): Promise<(manifest: Manifest) => string[]> {
+  const definitions = await kubernetesDefinitions()
+  // `intstr.IntOrString` and `resource.Quantity` are numbers, too; formats are of Go.
+  const ajv = new Ajv({ strict: false, validateFormats: false, allErrors: true })
+  ajv.addSchema({ $id: 'kubernetes', definitions })
+  const compiled = new Map<string, ValidateFunction>()
+  return (manifest) => {
+    const name = definitionOf(definitions, manifest)
+    if (!name) return [`there is no ${manifest.apiVersion} ${manifest.kind}`]
+    const check = compiled.get(name) ?? ajv.compile({ $ref: `kubernetes#/definitions/${name}` })
+    compiled.set(name, check)
+    check(manifest)
+    return (check.errors ?? []).map(
+      ({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`,
+    )
+  }
+}
+
+async function kubernetesDefinitions(): Promise<Record<string, Definition>> {
+  await mkdir(path.join(root, '.cache'), { recursive: true })
+  const printed = await go(['mod', 'download', '-json', `k8s.io/kubernetes@${kubernetesVersion}`])
+  const { Dir: folder }: { Dir: string } = JSON.parse(printed)
+  const text = await readFile(path.join(folder, 'api/openapi-spec/swagger.json'), 'utf8')
+  const { definitions }: { definitions: Record<string, Definition> } = JSON.parse(text)
+  const number = { type: ['string', 'number'] }
+  for (const [name, definition] of Object.entries(definitions))
+    if (definition.properties) definition.additionalProperties ??= false
+    else if (/\.(IntOrString|Quantity)$/.test(name)) Object.assign(definition, number)
+  return definitions
+}
+
+function definitionOf(
+  definitions: Record<string, Definition>,
+  { apiVersion, kind }: Manifest,
+): string | undefined {
+  const [version, group = ''] = apiVersion.split('/').reverse()
+  return Object.entries(definitions).find(([, definition]) =>
+    definition['x-kubernetes-group-version-kind']?.some(
+      (one) => one.group === group && one.version === version && one.kind === kind,
+    ),
+  )?.[0]
+}
