@@ -63,10 +63,10 @@ describe.skipIf(!found)('the image', () => {
     expect(
       await shell('command -v npm yarn; ls -d test .git .env* node_modules/vitest 2>/dev/null; true'),
     ).toBe('')
-    const owned = ['find', '/', '-xdev', '-user', '10001']
-    expect(await docker('run', '--rm', '--user', '0', '--entrypoint', '/usr/bin/env', image, ...owned)).toBe(
-      '/data',
-    )
+    const find = (...where: string[]) =>
+      docker('run', '--rm', '--user', '0', '--entrypoint', '/usr/bin/env', image, 'find', ...where)
+    expect(await find('/', '-xdev', '-user', '10001')).toBe('/data')
+    expect(await find('/app', '!', '-perm', '-004')).toBe('')
     const layers = await docker('history', '--no-trunc', '--format', '{{.CreatedBy}}', image)
     expect(layers).not.toContain('registry')
   })

@@ -58,8 +58,9 @@ describe('requests from outside', () => {
       KAFKA_BROKERS: '',
       TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
     }
-    for (const role of publicRoles)
+    const start = async (role: string) =>
       servers.set(role, await startServerProcess(['serve', '--roles', role], env))
+    await Promise.all(publicRoles.map(start))
   })
   afterAll(async () => {
     await Promise.all([...servers.values()].map((server) => server.end('SIGTERM')))
