@@ -95,7 +95,7 @@ interface Exporter<Items> {
   export(items: Items, done: (result: ExportResult) => void): void
 }
 
-/** Says when sending fails for the first time, and when it works again. What failed is not sent again. */
+// Says when sending fails for the first time, and when it works again. What failed is not sent again.
 function told<Items, E extends Exporter<Items>>(
   exporter: E & Exporter<Items>,
   { what, logger }: { what: string; logger: StartParts['logger'] },

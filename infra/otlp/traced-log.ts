@@ -101,7 +101,7 @@ const processOf = (record: LogRecord, group: string) => ({
   },
 })
 
-/** Names and ids: nothing that a person typed, and no address. */
+// Names and ids: nothing that a person typed, and no address.
 function attributesOf({ topic, key, headers }: NewRecord) {
   const { event_id, event_type, organization_id, environment } = headers
   return {

@@ -56,7 +56,7 @@ function requestTrace(request: FastifyRequest, { spans, acceptsParents }: Traced
   }
 }
 
-/** The pattern and never the URL: ids of documents in it are as good as keys. */
+// The pattern and never the URL: ids of documents in it are as good as keys.
 function spanOf({ method, routeOptions, id }: FastifyRequest) {
   const route = routeOptions.url ?? 'unknown'
   return {

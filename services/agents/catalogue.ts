@@ -60,7 +60,7 @@ export function nearestTags(text: string, count: number): string[] {
     .map(({ tag }) => tag)
 }
 
-/** The time of a comparison grows with the length. Longer texts resemble no tag. */
+// The time of a comparison grows with the length. Longer texts resemble no tag.
 const comparedCharacters = 64
 
 function editsTo(text: string, each: Operator): number {

@@ -66,7 +66,7 @@ const applies: Record<RotationReason, (item: RotationItem, facts: AddressFacts) 
   hosting: ({ operator }, { anonymity }) => operator.category === 'residential_proxy' && anonymity.hosting,
 }
 
-/** A named provider counts before the network, since providers also sell addresses in networks of others. */
+// A named provider counts before the network, since providers also sell addresses in networks of others.
 function belongsToAnother(operator: Operator, { asn, anonymity }: AddressFacts): boolean {
   const named = anonymity.provider === null ? undefined : operatorNamed(anonymity.provider)
   if (named) return named.tag !== operator.tag
@@ -76,7 +76,7 @@ function belongsToAnother(operator: Operator, { asn, anonymity }: AddressFacts):
 
 type Listing = 'proxy' | 'residential_proxy'
 
-/** Addresses of a category are these by their nature: being listed as one says nothing more. */
+// Addresses of a category are these by their nature: being listed as one says nothing more.
 const explained: Record<OperatorCategory, Listing[]> = {
   residential_proxy: ['residential_proxy'],
   proxy_network: ['proxy', 'residential_proxy'],
@@ -91,7 +91,7 @@ function isListed(category: OperatorCategory, { anonymity, listed }: AddressFact
   return listed || anonymity.tor || unexplained
 }
 
-/** The code is in general use for Kosovo and in the list, but ISO 3166-1 does not assign it. */
+// The code is in general use for Kosovo and in the list, but ISO 3166-1 does not assign it.
 const kosovo = 'XK'
 
 const listed = new Set(codes.map(([alpha2]) => alpha2))

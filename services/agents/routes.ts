@@ -20,10 +20,10 @@ export interface AgentOptions {
 
 const path = '/v1/agents/ip-rotation'
 
-/** An organization without the capability gets 404. */
+// An organization without the capability gets 404.
 const capability = 'ip_rotation'
 
-/** People replace the databases of addresses, which takes minutes. */
+// People replace the databases of addresses, which takes minutes.
 const retryAfterSeconds = 60
 
 export function agentRoutes(app: FastifyInstance, { auth, network, clock, logger }: AgentOptions): void {
@@ -63,7 +63,7 @@ export function agentRoutes(app: FastifyInstance, { auth, network, clock, logger
 
 const lacking = (missing: string[]) => `IP rotation needs an IP database for ${missing.join(', ')}`
 
-/** Without one of the databases the answer would be `keep` for what only that one sees. */
+// Without one of the databases the answer would be `keep` for what only that one sees.
 function notConfigured(missing: string[]): ApiError {
   return new ApiError('service.unavailable', {
     // The log has it. The caller can change nothing.
@@ -74,7 +74,7 @@ function notConfigured(missing: string[]): ApiError {
   })
 }
 
-/** `name` = the request's field with the address. Throws 503 for the whole batch when too little is known. */
+// `name` = the request's field with the address. Throws 503 for the whole batch when too little is known.
 function knownFacts(
   network: NetworkSource,
   { ip, at, name }: { ip: string; at: number; name: string },

@@ -65,7 +65,7 @@ export function signingSecrets(option: Secretive): (text: string, before?: strin
   }
 }
 
-/** Commander repeats the value in the message of an InvalidArgumentError; of these options it may be a secret. */
+// Commander repeats the value in the message of an InvalidArgumentError; of these options it may be a secret.
 function refuse({ command, flag }: Secretive, problem: string): never {
   return command.error(`error: option '${flag}' argument is invalid. ${problem}`)
 }

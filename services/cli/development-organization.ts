@@ -39,7 +39,7 @@ export async function developmentCredentials({
 
 type Issued = Omit<DevelopmentCredentials, 'base_url'>
 
-/** An earlier version wrote fewer keys. */
+// An earlier version wrote fewer keys.
 interface StoredCredentials {
   organization_id?: string
   live?: Partial<EnvironmentKeys>

@@ -20,7 +20,7 @@ export function tellFailure(error: unknown, { json, events }: Telling): void {
   else console.error(error instanceof Error ? error.message : error)
 }
 
-/** Help or the version that was asked for: thrown too, once it is printed. */
+// Help or the version that was asked for: thrown too, once it is printed.
 function isHelp(error: unknown): boolean {
   return error instanceof Error && 'exitCode' in error && error.exitCode === 0
 }

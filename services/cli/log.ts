@@ -40,7 +40,7 @@ async function listSkipped(): Promise<void> {
   await withStores((stores) => printEvents(stores, { topic, offset: 0, follow: false }))
 }
 
-/** In a container a user may have no name. */
+// In a container a user may have no name.
 function userName(): string {
   try {
     return userInfo().username
@@ -80,7 +80,7 @@ async function skip({ log, codec }: Stores, { place, reason, by }: Skip): Promis
   console.log(`Consumers leave ${place.topic}/${place.partition} offset ${place.offset} out: ${why}`)
 }
 
-/** Throws for a record that can be read: what cannot deal with it is mended instead, and nothing is lost. */
+// Throws for a record that can be read: what cannot deal with it is mended instead, and nothing is lost.
 function unreadableBecause(codec: EventCodec, record: LogRecord): string {
   let type: string
   try {

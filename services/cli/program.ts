@@ -7,7 +7,7 @@ interface NamedCommand {
   load(): Promise<(command: Command) => void>
 }
 
-/** In the order of the help. Only the one that is named is loaded: all of them take longer than most take to run. */
+// In the order of the help. Only the one that is named is loaded: all of them take longer than most take to run.
 const commands: Record<string, NamedCommand> = {
   dev: {
     does: 'Run everything on this machine, with an embedded Postgres and a development organization',

@@ -13,7 +13,7 @@ export function defineRestore(command: Command): void {
   command.option('--json', 'print the report as JSON', false).action(run)
 }
 
-/** Can be repeated: what is filled already is brought up to date. */
+// Can be repeated: what is filled already is brought up to date.
 async function run({ json }: Flags): Promise<void> {
   const report = await withCore(async (core) => {
     const { projections } = await import('../server/dependencies.ts')
@@ -31,7 +31,7 @@ interface Filled {
   records: number
 }
 
-/** Applies what is on the log at the call. */
+// Applies what is on the log at the call.
 async function fill(core: Core, projection: Projection): Promise<Filled> {
   const { runProjection } = await import('../../infra/event-store/runner.ts')
   const { notApplied, lastBefore } = await import('../../infra/event-store/catch-up.ts')

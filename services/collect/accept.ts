@@ -77,7 +77,7 @@ function accept(state: ServerDocument, opened: OpenedBody, options: AcceptOption
   return settled(accepted, accepted.answer)
 }
 
-/** When the body was first received. Throws 409 where another body has the number, or a later number is taken. */
+// When the body was first received. Throws 409 where another body has the number, or a later number is taken.
 async function claimNumber(
   { documentIdHash, facts }: ServerDocument,
   { seq, bodyHash, receivedAt }: AcceptedBody,
@@ -90,7 +90,7 @@ async function claimNumber(
   return newest.receivedAt
 }
 
-/** The answer; a failure is not kept, so that a repeat asks again. */
+// The answer; a failure is not kept, so that a repeat asks again.
 async function settled(accepted: LastBody, answer: Promise<string>): Promise<string> {
   try {
     return await answer

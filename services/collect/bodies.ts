@@ -85,7 +85,7 @@ function fingerprintOf(
   }
 }
 
-/** The same bytes each time: they seal nothing but the document's one continuity id. */
+// The same bytes each time: they seal nothing but the document's one continuity id.
 function ofDocument({ master, documentId }: ServerDocument, size: number): Buffer {
   const digest = createHmac('sha256', master.secretKey('collect-fingerprint')).update(documentId).digest()
   return digest.subarray(0, size)
@@ -116,7 +116,7 @@ function takeResult(request: BodyRequest, { deps, cache }: ResultOptions): Promi
   })
 }
 
-/** A retry of the same bytes, on any node, asks for the same decision. */
+// A retry of the same bytes, on any node, asks for the same decision.
 function idsOf({ documentIdHash }: ServerDocument, { seq, bodyHash }: AcceptedBody) {
   const eventId = derivedId('res', documentIdHash, String(seq), bodyHash)
   return { eventId, decisionId: derivedId('evt', eventId) }

@@ -59,7 +59,7 @@ export interface ClaimsOptions {
 }
 
 const maxTogether = 1000
-/** As many as there are documents whose last body a process remembers. */
+// As many as there are documents whose last body a process remembers.
 const maxUnwritten = 20_000
 
 /**
@@ -109,7 +109,7 @@ export function createClaims(options: ClaimsOptions): Claims {
 
 const retryMs = 1000
 
-/** Once the store failed, one claim a second finds out whether it is back, and no other waits for it. */
+// Once the store failed, one claim a second finds out whether it is back, and no other waits for it.
 function createOutage({ clock, logger }: { clock: Clock; logger: Logger }) {
   let retryAt: number | undefined
   return {
@@ -186,7 +186,7 @@ const columns: Column<Claim>[] = [
 ]
 const { names, source } = unnest(columns, [])
 
-/** Nearly every claim is written as it is: only the others come back, as reading rows would be most of the cost. */
+// Nearly every claim is written as it is: only the others come back, as reading rows would be most of the cost.
 const writeClaims = `
 with given as (select * from ${source} as given (${names})),
 written as (
@@ -202,13 +202,13 @@ select encode(document, 'hex') as "documentIdHash", expires_at::float8 as "expir
 from written w join given g using (expires_at, document)
 where (w.seq, w.body, w.received_at) <> (g.seq, g.body, g.received_at)`
 
-/** In every process: two that lock the same rows in different orders would wait for each other. */
+// In every process: two that lock the same rows in different orders would wait for each other.
 function inOneOrder(one: Claim, other: Claim): number {
   return one.expiresAt - other.expiresAt || (one.documentIdHash < other.documentIdHash ? -1 : 1)
 }
 
 const purgeAtOnce = 1000
-/** The clocks of two processes may differ. */
+// The clocks of two processes may differ.
 const keptMs = 10 * 60 * 1000
 
 /** Deletes at most 1000 claims of documents that ended, and returns how many. `now` is in epoch milliseconds. */

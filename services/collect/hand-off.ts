@@ -71,7 +71,7 @@ function noRecipient(): ApiError {
   })
 }
 
-/** Waits for decisions with one query at a time for all of them, however many hand-offs are under way. */
+// Waits for decisions with one query at a time for all of them, however many hand-offs are under way.
 function createDecisionWaiter({ findDecisions, onDecided, timeoutMs: ms = 2000, pollMs }: HandOffDeps) {
   const late = async (decisionId: string): Promise<never> => {
     throw unavailable(new Error(`no decision ${decisionId} within ${ms} ms`))
@@ -109,7 +109,7 @@ export function tokenPayload(row: HandOffDecision) {
   }
 }
 
-/** What speaks against the session; what speaks for it, and mere context, is for reading back. */
+// What speaks against the session; what speaks for it, and mere context, is for reading back.
 function riskSignals({ signals_fired }: HandOffDecision) {
   return signals_fired.filter(({ role }) => role === 'risk').map(signalOf)
 }

@@ -28,7 +28,7 @@ export interface DocumentKeys {
 export type ServerKeys = (master: MasterKey, openedAt: number) => ServerKeyPair
 
 const epochMs = 60 * 60 * 1000
-/** The hours that documents of a session's lifetime were opened in, under a few master keys. */
+// The hours that documents of a session's lifetime were opened in, under a few master keys.
 const keptKeyPairs = 100
 
 /**

@@ -83,7 +83,7 @@ export function readBodyRequest(
   return { state, incoming: { kind, body, headerSeq } }
 }
 
-/** Any positive whole number: one that is not expected is out of sequence, not invalid. */
+// Any positive whole number: one that is not expected is out of sequence, not invalid.
 function readSeq(request: FastifyRequest): number {
   return Math.min(Number(header(request, headerNames.batchSeq, seqPattern)), Number.MAX_SAFE_INTEGER)
 }

@@ -87,7 +87,7 @@ const bodyErrors = errorResponses(401, 403, 409, 410, 413, 415, 422, 429)
 const acceptAll = () => () => true
 const bodyOptions = { bodyLimit: maxBodyBytes, config: { frequent: true }, validatorCompiler: acceptAll }
 
-/** Bodies are bytes and nothing else; they are handled without validation by schema, which would be most of the cost. */
+// Bodies are bytes and nothing else; they are handled without validation by schema, which would be most of the cost.
 function bodyRoutes(app: FastifyInstance, options: RouteOptions): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(binaryType, { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
@@ -135,7 +135,7 @@ function corsHeaders({ headers }: Pick<FastifyRequest, 'headers'>): Record<strin
   }
 }
 
-/** onRequest: lets the page that asks read the answer, errors included, and send the continuity cookie. */
+// onRequest: lets the page that asks read the answer, errors included, and send the continuity cookie.
 function answerOrigin(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
   reply.headers(corsHeaders(request))
   done()
@@ -145,7 +145,7 @@ function errorCors(request: FastifyRequest, { code }: ApiError): Record<string, 
   return isCollect(request) && !originErrors.includes(code) ? corsHeaders(request) : {}
 }
 
-/** onRequest of the root: without its preflight a page could not read that there is nothing at a path. */
+// onRequest of the root: without its preflight a page could not read that there is nothing at a path.
 function answerStrayPreflight(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
   const stray = request.is404 && request.method === 'OPTIONS' && isCollect(request)
   if (stray) sendPreflight(reply.headers(corsHeaders(request)), 'GET, POST, OPTIONS')
@@ -156,7 +156,7 @@ function isCollect({ url }: Pick<FastifyRequest, 'url'>): boolean {
   return url.startsWith('/v2/collect/')
 }
 
-/** onError: takes the permission back where the key does not allow the origin. */
+// onError: takes the permission back where the key does not allow the origin.
 async function refuseOrigin(_request: FastifyRequest, reply: FastifyReply, error: Error): Promise<void> {
   if (!(error instanceof ApiError) || !originErrors.includes(error.code)) return
   reply.removeHeader('access-control-allow-origin')

@@ -87,7 +87,7 @@ export function requesterNetwork({ requestedIp, readerIp, source, now }: Address
   }
 }
 
-/** This machine has several addresses. */
+// This machine has several addresses.
 function placeOf(ip: string): string | null {
   const isLoopback = ipaddr.isValid(ip) && ipaddr.process(ip).range() === 'loopback'
   return isLoopback ? 'loopback' : networkPrefix(ip)

@@ -20,7 +20,7 @@ export interface AccessControlOptions {
   undo: AsyncDisposableStack
 }
 
-/** A consent page needs a few requests at first and one every other second. An office opens several pages at once. */
+// A consent page needs a few requests at first and one every other second. An office opens several pages at once.
 const consentPages = { perSecond: 10, burst: 300 }
 
 export function createAccessControl(core: Core, { counters, undo }: AccessControlOptions): AccessControl {
@@ -42,7 +42,7 @@ export function createAccessControl(core: Core, { counters, undo }: AccessContro
   return { auth, idempotency: createIdempotency(core) }
 }
 
-/** The limiter has connections of its own: a limit must not wait for commands that use all others. */
+// The limiter has connections of its own: a limit must not wait for commands that use all others.
 function createLimiter({ databaseUrl, random, logger }: Core, undo: AsyncDisposableStack) {
   const pool = createPool({ url: databaseUrl, ...rateLimitPoolOptions })
   undo.defer(() => pool.end())

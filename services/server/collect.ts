@@ -30,7 +30,7 @@ export function openCollect(core: Core, parts: BasisParts): CollectBasis {
   return { claims: openClaims(core, parts), admission: openAdmission(core, parts) }
 }
 
-/** Claims have connections of their own: every batch waits for one, and for nothing else in the database. */
+// Claims have connections of their own: every batch waits for one, and for nothing else in the database.
 function openClaims({ databaseUrl, logger }: Core, { registry, undo }: BasisParts): Claims {
   const pool = createPool({ url: databaseUrl, ...claimPoolOptions })
   undo.defer(() => pool.end())

@@ -151,7 +151,7 @@ async function addRoutes(
   return collect && addCollect(app, { ...core, ...accessControl, ...collect })
 }
 
-/** A person who has approved waits so long for one answer of the service (open-points.md 37). */
+// A person who has approved waits so long for one answer of the service (open-points.md 37).
 const integratorTimeoutMs = 10_000
 
 /** `publicUrl` has no path, and no slash at its end. */

@@ -63,7 +63,7 @@ function find(target: Target, serviceId: string) {
   })
 }
 
-/** Whether another of these commands listens there; one that was killed has left its address behind. */
+// Whether another of these commands listens there; one that was killed has left its address behind.
 async function isRunning(website: string): Promise<boolean> {
   if (!website.startsWith('http://127.0.0.1:')) return false
   const page = await fetch(website, { signal: AbortSignal.timeout(2000) }).then(

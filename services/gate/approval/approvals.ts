@@ -176,7 +176,7 @@ interface ApprovalConcurrency {
   each: number
 }
 
-/** A concurrency limit in all and for each name. */
+// A concurrency limit in all and for each name.
 interface ApprovalLimit {
   tryStart(name: string): boolean
   end(name: string): void
@@ -214,7 +214,7 @@ interface Outcomes {
   close(): void
 }
 
-/** One query at a time for a session, however many requests wait for it. */
+// One query at a time for a session, however many requests wait for it.
 function createOutcomes({ find, onAdvance, pollMs }: OutcomesOptions): Outcomes {
   const sessions = createRowWaiter<GateSessionId, GateSessionRow>({
     onAdvance,

@@ -12,7 +12,7 @@ export interface Proof {
   decisionId: string
 }
 
-/** The part of what services/collect/hand-off.ts writes that matters here. */
+// The part of what services/collect/hand-off.ts writes that matters here.
 const claimsSchema = z.object({
   session_id: z.string().refine((id) => isId('sid', id)),
   decision: z.object({
@@ -76,7 +76,7 @@ export function checkProof(claims: ProofClaims, { url, approveToken, sessionId, 
   return { verdict, riskScore, sessionId: session_id, decisionId }
 }
 
-/** What the SDK makes of the text that a hand-off is asked for with. */
+// What the SDK makes of the text that a hand-off is asked for with.
 function bindingOf(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }

@@ -70,7 +70,7 @@ export interface LoggedIn {
   accountName: string
 }
 
-/** For `alsoReads`: the account's agent token is in the stream of its signup. */
+// For `alsoReads`: the account's agent token is in the stream of its signup.
 async function readsTokenOf(db: Db, gateAccountId: string) {
   const token = await findTokenOfAccount(db, gateAccountId)
   return token ? [seenOf(token.gate_session_id)] : []

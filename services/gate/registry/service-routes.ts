@@ -182,7 +182,7 @@ interface Update {
   Body: z.output<typeof updateServiceBody>
 }
 
-/** 404 for what cannot be the id of a service. */
+// 404 for what cannot be the id of a service.
 function servicePath({ scopeOf }: ServiceContext, request: FastifyRequest<Params>): ServicePath {
   const { serviceId } = request.params
   if (!isServiceId(serviceId)) throw noSuchService()

@@ -134,7 +134,7 @@ async function polledData(parts: SignupContext, session: GateSessionRow) {
 // How long a poll waits where the service has to be asked again. Then the agent polls again.
 const patienceMs = 4000
 
-/** ApiError: 410 once the delivery has ended, 503 while the service is asked for what a crash of Postgres has lost. */
+// ApiError: 410 once the delivery has ended, 503 while the service is asked for what a crash of Postgres has lost.
 async function deliveredBundle(
   { pool, vault, clock, approvals }: SignupContext,
   session: GateSessionRow,

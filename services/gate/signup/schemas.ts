@@ -15,7 +15,7 @@ import type { Requester } from '../requests.ts'
 import { bundleSchema } from '../vault.ts'
 import type { SessionSpec } from './decide.ts'
 
-/** The name in characters (code points), metadata as UTF-8 of its JSON. */
+// The name in characters (code points), metadata as UTF-8 of its JSON.
 const signupBounds = {
   accountName: 100,
   metadataKeys: 5,

@@ -31,7 +31,7 @@ export function start(options: StartOptions): TidegateClient {
   }
 }
 
-/** Pages are not type-checked: whatever they pass comes here. */
+// Pages are not type-checked: whatever they pass comes here.
 function readOptions(options: StartOptions): Required<StartOptions> {
   const { publishableKey, endpoint = new URL(import.meta.url).origin }: StartOptions = Object(options)
   if (typeof publishableKey !== 'string' || publishableKey === '') {

@@ -14,7 +14,7 @@ async function listen({ acceptsParents = true } = {}) {
   const exporter = new InMemorySpanExporter()
   const spans = createSpans({ spanProcessors: [new SimpleSpanProcessor({ exporter })] })
   const requests = new AsyncLocalStorage<RequestTrace | undefined>()
-  app = fastify()
+  app = fastify({ forceCloseConnections: true })
   traceRequests(app, { spans, requests, acceptsParents })
   app.post('/about/:id', async () => {
     // What an append does after other work.

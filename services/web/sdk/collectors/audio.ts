@@ -34,7 +34,7 @@ function render(): Promise<AudioBuffer> {
   return context.startRendering()
 }
 
-/** Two ways to read the same samples must agree; a tool that adds noise to one of them is seen here. */
+// Two ways to read the same samples must agree; a tool that adds noise to one of them is seen here.
 function hasNoise(buffer: AudioBuffer): boolean {
   const copied = new Float32Array(buffer.length)
   buffer.copyFromChannel(copied, 0)
@@ -42,7 +42,7 @@ function hasNoise(buffer: AudioBuffer): boolean {
   return copied.some((value, i) => value !== direct[i])
 }
 
-/** Voices arrive late in some browsers and never where there are none; the caller's time-out ends the wait. */
+// Voices arrive late in some browsers and never where there are none; the caller's time-out ends the wait.
 function loadVoices(): Promise<SpeechSynthesisVoice[]> {
   return new Promise((resolve) => {
     const check = () => {

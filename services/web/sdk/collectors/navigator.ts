@@ -50,7 +50,7 @@ function plugins() {
   }
 }
 
-/** A faked list fails at the prototypes, at the back reference from a MIME type, or at the 32-bit index wrap. */
+// A faked list fails at the prototypes, at the back reference from a MIME type, or at the 32-bit index wrap.
 function pluginsGenuine(): boolean {
   const list = navigator.plugins
   const prototypes = list instanceof PluginArray && navigator.mimeTypes instanceof MimeTypeArray
@@ -87,7 +87,7 @@ function brandsOf(list: unknown): Navigator_['brands'] {
   }))
 }
 
-/** The version of the most specific brand: not the deliberately odd one, and not plain Chromium if it can be avoided. */
+// The version of the most specific brand: not the deliberately odd one, and not plain Chromium if it can be avoided.
 function fullVersion(brands: Navigator_['brands']): string | null {
   const real = brands.filter(({ brand }) => !/not.?a.?brand/i.test(brand?.replace(/[^a-z]/gi, '') ?? ''))
   const chosen = real.find(({ brand }) => brand !== 'Chromium') ?? real[0]
