@@ -27,7 +27,6 @@ type Field = { name: string } & AvroMember
 export const string: AvroMember = { type: 'string' }
 export const boolean: AvroMember = { type: 'boolean' }
 export const int: AvroMember = { type: 'int' }
-export const bytes: AvroMember = { type: 'bytes' }
 export const double: AvroMember = { type: 'double' }
 export const timestampMillis: AvroMember = { type: { type: 'long', logicalType: 'timestamp-millis' } }
 export const strings = listOf(string)

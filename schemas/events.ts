@@ -723,16 +723,6 @@ export interface ChallengeAnswers {
   is_consistent: boolean
 }
 
-/** What leads to the visitor, for scoring to know its visitors by after a loss of the database. */
-export interface VisitorEvidence {
-  /** Six bytes of a hash for each component of the vector, zeros for an unknown one; empty where nothing was observed. */
-  components: Buffer
-  /** Whether the components tell the device from others of its kind. */
-  is_distinctive: boolean
-  /** What the client presented. */
-  continuity_ids: string[]
-}
-
 /** One decision about a session, with everything that the session's detail shows, so that a reader needs no other topic. */
 export interface SessionScored {
   /** The decision, evt_...; deterministic, so a retry repeats it. */
@@ -785,8 +775,6 @@ export interface SessionScored {
   repeats: null | Repeats
   /** In the first decision about a page, where it answered its document. */
   challenge_answers: null | ChallengeAnswers
-  /** In the decision that linked the session to its visitor. Null in others, and before version 4. */
-  visitor_evidence: null | VisitorEvidence
 }
 
 export type KeyType = 'publishable' | 'secret'
@@ -1324,6 +1312,26 @@ export interface RecordSkipped {
   record_value: Buffer
 }
 
+/** A session was found to be of a visitor, and by what scoring knows the visitor from then on. */
+export interface VisitorLinked {
+  session_id: string
+  organization_id: string
+  environment: Environment
+  visitor_id: string
+  linked_at: number
+  /** What the client was given. */
+  continuity_id: null | string
+  /** What the client had of earlier sessions. */
+  presented_continuity_ids: string[]
+  install_id: null | string
+  /** Six bytes of a hash for each component of the fingerprint's vector, zeros for an unknown one. Empty where nothing was observed. */
+  components: Buffer
+  /** Whether the components tell the device from others of its kind. */
+  is_distinctive: boolean
+  /** IPv4 /24 or IPv6 /48, where anything was observed. */
+  network: null | string
+}
+
 export interface EventTypes {
   BatchReceived: BatchReceived
   DocumentOpened: DocumentOpened
@@ -1381,6 +1389,7 @@ export interface EventTypes {
   WebhookEventRaised: WebhookEventRaised
   WebhookRedeliveryRequested: WebhookRedeliveryRequested
   RecordSkipped: RecordSkipped
+  VisitorLinked: VisitorLinked
 }
 
 export const eventTopics = {
@@ -1440,4 +1449,5 @@ export const eventTopics = {
   WebhookEventRaised: 'tidegate.webhooks.v1',
   WebhookRedeliveryRequested: 'tidegate.webhooks.v1',
   RecordSkipped: 'tidegate.operations.v1',
+  VisitorLinked: 'tidegate.visitors.v1',
 } as const

@@ -8,13 +8,20 @@ import { describeObservations } from './describe-observations.ts'
 import { sessionScored } from './sessions/session-scored.ts'
 
 const root = import.meta.dirname
-const topicFolders = ['collect', 'sessions', 'organizations', 'gate', 'webhooks', 'operations'] as const
+const topicFolders = [
+  'collect',
+  'sessions',
+  'organizations',
+  'gate',
+  'webhooks',
+  'operations',
+  'visitors',
+] as const
 
 export const writtenSchemas: Record<string, string> = {
   'sessions/SessionScored.v1.avsc': avscText(sessionScored[0]),
   'sessions/SessionScored.v2.avsc': avscText(sessionScored[1]),
   'sessions/SessionScored.v3.avsc': avscText(sessionScored[2]),
-  'sessions/SessionScored.v4.avsc': avscText(sessionScored[3]),
 }
 
 type AvroType = string | AvroType[] | AvroRecord | AvroEnum | AvroArray | AvroMap | AvroPrimitive

@@ -1,7 +1,6 @@
 import {
   type AvroMember,
   boolean,
-  bytes,
   countOrNull,
   documented,
   double,
@@ -273,53 +272,33 @@ const secondMembers = {
   hand_off: documented(orNull(handOff), 'Null for a decision that no hand-off asked for.'),
 }
 
-const thirdMembers = {
-  ...secondMembers,
-  evidence: documented(orNull(thirdEvidence), 'Null in events of before version 2.'),
-  analysis_coverage: record('AnalysisCoverage', {
-    ...coverage,
-    attestation: documented(
-      flagOrNull,
-      'Whether the device vouched for the app. Null for pages, and before version 3.',
-    ),
-  }),
-  snapshot_hash: documented(textOrNull, 'SHA-256 of what the machine says of itself, hex.'),
-  behavior_hash: documented(textOrNull, 'SHA-256 of the summary of input, hex; null with little input.'),
-  repeats: documented(orNull(repeats), 'Null where nothing was counted.'),
-  challenge_answers: documented(
-    orNull(challengeAnswers),
-    'In the first decision about a page, where it answered its document.',
-  ),
-}
-
-const visitorEvidence = record(
-  'VisitorEvidence',
-  {
-    components: documented(
-      bytes,
-      'Six bytes of a hash for each component of the vector, zeros for an unknown one; empty where nothing was observed.',
-    ),
-    is_distinctive: documented(boolean, 'Whether the components tell the device from others of its kind.'),
-    continuity_ids: documented(strings, 'What the client presented.'),
-  },
-  { doc: 'What leads to the visitor, for scoring to know its visitors by after a loss of the database.' },
-)
-
-const fourthMembers = {
-  ...thirdMembers,
-  visitor_evidence: documented(
-    orNull(visitorEvidence),
-    'In the decision that linked the session to its visitor. Null in others, and before version 4.',
-  ),
-}
-
 /**
- * Written as SessionScored.v1.avsc to .v4.avsc by `npm run schemas`. A change needs another version: an event is read
+ * Written as SessionScored.v1.avsc to .v3.avsc by `npm run schemas`. A change needs another version: an event is read
  * for ever.
  */
 export const sessionScored = [
   record('SessionScored', firstMembers, about),
   record('SessionScored', secondMembers, about),
-  record('SessionScored', thirdMembers, about),
-  record('SessionScored', fourthMembers, about),
+  record(
+    'SessionScored',
+    {
+      ...secondMembers,
+      evidence: documented(orNull(thirdEvidence), 'Null in events of before version 2.'),
+      analysis_coverage: record('AnalysisCoverage', {
+        ...coverage,
+        attestation: documented(
+          flagOrNull,
+          'Whether the device vouched for the app. Null for pages, and before version 3.',
+        ),
+      }),
+      snapshot_hash: documented(textOrNull, 'SHA-256 of what the machine says of itself, hex.'),
+      behavior_hash: documented(textOrNull, 'SHA-256 of the summary of input, hex; null with little input.'),
+      repeats: documented(orNull(repeats), 'Null where nothing was counted.'),
+      challenge_answers: documented(
+        orNull(challengeAnswers),
+        'In the first decision about a page, where it answered its document.',
+      ),
+    },
+    about,
+  ),
 ] as const

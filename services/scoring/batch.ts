@@ -1,14 +1,14 @@
 import type pg from 'pg'
 import type { EventCodec, RecordedEvent } from '../../infra/event-store/codec.ts'
 import { dueOf, type EventBatch, EventFailed } from '../../infra/event-store/consumer.ts'
-import type { Clock } from '../../infra/ids.ts'
+import { type Clock, derivedId } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { EventLog, NewRecord, Position } from '../../infra/log/port.ts'
 import type { Part } from '../../infra/postgres/arrays.ts'
 import { shortTransaction, type Tx } from '../../infra/postgres/pool.ts'
 import { type Breathe, createBreather } from '../../infra/timing.ts'
 import type { Asked, RepeatCounter } from '../../projections/repeats/queries.ts'
-import type { Repeats } from '../../schemas/events.ts'
+import type { Repeats, VisitorLinked } from '../../schemas/events.ts'
 import type { LearnedAnswers } from './answers.ts'
 import { type Draft, type Drafts, startDrafting, withHistory } from './decide.ts'
 import { scoredEvent } from './scored-event.ts'
@@ -68,7 +68,8 @@ async function scoreIn(
   const resolution = await resolveVisitors({ tx, drafts, recorded, now: startedAt })
   const counted = await countFor(drafts, resolution, (asked) => countRepeats(tx, asked))
   const records = await encode(deps, { drafts: counted, resolution, startedAt, breathe })
-  if (records.length > 0) await deps.log.append(records)
+  const links = resolution.linked.map((data) => linkRecord(deps.codec, data))
+  if (records.length > 0) await deps.log.append([...records, ...links])
   const offsets = moved.map(({ topic, partition, next: offset, timeBefore }) => ({
     topic,
     partition,
@@ -155,8 +156,7 @@ async function encode({ codec, clock }: ScoreDeps, todo: ToEncode): Promise<NewR
     const visitor = resolved?.link ?? null
     const record = orFailed(() => {
       const evaluation = withHistory(own, { visitorSessions: resolved?.sessions ?? 0, repeats })
-      const visitorEvidence = todo.resolution.evidence.get(trigger.decisionId) ?? null
-      const about = { state, trigger, traceparent, evaluation, visitor, visitorEvidence, hashes }
+      const about = { state, trigger, traceparent, evaluation, visitor, hashes }
       const { event, meta } = scoredEvent({ ...about, evaluatedAt, durationMs })
       return codec.toRecord(event, meta)
     })
@@ -164,6 +164,12 @@ async function encode({ codec, clock }: ScoreDeps, todo: ToEncode): Promise<NewR
     await todo.breathe()
   }
   return records
+}
+
+function linkRecord(codec: EventCodec, data: VisitorLinked): NewRecord {
+  const { session_id, visitor_id, linked_at: time, organization_id: organizationId, environment } = data
+  const eventId = derivedId('evt', session_id, visitor_id)
+  return codec.toRecord({ type: 'VisitorLinked', data }, { eventId, time, organizationId, environment })
 }
 
 function orFailed<T>(work: () => T): T {

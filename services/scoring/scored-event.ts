@@ -1,12 +1,6 @@
 import { engineName, engineVersionOf } from '../../infra/challenges/challenges.ts'
 import type { DomainEvent, EventMeta } from '../../infra/event-store/codec.ts'
-import type {
-  Browser,
-  ClientTelemetry,
-  SessionScored,
-  VisitorEvidence,
-  VisitorLink,
-} from '../../schemas/events.ts'
+import type { Browser, ClientTelemetry, SessionScored, VisitorLink } from '../../schemas/events.ts'
 import { type Snapshot, snapshotSchema } from '../../schemas/observations.ts'
 import { canvasClassOf } from './answers.ts'
 import { type Evaluation, scoringVersion, type Trigger } from './decide.ts'
@@ -24,7 +18,6 @@ interface ScoredDecision {
   traceparent?: string | undefined
   evaluation: Evaluation
   visitor: VisitorLink | null
-  visitorEvidence: VisitorEvidence | null
   hashes: Hashes
   evaluatedAt: number
   durationMs: number
@@ -87,7 +80,6 @@ function sessionScored(decision: ScoredDecision): SessionScored {
     ...decision.hashes,
     repeats: facts.repeats,
     challenge_answers: state.decisions === 0 ? challengeAnswersOf(facts, evaluation) : null,
-    visitor_evidence: decision.visitorEvidence,
   }
 }
 

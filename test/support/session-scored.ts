@@ -244,7 +244,6 @@ export function sessionScored(overrides: Partial<SessionScored> = {}): SessionSc
     behavior_hash: null,
     repeats: null,
     challenge_answers: null,
-    visitor_evidence: null,
     evidence: {
       sources: ['request_headers', 'snapshot'],
       unchecked: ['verified_bot_identity'],

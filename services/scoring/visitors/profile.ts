@@ -1,6 +1,6 @@
 import { createHash, hash } from 'node:crypto'
 import { networkPrefix } from '../../../infra/ip/network.ts'
-import type { VisitorAnchors, VisitorEvidence, VisitorStorage } from '../../../schemas/events.ts'
+import type { Environment, VisitorAnchors, VisitorLinked, VisitorStorage } from '../../../schemas/events.ts'
 import type { Snapshot } from '../../../schemas/observations.ts'
 import type { Agent } from '../agent.ts'
 import type { Facts } from '../facts.ts'
@@ -101,28 +101,36 @@ function shortHash(name: string, value: string | number | null): string | null {
 const hashBytes = 6
 const unknown = Buffer.alloc(hashBytes)
 
-export function visitorEvidenceOf({ presented }: Shown, profile: Profile | null): VisitorEvidence {
-  const hashes = (profile?.components ?? []).map((hash) =>
-    hash === null ? unknown : Buffer.from(hash, 'hex'),
-  )
+/** The event that leads scoring to the visitor again. `at` is epoch milliseconds. */
+export function visitorLinked(
+  { organization_id, environment, presented, issued, install }: Shown,
+  {
+    profile,
+    ...link
+  }: { session_id: string; visitor_id: string; linked_at: number; profile: Profile | null },
+): VisitorLinked {
+  const hashes = profile?.components ?? []
   return {
-    components: Buffer.concat(hashes),
+    ...{ organization_id, environment, ...link },
+    continuity_id: issued,
+    presented_continuity_ids: presented,
+    install_id: install,
+    components: Buffer.concat(hashes.map((hash) => (hash === null ? unknown : Buffer.from(hash, 'hex')))),
     is_distinctive: profile?.distinctive ?? false,
-    continuity_ids: presented,
+    network: profile?.network ?? null,
   }
 }
 
-/** The profile that the evidence was made of. */
-export function recordedProfile(evidence: VisitorEvidence, ip: string | null): Profile | null {
-  const { components: bytes, is_distinctive: distinctive } = evidence
+/** The profile that the event was made of. */
+export function linkedProfile({ components: bytes, is_distinctive, network }: VisitorLinked): Profile | null {
   if (bytes.length === 0) return null
   const hashes = Array.from({ length: bytes.length / hashBytes }, (_, i) =>
     bytes.subarray(i * hashBytes, (i + 1) * hashBytes),
   )
   return {
     components: hashes.map((hash) => (hash.equals(unknown) ? null : hash.toString('hex'))),
-    network: networkPrefix(ip ?? ''),
-    distinctive,
+    network,
+    distinctive: is_distinctive,
   }
 }
 
@@ -173,7 +181,7 @@ export interface VisitorKeys {
 
 interface Scope {
   organization_id: string
-  environment: string
+  environment: Environment
 }
 
 /** What a client says of who it is. */

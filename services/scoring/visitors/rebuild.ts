@@ -2,13 +2,13 @@ import type pg from 'pg'
 import { z } from 'zod'
 import type { EventCodec, RecordedEvent } from '../../../infra/event-store/codec.ts'
 import type { Skips } from '../../../infra/event-store/skips.ts'
-import type { Batch, EventLog, LogRecord, Position } from '../../../infra/log/port.ts'
+import type { Batch, EventLog, LogRecord, Position, Topic } from '../../../infra/log/port.ts'
 import { readTopicToEnd } from '../../../infra/log/read-topic.ts'
 import { type Column, runTogether, unnest } from '../../../infra/postgres/arrays.ts'
 import { lockKey, type Tx, transaction } from '../../../infra/postgres/pool.ts'
-import { eventTopics, type SessionScored, type VisitorLink } from '../../../schemas/events.ts'
+import { eventTopics, type VisitorLinked } from '../../../schemas/events.ts'
 import { readOffset } from '../store.ts'
-import { allKeys, recordedProfile, visitorKeysOf } from './profile.ts'
+import { allKeys, linkedProfile, type Profile, visitorKeysOf } from './profile.ts'
 
 export interface VisitorSources {
   pool: pg.Pool
@@ -27,7 +27,7 @@ export interface RebuiltVisitors {
 }
 
 /**
- * Makes scoring's visitors anew from the decisions on the log, which are kept for ever, and replaces its own when both
+ * Makes scoring's visitors anew from the log, where they are kept for ever, and replaces its own when both
  * are equal or differences are accepted. Scoring goes on meanwhile, and waits for the last part.
  */
 export function rebuildVisitors(
@@ -60,14 +60,18 @@ export function restoreVisitors(sources: VisitorSources): Promise<RebuiltVisitor
 
 async function readVisitors(tx: Tx, sources: VisitorSources): Promise<Omit<RebuiltVisitors, 'switched'>> {
   await tx.query(temporaryTables)
-  const ends = await readLinks(tx, sources, [])
+  const ends: Position[] = []
+  for (const topic of topics) ends.push(...(await readLinks(tx, sources, { topic, from: [] })))
   // Whoever scores locks a row of it first.
   await tx.query('lock table scoring.offsets in exclusive mode')
-  await readLinks(tx, sources, ends)
+  for (const topic of topics) await readLinks(tx, sources, { topic, from: ends })
   await tx.query(gathering)
   const { rows } = await tx.query(comparison)
   return counts.parse(rows)[0]
 }
+
+// In this order: what a decision says of its visitor is less, and all that there is of sessions of earlier versions.
+const topics = [eventTopics.VisitorLinked, eventTopics.SessionScored]
 
 async function putVisitors(tx: Tx): Promise<void> {
   await tx.query(`delete from scoring.visitor_keys; delete from scoring.visitors;
@@ -85,13 +89,13 @@ const visitorColumns =
 // A session is linked once; the first decision that says so counts.
 const temporaryTables = `create temporary table rebuilt_links (
     session_id text primary key, visitor_id text not null, organization_id text not null, environment text not null,
-    identified_at bigint not null, profile text, keys text not null
+    linked_at bigint not null, profile text, keys text not null
   ) on commit drop`
 
 const gathering = `create temporary table rebuilt_visitors on commit drop as
     select visitor_id, min(organization_id) as organization_id, min(environment) as environment,
-      min(identified_at) as first_seen_at, max(identified_at) as last_seen_at, count(*)::integer as sessions,
-      coalesce((array_agg(profile order by identified_at desc, session_id desc) filter (where profile is not null))[1],
+      min(linked_at) as first_seen_at, max(linked_at) as last_seen_at, count(*)::integer as sessions,
+      coalesce((array_agg(profile order by linked_at desc, session_id desc) filter (where profile is not null))[1],
         'null') as profile
     from rebuilt_links group by visitor_id;
   create temporary table rebuilt_visitor_keys on commit drop as
@@ -112,12 +116,16 @@ const comparison = `select (select count(*) from rebuilt_links)::float8 as sessi
         select key, visitor_id from rebuilt_visitor_keys
         except select key, visitor_id from scoring.visitor_keys) found_keys))::float8 as differences`
 
-async function readLinks(tx: Tx, sources: VisitorSources, from: Position[]): Promise<Position[]> {
-  const startOf = (partition: number) => from.find((at) => at.partition === partition)?.offset ?? 0
+interface Stretch {
+  topic: Topic
+  from: Position[]
+}
+
+async function readLinks(tx: Tx, sources: VisitorSources, { topic, from }: Stretch): Promise<Position[]> {
+  const startOf = (partition: number) =>
+    from.find((at) => at.topic === topic && at.partition === partition)?.offset ?? 0
   return readTopicToEnd({
-    log: sources.log,
-    topic: eventTopics.SessionScored,
-    from: startOf,
+    ...{ log: sources.log, topic, from: startOf },
     async handle(batches) {
       const links = (await readEvents(sources, batches)).flatMap(linksOf)
       if (links.length > 0) await runTogether(tx, [{ as: 'links', at: (first) => insertLinks(links, first) }])
@@ -144,36 +152,33 @@ async function readEvent({ codec, skips }: VisitorSources, record: LogRecord) {
   }
 }
 
-type Linked = SessionScored & { visitor: VisitorLink }
+type Link = Pick<
+  VisitorLinked,
+  'session_id' | 'visitor_id' | 'organization_id' | 'environment' | 'linked_at'
+> & { profile: string | null; keys: string }
 
-interface Link {
-  data: Linked
-  profile: string | null
-  keys: string
+function linksOf({ type, data }: RecordedEvent): Link[] {
+  if (type === 'VisitorLinked') return [linkOf(data, linkedProfile(data))]
+  if (type !== 'SessionScored' || !data.visitor) return []
+  const { id: visitor_id, identified_at: linked_at, continuity_id } = data.visitor
+  return [linkOf({ ...data, visitor_id, linked_at, continuity_id, presented_continuity_ids: [] }, null)]
 }
 
-function linksOf(event: RecordedEvent): Link[] {
-  if (event.type !== 'SessionScored' || !event.data.visitor) return []
-  const {
-    visitor,
-    visitor_evidence: evidence,
-    organization_id,
-    environment,
-    install_id: install,
-  } = event.data
-  const profile = evidence && recordedProfile(evidence, event.data.network.ip_address)
-  const presented = evidence?.continuity_ids ?? []
-  const shown = { organization_id, environment, presented, issued: visitor.continuity_id, install }
-  const keys = allKeys(visitorKeysOf(shown, profile)).join()
-  return [{ data: { ...event.data, visitor }, profile: profile && JSON.stringify(profile), keys }]
+type Told = Pick<VisitorLinked, 'continuity_id' | 'presented_continuity_ids' | 'install_id'> &
+  Omit<Link, 'profile' | 'keys'>
+
+function linkOf(told: Told, profile: Profile | null): Link {
+  const { presented_continuity_ids: presented, continuity_id: issued, install_id: install } = told
+  const keys = allKeys(visitorKeysOf({ ...told, presented, issued, install }, profile))
+  return { ...told, profile: profile && JSON.stringify(profile), keys: keys.join() }
 }
 
 const linkColumns: Column<Link>[] = [
-  { name: 'session_id', type: 'text', of: ({ data }) => data.session_id },
-  { name: 'visitor_id', type: 'text', of: ({ data }) => data.visitor.id },
-  { name: 'organization_id', type: 'text', of: ({ data }) => data.organization_id },
-  { name: 'environment', type: 'text', of: ({ data }) => data.environment },
-  { name: 'identified_at', type: 'bigint', of: ({ data }) => data.visitor.identified_at },
+  { name: 'session_id', type: 'text', of: ({ session_id }) => session_id },
+  { name: 'visitor_id', type: 'text', of: ({ visitor_id }) => visitor_id },
+  { name: 'organization_id', type: 'text', of: ({ organization_id }) => organization_id },
+  { name: 'environment', type: 'text', of: ({ environment }) => environment },
+  { name: 'linked_at', type: 'bigint', of: ({ linked_at }) => linked_at },
   { name: 'profile', type: 'text', of: ({ profile }) => profile },
   { name: 'keys', type: 'text', of: ({ keys }) => keys },
 ]

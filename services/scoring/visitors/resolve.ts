@@ -2,7 +2,7 @@ import pg from 'pg'
 import { z } from 'zod'
 import { type Column, type Part, unnest } from '../../../infra/postgres/arrays.ts'
 import { queryAll, type Tx } from '../../../infra/postgres/pool.ts'
-import type { VisitorEvidence, VisitorLink } from '../../../schemas/events.ts'
+import type { VisitorLink, VisitorLinked } from '../../../schemas/events.ts'
 import type { Draft } from '../decide.ts'
 import { type Candidates, type KnownVisitor, type Match, matchVisitor } from './match.ts'
 import {
@@ -15,8 +15,8 @@ import {
   storageOf,
   type VisitorKeys,
   vectorOf,
-  visitorEvidenceOf,
   visitorKeysOf,
+  visitorLinked,
 } from './profile.ts'
 
 export type RecordedVisitor = Pick<VisitorLink, 'id' | 'confidence' | 'identified_at' | 'method' | 'basis'>
@@ -29,8 +29,8 @@ interface Resolved {
 export interface Resolution {
   /** By session id; a session without an entry has no visitor. */
   visitors: Map<string, Resolved>
-  /** By decision id: what the first decision about a session with a visitor records. */
-  evidence: Map<string, VisitorEvidence>
+  /** Of the sessions that had no visitor before. */
+  linked: VisitorLinked[]
   index: VisitorIndex
 }
 
@@ -51,15 +51,16 @@ export async function resolveVisitors({ tx, drafts, recorded, now }: ResolveInpu
     else open.push(unresolved(draft))
   }
   const index = await openVisitorIndex(tx, open)
-  const evidence = new Map<string, VisitorEvidence>()
+  const linked: VisitorLinked[] = []
   for (const session of open) {
-    const { state, trigger } = session.draft
-    const resolved = visitors.has(state.session_id) ? undefined : resolve({ session, index, recorded, now })
+    const { session_id } = session.draft.state
+    const resolved = visitors.has(session_id) ? undefined : resolve({ session, index, recorded, now })
     if (!resolved) continue
-    visitors.set(state.session_id, resolved)
-    evidence.set(trigger.decisionId, visitorEvidenceOf(session.shown, session.profile))
+    visitors.set(session_id, resolved)
+    const { id: visitor_id, identified_at: linked_at } = resolved.link
+    linked.push(visitorLinked(session.shown, { session_id, visitor_id, linked_at, profile: session.profile }))
   }
-  return { visitors, evidence, index }
+  return { visitors, linked, index }
 }
 
 function unresolved(draft: Draft): ToResolve {

@@ -25,7 +25,6 @@ function shownAfter(events: SessionEvent[]) {
   const { event } = scoredEvent({
     ...draft,
     visitor: null,
-    visitorEvidence: null,
     evaluatedAt: startedAt,
     durationMs: 1,
   })

@@ -24,7 +24,9 @@ describe.each(openTestLogs())('$name', (testLog) => {
   beforeAll(async () => {
     database = await createTestDatabase()
     log = await testLog.open()
-    await log.ensureTopics([topic, 'tidegate.sessions.v1'].map((name) => ({ topic: name, partitions: 2 })))
+    await log.ensureTopics(
+      [topic, 'tidegate.sessions.v1', 'tidegate.visitors.v1'].map((name) => ({ topic: name, partitions: 2 })),
+    )
   })
   afterAll(async () => {
     await testLog.cleanup()

@@ -128,7 +128,9 @@ describe('on a real database', () => {
     world = await openProjectionWorld()
     const { pool, url } = world.database
     log = await openPostgresLog({ pool, url, logger: silent })
-    await log.ensureTopics([topic, 'tidegate.sessions.v1'].map((name) => ({ topic: name, partitions: 2 })))
+    await log.ensureTopics(
+      [topic, 'tidegate.sessions.v1', 'tidegate.visitors.v1'].map((name) => ({ topic: name, partitions: 2 })),
+    )
     applied = await world.openApplied()
     for (const projection of [sessionsProjection, repeatsProjection])
       await world.run(log, projection, { applied })

@@ -37,7 +37,6 @@ export function scored({ visitor = null, ...fixture }: Fixture, index: number): 
     evaluation,
     hashes,
     visitor,
-    visitorEvidence: null,
     evaluatedAt: startedAt + index,
     durationMs: 1,
   }

@@ -30,7 +30,6 @@ export function decisionAbout(
     trigger,
     evaluation,
     visitor: null,
-    visitorEvidence: null,
     hashes: hashesOf(evaluation.facts),
   }
   const decision = { ...about, evaluatedAt: startedAt, durationMs: 1 }
