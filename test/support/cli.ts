@@ -19,7 +19,7 @@ export function startCli(
   const [node, main] = programCommand(env)
   const child = spawn(node, ['--', main, ...args], {
     cwd: root,
-    env: { ...process.env, ...env },
+    env: { ...process.env, npm_lifecycle_event: 'tidegate', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const result = Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]).then(

@@ -12,8 +12,9 @@ import {
   serveLoopback,
 } from '../loopback-server.ts'
 import { failureText } from '../signup/failure.ts'
-import { serviceId, typed } from '../signup/settings.ts'
+import { serviceId } from '../signup/settings.ts'
 import { printable } from '../tables.ts'
+import { typed } from '../typed.ts'
 import { readTarget, type Target } from '../webhooks/target.ts'
 import {
   type Accounts,

@@ -1,14 +1,13 @@
 import { Argument, type Command } from 'commander'
 import { baseUrl } from '../arguments.ts'
+import { typed } from '../typed.ts'
 import type { SignupFlags } from './run.ts'
 import { defaultEnvFile, metadata, seconds, serviceId } from './settings.ts'
 
 const help = `
-tidegate signup <service>         asks for an account; credentials end up in the env file
-tidegate signup <service> login   opens the dashboard of an account, with the agent token in the env file
-tidegate signup list              shows what there is to sign up for
-
-"tidegate" stands for "npm run -s tidegate --" here.
+${typed('signup')} <service>         asks for an account; credentials end up in the env file
+${typed('signup')} <service> login   opens the dashboard of an account, with the agent token in the env file
+${typed('signup', 'list')}              shows what there is to sign up for
 
 With --json standard output has one JSON document a line. A signup: {"event": "consent_required", ...}, perhaps
 "warning" and "in_progress" (a person has approved, the service makes the account), at the end "approved" or "failed".

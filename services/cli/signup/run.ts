@@ -1,11 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { textTable } from '../tables.ts'
+import { typed } from '../typed.ts'
 import type { Patience } from './decision.ts'
 import { SignupFailed, tellSignupFailure } from './failure.ts'
 import { createGateApi, type GateApi, persistently, type RegistryEntry } from './gate-api.ts'
 import { jsonReport, textReport } from './report.ts'
-import { defaultAccountName, defaultEnvFile, serverUrl, typed } from './settings.ts'
+import { defaultAccountName, defaultEnvFile, serverUrl } from './settings.ts'
 import { logIn, signUp } from './sign-up.ts'
 
 export interface SignupFlags {

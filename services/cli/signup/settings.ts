@@ -50,12 +50,3 @@ export function seconds(text: string): number {
   if (/^[1-9]\d{0,4}$/.test(text)) return Number(text)
   throw new InvalidArgumentError('It must be a whole number of seconds, 1 to 99999.')
 }
-
-/** Nothing in it means anything to a shell. */
-const plain = /^[\w./:@%+=,-]+$/
-
-/** A command as it can be typed in this folder: `npm run -s tidegate -- signup list`. */
-export function typed(...args: string[]): string {
-  const words = args.map((arg) => (plain.test(arg) ? arg : `'${arg.replaceAll("'", `'\\''`)}'`))
-  return ['npm run -s tidegate --', ...words].join(' ')
-}

@@ -7,12 +7,12 @@ import {
 } from '../../../infra/wire/delivery-envelope.ts'
 import { agentTokenEnvName } from '../../../infra/wire/gate.ts'
 import { printable } from '../tables.ts'
+import { typed } from '../typed.ts'
 import { awaitDecision, type Patience, type SignupOutcome } from './decision.ts'
 import { committable, readText, valuesIn } from './env-file.ts'
 import { failureOf, SignupFailed } from './failure.ts'
 import { type CreatedSession, type GateApi, persistently, type RegistryEntry } from './gate-api.ts'
 import { openPage, type PageFlags, type SignupReport } from './report.ts'
-import { typed } from './settings.ts'
 import {
   acceptedOutputs,
   agentTokenVariable,
