@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import manifest from '../../package.json' with { type: 'json' }
 import { tellUsage, wantsJson } from './usage.ts'
 
 interface NamedCommand {
@@ -68,9 +69,9 @@ const commands: Record<string, NamedCommand> = {
 }
 
 const json = wantsJson(process.argv)
-const program = new Command('tidegate').description(
-  'Scores sessions for automation and fraud, remembers visitors, signs agents up with consent.',
-)
+const program = new Command('tidegate')
+  .description('Scores sessions for automation and fraud, remembers visitors, signs agents up with consent.')
+  .version(manifest.version)
 tellUsage(program, { json })
 
 const [first, second] = process.argv.slice(2)

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
-import path from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { build } from 'esbuild'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { matchesEtag } from '../../infra/http/pages.ts'
+import { buildSdk } from './build-sdk.ts'
 
 const schema = {
   operationId: 'getBrowserSdk',
@@ -36,9 +35,6 @@ function acceptsGzip(header: string | string[] | undefined): boolean {
   return /(^|,)\s*gzip\s*(?!;\s*q=0(\.0*)?\s*(,|$))/i.test(String(header ?? ''))
 }
 
-// What the SDK is written down to; a test looks for newer built-ins.
-const oldestBrowsers = ['chrome80', 'firefox78', 'safari14']
-
 export const maxGzipBytes = 45 * 1024
 
 interface SdkBundle {
@@ -47,24 +43,9 @@ interface SdkBundle {
   etag: string
 }
 
-/** Bundles the browser SDK in memory. Throws when it has grown over `maxGzipBytes`. */
+/** The browser SDK in both forms. Throws when it has grown over `maxGzipBytes`. */
 export async function bundleSdk(): Promise<SdkBundle> {
-  const { outputFiles } = await build({
-    entryPoints: [path.join(import.meta.dirname, 'sdk/index.ts')],
-    bundle: true,
-    format: 'esm',
-    target: oldestBrowsers,
-    // All three read it, but for a corner of Safari 14 that is not met here.
-    supported: { destructuring: true },
-    // A package asks for it, and Chromium before 93, Firefox before 92 and Safari before 15.4 have it not.
-    define: { 'Object.hasOwn': 'hasOwn' },
-    inject: [path.join(import.meta.dirname, 'sdk/has-own.ts')],
-    minify: true,
-    write: false,
-    legalComments: 'none',
-    logLevel: 'error',
-  })
-  const source = Buffer.from(outputFiles[0]?.contents ?? [])
+  const source = Buffer.from(await buildSdk())
   const gzipped = gzipSync(source, { level: 9 })
   if (gzipped.length > maxGzipBytes)
     throw new Error(`The SDK has ${gzipped.length} bytes gzipped, more than ${maxGzipBytes}`)

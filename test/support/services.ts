@@ -1,9 +1,9 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm, symlink } from 'node:fs/promises'
 import path from 'node:path'
 import { pino } from 'pino'
 import type { TestProject } from 'vitest/node'
 import { startEmbeddedPostgres } from '../../infra/local/embedded-postgres.ts'
-import { bundleProgram } from './bundle.ts'
+import { bundleProgram, root } from '../../services/cli/package/program.ts'
 import { findKafka } from './find-kafka.ts'
 import { sweepTestDatabases } from './key-sweep.ts'
 import { createTemplate, onServer } from './server-databases.ts'
@@ -62,7 +62,7 @@ async function start(): Promise<Services> {
   const [postgres, kafka, program] = await Promise.all([
     startEmbeddedPostgres({ dataDir: path.join(folder, 'postgres'), logger }),
     findKafka(folder),
-    bundleProgram(folder),
+    packedProgram(folder),
   ])
   const postgresUrl = postgres.socketUrl
   await makeForgetful(postgresUrl)
@@ -80,6 +80,14 @@ async function start(): Promise<Services> {
       await swept
     },
   }
+}
+
+/** The program as its package has it: no command or server strips and resolves hundreds of modules. */
+async function packedProgram(folder: string): Promise<string> {
+  const program = path.join(folder, 'program')
+  await bundleProgram(program)
+  await symlink(path.join(root, 'node_modules'), path.join(folder, 'node_modules'))
+  return path.join(program, 'program.mjs')
 }
 
 /** Nothing here has to survive a crash of Postgres or of the machine. Where that is tested, a server of its own runs. */

@@ -1,0 +1,83 @@
+import { cp, glob, readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { build, type Metafile, type Plugin } from 'esbuild'
+import { buildSdk } from '../../web/build-sdk.ts'
+
+export const root = path.resolve(import.meta.dirname, '../../..')
+
+/** Node resolves them beside the bundle: parts of kafkajs are replaced as it runs. */
+export const unbundled = ['kafkajs']
+
+/** What modules read beside themselves as they run. */
+const assets = [
+  'infra/http/*.css',
+  'schemas/*/*.avsc',
+  'services/gate/page/assets/*.{css,html,js}',
+  'services/web/pages/*',
+  'node_modules/@fastify/swagger-ui/static/*',
+]
+
+/**
+ * Bundles the program and what it reads into the folder, where `program.mjs` starts it. Only the packages `unbundled`
+ * and PostgreSQL's programs are looked for in a folder `node_modules` above.
+ */
+export async function bundleProgram(folder: string): Promise<Metafile> {
+  const { metafile } = await build({
+    entryPoints: [path.join(root, 'services/cli/program.ts')],
+    outdir: folder,
+    absWorkingDir: root,
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    outExtension: { '.js': '.mjs' },
+    platform: 'node',
+    target: 'node24',
+    external: [...unbundled, 'pg-native'],
+    define: { 'import.meta.main': 'false' },
+    // `require` is for what is not an ES module among the packages.
+    banner: {
+      js: [
+        "import { createRequire as requireFrom } from 'node:module'",
+        'const require = requireFrom(import.meta.url)',
+        'const programFolder = import.meta.dirname',
+      ].join('\n'),
+    },
+    plugins: [builtSdk, places],
+    metafile: true,
+    logLevel: 'error',
+  })
+  for await (const file of glob(assets, { cwd: root }))
+    await cp(path.join(root, file), path.join(folder, packedPath(file)))
+  return metafile
+}
+
+/** npm packs no folder that is called `node_modules`. */
+function packedPath(file: string): string {
+  return path.posix.join('files', file.replaceAll('node_modules/', 'packages/'))
+}
+
+/** Modules find their assets below the bundle, in folders as they are here. */
+const places: Plugin = {
+  name: 'places',
+  setup(bundle) {
+    bundle.onLoad({ filter: /(?:\.ts|\/@fastify\/swagger-ui\/.*\.js)$/ }, async ({ path: file }) => {
+      const own = JSON.stringify(packedPath(path.relative(root, path.dirname(file))))
+      const text = await readFile(file, 'utf8')
+      const contents = text.replaceAll(
+        /\bimport\.meta\.dirname|\b__dirname/g,
+        `(programFolder + '/' + ${own})`,
+      )
+      return { contents, loader: file.endsWith('.ts') ? 'ts' : 'js' }
+    })
+  },
+}
+
+const builtSdk: Plugin = {
+  name: 'built SDK',
+  setup(bundle) {
+    bundle.onLoad({ filter: /\/services\/web\/build-sdk\.ts$/ }, async () => {
+      const code = JSON.stringify(await buildSdk())
+      return { contents: `export const buildSdk = async () => ${code}` }
+    })
+  },
+}

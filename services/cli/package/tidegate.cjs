@@ -1,0 +1,15 @@
+#!/usr/bin/env node
+// Every Node back to 12 can read this file, so that an old one is told what it lacks.
+const { engines } = require('./package.json')
+
+const needed = engines.node.replace('>=', '')
+const found = process.versions.node
+if (Number.parseInt(found, 10) < Number(needed)) {
+  const way = `npx -p node@${needed} -p tidegate tidegate`
+  console.error(
+    `tidegate needs Node ${needed} or later and this is Node ${found}: "${way}" brings one along.`,
+  )
+  process.exitCode = 1
+} else {
+  import('./program/program.mjs')
+}
