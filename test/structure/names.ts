@@ -6,6 +6,7 @@ const root = path.resolve(import.meta.dirname, '../..')
 
 /** Names that several files define with one meaning, and what it is. */
 export const oneMeaning = new Map([
+  ['start', "the browser SDK's, of /t.js and of its npm package"],
   ['el', 'makes an element; the pages of Gate and of the demo share no script'],
 ])
 

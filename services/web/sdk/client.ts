@@ -1,3 +1,4 @@
+import type { FingerprintReady, Handoff, TidegateClient } from './api.ts'
 import { trackBehavior } from './behavior/inputs.ts'
 import { dropResumeToken } from './continuity.ts'
 import type { LiveDocument } from './document.ts'
@@ -5,32 +6,6 @@ import { createErrors, destroyedError, endsDocument } from './errors.ts'
 import { followPage } from './page.ts'
 import { createPageRequests, observations } from './requests.ts'
 import { idle, member, textOf } from './support.ts'
-
-export interface Handoff {
-  sessionId: string
-  /** For your back end, which opens it with a secret key. Opaque here. */
-  sealedToken: string
-}
-
-export interface HandoffOptions {
-  /** A text of yours, as a form's one-time token. The sealed token has its SHA-256 in `hand_off.binding`. */
-  binding?: string
-}
-
-export interface FingerprintReady {
-  ready: true
-  sessionId: string
-  timestamp: number
-}
-
-export interface TidegateClient {
-  /** Hands the session over. Calls that overlap share one hand-off; a later call makes a newer token. */
-  getSession(options?: HandoffOptions): Promise<Handoff>
-  waitForFingerprint(): Promise<FingerprintReady>
-  /** Called with every failure, of the background too; returns how to stop. */
-  onError(listener: (error: Error) => void): () => void
-  destroy(): void
-}
 
 interface ClientOptions {
   publishableKey: string
@@ -151,23 +126,5 @@ export function createClient({ publishableKey, endpoint, onDestroy }: ClientOpti
       stopping.abort()
       onDestroy()
     },
-  }
-}
-
-/** Stands in for a client that could not start: every call rejects, and each new listener hears why. */
-export function createRefusedClient(reason: unknown): TidegateClient {
-  const errors = createErrors()
-  return {
-    getSession: () => errors.watch(Promise.reject(reason)),
-    waitForFingerprint: () => errors.watch(Promise.reject(reason)),
-    onError(listener) {
-      const stop = errors.listen(listener)
-      // Nobody can listen before start() has returned, so the failure waits for whoever does.
-      const alone = createErrors()
-      alone.listen(listener)
-      queueMicrotask(() => alone.report(reason))
-      return stop
-    },
-    destroy() {},
   }
 }

@@ -7,7 +7,7 @@ export interface Errors {
   watch<T>(promise: Promise<T>): Promise<T>
 }
 
-type ClientErrorCode = 'client.destroyed' | 'client.invalid_options' | 'client.failed'
+type ClientErrorCode = 'client.destroyed' | 'client.invalid_options' | 'client.no_page' | 'client.failed'
 
 /** A failure on this side; those of the server and the network are CollectErrors. */
 export class ClientError extends Error {

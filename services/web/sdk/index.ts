@@ -1,45 +1,7 @@
-import { createClient, createRefusedClient, type TidegateClient } from './client.ts'
-import { ClientError } from './errors.ts'
-import { readOrNull } from './support.ts'
+import type { StartOptions, TidegateClient } from './api.ts'
+import { startAt } from './start.ts'
 
-export type { FingerprintReady, Handoff, TidegateClient } from './client.ts'
-
-export interface StartOptions {
-  /** `pk_live_...` or `pk_test_...`; never a secret key. */
-  publishableKey: string
-  /** Base URL of the server; default: where this script came from. */
-  endpoint?: string
-}
-
-const clients = new Map<string, TidegateClient>()
-
-/**
- * Starts observing this page. The same key and endpoint give the same client until it is destroyed. Never throws:
- * with wrong options the client's calls reject with `client.invalid_options`, and its onError reports it.
- */
+/** The start of /t.js, whose default server is the one that the script came from. */
 export function start(options: StartOptions): TidegateClient {
-  try {
-    const { publishableKey, endpoint } = readOptions(options)
-    const name = `${endpoint} ${publishableKey}`
-    const known = clients.get(name)
-    if (known) return known
-    const client = createClient({ publishableKey, endpoint, onDestroy: () => clients.delete(name) })
-    clients.set(name, client)
-    return client
-  } catch (error) {
-    return createRefusedClient(error)
-  }
-}
-
-// Pages are not type-checked: whatever they pass comes here.
-function readOptions(options: StartOptions): Required<StartOptions> {
-  const { publishableKey, endpoint = new URL(import.meta.url).origin }: StartOptions = Object(options)
-  if (typeof publishableKey !== 'string' || publishableKey === '') {
-    throw new ClientError('client.invalid_options', 'start: publishableKey must be a publishable key.')
-  }
-  const url = typeof endpoint === 'string' ? readOrNull(() => new URL(endpoint, location.href)) : null
-  if (!url || !/^https?:$/.test(url.protocol)) {
-    throw new ClientError('client.invalid_options', 'start: endpoint must be the URL of a server.')
-  }
-  return { publishableKey, endpoint: endpoint.replace(/\/+$/, '') }
+  return startAt(options, new URL(import.meta.url).origin)
 }
