@@ -64,5 +64,7 @@ async function asPostgres(): Promise<string[]> {
     run('useradd', ['--system', '--user-group', '--no-create-home', 'postgres']),
   )
   const user = ['--reuid=postgres', '--regid=postgres', '--clear-groups']
-  return ['setpriv', ...user, '--inh-caps=+dac_override', '--ambient-caps=+dac_override']
+  const passing = ['--inh-caps=+dac_override', '--ambient-caps=+dac_override']
+  // initdb asks whether it may run the server, and access(2) forgets that right without this bit.
+  return ['setpriv', ...user, ...passing, '--securebits=+no_setuid_fixup']
 }
