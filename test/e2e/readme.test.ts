@@ -1,13 +1,11 @@
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort } from '../../infra/local/free-port.ts'
 import { openToken } from '../../infra/wire/sealed-token.ts'
-import { createProfile, openHeadless } from '../support/chromium.ts'
+import { visitSite } from '../support/site.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
 const run = promisify(execFile)
@@ -25,31 +23,6 @@ async function codeBlock(name: string): Promise<string> {
 interface Posted {
   sessionId: string
   sealedToken: string
-}
-
-/** A customer's site: one page with `script` in it, and the /signup that the script posts to. */
-async function visitPageWith(script: string): Promise<Posted> {
-  const { promise: posted, resolve } = Promise.withResolvers<Posted>()
-  const site = createServer(async (request, response) => {
-    if (request.url === '/signup') {
-      const chunks = await request.toArray()
-      resolve(JSON.parse(Buffer.concat(chunks).toString()))
-    }
-    response.setHeader('content-type', 'text/html').end(`<script type="module">${script}</script>`)
-  })
-  const port = await freePort()
-  site.listen(port, '127.0.0.1')
-  const profile = await createProfile()
-  const browser = await openHeadless(profile)
-  try {
-    const page = await browser.newPage()
-    await page.goto(`http://127.0.0.1:${port}/`)
-    return await posted
-  } finally {
-    await browser.close()
-    await profile.remove()
-    site.close()
-  }
 }
 
 describe("the README's first session", () => {
@@ -71,7 +44,8 @@ describe("the README's first session", () => {
   it('works as written: the page, then the back end', async () => {
     const { publishable_key, secret_key } = server.credentials.live
     const script = here(await codeBlock('page')).replace('pk_live_...', publishable_key)
-    const { sessionId, sealedToken } = await visitPageWith(script)
+    const html = `<script type="module">${script}</script>`
+    const { sessionId, sealedToken } = (await visitSite<Posted>({ html })).posted
 
     const backend = here(await codeBlock('backend'))
     const env = { PATH: process.env.PATH, SESSION_ID: sessionId }

@@ -18,6 +18,7 @@ export function createRest(baseUrl: string, secretKey: string) {
 
   return {
     session: (id: string) => get(`/v1/sessions/${id}`, sessionDetailSchema),
+    sessions: () => get('/v1/sessions?limit=200', z.array(sessionSummarySchema)),
     /** The newest decision first. */
     searchSessions: (search: string) =>
       get(`/v1/sessions?search=${encodeURIComponent(search)}`, z.array(sessionSummarySchema)),
