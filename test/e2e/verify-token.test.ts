@@ -1,0 +1,51 @@
+import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { openToken, verifyToken } from '../../docs/examples/express/verify-token.js'
+import { secretHashOf } from '../../infra/crypto/api-keys.ts'
+import { sealToken } from '../../infra/wire/sealed-token.ts'
+import vector from '../fixtures/sealed-token/vector.v2.json' with { type: 'json' }
+
+const examples = path.resolve(import.meta.dirname, '../../docs/examples')
+
+function sealed(id: string, at: number): string {
+  const decision = { event_id: id, evaluated_at: new Date(at).toISOString(), verdict: 'human' }
+  return sealToken({
+    payload: { decision },
+    secretHashes: ['sk_live_a', 'sk_live_b'].map(secretHashOf),
+    random: randomBytes,
+  })
+}
+
+test('the examples have the same verification', async () => {
+  const [express, nextjs] = await Promise.all(
+    ['express', 'nextjs'].map((name) => readFile(path.join(examples, name, 'verify-token.js'), 'utf8')),
+  )
+  expect(nextjs).toBe(express)
+})
+
+test('it opens the published vector with each of its keys', () => {
+  for (const key of vector.secretKeys) expect(openToken(vector.token, key)).toEqual(vector.payload)
+})
+
+test('it refuses another key, a changed or cut token, and what is none', () => {
+  const token = sealed('evt_1', Date.now())
+  const bytes = Buffer.from(token, 'base64')
+  for (let at = 0; at < bytes.length - 92; at++) {
+    const changed = Buffer.from(bytes)
+    changed[at] = (changed[at] ?? 0) ^ 1
+    expect(() => openToken(changed.toString('base64'), 'sk_live_a'), `byte ${at}`).toThrow()
+  }
+  expect(() => openToken(token, 'sk_live_c')).toThrow('sealed to other keys')
+  for (const bad of [bytes.subarray(0, -1).toString('base64'), `${token}AAAA`, '', 'no token', undefined, {}])
+    expect(() => openToken(bad, 'sk_live_a')).toThrow()
+})
+
+test('it takes a token once, and only while it is recent', () => {
+  const token = sealed('evt_2', Date.now())
+  expect(verifyToken(token, 'sk_live_b')).toMatchObject({ decision: { verdict: 'human' } })
+  expect(() => verifyToken(token, 'sk_live_b')).toThrow('used before')
+  for (const at of [Date.now() - 3_600_000, Date.now() + 3_600_000])
+    expect(() => verifyToken(sealed('evt_3', at), 'sk_live_a')).toThrow('too old')
+})
