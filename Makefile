@@ -5,7 +5,7 @@ SHELL := /bin/bash
 INSTALLED := node_modules/.package-lock.json
 DETECTION := bench/detection
 
-.PHONY: help install hooks run up test test-all watch bench eval format clean
+.PHONY: help install hooks run up test test-all watch bench eval pack format clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -55,8 +55,11 @@ $(DETECTION)/.venv/installed: $(DETECTION)/requirements.txt
 	$(DETECTION)/.venv/bin/pip install --quiet -r $<
 	@touch $@
 
+pack: install ## Write the npm packages tidegate and @tidegate/browser into dist/
+	npm run --silent pack
+
 format: install ## Format and fix what can be fixed
 	npm run --silent format
 
 clean: ## Remove what install, run and test made
-	rm -rf node_modules .tidegate .cache $(DETECTION)/node_modules $(DETECTION)/.venv
+	rm -rf node_modules dist .tidegate .cache $(DETECTION)/node_modules $(DETECTION)/.venv

@@ -42,6 +42,7 @@ async function bundled(site: 'plain' | 'react', contents: string): Promise<strin
   const { outputFiles } = await build({
     stdin: { contents, resolveDir, loader: 'jsx' },
     bundle: true,
+    minify: true,
     format: 'esm',
     jsx: 'automatic',
     write: false,

@@ -12,12 +12,16 @@ import { elsewhere, installThere, packPackages, runThere } from '../support/pack
 
 let base = ''
 let packed = ''
+/** Everything runs on the oldest Node that the package names. */
+let oldest: NodeJS.ProcessEnv = {}
 const folder = (...names: string[]) => path.join(base, ...names)
 const started: ChildProcess[] = []
 
 beforeAll(async () => {
   base = await mkdtemp(path.join(tmpdir(), 'tidegate-package-'))
   packed = (await packPackages(base)).program
+  const { engines } = JSON.parse(await readFile(folder('tidegate/package.json'), 'utf8'))
+  oldest = elsewhere(path.dirname(await installNode(`${engines.node.replace('>=', '')}.0`)))
   // As where npm is told to run no scripts of packages.
   await installThere(folder('site'), '--ignore-scripts', packed)
 }, 120_000)
@@ -29,14 +33,21 @@ afterAll(async () => {
   await rm(base, { recursive: true, force: true, maxRetries: 5 })
 }, 60_000)
 
-const tidegate = (args: string[], env: NodeJS.ProcessEnv = {}) =>
-  runThere({ folder: folder('site'), env }, 'npx', 'tidegate', ...args)
+const tidegate = (args: string[]) =>
+  runThere({ folder: folder('site'), env: oldest }, 'npx', 'tidegate', ...args)
+
+/** Resolves with the program. */
+async function installNode(version: string): Promise<string> {
+  const name = `node-${process.platform}-${process.arch}`
+  await installThere(folder(version), `${name}@${version}`)
+  return folder(version, 'node_modules', name, 'bin/node')
+}
 
 async function startThere(args: string[], env: NodeJS.ProcessEnv): Promise<AsyncIterator<string>> {
   // npx would not pass the signal on that ends it.
   const child = spawn(folder('site', 'node_modules/.bin/tidegate'), args, {
     cwd: folder('site'),
-    env: { ...elsewhere(), ...env },
+    env: { ...oldest, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   started.push(child)
@@ -55,7 +66,13 @@ async function next(lines: AsyncIterator<string>, pattern: RegExp): Promise<stri
 /** Of the lines that a command prints in a terminal of so many columns. */
 async function widestIn(columns: number, command: string): Promise<number> {
   const shown = `stty cols ${columns}; node_modules/.bin/tidegate ${command}`
-  const { stdout } = await runThere({ folder: folder('site') }, 'script', '-qec', shown, '/dev/null')
+  const { stdout } = await runThere(
+    { folder: folder('site'), env: oldest },
+    'script',
+    '-qec',
+    shown,
+    '/dev/null',
+  )
   return Math.max(...stdout.split(/\r?\n/).map((line) => line.length))
 }
 
@@ -101,20 +118,20 @@ describe('the package, installed in an empty folder', () => {
     )
   }, 60_000)
 
-  test.each(['12.22.12', '22.12.0'])(
+  test.each(['12.22.12', '22.12.0', '24.14.1'])(
     'says in one sentence that Node %s is too old',
     async (version) => {
-      const name = `node-${process.platform}-${process.arch}`
-      await installThere(folder(version), `${name}@${version}`)
-      const old = folder(version, 'node_modules', name, 'bin/node')
       const command = folder('site/node_modules/tidegate/tidegate.cjs')
-      const refused = runThere({ folder: base }, old, command, 'signup', 'acme', '--json')
-      await expect(refused).rejects.toThrow(
-        new RegExp(
-          `^tidegate needs Node 24 or later and this is Node ${version}: "npx .*" brings one.*\\.$`,
-          'm',
-        ),
+      const asked = runThere(
+        { folder: base },
+        await installNode(version),
+        command,
+        'signup',
+        'acme',
+        '--json',
       )
+      const said = `^tidegate needs Node 24.15 or later and this is Node ${version}: "npx .*" brings one along\\.$`
+      await expect(asked).rejects.toThrow(new RegExp(said, 'm'))
     },
     60_000,
   )

@@ -8,11 +8,11 @@ import { root } from './test-projects.ts'
 
 const run = promisify(execFile)
 
-/** The environment of somebody with our Node, and without what npm tells the scripts of this project. */
-export function elsewhere(): NodeJS.ProcessEnv {
+/** The environment of somebody without this project; the Node is ours where no folder of another is named. */
+export function elsewhere(node = path.join(root, 'node_modules/node/bin')): NodeJS.ProcessEnv {
   const ours = /^npm_(?!config_)|^npm_config_(?:local|global)_prefix$|^(?:INIT_CWD|NODE|NODE_OPTIONS)$/
   const kept = Object.entries(process.env).filter(([name]) => !ours.test(name))
-  const PATH = [path.join(root, 'node_modules/node/bin'), process.env.PATH].join(path.delimiter)
+  const PATH = [node, process.env.PATH].join(path.delimiter)
   return { ...Object.fromEntries(kept), PATH }
 }
 

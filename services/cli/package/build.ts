@@ -26,7 +26,8 @@ async function buildProgram(folder: string): Promise<void> {
       description: manifest.description,
       type: 'module',
       bin: { tidegate: 'tidegate.cjs' },
-      engines: { node: '>=24' },
+      // Raw keys of node:crypto came with it.
+      engines: { node: '>=24.15' },
       dependencies: Object.fromEntries(
         Object.entries(dependencies).filter(([name]) => unbundled.includes(name)),
       ),

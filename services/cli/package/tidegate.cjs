@@ -4,8 +4,10 @@ const { engines } = require('./package.json')
 
 const needed = engines.node.replace('>=', '')
 const found = process.versions.node
-if (Number.parseInt(found, 10) < Number(needed)) {
-  const way = `npx -p node@${needed} -p tidegate tidegate`
+const [major, minor] = needed.split('.').map(Number)
+const [foundMajor, foundMinor] = found.split('.').map(Number)
+if (foundMajor < major || (foundMajor === major && foundMinor < minor)) {
+  const way = `npx -p node@${major} -p tidegate tidegate`
   console.error(
     `tidegate needs Node ${needed} or later and this is Node ${found}: "${way}" brings one along.`,
   )
