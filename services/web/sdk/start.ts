@@ -24,7 +24,7 @@ export function startAt(options: StartOptions, home?: string): TidegateClient {
   }
 }
 
-/** Pages are not type-checked: whatever they pass comes here. */
+// Pages are not type-checked: whatever they pass comes here.
 function readOptions(options: StartOptions, home: string | undefined): Required<StartOptions> {
   const { publishableKey, endpoint = home }: Partial<StartOptions> = Object(options)
   if (typeof publishableKey !== 'string' || publishableKey === '') {
