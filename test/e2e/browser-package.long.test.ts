@@ -1,9 +1,10 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openToken } from '../../infra/wire/sealed-token.ts'
+import manifest from '../../package.json' with { type: 'json' }
 import { installThere, packPackages, runThere } from '../support/packed.ts'
 import { createRest } from '../support/rest.ts'
 import { visitSite } from '../support/site.ts'
@@ -87,6 +88,19 @@ describe('@tidegate/browser', () => {
     expect(problems).toEqual([])
     await expectSession(posted)
   }, 60_000)
+
+  test('is ready to be published with its provenance, its licences along', async () => {
+    const installed = path.join(folder, 'plain/node_modules/@tidegate/browser')
+    const read = (name: string) => readFile(path.join(installed, name), 'utf8')
+    expect(JSON.parse(await read('package.json'))).toMatchObject({
+      version: manifest.version,
+      license: 'Apache-2.0',
+      repository: manifest.repository,
+      publishConfig: { access: 'public', provenance: true },
+    })
+    expect(await read('LICENSE')).toContain('Apache License')
+    expect(await read('THIRD-PARTY-LICENSES')).toMatch(/^## @noble\/.*\(MIT\)\n\n.*Copyright/ms)
+  })
 
   test('may be imported where there is no page, and says so when it is started', async () => {
     const told = await inNode(

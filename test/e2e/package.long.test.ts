@@ -83,6 +83,8 @@ describe('the package, installed in an empty folder', () => {
       'kafkajs',
       'tidegate',
     ])
+    const licences = await readFile(folder('site/node_modules/tidegate/THIRD-PARTY-LICENSES'), 'utf8')
+    expect(licences).toMatch(/^## fastify .*\(MIT\)\n\n.*Copyright/ms)
     expect((await tidegate(['--version'])).stdout).toBe(`${manifest.version}\n`)
     expect((await tidegate(['signup', '--help'])).stdout).toMatch(/^npx tidegate signup list +shows/m)
   }, 60_000)
