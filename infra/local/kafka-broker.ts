@@ -17,6 +17,10 @@ export interface KafkaBroker {
   pid: number
   dataDir: string
   stop(): Promise<void>
+  /** SIGKILL; its data stays. */
+  kill(): Promise<void>
+  /** After `kill`: starts it again on its data. */
+  restart(): Promise<void>
 }
 
 export interface KafkaBrokerOptions {
@@ -29,6 +33,8 @@ export interface KafkaBrokerOptions {
   /** Further lines of its properties, and arguments of the storage tool's `format`. */
   properties?: string
   format?: string[]
+  /** Of a cluster of several: which node it is, and where all of them vote, by node. Start them side by side. */
+  node?: { id: number; voters: Record<number, number> }
 }
 
 const jvm = ['-Xms128m', '-Xmx384m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Dlog4j2.level=ERROR']
@@ -39,12 +45,9 @@ export async function startKafkaBroker(options: KafkaBrokerOptions): Promise<Kaf
   const { logger, folder = tmpdir(), port = await freePort() } = options
   const classPath = path.join(await kafkaJars(), '*')
   const dataDir = await mkdtemp(path.join(folder, 'tidegate-kafka-'))
-  const controllerPort = await freePort()
+  const node = options.node ?? { id: 1, voters: { 1: await freePort() } }
   const config = path.join(dataDir, 'server.properties')
-  await writeFile(
-    config,
-    `${properties({ ...options, port, controllerPort, dataDir })}${options.properties ?? ''}`,
-  )
+  await writeFile(config, `${properties({ ...options, port, node, dataDir })}${options.properties ?? ''}`)
   const java = [...jvm, '-cp', classPath]
   const clusterId = Buffer.from('tidegate-local-1').toString('base64url')
   await run('java', [
@@ -57,22 +60,40 @@ export async function startKafkaBroker(options: KafkaBrokerOptions): Promise<Kaf
     config,
     ...(options.format ?? []),
   ])
-  const broker = spawn('java', [...java, 'kafka.Kafka', config], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const launch = () =>
+    spawn('java', [...java, 'kafka.Kafka', config], { stdio: ['ignore', 'ignore', 'pipe'] })
+  let broker = launch()
   const brokers = `127.0.0.1:${port}`
+  async function stop(): Promise<void> {
+    // Its data is thrown away, so there is nothing to shut down in order.
+    await kill(broker)
+    await rm(dataDir, { recursive: true, force: true })
+  }
   try {
     await becomesReady(broker, brokers, options.signal)
   } catch (error) {
-    await end(broker, dataDir)
+    await stop()
     throw error
   }
   logger.info({ brokers, pid: broker.pid }, 'kafka broker is up')
-  return { brokers, pid: broker.pid ?? 0, dataDir, stop: () => end(broker, dataDir) }
+  return {
+    brokers,
+    dataDir,
+    stop,
+    get pid() {
+      return broker.pid ?? 0
+    },
+    kill: () => kill(broker),
+    async restart() {
+      broker = launch()
+      await becomesReady(broker, brokers, options.signal)
+    },
+  }
 }
 
-async function end(broker: ChildProcess, dataDir: string): Promise<void> {
-  // Its data is thrown away, so there is nothing to shut down in order.
-  if (broker.exitCode === null && broker.kill('SIGKILL')) await once(broker, 'exit')
-  await rm(dataDir, { recursive: true, force: true })
+async function kill(broker: ChildProcess): Promise<void> {
+  const runs = broker.exitCode === null && broker.signalCode === null
+  if (runs && broker.kill('SIGKILL')) await once(broker, 'exit')
 }
 
 async function becomesReady(broker: ChildProcess, brokers: string, signal?: AbortSignal): Promise<void> {
@@ -105,23 +126,28 @@ async function answers(brokers: string): Promise<boolean> {
 
 interface Places extends Pick<KafkaBrokerOptions, 'listeners'> {
   port: number
-  controllerPort: number
+  node: NonNullable<KafkaBrokerOptions['node']>
   dataDir: string
 }
+
+const voters = ({ node }: Places): string =>
+  Object.entries(node.voters)
+    .map(([id, port]) => `${id}@127.0.0.1:${port}`)
+    .join()
 
 const addresses = (port: number, listeners: { name: string; port: number }[]): string =>
   [{ name: 'PLAINTEXT', port }, ...listeners].map((one) => `${one.name}://127.0.0.1:${one.port}`).join()
 
-const properties = ({ port, controllerPort, dataDir, listeners = [] }: Places): string => `
+const properties = ({ listeners = [], ...places }: Places): string => `
 process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@127.0.0.1:${controllerPort}
-listeners=CONTROLLER://127.0.0.1:${controllerPort},${addresses(port, listeners)}
-advertised.listeners=${addresses(port, listeners)}
+node.id=${places.node.id}
+controller.quorum.voters=${voters(places)}
+listeners=CONTROLLER://127.0.0.1:${places.node.voters[places.node.id]},${addresses(places.port, listeners)}
+advertised.listeners=${addresses(places.port, listeners)}
 controller.listener.names=CONTROLLER
 listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT${listeners.map(({ name, protocol }) => `,${name}:${protocol}`).join('')}
 inter.broker.listener.name=PLAINTEXT
-log.dirs=${path.join(dataDir, 'log')}
+log.dirs=${path.join(places.dataDir, 'log')}
 num.network.threads=2
 num.io.threads=2
 offsets.topic.replication.factor=1

@@ -68,7 +68,7 @@ async function scoreIn(
   const resolution = await resolveVisitors({ tx, drafts, recorded, now: startedAt })
   const counted = await countFor(drafts, resolution, (asked) => countRepeats(tx, asked))
   const records = await encode(deps, { drafts: counted, resolution, startedAt, breathe })
-  const links = resolution.linked.map((data) => linkRecord(deps.codec, data))
+  const links = linkRecords(deps.codec, resolution.linked, drafts)
   if (records.length > 0) await deps.log.append([...records, ...links])
   const offsets = moved.map(({ topic, partition, next: offset, timeBefore }) => ({
     topic,
@@ -166,10 +166,14 @@ async function encode({ codec, clock }: ScoreDeps, todo: ToEncode): Promise<NewR
   return records
 }
 
-function linkRecord(codec: EventCodec, data: VisitorLinked): NewRecord {
-  const { session_id, visitor_id, linked_at: time, organization_id: organizationId, environment } = data
-  const eventId = derivedId('evt', session_id, visitor_id)
-  return codec.toRecord({ type: 'VisitorLinked', data }, { eventId, time, organizationId, environment })
+function linkRecords(codec: EventCodec, linked: VisitorLinked[], drafts: Draft[]): NewRecord[] {
+  const traces = new Map(drafts.map(({ state, traceparent }) => [state.session_id, traceparent]))
+  return linked.map((data) => {
+    const { session_id, visitor_id, linked_at: time, organization_id: organizationId, environment } = data
+    const eventId = derivedId('evt', session_id, visitor_id)
+    const about = { eventId, time, organizationId, environment, traceparent: traces.get(session_id) }
+    return codec.toRecord({ type: 'VisitorLinked', data }, about)
+  })
 }
 
 function orFailed<T>(work: () => T): T {

@@ -63,6 +63,7 @@ const sessionSpans = [
   'process tidegate.webhooks.v1 by tidegate.projection.webhooks',
   'send tidegate.collect.v1',
   'send tidegate.sessions.v1',
+  'send tidegate.visitors.v1',
   'send tidegate.webhooks.v1',
   'webhook attempt',
 ]

@@ -33,7 +33,9 @@ export function createKafkaClient(options: KafkaClientOptions): Kafka {
 
 function write(logger: Logger, { level, namespace, log }: LogEntry): void {
   const { message, timestamp: _, logger: __, ...details } = log
-  if (level === logLevel.ERROR) logger.warn({ kafka: details, namespace }, message)
+  // It is answered with an error that we deal with: the topics are there.
+  const isKnown = String(log.error) === 'Topic creation errors'
+  if (level === logLevel.ERROR && !isKnown) logger.warn({ kafka: details, namespace }, message)
   else logger.debug({ kafka: details, namespace }, message)
 }
 

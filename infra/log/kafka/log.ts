@@ -115,9 +115,10 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<EventLog> 
   }
 }
 
+// One request at a time: when several connect to a broker at once, kafkajs 2.2.4 breaks off its own TLS and SASL.
 function openAdmin(options: KafkaLogOptions): ReconnectingClient<Admin> {
   const kafka = createKafkaClient({ ...options, requestTimeout, retries: 3 })
-  return createReconnectingClient({
+  const client = createReconnectingClient({
     timeoutMs,
     async open() {
       const admin = kafka.admin()
@@ -126,6 +127,15 @@ function openAdmin(options: KafkaLogOptions): ReconnectingClient<Admin> {
     },
     close: (admin) => admin.disconnect(),
   })
+  let last: Promise<unknown> = Promise.resolve()
+  return {
+    ...client,
+    use(work) {
+      const answer = last.then(() => client.use(work))
+      last = answer.catch(() => {})
+      return answer
+    },
+  }
 }
 
 function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions) {

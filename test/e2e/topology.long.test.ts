@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { projections } from '../../services/server/dependencies.ts'
+import { allRoles } from '../../services/server/roles.ts'
+import { type Owner, operator } from '../support/cluster.ts'
+import { type DebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts'
+import { type KafkaCluster, startKafkaCluster } from '../support/kafka-cluster.ts'
+import { type RoleProcesses, readBack, startRoles } from '../support/roles.ts'
+import { startTraffic } from '../support/session-traffic.ts'
+
+const seed = process.env.SEED ?? randomBytes(4).toString('hex')
+const sessions = 500
+
+describe.skipIf(inject('kafkaBrokers') === null)(`three brokers, Debian's PostgreSQL, seed ${seed}`, () => {
+  let postgres: DebianPostgres
+  let kafka: KafkaCluster
+  let settings: Record<string, string>
+  let roles: RoleProcesses
+  let owner: Owner
+
+  beforeAll(async () => {
+    ;[postgres, kafka] = await Promise.all([startDebianPostgres(), startKafkaCluster()])
+    settings = {
+      ...kafka.settings,
+      TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
+      DATABASE_URL: await databaseOf(postgres),
+    }
+    roles = await startRoles(settings)
+    owner = await operator(settings).organization()
+  }, 240_000)
+
+  afterAll(async () => {
+    await roles?.stop()
+    await Promise.all([kafka?.stop(), postgres?.stop()])
+  }, 60_000)
+
+  it('loses nothing and refuses nothing while every role is replaced', async () => {
+    const traffic = startTraffic({
+      ...{ baseUrl: () => roles.url('collect'), publishableKey: owner.publishable.key },
+      ...{ seed, sessions, atOnce: 6 },
+    })
+    const isOver = traffic.done.then(() => true)
+    for (const role of allRoles) await roles.replace(role)
+    const wasOver = await Promise.race([isOver, Promise.resolve(false)])
+    await traffic.done
+    const { lost, listed } = await readBack(roles.url('api'), owner, traffic.finished)
+    const { finished, answers } = traffic
+    console.log(
+      `${finished.length} sessions, ${lost.length} lost, ${traffic.failed.length} failed requests, answers ${JSON.stringify(answers)}`,
+    )
+    expect(wasOver).toBe(false)
+    expect({ failed: traffic.failed, givenUp: traffic.givenUp, lost }).toEqual({
+      failed: [],
+      givenUp: [],
+      lost: [],
+    })
+    expect([finished.length, listed]).toEqual([sessions, sessions])
+  }, 400_000)
+
+  it.each([...projections.map(({ name }) => name), 'scoring'])(
+    'has no wrong row: a rebuild of %s is equal',
+    async (name) => {
+      const { code, stdout, stderr } = await operator(settings).cli(['rebuild', name])
+      if (code !== 0) throw new Error(`${stdout}${stderr}`)
+    },
+    120_000,
+  )
+})
+
+async function databaseOf({ url, ca }: DebianPostgres): Promise<string> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query("create role tidegate login password 'secret'")
+  await client.query('create database tidegate owner tidegate')
+  await client.end()
+  const own = new URL(url)
+  own.username = 'tidegate'
+  own.pathname = '/tidegate'
+  return `${own.href}?sslmode=verify-full&sslrootcert=${ca}`
+}

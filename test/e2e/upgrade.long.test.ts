@@ -1,0 +1,103 @@
+import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { projections } from '../../services/server/dependencies.ts'
+import { allRoles } from '../../services/server/roles.ts'
+import { kafkaPlace, type Owner, operator } from '../support/cluster.ts'
+import { deleteTopics } from '../support/logs.ts'
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
+import { type RoleProcesses, readBack, startRoles } from '../support/roles.ts'
+import { startTraffic } from '../support/session-traffic.ts'
+import { root } from '../support/test-projects.ts'
+
+/** The last one before what production needs was built: no log of its own for a database, no visitors on the log. */
+const before = 'a32a0f1'
+const seed = process.env.SEED ?? randomBytes(4).toString('hex')
+const sessions = 150
+const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim()
+
+/** A shallow clone has no commit but its own. */
+const isHere = (() => {
+  try {
+    return git('cat-file', '-t', before) === 'commit'
+  } catch {
+    console.warn(`NOT TESTED: this clone has no commit ${before} to come from`)
+    return false
+  }
+})()
+
+describe.skipIf(inject('kafkaBrokers') === null || !isHere)(`an update of each role, seed ${seed}`, () => {
+  let folder: string
+  let program: string
+  let database: TestDatabase
+  let place: Awaited<ReturnType<typeof kafkaPlace>>
+  let settings: Record<string, string>
+  let roles: RoleProcesses
+  let owner: Owner
+  const finished: string[] = []
+
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-upgrade-'))
+    program = path.join(folder, 'before')
+    git('worktree', 'add', '--force', '--detach', program, before)
+    await symlink(path.join(root, 'node_modules'), path.join(program, 'node_modules'))
+    database = await createTestDatabase({ empty: true })
+    place = await kafkaPlace()
+    settings = {
+      DATABASE_URL: database.url,
+      TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
+      KAFKA_BROKERS: place.brokers,
+      KAFKA_TOPIC_PREFIX: place.prefix,
+    }
+    roles = await startRoles(settings, { program })
+    owner = await operator({
+      ...settings,
+      PROGRAM: path.join(program, 'services/cli/main.ts'),
+    }).organization()
+  }, 180_000)
+
+  afterAll(async () => {
+    await roles?.stop()
+    if (place) await deleteTopics(place.brokers.split(','), place.prefix)
+    await database?.drop()
+    git('worktree', 'remove', '--force', program)
+    await rm(folder, { recursive: true, force: true })
+  }, 60_000)
+
+  it.each([
+    ['to this program', undefined],
+    ['and back', 'before'],
+    ['and here again', undefined],
+  ])(
+    '%s loses nothing and refuses nothing',
+    async (way, from) => {
+      const traffic = startTraffic({
+        ...{ baseUrl: () => roles.url('collect'), publishableKey: owner.publishable.key },
+        ...{ seed: `${seed} ${way}`, sessions, atOnce: 4 },
+      })
+      for (const role of allRoles) await roles.replace(role, from && program)
+      await traffic.done
+      finished.push(...traffic.finished)
+      const { lost, listed } = await readBack(roles.url('api'), owner, finished)
+      const { failed, givenUp, answers } = traffic
+      console.log(
+        `${way}: ${traffic.finished.length} sessions, ${lost.length} lost, answers ${JSON.stringify(answers)}`,
+      )
+      expect({ failed, givenUp, lost }).toEqual({ failed: [], givenUp: [], lost: [] })
+      expect(listed).toBe(finished.length)
+    },
+    240_000,
+  )
+
+  it.each(projections.map(({ name }) => name))(
+    'has no wrong row: a rebuild of %s is equal',
+    async (name) => {
+      const { code, stdout, stderr } = await operator(settings).cli(['rebuild', name])
+      if (code !== 0) throw new Error(`${stdout}${stderr}`)
+    },
+    120_000,
+  )
+})

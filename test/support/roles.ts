@@ -1,0 +1,99 @@
+import path from 'node:path'
+import { allRoles, type Role } from '../../services/server/roles.ts'
+import type { Owner } from './cluster.ts'
+import { eventually } from './eventually.ts'
+import { type ServerProcess, startServerProcess } from './server-process.ts'
+
+/** Every role as a process of its own. */
+export interface RoleProcesses {
+  url(role: Role): string
+  /** Starts another process of the role, sends requests there, and then ends the old one as a deployment does. */
+  replace(role: Role, program?: string): Promise<void>
+  /** SIGKILL and a new process. */
+  kill(role: Role): Promise<void>
+  output(role: Role): string
+  stop(): Promise<void>
+}
+
+/** `program` is the root of a clone; default this one. */
+export async function startRoles(
+  settings: Record<string, string>,
+  { program }: { program?: string | undefined } = {},
+): Promise<RoleProcesses> {
+  const processes = new Map<Role, ServerProcess>()
+  const ended: ServerProcess[] = []
+  const start = (role: Role, from = program) =>
+    startServerProcess(['serve', '--roles', role], {
+      ...settings,
+      ...(from && { PROGRAM: path.join(from, 'services/cli/main.ts') }),
+    })
+  const of = (role: Role) => {
+    const process = processes.get(role)
+    if (!process) throw new Error(`no process of ${role}`)
+    return process
+  }
+  const stop = async () => {
+    await Promise.all([...processes.values()].map((one) => one.end('SIGTERM')))
+  }
+  try {
+    for (const role of allRoles) processes.set(role, await start(role))
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  return {
+    url: (role) => of(role).baseUrl,
+    async replace(role, from) {
+      const old = of(role)
+      processes.set(role, await start(role, from))
+      ended.push(old)
+      const code = await old.end('SIGTERM')
+      if (code !== 0) throw new Error(`${role} ended with ${code}:\n${old.output()}`)
+    },
+    async kill(role) {
+      await of(role).end('SIGKILL')
+      processes.set(role, await start(role))
+    },
+    output: (role) => of(role).output(),
+    stop,
+  }
+}
+
+export interface Readback {
+  /** Acknowledged sessions that are not there, or whose decision is not final. */
+  lost: string[]
+  /** How many sessions the list has. */
+  listed: number
+}
+
+/** Waits for what is still on its way, and compares what back ends read with what was acknowledged. */
+export async function readBack(api: string, owner: Owner, finished: string[]): Promise<Readback> {
+  const headers = { authorization: `Bearer ${owner.secret.key}` }
+  const isThere = async (id: string) => {
+    const answer = await fetch(`${api}/v1/sessions/${id}`, { headers })
+    const { data } = JSON.parse(await answer.text())
+    return answer.status === 200 && data?.decision?.decision_status === 'final'
+  }
+  let missing = finished
+  await eventually(
+    async () => {
+      const found = await Promise.all(missing.map(isThere))
+      missing = missing.filter((_, i) => !found[i])
+      if (missing.length > 0) throw new Error('not all yet')
+    },
+    { timeoutMs: 60_000, intervalMs: 500 },
+  ).catch(() => {})
+  return { lost: missing, listed: await countListed(api, headers) }
+}
+
+async function countListed(api: string, headers: Record<string, string>): Promise<number> {
+  let count = 0
+  for (let cursor = ''; ; ) {
+    const answer = await fetch(`${api}/v1/sessions?limit=100${cursor && `&cursor=${cursor}`}`, { headers })
+    if (answer.status !== 200) throw new Error(`GET /v1/sessions: ${answer.status}`)
+    const { data, pagination } = JSON.parse(await answer.text())
+    count += data.length
+    if (!pagination.has_more) return count
+    cursor = pagination.next_cursor
+  }
+}

@@ -1,0 +1,103 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { deflateRawSync } from 'node:zlib'
+import { CollectError, createCollectClient, type FetchLike } from '../../infra/wire/collect/client.ts'
+import { nodeClientCrypto } from '../../infra/wire/collect/node-client-crypto.ts'
+import { headersOf } from '../../services/cli/simulate/generate/headers.ts'
+import { planSession, webOnly } from '../../services/cli/simulate/generate/plan.ts'
+
+export interface Traffic {
+  /** Of the sessions whose hand-off was answered. */
+  finished: string[]
+  /** Sessions that their client gave up, and why. */
+  givenUp: string[]
+  /** Answers by status. 503 is counted as `503` only with a Retry-After. */
+  answers: Record<string, number>
+  /** Requests that were refused in another way, or not answered. */
+  failed: string[]
+  /** Resolves when all sessions have ended. */
+  done: Promise<void>
+  stop(): void
+}
+
+interface TrafficOptions {
+  /** Where collect is now. */
+  baseUrl: () => string
+  publishableKey: string
+  seed: string
+  sessions: number
+  atOnce: number
+  /** No answer at all is what a killed server gives: it is counted, and tried again as by any client. */
+  allowsNoAnswer?: boolean
+}
+
+const retry = { attempts: 40, delayMs: 250, wait: (ms: number) => delay(Math.min(ms, 1000)) }
+
+/** Whole sessions by the reference client, which tries again what was refused for now. */
+export function startTraffic(options: TrafficOptions): Traffic {
+  const { seed, sessions, atOnce } = options
+  const state = { next: 0, isStopped: false }
+  const traffic: Omit<Traffic, 'done' | 'stop'> = { finished: [], givenUp: [], answers: {}, failed: [] }
+  const lane = async () => {
+    while (state.next < sessions && !state.isStopped) {
+      const index = state.next++
+      await visit(index).catch((error: unknown) =>
+        traffic.givenUp.push(`${seed} ${index}: ${wordsOf(error)}`),
+      )
+    }
+  }
+
+  async function visit(index: number): Promise<void> {
+    const plan = planSession(seed, index, webOnly)
+    const client = createCollectClient({
+      ...{ endpoint: '', publishableKey: options.publishableKey, sdk: plan.sdk, page: plan.page, retry },
+      ...{ crypto: nodeClientCrypto, deflate: (bytes: Uint8Array<ArrayBuffer>) => deflateRawSync(bytes) },
+      fetch: counting(headersOf(plan)),
+    })
+    const { sessionId } = await client.open()
+    for (const batch of plan.batches) await client.sendBatch(batch)
+    await client.requestResult(plan.closing)
+    traffic.finished.push(sessionId)
+  }
+
+  function counting(headers: Record<string, string>): FetchLike {
+    return async (path, request) => {
+      try {
+        const answer = await fetch(`${options.baseUrl()}${path}`, {
+          ...request,
+          headers: { ...headers, ...request.headers },
+        })
+        note(answer)
+        return answer
+      } catch (error) {
+        count('no answer')
+        if (!options.allowsNoAnswer) traffic.failed.push(`${path}: ${wordsOf(error)}`)
+        throw error
+      }
+    }
+  }
+
+  function note({ status, headers, url }: Response): void {
+    const isPatient = status === 503 && headers.has('retry-after')
+    count(status === 503 && !isPatient ? '503 without Retry-After' : String(status))
+    if (status >= 300 && !isPatient) traffic.failed.push(`${url}: ${status}`)
+  }
+
+  function count(answer: string): void {
+    traffic.answers[answer] = (traffic.answers[answer] ?? 0) + 1
+  }
+
+  const lanes = Promise.all(Array.from({ length: atOnce }, lane))
+  return {
+    ...traffic,
+    done: lanes.then(() => {}),
+    stop() {
+      state.isStopped = true
+    },
+  }
+}
+
+function wordsOf(error: unknown): string {
+  if (error instanceof CollectError) return `${error.code} ${error.status}`
+  if (!(error instanceof Error)) return String(error)
+  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
+}
