@@ -5,7 +5,7 @@ SHELL := /bin/bash
 INSTALLED := node_modules/.package-lock.json
 DETECTION := bench/detection
 
-.PHONY: help install hooks run up test test-all watch bench eval pack format clean
+.PHONY: help install hooks run up test test-all faults watch bench eval pack format clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -36,6 +36,9 @@ test-all: install ## The same and the long runs: servers killed at random, thous
 	npm run --silent lint
 	npm run --silent types
 	npm run --silent test:all
+
+faults: install ## Break brokers, Postgres, networks and processes under load; writes docs/reliability.md
+	npm run --silent faults
 
 watch: install ## Unit tests, again on each change
 	npm run --silent watch

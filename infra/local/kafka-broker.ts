@@ -23,13 +23,21 @@ export interface KafkaBroker {
   restart(): Promise<void>
 }
 
+interface Listener {
+  name: string
+  port: number
+  protocol: string
+  /** Where clients reach it, as behind a proxy. Default: `port`. */
+  advertised?: number | undefined
+}
+
 export interface KafkaBrokerOptions {
   logger: Logger
   folder?: string
   port?: number
   signal?: AbortSignal
   /** Listeners beside the plain one, as `listeners` and `listener.security.protocol.map` have them. */
-  listeners?: { name: string; port: number; protocol: string }[]
+  listeners?: Listener[]
   /** Further lines of its properties, and arguments of the storage tool's `format`. */
   properties?: string
   format?: string[]
@@ -135,7 +143,7 @@ const voters = ({ node }: Places): string =>
     .map(([id, port]) => `${id}@127.0.0.1:${port}`)
     .join()
 
-const addresses = (port: number, listeners: { name: string; port: number }[]): string =>
+const addresses = (port: number, listeners: Pick<Listener, 'name' | 'port'>[]): string =>
   [{ name: 'PLAINTEXT', port }, ...listeners].map((one) => `${one.name}://127.0.0.1:${one.port}`).join()
 
 const properties = ({ listeners = [], ...places }: Places): string => `
@@ -143,7 +151,10 @@ process.roles=broker,controller
 node.id=${places.node.id}
 controller.quorum.voters=${voters(places)}
 listeners=CONTROLLER://127.0.0.1:${places.node.voters[places.node.id]},${addresses(places.port, listeners)}
-advertised.listeners=${addresses(places.port, listeners)}
+advertised.listeners=${addresses(
+  places.port,
+  listeners.map(({ name, port, advertised = port }) => ({ name, port: advertised })),
+)}
 controller.listener.names=CONTROLLER
 listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT${listeners.map(({ name, protocol }) => `,${name}:${protocol}`).join('')}
 inter.broker.listener.name=PLAINTEXT

@@ -1,5 +1,5 @@
 import { globSync } from 'node:fs'
-import { chmod, chown, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { freePort } from '../../infra/local/free-port.ts'
@@ -13,12 +13,16 @@ export interface DebianPostgres {
   /** File of the authority that issued the server's certificate. */
   ca: string
   stop(): Promise<void>
+  /** The process that starts all others. */
+  pid(): Promise<number>
+  /** After the processes were killed. */
+  restart(): Promise<void>
 }
 
 /** The oldest PostgreSQL of this machine's Debian packages, 15 where there is none yet, with its own settings. */
-export async function startDebianPostgres(): Promise<DebianPostgres> {
+export async function startDebianPostgres({ within = tmpdir() } = {}): Promise<DebianPostgres> {
   const run = await findPostgresPrograms(await binaries())
-  const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-debian-'))
+  const folder = await mkdtemp(path.join(within, 'tidegate-debian-'))
   // PostgreSQL may run as another user, who makes the data in it.
   await chmod(folder, 0o777)
   const [data, passwordFile] = [path.join(folder, 'data'), path.join(folder, 'password')]
@@ -28,10 +32,16 @@ export async function startDebianPostgres(): Promise<DebianPostgres> {
   await run('initdb', [...access, '--no-sync', `--pgdata=${data}`])
   const ca = await giveCertificate(data, folder)
   const options = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=. -c fsync=off -c ssl=on`
-  await run('pg_ctl', ['start', '-w', '-s', '-l', path.join(folder, 'log'), '-o', options, '-D', data])
+  const start = () =>
+    run('pg_ctl', ['start', '-w', '-s', '-l', path.join(folder, 'log'), '-o', options, '-D', data])
+  await start()
   return {
     url: `postgres://postgres:secret@127.0.0.1:${port}/postgres`,
     ca,
+    pid: async () => Number((await readFile(path.join(data, 'postmaster.pid'), 'utf8')).split('\n')[0]),
+    async restart() {
+      await start()
+    },
     async stop() {
       await run('pg_ctl', ['stop', '-m', 'immediate', '-w', '-D', data])
       await rm(folder, { recursive: true, force: true })

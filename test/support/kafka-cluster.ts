@@ -4,11 +4,14 @@ import path from 'node:path'
 import { pino } from 'pino'
 import { freePort } from '../../infra/local/free-port.ts'
 import { type KafkaBroker, startKafkaBroker } from '../../infra/local/kafka-broker.ts'
+import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts'
 import { createAuthority } from './tls-certificates.ts'
 
 export interface KafkaCluster {
   /** By node, the first is number 1. */
   brokers: KafkaBroker[]
+  /** Between clients and each of them. */
+  proxies: TcpProxy[]
   /** How a server reaches it: TLS with an authority of our own, and SCRAM. */
   settings: Record<string, string>
   stop(): Promise<void>
@@ -17,8 +20,8 @@ export interface KafkaCluster {
 const scram = 'org.apache.kafka.common.security.scram.ScramLoginModule'
 
 /** Three brokers that keep three copies and need two, as in production. */
-export async function startKafkaCluster(): Promise<KafkaCluster> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-cluster-'))
+export async function startKafkaCluster({ within = tmpdir() } = {}): Promise<KafkaCluster> {
+  const folder = await mkdtemp(path.join(within, 'tidegate-cluster-'))
   const authority = createAuthority()
   const { key, cert } = authority.issue({ host: '127.0.0.1' })
   const files = { ca: path.join(folder, 'ca.pem'), own: path.join(folder, 'broker.pem') }
@@ -27,10 +30,14 @@ export async function startKafkaCluster(): Promise<KafkaCluster> {
   const ids = [1, 2, 3]
   const voters = Object.fromEntries(await Promise.all(ids.map(async (id) => [id, await freePort()])))
   const secure = await Promise.all(ids.map(() => freePort()))
+  const proxies = await Promise.all(secure.map((port) => startTcpProxy(`kafka://127.0.0.1:${port}`)))
+  const ports = proxies.map(({ url }) => Number(new URL(url).port))
   const starting = ids.map((id, index) =>
     startKafkaBroker({
       ...{ logger: pino({ level: 'silent' }), folder, node: { id, voters } },
-      listeners: [{ name: 'SECURE', port: secure[index] ?? 0, protocol: 'SASL_SSL' }],
+      listeners: [
+        { name: 'SECURE', port: secure[index] ?? 0, protocol: 'SASL_SSL', advertised: ports[index] },
+      ],
       format: ['--add-scram', 'SCRAM-SHA-512=[name=tidegate,password=secret]'],
       properties: propertiesOf(files),
     }),
@@ -38,8 +45,9 @@ export async function startKafkaCluster(): Promise<KafkaCluster> {
   const brokers = await Promise.all(starting)
   return {
     brokers,
+    proxies,
     settings: {
-      KAFKA_BROKERS: secure.map((port) => `127.0.0.1:${port}`).join(),
+      KAFKA_BROKERS: ports.map((port) => `127.0.0.1:${port}`).join(),
       KAFKA_SECURITY_PROTOCOL: 'SASL_SSL',
       KAFKA_SSL_CA_FILE: files.ca,
       KAFKA_SASL_MECHANISM: 'SCRAM-SHA-512',
@@ -49,7 +57,7 @@ export async function startKafkaCluster(): Promise<KafkaCluster> {
       KAFKA_MIN_INSYNC_REPLICAS: '2',
     },
     async stop() {
-      await Promise.all(brokers.map((broker) => broker.stop()))
+      await Promise.all([...brokers.map((broker) => broker.stop()), ...proxies.map((proxy) => proxy.close())])
       await rm(folder, { recursive: true, force: true })
     },
   }

@@ -14,6 +14,8 @@ export interface Traffic {
   answers: Record<string, number>
   /** Requests that were refused in another way, or not answered. */
   failed: string[]
+  /** Resolves when so many have finished, or all have ended. */
+  reached(count: number): Promise<void>
   /** Resolves when all sessions have ended. */
   done: Promise<void>
   stop(): void
@@ -36,7 +38,13 @@ const retry = { attempts: 40, delayMs: 250, wait: (ms: number) => delay(Math.min
 export function startTraffic(options: TrafficOptions): Traffic {
   const { seed, sessions, atOnce } = options
   const state = { next: 0, isStopped: false }
-  const traffic: Omit<Traffic, 'done' | 'stop'> = { finished: [], givenUp: [], answers: {}, failed: [] }
+  const waiting = new Map<() => void, number>()
+  const traffic: Pick<Traffic, 'finished' | 'givenUp' | 'answers' | 'failed'> = {
+    finished: [],
+    givenUp: [],
+    answers: {},
+    failed: [],
+  }
   const lane = async () => {
     while (state.next < sessions && !state.isStopped) {
       const index = state.next++
@@ -57,6 +65,7 @@ export function startTraffic(options: TrafficOptions): Traffic {
     for (const batch of plan.batches) await client.sendBatch(batch)
     await client.requestResult(plan.closing)
     traffic.finished.push(sessionId)
+    for (const [resolve, count] of waiting) if (traffic.finished.length >= count) resolve()
   }
 
   function counting(headers: Record<string, string>): FetchLike {
@@ -87,9 +96,17 @@ export function startTraffic(options: TrafficOptions): Traffic {
   }
 
   const lanes = Promise.all(Array.from({ length: atOnce }, lane))
+  const done = lanes.then(() => {})
   return {
     ...traffic,
-    done: lanes.then(() => {}),
+    done,
+    async reached(count) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      waiting.set(resolve, count)
+      if (traffic.finished.length >= count) resolve()
+      await Promise.race([promise, done])
+      waiting.delete(resolve)
+    },
     stop() {
       state.isStopped = true
     },

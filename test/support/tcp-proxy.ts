@@ -6,6 +6,10 @@ export interface TcpProxy {
   url: string
   /** From now on nothing passes on the open connections, and nobody is told; new ones work. */
   freeze(): void
+  /** Nothing passes on any connection, old or new. */
+  cut(): void
+  /** What was open is reset; new connections work. */
+  mend(): void
   close(): Promise<void>
 }
 
@@ -13,7 +17,13 @@ export interface TcpProxy {
 export async function startTcpProxy(url: string): Promise<TcpProxy> {
   const target = new URL(url)
   const open = new Set<[Socket, Socket]>()
+  const waiting = new Set<Socket>()
+  let isCut = false
   const server = createServer((client) => {
+    if (isCut) {
+      waiting.add(client.on('error', () => {}).pause())
+      return
+    }
     const upstream = connect(Number(target.port), target.hostname)
     const pair: [Socket, Socket] = [client, upstream]
     open.add(pair)
@@ -35,20 +45,30 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
   // Its Unix socket would lead around the proxy.
   own.searchParams.delete('host')
   own.host = `127.0.0.1:${address.port}`
+  function freeze(): void {
+    for (const [client, upstream] of open) {
+      client.unpipe(upstream)
+      upstream.unpipe(client)
+      client.pause()
+      upstream.pause()
+    }
+  }
   return {
     url: own.href,
-    freeze() {
-      for (const [client, upstream] of open) {
-        client.unpipe(upstream)
-        upstream.unpipe(client)
-        client.pause()
-        upstream.pause()
-      }
+    freeze,
+    cut() {
+      isCut = true
+      freeze()
+    },
+    mend() {
+      isCut = false
+      for (const socket of [...open].flat().concat(...waiting)) socket.destroy()
+      waiting.clear()
     },
     async close() {
       const closed = once(server, 'close')
       server.close()
-      for (const pair of open) for (const socket of pair) socket.destroy()
+      for (const socket of [...open].flat().concat(...waiting)) socket.destroy()
       await closed
     },
   }

@@ -1,0 +1,129 @@
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import { expect } from 'vitest'
+import { type Owner, operator } from '../support/cluster.ts'
+import { type DebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts'
+import { type KafkaCluster, startKafkaCluster } from '../support/kafka-cluster.ts'
+import { type RoleProcesses, readBack, startRoles } from '../support/roles.ts'
+import { startTraffic } from '../support/session-traffic.ts'
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+import { type Count, recordResult } from './report.ts'
+
+export interface World {
+  postgres: DebianPostgres
+  postgresProxy: TcpProxy
+  kafka: KafkaCluster
+  roles: RoleProcesses
+  settings: Record<string, string>
+  /** Sends sessions, breaks something meanwhile, and counts what became of them. */
+  under(fault: Fault): Promise<void>
+  stop(): Promise<void>
+}
+
+export interface Fault {
+  /** Its line in docs/reliability.md. */
+  name: string
+  /** Breaks something, and mends it again, while sessions are sent. Returns how often. */
+  breaks: () => Promise<number>
+}
+
+interface WorldOptions {
+  seed: string
+  /** Where Postgres and Kafka keep their data. */
+  places?: { postgres?: string; kafka?: string }
+  /** For every role, as a preloaded library needs. */
+  env?: Record<string, string>
+}
+
+/** Three brokers with TLS and SCRAM, Debian's PostgreSQL with TLS, each role a process; proxies between. */
+export async function openWorld({ seed, places = {}, env = {} }: WorldOptions): Promise<World> {
+  const [postgres, kafka] = await Promise.all([
+    startDebianPostgres(places.postgres ? { within: places.postgres } : {}),
+    startKafkaCluster(places.kafka ? { within: places.kafka } : {}),
+  ])
+  const { url, proxy: postgresProxy } = await databaseOf(postgres)
+  const settings = {
+    ...kafka.settings,
+    ...env,
+    TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
+    DATABASE_URL: url,
+    // From the sources: nothing else is made for one program alone.
+    FROM_SOURCE: '1',
+  }
+  const roles = await startRoles(settings)
+  const owner = await operator(settings).organization()
+  const finished: string[] = []
+  return {
+    ...{ postgres, postgresProxy, kafka, roles, settings },
+    under: (fault) => runFault(fault, { seed, roles, owner, finished }),
+    async stop() {
+      await roles.stop()
+      await postgresProxy.close()
+      await Promise.all([kafka.stop(), postgres.stop()])
+    },
+  }
+}
+
+async function databaseOf({ url, ca }: DebianPostgres): Promise<{ url: string; proxy: TcpProxy }> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query("create role tidegate login password 'secret'")
+  await client.query('create database tidegate owner tidegate')
+  await client.end()
+  const proxy = await startTcpProxy(url)
+  const own = new URL(proxy.url)
+  own.username = 'tidegate'
+  own.pathname = '/tidegate'
+  return { url: `${own.href}?sslmode=verify-full&sslrootcert=${ca}`, proxy }
+}
+
+interface Running {
+  seed: string
+  roles: RoleProcesses
+  owner: Owner
+  /** Of all faults so far: a later one must not lose what an earlier one left. */
+  finished: string[]
+}
+
+const atOnce = 3
+const enough = 15
+
+async function runFault({ name, breaks }: Fault, running: Running): Promise<void> {
+  const { seed, roles, owner, finished } = running
+  const began = Date.now()
+  const traffic = startTraffic({
+    ...{ baseUrl: () => roles.url('collect'), publishableKey: owner.publishable.key },
+    ...{ seed: `${seed} ${name}`, sessions: Number.POSITIVE_INFINITY, atOnce, allowsNoAnswer: true },
+  })
+  // Some before, and some after.
+  await traffic.reached(enough)
+  const faults = await breaks()
+  await traffic.reached(traffic.finished.length + enough)
+  traffic.stop()
+  await traffic.done
+  finished.push(...traffic.finished)
+  const { lost, listed } = await readBack(roles.url('api'), owner, traffic.finished)
+  const count: Count = {
+    faults,
+    sessions: traffic.finished.length,
+    lost: lost.length,
+    refused: traffic.answers['503'] ?? 0,
+    unanswered: traffic.answers['no answer'] ?? 0,
+  }
+  recordResult({ name, seed, count, seconds: Math.round((Date.now() - began) / 1000) })
+  expect({ failed: traffic.failed, lost, givenUp: traffic.givenUp }).toEqual({
+    failed: [],
+    lost: [],
+    givenUp: [],
+  })
+  // A session that its client gave up may be there, too; there is none of that.
+  expect(listed).toBe(finished.length)
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
