@@ -2,6 +2,8 @@ import type { NewRecord } from './port.ts'
 
 export interface PlacedRecord extends NewRecord {
   partition: number
+  /** When another log stored it, epoch milliseconds. Default: now. */
+  storedAt?: number
 }
 
 export const valueBytes = ({ value }: PlacedRecord): number => value.length

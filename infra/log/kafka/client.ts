@@ -89,7 +89,7 @@ export function useFastRecordEncoder(): void {
   if (loaded) loaded.exports = encodeRecord
 }
 
-/** One record of a batch, magic 2 (kafka.apache.org, "Record"). Numbers are zigzag varints, deltas below 2^30. */
+/** One record of a batch, magic 2 (kafka.apache.org, "Record"). Numbers are zigzag varints. */
 export function encodeRecord(parts: RecordParts): EncodedRecord {
   const { offsetDelta = 0, timestampDelta = 0, key, value, headers = {} } = parts
   const entries = Object.entries(headers)
@@ -128,17 +128,21 @@ function writeBytes(buffer: Buffer, bytes: Bytes, at: number): number {
   return start + (typeof bytes === 'string' ? buffer.write(bytes, start) : bytes.copy(buffer, start))
 }
 
-const zigzag = (number: number) => ((number << 1) ^ (number >> 31)) >>> 0
+// Beyond 30 bits are only the times of records that were carried from another log.
+const zigzag = (number: number) => (number < 2 ** 30 ? ((number << 1) ^ (number >> 31)) >>> 0 : number * 2)
 
 function varintSize(number: number): number {
   let size = 1
-  for (let rest = zigzag(number); rest > 0x7f; rest >>>= 7) size++
+  let rest = zigzag(number)
+  for (; rest >= 2 ** 32; rest = Math.floor(rest / 128)) size++
+  for (; rest > 0x7f; rest >>>= 7) size++
   return size
 }
 
 function writeVarint(buffer: Buffer, number: number, at: number): number {
   let next = at
   let rest = zigzag(number)
+  for (; rest >= 2 ** 32; rest = Math.floor(rest / 128)) buffer[next++] = (rest % 128) | 0x80
   for (; rest > 0x7f; rest >>>= 7) buffer[next++] = (rest & 0x7f) | 0x80
   buffer[next++] = rest
   return next

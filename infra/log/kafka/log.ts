@@ -5,14 +5,15 @@ import { createGroupCommit } from '../group-commit.ts'
 import { type PlacedRecord, partitionOfKey, placeRecord, valueBytes } from '../partition.ts'
 import {
   backoffMs,
-  type EventLog,
   type LogConsumer,
   type Position,
+  type ReceivingLog,
   type Topic,
   type TopicSpec,
 } from '../port.ts'
 import { createKafkaClient, type KafkaClientOptions } from './client.ts'
 import { startKafkaConsumer } from './consumer.ts'
+import { setGroupOffsets } from './group-offsets.ts'
 import { createReconnectingClient, openProducer, type ReconnectingClient, sendBatch } from './producer.ts'
 
 export interface KafkaLogOptions extends Pick<KafkaClientOptions, 'security'> {
@@ -32,7 +33,7 @@ const requestTimeout = 4500
 const maxBatchBytes = 2 * 1024 * 1024
 const maxMessageBytes = 2 * maxBatchBytes
 
-export async function openKafkaLog(options: KafkaLogOptions): Promise<EventLog> {
+export async function openKafkaLog(options: KafkaLogOptions): Promise<ReceivingLog> {
   const prefix = options.topicPrefix ?? ''
   const producer = createReconnectingClient({
     timeoutMs,
@@ -60,6 +61,15 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<EventLog> 
       // No await where all topics are known: appends made one after the other must keep their order.
       for (const { topic } of records) if (!topics.known(topic)) await topics.find(topic)
       return commit.append(records.map((record) => placeRecord(record, topics.known(record.topic))))
+    },
+
+    carry: (records) =>
+      commit.append(records.map(({ timestamp: storedAt, ...record }) => ({ ...record, storedAt }))),
+
+    async commit(group, next) {
+      const kafka = createKafkaClient(options)
+      for (const [topic, positions] of Map.groupBy(next, (position) => position.topic))
+        await setGroupOffsets(kafka, { group: prefix + group, topic: prefix + topic, positions })
     },
 
     async consume(consumeOptions) {
@@ -162,6 +172,8 @@ function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions
       configEntries: [
         { name: 'retention.ms', value: String(retentionMs ?? -1) },
         { name: 'max.message.bytes', value: String(maxMessageBytes) },
+        // A record that is carried from another log keeps its time.
+        { name: 'message.timestamp.type', value: 'CreateTime' },
         ...(minInsyncReplicas ? [{ name: 'min.insync.replicas', value: String(minInsyncReplicas) }] : []),
       ],
     }))

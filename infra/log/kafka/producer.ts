@@ -58,11 +58,12 @@ export async function sendBatch(
   return positionsOf(records, prefix, answers)
 }
 
-const toMessage = ({ key, value, headers, partition }: PlacedRecord): Message => ({
+const toMessage = ({ key, value, headers, partition, storedAt }: PlacedRecord): Message => ({
   key,
   value,
   headers,
   partition,
+  ...(storedAt !== undefined && { timestamp: String(storedAt) }),
 })
 
 /** Kafka answers with the first offset of each partition; the records follow in the order sent. */

@@ -1,0 +1,23 @@
+import type { Kafka } from 'kafkajs'
+import type { Position } from '../port.ts'
+
+interface GroupOffsets {
+  group: string
+  topic: string
+  positions: Position[]
+}
+
+/** Fails where somebody consumes in the group. */
+export async function setGroupOffsets(
+  kafka: Kafka,
+  { group: groupId, topic, positions }: GroupOffsets,
+): Promise<void> {
+  const admin = kafka.admin()
+  await admin.connect()
+  try {
+    const partitions = positions.map(({ partition, offset }) => ({ partition, offset: String(offset) }))
+    await admin.setOffsets({ groupId, topic, partitions })
+  } finally {
+    await admin.disconnect()
+  }
+}
