@@ -1,5 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { type Batch, type EventLog, type Place, type Position, placeName, type Topic } from './port.ts'
+import {
+  type Batch,
+  type EventLog,
+  type LogRecord,
+  type Place,
+  type Position,
+  placeName,
+  type Topic,
+} from './port.ts'
 
 interface ReadingOptions {
   log: EventLog
@@ -8,7 +16,7 @@ interface ReadingOptions {
   from?: (partition: number) => number
   /** Only these partitions are read. Default: all. */
   isRead?: (place: Place) => boolean
-  /** Gets records in the order of their partition. What it throws ends the reading. */
+  /** Gets each record once, in the order of its partition. What it throws ends the reading. */
   handle: (batches: Batch[]) => Promise<void> | void
 }
 
@@ -30,8 +38,31 @@ export async function readTopic(options: ReadingOptions): Promise<TopicReader> {
   atEnd.catch(() => {})
   if (unread.size === 0) resolve(wanted)
 
+  const handled = new Map<string, number>()
+  let failed = false
+  let troubles = 0
+
+  // A consumer that lost its connection, or its partitions, begins where the reading began.
+  function fresh(batches: Batch[]): Batch[] {
+    const ofInterest = batches.filter(isRead).map((batch) => {
+      const next = handled.get(placeName(batch)) ?? 0
+      return { ...batch, records: batch.records.filter(({ offset }) => offset >= next) }
+    })
+    return ofInterest.filter(({ records }) => records.length > 0)
+  }
+
   async function take(batches: Batch[]): Promise<undefined> {
-    await handle(batches.filter(isRead))
+    if (failed) return
+    troubles = 0
+    const todo = fresh(batches)
+    try {
+      if (todo.length > 0) await handle(todo)
+    } catch (error) {
+      failed = true
+      reject(error)
+      throw error
+    }
+    for (const batch of todo) handled.set(placeName(batch), (batch.records.at(-1)?.offset ?? 0) + 1)
     for (const { records, ...place } of batches) {
       const next = (records.at(-1)?.offset ?? 0) + 1
       if (next >= (unread.get(placeName(place)) ?? 0)) unread.delete(placeName(place))
@@ -44,16 +75,44 @@ export async function readTopic(options: ReadingOptions): Promise<TopicReader> {
     topics: [topic],
     startOffset: async (_topic, partition) =>
       isRead({ topic, partition }) ? startOf(partition) : offsetIn(ends, partition),
-    onError: reject,
+    // The consumer tries again: the first group of a new Kafka waits for its coordinator.
+    onError(error) {
+      troubles += 1
+      if (troubles > maxTroubles) reject(error)
+    },
     handle: take,
   })
   return { atEnd, stop: () => consumer.stop() }
 }
 
+// In a row: half a minute.
+const maxTroubles = 10
+
 /** Reads what there is at the call, and returns where that ends. */
 export async function readTopicToEnd(options: ReadingOptions): Promise<Position[]> {
   const reading = await readTopic(options)
   return reading.atEnd.finally(() => reading.stop())
+}
+
+/** The records at these offsets of the topic, but for those that are not there. */
+export async function readRecords(log: EventLog, topic: Topic, at: Position[]): Promise<LogRecord[]> {
+  if (at.length === 0) return []
+  const offsets = new Map(at.map(({ partition, offset }) => [partition, offset]))
+  const found: LogRecord[] = []
+  const { promise: allSeen, resolve } = Promise.withResolvers<void>()
+  const reading = await readTopic({
+    ...{ log, topic, from: (partition) => offsets.get(partition) ?? 0 },
+    isRead: ({ partition }) => offsets.has(partition),
+    handle(batches) {
+      for (const { partition, records } of batches) {
+        found.push(...records.filter(({ offset }) => offset === offsets.get(partition)))
+        offsets.delete(partition)
+      }
+      if (offsets.size === 0) resolve()
+    },
+  })
+  await Promise.race([allSeen, reading.atEnd]).finally(() => reading.stop())
+  return found
 }
 
 function offsetIn(positions: Position[], partition: number): number {
