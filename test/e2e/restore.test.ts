@@ -1,14 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createKafkaClient } from '../../infra/log/kafka/client.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
-import { createCollectClient } from '../../infra/wire/collect/client.ts'
-import { answersOf } from '../../services/cli/simulate/generate/answers.ts'
-import { desktopSafari } from '../services/scoring/support/snapshots.ts'
 import { type ClusterOptions, clusterLogs, kafkaPlace, type Owner, operator } from '../support/cluster.ts'
+import { type Visit, visitAs } from '../support/devices.ts'
 import { eventually } from '../support/eventually.ts'
-import { deleteTopics } from '../support/logs.ts'
+import { deleteRecords, deleteTopics } from '../support/logs.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
 
@@ -17,25 +13,6 @@ const patient = { timeoutMs: 30_000, intervalMs: 200 }
 const devices = Array.from({ length: 25 }, (_, n) => n)
 /** These come back without what their browser kept. */
 const cleared = devices.filter((n) => n % 5 === 0)
-
-/** Machines of one kind that no two have in common: graphics, fonts, sound, screen. */
-function snapshotOf(device: number) {
-  const own = (what: string) => `${what}-${device}`
-  const { snapshot } = desktopSafari
-  return {
-    ...snapshot,
-    environment: { ...snapshot.environment, screen_width: 2000 + device, timezone: own('Zone') },
-    webgl: { ...snapshot.webgl, renderer: own('card'), parameters_hash: own('gl') },
-    canvas: { ...snapshot.canvas, hash: own('canvas') },
-    audio: { ...snapshot.audio, hash: own('audio') },
-    fonts: { ...snapshot.fonts, enumeration_hash: own('fonts'), metrics_hash: own('metrics') },
-  }
-}
-
-interface Visit {
-  sessionId: string
-  continuity: string
-}
 
 describe.each(clusterLogs())('the database is lost, %s', (log: ClusterOptions['log']) => {
   const databases: TestDatabase[] = []
@@ -68,24 +45,8 @@ describe.each(clusterLogs())('the database is lost, %s', (log: ClusterOptions['l
     return database.url
   }
 
-  async function visit(device: number, continuity?: string): Promise<Visit> {
-    const snapshot = snapshotOf(device)
-    const userAgent = snapshot.navigator?.user_agent ?? ''
-    const client = createCollectClient({
-      endpoint: server.baseUrl,
-      publishableKey: owner.publishable.key,
-      sdk: { name: 'test', version: '1', platform: 'web' },
-      page: { url: 'https://shop.example/' },
-      fetch: (url, init) => fetch(url, { ...init, headers: { ...init.headers, 'user-agent': userAgent } }),
-      ...(continuity !== undefined && { continuity }),
-    })
-    const opened = await client.open()
-    const proofs = answersOf(userAgent, opened)
-    const sent = { version: 1, elapsed_ms: 100 + device, snapshot: { ...snapshot, proofs } } as const
-    const { fingerprint } = await client.sendBatch(sent)
-    await client.requestResult({ version: 1, elapsed_ms: 900 + device })
-    return { sessionId: opened.sessionId, continuity: fingerprint?.state.id ?? '' }
-  }
+  const visit = (device: number, continuity?: string): Promise<Visit> =>
+    visitAs(device, { baseUrl: server.baseUrl, owner, ...(continuity !== undefined && { continuity }) })
 
   async function read(path: string): Promise<unknown> {
     const headers = { authorization: `Bearer ${owner.secret.key}` }
@@ -126,18 +87,7 @@ describe.each(clusterLogs())('the database is lost, %s', (log: ClusterOptions['l
 
   async function loseOnKafka(): Promise<void> {
     const { KAFKA_BROKERS: brokers = '', KAFKA_TOPIC_PREFIX: prefix = '' } = settings
-    const admin = createKafkaClient({
-      brokers: brokers.split(','),
-      logger: pino({ level: 'silent' }),
-    }).admin()
-    await admin.connect()
-    const ends = await admin.fetchTopicOffsets(prefix + collectTopic)
-    const partitions = ends.filter(({ high, low }) => high !== low)
-    await admin.deleteTopicRecords({
-      topic: prefix + collectTopic,
-      partitions: partitions.map(({ partition, high }) => ({ partition, offset: high })),
-    })
-    await admin.disconnect()
+    await deleteRecords(brokers.split(','), prefix + collectTopic)
     settings = { ...settings, DATABASE_URL: await newDatabase() }
   }
 

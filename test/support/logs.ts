@@ -71,6 +71,18 @@ async function closeAll(logs: EventLog[]): Promise<void> {
   await Promise.all(logs.splice(0).map((log) => log.close()))
 }
 
+/** Deletes all records of the topic, as if they had expired. */
+export async function deleteRecords(brokers: string[], topic: string): Promise<void> {
+  const admin = createKafkaClient({ brokers, logger }).admin()
+  await admin.connect()
+  const ends = await admin.fetchTopicOffsets(topic)
+  const partitions = ends
+    .filter(({ high, low }) => high !== low)
+    .map(({ partition, high }) => ({ partition, offset: high }))
+  await admin.deleteTopicRecords({ topic, partitions })
+  await admin.disconnect()
+}
+
 /** Deletes the topics whose names start with the prefix. */
 export async function deleteTopics(brokers: string[], prefix: string): Promise<void> {
   const admin = createKafkaClient({ brokers, logger }).admin()

@@ -17,6 +17,8 @@ export interface PostgresLogOptions {
   url: string
   logger: Logger
   schema?: string
+  /** Default: expired records are deleted while the log is open. */
+  keepsExpired?: boolean
 }
 
 const timeoutMs = 5000
@@ -25,7 +27,7 @@ const identityRows = z.tuple([z.object({ id: z.string() })])
 const offsetRows = z.array(z.object({ partition: z.number(), offset: z.coerce.number() }))
 
 export async function openPostgresLog(options: PostgresLogOptions): Promise<EventLog> {
-  const { pool, url, logger, schema = 'tidegate_log' } = options
+  const { pool, url, logger, schema = 'tidegate_log', keepsExpired = false } = options
   await createLogSchema(pool, schema)
   const topics = createTopics(pool, schema)
   const session = createSession({ url, schema, onLost: () => feed.wakeAll() })
@@ -33,7 +35,7 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
   const feed = createFeed({ pool, url, schema, logger, session, tail })
   const writer = openWriter({ url, schema, onWritten: feed.appended })
   const consumers = new Set<LogConsumer>()
-  const retention = startRetention(options, schema)
+  const retention = keepsExpired ? undefined : startRetention(options, schema)
   let closing: Promise<void> | undefined
 
   return {

@@ -1,0 +1,65 @@
+import type { Batch, LogRecord, Position } from '../port.ts'
+import { readTopicToEnd } from '../read-topic.ts'
+import { type CopyPlace, marked, original } from './copied.ts'
+import { createOffsetMap, type OffsetMap } from './offset-map.ts'
+
+interface CopyOptions extends CopyPlace {
+  /** What the copy has of a record. Default: the record. */
+  change?: ((record: LogRecord) => LogRecord) | undefined
+  onCopied?: (records: number) => void
+}
+
+export interface CopiedTopic {
+  /** Where the source ended. */
+  ends: Position[]
+  offsets: OffsetMap
+}
+
+/** Copies what the target does not have yet, partition by partition in its order. */
+export async function copyTopic(options: CopyOptions): Promise<CopiedTopic> {
+  const { source, target, topic, expires, change = (record) => record, onCopied } = options
+  const offsets = await offsetsSoFar(options)
+
+  async function carry(batches: Batch[]): Promise<void> {
+    if (!expires) for (const batch of batches) refuseGap(batch, offsets)
+    const records = batches.flatMap((batch) => batch.records)
+    const wanted = records.map(change)
+    const positions = await target.carry(expires ? wanted.map(marked) : wanted)
+    positions.forEach((position, i) => {
+      const record = records[i]
+      if (record) offsets.add(record, position)
+    })
+    if (!expires) refuseOtherOffsets(records, positions)
+    onCopied?.(records.length)
+  }
+
+  const from = (partition: number) => offsets.nextInSource(partition)
+  return { ends: await readTopicToEnd({ log: source, topic, from, handle: carry }), offsets }
+}
+
+async function offsetsSoFar({ target, topic, expires }: CopyPlace): Promise<OffsetMap> {
+  const offsets = createOffsetMap(await target.endPositions(topic), { isEqual: !expires })
+  const handle = (batches: Batch[]) => {
+    for (const { records } of batches) for (const record of records) offsets.add(original(record), record)
+  }
+  if (expires) await readTopicToEnd({ log: target, topic, handle })
+  return offsets
+}
+
+// Read models say at which offset a decision was, and have read up to an offset.
+function refuseGap({ topic, partition, records }: Batch, offsets: OffsetMap): void {
+  const next = offsets.nextInSource(partition)
+  const at = records.findIndex(({ offset }, i) => offset !== next + i)
+  if (at < 0) return
+  throw new Error(
+    `${topic}/${partition} lacks offset ${next + at} in the embedded log, so what follows would move (docs/operations.md).`,
+  )
+}
+
+function refuseOtherOffsets(records: Position[], copied: Position[]): void {
+  const [moved] = records.filter(({ offset }, i) => offset !== copied[i]?.offset)
+  if (!moved) return
+  throw new Error(
+    `${moved.topic}/${moved.partition} offset ${moved.offset} got another offset: somebody else writes to the topic.`,
+  )
+}

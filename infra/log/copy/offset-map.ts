@@ -1,0 +1,61 @@
+import type { Place, Position } from '../port.ts'
+
+/** Records that follow each other without a gap in the source and in the copy. */
+interface Run {
+  source: number
+  target: number
+  records: number
+}
+
+/** Which record of the source is which of the copy, for the partitions of one topic. */
+export interface OffsetMap {
+  /** Takes records in the order of their partition. */
+  add(source: Position, target: Position): void
+  /** Behind the last record that was carried: where the source is read on. */
+  nextInSource(partition: number): number
+  /** The offset in the copy of a record; undefined where it was not carried. */
+  ofRecord(source: Position): number | undefined
+  /** Where a consumer of the copy goes on that would go on there in the source. */
+  ofNext(source: Position): number
+}
+
+/** `ends` are those of the copy; `isEqual` says that all up to there was carried, at its own offset. */
+export function createOffsetMap(ends: Position[], { isEqual }: { isEqual: boolean }): OffsetMap {
+  const equal = ends.map(({ partition, offset }): [number, Run[]] => [
+    partition,
+    offset > 0 ? [{ source: 0, target: 0, records: offset }] : [],
+  ])
+  const known = new Map<number, Run[]>(isEqual ? equal : [])
+  const runsOf = ({ partition }: Pick<Place, 'partition'>) => known.get(partition) ?? []
+
+  function ofNext(source: Position): number {
+    const run = runsOf(source).find((one) => source.offset < one.source + one.records)
+    if (run) return run.target + Math.max(0, source.offset - run.source)
+    const last = runsOf(source).at(-1)
+    if (last) return last.target + last.records
+    return ends.find(({ partition }) => partition === source.partition)?.offset ?? 0
+  }
+
+  return {
+    add(source, target) {
+      const runs = runsOf(source)
+      const last = runs.at(-1)
+      const at = last && { source: last.source + last.records, target: last.target + last.records }
+      if (last && at?.source === source.offset && at.target === target.offset) last.records += 1
+      else runs.push({ source: source.offset, target: target.offset, records: 1 })
+      known.set(source.partition, runs)
+    },
+    nextInSource(partition) {
+      const last = runsOf({ partition }).at(-1)
+      return last ? last.source + last.records : 0
+    },
+    ofRecord(source) {
+      const { offset } = source
+      const isCarried = runsOf(source).some(
+        (run) => run.source <= offset && offset < run.source + run.records,
+      )
+      return isCarried ? ofNext(source) : undefined
+    },
+    ofNext,
+  }
+}

@@ -1,0 +1,51 @@
+import { pino } from 'pino'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type EventLog, LogUnavailable } from '../../../infra/log/port.ts'
+import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
+import { retireLog } from '../../../infra/log/postgres/retire.ts'
+import { transaction } from '../../../infra/postgres/pool.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+
+const topic = 'topic'
+let database: TestDatabase
+let log: EventLog
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  log = await openPostgresLog({ pool: database.pool, url: database.url, logger: pino({ level: 'silent' }) })
+  await log.ensureTopics([{ topic, partitions: 2 }])
+})
+
+afterAll(async () => {
+  await log?.close()
+  await database?.drop()
+})
+
+const append = () => log.append([{ topic, key: 'a', value: Buffer.from('1'), headers: {} }])
+
+test('a log that went on is not retired, and one that is takes no record, also of those that waited', async () => {
+  await append()
+  const ends = await log.endPositions(topic)
+  await append()
+  await expect(transaction(database.pool, (tx) => retireLog(tx, ends))).rejects.toThrow(/Stop every server/)
+  await append()
+  const now = await log.endPositions(topic)
+  let waiting: Promise<unknown> = Promise.resolve()
+  await transaction(database.pool, async (tx) => {
+    await retireLog(tx, now)
+    waiting = append()
+    waiting.catch(() => {})
+    await waitingForLock()
+  })
+  await expect(waiting).rejects.toThrow(LogUnavailable)
+  await expect(append()).rejects.toThrow(LogUnavailable)
+  const { rows } = await database.pool.query('select count(*)::int as count from tidegate_log.records')
+  expect(rows).toEqual([{ count: 3 }])
+})
+
+async function waitingForLock(): Promise<void> {
+  const { rows } = await database.pool.query(
+    `select from pg_locks where not granted and relation = 'tidegate_log.partitions'::regclass`,
+  )
+  if (rows.length === 0) await waitingForLock()
+}

@@ -1,0 +1,53 @@
+import { createCollectClient } from '../../infra/wire/collect/client.ts'
+import { answersOf } from '../../services/cli/simulate/generate/answers.ts'
+import { desktopSafari } from '../services/scoring/support/snapshots.ts'
+import type { Owner } from './cluster.ts'
+
+export interface Visit {
+  sessionId: string
+  continuity: string
+}
+
+interface VisitOptions {
+  baseUrl: string
+  owner: Owner
+  /** What the browser kept of an earlier visit. */
+  continuity?: string
+}
+
+/** One session of this device, up to its result. */
+export async function visitAs(
+  device: number,
+  { baseUrl: endpoint, owner, ...kept }: VisitOptions,
+): Promise<Visit> {
+  const snapshot = snapshotOf(device)
+  const userAgent = snapshot.navigator?.user_agent ?? ''
+  const client = createCollectClient({
+    endpoint,
+    publishableKey: owner.publishable.key,
+    sdk: { name: 'test', version: '1', platform: 'web' },
+    page: { url: 'https://shop.example/' },
+    fetch: (url, init) => fetch(url, { ...init, headers: { ...init.headers, 'user-agent': userAgent } }),
+    ...kept,
+  })
+  const opened = await client.open()
+  const proofs = answersOf(userAgent, opened)
+  const sent = { version: 1, elapsed_ms: 100 + device, snapshot: { ...snapshot, proofs } } as const
+  const { fingerprint } = await client.sendBatch(sent)
+  await client.requestResult({ version: 1, elapsed_ms: 900 + device })
+  return { sessionId: opened.sessionId, continuity: fingerprint?.state.id ?? '' }
+}
+
+/** Machines of one kind that no two have in common: graphics, fonts, sound, screen. */
+function snapshotOf(device: number) {
+  const own = (what: string) => `${what}-${device}`
+  const { snapshot } = desktopSafari
+  return {
+    ...snapshot,
+    environment: { ...snapshot.environment, screen_width: 2000 + device, timezone: own('Zone') },
+    webgl: { ...snapshot.webgl, renderer: own('card'), parameters_hash: own('gl') },
+    canvas: { ...snapshot.canvas, hash: own('canvas') },
+    audio: { ...snapshot.audio, hash: own('audio') },
+    fonts: { ...snapshot.fonts, enumeration_hash: own('fonts'), metrics_hash: own('metrics') },
+  }
+}
