@@ -39,16 +39,29 @@ export async function bindLog({ pool, log, topics, adopt = false }: BindOptions)
     )
   await log.ensureTopics(topics)
   await refuseShorterLog(pool, log)
-  if (adopt) await rebind(pool, identity)
+  if (adopt) await rebindLog(pool, identity)
 }
 
 async function bindFirst(db: Db, identity: string): Promise<string | undefined> {
   await db.query('insert into tidegate.bound_log (identity) values ($1) on conflict do nothing', [identity])
+  return boundIn(db)
+}
+
+/** The log that the database belongs to; undefined where it has had none. */
+export async function boundLog(db: Db): Promise<string | undefined> {
+  const found = await db.query<{ there: boolean }>(
+    `select to_regclass('tidegate.bound_log') is not null as there`,
+  )
+  return found.rows[0]?.there ? boundIn(db) : undefined
+}
+
+async function boundIn(db: Db): Promise<string | undefined> {
   const { rows } = await db.query<{ identity: string }>('select identity from tidegate.bound_log')
   return rows[0]?.identity
 }
 
-async function rebind(db: Db, identity: string): Promise<void> {
+/** Binds the database to this log from now on. */
+export async function rebindLog(db: Db, identity: string): Promise<void> {
   await db.query(
     `insert into tidegate.bound_log (identity) values ($1)
      on conflict (only_one) do update set identity = excluded.identity, bound_at = now()`,

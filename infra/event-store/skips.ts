@@ -1,5 +1,5 @@
 import { eventTopics } from '../../schemas/events.ts'
-import { type Batch, type EventLog, type Position, placeName } from '../log/port.ts'
+import { type Batch, type EventLog, type LogRecord, type Position, placeName } from '../log/port.ts'
 import { readTopic, type TopicReader } from '../log/read-topic.ts'
 import type { EventCodec, RecordedEvent } from './codec.ts'
 
@@ -52,4 +52,20 @@ export function createSkips({ log, codec }: SkipsOptions): Skips {
       await (await following?.catch(() => undefined))?.stop()
     },
   }
+}
+
+/** In a copy of the log, where a skipped record may have another offset; -1 = it is not in the copy. */
+export function skipInCopy(
+  codec: EventCodec,
+  record: LogRecord,
+  offsetOf: (skipped: Position) => number | undefined,
+): LogRecord {
+  if (record.headers.event_type !== 'RecordSkipped') return record
+  const event = codec.fromRecord(record)
+  if (event.type !== 'RecordSkipped') return record
+  const { skipped_topic, skipped_partition: partition, skipped_offset: offset } = event.data
+  const moved = offsetOf({ topic: skipped_topic, partition, offset }) ?? -1
+  if (moved === offset) return record
+  const data = { ...event.data, skipped_offset: moved }
+  return { ...record, value: codec.encode({ type: 'RecordSkipped', data }) }
 }

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { userInfo } from 'node:os'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { EventCodec } from '../../infra/event-store/codec.ts'
 import type { EventLog, LogRecord, Position } from '../../infra/log/port.ts'
-import { readTopic } from '../../infra/log/read-topic.ts'
+import { readRecords } from '../../infra/log/read-topic.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { wholeNumber } from './arguments.ts'
+import type { CopyFlags } from './copy/run.ts'
 
 export function defineLog(command: Command): void {
   command
@@ -21,6 +22,15 @@ export function defineLog(command: Command): void {
     .command('skipped')
     .description('List the records that were left out, as JSON lines: who, when, why, and the bytes')
     .action(listSkipped)
+  command
+    .command('copy')
+    .description(
+      'Move from the embedded log to Kafka: copy all records, compare, and give the database to Kafka',
+    )
+    .addOption(new Option('--to <log>', 'the one of KAFKA_BROKERS').choices(['kafka']).makeOptionMandatory())
+    .option('--no-bind', 'only copy what there is, while servers run; the next copy goes on there')
+    .option('--json', 'print the report as JSON', false)
+    .action(async (flags: CopyFlags) => (await import('./copy/run.ts')).runCopy(flags))
 }
 
 interface Decision {
@@ -96,18 +106,7 @@ async function readRecord(log: EventLog, place: Position): Promise<LogRecord> {
   const end = ends.find(({ partition }) => partition === place.partition)
   if (!end || place.offset >= end.offset)
     throw new Error('There is no such record: see topic, partition and offset.')
-  const { promise, resolve, reject } = Promise.withResolvers<LogRecord>()
-  const reading = await readTopic({
-    log,
-    topic: place.topic,
-    from: () => place.offset,
-    isRead: ({ partition }) => partition === place.partition,
-    handle([batch]) {
-      const [record] = batch?.records ?? []
-      if (record?.offset === place.offset) resolve(record)
-      else if (record) reject(new Error('The record is not on the log any more.'))
-    },
-  })
-  reading.atEnd.then(() => reject(new Error('The record is not on the log any more.')), reject)
-  return promise.finally(() => reading.stop())
+  const [record] = await readRecords(log, place.topic, [place])
+  if (!record) throw new Error('The record is not on the log any more.')
+  return record
 }

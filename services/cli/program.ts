@@ -59,7 +59,7 @@ const commands: Record<string, NamedCommand> = {
     load: async () => (await import('./restore.ts')).defineRestore,
   },
   log: {
-    does: 'Leave a record out that cannot be read, and list those that were',
+    does: 'Leave a record out that cannot be read, list those that were, and move to Kafka',
     load: async () => (await import('./log.ts')).defineLog,
   },
   events: {

@@ -73,6 +73,17 @@ export async function readOffsets(db: Pick<Tx, 'query'>, topic: string): Promise
   return rows
 }
 
+/** For a log whose records have other offsets. */
+export async function moveOffsets(tx: Tx, topic: string, moved: (next: Position) => number): Promise<void> {
+  const positions = await readOffsets(tx, topic)
+  await tx.query(
+    `update scoring.offsets o set next_offset = moved.next
+     from unnest($2::int[], $3::bigint[]) as moved (partition, next)
+     where o.topic = $1 and o.partition = moved.partition`,
+    [topic, positions.map(({ partition }) => partition), positions.map(moved)],
+  )
+}
+
 /** `logTime` is when the log stored the last record before the offset, epoch milliseconds. */
 export function saveOffsets(next: (Position & { logTime: number })[]): Part {
   const at = (first: number) => {

@@ -14,7 +14,7 @@ import { createSkips, type Skips } from '../../infra/event-store/skips.ts'
 import { createIdempotencyTables } from '../../infra/idempotency/store.ts'
 import type { Clock, Random } from '../../infra/ids.ts'
 import { kafkaSecurity } from '../../infra/log/kafka/security.ts'
-import type { EventLog, TopicSpec } from '../../infra/log/port.ts'
+import type { EventLog, ReceivingLog, TopicSpec } from '../../infra/log/port.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
 import type { Tracing } from '../../infra/otlp/port.ts'
 import { createPool, transaction } from '../../infra/postgres/pool.ts'
@@ -139,7 +139,15 @@ interface LogOptions {
 }
 
 export async function openLog({ config, pool, url, logger }: LogOptions): Promise<EventLog> {
-  if (config.KAFKA_BROKERS.length === 0) return openPostgresLog({ pool, url, logger })
+  return config.KAFKA_BROKERS.length === 0
+    ? openPostgresLog({ pool, url, logger })
+    : openKafka({ config, logger })
+}
+
+export async function openKafka({
+  config,
+  logger,
+}: Pick<LogOptions, 'config' | 'logger'>): Promise<ReceivingLog> {
   const { openKafkaLog } = await import('../../infra/log/kafka/log.ts')
   return openKafkaLog({
     brokers: config.KAFKA_BROKERS,
@@ -152,7 +160,7 @@ export async function openLog({ config, pool, url, logger }: LogOptions): Promis
 }
 
 // Observations are heavy and kept for days. Other events are light and kept for ever.
-function topicSpecs(config: Config): TopicSpec[] {
+export function topicSpecs(config: Config): TopicSpec[] {
   const partitions = config.TOPIC_PARTITIONS
   const retentionMs = config.COLLECT_RETENTION_DAYS * 24 * 60 * 60 * 1000
   const ofEvents = [...new Set(Object.values(eventTopics))].map((topic) =>

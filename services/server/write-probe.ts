@@ -2,7 +2,7 @@ import type { NewRecord, TopicSpec } from '../../infra/log/port.ts'
 import { ensureTables } from '../../infra/postgres/ensure-tables.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 
-const probeTopic = 'tidegate.probe.v1'
+export const probeTopic = 'tidegate.probe.v1'
 /** Nobody reads what is written to see whether it can be. */
 export const probeTopicSpec: TopicSpec = { topic: probeTopic, partitions: 1, retentionMs: 60 * 60 * 1000 }
 
