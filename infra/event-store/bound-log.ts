@@ -47,7 +47,6 @@ async function bindFirst(db: Db, identity: string): Promise<string | undefined> 
   return boundIn(db)
 }
 
-/** The log that the database belongs to; undefined where it has had none. */
 export async function boundLog(db: Db): Promise<string | undefined> {
   const found = await db.query<{ there: boolean }>(
     `select to_regclass('tidegate.bound_log') is not null as there`,
@@ -60,7 +59,6 @@ async function boundIn(db: Db): Promise<string | undefined> {
   return rows[0]?.identity
 }
 
-/** Binds the database to this log from now on. */
 export async function rebindLog(db: Db, identity: string): Promise<void> {
   await db.query(
     `insert into tidegate.bound_log (identity) values ($1)

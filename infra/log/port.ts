@@ -93,11 +93,9 @@ export interface EventLog {
   close(): Promise<void>
 }
 
-/** A log that records are carried to from another one, as they are. */
+/** Takes records of another log with their partitions and times, and next offsets for groups that nobody consumes in. */
 export interface ReceivingLog extends EventLog {
-  /** Appends the records to the partitions that they have, with their times. */
   carry(records: LogRecord[]): Promise<Position[]>
-  /** Commits these next offsets for a group that nobody consumes in. */
   commit(group: string, next: Position[]): Promise<void>
 }
 

@@ -94,7 +94,6 @@ export async function readTopicToEnd(options: ReadingOptions): Promise<Position[
   return reading.atEnd.finally(() => reading.stop())
 }
 
-/** The records at these offsets of the topic, but for those that are not there. */
 export async function readRecords(log: EventLog, topic: Topic, at: Position[]): Promise<LogRecord[]> {
   if (at.length === 0) return []
   const offsets = new Map(at.map(({ partition, offset }) => [partition, offset]))

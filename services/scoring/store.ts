@@ -73,7 +73,6 @@ export async function readOffsets(db: Pick<Tx, 'query'>, topic: string): Promise
   return rows
 }
 
-/** For a log whose records have other offsets. */
 export async function moveOffsets(tx: Tx, topic: string, moved: (next: Position) => number): Promise<void> {
   const positions = await readOffsets(tx, topic)
   await tx.query(

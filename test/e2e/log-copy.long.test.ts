@@ -1,10 +1,14 @@
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { openKafkaLog } from '../../infra/log/kafka/log.ts'
 import type { EventLog, LogRecord, Position } from '../../infra/log/port.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
 import { readTopicToEnd } from '../../infra/log/read-topic.ts'
+import { createCollectClient } from '../../infra/wire/collect/client.ts'
 import { projections } from '../../services/server/dependencies.ts'
 import { plannerGroup } from '../../services/webhooks/planner/planner.ts'
 import { startCli } from '../support/cli.ts'
@@ -40,6 +44,8 @@ describe.skipIf(inject('kafkaBrokers') === null)('an installation that moves to 
   const visits: Visit[] = []
   let visitors: string[] = []
   let before: unknown[] = []
+  let unscored: number[] = []
+  let underWay: ReturnType<typeof createCollectClient>
 
   beforeAll(async () => {
     database = await createTestDatabase({ empty: true })
@@ -137,6 +143,16 @@ describe.skipIf(inject('kafkaBrokers') === null)('an installation that moves to 
   const countOf = async (topic: string): Promise<number> =>
     (await target.endPositions(topic)).reduce((sum, { offset }) => sum + offset, 0)
 
+  /** Of each partition of what clients sent. */
+  async function unscoredIn(log: EventLog): Promise<number[]> {
+    const { rows } = await database.pool.query<Position>(
+      'select partition, next_offset::float8 as "offset" from scoring.offsets where topic = $1 order by 1',
+      [collect],
+    )
+    const ends = await log.endPositions(collect)
+    return ends.map(({ offset }, i) => offset - (rows[i]?.offset ?? 0))
+  }
+
   async function rebuildAll(settings: Record<string, string>): Promise<void> {
     for (const name of names)
       expect([name, await operator(settings).cli(['rebuild', name])]).toMatchObject([name, { code: 0 }])
@@ -177,6 +193,23 @@ describe.skipIf(inject('kafkaBrokers') === null)('an installation that moves to 
     await server.end('SIGTERM')
   }, 180_000)
 
+  it('has a session under way, of which nothing is scored yet', async () => {
+    server = await startServerProcess(['serve', '--roles', 'collect'], embedded)
+    const { baseUrl } = server
+    underWay = createCollectClient({
+      endpoint: baseUrl,
+      publishableKey: owner.publishable.key,
+      sdk: { name: 'test', version: '1', platform: 'web' },
+      page: { url: 'https://shop.example/' },
+      fetch: (url, init) => fetch(String(url).replace(baseUrl, server.baseUrl), init),
+    })
+    await underWay.open()
+    expect(await copy()).toMatchObject({ code: 1, stderr: expect.stringMatching(/Servers or commands run/) })
+    await server.end('SIGTERM')
+    unscored = await onEmbedded(unscoredIn)
+    expect(Math.max(...unscored)).toBeGreaterThan(0)
+  }, 60_000)
+
   it('is not moved to a Kafka where others have the topics', async () => {
     const prefix = `${kafka.prefix}other.`
     const other = await openKafkaLog({ brokers: kafka.brokers.split(','), topicPrefix: prefix, logger })
@@ -190,6 +223,20 @@ describe.skipIf(inject('kafkaBrokers') === null)('an installation that moves to 
     const ends = await Promise.all([collect, sessions].map((topic) => other.endPositions(topic)))
     expect(ends.flat().reduce((sum, { offset }) => sum + offset, 0)).toBe(1)
     await other.close()
+  }, 60_000)
+
+  it('is not copied under the schema ids of a registry that it was not written with', async () => {
+    let ids = 1000
+    const registry = createServer((_, response) => response.end(JSON.stringify({ id: ids++ })))
+    registry.listen(0, '127.0.0.1')
+    await once(registry, 'listening')
+    const url = `http://127.0.0.1:${(registry.address() as AddressInfo).port}`
+    const settings = { ...moved, SCHEMA_REGISTRY_URL: url }
+    expect(await operator(settings).cli(['log', 'copy', '--to', 'kafka'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/set SCHEMA_REGISTRY_URL as it was/),
+    })
+    registry.close()
   }, 60_000)
 
   it('goes on where it was killed, and has every record once', async () => {
@@ -235,12 +282,7 @@ describe.skipIf(inject('kafkaBrokers') === null)('an installation that moves to 
       expect(ofCollect).toContainEqual(
         expect.objectContaining({ skipped_partition: partition, skipped_offset: offset }),
       )
-    const ends = await target.endPositions(collect)
-    const { rows } = await database.pool.query<Position>(
-      'select partition, next_offset::float8 as "offset" from scoring.offsets where topic = $1 order by 1',
-      [collect],
-    )
-    expect(rows).toEqual(ends.map(({ partition, offset }) => ({ partition, offset })))
+    expect(await unscoredIn(target)).toEqual(unscored)
     expect((await target.committed(plannerGroup, [sessions])).length).toBeGreaterThan(0)
   }, 60_000)
 
@@ -251,6 +293,8 @@ describe.skipIf(inject('kafkaBrokers') === null)('an installation that moves to 
     const sent = receiver.requests.length
     server = await startServerProcess(['serve'], moved)
     expect(await everything()).toEqual(before)
+    const { sealedToken } = await underWay.requestResult({ version: 1, elapsed_ms: 5 })
+    expect(sealedToken).toEqual(expect.any(String))
     const known: string[] = []
     for (const device of devices) {
       const kept = cleared.includes(device) ? undefined : visits[device]?.continuity
@@ -261,8 +305,8 @@ describe.skipIf(inject('kafkaBrokers') === null)('an installation that moves to 
     const { rows } = await database.pool.query<{ sessions: number }>(
       'select count(*)::int as sessions from read.sessions',
     )
-    expect(rows).toEqual([{ sessions: 2 * devices.length }])
+    expect(rows).toEqual([{ sessions: 2 * devices.length + 1 }])
     await rebuildAll(moved)
-    expect(receiver.requests.length).toBe(sent + 2 * devices.length)
+    expect(receiver.requests.filter(({ nth }) => nth > 1)).toEqual([])
   }, 240_000)
 })

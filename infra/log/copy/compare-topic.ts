@@ -4,9 +4,8 @@ import { readRecords, readTopicToEnd } from '../read-topic.ts'
 import { type CopyPlace, original } from './copied.ts'
 
 interface CompareOptions extends CopyPlace {
-  /** Where the source ended when it was copied. */
+  // Of the source, when it was copied.
   ends: Position[]
-  /** As at the copy. */
   change?: ((record: LogRecord) => LogRecord) | undefined
 }
 
@@ -30,7 +29,7 @@ export async function compareTopic(options: CompareOptions): Promise<number> {
   return [...ofTarget.values()].reduce((sum, { records }) => sum + records, 0)
 }
 
-/** Offsets of the source; `to` is behind the last. */
+// Offsets of the source; `to` is behind the last.
 interface Range {
   from: number
   to: number

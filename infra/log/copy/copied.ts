@@ -14,7 +14,6 @@ export interface CopyPlace {
 
 const sourceOffset = 'source_offset'
 
-/** As the copy has it. */
 export function marked(record: LogRecord): LogRecord {
   return { ...record, headers: { ...record.headers, [sourceOffset]: String(record.offset) } }
 }

@@ -4,18 +4,16 @@ import { type CopyPlace, marked, original } from './copied.ts'
 import { createOffsetMap, type OffsetMap } from './offset-map.ts'
 
 interface CopyOptions extends CopyPlace {
-  /** What the copy has of a record. Default: the record. */
   change?: ((record: LogRecord) => LogRecord) | undefined
   onCopied?: (records: number) => void
 }
 
 export interface CopiedTopic {
-  /** Where the source ended. */
+  // Of the source.
   ends: Position[]
   offsets: OffsetMap
 }
 
-/** Copies what the target does not have yet, partition by partition in its order. */
 export async function copyTopic(options: CopyOptions): Promise<CopiedTopic> {
   const { source, target, topic, expires, change = (record) => record, onCopied } = options
   const offsets = await offsetsSoFar(options)

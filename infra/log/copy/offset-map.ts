@@ -1,25 +1,21 @@
 import type { Place, Position } from '../port.ts'
 
-/** Records that follow each other without a gap in the source and in the copy. */
+// Records that follow each other without a gap in the source and in the copy.
 interface Run {
   source: number
   target: number
   records: number
 }
 
-/** Which record of the source is which of the copy, for the partitions of one topic. */
 export interface OffsetMap {
-  /** Takes records in the order of their partition. */
   add(source: Position, target: Position): void
-  /** Behind the last record that was carried: where the source is read on. */
   nextInSource(partition: number): number
-  /** The offset in the copy of a record; undefined where it was not carried. */
   ofRecord(source: Position): number | undefined
   /** Where a consumer of the copy goes on that would go on there in the source. */
   ofNext(source: Position): number
 }
 
-/** `ends` are those of the copy; `isEqual` says that all up to there was carried, at its own offset. */
+/** Of one topic. `ends` are those of the copy; `isEqual` = all up to there was carried, at its own offset. */
 export function createOffsetMap(ends: Position[], { isEqual }: { isEqual: boolean }): OffsetMap {
   const equal = ends.map(({ partition, offset }): [number, Run[]] => [
     partition,

@@ -7,7 +7,6 @@ interface GroupOffsets {
   positions: Position[]
 }
 
-/** Fails where somebody consumes in the group. */
 export async function setGroupOffsets(
   kafka: Kafka,
   { group: groupId, topic, positions }: GroupOffsets,

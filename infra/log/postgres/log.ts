@@ -17,7 +17,7 @@ export interface PostgresLogOptions {
   url: string
   logger: Logger
   schema?: string
-  /** Default: expired records are deleted while the log is open. */
+  // Default: they are deleted while the log is open.
   keepsExpired?: boolean
 }
 

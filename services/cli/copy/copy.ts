@@ -4,7 +4,14 @@ import { compareTopic } from '../../../infra/log/copy/compare-topic.ts'
 import { refuseOtherRecords } from '../../../infra/log/copy/copied.ts'
 import { copyTopic } from '../../../infra/log/copy/copy-topic.ts'
 import type { OffsetMap } from '../../../infra/log/copy/offset-map.ts'
-import type { EventLog, LogRecord, Position, ReceivingLog, TopicSpec } from '../../../infra/log/port.ts'
+import {
+  type EventLog,
+  type LogRecord,
+  LogUnavailable,
+  type Position,
+  type ReceivingLog,
+  type TopicSpec,
+} from '../../../infra/log/port.ts'
 import { readRecords } from '../../../infra/log/read-topic.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 
@@ -17,9 +24,9 @@ export interface CopyDeps {
 }
 
 export interface Copied {
-  /** Where the source ended. */
+  // Of the source.
   ends: Position[]
-  /** Of the topics whose records expire: they have other offsets in the copy. */
+  // Of the topics whose records expire.
   moved: Map<string, OffsetMap>
   topics: { topic: string; copied: number }[]
 }
@@ -41,7 +48,7 @@ export async function copyTopics(deps: CopyDeps, { withSkips }: { withSkips: boo
       onProgress(`${spec.topic}: ${copied} records copied`)
     }
     const change = changeOf(deps, spec, result)
-    const { ends, offsets } = await copyTopic({ ...placeOf(deps, spec), change, onCopied })
+    const { ends, offsets } = await copyTopic({ ...placeOf(deps, spec), change, onCopied }).catch(stopped)
     result.ends.push(...ends)
     result.topics.push({ topic: spec.topic, copied })
     if (expires(spec)) result.moved.set(spec.topic, offsets)
@@ -49,7 +56,12 @@ export async function copyTopics(deps: CopyDeps, { withSkips }: { withSkips: boo
   return result
 }
 
-/** Reads both logs wholly. Throws where they differ. */
+function stopped(error: unknown): never {
+  if (!(error instanceof LogUnavailable)) throw error
+  const why = error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
+  throw new Error(`The copy stopped. ${why}. Run it again: it goes on where it ended.`, { cause: error })
+}
+
 export async function compareTopics(deps: CopyDeps, copied: Copied): Promise<Map<string, number>> {
   const compared = new Map<string, number>()
   for (const spec of deps.specs) {

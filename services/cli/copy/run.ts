@@ -34,7 +34,6 @@ interface Report {
   topics: { topic: string; copied: number; compared: number | null }[]
 }
 
-/** Copies the embedded log to the Kafka of the settings, and gives the database to that. */
 export async function runCopy(flags: CopyFlags): Promise<void> {
   const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
   const { DATABASE_URL: url, KAFKA_BROKERS: brokers } = config
@@ -95,7 +94,7 @@ async function copyFrom(source: EventLog, stores: Stores, { bind }: CopyFlags): 
   return { log: await target.identity(), bound: bind, topics }
 }
 
-/** With the partitions that the source has: keys stay where they are. */
+// With the partitions that the source has: keys stay where they are.
 function specsOf(source: EventLog, config: Config): Promise<TopicSpec[]> {
   return Promise.all(
     topicSpecs(config).map(async (spec) => {
