@@ -2,9 +2,9 @@ import type pg from 'pg'
 import { z } from 'zod'
 import type { EventCodec, RecordedEvent } from '../../../infra/event-store/codec.ts'
 import type { Skips } from '../../../infra/event-store/skips.ts'
-import type { Batch, EventLog, LogRecord, Position, Topic } from '../../../infra/log/port.ts'
+import type { Batch, EventLog, LogRecord, Position } from '../../../infra/log/port.ts'
 import { readTopicToEnd } from '../../../infra/log/read-topic.ts'
-import { type Column, runTogether, unnest } from '../../../infra/postgres/arrays.ts'
+import { type Column, type Part, runTogether, unnest } from '../../../infra/postgres/arrays.ts'
 import { lockKey, type Tx, transaction } from '../../../infra/postgres/pool.ts'
 import { eventTopics, type VisitorLinked } from '../../../schemas/events.ts'
 import { readOffset } from '../store.ts'
@@ -71,7 +71,8 @@ async function readVisitors(tx: Tx, sources: VisitorSources): Promise<Omit<Rebui
 }
 
 // In this order: what a decision says of its visitor is less, and all that there is of sessions of earlier versions.
-const topics = [eventTopics.VisitorLinked, eventTopics.SessionScored]
+const topics = [eventTopics.VisitorLinked, eventTopics.SessionScored] as const
+type LinkTopic = (typeof topics)[number]
 
 async function putVisitors(tx: Tx): Promise<void> {
   await tx.query(`delete from scoring.visitor_keys; delete from scoring.visitors;
@@ -86,7 +87,7 @@ const counts = z.tuple([
 const visitorColumns =
   'visitor_id, organization_id, environment, first_seen_at, last_seen_at, sessions, profile'
 
-// A session is linked once; the first decision that says so counts.
+// By session: scoring may have tried more than once to link it, and then the last try is what it knows.
 const temporaryTables = `create temporary table rebuilt_links (
     session_id text primary key, visitor_id text not null, organization_id text not null, environment text not null,
     linked_at bigint not null, profile text, keys text not null
@@ -117,7 +118,7 @@ const comparison = `select (select count(*) from rebuilt_links)::float8 as sessi
         except select key, visitor_id from scoring.visitor_keys) found_keys))::float8 as differences`
 
 interface Stretch {
-  topic: Topic
+  topic: LinkTopic
   from: Position[]
 }
 
@@ -127,8 +128,9 @@ async function readLinks(tx: Tx, sources: VisitorSources, { topic, from }: Stret
   return readTopicToEnd({
     ...{ log: sources.log, topic, from: startOf },
     async handle(batches) {
-      const links = (await readEvents(sources, batches)).flatMap(linksOf)
-      if (links.length > 0) await runTogether(tx, [{ as: 'links', at: (first) => insertLinks(links, first) }])
+      const found = (await readEvents(sources, batches)).flatMap(linksOf)
+      const links = [...new Map(found.map((link) => [link.session_id, link])).values()]
+      await runTogether(tx, putLinks(topic, links))
     },
   })
 }
@@ -183,8 +185,18 @@ const linkColumns: Column<Link>[] = [
   { name: 'keys', type: 'text', of: ({ keys }) => keys },
 ]
 
-function insertLinks(links: Link[], first: number) {
-  const { names, source, values } = unnest(linkColumns, links, first)
-  const text = `insert into rebuilt_links (${names}) select * from ${source} on conflict do nothing`
-  return { text, values }
+const replaced = linkColumns.map(({ name }) => `${name} = excluded.${name}`).join(', ')
+const whereKnown = {
+  [eventTopics.VisitorLinked]: `on conflict (session_id) do update set ${replaced}`,
+  [eventTopics.SessionScored]: 'on conflict do nothing',
+}
+
+function putLinks(topic: LinkTopic, links: Link[]): Part[] {
+  if (links.length === 0) return []
+  const at = (first: number) => {
+    const { names, source, values } = unnest(linkColumns, links, first)
+    const text = `insert into rebuilt_links (${names}) select * from ${source} ${whereKnown[topic]}`
+    return { text, values }
+  }
+  return [{ as: topic === eventTopics.VisitorLinked ? 'put_links' : 'put_decisions', at }]
 }

@@ -140,6 +140,22 @@ it('a session is counted once, also where what its client sent is still there to
   expect((await read()).map(({ sessions }) => sessions)).toEqual(rows.map(({ sessions }) => sessions))
 })
 
+it('a session that scoring tried twice to link is as the last try has it', async () => {
+  await visit(...devices)
+  const rows = await read()
+  const first = log.records.flatMap((record) => {
+    const event = record.topic === kept[1] ? codec.fromRecord(record) : undefined
+    if (event?.type !== 'VisitorLinked') return []
+    return [
+      codec.toRecord({ ...event, data: { ...event.data, linked_at: 5, visitor_id: 'vid_lost' } }, event.meta),
+    ]
+  })
+  const tries = first.map((record, offset) => ({ ...record, partition: 0, offset, timestamp: now }))
+  await startOn([...tries, ...log.records.filter(({ topic }) => kept.includes(topic))])
+  expect(tries).toHaveLength(devices.length)
+  expect(await read()).toEqual(rows)
+})
+
 it('leaves visitors as they are once scoring has begun', async () => {
   await visit(...devices)
   expect(await restoreVisitors({ pool: database.pool, log, codec })).toBeUndefined()
