@@ -7,26 +7,36 @@ import { createPool } from '../../infra/postgres/pool.ts'
 import { createCollectClient } from '../../infra/wire/collect/client.ts'
 import { type Cluster, clusterLogs, startCluster } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
+import { amount } from '../support/long.ts'
 
 const topic = 'tidegate.sessions.v1'
 const patient = { timeoutMs: 20_000, intervalMs: 100 }
 
-/** Appends a record that no schema wrote, as another program would that was given the wrong topic. */
-async function appendForeign({ settings }: Cluster, key: string): Promise<Position> {
+/** As another program writes that was given the wrong topic, and as a later version of this one does. */
+const foreign = {
+  'that no schema wrote': Buffer.from('not ours'),
+  'of an unknown schema': Buffer.from([0, 0, 1, 134, 159, 2]),
+}
+const kinds = amount({ few: 1, many: 2 })
+const cases = Object.entries(foreign)
+  .slice(0, kinds)
+  .flatMap(([kind, value]) => clusterLogs().map((log) => ({ kind, value, log })))
+
+async function appendForeign({ settings }: Cluster, key: string, value: Buffer): Promise<Position> {
   const logger = pino({ level: 'silent' })
   const { DATABASE_URL: url = '', KAFKA_BROKERS: brokers, KAFKA_TOPIC_PREFIX: topicPrefix = '' } = settings
   const pool = createPool({ url, max: 2 })
   const log: EventLog = brokers
     ? await openKafkaLog({ brokers: brokers.split(','), topicPrefix, logger })
     : await openPostgresLog({ pool, url, logger })
-  const [position] = await log.append([{ topic, key, value: Buffer.from('not ours'), headers: { by: 'x' } }])
+  const [position] = await log.append([{ topic, key, value, headers: { by: 'x' } }])
   await log.close()
   await pool.end()
   if (!position) throw new Error('nothing appended')
   return position
 }
 
-describe.each(clusterLogs())('a record that nobody can read, %s', (log) => {
+describe.each(cases)('a record $kind, $log', ({ value, log }) => {
   let cluster: Cluster
   let at: Position
 
@@ -49,7 +59,7 @@ describe.each(clusterLogs())('a record that nobody can read, %s', (log) => {
       fetch,
     })
     const { sessionId } = await client.open()
-    at ??= await appendForeign(cluster, sessionId)
+    at ??= await appendForeign(cluster, sessionId, value)
     client.requestResult({ version: 1, elapsed_ms: 5 }).catch(() => {})
     return sessionId
   }
@@ -99,7 +109,7 @@ describe.each(clusterLogs())('a record that nobody can read, %s', (log) => {
       skipped_offset: at.offset,
       reason: 'a typo',
       skipped_by: 'Ada',
-      record_value: Buffer.from('not ours').toString('base64'),
+      record_value: value.toString('base64'),
       record_headers: { by: 'x' },
     })
     expect(await cluster.cli(['rebuild', 'sessions'])).toMatchObject({ code: 0 })
