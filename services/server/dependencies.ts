@@ -160,7 +160,7 @@ export async function openKafka({
 }
 
 // Observations are heavy and kept for days. Other events are light and kept for ever.
-export function topicSpecs(config: Config): TopicSpec[] {
+export function topicSpecs(config: Pick<Config, 'TOPIC_PARTITIONS' | 'COLLECT_RETENTION_DAYS'>): TopicSpec[] {
   const partitions = config.TOPIC_PARTITIONS
   const retentionMs = config.COLLECT_RETENTION_DAYS * 24 * 60 * 60 * 1000
   const ofEvents = [...new Set(Object.values(eventTopics))].map((topic) =>

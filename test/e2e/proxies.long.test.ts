@@ -1,0 +1,185 @@
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import { deflateRawSync } from 'node:zlib'
+import { Agent, fetch as fetchBy, type RequestInit } from 'undici'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createCollectClient } from '../../infra/wire/collect/client.ts'
+import { nodeClientCrypto } from '../../infra/wire/collect/node-client-crypto.ts'
+import { openToken } from '../../infra/wire/sealed-token.ts'
+import { headersOf } from '../../services/cli/simulate/generate/headers.ts'
+import { planSession, webOnly } from '../../services/cli/simulate/generate/plan.ts'
+import { type Cluster, startCluster } from '../support/cluster.ts'
+import { createReverseProxies, isInstalled, type ReverseProxies, recipe } from '../support/reverse-proxies.ts'
+import { createAuthority } from '../support/tls-certificates.ts'
+
+/** The client's own address: another one than the proxy's, on the same machine. */
+const clientAddress = '127.0.0.2'
+const forged = { 'x-forwarded-for': '203.0.113.9' }
+
+let proxies: ReverseProxies
+let cluster: Cluster
+let client: Agent
+let proxyHost: Agent
+
+beforeAll(async () => {
+  const authority = createAuthority()
+  client = new Agent({ localAddress: clientAddress, connect: { ca: authority.ca } })
+  proxyHost = new Agent()
+  proxies = await createReverseProxies({
+    certificate: authority.issue({ host: '127.0.0.1' }),
+    answers: async (url) => (await request(`${url}/t.js`)).arrayBuffer(),
+  })
+  cluster = await startCluster({ log: 'postgres', processes: 1, env: { TRUSTED_PROXIES: '127.0.0.1/32' } })
+}, 60_000)
+
+afterAll(async () => {
+  await Promise.all([client?.close(), proxyHost?.close()])
+  await proxies?.stop()
+  await cluster?.stop()
+})
+
+interface Visit {
+  sessionId: string
+  sealedToken: string
+  cookie: string
+}
+
+/** A whole session by the reference client, from `from`. */
+async function visit(endpoint: string, headers: Record<string, string> = {}, from = client): Promise<Visit> {
+  const plan = planSession('proxies', 1, webOnly)
+  let cookie = ''
+  const own = { ...headersOf(plan), ...headers }
+  const collect = createCollectClient({
+    ...{ endpoint, publishableKey: cluster.owner.publishable.key, sdk: plan.sdk, page: plan.page },
+    ...{ crypto: nodeClientCrypto, deflate: (bytes: Uint8Array<ArrayBuffer>) => deflateRawSync(bytes) },
+    fetch: async (url, request) => {
+      const answer = await fetchBy(url, {
+        ...request,
+        headers: { ...own, ...request.headers },
+        dispatcher: from,
+      })
+      cookie ||= answer.headers.getSetCookie().join('\n')
+      return answer
+    },
+  })
+  const { sessionId } = await collect.open()
+  for (const batch of plan.batches) await collect.sendBatch(batch)
+  const { sealedToken } = await collect.requestResult(plan.closing)
+  return { sessionId, sealedToken, cookie }
+}
+
+/** What was recorded of a session when it was opened. */
+async function recorded(type: string, sessionId: string) {
+  const { stdout } = await cluster.cli([
+    'events',
+    '--topic',
+    'tidegate.collect.v1',
+    '--type',
+    type,
+    '--key',
+    sessionId,
+  ])
+  const [line = '{}'] = stdout.trim().split('\n')
+  return JSON.parse(line).data
+}
+
+const addressOf = async ({ sessionId }: Visit) => (await recorded('DocumentOpened', sessionId)).ip_address
+const request = (url: string, init: RequestInit = {}) => fetchBy(url, { ...init, dispatcher: client })
+const serverOf = () => new URL(cluster.baseUrls[0] ?? '').host
+
+describe('without a proxy', () => {
+  it('the header of a stranger does not count, and that of a proxy does', async () => {
+    const direct = `http://${serverOf()}`
+    expect(await addressOf(await visit(direct, forged))).toBe(clientAddress)
+    expect(await addressOf(await visit(direct, forged, proxyHost))).toBe('203.0.113.9')
+  })
+})
+
+const installed = { nginx: isInstalled('nginx', '-v'), caddy: isInstalled('caddy', 'version') }
+
+describe.each(['nginx', 'caddy'] as const)('the recipe for %s', (name) => {
+  const has = installed[name]
+  let url = ''
+  beforeAll(async () => {
+    if (has) url = await proxies[name](serverOf(), recipe(name))
+  })
+
+  it.runIf(has)("records the client's address, whatever the client says of it", async () => {
+    expect(await addressOf(await visit(url))).toBe(clientAddress)
+    expect(await addressOf(await visit(url, forged))).toBe(clientAddress)
+  })
+
+  it.runIf(has)('takes a hand-off, and lets the continuity cookie through both ways', async () => {
+    const first = await visit(url)
+    const { key: secretKey } = cluster.owner.secret
+    expect(openToken(first.sealedToken, { secretKey })).toMatchObject({ session_id: first.sessionId })
+    const [, value] =
+      /^(__Host-sid=[\w-]+); Max-Age=86400; Path=\/; HttpOnly; Secure; SameSite=None; Partitioned$/.exec(
+        first.cookie,
+      ) ?? []
+    expect(value).toBeDefined()
+    const again = await visit(url, { cookie: `theme=dark; ${value}` })
+    const { continuity_id } = await recorded('SessionOpened', first.sessionId)
+    expect((await recorded('SessionOpened', again.sessionId)).continuity_ids).toEqual([continuity_id])
+  })
+
+  it.runIf(has)('hides what is of a process, and serves the rest', async () => {
+    for (const path of ['/metrics', '/livez', '/readyz'])
+      expect([path, (await request(url + path)).status]).toEqual([path, 404])
+    for (const path of ['/openapi.json', '/docs/proxies.md', '/gate/assets/consent.css'])
+      expect([path, (await request(url + path)).status]).toEqual([path, 200])
+    const { headers } = await request(`${url}/t.js`)
+    expect(headers.get('cache-control')).toContain('max-age=300')
+    const known = { 'if-none-match': headers.get('etag') ?? '' }
+    expect((await request(`${url}/t.js`, { headers: known })).status).toBe(304)
+  })
+
+  it.runIf(has)('passes on the largest body that there may be', async () => {
+    const { publishable } = cluster.owner
+    const path = '/v2/collect/sessions/sid_00000000000000000000000001/documents/x/batches'
+    const answer = await request(url + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/octet-stream', authorization: `Bearer ${publishable.key}` },
+      body: new Uint8Array(1024 * 1024),
+    })
+    // Read whole, and refused for a header that is not there.
+    expect(await answer.json()).toMatchObject({ error: { code: 'request.validation_failed' } })
+  })
+})
+
+describe('the recipe for nginx on the address of the pages', () => {
+  const echo = createServer((incoming, answer) => answer.end(JSON.stringify(incoming.headers)))
+  const has = installed.nginx
+  let url = ''
+  beforeAll(async () => {
+    echo.listen(0, '127.0.0.1')
+    await once(echo, 'listening')
+    const address = echo.address()
+    if (!has || typeof address !== 'object') return
+    const [upstreams] = recipe('nginx').split('\n\n')
+    url = await proxies.nginx(`127.0.0.1:${address?.port}`, `${upstreams}\n${recipe('nginx-same-origin')}`)
+  })
+  afterAll(() => void echo.close())
+
+  it.runIf(has).each([
+    ['login=secret; __Host-sid=abc_DEF-1; theme=dark', '__Host-sid=abc_DEF-1'],
+    ['__Host-sid=abc', '__Host-sid=abc'],
+    ['login=secret', undefined],
+    ['not__Host-sid=abc', undefined],
+  ])('of the cookies %j it passes on %j', async (cookie, passed) => {
+    const headers = {
+      cookie,
+      ...forged,
+      'user-agent': 'Own/1',
+      'accept-language': 'de',
+      origin: 'https://shop.example',
+    }
+    const answer = await request(`${url}/v2/collect/sessions`, { method: 'POST', headers })
+    const arrived: IncomingHttpHeaders = JSON.parse(await answer.text())
+    expect(arrived.cookie).toBe(passed)
+    expect(arrived).toMatchObject({
+      ...{ 'user-agent': 'Own/1', 'accept-language': 'de', origin: 'https://shop.example' },
+      ...{ 'x-forwarded-for': clientAddress, host: '127.0.0.1' },
+    })
+  })
+})

@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { readConfig } from '../../../infra/config.ts'
+import { eventTopics } from '../../../schemas/events.ts'
+import { projections, topicSpecs } from '../../../services/server/dependencies.ts'
+import { root } from '../../support/test-projects.ts'
+
+const page = readFileSync(path.join(root, 'docs/production.md'), 'utf8')
+const specs = topicSpecs(readConfig({}))
+const hourMs = 60 * 60 * 1000
+
+/** Of the table in docs/production.md: key, retention, writers and readers of each topic. */
+const documented = new Map(
+  [...page.matchAll(/^\| `(tidegate\.[\w.]+)` \| (.*) \| (.*) \| (.*) \| (.*) \|$/gm)].map(
+    ([, topic = '', key, kept, , readers = '']) => [topic, { key, kept, readers }],
+  ),
+)
+
+describe("the page's table of topics", () => {
+  test('has those of the events and the one of the probe', () => {
+    const known = new Set([...Object.values(eventTopics), 'tidegate.probe.v1'])
+    expect([...documented.keys()].sort()).toEqual([...known].sort())
+    expect(specs.map(({ topic }) => topic).sort()).toEqual([...known].sort())
+  })
+
+  test.each(specs)('says for how long $topic is kept', ({ topic, partitions, retentionMs }) => {
+    const other = {
+      [7 * 24 * hourMs]: '`COLLECT_RETENTION_DAYS`',
+      [hourMs]: `one hour, ${partitions === 1 ? 'one partition' : `${partitions} partitions`}`,
+    }
+    expect(documented.get(topic)?.kept).toBe(retentionMs === undefined ? 'for ever' : other[retentionMs])
+  })
+
+  test.each(projections)('says what the read model $name reads', ({ name, topics }) => {
+    const readBy = [...documented].filter(([, { readers }]) =>
+      /`projections` \(([^)]*)\)/.exec(readers)?.[1]?.includes(`\`${name}\``),
+    )
+    expect(readBy.map(([topic]) => topic)).toEqual(topics)
+  })
+})
+
+test('the glossary counts as many topics', () => {
+  const words = ['six', 'seven', 'eight', 'nine', 'ten']
+  const glossary = readFileSync(path.join(root, 'docs/glossary.md'), 'utf8')
+  expect(glossary).toContain(`There are ${words[specs.length - 6]}, such as`)
+})
