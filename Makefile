@@ -5,7 +5,7 @@ SHELL := /bin/bash
 INSTALLED := node_modules/.package-lock.json
 DETECTION := bench/detection
 
-.PHONY: help install hooks run up test test-all faults watch bench eval pack format clean
+.PHONY: help install hooks run up test test-all faults watch bench eval pack sbom format clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -60,6 +60,10 @@ $(DETECTION)/.venv/installed: $(DETECTION)/requirements.txt
 
 pack: install ## Write the npm packages tidegate and @tidegate/browser into dist/
 	npm run --silent pack
+
+sbom: install ## Write dist/sbom.cdx.json, a CycloneDX SBOM of what production needs, from the lock file
+	@mkdir -p dist
+	npm run --silent sbom > dist/sbom.cdx.json
 
 format: install ## Format and fix what can be fixed
 	npm run --silent format

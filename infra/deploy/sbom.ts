@@ -1,0 +1,40 @@
+import { execFileSync } from 'node:child_process'
+
+interface Sbom {
+  metadata: { component: Named }
+  components: Component[]
+  dependencies: { ref: string; dependsOn: string[] }[]
+}
+
+interface Named {
+  'bom-ref': string
+}
+
+interface Component extends Named {
+  properties: { name: string }[]
+}
+
+/** A CycloneDX SBOM of what production needs, from the lock file, as npm writes it. */
+export function productionSbom(): Sbom {
+  const args = ['sbom', '--package-lock-only', '--sbom-type=application', '--sbom-format=cyclonedx']
+  const text = execFileSync('npm', args, {
+    cwd: `${import.meta.dirname}/../..`,
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+  })
+  return withoutDevelopment(JSON.parse(text))
+}
+
+// npm's own --omit=dev leaves out what development needs, too, such as undici.
+function withoutDevelopment(whole: Sbom): Sbom {
+  const components = whole.components.filter(
+    ({ properties }) => !properties.some(({ name }) => name === 'cdx:npm:package:development'),
+  )
+  const kept = new Set([whole.metadata.component, ...components].map((one) => one['bom-ref']))
+  const dependencies = whole.dependencies
+    .filter(({ ref }) => kept.has(ref))
+    .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((one) => kept.has(one)) }))
+  return { ...whole, components, dependencies }
+}
+
+if (import.meta.main) console.log(JSON.stringify(productionSbom(), null, 2))
