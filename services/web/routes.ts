@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import { type FileType, fileRoute, pageHeaders } from '../../infra/http/pages.ts'
 import type { Random } from '../../infra/ids.ts'
 import { type Demo, demoApiRoutes } from './demo-api.ts'
+import { docsRoutes } from './docs-routes.ts'
 import { bundleSdk, sdkRoute } from './sdk-route.ts'
 
 export { createDemo, type Demo } from './demo-api.ts'
@@ -14,10 +15,11 @@ interface WebDeps {
   demo?: Demo | undefined
 }
 
-/** The browser SDK at /t.js, the start page, and the demo with its own small back end. */
+/** The browser SDK at /t.js, the start page, the docs, and the demo with its own small back end. */
 export async function webRoutes(app: FastifyInstance, { random, demo }: WebDeps): Promise<void> {
   sdkRoute(app, await bundleSdk())
   await pageRoutes(app, { publishableKey: demo?.publishableKey })
+  await docsRoutes(app)
   if (demo) demoApiRoutes(app, { demo, linkKey: random(32) })
 }
 

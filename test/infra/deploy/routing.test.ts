@@ -19,7 +19,10 @@ interface Description {
 const read = (file: string) => readFile(path.join(root, 'infra/deploy', file), 'utf8')
 const publicRoles = ['collect', 'gate', 'api']
 /** What the description leaves out. */
-const pages = { api: ['/', '/assets/site.css', '/docs/errors', '/docs/'], gate: ['/gate/assets/consent.css'] }
+const pages = {
+  api: ['/', '/assets/site.css', '/docs/errors', '/docs/', '/llms.txt', '/docs/production.md'],
+  gate: ['/gate/assets/consent.css'],
+}
 
 /** Of an Ingress: the longest prefix wins, and an exact path before it. */
 function ingressRole({ ingress: { paths } }: Values, url: string): string | undefined {
