@@ -12,7 +12,7 @@ const list = z.string().default('').transform(parts)
 
 const optionalText = z.string().min(1).optional()
 
-/** As browsers write it, without a slash at its end. */
+// As browsers write it, without a slash at its end.
 const publicUrl = z
   .string()
   .refine(isBaseUrl, {
@@ -98,7 +98,7 @@ export type Config = z.infer<typeof settings>
 
 export const settingNames = Object.keys(settings.shape)
 
-/** Each may be in a file instead, which the setting `<name>_FILE` names: orchestrators mount secrets so. */
+// Each may be in a file instead, which the setting `<name>_FILE` names: orchestrators mount secrets so.
 const secretNames = [
   'DATABASE_URL',
   'KAFKA_SASL_PASSWORD',

@@ -64,7 +64,7 @@ export function loggedError(error: unknown, depth = 0): LoggedError | null {
   }
 }
 
-/** Postgres's data exceptions (class 22) quote the value: `invalid input syntax for type integer: "..."`. */
+// Postgres's data exceptions (class 22) quote the value: `invalid input syntax for type integer: "..."`.
 function withoutValue(error: Error): string {
   const isDataException = 'code' in error && /^22[0-9A-Z]{3}$/.test(String(error.code))
   return isDataException ? error.message.replace(/".*"/s, '"..."') : error.message

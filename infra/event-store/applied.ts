@@ -153,7 +153,7 @@ export interface AppliedNotification {
   subjects: Subjects
 }
 
-/** A notification of Postgres holds 8000 bytes. */
+// A notification of Postgres holds 8000 bytes.
 const maxSubjectsLength = 5000
 const maxPositions = 100
 const anything = '*'

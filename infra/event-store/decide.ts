@@ -121,7 +121,7 @@ interface Attempt<S> {
   giveUp: (error: unknown) => void
 }
 
-/** Longer than either log's write can live after it was given up, shorter than an idle transaction may last. */
+// Longer than either log's write can live after it was given up, shorter than an idle transaction may last.
 const maxUnknownMs = 10_000
 
 async function outcomeOf(error: unknown): Promise<void> {

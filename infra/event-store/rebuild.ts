@@ -144,7 +144,7 @@ async function liveOffsets(db: Db, { projection, live }: Filling): Promise<Posit
   return offsets.filter(({ topic }) => projection.topics.includes(topic))
 }
 
-/** Runners wait meanwhile, and commands for them, which give up after 5 seconds. */
+// Runners wait meanwhile, and commands for them, which give up after 5 seconds.
 const pauseMs = 2000
 
 class PausedTooLong extends Error {}

@@ -38,7 +38,7 @@ export async function registerSchemas({
 const subjectOf = ({ topic, name }: SchemaFile, prefix: string): string =>
   `${prefix}tidegate.${topic}.v1-tidegate.${topic}.${name}`
 
-/** Versions one after the other, oldest first: the registry checks each against those before it. */
+// Versions one after the other, oldest first: the registry checks each against those before it.
 async function registerSubject(
   call: Call,
   subject: string,

@@ -24,7 +24,7 @@ export interface ConsentKeysOptions {
 }
 
 const zeros: Random = (size) => Buffer.alloc(size)
-/** The organization of the server itself has this id in every installation. Nobody else can have it. */
+// The organization of the server itself has this id in every installation. Nobody else can have it.
 const organizationId = timeOrderedId('org', 0, zeros)
 const slug = 'tidegate-consent'
 /** Everybody can read the key of a consent page, and a program that is no browser can send its origin. */
@@ -32,9 +32,9 @@ export function isConsentPageKey({ organizationId: owner, type }: Principal): bo
   return owner === organizationId && type === 'publishable'
 }
 
-/** A verified key is believed everywhere for as long. */
+// A verified key is believed everywhere for as long.
 const rememberMs = 15_000
-/** Addresses of one installation, those included whose servers no longer run. */
+// Addresses of one installation, those included whose servers no longer run.
 const maxOrigins = 10
 
 interface Page {
@@ -60,7 +60,7 @@ export function createConsentKeys(options: ConsentKeysOptions) {
   }
 }
 
-/** Another server on the same database may be reached at another origin, and has a key of its own. */
+// Another server on the same database may be reached at another origin, and has a key of its own.
 async function publishableKey(options: ConsentKeysOptions, page: Page): Promise<string> {
   // The page's sealed tokens need somebody who can open them.
   await secretHashes(options, page.environment)
@@ -91,7 +91,7 @@ async function secretHashes(options: ConsentKeysOptions, environment: Environmen
   return find()
 }
 
-/** An operator switches consent pages and approvals off by suspending the organization: 503. */
+// An operator switches consent pages and approvals off by suspending the organization: 503.
 async function ensureOrganization(options: ConsentKeysOptions): Promise<void> {
   const organization = await findOrganization(options.pool, organizationId)
   if (organization?.status === 'active') return

@@ -17,7 +17,7 @@ export interface GraceSchedulerOptions {
 }
 
 const maxKeys = 100
-/** The transaction is idle while keys are revoked. The server's connections may be idle for 15 seconds. */
+// The transaction is idle while keys are revoked. The server's connections may be idle for 15 seconds.
 const maxLookMs = 3000
 
 /** Revokes keys whose grace after a rotation is over. Several may run, and one works at a time. */

@@ -224,7 +224,7 @@ function rotateRoute(app: FastifyInstance, options: KeyRouteOptions): void {
   })
 }
 
-/** What makes a command the same whenever it is repeated, but for when it happens. */
+// What makes a command the same whenever it is repeated, but for when it happens.
 function repeatable(
   { decide, keyring, clock }: KeyRouteOptions,
   { random, now: idTime }: Command,
@@ -252,7 +252,7 @@ interface Update {
   Body: z.output<typeof updateKeyBody>
 }
 
-/** 404 for what cannot be the id of a key, a key's value among it. */
+// 404 for what cannot be the id of a key, a key's value among it.
 function checkedPath({ organizationId, keyId }: z.output<typeof keyParams>): KeyPath {
   if (!isId('key', keyId)) throw noSuchKey()
   return { organizationId, keyId }

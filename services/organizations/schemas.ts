@@ -82,7 +82,7 @@ const nativeTargets = clientTargets.filter((target) => target !== 'browser')
 const has = (name: string, schema: object) => ({ required: [name], properties: { [name]: schema } })
 const without = (...names: string[]) => ({ not: { anyOf: names.map((name) => ({ required: [name] })) } })
 
-/** What `completeKeyRequest` says of members together. */
+// What `completeKeyRequest` says of members together.
 const keyConditions = [
   implies({ required: ['scopes'] }, has('type', { const: 'secret' })),
   implies(has('type', { const: 'secret' }), {

@@ -53,7 +53,7 @@ export async function signUpOrganization(
   }
 }
 
-/** For the id of an organization, which is no secret. */
+// For the id of an organization, which is no secret.
 function idOf(gateSessionId: string): Random {
   return counterRandom(createHash('sha256').update('signup').digest(), Buffer.from(gateSessionId))
 }
@@ -130,7 +130,7 @@ export function decideKeyReplacement(
   ]
 }
 
-/** That nobody has replaced the keys. */
+// That nobody has replaced the keys.
 function allInUse(organizationId: string, keys: NewKey[]): DecisionGuard {
   const ids: string[] = keys.map(({ issue }) => issue.keyId)
   const { projection, topic, key } = streamOf(organizationId)

@@ -189,7 +189,7 @@ interface Wanted {
   sessionId: string
 }
 
-/** 404 alike for an id that is malformed, unknown, or of another organization or environment. */
+// 404 alike for an id that is malformed, unknown, or of another organization or environment.
 async function sessionOr404({ pool, scope, sessionId }: Wanted): Promise<SessionDetailRow> {
   const possible = isId('sid', sessionId) || isLegacyId(sessionId)
   const row = possible ? await findSession(pool, scope, sessionId) : undefined

@@ -55,7 +55,7 @@ function operatingSystemOf(facts: Facts): Device['operating_system'] {
   return { name: hinted || agent.systemName, version: systemVersion(facts) }
 }
 
-/** Chromium freezes the version in its user agent string and tells the real one as a client hint only. */
+// Chromium freezes the version in its user agent string and tells the real one as a client hint only.
 function systemVersion({ agent, snapshot }: Facts): string | null {
   const hinted = snapshot?.navigator.ua_data_platform_version || null
   if (agent.system !== 'windows') return hinted ?? agent.systemVersion
@@ -149,7 +149,7 @@ function carrierOf({ carrier_name, country_iso }: Native, platform: AppPlatform)
   return { platform, carrier_name, country_iso, ...unknown }
 }
 
-/** Null when the app reported none of it: a missing check is not a passed one. */
+// Null when the app reported none of it: a missing check is not a passed one.
 function integrityOf(native: Native, platform: AppPlatform): NativeRuntimeIntegrity | null {
   const { jailbreak_or_root, hooks, simulator_or_emulator, code_signing_invalid } = native
   const reports = [jailbreak_or_root, hooks, native.debugger, simulator_or_emulator, code_signing_invalid]

@@ -19,7 +19,7 @@ interface SchedulerOptions {
   intervalMs?: number
 }
 
-/** Tokens of a session die at its 24 hours; what arrives in the last moment still finds its state. */
+// Tokens of a session die at its 24 hours; what arrives in the last moment still finds its state.
 const keepMs = sessionLifetimeMs + 60 * 60 * 1000
 const maxSessions = 500
 
@@ -76,7 +76,7 @@ interface Due {
   last_activity_at: string
 }
 
-/** The sessions to end, marked so that the next look leaves them out unless they come alive again. */
+// The sessions to end, marked so that the next look leaves them out unless they come alive again.
 async function takeDue(tx: Tx, now: number): Promise<Due[]> {
   const { rows } = await tx.query<Due>(
     `update scoring.sessions set idled_at = $1

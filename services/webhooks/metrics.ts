@@ -8,7 +8,7 @@ export interface WebhookMeter {
   onSending(requests: number): void
 }
 
-/** Times are epoch milliseconds. */
+// Times are epoch milliseconds.
 interface QueueReading {
   /** null when none is due. */
   oldestDueAt: number | null

@@ -131,7 +131,7 @@ const described: DescribedWebhook[] = [
   },
 ]
 
-/** What endpoints are sent, for whoever generates a receiver. */
+// What endpoints are sent, for whoever generates a receiver.
 function describeDeliveries(app: FastifyInstance): void {
   for (const webhook of described) app.describeWebhook(webhook)
 }

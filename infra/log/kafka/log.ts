@@ -29,7 +29,7 @@ export interface KafkaLogOptions extends Pick<KafkaClientOptions, 'security'> {
 
 const timeoutMs = 5000
 const requestTimeout = 4500
-/** Of one request for all its partitions; topics are created to take a batch of this size. */
+// Of one request for all its partitions; topics are created to take a batch of this size.
 const maxBatchBytes = 2 * 1024 * 1024
 const maxMessageBytes = 2 * maxBatchBytes
 

@@ -66,7 +66,7 @@ const toMessage = ({ key, value, headers, partition, storedAt }: PlacedRecord): 
   ...(storedAt !== undefined && { timestamp: String(storedAt) }),
 })
 
-/** Kafka answers with the first offset of each partition; the records follow in the order sent. */
+// Kafka answers with the first offset of each partition; the records follow in the order sent.
 function positionsOf(records: PlacedRecord[], prefix: string, answers: RecordMetadata[]): Position[] {
   const next = new Map<string, number>()
   for (const { topicName, partition, baseOffset } of answers) {

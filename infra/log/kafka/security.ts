@@ -89,7 +89,7 @@ function sasl(settings: Settings): Pick<KafkaConfig, 'sasl'> {
 
 const tokenAnswer = z.object({ access_token: z.string() })
 
-/** The client credentials grant (RFC 6749, section 4.4). Asked for each connection, which kafkajs keeps. */
+// The client credentials grant (RFC 6749, section 4.4). Asked for each connection, which kafkajs keeps.
 function bearer(
   { KAFKA_SASL_OAUTH_TOKEN_URL: url, KAFKA_SASL_OAUTH_SCOPE: scope }: Settings,
   { username, password }: { username: string; password: string },

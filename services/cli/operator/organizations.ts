@@ -128,7 +128,7 @@ const defaultsOf = ({ RATE_LIMIT_SECRET: secret, RATE_LIMIT_PUBLISHABLE: publish
   publishable,
 })
 
-/** As the API shows it, and what only the operator sees. A limit that is null is the server's default. */
+// As the API shows it, and what only the operator sees. A limit that is null is the server's default.
 function json(organization: OrganizationRow) {
   const { secret_limit, publishable_limit, capabilities: enabled } = organization
   return { ...organizationJson(organization), secret_limit, publishable_limit, capabilities: enabled }

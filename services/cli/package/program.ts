@@ -8,7 +8,7 @@ export const root = path.resolve(import.meta.dirname, '../../..')
 /** Node resolves them beside the bundle: parts of kafkajs are replaced as it runs. */
 export const unbundled = ['kafkajs']
 
-/** What modules read beside themselves as they run. */
+// What modules read beside themselves as they run.
 const assets = [
   'docs/*.md',
   'docs/adr/*.md',
@@ -53,12 +53,12 @@ export async function bundleProgram(folder: string): Promise<Metafile> {
   return metafile
 }
 
-/** npm packs no folder that is called `node_modules`. */
+// npm packs no folder that is called `node_modules`.
 function packedPath(file: string): string {
   return path.posix.join('files', file.replaceAll('node_modules/', 'packages/'))
 }
 
-/** Modules find their assets below the bundle, in folders as they are here. */
+// Modules find their assets below the bundle, in folders as they are here.
 const places: Plugin = {
   name: 'places',
   setup(bundle) {

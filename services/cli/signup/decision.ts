@@ -1,9 +1,9 @@
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { type ApprovedSession, type PolledSession, retryAfterMs } from './gate-api.ts'
 
-/** Thirty polls a minute are allowed. */
+// Thirty polls a minute are allowed.
 const pollEveryMs = 3000
-/** By the clock of this machine; the server ends a session after fifteen. */
+// By the clock of this machine; the server ends a session after fifteen.
 const patienceMs = 20 * 60 * 1000
 
 export type SignupOutcome =
@@ -77,7 +77,7 @@ export async function awaitDecision(awaiting: Awaiting, { stop, timeUp }: Patien
   }
 }
 
-/** Without an answer it counts as cancelled: it ends by itself. */
+// Without an answer it counts as cancelled: it ends by itself.
 async function isCancelled({ cancel }: Awaiting): Promise<boolean> {
   return cancel().then(
     () => true,

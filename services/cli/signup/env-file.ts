@@ -63,7 +63,7 @@ function isSame(one: Values, other: Values): boolean {
   return one.size === other.size && [...other].every(([name, value]) => one.get(name) === value)
 }
 
-/** Nothing in it means anything to any reader of such files. */
+// Nothing in it means anything to any reader of such files.
 const bare = /^[\w./:@%+=,-]+$/
 
 /**
@@ -126,7 +126,7 @@ export async function committable(files: string[]): Promise<string[]> {
   return files.filter((_, i) => found[i])
 }
 
-/** git says 0 of a file that it ignores, 1 of another, 128 where there is no repository. */
+// git says 0 of a file that it ignores, 1 of another, 128 where there is no repository.
 function isCommittable(file: string): Promise<boolean> {
   const target = path.resolve(file)
   const { promise, resolve } = Promise.withResolvers<boolean>()

@@ -118,7 +118,7 @@ const tooLate =
 const retryFileMs = 3000
 const filePatienceMs = 2 * 60 * 1000
 
-/** Only this process can open the delivery: when the file cannot be written, there is time to mend that. */
+// Only this process can open the delivery: when the file cannot be written, there is time to mend that.
 async function storePatiently(
   storing: Storing,
   { report, sleep, now, stop }: SignupParts,
@@ -137,7 +137,7 @@ async function storePatiently(
   }
 }
 
-/** Whether the server knows that the credentials have arrived; told before, and the answer lost, it says so. */
+// Whether the server knows that the credentials have arrived; told before, and the answer lost, it says so.
 async function acknowledge(
   api: GateApi,
   { session, ackToken }: { session: CreatedSession; ackToken: string | undefined },

@@ -32,7 +32,7 @@ interface Bucket {
 }
 
 const windowMs = 60_000
-/** The least that is left of a bucket, as a part of it: others may use it too, and answers tell of it late. */
+// The least that is left of a bucket, as a part of it: others may use it too, and answers tell of it late.
 const reserve = 0.01
 // An answer that comes meanwhile may allow more, or less.
 const longestNapMs = 250
@@ -110,7 +110,7 @@ function unitsOf({ limit, units, at }: Bucket, now: number): number {
   return Math.min(limit, units + (Math.max(0, now - at) * limit) / windowMs)
 }
 
-/** undefined where the server does not limit, or the answer came from before it knew the key. */
+// undefined where the server does not limit, or the answer came from before it knew the key.
 function readBucket(
   headers: RateLimited['headers'],
   { now, underWay }: { now: number; underWay: number },

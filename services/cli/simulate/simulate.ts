@@ -79,7 +79,7 @@ async function sendAll(target: SessionTarget, options: SimulationOptions): Promi
   return sent
 }
 
-/** Waits until session `index` is due, so that a slow answer now does not lower the rate later. */
+// Waits until session `index` is due, so that a slow answer now does not lower the rate later.
 async function pace(index: number, start: number, { rate, signal }: SimulationOptions): Promise<void> {
   if (!rate) return
   const wait = start + (index * 1000) / rate - performance.now()
@@ -107,7 +107,7 @@ async function sendOne(index: number, { target, options, sent, continuity }: Sen
   }
 }
 
-/** A failed request is noted where it was sent; here it is an answer that the client did not accept. */
+// A failed request is noted where it was sent; here it is an answer that the client did not accept.
 function noteRefusal(recording: Recording, error: unknown): void {
   if (!(error instanceof CollectError)) countError(recording, 'session', String(error))
   else if (error.status === 200) countError(recording, 'session', error.code)

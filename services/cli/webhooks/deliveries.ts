@@ -82,7 +82,7 @@ function shown(found: DeliveryRow[]): CommandOutcome {
   return { data: found.map(deadLetterJson), text: found.length > 0 ? deliveryTable(found) : 'None.' }
 }
 
-/** A refusal is no failure of the command, whose outcome is printed all the same, but a script must not miss it. */
+// A refusal is no failure of the command, whose outcome is printed all the same, but a script must not miss it.
 async function again(core: Core, found: DeliveryRow[]): Promise<CommandOutcome> {
   const results = await redeliverAll(core, found)
   if (results.some(({ redelivered }) => !redelivered)) process.exitCode = 1

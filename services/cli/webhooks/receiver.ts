@@ -24,7 +24,7 @@ export function startReceiver({ port, answer }: ReceiverOptions): Promise<Receiv
 }
 
 const timeoutMs = 15_000
-/** Of one connection, or set by whoever sends. RFC 9110, section 7.6.1 */
+// Of one connection, or set by whoever sends. RFC 9110, section 7.6.1
 const notForwarded = ['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive', 'expect']
 
 /** Posts the request on, byte for byte and with its signatures, and answers what `url` answered; 502 when nothing. */

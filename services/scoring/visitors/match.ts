@@ -29,11 +29,11 @@ export interface MatchInput {
   candidates: Candidates
 }
 
-/** Alike enough to be the same device after an update of its browser. */
+// Alike enough to be the same device after an update of its browser.
 const similarEnough = 0.86
-/** A second candidate this close makes the choice a guess. */
+// A second candidate this close makes the choice a guess.
 const clearLead = 0.08
-/** More visitors than this under one key mean that the key tells nobody apart. */
+// More visitors than this under one key mean that the key tells nobody apart.
 const commonKey = 8
 
 /**

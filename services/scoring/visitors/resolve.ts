@@ -122,7 +122,7 @@ interface VisitorIndex extends Candidates {
   save(): Part[]
 }
 
-/** Buckets instead of one lock per key keep large batches within Postgres's lock table, of 6400 places by default. */
+// Buckets instead of one lock per key keep large batches within Postgres's lock table, of 6400 places by default.
 const lockBuckets = 2048
 
 const rowsOf = z.array(

@@ -62,7 +62,7 @@ export function retryAfterSeconds(header: string | undefined, now: number): numb
   return Number.isNaN(at) ? undefined : Math.max(0, (at - now) / 1000)
 }
 
-/** Only 2xx: a redirect would send the event, signed, to somebody whom nobody has checked. */
+// Only 2xx: a redirect would send the event, signed, to somebody whom nobody has checked.
 function isSuccess(outcome: PostOutcome): boolean {
   return outcome.kind === 'response' && outcome.status >= 200 && outcome.status <= 299
 }

@@ -18,7 +18,7 @@ export function tracedDelivery(deliver: Deliver, tracing: Tracing | undefined): 
   }
 }
 
-/** Not the receiver's address: it may hold a token. */
+// Not the receiver's address: it may hold a token.
 const attributesOf = ({ delivery, event }: Job): SpanAttributes => ({
   'tidegate.webhook.event_id': event.id,
   'tidegate.webhook.event_type': event.type,

@@ -111,7 +111,7 @@ export async function rotateSecret(
   return { signingSecret }
 }
 
-/** `services` is complete only where the decision has `seesServices`. */
+// `services` is complete only where the decision has `seesServices`.
 async function load(tx: Tx, path: EndpointPath): Promise<EndpointsState> {
   return {
     organization: await findOrganization(tx, path.organizationId),

@@ -123,7 +123,7 @@ function checkedEndpointName(name: string, parameterSet: ParameterSet): string {
   return checkedName(name, { max: bounds.name, parameterSet })
 }
 
-/** The URL as a URI; 422 when nothing may be sent there. The answer does not repeat the URL: it may hold a secret. */
+// The URL as a URI; 422 when nothing may be sent there. The answer does not repeat the URL: it may hold a secret.
 function checkedUrl(
   url: string,
   { rules, parameterSet }: { rules: AddressRules; parameterSet: ParameterSet },
@@ -135,7 +135,7 @@ function checkedUrl(
   throw invalid({ name: 'url', issue: 'invalid', expected }, parameterSet)
 }
 
-/** Each type once, always in the same order; 422 when there is none or one is unknown. */
+// Each type once, always in the same order; 422 when there is none or one is unknown.
 function checkedEventTypes(types: readonly string[], parameterSet: ParameterSet): SubscribableType[] {
   if (types.length === 0) {
     const expected = 'at least one event type'

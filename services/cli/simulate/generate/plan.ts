@@ -38,7 +38,7 @@ export interface SessionPlan {
 
 export type PlannedObservations = Omit<Observations, 'snapshot'> & { snapshot?: Snapshot }
 
-/** Sessions between a visitor's visits at the least, so that the earlier one has ended when the next begins. */
+// Sessions between a visitor's visits at the least, so that the earlier one has ended when the next begins.
 const visitGap = 64
 
 /** Session `index` of the traffic that the seed names. The same arguments give the same session, byte for byte. */
@@ -60,7 +60,7 @@ export function planSession(seed: string, index: number, mix: TrafficMix = defau
   }
 }
 
-/** A returning session picks an earlier one and is of the same visitor, however that one came to be. */
+// A returning session picks an earlier one and is of the same visitor, however that one came to be.
 function visitorOf(seed: string, index: number, mix: TrafficMix): number {
   const random = createSeededRandom(seed, 'visitor', index)
   if (index <= visitGap || !random.chance(mix.returning)) return index

@@ -45,7 +45,7 @@ function pickWeighted<T>(options: readonly (readonly [T, number])[], at: number)
   throw new Error('there is no option with a weight above 0')
 }
 
-/** xoshiro128** 1.1 by Blackman and Vigna (https://prng.di.unimi.it/xoshiro128starstar.c), as a number below 1. */
+// xoshiro128** 1.1 by Blackman and Vigna (https://prng.di.unimi.it/xoshiro128starstar.c), as a number below 1.
 function xoshiro128(seed: Buffer): () => number {
   let [a, b, c, d] = [seed.readInt32LE(0), seed.readInt32LE(4), seed.readInt32LE(8), seed.readInt32LE(12)]
   return () => {
