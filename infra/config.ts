@@ -12,6 +12,12 @@ const list = z.string().default('').transform(parts)
 
 const optionalText = z.string().min(1).optional()
 
+// A program and its arguments.
+const words = z
+  .string()
+  .regex(/^[^'"]*\S[^'"]*$/, { error: 'expected a program and its arguments, without quotes' })
+  .transform((text) => text.trim().split(/\s+/))
+
 // As browsers write it, without a slash at its end.
 const publicUrl = z
   .string()
@@ -49,6 +55,7 @@ const settings = z.object({
   COLLECT_RETENTION_DAYS: z.coerce.number().int().min(1).default(7),
   /** Not set = made once and kept in DATA_DIR (development only). */
   TIDEGATE_MASTER_KEYS: optionalText,
+  TIDEGATE_MASTER_KEYS_COMMAND: words.optional(),
   TRUSTED_PROXIES: list,
   CITY_MMDB: optionalText,
   ASN_MMDB: optionalText,
@@ -111,6 +118,8 @@ const secretNames = [
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const present = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
   const problems = secretNames.flatMap((name) => readSecret(name, present))
+  if (present.TIDEGATE_MASTER_KEYS && present.TIDEGATE_MASTER_KEYS_COMMAND)
+    problems.push('TIDEGATE_MASTER_KEYS_COMMAND: TIDEGATE_MASTER_KEYS or its file is set, too')
   const result = settings.safeParse(present)
   for (const { path, message } of result.error?.issues ?? []) problems.push(`${path.join('.')}: ${message}`)
   if (result.success && problems.length === 0) return result.data

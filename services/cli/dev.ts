@@ -1,6 +1,7 @@
 import path from 'node:path'
 import type pg from 'pg'
 import { type Config, readConfig } from '../../infra/config.ts'
+import { readMasterKeys } from '../../infra/crypto/master-keys.ts'
 import { liveBuild } from '../../infra/event-store/builds.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { rebuild } from '../../infra/event-store/rebuild.ts'
@@ -37,7 +38,7 @@ interface DevelopmentStart {
 async function startDevelopment({ config, logger, undo }: DevelopmentStart): Promise<void> {
   const dataDir = path.resolve(config.DATA_DIR)
   const random = createRandom()
-  const masterKeys = config.TIDEGATE_MASTER_KEYS ?? developmentMasterKeys({ dataDir, random })
+  const masterKeys = (await readMasterKeys(config)) ?? developmentMasterKeys({ dataDir, random })
   const { url, socketUrl: databaseUrl } = config.DATABASE_URL
     ? { url: config.DATABASE_URL, socketUrl: config.DATABASE_URL }
     : await startDatabase(dataDir, { logger, undo })

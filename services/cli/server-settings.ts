@@ -1,5 +1,6 @@
 import { type Config, readConfig } from '../../infra/config.ts'
 import { createKeyring } from '../../infra/crypto/keyring.ts'
+import { readMasterKeys } from '../../infra/crypto/master-keys.ts'
 import { kafkaSecurity } from '../../infra/log/kafka/security.ts'
 import { otlpSettings } from '../../infra/otlp/settings.ts'
 import { hasConsentAddress } from '../server/http.ts'
@@ -23,8 +24,9 @@ export async function readServerSettings({
   roles: string
 }): Promise<ServerSettings> {
   const config = readConfig(env)
-  const { DATABASE_URL: databaseUrl, TIDEGATE_MASTER_KEYS: masterKeys } = config
+  const { DATABASE_URL: databaseUrl } = config
   if (!databaseUrl) throw new Error('DATABASE_URL is not set (tidegate dev brings its own database)')
+  const masterKeys = await readMasterKeys(config)
   if (!masterKeys) throw new Error('TIDEGATE_MASTER_KEYS is not set')
   createKeyring(masterKeys)
   const roles = parseRoles(list)

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { readConfig } from '../../../infra/config.ts'
+import { readMasterKeys } from '../../../infra/crypto/master-keys.ts'
 import { createCodec, type EventCodec } from '../../../infra/event-store/codec.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
 import { createRandom } from '../../../infra/random.ts'
@@ -17,7 +18,7 @@ export async function openOperatorCore(): Promise<Core> {
   return openCore({
     config,
     databaseUrl: config.DATABASE_URL ?? (await developmentFile(dataDir, 'database-url')),
-    masterKeys: config.TIDEGATE_MASTER_KEYS ?? (await developmentFile(dataDir, 'master-keys')),
+    masterKeys: (await readMasterKeys(config)) ?? (await developmentFile(dataDir, 'master-keys')),
     logger: createLogger(config.LOG_LEVEL, process.stderr),
     clock: Date.now,
     random: createRandom(),

@@ -35,6 +35,17 @@ describe('tidegate config check', () => {
     expect(await check(settings)).toMatchObject({ code: 1, stderr: expect.stringMatching(message) })
   })
 
+  it('asks the command for the keys, and tells nothing that it prints', async () => {
+    const settings = { DATABASE_URL: 'postgres://nowhere:1/none' }
+    const asked = (program: string) =>
+      check({ ...settings, TIDEGATE_MASTER_KEYS_COMMAND: `${program} ${folder}/keys` }, '--roles', 'api')
+    expect(await asked('/bin/cat')).toMatchObject({ code: 0, stderr: '' })
+    expect(await asked('/bin/ls')).toEqual({
+      ...{ code: 1, stdout: '' },
+      stderr: expect.stringMatching(/TIDEGATE_MASTER_KEYS_COMMAND printed no(?!.*tidegate-config-)/s),
+    })
+  })
+
   it('refuses a role that there is not', async () => {
     const settings = { ...keys(), DATABASE_URL: 'postgres://x' }
     expect(await check(settings, '--roles', 'everything')).toMatchObject({ code: 1 })
