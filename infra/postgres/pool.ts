@@ -110,20 +110,32 @@ const vanishedClients = {
   tcp_user_timeout: 10_000,
 }
 
+/** Every connection sets it. Where it does not hold, a pooler stands between. */
+export const ownSetting = 'tidegate.connection'
+
 export function connectionConfig(options: ConnectionOptions): pg.ClientConfig {
   const { url, applicationName, queryTimeoutMs, statementTimeoutMs, idleInTransactionMs } = options
-  const settings = Object.entries({ ...vanishedClients, ...options.settings })
+  const settings = Object.entries({ ...vanishedClients, [ownSetting]: 'kept', ...options.settings })
   return {
-    connectionString: url,
+    ...withSettings(url, settings),
     application_name: applicationName,
     connectionTimeoutMillis: connectTimeoutMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: 5000,
-    options: settings.map(([name, value]) => `-c ${name}=${value}`).join(' '),
     ...(queryTimeoutMs ? { query_timeout: queryTimeoutMs } : {}),
     ...(statementTimeoutMs ? { statement_timeout: statementTimeoutMs } : {}),
     ...(idleInTransactionMs ? { idle_in_transaction_session_timeout: idleInTransactionMs } : {}),
   }
+}
+
+// Options of the address would be in the place of ours.
+function withSettings(url: string, settings: [string, string | number][]): pg.ClientConfig {
+  const own = settings.map(([name, value]) => `-c ${name}=${value}`)
+  const address = URL.canParse(url) ? new URL(url) : undefined
+  const given = address?.searchParams.get('options')
+  if (!address || !given) return { connectionString: url, options: own.join(' ') }
+  address.searchParams.delete('options')
+  return { connectionString: address.href, options: [...own, given].join(' ') }
 }
 
 /**

@@ -2,6 +2,7 @@ import { WrongLog } from '../../infra/event-store/bound-log.ts'
 import { LogUnavailable } from '../../infra/log/port.ts'
 import { MayNotMakeTables } from '../../infra/postgres/ensure-tables.ts'
 import { isConnectionError } from '../../infra/postgres/pool.ts'
+import { BehindPooler } from '../../infra/postgres/pooler.ts'
 import { createLogger } from '../../infra/telemetry.ts'
 
 /** One JSON line, whatever LOG_LEVEL is: nobody reads a server's start but through its log. */
@@ -10,8 +11,10 @@ export function tellStartFailure(error: unknown): void {
   createLogger('fatal').fatal({ err: error, hint: hintOf(error) }, `the server did not start: ${message}`)
 }
 
+const tellingErrors = [WrongLog, MayNotMakeTables, BehindPooler]
+
 function hintOf(error: unknown): string {
-  if (error instanceof WrongLog || error instanceof MayNotMakeTables) return 'the message says the way out'
+  if (tellingErrors.some((kind) => error instanceof kind)) return 'the message says the way out'
   if (error instanceof LogUnavailable) return 'the log does not answer: see KAFKA_BROKERS and KAFKA_*'
   if (isConnectionError(error)) return 'the database does not answer: see DATABASE_URL'
   return '`tidegate config check` says what is wrong with the settings'

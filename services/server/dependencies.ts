@@ -18,6 +18,7 @@ import type { EventLog, ReceivingLog, TopicSpec } from '../../infra/log/port.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
 import type { Tracing } from '../../infra/otlp/port.ts'
 import { createPool, transaction } from '../../infra/postgres/pool.ts'
+import { refusePooler } from '../../infra/postgres/pooler.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import { answersProjection } from '../../projections/answers/projection.ts'
 import { gateProjection } from '../../projections/gate/projection.ts'
@@ -82,6 +83,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   await using undo = new AsyncDisposableStack()
   const pool = createPool({ url: databaseUrl, max: 20, ...(options.longQueries ? {} : serving) })
   undo.defer(() => pool.end())
+  await refusePooler(pool)
   const readPool = createPool({ url: databaseUrl, max: 10, applicationName: 'tidegate reads', ...reading })
   undo.defer(() => readPool.end())
   const opened = await openLog({ config, pool, url: databaseUrl, logger })

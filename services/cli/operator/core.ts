@@ -4,6 +4,7 @@ import { readConfig } from '../../../infra/config.ts'
 import { readMasterKeys } from '../../../infra/crypto/master-keys.ts'
 import { createCodec, type EventCodec } from '../../../infra/event-store/codec.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
+import { refusePooler } from '../../../infra/postgres/pooler.ts'
 import { createRandom } from '../../../infra/random.ts'
 import { createLogger } from '../../../infra/telemetry.ts'
 import { type Core, openCore, openLog, schemaIds } from '../../server/dependencies.ts'
@@ -38,6 +39,7 @@ export async function withStores(work: (stores: Stores) => Promise<void>): Promi
   await using stack = new AsyncDisposableStack()
   const pool = createPool({ url, applicationName: 'tidegate command' })
   stack.defer(() => pool.end())
+  await refusePooler(pool)
   const log = await openLog({ config, pool, url, logger })
   stack.defer(() => log.close())
   const codec = createCodec(await schemaIds(config, logger))

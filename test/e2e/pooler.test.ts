@@ -1,0 +1,100 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createPool } from '../../infra/postgres/pool.ts'
+import { refusePooler } from '../../infra/postgres/pooler.ts'
+import { cli } from '../support/cli.ts'
+import { type PgBouncer, startPgBouncer } from '../support/pgbouncer.ts'
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
+
+const isInstalled = existsSync('/usr/sbin/pgbouncer')
+if (!isInstalled) console.warn('PgBouncer is not installed (package pgbouncer): poolers are NOT TRIED.')
+
+/** As its users set it where programs set something at connecting. */
+const lenient =
+  'ignore_startup_parameters = options, extra_float_digits, statement_timeout, idle_in_transaction_session_timeout'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database.drop())
+
+describe('a database without a pooler', () => {
+  it.each(['', '-c search_path=read -c work_mem=5MB'])(
+    'is taken, with options of its own as well: %s',
+    async (options) => {
+      const url = new URL(database.url)
+      if (options) url.searchParams.set('options', options)
+      const pool = createPool({ url: url.href })
+      await refusePooler(pool)
+      const { rows } = await pool.query('show search_path')
+      expect(rows).toEqual([{ search_path: options ? 'read' : '"$user", public' }])
+      await pool.end()
+    },
+  )
+})
+
+describe.skipIf(!isInstalled)('PgBouncer before the database', () => {
+  const running: PgBouncer[] = []
+  afterAll(() => Promise.all(running.map((bouncer) => bouncer.stop())))
+
+  async function through(settings: string[]): Promise<string> {
+    const bouncer = await startPgBouncer(database.url, settings)
+    running.push(bouncer)
+    return bouncer.url
+  }
+
+  it.each([
+    ['in transaction mode', ['pool_mode = transaction']],
+    ['in transaction mode, ignoring what it does not know', ['pool_mode = transaction', lenient]],
+    ['in session mode, ignoring what it does not know', ['pool_mode = session', lenient]],
+  ])(
+    'stops every start %s, and says what to do',
+    async (_, settings) => {
+      const env = { DATABASE_URL: await through(settings), KAFKA_BROKERS: '' }
+      const keys = { TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64') }
+      const server = await cli(['serve', '--roles', 'api'], { ...env, ...keys })
+      expect(server.code).toBe(1)
+      expect(JSON.parse(server.stdout)).toMatchObject({
+        level: 'fatal',
+        msg: expect.stringMatching(/DATABASE_URL leads to a connection pooler.*Name Postgres itself/),
+        hint: 'the message says the way out',
+      })
+      for (const args of [['migrate'], ['org', 'list']])
+        expect(await cli(args, { ...env, ...keys })).toMatchObject({
+          ...{ code: 1, stdout: '' },
+          stderr: expect.stringContaining('DATABASE_URL leads to a connection pooler'),
+        })
+    },
+    30_000,
+  )
+
+  it('in transaction mode serves who reads the views', async () => {
+    const client = new pg.Client({ connectionString: await through(['pool_mode = transaction']) })
+    await client.connect()
+    expect((await client.query('select * from read.decisions')).rows).toEqual([])
+    await client.end()
+  })
+
+  it('in transaction mode keeps no lock and tells nobody, which is why it is refused', async () => {
+    const url = await through(['pool_mode = transaction', 'default_pool_size = 1'])
+    const [one, other] = [
+      new pg.Client({ connectionString: url }),
+      new pg.Client({ connectionString: url }),
+    ] as const
+    await Promise.all([one.connect(), other.connect()])
+    const told: string[] = []
+    one.on('notification', ({ channel }) => told.push(channel))
+    await one.query('listen news')
+    await other.query('notify news')
+    const lock = 'select pg_try_advisory_lock(1) as locked'
+    expect([(await one.query(lock)).rows, (await other.query(lock)).rows]).toEqual([
+      [{ locked: true }],
+      [{ locked: true }],
+    ])
+    expect(told).toEqual([])
+    await Promise.all([one.end(), other.end()])
+  })
+})
