@@ -50,6 +50,7 @@ const settings = z.object({
   /** -1 = the brokers' own. */
   KAFKA_REPLICATION_FACTOR: z.coerce.number().int().min(-1).max(15).default(-1),
   KAFKA_MIN_INSYNC_REPLICAS: z.coerce.number().int().min(1).max(15).optional(),
+  KAFKA_COMPRESSION_TYPE: z.enum(['none', 'gzip', 'zstd']).default('none'),
   SCHEMA_REGISTRY_URL: z.url().optional(),
   TOPIC_PARTITIONS: z.coerce.number().int().min(1).max(1000).default(12),
   COLLECT_RETENTION_DAYS: z.coerce.number().int().min(1).default(7),

@@ -157,6 +157,7 @@ export async function openKafka({
     security: kafkaSecurity(config),
     replicationFactor: config.KAFKA_REPLICATION_FACTOR,
     minInsyncReplicas: config.KAFKA_MIN_INSYNC_REPLICAS,
+    compressionType: config.KAFKA_COMPRESSION_TYPE,
     logger,
   })
 }

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import { Kafka, type LogEntry, logLevel } from 'kafkajs'
 import type { Logger } from 'pino'
+import { useZstd } from './compression.ts'
 import type { KafkaSecurity } from './security.ts'
 
 export interface KafkaClientOptions {
@@ -17,6 +18,7 @@ export interface KafkaClientOptions {
 export function createKafkaClient(options: KafkaClientOptions): Kafka {
   stopIdleTimers()
   useFastRecordEncoder()
+  useZstd()
   const { brokers, clientId = 'tidegate', logger, security, requestTimeout = 10_000, retries = 5 } = options
   return new Kafka({
     ...security,

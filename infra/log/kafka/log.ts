@@ -12,6 +12,7 @@ import {
   type TopicSpec,
 } from '../port.ts'
 import { createKafkaClient, type KafkaClientOptions } from './client.ts'
+import { type CompressionType, readableTypes } from './compression.ts'
 import { startKafkaConsumer } from './consumer.ts'
 import { setGroupOffsets } from './group-offsets.ts'
 import { createReconnectingClient, openProducer, type ReconnectingClient, sendBatch } from './producer.ts'
@@ -25,6 +26,8 @@ export interface KafkaLogOptions extends Pick<KafkaClientOptions, 'security'> {
   /** Of topics that are made; the brokers' own where it is not given. */
   replicationFactor?: number
   minInsyncReplicas?: number | undefined
+  /** Default: none. */
+  compressionType?: CompressionType
 }
 
 const timeoutMs = 5000
@@ -34,7 +37,7 @@ const maxBatchBytes = 2 * 1024 * 1024
 const maxMessageBytes = 2 * maxBatchBytes
 
 export async function openKafkaLog(options: KafkaLogOptions): Promise<ReceivingLog> {
-  const prefix = options.topicPrefix ?? ''
+  const { topicPrefix: prefix = '', compressionType = 'none' } = options
   const producer = createReconnectingClient({
     timeoutMs,
     open: () => openProducer(createKafkaClient({ ...options, requestTimeout, retries: 5 })),
@@ -44,7 +47,8 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<ReceivingL
   const topics = createTopics(admin, options)
   const consumers = new Set<LogConsumer>()
   const commit = createGroupCommit({
-    write: (records: PlacedRecord[]) => producer.use(({ producer }) => sendBatch(producer, prefix, records)),
+    write: (records: PlacedRecord[]) =>
+      producer.use(({ producer }) => sendBatch(producer, records, { prefix, compressionType })),
     maxRecords: 5000,
     maxBytes: maxBatchBytes,
     bytesOf: valueBytes,
@@ -174,6 +178,8 @@ function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions
         { name: 'max.message.bytes', value: String(maxMessageBytes) },
         // A record that is carried from another log keeps its time.
         { name: 'message.timestamp.type', value: 'CreateTime' },
+        // A broker's own might be one that is not read.
+        { name: 'compression.type', value: 'producer' },
         ...(minInsyncReplicas ? [{ name: 'min.insync.replicas', value: String(minInsyncReplicas) }] : []),
       ],
     }))
@@ -203,18 +209,24 @@ function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions
         resources: names.map((name) => ({
           type: kafkajs.ConfigResourceTypes.TOPIC,
           name,
-          configNames: ['min.insync.replicas'],
+          configNames: ['min.insync.replicas', 'compression.type'],
         })),
       }),
     )
     const copies = Math.min(...topics.flatMap((topic) => topic.partitions.map((one) => one.replicas.length)))
-    const insync = Math.min(
-      ...resources.flatMap((one) => one.configEntries.map(({ configValue }) => Number(configValue))),
-    )
+    const valuesOf = (name: string) =>
+      resources.flatMap(({ configEntries }) =>
+        configEntries.filter(({ configName }) => configName === name).map(({ configValue }) => configValue),
+      )
+    const insync = Math.min(...valuesOf('min.insync.replicas').map(Number))
+    const unreadable = valuesOf('compression.type').filter((type) => !readableTypes.includes(type))
     return [
       ...(copies < 3 ? [`a topic has ${copies} copies: below 3, a lost broker stops or loses records`] : []),
       ...(insync < 2
         ? [`min.insync.replicas is ${insync}: below 2, one broker may confirm what it alone has`]
+        : []),
+      ...(unreadable.length > 0
+        ? [`a topic has compression.type ${unreadable[0]}, which is not read: set it to producer`]
         : []),
     ]
   }

@@ -2,6 +2,7 @@ import type { Kafka, Message, PartitionerArgs, Producer, RecordMetadata } from '
 import { within } from '../../timing.ts'
 import type { PlacedRecord } from '../partition.ts'
 import { LogUnavailable, type Position } from '../port.ts'
+import { type CompressionType, numberOfType } from './compression.ts'
 
 export interface OpenProducer {
   producer: Producer
@@ -44,17 +45,25 @@ function unplaced(): never {
 
 const replicasTimeoutMs = 4000
 
+export interface SendOptions {
+  prefix: string
+  compressionType: CompressionType
+}
+
 export async function sendBatch(
   producer: Producer,
-  prefix: string,
   records: PlacedRecord[],
+  { prefix, compressionType }: SendOptions,
 ): Promise<Position[]> {
   const byTopic = Map.groupBy(records, (record) => record.topic)
   const topicMessages = [...byTopic].map(([topic, some]) => ({
     topic: prefix + topic,
     messages: some.map(toMessage),
   }))
-  const answers = await producer.sendBatch({ topicMessages, acks: -1, timeout: replicasTimeoutMs })
+  const compression = numberOfType(compressionType)
+  const answers = await producer.sendBatch({
+    ...{ topicMessages, compression, acks: -1, timeout: replicasTimeoutMs },
+  })
   return positionsOf(records, prefix, answers)
 }
 

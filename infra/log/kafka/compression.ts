@@ -1,0 +1,27 @@
+import { promisify } from 'node:util'
+import { zstdCompress, zstdDecompress } from 'node:zlib'
+import kafkajs from 'kafkajs'
+import type { Config } from '../../config.ts'
+
+export type CompressionType = Config['KAFKA_COMPRESSION_TYPE']
+
+const types = {
+  none: kafkajs.CompressionTypes.None,
+  gzip: kafkajs.CompressionTypes.GZIP,
+  zstd: kafkajs.CompressionTypes.ZSTD,
+}
+
+/** What `compression.type` of a topic may be. */
+export const readableTypes = ['producer', 'uncompressed', 'gzip', 'zstd']
+
+export const numberOfType = (type: CompressionType): kafkajs.CompressionTypes => types[type]
+
+const [compress, decompress] = [promisify(zstdCompress), promisify(zstdDecompress)]
+
+/** kafkajs 2.2.4 has gzip alone. To be called before anything is sent or read. */
+export function useZstd(): void {
+  kafkajs.CompressionCodecs[kafkajs.CompressionTypes.ZSTD] = () => ({
+    compress: ({ buffer }: { buffer: Buffer }) => compress(buffer),
+    decompress: (buffer: Buffer) => decompress(buffer),
+  })
+}

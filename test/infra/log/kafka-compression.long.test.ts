@@ -1,0 +1,102 @@
+import { globSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { pino } from 'pino'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { type KafkaBroker, startKafkaBroker } from '../../../infra/local/kafka-broker.ts'
+import { createKafkaClient } from '../../../infra/log/kafka/client.ts'
+import { type KafkaLogOptions, openKafkaLog } from '../../../infra/log/kafka/log.ts'
+import type { Batch, EventLog, LogRecord } from '../../../infra/log/port.ts'
+import { readTopicToEnd } from '../../../infra/log/read-topic.ts'
+
+const logger = pino({ level: 'silent' })
+const types = ['none', 'gzip', 'zstd'] as const
+
+/** 400 records of a kilobyte that compresses well; together they are one request. */
+const records = (topic: string) =>
+  Array.from({ length: 400 }, (_, n) => ({
+    topic,
+    key: `key ${n}`,
+    value: Buffer.from(`${n} `.repeat(300)),
+    headers: { number: String(n) },
+  }))
+
+describe.skipIf(inject('kafkaBrokers') === null)('a broker', () => {
+  let broker: KafkaBroker
+  const logs: EventLog[] = []
+  beforeAll(async () => {
+    broker = await startKafkaBroker({ logger })
+  }, 60_000)
+  afterAll(async () => {
+    await Promise.all(logs.map((log) => log.close()))
+    await broker?.stop()
+  })
+
+  async function open(compressionType?: KafkaLogOptions['compressionType']): Promise<EventLog> {
+    const options = { brokers: [broker.brokers], logger, replicationFactor: 1 }
+    const log = await openKafkaLog({ ...options, ...(compressionType && { compressionType }) })
+    logs.push(log)
+    return log
+  }
+
+  async function made(topic: string, compression: string): Promise<void> {
+    const admin = createKafkaClient({ brokers: [broker.brokers], logger }).admin()
+    await admin.connect()
+    const configEntries = [{ name: 'compression.type', value: compression }]
+    await admin.createTopics({ topics: [{ topic, numPartitions: 1, replicationFactor: 1, configEntries }] })
+    await admin.disconnect()
+  }
+
+  const stored = (topic: string) =>
+    globSync(path.join(broker.dataDir, '**', `${topic}-0`, '*.log')).reduce(
+      (sum, file) => sum + statSync(file).size,
+      0,
+    )
+
+  async function readAll(log: EventLog, topic: string): Promise<LogRecord[]> {
+    const found: LogRecord[] = []
+    const handle = (batches: Batch[]) => void found.push(...batches.flatMap(({ records }) => records))
+    await readTopicToEnd({ log, topic, handle })
+    return found
+  }
+
+  it.each(types)(
+    'stores what is compressed by %s, and everybody reads it',
+    async (type) => {
+      const topic = `by-${type}`
+      const log = await open(type)
+      await log.ensureTopics([{ topic, partitions: 1 }])
+      const positions = await log.append(records(topic))
+      expect(positions.map(({ offset }) => offset)).toEqual(records(topic).map((_, n) => n))
+      const size = records(topic).reduce((sum, { value }) => sum + value.length, 0)
+      if (type === 'none') expect(stored(topic)).toBeGreaterThan(size)
+      else expect(stored(topic)).toBeLessThan(size / 10)
+      for (const reader of types)
+        expect(await readAll(await open(reader), topic)).toMatchObject(records(topic))
+    },
+    60_000,
+  )
+
+  it.each(['gzip', 'zstd'])(
+    'that compresses by %s itself is read, too',
+    async (type) => {
+      const topic = `itself-by-${type}`
+      await made(topic, type)
+      const log = await open()
+      await log.ensureTopics([{ topic, partitions: 1 }])
+      await log.append(records(topic))
+      expect(stored(topic)).toBeLessThan(100_000)
+      expect(await readAll(log, topic)).toMatchObject(records(topic))
+      expect(String(await log.warnings())).not.toContain('compression.type')
+    },
+    60_000,
+  )
+
+  it('that compresses by what is not read is warned of', async () => {
+    await made('by-lz4', 'lz4')
+    const log = await open()
+    await log.ensureTopics([{ topic: 'by-lz4', partitions: 1 }])
+    expect(await log.warnings()).toContainEqual(
+      expect.stringContaining('compression.type lz4, which is not read'),
+    )
+  }, 60_000)
+})
