@@ -31,6 +31,11 @@ export function createKeyring(setting: string): Keyring {
   return { current, all, byId: (id) => all.find((key) => key.id === id) }
 }
 
+/** Opens what the current key made, and nothing older. */
+export function currentOnly({ current }: Keyring): Keyring {
+  return { current, all: [current], byId: (id) => (id === current.id ? current : undefined) }
+}
+
 function masterKey(encoded: string): MasterKey {
   const secret = Buffer.from(encoded, 'base64')
   if (secret.length < 32) throw new Error('TIDEGATE_MASTER_KEYS: each key needs at least 32 bytes of base64')

@@ -27,7 +27,7 @@ export async function readServerSettings({
   const { DATABASE_URL: databaseUrl } = config
   if (!databaseUrl) throw new Error('DATABASE_URL is not set (tidegate dev brings its own database)')
   const masterKeys = await readMasterKeys(config)
-  if (!masterKeys) throw new Error('TIDEGATE_MASTER_KEYS is not set')
+  if (!masterKeys) throw new Error('TIDEGATE_MASTER_KEYS is not set, nor its file or command')
   createKeyring(masterKeys)
   const roles = parseRoles(list)
   await networkFor(config, roles)

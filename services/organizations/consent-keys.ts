@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import type pg from 'pg'
 import type { Principal } from '../../infra/access/principal.ts'
-import { openSecretHash } from '../../infra/crypto/api-keys.ts'
-import type { Keyring } from '../../infra/crypto/keyring.ts'
+import { lookupHashes, openSecretHash } from '../../infra/crypto/api-keys.ts'
+import { currentOnly, type Keyring } from '../../infra/crypto/keyring.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import type { Decide } from '../../infra/event-store/decide.ts'
 import { type Clock, type Random, timeOrderedId } from '../../infra/ids.ts'
@@ -11,6 +11,7 @@ import {
   findOrganization,
   recipientKeys,
 } from '../../projections/organizations/queries.ts'
+import type { ApiKeyRow } from '../../projections/organizations/tables.ts'
 import type { Environment } from '../../schemas/events.ts'
 import { createOrganization, issueApiKey, revokeApiKey } from './commands.ts'
 
@@ -44,7 +45,7 @@ interface Page {
 
 /**
  * The keys that consent pages are scored with belong to an organization of the server's own. They are made when they
- * are first asked for and replaced once they are revoked. Browsers elsewhere cannot use the publishable key, so a
+ * are first asked for, and replaced once they are revoked or another master key is the current one. Browsers elsewhere cannot use the publishable key, so a
  * page that lures people cannot make proofs for other people's signups. Both functions reject with 503 while the
  * organization is not active.
  */
@@ -66,7 +67,9 @@ async function publishableKey(options: ConsentKeysOptions, page: Page): Promise<
   await secretHashes(options, page.environment)
   const allowedOrigins = [page.origin]
   const keys = await activePublishableKeys(options.pool, organizationId, page.environment)
-  const known = keys.find((key) => isDeepStrictEqual(key.allowed_origins, allowedOrigins))
+  const known = keys.find(
+    (key) => isDeepStrictEqual(key.allowed_origins, allowedOrigins) && isOfCurrent(key, options.keyring),
+  )
   if (known?.display_key) return known.display_key
   const { environment } = page
   const spec = { organizationId, environment, name: 'Consent page', allowedOrigins }
@@ -77,18 +80,21 @@ async function publishableKey(options: ConsentKeysOptions, page: Page): Promise<
   return revealedKey
 }
 
+function isOfCurrent({ display_key, lookup_hash }: ApiKeyRow, keyring: Keyring): boolean {
+  return display_key !== null && lookupHashes(currentOnly(keyring), display_key).includes(lookup_hash)
+}
+
 async function secretHashes(options: ConsentKeysOptions, environment: Environment): Promise<string[]> {
   const { pool, keyring, clock } = options
   await ensureOrganization(options)
-  const find = async () =>
+  const find = async (by: Keyring) =>
     (await recipientKeys(pool, organizationId, environment, clock())).flatMap(
-      ({ keyId, secretHashSealed }) => openSecretHash(secretHashSealed, { keyring, keyId }) ?? [],
+      ({ keyId, secretHashSealed }) => openSecretHash(secretHashSealed, { keyring: by, keyId }) ?? [],
     )
-  const known = await find()
-  if (known.length > 0) return known
+  if ((await find(currentOnly(keyring))).length > 0) return find(keyring)
   const spec = { organizationId, environment, name: 'Consent proofs', scopes: ['sessions:read'] }
   await issueApiKey(options, { ...spec, type: 'secret', by: 'operator' })
-  return find()
+  return find(keyring)
 }
 
 // An operator switches consent pages and approvals off by suspending the organization: 503.

@@ -1,4 +1,6 @@
+import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { timeOrderedId } from '../../../infra/ids.ts'
 import { findOrganization, listKeys } from '../../../projections/organizations/queries.ts'
 import {
@@ -119,6 +121,37 @@ test('keys that were revoked are replaced, at the latest once they are believed 
   expect(nextHashes).toHaveLength(1)
   expect(nextHashes).not.toEqual(hashes)
   expect(await keysAt('https://gate.example').publishableKey()).toBe(next)
+})
+
+test('a new master key gets keys of its own, which go on when the old one is taken away', async () => {
+  const fresh = await startOrganizations()
+  try {
+    const [old, next] = [randomBytes(32).toString('base64'), randomBytes(32).toString('base64')]
+    const keysBy = (...masters: string[]) => {
+      const keyring = createKeyring(masters.join())
+      return createConsentKeys({
+        ...fresh.deps,
+        keyring,
+        pool: fresh.pool,
+        publicUrl: 'https://gate.example',
+      })
+    }
+    const askedOf = async (...masters: string[]) => {
+      const keys = keysBy(...masters)
+      fresh.now.ms += 60_000
+      return { publishable: await keys.publishableKey(), hashes: await keys.secretHashes() }
+    }
+    const first = await askedOf(old)
+    expect(await askedOf(old, next)).toEqual(first)
+    const changed = await askedOf(next, old)
+    expect(changed.publishable).not.toBe(first.publishable)
+    expect(changed.hashes).toEqual([expect.any(String), ...first.hashes])
+    // A process that was not started again yet goes on with its own, and opens what is sealed to either.
+    expect(await askedOf(old, next)).toEqual({ ...changed, publishable: first.publishable })
+    expect(await askedOf(next)).toEqual({ ...changed, hashes: changed.hashes.slice(0, 1) })
+  } finally {
+    await fresh.stop()
+  }
 })
 
 test('a failure is not remembered', async () => {
