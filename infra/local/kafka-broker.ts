@@ -68,8 +68,7 @@ export async function startKafkaBroker(options: KafkaBrokerOptions): Promise<Kaf
     config,
     ...(options.format ?? []),
   ])
-  const launch = () =>
-    spawn('java', [...java, 'kafka.Kafka', config], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const launch = () => spawn('java', [...java, 'kafka.Kafka', config], { stdio: ['ignore', 'pipe', 'pipe'] })
   let broker = launch()
   const brokers = `127.0.0.1:${port}`
   async function stop(): Promise<void> {
@@ -106,9 +105,10 @@ async function kill(broker: ChildProcess): Promise<void> {
 
 async function becomesReady(broker: ChildProcess, brokers: string, signal?: AbortSignal): Promise<void> {
   let printed = ''
-  broker.stderr?.on('data', (chunk) => {
-    printed = `${printed}${chunk}`.slice(-2000)
-  })
+  for (const output of [broker.stdout, broker.stderr])
+    output?.on('data', (chunk) => {
+      printed = `${printed}${chunk}`.slice(-2000)
+    })
   const end = performance.now() + startTimeoutMs
   while (!(await answers(brokers))) {
     signal?.throwIfAborted()

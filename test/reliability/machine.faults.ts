@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { KafkaBroker } from '../../infra/local/kafka-broker.ts'
 import { projections } from '../../services/server/dependencies.ts'
 import { operator } from '../support/cluster.ts'
 import { isAlive, openWorld, type World } from './world.ts'
@@ -52,7 +53,7 @@ describe.skipIf(!canMount)(`small disks, seed ${seed}`, () => {
       async breaks() {
         await filled(disks.kafka)
         await Promise.all(
-          world.kafka.brokers.map((broker) => (isAlive(broker.pid) ? undefined : broker.restart())),
+          world.kafka.brokers.map((broker) => (isAlive(broker.pid) ? undefined : restarted(broker))),
         )
         return 1
       },
@@ -105,6 +106,18 @@ describe.skipIf(!existsSync(preload))(`clocks that jump, seed ${seed}`, () => {
     rebuildsEqual(world, name),
   )
 })
+
+// What a broker wrote of its own state while the disk was full may keep it from starting: an operator tries again.
+async function restarted(broker: KafkaBroker): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await broker.restart()
+    } catch (error) {
+      if (tries === 3) throw error
+      await delay(2000)
+    }
+  }
+}
 
 async function mountDisk(size: string): Promise<string> {
   const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-disk-'))
