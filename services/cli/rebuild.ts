@@ -33,7 +33,7 @@ async function run(name: string, { acceptDifferences, json }: Flags): Promise<vo
 }
 
 async function rebuildScoring({ acceptDifferences, json }: Flags): Promise<void> {
-  const { rebuildVisitors } = await import('../scoring/visitors/rebuild.ts')
+  const { rebuildVisitors } = await import('../scoring/restore.ts')
   const report = await withCore((core) => rebuildVisitors(core, { acceptDifferences }))
   const { sessions, visitors, keys, differences, switched } = report
   if (json) console.log(JSON.stringify(report))

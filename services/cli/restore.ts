@@ -17,7 +17,7 @@ export function defineRestore(command: Command): void {
 async function run({ json }: Flags): Promise<void> {
   const report = await withCore(async (core) => {
     const { projections } = await import('../server/dependencies.ts')
-    const { restoreVisitors } = await import('../scoring/visitors/rebuild.ts')
+    const { restoreVisitors } = await import('../scoring/restore.ts')
     const readModels = []
     for (const projection of projections) readModels.push(await fill(core, projection))
     return { readModels, scoring: await restoreVisitors(core) }

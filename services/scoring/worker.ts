@@ -13,8 +13,8 @@ import { findDecisions } from '../../projections/sessions/queries.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import type { LearnedAnswers } from './answers.ts'
 import { scoreBatches } from './batch.ts'
+import { restoreVisitors } from './restore.ts'
 import { createScoringTables, readOffset } from './store.ts'
-import { restoreVisitors } from './visitors/rebuild.ts'
 import type { RecordedVisitor } from './visitors/resolve.ts'
 
 interface ScoringOptions {

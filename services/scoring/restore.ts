@@ -1,14 +1,14 @@
 import type pg from 'pg'
 import { z } from 'zod'
-import type { EventCodec, RecordedEvent } from '../../../infra/event-store/codec.ts'
-import type { Skips } from '../../../infra/event-store/skips.ts'
-import type { Batch, EventLog, LogRecord, Position } from '../../../infra/log/port.ts'
-import { readTopicToEnd } from '../../../infra/log/read-topic.ts'
-import { type Column, type Part, runTogether, unnest } from '../../../infra/postgres/arrays.ts'
-import { lockKey, type Tx, transaction } from '../../../infra/postgres/pool.ts'
-import { eventTopics, type VisitorLinked } from '../../../schemas/events.ts'
-import { readOffset } from '../store.ts'
-import { allKeys, linkedProfile, type Profile, visitorKeysOf } from './profile.ts'
+import type { EventCodec, RecordedEvent } from '../../infra/event-store/codec.ts'
+import type { Skips } from '../../infra/event-store/skips.ts'
+import type { Batch, EventLog, LogRecord, Position } from '../../infra/log/port.ts'
+import { readTopicToEnd } from '../../infra/log/read-topic.ts'
+import { type Column, type Part, runTogether, unnest } from '../../infra/postgres/arrays.ts'
+import { lockKey, type Tx, transaction } from '../../infra/postgres/pool.ts'
+import { eventTopics, type VisitorLinked } from '../../schemas/events.ts'
+import { readOffset } from './store.ts'
+import { allKeys, linkedProfile, type Profile, visitorKeysOf } from './visitors/profile.ts'
 
 export interface VisitorSources {
   pool: pg.Pool
