@@ -18,6 +18,8 @@ interface ReadingOptions {
   isRead?: (place: Place) => boolean
   /** Gets each record once, in the order of its partition. What it throws ends the reading. */
   handle: (batches: Batch[]) => Promise<void> | void
+  /** Nobody waits for new records: where there are none, no consumer is started. Default: false. */
+  endsThere?: boolean
 }
 
 export interface TopicReader {
@@ -37,6 +39,7 @@ export async function readTopic(options: ReadingOptions): Promise<TopicReader> {
   const { promise: atEnd, resolve, reject } = Promise.withResolvers<Position[]>()
   atEnd.catch(() => {})
   if (unread.size === 0) resolve(wanted)
+  if (unread.size === 0 && options.endsThere) return { atEnd, stop: async () => {} }
 
   const handled = new Map<string, number>()
   let failed = false
@@ -90,7 +93,7 @@ const maxTroubles = 10
 
 /** Reads what there is at the call, and returns where that ends. */
 export async function readTopicToEnd(options: ReadingOptions): Promise<Position[]> {
-  const reading = await readTopic(options)
+  const reading = await readTopic({ ...options, endsThere: true })
   return reading.atEnd.finally(() => reading.stop())
 }
 

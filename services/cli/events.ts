@@ -60,7 +60,7 @@ export async function printEvents({ log, codec }: Stores, options: EventsOptions
     }
   }
   const reading = await readTopic({
-    ...{ log, topic, from: () => offset },
+    ...{ log, topic, from: () => offset, endsThere: !follow },
     isRead: (place) => partition === undefined || place.partition === partition,
     handle(batches) {
       batches.forEach(print)
