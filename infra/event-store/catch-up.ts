@@ -3,7 +3,6 @@ import { type EventLog, type Position, placeName, type Topic } from '../log/port
 import type { Db } from '../postgres/pool.ts'
 import type { Applied } from './applied.ts'
 import { buildOffsets, liveBuild } from './builds.ts'
-import type { Projection } from './projection.ts'
 
 export interface CaughtUpOptions {
   db: Db
@@ -105,34 +104,4 @@ export async function catchUp(
   // Notifications may be ahead of a Postgres that lost its last commits; the table is not.
   const still = await notApplied(db, projection, missing)
   if (still.length > 0) throw unavailable(new Error(`projection ${projection} fell behind`))
-}
-
-export interface Lag {
-  projection: string
-  topic: string
-  partition: number
-  records: number
-}
-
-export interface LagOptions {
-  projections: Projection[]
-  log: Pick<EventLog, 'endPositions'>
-  pool: Db
-}
-
-export async function projectionLags({ projections, log, pool }: LagOptions): Promise<Lag[]> {
-  const lags = await Promise.all(
-    projections.map(async ({ name, topics }) => {
-      const build = await liveBuild(pool, name)
-      const applied = build ? await buildOffsets(pool, build) : []
-      const ends = (await Promise.all(topics.map((topic) => log.endPositions(topic)))).flat()
-      return ends.map((end) => lagOf(name, end, applied))
-    }),
-  )
-  return lags.flat()
-}
-
-function lagOf(projection: string, { topic, partition, offset }: Position, applied: Position[]): Lag {
-  const at = applied.find((position) => position.topic === topic && position.partition === partition)
-  return { projection, topic, partition, records: Math.max(0, offset - (at?.offset ?? 0)) }
 }

@@ -2,12 +2,11 @@ import type { FastifyInstance } from 'fastify'
 import ipaddr from 'ipaddr.js'
 import type { Registry } from 'prom-client'
 import type { Config } from '../../infra/config.ts'
-import { projectionLags } from '../../infra/event-store/catch-up.ts'
 import { createApp } from '../../infra/http/app.ts'
 import { type AuthCounters, metricsRoutes, type Reading } from '../../infra/http/metrics.ts'
 import type { Running } from './consumers.ts'
 import { type Core, projections } from './dependencies.ts'
-import { measureLags } from './lags.ts'
+import { createLags, type Lags, measureLags } from './lags.ts'
 import { readinessChecks } from './readiness.ts'
 
 export interface HttpParts {
@@ -34,14 +33,20 @@ export async function createHttp(core: Core, parts: HttpParts): Promise<Http> {
     isStopping,
   })
   core.tracing?.requests(app)
-  const counters = metricsRoutes(app, { registry, projectionLags: () => readLags(core) })
-  measureLags(core, registry)
+  const lags = createLags(core)
+  const counters = metricsRoutes(app, { registry, projectionLags: () => ofProjections(lags) })
+  measureLags(lags, registry)
   return { app, counters }
 }
 
-async function readLags({ log, pool }: Core): Promise<Reading[]> {
-  const lags = await projectionLags({ projections, log, pool })
-  return lags.map(({ records, ...labels }) => ({ labels, value: records }))
+const names = new Set(projections.map(({ name }) => name))
+
+async function ofProjections(lags: Lags): Promise<Reading[]> {
+  const found = (await lags()).filter(({ labels }) => names.has(labels.group))
+  return found.map(({ labels: { group: projection, ...place }, records }) => ({
+    labels: { projection, ...place },
+    value: records,
+  }))
 }
 
 type Address = Pick<Config, 'HOST' | 'PUBLIC_URL'>

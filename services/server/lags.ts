@@ -31,26 +31,19 @@ interface Lag {
   seconds: number
 }
 
-/** How far each consumer is behind the log, in whichever process it runs. Read at each scrape. */
-export function measureLags(core: Core, registry: Registry): void {
-  const look = createReader(core)
-  let reading: Promise<Lag[]> | undefined
-  const shared = () => {
-    reading ??= look().finally(() => {
-      reading = undefined
-    })
-    return reading
-  }
-  const gauge = (name: string, help: string, read: (lag: Lag) => number) =>
+export type Lags = () => Promise<Lag[]>
+
+export function measureLags(lags: Lags, registry: Registry): void {
+  const gauge = (name: string, help: string, numberOf: (lag: Lag) => number) =>
     new Gauge({
       name,
       help,
       labelNames: ['group', 'topic', 'partition'],
       registers: [registry],
       async collect() {
-        const lags = await shared()
+        const read = await lags()
         this.reset()
-        for (const lag of lags) this.set(lag.labels, read(lag))
+        for (const lag of read) this.set(lag.labels, numberOf(lag))
       },
     })
   gauge(
@@ -65,7 +58,8 @@ export function measureLags(core: Core, registry: Registry): void {
   )
 }
 
-function createReader(core: Core): () => Promise<Lag[]> {
+/** How far each consumer is behind the log, in whichever process it runs. Whoever asks meanwhile gets the same answer. */
+export function createLags(core: Core): Lags {
   const { log } = core
   const ages = new Map<string, ReturnType<typeof createAge>>()
 
@@ -88,5 +82,12 @@ function createReader(core: Core): () => Promise<Lag[]> {
     })
   }
 
-  return async () => (await Promise.all(groupsOf(core).map(lagsOf))).flat()
+  const look = async () => (await Promise.all(groupsOf(core).map(lagsOf))).flat()
+  let reading: Promise<Lag[]> | undefined
+  return () => {
+    reading ??= look().finally(() => {
+      reading = undefined
+    })
+    return reading
+  }
 }
