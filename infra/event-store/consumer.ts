@@ -242,8 +242,8 @@ interface Decoded extends EventBatch {
 const isOf = (next: Position, { topic, partition }: EventBatch): boolean =>
   next.topic === topic && next.partition === partition
 
-// The events before the first record that cannot be read and is not skipped.
-async function decodeRecords(
+/** The events before the first record that cannot be read and is not skipped. */
+export async function decodeRecords(
   { codec, skips }: Pick<EventConsumerOptions, 'codec' | 'skips'>,
   records: LogRecord[],
 ): Promise<Pick<Decoded, 'events' | 'end' | 'poison'>> {

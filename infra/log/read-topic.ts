@@ -35,13 +35,13 @@ export async function readTopic(options: ReadingOptions): Promise<TopicReader> {
   const wanted = ends.filter(isRead)
   const startOf = (partition: number) => Math.max(from(partition), offsetIn(firsts, partition))
   const left = wanted.filter(({ partition, offset }) => offset > startOf(partition))
-  const unread = new Map(left.map((end) => [placeName(end), end.offset]))
+  const handled = new Map<string, number>()
+  const isAtEnd = () => left.every((end) => (handled.get(placeName(end)) ?? 0) >= end.offset)
   const { promise: atEnd, resolve, reject } = Promise.withResolvers<Position[]>()
   atEnd.catch(() => {})
-  if (unread.size === 0) resolve(wanted)
-  if (unread.size === 0 && options.endsThere) return { atEnd, stop: async () => {} }
+  if (isAtEnd()) resolve(wanted)
+  if (isAtEnd() && options.endsThere) return { atEnd, stop: async () => {} }
 
-  const handled = new Map<string, number>()
   let failed = false
   let troubles = 0
 
@@ -66,11 +66,7 @@ export async function readTopic(options: ReadingOptions): Promise<TopicReader> {
       throw error
     }
     for (const batch of todo) handled.set(placeName(batch), (batch.records.at(-1)?.offset ?? 0) + 1)
-    for (const { records, ...place } of batches) {
-      const next = (records.at(-1)?.offset ?? 0) + 1
-      if (next >= (unread.get(placeName(place)) ?? 0)) unread.delete(placeName(place))
-    }
-    if (unread.size === 0) resolve(wanted)
+    if (isAtEnd()) resolve(wanted)
   }
 
   const consumer = await log.consume({

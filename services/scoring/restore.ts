@@ -1,8 +1,9 @@
 import type pg from 'pg'
 import { z } from 'zod'
 import type { EventCodec, RecordedEvent } from '../../infra/event-store/codec.ts'
+import { decodeRecords } from '../../infra/event-store/consumer.ts'
 import type { Skips } from '../../infra/event-store/skips.ts'
-import type { Batch, EventLog, LogRecord, Position } from '../../infra/log/port.ts'
+import type { Batch, EventLog, Position } from '../../infra/log/port.ts'
 import { readTopicToEnd } from '../../infra/log/read-topic.ts'
 import { type Column, type Part, runTogether, unnest } from '../../infra/postgres/arrays.ts'
 import { lockKey, type Tx, transaction } from '../../infra/postgres/pool.ts'
@@ -136,22 +137,12 @@ async function readLinks(tx: Tx, sources: VisitorSources, { topic, from }: Stret
 }
 
 async function readEvents(sources: VisitorSources, batches: Batch[]): Promise<RecordedEvent[]> {
-  const events: RecordedEvent[] = []
-  for (const record of batches.flatMap(({ records }) => records)) {
-    const event = await readEvent(sources, record)
-    if (event) events.push(event)
-  }
-  return events
-}
-
-async function readEvent({ codec, skips }: VisitorSources, record: LogRecord) {
-  try {
-    return codec.fromRecord(record)
-  } catch (cause) {
-    if (await skips?.has(record)) return undefined
-    const { topic, partition, offset } = record
-    throw new Error(`${topic}/${partition} offset ${offset} cannot be read`, { cause })
-  }
+  const decoded = await Promise.all(batches.map(({ records }) => decodeRecords(sources, records)))
+  return decoded.flatMap(({ events, end, poison }, i) => {
+    if (!poison) return events
+    const { topic, partition } = batches[i] ?? {}
+    throw new Error(`${topic}/${partition} offset ${end} cannot be read`, { cause: poison.error })
+  })
 }
 
 type Link = Pick<

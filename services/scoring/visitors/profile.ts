@@ -101,7 +101,7 @@ function shortHash(name: string, value: string | number | null): string | null {
 const hashBytes = 6
 const unknown = Buffer.alloc(hashBytes)
 
-/** The event that leads scoring to the visitor again. `at` is epoch milliseconds. */
+/** The event that leads scoring to the visitor again. */
 export function visitorLinked(
   { organization_id, environment, presented, issued, install }: Shown,
   {
