@@ -1,12 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { projections } from '../../services/server/dependencies.ts'
 import { allRoles } from '../../services/server/roles.ts'
 import { type Owner, operator } from '../support/cluster.ts'
-import { type DebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts'
+import { createOwnDatabase, type DebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts'
 import { type KafkaCluster, startKafkaCluster } from '../support/kafka-cluster.ts'
-import { type RoleProcesses, readBack, startRoles } from '../support/roles.ts'
+import { type RoleProcesses, readBack, rebuildable, rebuildIsEqual, startRoles } from '../support/roles.ts'
 import { startTraffic } from '../support/session-traffic.ts'
 
 const seed = process.env.SEED ?? randomBytes(4).toString('hex')
@@ -24,7 +22,7 @@ describe.skipIf(inject('kafkaBrokers') === null)(`three brokers, Debian's Postgr
     settings = {
       ...kafka.settings,
       TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
-      DATABASE_URL: await databaseOf(postgres),
+      DATABASE_URL: await createOwnDatabase(postgres),
     }
     roles = await startRoles(settings)
     owner = await operator(settings).organization()
@@ -58,24 +56,9 @@ describe.skipIf(inject('kafkaBrokers') === null)(`three brokers, Debian's Postgr
     expect([finished.length, listed]).toEqual([sessions, sessions])
   }, 400_000)
 
-  it.each([...projections.map(({ name }) => name), 'scoring'])(
+  it.each(rebuildable)(
     'has no wrong row: a rebuild of %s is equal',
-    async (name) => {
-      const { code, stdout, stderr } = await operator(settings).cli(['rebuild', name])
-      if (code !== 0) throw new Error(`${stdout}${stderr}`)
-    },
+    (name) => rebuildIsEqual(settings, name),
     120_000,
   )
 })
-
-async function databaseOf({ url, ca }: DebianPostgres): Promise<string> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  await client.query("create role tidegate login password 'secret'")
-  await client.query('create database tidegate owner tidegate')
-  await client.end()
-  const own = new URL(url)
-  own.username = 'tidegate'
-  own.pathname = '/tidegate'
-  return `${own.href}?sslmode=verify-full&sslrootcert=${ca}`
-}

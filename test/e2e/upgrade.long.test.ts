@@ -9,7 +9,7 @@ import { allRoles } from '../../services/server/roles.ts'
 import { kafkaPlace, type Owner, operator } from '../support/cluster.ts'
 import { deleteTopics } from '../support/logs.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
-import { type RoleProcesses, readBack, startRoles } from '../support/roles.ts'
+import { type RoleProcesses, readBack, rebuildIsEqual, startRoles } from '../support/roles.ts'
 import { startTraffic } from '../support/session-traffic.ts'
 import { root } from '../support/test-projects.ts'
 
@@ -94,10 +94,7 @@ describe.skipIf(inject('kafkaBrokers') === null || !isHere)(`an update of each r
 
   it.each(projections.map(({ name }) => name))(
     'has no wrong row: a rebuild of %s is equal',
-    async (name) => {
-      const { code, stdout, stderr } = await operator(settings).cli(['rebuild', name])
-      if (code !== 0) throw new Error(`${stdout}${stderr}`)
-    },
+    (name) => rebuildIsEqual(settings, name),
     120_000,
   )
 })

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import pg from 'pg'
 import { expect } from 'vitest'
 import { type Owner, operator } from '../support/cluster.ts'
-import { type DebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts'
+import { createOwnDatabase, type DebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts'
 import { type KafkaCluster, startKafkaCluster } from '../support/kafka-cluster.ts'
 import { type RoleProcesses, readBack, startRoles } from '../support/roles.ts'
 import { startTraffic } from '../support/session-traffic.ts'
@@ -41,12 +40,12 @@ export async function openWorld({ seed, places = {}, env = {} }: WorldOptions): 
     startDebianPostgres(places.postgres ? { within: places.postgres } : {}),
     startKafkaCluster(places.kafka ? { within: places.kafka } : {}),
   ])
-  const { url, proxy: postgresProxy } = await databaseOf(postgres)
+  const postgresProxy = await startTcpProxy(postgres.url)
   const settings = {
     ...kafka.settings,
     ...env,
     TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
-    DATABASE_URL: url,
+    DATABASE_URL: await createOwnDatabase(postgres, postgresProxy.url),
     // From the sources: nothing else is made for one program alone.
     FROM_SOURCE: '1',
   }
@@ -62,19 +61,6 @@ export async function openWorld({ seed, places = {}, env = {} }: WorldOptions): 
       await Promise.all([kafka.stop(), postgres.stop()])
     },
   }
-}
-
-async function databaseOf({ url, ca }: DebianPostgres): Promise<{ url: string; proxy: TcpProxy }> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  await client.query("create role tidegate login password 'secret'")
-  await client.query('create database tidegate owner tidegate')
-  await client.end()
-  const proxy = await startTcpProxy(url)
-  const own = new URL(proxy.url)
-  own.username = 'tidegate'
-  own.pathname = '/tidegate'
-  return { url: `${own.href}?sslmode=verify-full&sslrootcert=${ca}`, proxy }
 }
 
 interface Running {

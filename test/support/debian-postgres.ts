@@ -2,6 +2,7 @@ import { globSync } from 'node:fs'
 import { chmod, chown, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import pg from 'pg'
 import { freePort } from '../../infra/local/free-port.ts'
 import { findPostgresPrograms } from '../../infra/local/postgres-programs.ts'
 import { aptInstall } from './packages.ts'
@@ -47,6 +48,19 @@ export async function startDebianPostgres({ within = tmpdir() } = {}): Promise<D
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** Makes a database `tidegate` of a user of that name, and returns its URL; `through` leads to the server by a proxy. */
+export async function createOwnDatabase({ url, ca }: DebianPostgres, through = url): Promise<string> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query("create role tidegate login password 'secret'")
+  await client.query('create database tidegate owner tidegate')
+  await client.end()
+  const own = new URL(through)
+  own.username = 'tidegate'
+  own.pathname = '/tidegate'
+  return `${own.href}?sslmode=verify-full&sslrootcert=${ca}`
 }
 
 /** Where the server looks for them; its key has to be its own. */

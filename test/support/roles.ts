@@ -1,6 +1,7 @@
 import path from 'node:path'
+import { projections } from '../../services/server/dependencies.ts'
 import { allRoles, type Role } from '../../services/server/roles.ts'
-import type { Owner } from './cluster.ts'
+import { type Owner, operator } from './cluster.ts'
 import { eventually } from './eventually.ts'
 import { type ServerProcess, startServerProcess } from './server-process.ts'
 
@@ -11,7 +12,6 @@ export interface RoleProcesses {
   replace(role: Role, program?: string): Promise<void>
   /** SIGKILL and a new process. */
   kill(role: Role): Promise<void>
-  output(role: Role): string
   stop(): Promise<void>
 }
 
@@ -21,7 +21,6 @@ export async function startRoles(
   { program }: { program?: string | undefined } = {},
 ): Promise<RoleProcesses> {
   const processes = new Map<Role, ServerProcess>()
-  const ended: ServerProcess[] = []
   const start = (role: Role, from = program) =>
     startServerProcess(['serve', '--roles', role], {
       ...settings,
@@ -46,7 +45,6 @@ export async function startRoles(
     async replace(role, from) {
       const old = of(role)
       processes.set(role, await start(role, from))
-      ended.push(old)
       const code = await old.end('SIGTERM')
       if (code !== 0) throw new Error(`${role} ended with ${code}:\n${old.output()}`)
     },
@@ -54,9 +52,17 @@ export async function startRoles(
       await of(role).end('SIGKILL')
       processes.set(role, await start(role))
     },
-    output: (role) => of(role).output(),
     stop,
   }
+}
+
+/** What `tidegate rebuild` takes. */
+export const rebuildable = [...projections.map(({ name }) => name), 'scoring']
+
+/** Throws what the command says where a rebuild differs from what there is. */
+export async function rebuildIsEqual(settings: Record<string, string>, name: string): Promise<void> {
+  const { code, stdout, stderr } = await operator(settings).cli(['rebuild', name])
+  if (code !== 0) throw new Error(`${stdout}${stderr}`)
 }
 
 export interface Readback {
