@@ -38,7 +38,11 @@ const codecs: Codec[] = files.map((file) => ({
   key: file.key,
   type: lazy(() => avro.Type.forSchema(file.schema as unknown as avro.Schema)),
 }))
-const newest = new Map(codecs.map((codec) => [codec.name, codec]))
+const newest = newestOf(codecs)
+
+function newestOf(some: Codec[]): Map<EventName, Codec> {
+  return new Map(some.map((codec) => [codec.name, codec]))
+}
 
 function lazy<T>(make: () => T): () => T {
   let made: { value: T } | undefined
@@ -73,8 +77,12 @@ export class UnreadableRecord extends Error {}
 /**
  * Encodes and decodes events in the Confluent wire format: 0x00, schema id as 4 bytes big-endian, Avro body
  * (docs.confluent.io, "Wire format"). Values written by any earlier version resolve to the newest one.
+ * `writtenUpTo` is the highest committed id that is written where an event has a version up to there, so that programs
+ * of before can read it. Fields that were added later are left out.
  */
-export function createCodec(ids: SchemaIds = committedIds) {
+export function createCodec(ids: SchemaIds = committedIds, { writtenUpTo = Number.POSITIVE_INFINITY } = {}) {
+  const earlier = newestOf(codecs.filter((codec) => idOf(committedIds, codec) <= writtenUpTo))
+  const written = new Map([...newest, ...earlier])
   const recent = new LRUCache<LogRecord, RecordedEvent>({ max: mostRecent })
   const byId = new Map<number, Known>()
   for (const codec of codecs) {
@@ -86,7 +94,7 @@ export function createCodec(ids: SchemaIds = committedIds) {
   }
 
   function encode(event: DomainEvent): Buffer {
-    const codec = newest.get(event.type)
+    const codec = written.get(event.type)
     const id = codec && ids[codec.key]
     if (!codec || id === undefined) throw new Error(`unknown event type ${event.type}`)
     const value = encodeBehindPrefix(codec.type(), event.data)

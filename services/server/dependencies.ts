@@ -90,7 +90,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   undo.defer(() => opened.close())
   const log = tracing?.log(opened) ?? opened
   await prepareStores({ config, pool, log })
-  const codec = createCodec(await schemaIds(config, logger))
+  const codec = await openCodec(config, logger)
   const skips = createSkips({ log, codec })
   undo.defer(() => skips.close())
   const applied = await createApplied({ url: databaseUrl, pool, logger })
@@ -172,7 +172,8 @@ export function topicSpecs(config: Pick<Config, 'TOPIC_PARTITIONS' | 'COLLECT_RE
   return [...ofEvents, probeTopicSpec]
 }
 
-export async function schemaIds(config: Config, logger: Logger) {
-  const { SCHEMA_REGISTRY_URL: url, KAFKA_TOPIC_PREFIX: topicPrefix } = config
-  return url ? registerSchemas({ url, topicPrefix, logger }) : undefined
+export async function openCodec(config: Config, logger: Logger): Promise<EventCodec> {
+  const { SCHEMA_REGISTRY_URL: url, KAFKA_TOPIC_PREFIX: topicPrefix, WRITE_SCHEMAS_UP_TO: upTo } = config
+  const ids = url ? await registerSchemas({ url, topicPrefix, logger }) : undefined
+  return createCodec(ids, upTo === undefined ? {} : { writtenUpTo: upTo })
 }

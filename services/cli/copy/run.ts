@@ -1,7 +1,6 @@
 import type pg from 'pg'
 import { type Config, readConfig } from '../../../infra/config.ts'
 import { boundLog, rebindLog, refuseShorterLog } from '../../../infra/event-store/bound-log.ts'
-import { createCodec } from '../../../infra/event-store/codec.ts'
 import type { EventLog, ReceivingLog, TopicSpec } from '../../../infra/log/port.ts'
 import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { retireLog } from '../../../infra/log/postgres/retire.ts'
@@ -9,7 +8,7 @@ import { createPool, transaction } from '../../../infra/postgres/pool.ts'
 import { createLogger, type Logger } from '../../../infra/telemetry.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 import { moveOffsets } from '../../scoring/store.ts'
-import { openKafka, prepareStores, schemaIds, topicSpecs } from '../../server/dependencies.ts'
+import { openCodec, openKafka, prepareStores, topicSpecs } from '../../server/dependencies.ts'
 import { probeTopic } from '../../server/write-probe.ts'
 import { plannerGroup } from '../../webhooks/planner/planner.ts'
 import { textTable } from '../tables.ts'
@@ -76,7 +75,7 @@ async function refuseOthers(pool: pg.Pool, target: string, { bind }: CopyFlags):
 async function copyFrom(source: EventLog, stores: Stores, { bind }: CopyFlags): Promise<Report> {
   const { config, pool, target, logger } = stores
   await prepareStores({ config, pool, log: source })
-  const codec = createCodec(await schemaIds(config, logger))
+  const codec = await openCodec(config, logger)
   const specs = await specsOf(source, config)
   const deps = {
     source,

@@ -2,12 +2,12 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { readConfig } from '../../../infra/config.ts'
 import { readMasterKeys } from '../../../infra/crypto/master-keys.ts'
-import { createCodec, type EventCodec } from '../../../infra/event-store/codec.ts'
+import type { EventCodec } from '../../../infra/event-store/codec.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
 import { refusePooler } from '../../../infra/postgres/pooler.ts'
 import { createRandom } from '../../../infra/random.ts'
 import { createLogger } from '../../../infra/telemetry.ts'
-import { type Core, openCore, openLog, schemaIds } from '../../server/dependencies.ts'
+import { type Core, openCodec, openCore, openLog } from '../../server/dependencies.ts'
 
 /**
  * Opens the database and log in the settings; without DATABASE_URL the database of a running `tidegate dev` in
@@ -42,7 +42,7 @@ export async function withStores(work: (stores: Stores) => Promise<void>): Promi
   await refusePooler(pool)
   const log = await openLog({ config, pool, url, logger })
   stack.defer(() => log.close())
-  const codec = createCodec(await schemaIds(config, logger))
+  const codec = await openCodec(config, logger)
   await work({ config, pool, log, codec })
 }
 

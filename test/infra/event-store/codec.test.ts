@@ -81,6 +81,24 @@ test.each([
   expect(() => codec.decode(value)).toThrow(UnreadableRecord)
 })
 
+test.each([
+  [ids['gate/GateSessionOpened.v2'], 2],
+  [ids['gate/GateSessionOpened.v2'] - 1, 1],
+  [0, 2],
+] as const)(
+  'an event is written in its newest version up to the id %i, if there is one',
+  (writtenUpTo, version) => {
+    const limited = createCodec(ids, { writtenUpTo })
+    const event = asEvent(
+      'GateSessionOpened',
+      fc.sample(dataOf('GateSessionOpened'), { numRuns: 1, seed: 1 })[0],
+    )
+    const value = limited.encode(event)
+    expect(value.readUInt32BE(1)).toBe(ids[`gate/GateSessionOpened.v${version}`])
+    expect(keyOf(codec.decode(value))).toBe(keyOf(event))
+  },
+)
+
 function dataOf(name: string): fc.Arbitrary<unknown> {
   const file = newest.find((one) => one.name === name)
   if (!file) throw new Error(`no event ${name}`)
