@@ -93,14 +93,18 @@ export async function readTopicToEnd(options: ReadingOptions): Promise<Position[
   return reading.atEnd.finally(() => reading.stop())
 }
 
+/** The records at the positions, of which each partition has one at most. */
 export async function readRecords(log: EventLog, topic: Topic, at: Position[]): Promise<LogRecord[]> {
-  if (at.length === 0) return []
-  const offsets = new Map(at.map(({ partition, offset }) => [partition, offset]))
+  const ends = at.length > 0 ? await log.endPositions(topic) : []
+  const there = at.filter(({ partition, offset }) => offset < offsetIn(ends, partition))
+  if (there.length === 0) return []
+  const read = new Set(there.map(({ partition }) => partition))
+  const offsets = new Map(there.map(({ partition, offset }) => [partition, offset]))
   const found: LogRecord[] = []
   const { promise: allSeen, resolve } = Promise.withResolvers<void>()
   const reading = await readTopic({
     ...{ log, topic, from: (partition) => offsets.get(partition) ?? 0 },
-    isRead: ({ partition }) => offsets.has(partition),
+    isRead: ({ partition }) => read.has(partition),
     handle(batches) {
       for (const { partition, records } of batches) {
         found.push(...records.filter(({ offset }) => offset === offsets.get(partition)))

@@ -13,7 +13,7 @@ import { projections } from '../../services/server/dependencies.ts'
 import { plannerGroup } from '../../services/webhooks/planner/planner.ts'
 import { startCli } from '../support/cli.ts'
 import { kafkaPlace, type Owner, operator } from '../support/cluster.ts'
-import { type Visit, visitAs } from '../support/devices.ts'
+import { readAs, type Visit, visitAs, visitorOf } from '../support/devices.ts'
 import { eventually } from '../support/eventually.ts'
 import { deleteTopics } from '../support/logs.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
@@ -82,26 +82,14 @@ describe.skipIf(inject('kafkaBrokers') === null)('an installation that moves to 
   const visit = (device: number, continuity?: string) =>
     visitAs(device, { baseUrl: server.baseUrl, owner, ...(continuity !== undefined && { continuity }) })
 
-  async function rest(path: string, init: RequestInit = {}): Promise<unknown> {
-    const headers = { authorization: `Bearer ${owner.secret.key}`, 'content-type': 'application/json' }
-    const answer = await fetch(`${server.baseUrl}${path}`, { ...init, headers })
-    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
-    // When a key was last used is in no event.
-    return JSON.parse(await answer.text(), (name, value) => (name === 'last_used_at' ? null : value)).data
-  }
-
-  async function visitorOf({ sessionId }: Visit): Promise<string> {
-    return await eventually(async () => {
-      const detail = await rest(`/v1/sessions/${sessionId}`)
-      expect(detail).toMatchObject({ visitor_fingerprint: { id: expect.stringMatching(/^vid_/) } })
-      return (detail as { visitor_fingerprint: { id: string } }).visitor_fingerprint.id
-    }, patient)
-  }
+  const reader = () => ({ baseUrl: server.baseUrl, owner })
+  const rest = (path: string, init?: RequestInit) => readAs(reader(), path, init)
+  const seenAs = (one: Visit) => visitorOf(reader(), one)
 
   async function visitAll(some: number[]): Promise<void> {
     const earlier = visits.length
     for (const device of some) visits.push(await visit(device))
-    visitors = [...visitors, ...(await Promise.all(visits.slice(earlier).map(visitorOf)))]
+    visitors = [...visitors, ...(await Promise.all(visits.slice(earlier).map(seenAs)))]
     await receiver.reached(2 * visits.length)
   }
 
@@ -248,11 +236,12 @@ describe.skipIf(inject('kafkaBrokers') === null)('an installation that moves to 
     })
     const already = await countOf(sessions)
     const killed = startCli(['log', 'copy', '--to', 'kafka'], moved)
-    await eventually(async () => expect(await countOf(sessions)).toBeGreaterThan(already), {
+    const underway = eventually(async () => expect(await countOf(sessions)).toBeGreaterThan(already), {
       timeoutMs: 30_000,
       intervalMs: 5,
     })
-    killed.kill('SIGKILL')
+    const ended = killed.result.then((result) => Promise.reject(new Error(JSON.stringify(result))))
+    await Promise.race([underway, ended]).finally(() => killed.kill('SIGKILL'))
     await killed.result
     expect(await countOf(sessions)).toBeLessThan(repeats)
 
@@ -298,7 +287,7 @@ describe.skipIf(inject('kafkaBrokers') === null)('an installation that moves to 
     const known: string[] = []
     for (const device of devices) {
       const kept = cleared.includes(device) ? undefined : visits[device]?.continuity
-      known.push(await visitorOf(await visit(device, kept)))
+      known.push(await seenAs(await visit(device, kept)))
     }
     expect(known.filter((id, device) => id === visitors[device]).length).toBe(devices.length)
     await receiver.reached(sent + 2 * devices.length)

@@ -2,14 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createPool } from '../../infra/postgres/pool.ts'
 import { type ClusterOptions, clusterLogs, kafkaPlace, type Owner, operator } from '../support/cluster.ts'
-import { type Visit, visitAs } from '../support/devices.ts'
-import { eventually } from '../support/eventually.ts'
+import { readAs, type Visit, visitAs, visitorOf } from '../support/devices.ts'
 import { deleteRecords, deleteTopics } from '../support/logs.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
 
 const collectTopic = 'tidegate.collect.v1'
-const patient = { timeoutMs: 30_000, intervalMs: 200 }
 const devices = Array.from({ length: 25 }, (_, n) => n)
 /** These come back without what their browser kept. */
 const cleared = devices.filter((n) => n % 5 === 0)
@@ -48,21 +46,9 @@ describe.each(clusterLogs())('the database is lost, %s', (log: ClusterOptions['l
   const visit = (device: number, continuity?: string): Promise<Visit> =>
     visitAs(device, { baseUrl: server.baseUrl, owner, ...(continuity !== undefined && { continuity }) })
 
-  async function read(path: string): Promise<unknown> {
-    const headers = { authorization: `Bearer ${owner.secret.key}` }
-    const answer = await fetch(`${server.baseUrl}${path}`, { headers })
-    if (answer.status !== 200) throw new Error(`${path}: ${answer.status}`)
-    // When a key was last used is in no event.
-    return JSON.parse(await answer.text(), (name, value) => (name === 'last_used_at' ? null : value)).data
-  }
-
-  async function visitorOf({ sessionId }: Visit): Promise<string> {
-    return await eventually(async () => {
-      const detail = await read(`/v1/sessions/${sessionId}`)
-      expect(detail).toMatchObject({ visitor_fingerprint: { id: expect.stringMatching(/^vid_/) } })
-      return (detail as { visitor_fingerprint: { id: string } }).visitor_fingerprint.id
-    }, patient)
-  }
+  const reader = () => ({ baseUrl: server.baseUrl, owner })
+  const read = (path: string) => readAs(reader(), path)
+  const seenAs = (one: Visit) => visitorOf(reader(), one)
 
   /** Everything that a back end can read. */
   async function everything(visits: Visit[], visitors: string[]): Promise<unknown[]> {
@@ -94,7 +80,7 @@ describe.each(clusterLogs())('the database is lost, %s', (log: ClusterOptions['l
   it('and what clients sent has expired: everything is readable again, and every device is known', async () => {
     const visits: Visit[] = []
     for (const device of devices) visits.push(await visit(device))
-    const visitors = await Promise.all(visits.map(visitorOf))
+    const visitors = await Promise.all(visits.map(seenAs))
     expect(new Set(visitors).size).toBe(devices.length)
     const before = await everything(visits, visitors)
 
@@ -111,7 +97,7 @@ describe.each(clusterLogs())('the database is lost, %s', (log: ClusterOptions['l
     const returned: Visit[] = []
     for (const device of devices)
       returned.push(await visit(device, cleared.includes(device) ? undefined : visits[device]?.continuity))
-    const again = await Promise.all(returned.map(visitorOf))
+    const again = await Promise.all(returned.map(seenAs))
     expect(again.filter((id, device) => id === visitors[device]).length).toBe(25)
   }, 180_000)
 })

@@ -1,16 +1,45 @@
+import { expect } from 'vitest'
 import { createCollectClient } from '../../infra/wire/collect/client.ts'
 import { answersOf } from '../../services/cli/simulate/generate/answers.ts'
 import { desktopSafari } from '../services/scoring/support/snapshots.ts'
 import type { Owner } from './cluster.ts'
+import { eventually } from './eventually.ts'
 
 export interface Visit {
   sessionId: string
   continuity: string
 }
 
-interface VisitOptions {
+interface Reader {
   baseUrl: string
   owner: Owner
+}
+
+/** `data` of the answer. When a key was last used is left out: it is in no event. */
+export async function readAs(
+  { baseUrl, owner }: Reader,
+  path: string,
+  init: RequestInit = {},
+): Promise<unknown> {
+  const headers = { authorization: `Bearer ${owner.secret.key}`, 'content-type': 'application/json' }
+  const answer = await fetch(`${baseUrl}${path}`, { ...init, headers })
+  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
+  return JSON.parse(await answer.text(), (name, value) => (name === 'last_used_at' ? null : value)).data
+}
+
+/** The visitor of the session, once it is readable. */
+export async function visitorOf(reader: Reader, { sessionId }: Visit): Promise<string> {
+  return await eventually(
+    async () => {
+      const detail = await readAs(reader, `/v1/sessions/${sessionId}`)
+      expect(detail).toMatchObject({ visitor_fingerprint: { id: expect.stringMatching(/^vid_/) } })
+      return (detail as { visitor_fingerprint: { id: string } }).visitor_fingerprint.id
+    },
+    { timeoutMs: 30_000, intervalMs: 200 },
+  )
+}
+
+interface VisitOptions extends Reader {
   /** What the browser kept of an earlier visit. */
   continuity?: string
 }

@@ -8,6 +8,7 @@ import type {
   LogRecord,
   NewRecord,
 } from '../../../infra/log/port.ts'
+import { readRecords } from '../../../infra/log/read-topic.ts'
 import { eachBatch } from '../../support/each-batch.ts'
 import { eventually } from '../../support/eventually.ts'
 import { openBothLogs } from '../../support/logs.ts'
@@ -400,6 +401,15 @@ for (const testLog of openBothLogs()) {
         partition: position?.partition,
         offset: 1,
       })
+    })
+
+    test('single records are read, also of a topic with empty partitions and much behind them', async () => {
+      const topic = await newTopic()
+      const all = Array.from({ length: 3000 }, (_, n) => record(topic, 'a', `${n}`))
+      const [first] = await log.append(all)
+      const found = await readRecords(log, topic, await log.firstPositions(topic))
+      expect(found).toMatchObject([{ ...first, key: 'a', value: Buffer.from('0') }])
+      expect(await readRecords(log, topic, await log.endPositions(topic))).toEqual([])
     })
 
     test('check resolves, and an unknown topic is an error', async () => {
