@@ -777,6 +777,23 @@ export interface SessionScored {
   challenge_answers: null | ChallengeAnswers
 }
 
+export type SplitCause = 'continuity_returned' | 'second_profile' | 'operator'
+
+/** A session that was taken for one of another visitor was given a visitor of its own. */
+export interface VisitorSplit {
+  session_id: string
+  organization_id: string
+  environment: Environment
+  event_id: string
+  visitor_id: string
+  earlier_visitor_id: string
+  /** continuity_returned: storage that was taken for lost came back. second_profile: a client that came while another was there has shown storage of its own. */
+  cause: SplitCause
+  /** 0 to 100, as in SessionScored. */
+  confidence: number
+  split_at: number
+}
+
 export type KeyType = 'publishable' | 'secret'
 
 export type ClientTarget = 'browser' | 'native_ios' | 'native_android'
@@ -1342,6 +1359,7 @@ export interface EventTypes {
   ClientUserAttached: ClientUserAttached
   ClientUserCleared: ClientUserCleared
   SessionScored: SessionScored
+  VisitorSplit: VisitorSplit
   ApiKeyIssued: ApiKeyIssued
   ApiKeyOriginsChanged: ApiKeyOriginsChanged
   ApiKeyRenamed: ApiKeyRenamed
@@ -1402,6 +1420,7 @@ export const eventTopics = {
   ClientUserAttached: 'tidegate.sessions.v1',
   ClientUserCleared: 'tidegate.sessions.v1',
   SessionScored: 'tidegate.sessions.v1',
+  VisitorSplit: 'tidegate.sessions.v1',
   ApiKeyIssued: 'tidegate.organizations.v1',
   ApiKeyOriginsChanged: 'tidegate.organizations.v1',
   ApiKeyRenamed: 'tidegate.organizations.v1',

@@ -125,6 +125,8 @@ export function createCodec(ids: SchemaIds = committedIds, { writtenUpTo = Numbe
   return {
     encode,
     decode,
+    /** Whether a program that knows no id above `writtenUpTo` can read the events of this type. */
+    mayWrite: (type: EventName): boolean => earlier.has(type),
     toRecord(event: DomainEvent, meta: EventMeta): NewRecord {
       return {
         topic: eventTopics[event.type],

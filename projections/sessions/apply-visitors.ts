@@ -12,7 +12,7 @@ export type ScoredEvent = Extract<RecordedEvent, { type: 'SessionScored' }>
 /** With what searches find it by. */
 export type FoundEvent = ScoredEvent & { texts: RequestTexts }
 
-interface Sighting extends FoundEvent {
+interface Sighting extends Pick<FoundEvent, 'data' | 'texts'> {
   visitor: VisitorLink
 }
 
@@ -71,7 +71,7 @@ function linkRow({ data, visitor }: Sighting): RowOf<typeof visitorSessions> {
   return { organization_id, environment, visitor_id: visitor.id, session_id }
 }
 
-function visitorRow({ first, last, latest: { data, visitor, texts } }: Visit): RowOf<typeof visitors> {
+export function visitorRow({ first, last, latest: { data, visitor, texts } }: Visit): RowOf<typeof visitors> {
   const { organization_id, environment, event_id, evaluated_at, request } = data
   const { user_agent, ip_address } = request
   const { id: visitor_id, storage, anchors, vector } = visitor

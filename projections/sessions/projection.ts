@@ -5,6 +5,7 @@ import { type Part, runTogether, unnest } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { insertRows, type RowOf, storable } from '../../infra/postgres/table.ts'
 import { eventTopics, type SessionScored } from '../../schemas/events.ts'
+import { applySplits, type SplitEvent } from './apply-splits.ts'
 import {
   type ClientUserEvent,
   type FoundEvent,
@@ -33,7 +34,7 @@ const tables = [sessions, decisions, clientUserChanges, visitors, visitorSession
 /** One projection, so that a session and its visitor appear together. */
 export const sessionsProjection: Projection = {
   name: 'sessions',
-  version: 5,
+  version: 6,
   topics: [eventTopics.SessionScored],
   tables: tables.map(({ name }) => name),
   ddl: tables.map(({ ddl }) => ddl).join('') + sessionApplyIndexes,
@@ -49,9 +50,11 @@ export const sessionsProjection: Projection = {
 async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
   const scored = events.filter((event): event is ScoredEvent => event.type === 'SessionScored')
   const changes = events.filter(isClientUserEvent)
-  if (changes.length === 0) return scoredWrites(scored)
+  const splits = events.filter((event): event is SplitEvent => event.type === 'VisitorSplit')
+  if (changes.length + splits.length === 0) return scoredWrites(scored)
   // They change the sessions that the decisions make.
   await runTogether(tx, scoredWrites(scored))
+  await applySplits(tx, splits)
   return clientUserWrites(changes)
 }
 
@@ -89,13 +92,14 @@ function commonColumns({ data }: ScoredEvent) {
 }
 
 function decisionRow(event: ScoredEvent): RowOf<typeof decisions> {
-  return { ...commonColumns(event), log_offset: event.position.offset, event: event.value }
+  const { observed_at } = event.data
+  return { ...commonColumns(event), log_offset: event.position.offset, observed_at, event: event.value }
 }
 
 // One for each thing that a decision tells; the first decision that tells it counts.
 function sessionEventRows({ data }: ScoredEvent): RowOf<typeof sessionEvents>[] {
   const { session_id, organization_id, environment, evaluated_at: created_at, event_id: decision_id } = data
-  const about = { organization_id, environment, created_at, decision_id }
+  const about = { organization_id, environment, created_at, decision_id, visitor: null }
   return toldTypes(data).map((type) => ({ id: webhookEventId(type, session_id), type, ...about }))
 }
 
@@ -155,6 +159,7 @@ function sessionRow({ event, first }: Latest): RowOf<typeof sessions> {
 }
 
 function clientUserWrites(events: ClientUserEvent[]): Part[] {
+  if (events.length === 0) return []
   const last = new Map(events.map((event) => [event.data.session_id, event]))
   return [
     { as: 'update_client_users', at: (first) => updateClientUsers([...last.values()], first) },

@@ -60,19 +60,29 @@ export async function findSessionEvent(
   return rows[0] && sessionEventRow(rows[0])
 }
 
+/** The events with these ids, in any scope. */
+export async function findSessionEvents(db: Db, ids: string[]): Promise<SessionEventRow[]> {
+  const { rows } = await db.query<StoredSessionEvent>(
+    `select ${sessionEventFields} from read.session_events e ${eventJoins} where e.event_id = any($1)`,
+    [ids],
+  )
+  return rows.map(sessionEventRow)
+}
+
 type StoredSessionEvent = DecisionRow &
-  Pick<SessionEventRow, 'id' | 'type' | 'at' | 'session_id' | 'session_created_at'> & {
+  Pick<SessionEventRow, 'id' | 'type' | 'at' | 'session_id' | 'session_created_at' | 'visitor'> & {
     event: Buffer
   }
 
-const sessionEventFields = `${sessionEvents.select('e', 'id', 'type')}, e.created_at::float8 as at,
+const sessionEventFields = `${sessionEvents.select('e', 'id', 'type', 'visitor')}, e.created_at::float8 as at,
   s.created_at::float8 as session_created_at, ${decisions.select('d', ...decisionFields, 'session_id', 'event')}`
 const eventJoins = `join read.decisions d on d.event_id = e.decision_id
   join read.sessions s on s.session_id = d.session_id`
 
 function sessionEventRow({ event, ...row }: StoredSessionEvent): SessionEventRow {
   const { request, score_breakdown, visitor, signals_fired, attribution, platform } = readEvidence(event)
-  return { ...row, request, score_breakdown, visitor, signals_fired, attribution, platform }
+  const about = { request, score_breakdown, signals_fired, attribution, platform }
+  return { ...row, ...about, visitor: row.visitor ?? visitor }
 }
 
 /** Of these events, those that an earlier decision than the named one told already. */

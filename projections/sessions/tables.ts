@@ -65,6 +65,8 @@ export const decisions = table('decisions', {
   environment: column.text<Environment>(),
   visitor_id: nullable(column.id()),
   log_offset: column.bigint(),
+  /** When the observations came that asked for it. */
+  observed_at: column.bigint(),
   ...decisionColumns,
   /** The event as the log has it. Most is read of one session at a time, and its text would be three times as long. */
   event: column.bytea(),
@@ -149,6 +151,8 @@ export const sessionEvents = table('session_events', {
   type: column.text<SessionEventType>(),
   created_at: column.bigint(),
   decision_id: column.id(),
+  /** Where the session was given another visitor than the decision names. */
+  visitor: nullable(column.json<LinkedVisitor>()),
 })
 
 export const sessionApplyIndexes = `

@@ -8,13 +8,14 @@ import type { Part } from '../../infra/postgres/arrays.ts'
 import { shortTransaction, type Tx } from '../../infra/postgres/pool.ts'
 import { type Breathe, createBreather } from '../../infra/timing.ts'
 import type { Asked, RepeatCounter } from '../../projections/repeats/queries.ts'
-import type { Repeats, VisitorLinked } from '../../schemas/events.ts'
+import type { Repeats, VisitorLinked, VisitorSplit } from '../../schemas/events.ts'
 import type { LearnedAnswers } from './answers.ts'
 import { type Draft, type Drafts, startDrafting, withHistory } from './decide.ts'
 import { scoredEvent } from './scored-event.ts'
 import { isSessionEvent, type SessionState } from './session-state.ts'
 import { type Opened, openingStatements, readOpened, saveOffsets, saveStates } from './store.ts'
-import { type RecordedVisitor, type Resolution, resolveVisitors } from './visitors/resolve.ts'
+import { type Resolution, resolveVisitors } from './visitors/resolve.ts'
+import type { RecordedVisitor } from './visitors/split.ts'
 
 interface ScoreDeps {
   log: EventLog
@@ -65,11 +66,13 @@ async function scoreIn(
   const events = moved.flatMap((batch) => batch.events)
   const { changed, drafts } = await draft({ deps, events, known: states, now: startedAt, breathe })
   const recorded = await findRecorded(drafts.map(({ trigger }) => trigger.decisionId))
-  const resolution = await resolveVisitors({ tx, drafts, recorded, now: startedAt })
+  const maySplit = deps.codec.mayWrite('VisitorSplit')
+  const resolution = await resolveVisitors({ tx, drafts, recorded, maySplit, now: startedAt })
   const counted = await countFor(drafts, resolution, (asked) => countRepeats(tx, asked))
   const records = await encode(deps, { drafts: counted, resolution, startedAt, breathe })
   const links = linkRecords(deps.codec, resolution.linked, drafts)
-  if (records.length > 0) await deps.log.append([...records, ...links])
+  const splits = resolution.splits.map((data) => splitRecord(deps.codec, data))
+  if (records.length > 0) await deps.log.append([...splits, ...records, ...links])
   const offsets = moved.map(({ topic, partition, next: offset, timeBefore }) => ({
     topic,
     partition,
@@ -174,6 +177,11 @@ function linkRecords(codec: EventCodec, linked: VisitorLinked[], drafts: Draft[]
     const about = { eventId, time, organizationId, environment, traceparent: traces.get(session_id) }
     return codec.toRecord({ type: 'VisitorLinked', data }, about)
   })
+}
+
+function splitRecord(codec: EventCodec, data: VisitorSplit): NewRecord {
+  const { event_id: eventId, split_at: time, organization_id: organizationId, environment } = data
+  return codec.toRecord({ type: 'VisitorSplit', data }, { eventId, time, organizationId, environment })
 }
 
 function orFailed<T>(work: () => T): T {

@@ -5,11 +5,22 @@ import { decodeRecords } from '../../infra/event-store/consumer.ts'
 import type { Skips } from '../../infra/event-store/skips.ts'
 import type { Batch, EventLog, Position } from '../../infra/log/port.ts'
 import { readTopicToEnd } from '../../infra/log/read-topic.ts'
-import { type Column, type Part, runTogether, unnest } from '../../infra/postgres/arrays.ts'
+import { runTogether } from '../../infra/postgres/arrays.ts'
 import { lockKey, type Tx, transaction } from '../../infra/postgres/pool.ts'
 import { eventTopics, type VisitorLinked } from '../../schemas/events.ts'
 import { readOffset } from './store.ts'
-import { allKeys, linkedProfile, type Profile, visitorKeysOf } from './visitors/profile.ts'
+import { allKeys, lineageOf, linkedProfile, visitorKeysOf } from './visitors/keys.ts'
+import {
+  gatheredKeys,
+  gatheredVisitors,
+  type Link,
+  linkNames,
+  linksDdl,
+  putLinks,
+  replacedLink,
+  visitorColumns,
+} from './visitors/links.ts'
+import type { Profile } from './visitors/profile.ts'
 
 export interface VisitorSources {
   pool: pg.Pool
@@ -44,20 +55,26 @@ export function rebuildVisitors(
 }
 
 /**
- * Where scoring has never read anything, as after a loss of the database: makes its visitors from the log before it
- * begins. undefined = it has begun already.
+ * Where scoring has never read anything, as after a loss of the database, or knew visitors before it kept their links:
+ * makes them from the log before it begins. undefined = there is nothing to do.
  */
 export function restoreVisitors(sources: VisitorSources): Promise<RebuiltVisitors | undefined> {
   return transaction(sources.pool, async (tx) => {
     await tx.query('select pg_advisory_xact_lock($1)', [lockKey('restore visitors')])
-    const { rowCount } = await tx.query('select from scoring.offsets limit 1')
-    if (rowCount) return undefined
+    const { rows } = await tx.query(begun)
+    const { has_read: hasRead, has_links: hasLinks } = begunRow.parse(rows[0])
+    if (hasRead && hasLinks) return undefined
     const read = await readVisitors(tx, sources)
     await putVisitors(tx)
+    if (hasRead) return { ...read, switched: true }
     for (const place of await sources.log.endPositions(eventTopics.BatchReceived)) await readOffset(tx, place)
     return { ...read, switched: true }
   })
 }
+
+const begun = `select exists (select from scoring.offsets) as has_read,
+  exists (select from scoring.links) or not exists (select from scoring.visitors) as has_links`
+const begunRow = z.object({ has_read: z.boolean(), has_links: z.boolean() })
 
 async function readVisitors(tx: Tx, sources: VisitorSources): Promise<Omit<RebuiltVisitors, 'switched'>> {
   await tx.query(temporaryTables)
@@ -76,7 +93,8 @@ const topics = [eventTopics.VisitorLinked, eventTopics.SessionScored] as const
 type LinkTopic = (typeof topics)[number]
 
 async function putVisitors(tx: Tx): Promise<void> {
-  await tx.query(`delete from scoring.visitor_keys; delete from scoring.visitors;
+  await tx.query(`delete from scoring.visitor_keys; delete from scoring.visitors; delete from scoring.links;
+    insert into scoring.links (${linkNames}) select ${linkNames} from rebuilt_links;
     insert into scoring.visitors (${visitorColumns}) select ${visitorColumns} from rebuilt_visitors;
     insert into scoring.visitor_keys (key, visitor_id) select key, visitor_id from rebuilt_visitor_keys`)
 }
@@ -85,24 +103,15 @@ const counts = z.tuple([
   z.object({ sessions: z.number(), visitors: z.number(), keys: z.number(), differences: z.number() }),
 ])
 
-const visitorColumns =
-  'visitor_id, organization_id, environment, first_seen_at, last_seen_at, sessions, profile'
-
 // By session: scoring may have tried more than once to link it, and then the last try is what it knows.
-const temporaryTables = `create temporary table rebuilt_links (
-    session_id text primary key, visitor_id text not null, organization_id text not null, environment text not null,
-    linked_at bigint not null, profile text, keys text not null
-  ) on commit drop`
+const temporaryTables = `create temporary table ${linksDdl('rebuilt_links')} on commit drop;
+  create temporary table rebuilt_splits (session_id text primary key, visitor_id text not null) on commit drop`
 
-const gathering = `create temporary table rebuilt_visitors on commit drop as
-    select visitor_id, min(organization_id) as organization_id, min(environment) as environment,
-      min(linked_at) as first_seen_at, max(linked_at) as last_seen_at, count(*)::integer as sessions,
-      coalesce((array_agg(profile order by linked_at desc, session_id desc) filter (where profile is not null))[1],
-        'null') as profile
-    from rebuilt_links group by visitor_id;
-  create temporary table rebuilt_visitor_keys on commit drop as
-    select distinct decode(key, 'hex') as key, visitor_id
-    from rebuilt_links cross join string_to_table(nullif(keys, ''), ',') key`
+const gathering = `update rebuilt_links l set visitor_id = s.visitor_id from rebuilt_splits s
+    where s.session_id = l.session_id;
+  create index on rebuilt_links (visitor_id);
+  create temporary table rebuilt_visitors on commit drop as ${gatheredVisitors('rebuilt_links')};
+  create temporary table rebuilt_visitor_keys on commit drop as ${gatheredKeys('rebuilt_links')}`
 
 const comparison = `select (select count(*) from rebuilt_links)::float8 as sessions,
     (select count(*) from rebuilt_visitors)::float8 as visitors,
@@ -129,11 +138,25 @@ async function readLinks(tx: Tx, sources: VisitorSources, { topic, from }: Stret
   return readTopicToEnd({
     ...{ log: sources.log, topic, from: startOf },
     async handle(batches) {
-      const found = (await readEvents(sources, batches)).flatMap(linksOf)
-      const links = [...new Map(found.map((link) => [link.session_id, link])).values()]
-      await runTogether(tx, putLinks(topic, links))
+      const events = await readEvents(sources, batches)
+      const links = new Map(events.flatMap(linksOf).map((link) => [link.session_id, link]))
+      await runTogether(tx, putLinks([...links.values()], { table: 'rebuilt_links', ...whereKnown[topic] }))
+      await putSplits(tx, events)
     },
   })
+}
+
+// A session's splits are in one partition, so the last one counts.
+async function putSplits(tx: Tx, events: RecordedEvent[]): Promise<void> {
+  const moved = new Map(
+    events.flatMap(({ type, data }) => (type === 'VisitorSplit' ? [[data.session_id, data.visitor_id]] : [])),
+  )
+  if (moved.size === 0) return
+  await tx.query(
+    `insert into rebuilt_splits select * from unnest($1::text[], $2::text[])
+     on conflict (session_id) do update set visitor_id = excluded.visitor_id`,
+    [[...moved.keys()], [...moved.values()]],
+  )
 }
 
 async function readEvents(sources: VisitorSources, batches: Batch[]): Promise<RecordedEvent[]> {
@@ -145,11 +168,6 @@ async function readEvents(sources: VisitorSources, batches: Batch[]): Promise<Re
   })
 }
 
-type Link = Pick<
-  VisitorLinked,
-  'session_id' | 'visitor_id' | 'organization_id' | 'environment' | 'linked_at'
-> & { profile: string | null; keys: string }
-
 function linksOf({ type, data }: RecordedEvent): Link[] {
   if (type === 'VisitorLinked') return [linkOf(data, linkedProfile(data))]
   if (type !== 'SessionScored' || !data.visitor) return []
@@ -157,37 +175,25 @@ function linksOf({ type, data }: RecordedEvent): Link[] {
   return [linkOf({ ...data, visitor_id, linked_at, continuity_id, presented_continuity_ids: [] }, null)]
 }
 
-type Told = Pick<VisitorLinked, 'continuity_id' | 'presented_continuity_ids' | 'install_id'> &
-  Omit<Link, 'profile' | 'keys'>
+type Told = Pick<VisitorLinked, 'continuity_id' | 'presented_continuity_ids' | 'install_id' | 'environment'> &
+  Pick<Link, 'session_id' | 'visitor_id' | 'organization_id' | 'linked_at'>
 
 function linkOf(told: Told, profile: Profile | null): Link {
+  const { session_id, visitor_id, organization_id, environment, linked_at } = told
   const { presented_continuity_ids: presented, continuity_id: issued, install_id: install } = told
-  const keys = allKeys(visitorKeysOf({ ...told, presented, issued, install }, profile))
-  return { ...told, profile: profile && JSON.stringify(profile), keys: keys.join() }
-}
-
-const linkColumns: Column<Link>[] = [
-  { name: 'session_id', type: 'text', of: ({ session_id }) => session_id },
-  { name: 'visitor_id', type: 'text', of: ({ visitor_id }) => visitor_id },
-  { name: 'organization_id', type: 'text', of: ({ organization_id }) => organization_id },
-  { name: 'environment', type: 'text', of: ({ environment }) => environment },
-  { name: 'linked_at', type: 'bigint', of: ({ linked_at }) => linked_at },
-  { name: 'profile', type: 'text', of: ({ profile }) => profile },
-  { name: 'keys', type: 'text', of: ({ keys }) => keys },
-]
-
-const replaced = linkColumns.map(({ name }) => `${name} = excluded.${name}`).join(', ')
-const whereKnown = {
-  [eventTopics.VisitorLinked]: `on conflict (session_id) do update set ${replaced}`,
-  [eventTopics.SessionScored]: 'on conflict do nothing',
-}
-
-function putLinks(topic: LinkTopic, links: Link[]): Part[] {
-  if (links.length === 0) return []
-  const at = (first: number) => {
-    const { names, source, values } = unnest(linkColumns, links, first)
-    const text = `insert into rebuilt_links (${names}) select * from ${source} ${whereKnown[topic]}`
-    return { text, values }
+  const keys = visitorKeysOf({ organization_id, environment, presented, issued, install }, profile)
+  return {
+    ...{ session_id, visitor_id, organization_id, environment, linked_at },
+    lineage: lineageOf(keys) ?? session_id,
+    profile: profile && JSON.stringify(profile),
+    keys: allKeys(keys),
   }
-  return [{ as: topic === eventTopics.VisitorLinked ? 'put_links' : 'put_decisions', at }]
+}
+
+const whereKnown = {
+  [eventTopics.VisitorLinked]: {
+    name: 'put_links',
+    onConflict: `(session_id) do update set ${replacedLink}`,
+  },
+  [eventTopics.SessionScored]: { name: 'put_decisions', onConflict: '(session_id) do nothing' },
 }

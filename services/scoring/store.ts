@@ -4,6 +4,7 @@ import { type Column, type Part, unnest } from '../../infra/postgres/arrays.ts'
 import { ensureTables } from '../../infra/postgres/ensure-tables.ts'
 import type { Rows, Tx } from '../../infra/postgres/pool.ts'
 import type { SessionState } from './session-state.ts'
+import { linksDdl } from './visitors/links.ts'
 
 type PartitionPlace = Omit<Position, 'offset'>
 
@@ -187,6 +188,10 @@ create table if not exists scoring.visitors (
   sessions int not null,
   profile text not null
 );
+alter table scoring.visitors add column if not exists lineage text;
+alter table scoring.visitors add column if not exists is_tentative boolean not null default false;
+create table if not exists ${linksDdl('scoring.links')};
+create index if not exists links_visitor on scoring.links (visitor_id);
 create table if not exists scoring.visitor_keys (
   key bytea not null,
   visitor_id text not null,

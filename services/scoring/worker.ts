@@ -15,7 +15,7 @@ import type { LearnedAnswers } from './answers.ts'
 import { scoreBatches } from './batch.ts'
 import { restoreVisitors } from './restore.ts'
 import { createScoringTables, readOffset } from './store.ts'
-import type { RecordedVisitor } from './visitors/resolve.ts'
+import type { RecordedVisitor } from './visitors/split.ts'
 
 interface ScoringOptions {
   log: EventLog

@@ -42,21 +42,24 @@ export async function visitorOf(reader: Reader, { sessionId }: Visit): Promise<s
 interface VisitOptions extends Reader {
   /** What the browser kept of an earlier visit. */
   continuity?: string
+  /** Where it comes from, as a proxy says it. */
+  address?: string
 }
 
 /** One session of this device, up to its result. */
 export async function visitAs(
   device: number,
-  { baseUrl: endpoint, owner, ...kept }: VisitOptions,
+  { baseUrl: endpoint, owner, address, ...kept }: VisitOptions,
 ): Promise<Visit> {
   const snapshot = snapshotOf(device)
   const userAgent = snapshot.navigator?.user_agent ?? ''
+  const own = { 'user-agent': userAgent, ...(address && { 'x-forwarded-for': address }) }
   const client = createCollectClient({
     endpoint,
     publishableKey: owner.publishable.key,
     sdk: { name: 'test', version: '1', platform: 'web' },
     page: { url: 'https://shop.example/' },
-    fetch: (url, init) => fetch(url, { ...init, headers: { ...init.headers, 'user-agent': userAgent } }),
+    fetch: (url, init) => fetch(url, { ...init, headers: { ...init.headers, ...own } }),
     ...kept,
   })
   const opened = await client.open()

@@ -1,6 +1,8 @@
 import { derivedId } from '../../../infra/ids.ts'
 import type { ResolutionBasis, ResolutionMethod } from '../../../schemas/events.ts'
-import { components, type Profile, type VisitorKeys } from './profile.ts'
+import { constants, type VisitorKeys } from './keys.ts'
+import { type Comparison, compareProfiles, likenessBits, type SharedKey } from './likeness.ts'
+import { type Profile, type Uniqueness, uniquenessOf } from './profile.ts'
 
 export interface KnownVisitor {
   id: string
@@ -8,6 +10,10 @@ export interface KnownVisitor {
   last_seen_at: number
   sessions: number
   profile: Profile | null
+  /** The continuity key of the client that came last without any; null in rows of before it was kept. */
+  lineage: string | null
+  /** That client came within the hour in which another of the visitor was there. */
+  is_tentative: boolean
 }
 
 export interface Candidates {
@@ -27,21 +33,28 @@ export interface MatchInput {
   keys: VisitorKeys
   profile: Profile | null
   candidates: Candidates
+  /** When the session began, and the present. Epoch milliseconds. */
+  openedAt: number
+  now: number
 }
 
-// Alike enough to be the same device after an update of its browser.
-const similarEnough = 0.86
-// A second candidate this close makes the choice a guess.
-const clearLead = 0.08
-// More visitors than this under one key mean that the key tells nobody apart.
-const commonKey = 8
+// Bits of evidence (likeness.ts), by how well its look tells a browser from others. Measured by `make replay`.
+const enough: Record<Uniqueness, number> = {
+  distinctive: 1,
+  uniform: 2,
+  phone: 3,
+  hidden: Number.POSITIVE_INFINITY,
+}
+// A second candidate this close, in bits, makes the choice a guess.
+const clearLead = 2
+// Nobody is in two networks within this time.
+const travelMs = 30 * 60 * 1000
+/** Whoever was there within this time may be there still. */
+export const aliveMs = 60 * 60 * 1000
 
-/**
- * Which visitor a session belongs to: an id that the client kept, then the same strong anchors, then a close
- * likeness. Where two known visitors fit alike, a new one rather than a wrong one.
- */
+/** Which visitor a session belongs to: an id that the client kept, then a look. In doubt a new one. */
 export function matchVisitor(input: MatchInput): Match {
-  return byContinuity(input) ?? byInstall(input) ?? byAnchors(input) ?? bySimilarity(input) ?? newcomer(input)
+  return byContinuity(input) ?? byInstall(input) ?? byLook(input) ?? newcomer(input)
 }
 
 function byContinuity({ keys, candidates }: MatchInput): Match | undefined {
@@ -52,32 +65,94 @@ function byContinuity({ keys, candidates }: MatchInput): Match | undefined {
   return undefined
 }
 
-function byInstall({ keys, candidates }: MatchInput): Match | undefined {
-  const [visitor] = keys.install === null ? [] : candidates.byKey(keys.install)
+// An install id that was copied to another model proves nothing.
+function byInstall({ keys, profile, candidates }: MatchInput): Match | undefined {
+  const installed = keys.install === null ? [] : candidates.byKey(keys.install)
+  const visitor = installed.find((one) => !isOtherModel(one.profile, profile))
   return visitor && known(visitor, 'native_persistent', 'deterministic', 98)
 }
 
-function byAnchors({ keys, profile, candidates }: MatchInput): Match | undefined {
-  if (keys.anchors === null || !profile) return undefined
-  const all = candidates.byKey(keys.anchors)
-  const near = all.filter((one) => one.profile?.network === profile.network)
-  const [only, second] = near.length > 0 ? near : all
-  if (!only || second) return undefined
-  return known(only, 'fingerprint', 'probabilistic', near.length > 0 ? 94 : 82)
+function isOtherModel(one: Profile | null, other: Profile | null): boolean {
+  if (!one || !other) return false
+  const { changed } = compareProfiles(one, other)
+  return constants.some((name) => changed.includes(name))
 }
 
-function bySimilarity({ keys, profile, candidates }: MatchInput): Match | undefined {
-  // Twins under the anchors stay twins under anything less.
-  if (!profile || (keys.anchors !== null && candidates.byKey(keys.anchors).length > 1)) return undefined
-  const found = keys.partial.map((key) => candidates.byKey(key)).filter((some) => some.length <= commonKey)
-  const unique = [...new Map(found.flat().map((visitor) => [visitor.id, visitor])).values()]
-  const ranked = unique
-    .map((visitor) => ({ visitor, likeness: likeness(profile, visitor.profile) }))
-    .sort((one, other) => other.likeness - one.likeness)
-  const [best, next] = ranked
-  if (!best || best.likeness < similarEnough) return undefined
-  if (next && best.likeness - next.likeness < clearLead) return undefined
-  return known(best.visitor, 'fingerprint_evolution', 'probabilistic', Math.round(best.likeness * 85))
+export interface Candidate {
+  visitor: KnownVisitor
+  comparison: Comparison
+  /** How many visitors are known by each look that both have. */
+  shared: SharedKey[]
+  /** Bits. */
+  evidence: number
+  /** It was there at the same time, so its storage is not lost. */
+  isPresent: boolean
+}
+
+function byLook(input: MatchInput): Match | undefined {
+  const { profile } = input
+  if (!profile) return undefined
+  const [best, ...others] = rankCandidates(input, profile)
+  const needed = enough[uniquenessOf(profile)]
+  if (!best || best.evidence < needed || best.isPresent) return undefined
+  const isRival = ({ visitor, evidence }: Candidate) =>
+    best.evidence - evidence < clearLead && areTwo(best.visitor, visitor)
+  if (others.some(isRival)) return undefined
+  const method = best.comparison.changed.length === 0 ? 'fingerprint' : 'fingerprint_evolution'
+  const confidence = Math.round(Math.min(94, 70 + 2 * (best.evidence - needed)))
+  return known(best.visitor, method, 'probabilistic', confidence)
+}
+
+/** Who it may be by its look, the likeliest first. */
+export function rankCandidates(input: MatchInput, profile: Profile): Candidate[] {
+  const { keys, candidates } = input
+  const networks = keys.looks.filter(({ kind }) => kind === 'network')
+  const neighbors = Math.max(1, ...networks.map(({ key }) => candidates.byKey(key).length))
+  return foundByLooks(input)
+    .flatMap(({ visitor, shared }) =>
+      visitor.profile
+        ? [weighed({ ...input, visitor, shared, other: visitor.profile, profile, neighbors })]
+        : [],
+    )
+    .sort(
+      (one, other) => other.evidence - one.evidence || other.visitor.last_seen_at - one.visitor.last_seen_at,
+    )
+}
+
+function foundByLooks({ keys, candidates }: MatchInput) {
+  const found = new Map<string, { visitor: KnownVisitor; shared: SharedKey[] }>()
+  for (const { kind, key } of keys.looks) {
+    if (kind === 'network') continue
+    const visitors = candidates.byKey(key)
+    for (const visitor of visitors) {
+      const one = found.get(visitor.id) ?? { visitor, shared: [] }
+      found.set(visitor.id, { visitor, shared: [...one.shared, { kind, visitors: visitors.length }] })
+    }
+  }
+  return [...found.values()]
+}
+
+interface ToWeigh extends Pick<Candidate, 'visitor' | 'shared'>, Pick<MatchInput, 'openedAt' | 'now'> {
+  profile: Profile
+  other: Profile
+  neighbors: number
+}
+
+function weighed({ visitor, shared, profile, other, neighbors, openedAt, now }: ToWeigh): Candidate {
+  const comparison = compareProfiles(profile, other)
+  const isSameNetwork = other.network === profile.network
+  const uniqueness = uniquenessOf(profile)
+  const evidence = likenessBits({ comparison, shared, uniqueness, isSameNetwork, neighbors })
+  const isElsewhere = !isSameNetwork && now - visitor.last_seen_at < travelMs
+  // Machines without a look of their own come in fleets.
+  const isBeside = uniqueness !== 'distinctive' && visitor.last_seen_at >= openedAt
+  return { visitor, comparison, shared, evidence, isPresent: isElsewhere || isBeside }
+}
+
+// A browser that was not known again leaves a visitor that ends before the next one begins. Those that were seen in turn
+// are two.
+function areTwo(one: KnownVisitor, other: KnownVisitor): boolean {
+  return one.first_seen_at <= other.last_seen_at && other.first_seen_at <= one.last_seen_at
 }
 
 function newcomer({ sessionId, keys, profile }: MatchInput): Match {
@@ -93,20 +168,4 @@ function known(
   confidence: number,
 ): Match {
   return { visitor, id: visitor.id, method, basis, confidence }
-}
-
-/** 0-1: the weight of the components that agree among those known on both sides; a foreign network costs a little. */
-export function likeness(one: Profile, other: Profile | null): number {
-  if (!other?.distinctive) return 0
-  let agreed = 0
-  let compared = 0
-  components.forEach(({ weight }, index) => {
-    const [mine, theirs] = [one.components[index], other.components[index]]
-    if (!mine || !theirs) return
-    compared += weight
-    if (mine === theirs) agreed += weight
-  })
-  const total = components.reduce((sum, { weight }) => sum + weight, 0)
-  if (compared < total * 0.6) return 0
-  return (agreed / compared) * (one.network === other.network ? 1 : 0.97)
 }

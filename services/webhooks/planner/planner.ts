@@ -17,8 +17,9 @@ import type { EventLog, NewRecord, Position } from '../../../infra/log/port.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { createBreather } from '../../../infra/timing.ts'
+import { type SplitEvent, toldAgain } from '../../../projections/sessions/apply-splits.ts'
 import { toldTypes } from '../../../projections/sessions/projection.ts'
-import { earlierTold } from '../../../projections/sessions/session-events.ts'
+import { earlierTold, findSessionEvents } from '../../../projections/sessions/session-events.ts'
 import type { SessionEventType } from '../../../projections/sessions/tables.ts'
 import {
   raisedEventIds,
@@ -27,7 +28,7 @@ import {
 } from '../../../projections/webhooks/queries.ts'
 import { eventTopics, type SessionScored, type WebhookEventRaised } from '../../../schemas/events.ts'
 import { enqueue } from '../dispatch/queue.ts'
-import { isRecent, raise } from './raise.ts'
+import { isRecent, type Raised, raise, raiseAgain } from './raise.ts'
 
 export const plannerGroup = 'tidegate.webhooks.planner'
 
@@ -64,10 +65,8 @@ export async function runPlanner(options: PlannerOptions): Promise<RunningPlanne
   async function apply(batches: EventBatch[]): Promise<Position[]> {
     const now = clock()
     const events = batches.flatMap((batch) => batch.events)
-    await raiseBatch.raise(
-      events.flatMap((event) => candidatesOf(event, now)),
-      now,
-    )
+    const again = await toldAgainBy(options, events.filter(isSplit))
+    await raiseBatch.raise([...events.flatMap((event) => candidatesOf(event, now)), ...again], now)
     return batches.map(({ topic, partition, end }) => ({ topic, partition, offset: end }))
   }
 
@@ -95,7 +94,8 @@ export async function runPlanner(options: PlannerOptions): Promise<RunningPlanne
 interface Candidate {
   id: string
   type: SessionEventType
-  scored: SessionScored
+  decision: Pick<SessionScored, 'event_id' | 'organization_id' | 'environment' | 'evaluated_at'>
+  raise: (now: number) => Raised
   traceparent: string | undefined
 }
 
@@ -105,9 +105,33 @@ function candidatesOf(event: RecordedEvent, now: number): Candidate[] {
   return toldTypes(scored).map((type) => ({
     id: webhookEventId(type, scored.session_id),
     type,
-    scored,
+    decision: scored,
+    raise: (now) => raise(scored, type, now),
     traceparent: meta.traceparent,
   }))
+}
+
+const isSplit = (event: RecordedEvent): event is SplitEvent => event.type === 'VisitorSplit'
+
+// Of a session that was given another visitor, the read model has what there is to tell.
+async function toldAgainBy(
+  { pool, applied }: Pick<PlannerOptions, 'pool' | 'applied'>,
+  events: SplitEvent[],
+): Promise<Candidate[]> {
+  if (events.length === 0) return []
+  await applied.waitFor(
+    'sessions',
+    events.map(({ position }) => position),
+  )
+  const splits = new Map(events.map(({ data }) => [toldAgain(data), data]))
+  const rows = await findSessionEvents(pool, [...splits.keys()])
+  return rows.flatMap((row) => {
+    const split = splits.get(row.id)
+    if (!split) return []
+    const { organization_id, environment, split_at: evaluated_at } = split
+    const decision = { organization_id, environment, evaluated_at, event_id: row.event_id }
+    return [{ ...row, decision, raise: () => raiseAgain(row, split), traceparent: undefined }]
+  })
 }
 
 interface RaiseDeps {
@@ -185,7 +209,7 @@ function createRaiseBatch({ log, pool, codec, caughtUp }: RaiseDeps): RaiseBatch
 
 // Of these events, those that were raised, or that an earlier decision told when nobody was subscribed.
 async function toldBefore(db: Db, candidates: Candidate[]): Promise<Set<string>> {
-  const told = candidates.map(({ id, scored }) => ({ id, decisionId: scored.event_id }))
+  const told = candidates.map(({ id, decision }) => ({ id, decisionId: decision.event_id }))
   const ids = told.map(({ id }) => id)
   const [raised, earlier] = await Promise.all([raisedEventIds(db, ids), earlierTold(db, told)])
   return new Set([...raised, ...earlier])
@@ -197,15 +221,15 @@ function firstOfEach(candidates: Candidate[]): Candidate[] {
   return [...first.values()]
 }
 
-const subscriptionOf = ({ scored, type }: Candidate) => ({
-  organizationId: scored.organization_id,
-  environment: scored.environment,
+const subscriptionOf = ({ decision, type }: Candidate) => ({
+  organizationId: decision.organization_id,
+  environment: decision.environment,
   type,
 })
 
 // As `subscribedEndpoints` names it.
-const subscriptionName = ({ scored, type }: Candidate) =>
-  `${scored.organization_id} ${scored.environment} ${type}`
+const subscriptionName = ({ decision, type }: Candidate) =>
+  `${decision.organization_id} ${decision.environment} ${type}`
 
 // By the clocks of two servers.
 const clockDifferenceMs = 60_000
@@ -214,7 +238,7 @@ const clockDifferenceMs = 60_000
 // again.
 function toldEndpoints(candidate: Candidate, subscribers: Seen['subscribers']): string[] {
   const all = subscribers.get(subscriptionName(candidate)) ?? []
-  const before = candidate.scored.evaluated_at + clockDifferenceMs
+  const before = candidate.decision.evaluated_at + clockDifferenceMs
   return all.filter(({ created_at }) => created_at <= before).map(({ id }) => id)
 }
 
@@ -228,7 +252,7 @@ async function eventsOf({ raised, subscribers, now }: ToRaise): Promise<WebhookE
   const events: WebhookEventRaised[] = []
   for (const candidate of raised) {
     const endpoint_ids = toldEndpoints(candidate, subscribers)
-    events.push(orFailed(() => ({ ...raise(candidate.scored, candidate.type, now), endpoint_ids })))
+    events.push(orFailed(() => ({ ...candidate.raise(now), endpoint_ids })))
     await breathe()
   }
   return events

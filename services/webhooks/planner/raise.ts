@@ -11,7 +11,7 @@ import {
 import type { SessionEventRow } from '../../../projections/sessions/session-events.ts'
 import type { LinkedVisitor, SessionEventType } from '../../../projections/sessions/tables.ts'
 import { type WebhookEventRow, webhookRetentionMs } from '../../../projections/webhooks/tables.ts'
-import type { SessionScored, WebhookEventRaised } from '../../../schemas/events.ts'
+import type { SessionScored, VisitorSplit, WebhookEventRaised } from '../../../schemas/events.ts'
 import type { FingerprintCalculated, RequestSummary, ResultPersisted } from '../events/schemas.ts'
 
 export type Raised = Omit<WebhookEventRaised, 'endpoint_ids' | 'type'> & { type: SubscribableType }
@@ -33,6 +33,16 @@ export function raise(scored: SessionScored, type: SessionEventType, now: number
     created_at: createdAt(scored, now),
     route: 'queued',
   }
+}
+
+/** The event of a session that was given another visitor. */
+export function raiseAgain(
+  row: SessionEventRow,
+  { organization_id, environment, session_id: subject_id, split_at: created_at }: VisitorSplit,
+): Raised {
+  const { id: event_id, type } = row
+  const about = { event_id, organization_id, environment, type, subject_id, created_at }
+  return { ...about, subject_type: 'session', data: sessionEventData(type, row), route: 'queued' }
 }
 
 function toldOf(scored: SessionScored): ToldDecision {

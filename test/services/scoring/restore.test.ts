@@ -53,7 +53,7 @@ const loseDatabase = () => database.pool.query('drop schema if exists scoring ca
 async function visit(...sessions: TestSession[]): Promise<void> {
   for (const session of sessions) {
     now += 1000
-    const events = [...opened(session), batch(session), handOff(session)]
+    const events = [...opened({ ...session, openedAt: now }), batch(session), handOff(session)]
     await log.append(events.map((event) => codec.toRecord(event, metaOf(event))))
     await log.settled()
   }
@@ -153,6 +153,37 @@ it('a session that scoring tried twice to link is as the last try has it', async
   const tries = first.map((record, offset) => ({ ...record, partition: 0, offset, timestamp: now }))
   await startOn([...tries, ...log.records.filter(({ topic }) => kept.includes(topic))])
   expect(tries).toHaveLength(devices.length)
+  expect(await read()).toEqual(rows)
+})
+
+const day = 24 * 60 * 60 * 1000
+
+it('of 20 twins each has its own visitor once each has come back, and a rebuild repeats it', async () => {
+  const names = Array.from({ length: 20 }, (_, i) => `twin-${i}`)
+  const twins = names.map((name, i) => testSession(name, { ip: `198.51.${i}.1` }))
+  for (const twin of twins) {
+    now += day
+    await visit(twin)
+  }
+  expect(new Set(twins.map(visitorOf)).size).toBe(1)
+  for (const { id, ip, continuityId } of twins) {
+    now += day
+    await visit(testSession(`${id}-back`, { ip, continuityIds: [continuityId], continuityId }))
+  }
+  const { rows } = await database.pool.query('select visitor_id, count(*)::int from scoring.links group by 1')
+  expect(rows.map(({ count }) => count)).toEqual(twins.map(() => 2))
+  const sources = { pool: database.pool, log, codec }
+  expect(await rebuildVisitors(sources, { acceptDifferences: false })).toMatchObject({ differences: 0 })
+})
+
+it('visitors of before links were kept get them from the log', async () => {
+  await visit(...devices)
+  await worker.stop()
+  const rows = await read()
+  await database.pool.query(
+    'delete from scoring.links; update scoring.visitors set lineage = null; delete from scoring.visitor_keys',
+  )
+  await start()
   expect(await read()).toEqual(rows)
 })
 

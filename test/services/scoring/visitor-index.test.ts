@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { runTogether } from '../../../infra/postgres/arrays.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
+import { openVisitorIndex, type Unresolved } from '../../../services/scoring/visitors/index.ts'
 import type { Match } from '../../../services/scoring/visitors/match.ts'
-import { openVisitorIndex, type Unresolved } from '../../../services/scoring/visitors/resolve.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 
@@ -17,8 +17,8 @@ afterAll(() => database.drop())
 const key = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 32)
 
 function session(...presented: string[]): Unresolved {
-  const keys = { presented: presented.map(key), issued: null, install: null, anchors: null, partial: [] }
-  return { organizationId: 'org', environment: 'live', keys, profile: null }
+  const keys = { presented: presented.map(key), issued: null, install: null, looks: [] }
+  return { sessionId: presented.join(), organizationId: 'org', environment: 'live', keys, profile: null }
 }
 
 const matchOf = (id: string): Match => ({
@@ -37,7 +37,8 @@ function seen(visitors: string[], by: string): Promise<void> {
       tx,
       entries.map(({ unresolved }) => unresolved),
     )
-    for (const { id, unresolved } of entries) index.add({ ...unresolved, match: matchOf(id), at: 1 })
+    for (const { id, unresolved } of entries)
+      index.add({ ...unresolved, match: matchOf(id), at: 1, isNewLineage: true })
     await runTogether(tx, index.save())
   })
 }
@@ -73,7 +74,12 @@ it('of very many visitors under one key the same few are found every time, in on
     await transaction(database.pool, async (tx) => {
       const one = session('common')
       const index = await openVisitorIndex(tx, [one])
-      index.add({ ...one, match: matchOf(`vid_common_${String(i).padStart(2, '0')}`), at: 1 })
+      index.add({
+        ...one,
+        match: matchOf(`vid_common_${String(i).padStart(2, '0')}`),
+        at: 1,
+        isNewLineage: true,
+      })
       await runTogether(tx, index.save())
     })
   }

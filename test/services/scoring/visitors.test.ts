@@ -1,25 +1,25 @@
 import { describe, expect, it } from 'vitest'
-import { type KnownVisitor, type MatchInput, matchVisitor } from '../../../services/scoring/visitors/match.ts'
 import {
-  components,
-  type Profile,
-  profileOf,
+  type LookKind,
   shownBy,
   type VisitorKeys,
-  vectorOf,
   visitorKeysOf,
-} from '../../../services/scoring/visitors/profile.ts'
+} from '../../../services/scoring/visitors/keys.ts'
+import { type KnownVisitor, type MatchInput, matchVisitor } from '../../../services/scoring/visitors/match.ts'
+import { components, type Profile, profileOf, vectorOf } from '../../../services/scoring/visitors/profile.ts'
 import { batch, opened, testSession } from './support/events.ts'
 import { evaluateClient, stateAfter } from './support/sessions.ts'
 import * as clients from './support/snapshots.ts'
 
+const hour = 60 * 60 * 1000
+const now = 1_000 * hour
 const sessionId = testSession('new').id
+const kinds: LookKind[] = ['machine', 'drawing', 'fonts', 'place', 'network']
 const keys: VisitorKeys = {
   presented: [],
   issued: 'issued',
   install: null,
-  anchors: 'anchors',
-  partial: ['machine', 'setup'],
+  looks: kinds.map((kind) => ({ kind, key: kind })),
 }
 
 function profileFor(client: clients.Client): Profile {
@@ -30,17 +30,19 @@ function profileFor(client: clients.Client): Profile {
 
 const mac = profileFor(clients.desktopChrome)
 const elsewhere = { ...mac, network: '198.51.100' }
+const changed = (parts: Parameters<typeof clients.withParts>[1]) =>
+  profileFor(clients.withParts(clients.desktopChrome, parts))
 /** The same machine with another canvas, as after an update. */
-const updated = profileFor(clients.withParts(clients.desktopChrome, { canvas: { hash: 'c-other' } }))
-const other = profileFor(clients.desktopSafari)
+const updated = changed({ canvas: { hash: 'c-other' } })
 
-function visitor(id: string, profile: Profile | null = mac): KnownVisitor {
-  return { id, first_seen_at: 1, last_seen_at: 2, sessions: 3, profile }
+function visitor(id: string, profile: Profile | null = mac, some: Partial<KnownVisitor> = {}): KnownVisitor {
+  const seen = { first_seen_at: now - 2 * hour, last_seen_at: now - hour, sessions: 3 }
+  return { id, ...seen, profile, lineage: null, is_tentative: false, ...some }
 }
 
 function match(known: Record<string, KnownVisitor[]>, some: Partial<MatchInput> = {}) {
   const candidates = { byKey: (key: string) => known[key] ?? [] }
-  return matchVisitor({ sessionId, keys, profile: mac, candidates, ...some })
+  return matchVisitor({ sessionId, keys, profile: mac, candidates, openedAt: now - 1000, now, ...some })
 }
 
 describe('which visitor', () => {
@@ -53,7 +55,7 @@ describe('which visitor', () => {
   it('given an id that the client kept, its visitor, before anything else', () => {
     const presented = ['unknown', 'kept']
     const found = match(
-      { kept: [visitor('vid_a')], anchors: [visitor('vid_b')] },
+      { kept: [visitor('vid_a')], machine: [visitor('vid_b')] },
       { keys: { ...keys, presented } },
     )
     expect(found).toMatchObject({ id: 'vid_a', method: 'continuity', basis: 'deterministic' })
@@ -68,71 +70,104 @@ describe('which visitor', () => {
     expect(match({}, { keys: native })).toMatchObject({ method: 'native_new' })
   })
 
-  it('given equal anchors, the one visitor that has them, surer in the same network', () => {
-    const near = match({ anchors: [visitor('vid_a')] })
-    const far = match({ anchors: [visitor('vid_a', elsewhere)] })
+  it('given an install id that was copied to another model, a new one', () => {
+    const native = { ...keys, install: 'install', looks: [] }
+    const phone = profileFor(clients.iphoneSafari)
+    const copied = match({ install: [visitor('vid_a', phone)] }, { keys: native, profile: mac })
+    expect(copied).toMatchObject({ method: 'native_new', visitor: undefined })
+    const both = { install: [visitor('vid_a', phone), visitor('vid_b', mac)] }
+    expect(match(both, { keys: native }).id).toBe('vid_b')
+  })
+
+  it('given an equal look, the one visitor that has it, surer in the same network', () => {
+    const near = match({ machine: [visitor('vid_a')] })
+    const far = match({ machine: [visitor('vid_a', elsewhere)] })
     expect(near).toMatchObject({ id: 'vid_a', method: 'fingerprint', basis: 'probabilistic' })
     expect(far.id).toBe('vid_a')
     expect(far.confidence).toBeLessThan(near.confidence)
   })
 
-  it('given two with equal anchors, the one in the same network, else a new one', () => {
-    expect(match({ anchors: [visitor('vid_a', elsewhere), visitor('vid_b')] }).id).toBe('vid_b')
-    expect(match({ anchors: [visitor('vid_a'), visitor('vid_b')] }).method).toBe('new')
-    expect(match({ anchors: [visitor('vid_a', elsewhere), visitor('vid_b', elsewhere)] }).method).toBe('new')
+  it.each([
+    ['the time zone', { environment: { timezone: 'Asia/Tokyo' } }],
+    [
+      'the scale of the display',
+      { environment: { screen_width: 1209, screen_height: 786, pixel_ratio: 2.5 } },
+    ],
+    ['the languages', { navigator: { languages: ['it', 'de'] } }],
+    ['the drawing', { canvas: { hash: 'other' } }],
+    ['the fonts', { fonts: { enumeration_hash: 'other' } }],
+    ['a monitor', { environment: { screen_width: 2560, screen_height: 1440, pixel_ratio: 1 } }],
+  ])('given a look in which %s changed, the same one', (_, parts) => {
+    const known = { fonts: [visitor('vid_a', changed(parts))], drawing: [visitor('vid_a', changed(parts))] }
+    expect(match(known)).toMatchObject({ id: 'vid_a', method: 'fingerprint_evolution' })
   })
 
-  it('given a likeness, the visitor it belongs to, unless two are alike', () => {
-    const known = { machine: [visitor('vid_a', updated), visitor('vid_b', other)] }
-    expect(match(known)).toMatchObject({
-      id: 'vid_a',
-      method: 'fingerprint_evolution',
-      basis: 'probabilistic',
+  it('given a look in which too much is another, a new one', () => {
+    const many = { screen_width: 800, screen_height: 600, pixel_ratio: 1, timezone: 'Asia/Tokyo' }
+    const other = changed({ environment: many, navigator: { languages: ['ja'], device_memory: 2 } })
+    expect(match({ drawing: [visitor('vid_a', other)] }).method).toBe('new')
+    const firefox = profileFor(clients.desktopFirefox)
+    expect(match({ fonts: [visitor('vid_a', { ...firefox, network: mac.network })] }).method).toBe('new')
+  })
+
+  it('given two of one look that were seen in turn, a new one, unless only one is in the network', () => {
+    const two = (profile: Profile) => ({ machine: [visitor('vid_a', elsewhere), visitor('vid_b', profile)] })
+    expect(match(two(elsewhere)).method).toBe('new')
+    expect(match(two(mac)).id).toBe('vid_b')
+  })
+
+  it('given two of which one ends before the other begins, the later: both are one browser', () => {
+    const earlier = { first_seen_at: now - 9 * hour, last_seen_at: now - 8 * hour }
+    const known = { machine: [visitor('vid_a', mac, earlier), visitor('vid_b')] }
+    expect(match(known).id).toBe('vid_b')
+  })
+
+  it('given one that was in another network just now, a new one: its storage is not lost', () => {
+    const known = { machine: [visitor('vid_a', elsewhere, { last_seen_at: now - 60_000 })] }
+    expect(match(known).method).toBe('new')
+  })
+
+  it('given a look that very many share, nobody but in the same network', () => {
+    const crowd = Array.from({ length: 10 }, (_, index) => {
+      const begun = now - (20 - index) * hour
+      return visitor(`vid_${index}`, updated, { first_seen_at: begun, last_seen_at: begun })
     })
-    expect(match({ machine: [visitor('vid_a', updated), visitor('vid_b', updated)] }).method).toBe('new')
-    expect(match({ setup: [visitor('vid_b', other)] }).method).toBe('new')
+    const far = crowd.map((one) => ({ ...one, profile: { ...updated, network: '198.51.100' } }))
+    expect(match({ fonts: far }).method).toBe('new')
   })
 
-  it('given a key that very many share, does not rely on it', () => {
-    const crowd = Array.from({ length: 9 }, (_, index) =>
-      visitor(`vid_${index}`, index === 0 ? updated : other),
-    )
-    expect(match({ machine: crowd }).method).toBe('new')
+  it('given a phone, one of its kind in the same network', () => {
+    const phone = profileFor(clients.iphoneSafari)
+    const here = { ...keys, looks: keys.looks.filter(({ kind }) => kind === 'place' || kind === 'network') }
+    const known = { place: [visitor('vid_a', phone)], network: [visitor('vid_a', phone)] }
+    expect(match(known, { profile: phone, keys: here }).id).toBe('vid_a')
+    const beside = visitor('vid_a', phone, { last_seen_at: now - 500 })
+    expect(match({ place: [beside] }, { profile: phone, keys: here }).method).toBe('new')
+    const moved = { ...phone, network: '198.51.100' }
+    expect(match({ place: [visitor('vid_a', moved)] }, { profile: phone, keys: here }).method).toBe('new')
   })
 })
 
 describe('a profile', () => {
   it.each([
-    ['a container', clients.bareChromium],
-    ['headless Chrome', clients.headlessChrome],
-    ['an iPhone', clients.iphoneSafari],
-    ['an Android phone', clients.androidChrome],
-    ['Firefox with resistance to fingerprinting', clients.resistingFirefox],
-    ['Brave', clients.brave],
-  ])('of %s is not distinctive and makes no anchors', (_, client) => {
-    const profile = profileFor(client)
-    expect(profile.distinctive).toBe(false)
+    ['an iPhone', clients.iphoneSafari, ['place', 'network']],
+    ['an Android phone', clients.androidChrome, ['place', 'network']],
+    ['Firefox with resistance to fingerprinting', clients.resistingFirefox, []],
+    ['Brave', clients.brave, []],
+    ['desktop Chrome', clients.desktopChrome, ['machine', 'drawing', 'fonts', 'place', 'network']],
+    ['desktop Firefox', clients.desktopFirefox, ['machine', 'drawing', 'fonts', 'place', 'network']],
+  ])('of %s is looked for by its looks', (_, client, expected) => {
     const session = testSession('s', { client })
-    expect(visitorKeysOf(shownBy(stateAfter([...opened(session), batch(session)])), profile)).toMatchObject({
-      anchors: null,
-      partial: [],
-    })
+    const shown = shownBy(stateAfter([...opened(session), batch(session)]))
+    expect(visitorKeysOf(shown, profileFor(client)).looks.map(({ kind }) => kind)).toEqual(expected)
   })
 
   it.each([
-    ['desktop Chrome', clients.desktopChrome],
-    ['desktop Safari', clients.desktopSafari],
-    ['desktop Firefox', clients.desktopFirefox],
-    ['a Chromebook', clients.chromebook],
-  ])('of %s is distinctive and is linked by its fingerprint', (_, client) => {
-    const profile = profileFor(client)
-    const session = testSession('s', { client })
-    const found = visitorKeysOf(shownBy(stateAfter([...opened(session), batch(session)])), profile)
-    expect(found.anchors).not.toBeNull()
-    expect(match({ anchors: [visitor('vid_a', profile)] }, { profile })).toMatchObject({
-      id: 'vid_a',
-      method: 'fingerprint',
-    })
+    ['a container', clients.bareChromium],
+    ['headless Chrome', clients.headlessChrome],
+    ['Safari on a Mac, as all name one card', clients.desktopSafari],
+  ])('of %s is not distinctive', (_, client) => {
+    expect(profileFor(client).distinctive).toBe(false)
   })
 
   it('keeps tenants apart: keys of other organizations and environments differ', () => {
@@ -140,14 +175,15 @@ describe('a profile', () => {
     const live = visitorKeysOf(state, mac)
     const test = visitorKeysOf({ ...state, environment: 'test' }, mac)
     const foreign = visitorKeysOf({ ...state, organization_id: 'org_other' }, mac)
-    expect(new Set([live.anchors, test.anchors, foreign.anchors]).size).toBe(3)
+    const machines = [live, test, foreign].map(({ looks }) => looks[0]?.key)
+    expect(new Set(machines).size).toBe(3)
     expect(new Set([live.issued, test.issued, foreign.issued]).size).toBe(3)
   })
 
   it('is a vector of one number a component, equal for equal values', () => {
     const [one, two] = [vectorOf(mac), vectorOf(updated)]
     expect(one).toHaveLength(components.length)
-    const differing = one.flatMap((value, index) => (value === two[index] ? [] : [components[index]?.name]))
+    const differing = one.flatMap((value, index) => (value === two[index] ? [] : [components[index]]))
     expect(differing).toEqual(['canvas'])
     expect(vectorOf(null)).toEqual([])
   })

@@ -38,7 +38,12 @@ describe('what docs/architecture.md lists of a flow is what the flow runs', () =
     }
     await run(await document('warm'))
     const measured = await document('measured')
-    judge('A batch, to its row', await record(() => run(measured)))
+    const ran = await record(() => run(measured))
+    judge('A batch, to its row', ran)
+    judge(
+      'A visitor, known again',
+      ran.filter((file) => file.startsWith('services/scoring/visitors/')),
+    )
   }, 60_000)
 
   it('a rotation of a key', async () => {

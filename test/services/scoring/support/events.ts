@@ -18,6 +18,8 @@ export interface TestSession {
   platform: Platform
   continuityIds: string[]
   continuityId: string
+  /** Epoch milliseconds. */
+  openedAt: number
   /** Names of further request headers. */
   headers: string[]
   signatureAgent: string | null
@@ -35,6 +37,7 @@ export function testSession(name: string, some: Partial<TestSession> = {}): Test
     continuityIds: [],
     headers: [],
     signatureAgent: null,
+    openedAt: startedAt,
     continuityId: `continuity-${name}`,
     ...some,
   }
@@ -49,7 +52,7 @@ function identity(session: TestSession) {
 }
 
 export function opened(session: TestSession): SessionEvent[] {
-  const common = { ...identity(session), opened_at: startedAt }
+  const common = { ...identity(session), opened_at: session.openedAt }
   return [
     {
       type: 'SessionOpened',

@@ -1,0 +1,236 @@
+import pg from 'pg'
+import { z } from 'zod'
+import { type Column, type Part, runTogether, unnest } from '../../../infra/postgres/arrays.ts'
+import { queryAll, type Tx } from '../../../infra/postgres/pool.ts'
+import { allKeys, lineageOf, type VisitorKeys } from './keys.ts'
+import { type Link, moveSessions, readSessions, saveLinks } from './links.ts'
+import { aliveMs, type Candidates, type KnownVisitor, type Match } from './match.ts'
+import type { Profile } from './profile.ts'
+import type { LinkedSession } from './split.ts'
+
+export interface Unresolved {
+  sessionId: string
+  organizationId: string
+  environment: string
+  keys: VisitorKeys
+  profile: Profile | null
+}
+
+interface Added extends Unresolved {
+  match: Match
+  at: number
+  /** None of the visitor's sessions were of a client with this storage. */
+  isNewLineage: boolean
+  wasRecorded?: boolean
+}
+
+export interface VisitorIndex extends Candidates {
+  /** Notes what was resolved, so that the next session of the batch finds it. Returns the number of its sessions. */
+  add(resolved: Added): number
+  /** The sessions of a visitor. What was noted is written before. */
+  sessionsOf(visitorId: string): Promise<LinkedSession[]>
+  /** Gives sessions to another visitor, at once. */
+  move(sessionIds: string[], between: { from: string; to: string }): Promise<void>
+  save(): Part[]
+}
+
+// Buckets instead of one lock per key keep large batches within Postgres's lock table, of 6400 places by default.
+const lockBuckets = 2048
+
+const rowsOf = z.array(
+  z.object({
+    key: z.string(),
+    visitor_id: z.string(),
+    first_seen_at: z.string(),
+    last_seen_at: z.string(),
+    sessions: z.number(),
+    profile: z.string(),
+    lineage: z.string().nullable(),
+    is_tentative: z.boolean(),
+  }),
+)
+type Row = z.output<typeof rowsOf>[number]
+
+/**
+ * Loads what the sessions may match, under locks on their keys in one fixed order. Of two processes that meet the
+ * same visitor at once, the second waits, and then finds what the first has written.
+ */
+export async function openVisitorIndex(tx: Tx, sessions: Unresolved[]): Promise<VisitorIndex> {
+  const keys = [...new Set(sessions.flatMap((session) => allKeys(session.keys)))]
+  return createIndex(tx, keys.length > 0 ? await lockAndLoad(tx, keys) : [])
+}
+
+async function lockAndLoad(tx: Tx, keys: string[]): Promise<Row[]> {
+  const buckets = new Set(keys.map((key) => Number.parseInt(key.slice(0, 8), 16) % lockBuckets))
+  const ordered = [...buckets].sort((one, other) => one - other)
+  const wanted = keys.map((key) => `(${pg.escapeLiteral(key)})`)
+  const [, rows = []] = await queryAll(
+    tx,
+    `select count(pg_advisory_xact_lock(hashtext('tidegate:visitors'), bucket))
+       from unnest(array[${ordered.join()}]) bucket`,
+    `select encode(k.key, 'hex') as key, v.visitor_id, v.first_seen_at, v.last_seen_at, v.sessions, v.profile,
+        v.lineage, v.is_tentative
+       from (values ${wanted.join()}) wanted(hex)
+       cross join lateral (
+         select key, visitor_id from scoring.visitor_keys where key = decode(wanted.hex, 'hex')
+         order by visitor_id limit 10
+       ) k
+       join scoring.visitors v on v.visitor_id = k.visitor_id
+      order by k.key, k.visitor_id`,
+  )
+  return rowsOf.parse(rows)
+}
+
+interface Changed extends KnownVisitor {
+  organizationId: string
+  environment: string
+  added: number
+}
+
+function createIndex(tx: Tx, rows: Row[]): VisitorIndex {
+  const visitors = new Map<string, KnownVisitor>()
+  const byKey = new Map<string, Set<string>>()
+  const changed = new Map<string, Changed>()
+  const newKeys: [key: string, visitorId: string][] = []
+  const newLinks: Link[] = []
+
+  for (const row of rows) take(row)
+
+  function take(row: Row): void {
+    if (!visitors.has(row.visitor_id)) visitors.set(row.visitor_id, readRow(row))
+    idsOf(row.key).add(row.visitor_id)
+  }
+
+  function idsOf(key: string): Set<string> {
+    const ids = byKey.get(key) ?? new Set()
+    byKey.set(key, ids)
+    return ids
+  }
+
+  function save(): Part[] {
+    if (changed.size === 0) return []
+    return [...saveVisitors([...changed.values()]), ...saveKeys(newKeys), ...saveLinks(newLinks)]
+  }
+
+  async function flush(): Promise<void> {
+    await runTogether(tx, save())
+    changed.clear()
+    newKeys.length = 0
+    newLinks.length = 0
+  }
+
+  return {
+    byKey: (key) => [...(byKey.get(key) ?? [])].flatMap((id) => visitors.get(id) ?? []),
+    add({
+      sessionId,
+      match,
+      at,
+      isNewLineage,
+      keys,
+      profile,
+      organizationId,
+      environment,
+      wasRecorded = false,
+    }) {
+      const known = visitors.get(match.id)
+      // Read from the log already, if the visitors were rebuilt since it was recorded.
+      const added = wasRecorded && known && known.last_seen_at >= at ? 0 : 1
+      const lineage = lineageOf(keys) ?? sessionId
+      const entry = {
+        id: match.id,
+        first_seen_at: Math.min(known?.first_seen_at ?? at, at),
+        last_seen_at: Math.max(known?.last_seen_at ?? at, at),
+        sessions: (known?.sessions ?? 0) + added,
+        profile: profile ?? known?.profile ?? null,
+        ...(isNewLineage || !known ? begun(lineage, known, at) : pickLineage(known)),
+        organizationId,
+        environment,
+        added: (changed.get(match.id)?.added ?? 0) + added,
+      }
+      visitors.set(entry.id, entry)
+      changed.set(entry.id, entry)
+      const all = allKeys(keys)
+      for (const key of all.filter((one) => !idsOf(one).has(entry.id))) {
+        idsOf(key).add(entry.id)
+        newKeys.push([key, entry.id])
+      }
+      newLinks.push({
+        ...{ session_id: sessionId, visitor_id: entry.id, organization_id: organizationId, environment },
+        ...{ linked_at: at, lineage, profile: profile && JSON.stringify(profile), keys: all },
+      })
+      return entry.sessions
+    },
+    async sessionsOf(visitorId) {
+      await flush()
+      return readSessions(tx, visitorId)
+    },
+    async move(sessionIds, { from, to }) {
+      const again = await moveSessions(tx, { sessionIds, from, to })
+      for (const id of [from, to]) visitors.delete(id)
+      for (const ids of byKey.values()) for (const id of [from, to]) ids.delete(id)
+      for (const row of rowsOf.parse(again)) take(row)
+    },
+    save,
+  }
+}
+
+const pickLineage = ({ lineage, is_tentative }: KnownVisitor) => ({ lineage, is_tentative })
+
+function begun(lineage: string, known: KnownVisitor | undefined, at: number) {
+  return { lineage, is_tentative: known !== undefined && at - known.last_seen_at < aliveMs }
+}
+
+function readRow(row: Row): KnownVisitor {
+  return {
+    id: row.visitor_id,
+    first_seen_at: Number(row.first_seen_at),
+    last_seen_at: Number(row.last_seen_at),
+    sessions: row.sessions,
+    profile: JSON.parse(row.profile),
+    lineage: row.lineage,
+    is_tentative: row.is_tentative,
+  }
+}
+
+const visitorColumns: Column<Changed>[] = [
+  { name: 'visitor_id', type: 'text', of: ({ id }) => id },
+  { name: 'organization_id', type: 'text', of: ({ organizationId }) => organizationId },
+  { name: 'environment', type: 'text', of: ({ environment }) => environment },
+  { name: 'first_seen_at', type: 'bigint', of: ({ first_seen_at }) => first_seen_at },
+  { name: 'last_seen_at', type: 'bigint', of: ({ last_seen_at }) => last_seen_at },
+  { name: 'sessions', type: 'integer', of: ({ added }) => added },
+  { name: 'profile', type: 'text', of: ({ profile }) => JSON.stringify(profile) },
+  { name: 'lineage', type: 'text', of: ({ lineage }) => lineage },
+  { name: 'is_tentative', type: 'boolean', of: ({ is_tentative }) => is_tentative },
+]
+const keyColumns: Column<[key: string, visitorId: string]>[] = [
+  { name: 'key', type: 'bytea', of: ([key]) => Buffer.from(key, 'hex') },
+  { name: 'visitor_id', type: 'text', of: ([, id]) => id },
+]
+
+// Two partitions may find one visitor by different keys, so under different locks: rows are locked in one order.
+function saveVisitors(entries: Changed[]): Part[] {
+  const at = (first: number) => {
+    const { names, source, values } = unnest(visitorColumns, entries, first)
+    const text = `insert into scoring.visitors (${names})
+      select * from ${source} as entry (${names}) order by visitor_id
+      on conflict (visitor_id) do update set
+        first_seen_at = least(visitors.first_seen_at, excluded.first_seen_at),
+        last_seen_at = greatest(visitors.last_seen_at, excluded.last_seen_at),
+        sessions = visitors.sessions + excluded.sessions,
+        profile = excluded.profile, lineage = excluded.lineage, is_tentative = excluded.is_tentative`
+    return { text, values }
+  }
+  return [{ as: 'save_visitors', at }]
+}
+
+function saveKeys(keys: [string, string][]): Part[] {
+  if (keys.length === 0) return []
+  const at = (first: number) => {
+    const { names, source, values } = unnest(keyColumns, keys, first)
+    const text = `insert into scoring.visitor_keys (${names})
+      select * from ${source} as added (${names}) order by key, visitor_id on conflict do nothing`
+    return { text, values }
+  }
+  return [{ as: 'save_visitor_keys', at }]
+}

@@ -1,0 +1,86 @@
+import { type LookKind, lookKinds } from './keys.ts'
+import { type ComponentName, components, type Profile, type Uniqueness } from './profile.ts'
+
+export interface Comparison {
+  agreed: ComponentName[]
+  changed: ComponentName[]
+  /** On one side or both. */
+  unknown: ComponentName[]
+}
+
+export function compareProfiles(one: Profile, other: Profile): Comparison {
+  const found: Comparison = { agreed: [], changed: [], unknown: [] }
+  components.forEach((name, index) => {
+    const [mine, theirs] = [one.components[index], other.components[index]]
+    if (!mine || !theirs) found.unknown.push(name)
+    else (mine === theirs ? found.agreed : found.changed).push(name)
+  })
+  return found
+}
+
+/**
+ * Bits of evidence for one device. Agreement: how much likelier two visits of one device agree than those of two
+ * devices that have a look key in common. Change: how seldom one device changes it between two visits.
+ */
+const evidence: Record<ComponentName, { agreed: number; changed: number }> = {
+  system: { agreed: 0, changed: Number.POSITIVE_INFINITY },
+  browser: { agreed: 0, changed: Number.POSITIVE_INFINITY },
+  platform: { agreed: 0, changed: Number.POSITIVE_INFINITY },
+  browser_version: { agreed: 0.3, changed: 0.3 },
+  screen: { agreed: 1.6, changed: 2.5 },
+  pixel_ratio: { agreed: 0.6, changed: 1.2 },
+  timezone: { agreed: 0.7, changed: 2.5 },
+  languages: { agreed: 0.8, changed: 3 },
+  processors: { agreed: 1.5, changed: 5 },
+  memory: { agreed: 1, changed: 5 },
+  webgl_renderer: { agreed: 1.2, changed: 4 },
+  webgl_parameters: { agreed: 0.4, changed: 2.5 },
+  webgl_extensions: { agreed: 0.3, changed: 1.5 },
+  canvas: { agreed: 2, changed: 2.5 },
+  audio: { agreed: 0.3, changed: 3 },
+  fonts: { agreed: 2, changed: 2 },
+  voices: { agreed: 0.8, changed: 1.5 },
+  media: { agreed: 0.8, changed: 1.5 },
+}
+
+export interface SharedKey {
+  kind: LookKind
+  /** How many visitors are known by it, at most as many as are looked up. */
+  visitors: number
+}
+
+interface Weighing {
+  comparison: Comparison
+  /** One at least. */
+  shared: SharedKey[]
+  uniqueness: Uniqueness
+  isSameNetwork: boolean
+  /** How many visitors are known in this network, at most as many as are looked up. */
+  neighbors: number
+}
+
+// What a person chooses says as much of a phone as of any other machine.
+const chosen: readonly ComponentName[] = ['timezone', 'languages', 'browser_version']
+const share: Record<Uniqueness, number> = { distinctive: 1, uniform: 0.6, phone: 0.3, hidden: 0 }
+const sameNetwork = 4
+const otherNetwork = -3.2
+
+/**
+ * Bits of evidence that both are one device, in the manner of Fellegi and Sunter (A Theory for Record Linkage, 1969):
+ * what agrees adds, what changed takes away. What both are found by adds nothing, and the more visitors have that in
+ * common, the less the rest proves. Of several such looks the best one counts.
+ */
+export function likenessBits({ comparison, shared, uniqueness, isSameNetwork, neighbors }: Weighing): number {
+  const says = (name: ComponentName) =>
+    (chosen.includes(name) ? 1 : share[uniqueness]) * evidence[name].agreed
+  const beyond = shared.map(({ kind, visitors }) => {
+    const found: readonly ComponentName[] = lookKinds[kind]
+    return sum(comparison.agreed.filter((name) => !found.includes(name)).map(says)) - Math.log2(visitors)
+  })
+  const changes = sum(comparison.changed.map((name) => -evidence[name].changed))
+  // Nothing where ten and more share the network.
+  const network = isSameNetwork ? sameNetwork * Math.max(0, 1 - Math.log10(neighbors)) : otherNetwork
+  return Math.max(...beyond) + changes + network
+}
+
+const sum = (numbers: number[]) => numbers.reduce((total, one) => total + one, 0)

@@ -1,0 +1,129 @@
+import { type Column, type Part, unnest } from '../../../infra/postgres/arrays.ts'
+import type { Tx } from '../../../infra/postgres/pool.ts'
+import { splitLink } from '../../../projections/sessions/apply-splits.ts'
+import type { VisitorSplit } from '../../../schemas/events.ts'
+import { aliveMs } from './match.ts'
+import type { LinkedSession } from './split.ts'
+
+/** A session of a visitor, with all that the visitor is known by through it. */
+export interface Link extends LinkedSession {
+  visitor_id: string
+  organization_id: string
+  environment: string
+  /** As JSON. */
+  profile: string | null
+  keys: string[]
+}
+
+const linkColumns: Column<Link>[] = [
+  { name: 'session_id', type: 'text', of: ({ session_id }) => session_id },
+  { name: 'visitor_id', type: 'text', of: ({ visitor_id }) => visitor_id },
+  { name: 'organization_id', type: 'text', of: ({ organization_id }) => organization_id },
+  { name: 'environment', type: 'text', of: ({ environment }) => environment },
+  { name: 'linked_at', type: 'bigint', of: ({ linked_at }) => linked_at },
+  { name: 'lineage', type: 'text', of: ({ lineage }) => lineage },
+  { name: 'profile', type: 'text', of: ({ profile }) => profile },
+  { name: 'keys', type: 'bytea', of: ({ keys }) => Buffer.from(keys.join(''), 'hex') },
+]
+
+export const linksDdl = (name: string) => `${name} (
+  session_id text primary key, visitor_id text not null, organization_id text not null, environment text not null,
+  linked_at bigint not null, lineage text not null, profile text, keys bytea not null
+)`
+
+export const linkNames = linkColumns.map(({ name }) => name).join(', ')
+export const replacedLink = linkColumns.map(({ name }) => `${name} = excluded.${name}`).join(', ')
+
+/** `onConflict`: what becomes of a session that is there already. */
+export function putLinks(
+  links: Link[],
+  { name, table, onConflict }: { name: string; table: string; onConflict: string },
+): Part[] {
+  if (links.length === 0) return []
+  const at = (first: number) => {
+    const { names, source, values } = unnest(linkColumns, links, first)
+    return {
+      text: `insert into ${table} (${names}) select * from ${source} on conflict ${onConflict}`,
+      values,
+    }
+  }
+  return [{ as: name, at }]
+}
+
+export const saveLinks = (links: Link[]): Part[] =>
+  putLinks(links, {
+    name: 'save_links',
+    table: 'scoring.links',
+    onConflict: `(session_id) do update set ${replacedLink}`,
+  })
+
+export async function readSessions(tx: Tx, visitorId: string): Promise<LinkedSession[]> {
+  const { rows } = await tx.query<LinkedSession>(
+    'select session_id, lineage, linked_at::float8 from scoring.links where visitor_id = $1',
+    [visitorId],
+  )
+  return rows
+}
+
+export const visitorColumns =
+  'visitor_id, organization_id, environment, first_seen_at, last_seen_at, sessions, profile, lineage, is_tentative'
+
+/** What the links say of their visitors: rows of `visitorColumns`. */
+export const gatheredVisitors = (links: string) => `
+  with linked as (select * from ${links}),
+  lineages as (select visitor_id, lineage, min(linked_at) as began from linked group by visitor_id, lineage),
+  newest as (
+    select distinct on (visitor_id) * from lineages order by visitor_id, began desc, lineage desc
+  )
+  select visitor_id, min(organization_id) as organization_id, min(environment) as environment,
+    min(linked_at) as first_seen_at, max(linked_at) as last_seen_at, count(*)::integer as sessions,
+    coalesce((array_agg(profile order by linked_at desc, session_id desc) filter (where profile is not null))[1],
+      'null') as profile,
+    newest.lineage,
+    bool_or(linked.lineage <> newest.lineage and linked_at <= began and linked_at > began - ${aliveMs}) as is_tentative
+  from linked join newest using (visitor_id) group by visitor_id, newest.lineage`
+
+const keyBytes = 16
+
+/** Rows of key and visitor. */
+export const gatheredKeys = (links: string) => `
+  select distinct substring(keys from at for ${keyBytes}) as key, visitor_id
+  from ${links} cross join lateral generate_series(1, octet_length(keys), ${keyBytes}) at`
+
+interface Move {
+  sessionIds: string[]
+  from: string
+  to: string
+}
+
+/** Makes both visitors anew from the sessions that each has then. Returns their keys and rows, as the index loads them. */
+export async function moveSessions(tx: Tx, { sessionIds, from, to }: Move): Promise<unknown[]> {
+  const both = [from, to]
+  await tx.query('update scoring.links set visitor_id = $1 where session_id = any($2)', [to, sessionIds])
+  await tx.query('delete from scoring.visitor_keys where visitor_id = any($1)', [both])
+  await tx.query('delete from scoring.visitors where visitor_id = any($1)', [both])
+  const theirs = '(select * from scoring.links where visitor_id = any($1)) theirs'
+  await tx.query(`insert into scoring.visitors (${visitorColumns}) ${gatheredVisitors(theirs)}`, [both])
+  await tx.query(`insert into scoring.visitor_keys (key, visitor_id) ${gatheredKeys(theirs)}`, [both])
+  const { rows } = await tx.query(
+    `select encode(key, 'hex') as key, v.visitor_id, first_seen_at, last_seen_at, sessions, profile, lineage,
+       is_tentative from scoring.visitor_keys join scoring.visitors v using (visitor_id) where visitor_id = any($1)`,
+    [both],
+  )
+  return rows
+}
+
+/** Later decisions of these sessions are about the visitor that they were given. */
+export async function moveSessionVisitors(tx: Tx, splits: VisitorSplit[]): Promise<void> {
+  const rows = splits.map((split) => ({
+    session_id: split.session_id,
+    link: JSON.stringify(splitLink(split)),
+  }))
+  await tx.query(
+    `update scoring.sessions s
+     set constants = (s.constants::jsonb || jsonb_build_object('visitor', (s.constants::jsonb -> 'visitor') || moved.link))::text
+     from unnest($1::text[], $2::jsonb[]) as moved (session_id, link)
+     where s.session_id = moved.session_id and s.constants is not null`,
+    [rows.map(({ session_id }) => session_id), rows.map(({ link }) => link)],
+  )
+}

@@ -1,0 +1,48 @@
+import type { VisitorLink } from '../../../schemas/events.ts'
+import type { KnownVisitor } from './match.ts'
+
+export type RecordedVisitor = Pick<VisitorLink, 'id' | 'confidence' | 'identified_at' | 'method' | 'basis'>
+
+/** A session of a visitor, by the continuity key that its client was given. */
+export interface LinkedSession {
+  session_id: string
+  /** Who keeps storage is given the same key each time: sessions with one key are a lineage. */
+  lineage: string
+  linked_at: number
+}
+
+export type Split =
+  /** The client's storage was taken for lost: who came without it meanwhile is somebody else. */
+  | { cause: 'continuity_returned'; sessionIds: string[] }
+  /** It came within the hour in which another was there, and has now shown that it keeps storage of its own. */
+  | { cause: 'second_profile'; sessionIds: string[] }
+
+/** Whether the links of the visitor have to be looked at, when a client presents these continuity keys. */
+export function mayBeTwo({ lineage, is_tentative }: KnownVisitor, presented: string[]): boolean {
+  return lineage !== null && (is_tentative || !presented.includes(lineage))
+}
+
+/**
+ * A visitor is a chain of lineages. Each but the first was linked since the one before was taken for lost. What a client
+ * presents is not lost.
+ */
+export function splitOf(
+  visitor: KnownVisitor,
+  presented: string[],
+  sessions: LinkedSession[],
+): Split | undefined {
+  const lineages = new Map<string, number>()
+  for (const { lineage, linked_at } of sessions)
+    lineages.set(lineage, Math.min(linked_at, lineages.get(lineage) ?? linked_at))
+  const shown = presented.filter((key) => lineages.has(key))
+  if (shown.length === 0 || visitor.lineage === null) return undefined
+  const isCurrent = shown.includes(visitor.lineage)
+  if (isCurrent && !visitor.is_tentative) return undefined
+  const began = Math.min(...shown.map((key) => lineages.get(key) ?? 0))
+  const isOther = ({ lineage }: LinkedSession) =>
+    !shown.includes(lineage) && (lineages.get(lineage) ?? 0) >= began
+  const moved = sessions.filter((one) => (isCurrent ? shown.includes(one.lineage) : isOther(one)))
+  if (moved.length === 0 || moved.length === sessions.length) return undefined
+  const sessionIds = moved.map(({ session_id }) => session_id).sort()
+  return { cause: isCurrent ? 'second_profile' : 'continuity_returned', sessionIds }
+}

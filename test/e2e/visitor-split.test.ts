@@ -1,0 +1,102 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type ClusterOptions, clusterLogs, kafkaPlace, type Owner, operator } from '../support/cluster.ts'
+import { readAs, type Visit, visitAs, visitorOf } from '../support/devices.ts'
+import { eventually } from '../support/eventually.ts'
+import { deleteTopics } from '../support/logs.ts'
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
+import { rebuildable, rebuildIsEqual } from '../support/roles.ts'
+import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
+import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
+import { fastWebhooks } from '../support/webhook-world.ts'
+
+const home = '198.51.100.1'
+const abroad = '203.0.113.7'
+
+describe.each(clusterLogs())('devices that are alike, %s', (log: ClusterOptions['log']) => {
+  let database: TestDatabase
+  let settings: Record<string, string>
+  let server: ServerProcess
+  let owner: Owner
+  let receiver: WebhookReceiver
+  let topics: (() => Promise<void>) | undefined
+
+  beforeAll(async () => {
+    database = await createTestDatabase({ empty: true })
+    receiver = await startWebhookReceiver()
+    const kafka = log === 'kafka' ? await kafkaPlace() : undefined
+    topics = kafka && (() => deleteTopics(kafka.brokers.split(','), kafka.prefix))
+    settings = {
+      ...fastWebhooks,
+      DATABASE_URL: database.url,
+      TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
+      KAFKA_BROKERS: kafka?.brokers ?? '',
+      KAFKA_TOPIC_PREFIX: kafka?.prefix ?? '',
+      TRUSTED_PROXIES: '127.0.0.1,::1',
+    }
+    server = await startServerProcess(['serve'], settings)
+    owner = await operator(settings).organization()
+    const types = ['session.fingerprint.calculated']
+    const endpoint = { name: 'Receiver', url: receiver.url('/'), event_types: types }
+    const path = `/v1/organizations/${owner.organizationId}/webhooks/endpoints`
+    await readAs(reader(), path, { method: 'POST', body: JSON.stringify(endpoint) })
+  }, 90_000)
+
+  afterAll(async () => {
+    await server?.end('SIGTERM')
+    await receiver?.close()
+    await topics?.()
+    await database?.drop()
+  })
+
+  const reader = () => ({ baseUrl: server.baseUrl, owner })
+  const seenAs = (one: Visit) => visitorOf(reader(), one)
+
+  async function visit(device: number, { of, address = home }: { of?: Visit; address?: string } = {}) {
+    const kept = of ? { continuity: of.continuity } : {}
+    const done = await visitAs(device, { ...reader(), address, ...kept })
+    return { ...done, visitor: await seenAs(done) }
+  }
+
+  const told = ({ sessionId }: Visit) =>
+    receiver.requests
+      .map(({ body }) => JSON.parse(body))
+      .filter(({ data }) => data.session.id === sessionId)
+      .map(({ id, data }) => ({ id, visitor: data.visitor_fingerprint.id }))
+
+  it('a second profile of a machine is its own visitor once it has come back', async () => {
+    const first = await visit(1)
+    const again = await visit(1, { of: first })
+    const second = await visit(1)
+    expect([again.visitor, second.visitor]).toEqual([first.visitor, first.visitor])
+    const back = await visit(1, { of: second })
+    expect(back.visitor).not.toBe(first.visitor)
+    await eventually(async () => expect(await seenAs(second)).toBe(back.visitor))
+    expect([await seenAs(first), await seenAs(again)]).toEqual([first.visitor, first.visitor])
+    await eventually(() =>
+      expect(told(second).map(({ visitor }) => visitor)).toEqual([first.visitor, back.visitor]),
+    )
+    expect(new Set(told(second).map(({ id }) => id)).size).toBe(2)
+    const lifecycles = await Promise.all(
+      [first, back].map(({ visitor }) => readAs(reader(), `/v1/fingerprints/${visitor}`)),
+    )
+    expect(lifecycles).toMatchObject([{ lifecycle: { seen_count: 2 } }, { lifecycle: { seen_count: 2 } }])
+  }, 60_000)
+
+  it('whose storage comes back keeps its visitor, and who was taken for it gets another', async () => {
+    const first = await visit(2)
+    const other = await visit(2)
+    expect(other.visitor).toBe(first.visitor)
+    expect((await visit(2, { of: first })).visitor).toBe(first.visitor)
+    await eventually(async () => expect(await seenAs(other)).not.toBe(first.visitor))
+    expect((await visit(2, { of: other })).visitor).toBe(await seenAs(other))
+  }, 60_000)
+
+  it('and in two networks within minutes are two at once', async () => {
+    const here = await visit(3)
+    const there = await visit(3, { address: abroad })
+    expect(there.visitor).not.toBe(here.visitor)
+  }, 60_000)
+
+  it.each(rebuildable)('a rebuild of %s repeats it', (name) => rebuildIsEqual(settings, name), 60_000)
+})
