@@ -63,7 +63,7 @@ interface Weighing {
 const chosen: readonly ComponentName[] = ['timezone', 'languages', 'browser_version']
 const share: Record<Uniqueness, number> = { distinctive: 1, uniform: 0.6, phone: 0.3, hidden: 0 }
 const sameNetwork = 4
-const otherNetwork = -3.2
+const otherNetwork = -4.2
 
 /**
  * Bits of evidence that both are one device, in the manner of Fellegi and Sunter (A Theory for Record Linkage, 1969):
@@ -77,10 +77,24 @@ export function likenessBits({ comparison, shared, uniqueness, isSameNetwork, ne
     const found: readonly ComponentName[] = lookKinds[kind]
     return sum(comparison.agreed.filter((name) => !found.includes(name)).map(says)) - Math.log2(visitors)
   })
-  const changes = sum(comparison.changed.map((name) => -evidence[name].changed))
+  const changes = changeBits(comparison.changed)
   // Nothing where ten and more share the network.
   const network = isSameNetwork ? sameNetwork * Math.max(0, 1 - Math.log10(neighbors)) : otherNetwork
   return Math.max(...beyond) + changes + network
+}
+
+// What changes at once: a display, a graphics card or its driver. The dearest of them counts.
+const together: ComponentName[][] = [
+  ['screen', 'pixel_ratio'],
+  ['webgl_renderer', 'webgl_parameters', 'webgl_extensions'],
+]
+
+function changeBits(changed: ComponentName[]): number {
+  const groups = together.map((names) => changed.filter((name) => names.includes(name)))
+  const alone = changed.filter((name) => !together.flat().includes(name)).map((name) => [name])
+  return sum(
+    [...groups, ...alone].map((names) => -Math.max(0, ...names.map((name) => evidence[name].changed))),
+  )
 }
 
 const sum = (numbers: number[]) => numbers.reduce((total, one) => total + one, 0)

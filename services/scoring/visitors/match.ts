@@ -40,8 +40,8 @@ export interface MatchInput {
 
 // Bits of evidence (likeness.ts), by how well its look tells a browser from others. Measured by `make replay`.
 const enough: Record<Uniqueness, number> = {
-  distinctive: 1,
-  uniform: 2,
+  distinctive: 0,
+  uniform: 1,
   phone: 3,
   hidden: Number.POSITIVE_INFINITY,
 }
