@@ -1,5 +1,19 @@
 // Generated from the .avsc files by `npm run schemas`. Times are epoch milliseconds.
 
+export type ActorType = 'key' | 'operator' | 'person' | 'agent' | 'service' | 'scheduler' | 'other'
+
+/** Who caused an event. Events that were recorded before actors have none. */
+export interface Actor {
+  type: ActorType
+  /** Of a key its id, of an operator the command; docs/glossary.md has the others. */
+  id: string
+}
+
+export interface Cause {
+  actor: null | Actor
+  request_id: null | string
+}
+
 export type Environment = 'live' | 'test'
 
 /** An encrypted observation batch was accepted; the payload is as decrypted, still deflated. */
@@ -1348,6 +1362,9 @@ export interface VisitorLinked {
   /** IPv4 /24 or IPv6 /48, where anything was observed. */
   network: null | string
 }
+
+/** Those whose records have a `Cause`, too. */
+export type CausedName = 'ClientUserAttached' | 'ClientUserCleared' | 'ApiKeyIssued' | 'ApiKeyOriginsChanged' | 'ApiKeyRenamed' | 'ApiKeyRevoked' | 'ApiKeyRotated' | 'ApiKeyScopesChanged' | 'OrganizationCapabilityDisabled' | 'OrganizationCapabilityEnabled' | 'OrganizationCreated' | 'OrganizationDeleted' | 'OrganizationLimitsChanged' | 'OrganizationReactivated' | 'OrganizationRenamed' | 'OrganizationSuspended' | 'AgentTokenRenewed' | 'AgentTokenRevoked' | 'GateDeliveryAcknowledged' | 'GateDeliveryExpired' | 'GateDeliveryReplaced' | 'GateServiceChanged' | 'GateServiceDisabled' | 'GateServiceRegistered' | 'GateServiceVerificationWithdrawn' | 'GateServiceVerified' | 'GateSessionApprovalStarted' | 'GateSessionApproved' | 'GateSessionExpired' | 'GateSessionOpened' | 'GateSessionRejected' | 'LoginCodeConsumed' | 'LoginCodeExpired' | 'LoginSessionApproved' | 'LoginSessionOpened' | 'WebhookEndpointCreated' | 'WebhookEndpointDisabled' | 'WebhookEndpointEnabled' | 'WebhookEndpointFlagged' | 'WebhookEndpointMoved' | 'WebhookEndpointRecovered' | 'WebhookEndpointRenamed' | 'WebhookEndpointSecretRotated' | 'WebhookEndpointSubscriptionsChanged' | 'WebhookRedeliveryRequested' | 'RecordSkipped'
 
 export interface EventTypes {
   BatchReceived: BatchReceived

@@ -131,14 +131,25 @@ function recordBody(record: AvroRecord, named: Map<string, string>): string {
   return `${doc}export interface ${record.name} {\n${fields.join('')}}\n`
 }
 
+const cause = ['actor', 'request_id']
+
+// Who caused an event is a type of its own: it is added to what happened where that is appended.
+function withoutCause({ fields, ...schema }: AvroRecord): AvroRecord {
+  return { ...schema, fields: fields.filter(({ name }) => !cause.includes(name)) }
+}
+
 export function generateTypes(files: SchemaFile[]): string {
   const newest = new Map(files.map((file) => [file.name, file]))
   const named = new Map<string, string>()
-  for (const file of newest.values()) typeOf(file.schema, named)
   const names = [...newest.values()]
+  const caused = names.filter(({ schema }) => schema.fields.some(({ name }) => name === 'actor'))
+  const fields = caused[0]?.schema.fields.filter(({ name }) => cause.includes(name)) ?? []
+  typeOf({ type: 'record', name: 'Cause', fields }, named)
+  for (const { schema } of names) typeOf(withoutCause(schema), named)
   return [
     '// Generated from the .avsc files by `npm run schemas`. Times are epoch milliseconds.\n',
     ...named.values(),
+    `/** Those whose records have a \`Cause\`, too. */\nexport type CausedName = ${caused.map((f) => `'${f.name}'`).join(' | ')}\n`,
     `export interface EventTypes {\n${names.map((f) => `  ${f.name}: ${f.name}\n`).join('')}}\n`,
     `export const eventTopics = {\n${names.map((f) => `  ${f.name}: 'tidegate.${f.topic}.v1',\n`).join('')}} as const\n`,
   ].join('\n')

@@ -5,6 +5,7 @@ import type {
   onRequestHookHandler,
   preParsingAsyncHookHandler,
 } from 'fastify'
+import type { Actor } from '../../schemas/events.ts'
 import { ApiError } from '../errors/errors.ts'
 import { type ChargeOptions, type CostOf, chargeBody, createCharges } from './charge.ts'
 import { createKeyCache, type KeyCacheOptions } from './key-cache.ts'
@@ -122,6 +123,8 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
       if (!request.principal) throw new Error(`${request.routeOptions.url} does not authenticate`)
       return request.principal
     },
+    /** For `DecideAs`. */
+    actor: (request: FastifyRequest): Actor => ({ type: 'key', id: secretOnly(request.principal).keyId }),
     secret: (request: FastifyRequest): SecretPrincipal => secretOnly(request.principal),
     publishable: (request: FastifyRequest): PublishablePrincipal => publishableOnly(request.principal),
     invalidate: keys.invalidate,

@@ -1,12 +1,25 @@
 import avro from 'avsc'
 import { LRUCache } from 'lru-cache'
-import { type Environment, type EventTypes, eventTopics } from '../../schemas/events.ts'
+import {
+  type Actor,
+  type Cause,
+  type CausedName,
+  type Environment,
+  type EventTypes,
+  eventTopics,
+} from '../../schemas/events.ts'
 import { readSchemaFiles } from '../../schemas/generate.ts'
 import committedIds from '../../schemas/ids.json' with { type: 'json' }
 import type { LogRecord, NewRecord, Position } from '../log/port.ts'
 
 export type EventName = keyof EventTypes
 export type DomainEvent = { [K in EventName]: { type: K; data: EventTypes[K] } }[EventName]
+/** What clients and deliveries cause by themselves, in numbers: records of it do not name an actor. */
+export type TrafficEvent = Exclude<DomainEvent, { type: CausedName }>
+
+export interface KnownCause extends Cause {
+  actor: Actor
+}
 
 /** What every record carries in its headers. `time` is epoch milliseconds. */
 export interface EventMeta {
@@ -19,6 +32,8 @@ export interface EventMeta {
 }
 
 export type RecordedEvent = DomainEvent & {
+  /** Absent for what clients and deliveries cause. The actor is null where it was recorded before actors were. */
+  cause?: Cause
   meta: EventMeta
   position: Position
   /** As it was recorded, under the committed id of its schema: any codec with committed ids reads it. */
@@ -30,6 +45,7 @@ interface Codec {
   key: string
   /** Made when first asked for: a command that needs few of them does not wait for all. */
   type: () => avro.Type
+  isCaused: boolean
 }
 
 const files = readSchemaFiles()
@@ -37,6 +53,7 @@ const codecs: Codec[] = files.map((file) => ({
   name: eventName(file.name),
   key: file.key,
   type: lazy(() => avro.Type.forSchema(file.schema as unknown as avro.Schema)),
+  isCaused: file.schema.fields.some(({ name }) => name === 'actor'),
 }))
 const newest = newestOf(codecs)
 
@@ -93,23 +110,26 @@ export function createCodec(ids: SchemaIds = committedIds, { writtenUpTo = Numbe
     byId.set(id, { codec, reader, resolver, committedId: idOf(committedIds, codec) })
   }
 
-  function encode(event: DomainEvent): Buffer {
-    const codec = written.get(event.type)
+  function encode({ type, data }: DomainEvent, cause?: Cause): Buffer {
+    const codec = written.get(type)
     const id = codec && ids[codec.key]
-    if (!codec || id === undefined) throw new Error(`unknown event type ${event.type}`)
-    const value = encodeBehindPrefix(codec.type(), event.data)
+    if (!codec || id === undefined) throw new Error(`unknown event type ${type}`)
+    const value = encodeBehindPrefix(codec.type(), cause ? { ...data, ...cause } : data)
     value.writeUInt8(0, 0)
     value.writeUInt32BE(id, 1)
     return value
   }
 
-  function decode(value: Buffer): DomainEvent {
+  function decode(value: Buffer): DomainEvent & { cause?: Cause } {
     if (value.length < prefixBytes || value[0] !== 0)
       throw new UnreadableRecord('not in the Confluent wire format')
     const found = byId.get(value.readUInt32BE(1))
     if (!found) throw new UnreadableRecord(`unknown schema id ${value.readUInt32BE(1)}`)
-    const data = found.reader.type().fromBuffer(value.subarray(prefixBytes), found.resolver())
-    return { type: found.codec.name, data } as DomainEvent
+    const read = found.reader.type().fromBuffer(value.subarray(prefixBytes), found.resolver())
+    const { name: type } = found.codec
+    if (!found.reader.isCaused) return { type, data: read } as DomainEvent
+    const { actor, request_id, ...data } = read
+    return { type, data, cause: { actor, request_id } } as DomainEvent & { cause: Cause }
   }
 
   // A registry gives ids of its own.
@@ -122,19 +142,23 @@ export function createCodec(ids: SchemaIds = committedIds, { writtenUpTo = Numbe
     return copy
   }
 
+  function recordOf(event: DomainEvent, meta: EventMeta, cause?: Cause): NewRecord {
+    return {
+      topic: eventTopics[event.type],
+      key: keyOf(event),
+      value: encode(event, cause),
+      headers: headersOf(event, meta),
+    }
+  }
+
   return {
     encode,
     decode,
     /** Whether a program that knows no id above `writtenUpTo` can read the events of this type. */
     mayWrite: (type: EventName): boolean => earlier.has(type),
-    toRecord(event: DomainEvent, meta: EventMeta): NewRecord {
-      return {
-        topic: eventTopics[event.type],
-        key: keyOf(event),
-        value: encode(event),
-        headers: headersOf(event, meta),
-      }
-    },
+    toRecord: (event: TrafficEvent, meta: EventMeta) => recordOf(event, meta),
+    /** Traffic, too, where a command leads to it: its records have no place for the cause. */
+    toCausedRecord: (event: DomainEvent, meta: EventMeta, cause: KnownCause) => recordOf(event, meta, cause),
     /** The same object for the same record: several consumers of a process read one that was just appended. */
     fromRecord(record: LogRecord): RecordedEvent {
       const known = recent.get(record)

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { Environment } from '../../schemas/events.ts'
+import type { Actor, Environment } from '../../schemas/events.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { unavailable } from '../errors/errors.ts'
 import { type Clock, type Id, type Random, timeOrderedId } from '../ids.ts'
@@ -8,10 +8,10 @@ import { lockKey, type Tx, transaction } from '../postgres/pool.ts'
 import { within } from '../timing.ts'
 import type { Applied } from './applied.ts'
 import { catchUp, lastBefore } from './catch-up.ts'
-import type { DomainEvent, EventCodec, EventMeta } from './codec.ts'
+import type { DomainEvent, EventCodec, EventMeta, KnownCause } from './codec.ts'
 
-export interface DecidedEvent {
-  event: DomainEvent
+export interface DecidedEvent<E extends DomainEvent = DomainEvent> {
+  event: E
   meta: EventMeta
 }
 
@@ -65,13 +65,16 @@ export interface DecideOptions {
  */
 export type Decide = <S>(request: DecideRequest<S>) => Promise<DomainEvent[]>
 
+/** Every event of such a decision names the actor, and the request that it came with. */
+export type DecideAs = (actor: Actor, request?: { id: string }) => Decide
+
 /**
  * The locks are held across processes until the state shows the new events, so no two deciders see the same
  * state. When the log does not say whether it wrote, the locks are kept until that is known, at most
  * `maxUnknownMs`. One case is left: a broker that received the request stands still for longer. A later
  * decision may then miss an earlier one.
  */
-export function createDecide({ pool, log, codec, applied, timeoutMs = 5000 }: DecideOptions): Decide {
+export function createDecide({ pool, log, codec, applied, timeoutMs = 5000 }: DecideOptions): DecideAs {
   // Each decision holds a connection while the log, the projection and `load` may need others of the same pool.
   const slots = createConcurrencyLimit({
     max: Math.max(1, Math.floor((pool.options.max ?? 10) / 2)),
@@ -91,12 +94,12 @@ export function createDecide({ pool, log, codec, applied, timeoutMs = 5000 }: De
     for (const other of alsoReads) await see(tx, other)
   }
 
-  async function decideLocked<S>(tx: Tx, { request, giveUp }: Attempt<S>): Promise<DomainEvent[]> {
+  async function decideLocked<S>(tx: Tx, { request, cause, giveUp }: Attempt<S>): Promise<DomainEvent[]> {
     await lock(tx, request.locks, timeoutMs)
     await seeAllBefore(tx, request)
     const decisions = request.decide(await request.load(tx))
     if (decisions.length === 0) return []
-    const records = decisions.map(({ event, meta }) => codec.toRecord(event, meta))
+    const records = decisions.map(({ event, meta }) => codec.toCausedRecord(event, meta, cause))
     const positions = await log.append(records).catch(async (error) => {
       giveUp(error)
       await outcomeOf(error)
@@ -106,17 +109,23 @@ export function createDecide({ pool, log, codec, applied, timeoutMs = 5000 }: De
     return decisions.map(({ event }) => event)
   }
 
-  return async (request) => {
+  function decideFor<S>(cause: KnownCause, request: DecideRequest<S>): Promise<DomainEvent[]> {
     const { promise: answer, resolve, reject: giveUp } = Promise.withResolvers<DomainEvent[]>()
     slots
-      .run(request.locks, () => transaction(pool, (tx) => decideLocked(tx, { request, giveUp })))
+      .run(request.locks, () => transaction(pool, (tx) => decideLocked(tx, { request, cause, giveUp })))
       .then(resolve, giveUp)
     return answer
+  }
+
+  return (actor, cameWith) => {
+    const cause = { actor, request_id: cameWith?.id ?? null }
+    return (request) => decideFor(cause, request)
   }
 }
 
 interface Attempt<S> {
   request: DecideRequest<S>
+  cause: KnownCause
   /** Answers the caller, who does not wait for as long as the locks are kept. */
   giveUp: (error: unknown) => void
 }
@@ -152,10 +161,10 @@ interface About {
   now: number
 }
 
-export function decidedEvent(
-  event: DomainEvent,
+export function decidedEvent<E extends DomainEvent>(
+  event: E,
   { organizationId, environment, eventId, now }: About,
-): DecidedEvent {
+): DecidedEvent<E> {
   return { event, meta: { eventId, time: now, organizationId, environment } }
 }
 

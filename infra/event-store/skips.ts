@@ -67,5 +67,5 @@ export function skipInCopy(
   const moved = offsetOf({ topic: skipped_topic, partition, offset }) ?? -1
   if (moved === offset) return record
   const data = { ...event.data, skipped_offset: moved }
-  return { ...record, value: codec.encode({ type: 'RecordSkipped', data }) }
+  return { ...record, value: codec.encode({ type: 'RecordSkipped', data }, event.cause) }
 }

@@ -7,6 +7,9 @@ import type { KeyRequest } from '../organizations/checked-input.ts'
 import { createOrganization, issueApiKey, setCapability } from '../organizations/commands.ts'
 import type { Core } from '../server/dependencies.ts'
 import { type DevelopmentCredentials, type EnvironmentKeys, writePrivate } from './credentials.ts'
+import { asOperator } from './operator/operate.ts'
+
+type OperatorCore = ReturnType<typeof asOperator>
 
 const slug = 'development'
 const fileName = 'credentials.json'
@@ -28,7 +31,7 @@ export async function developmentCredentials({
 }: DevelopmentOptions): Promise<DevelopmentCredentials> {
   const file = path.join(dataDir, fileName)
   const known: StoredCredentials = existsSync(file) ? JSON.parse(await readFile(file, 'utf8')) : {}
-  const credentials = isComplete(known) ? known : await completed(core, known)
+  const credentials = isComplete(known) ? known : await completed(asOperator(core, 'dev'), known)
   await writePrivate({
     dataDir,
     name: fileName,
@@ -51,7 +54,10 @@ function isComplete(known: StoredCredentials): known is Issued {
   return known.organization_id !== undefined && has(known.live) && has(known.test)
 }
 
-async function completed(core: Core, { organization_id, live, test }: StoredCredentials): Promise<Issued> {
+async function completed(
+  core: OperatorCore,
+  { organization_id, live, test }: StoredCredentials,
+): Promise<Issued> {
   const organizationId = organization_id ?? (await developmentOrganization(core))
   await setCapability(core, { organizationId, capability: 'ip_rotation', enabled: true })
   const owner = { core, organizationId }
@@ -62,13 +68,13 @@ async function completed(core: Core, { organization_id, live, test }: StoredCred
   }
 }
 
-async function developmentOrganization(core: Core): Promise<string> {
+async function developmentOrganization(core: OperatorCore): Promise<string> {
   const known = await findOrganizationBySlug(core.pool, slug)
   return known?.id ?? (await createOrganization(core, { name: 'Development', slug })).organizationId
 }
 
 interface KeyOwner {
-  core: Core
+  core: OperatorCore
   organizationId: string
   environment: Environment
 }

@@ -92,8 +92,8 @@ function lineOf(record: LogRecord, { codec, type }: { codec: EventCodec } & Pick
   }
 }
 
-function printable({ type, meta, position, data }: RecordedEvent) {
-  const members = Object.entries(data).map(([name, value]) => [
+function printable({ type, meta, position, data, cause }: RecordedEvent) {
+  const members = Object.entries({ ...data, ...cause }).map(([name, value]) => [
     name,
     Buffer.isBuffer(value) ? value.toString('base64') : value,
   ])

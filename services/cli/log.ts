@@ -86,7 +86,8 @@ async function skip({ log, codec }: Stores, { place, reason, by }: Skip): Promis
   }
   const meta = { eventId: `skip_${randomBytes(12).toString('hex')}`, time: now }
   const none = { organizationId: null, environment: null }
-  await log.append([codec.toRecord({ type: 'RecordSkipped', data }, { ...meta, ...none })])
+  const cause = { actor: { type: 'operator', id: 'log skip' }, request_id: null } as const
+  await log.append([codec.toCausedRecord({ type: 'RecordSkipped', data }, { ...meta, ...none }, cause)])
   console.log(`Consumers leave ${place.topic}/${place.partition} offset ${place.offset} out: ${why}`)
 }
 

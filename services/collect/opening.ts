@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { canvasSeedOf } from '../../infra/challenges/challenges.ts'
 import type { MasterKey } from '../../infra/crypto/keyring.ts'
-import type { DomainEvent, EventMeta } from '../../infra/event-store/codec.ts'
+import type { EventMeta, TrafficEvent } from '../../infra/event-store/codec.ts'
 import { derivedId } from '../../infra/ids.ts'
 import type { ServerDocument } from './documents.ts'
 import {
@@ -32,7 +32,7 @@ interface Opened {
 }
 
 interface MarkedEvent {
-  event: DomainEvent
+  event: TrafficEvent
   meta: EventMeta
 }
 

@@ -3,7 +3,7 @@ import type pg from 'pg'
 import type { Auth } from '../../infra/access/auth.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
 import type { Applied } from '../../infra/event-store/applied.ts'
-import type { CommandDeps, Decide, DecisionGuard } from '../../infra/event-store/decide.ts'
+import type { CommandDeps, Decide, DecideAs, DecisionGuard } from '../../infra/event-store/decide.ts'
 import type { Command, Idempotency } from '../../infra/idempotency/idempotency.ts'
 import type { Clock, GateSessionId, Random } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
@@ -46,7 +46,7 @@ export interface GateOptions {
   pool: pg.Pool
   applied: Applied
   log: Pick<EventLog, 'endPositions'>
-  decide: Decide
+  decideAs: DecideAs
   keyring: Keyring
   clock: Clock
   random: Random
@@ -97,6 +97,8 @@ export interface GateContext extends GateParts {
   idempotency: Idempotency
   readCurrent: ReadCurrent
   /** Its ids and tokens are the same whenever the command is repeated. */
-  depsOf(command: Command): CommandDeps
+  depsOf(command: Command, decide: Decide): CommandDeps
+  /** Decides as the key of the request. */
+  decideByKey(request: FastifyRequest): Decide
   scopeOf(request: FastifyRequest): { organizationId: string; environment: Environment }
 }

@@ -36,10 +36,12 @@ export const noStore: onRequestHookHandler = (_request, reply, done) => {
   done()
 }
 
-/**
- * 403 when a page of another origin asks. A request with neither header is not from a browser: browsers send one
- * wherever something changes.
- */
+/** Browsers send one of the two headers wherever something changes. */
+export function isFromBrowser({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
+  return headers.origin !== undefined || headers['sec-fetch-site'] !== undefined
+}
+
+/** 403 when a page of another origin asks. A request that is not from a browser passes. */
 export function ownOriginOnly(publicUrl: string): onRequestHookHandler {
   const own = new URL(publicUrl).origin
   return ({ headers }, _reply, done) => {

@@ -37,13 +37,14 @@ export async function gateRoutes(app: FastifyInstance, options: GateRouteOptions
 }
 
 function contextOf({ gate, auth, idempotency }: GateRouteOptions): GateContext {
-  const { decide, keyring, clock, pool: db } = gate.parts
+  const { decideAs, keyring, clock, pool: db } = gate.parts
   return {
     ...gate.parts,
     auth,
     idempotency,
     readCurrent: createReadCurrent({ ...gate.parts, db }),
-    depsOf: ({ random, now }) => ({ decide, keyring, clock, random, idTime: now }),
+    depsOf: ({ random, now }, decide) => ({ decide, keyring, clock, random, idTime: now }),
+    decideByKey: (request) => decideAs(auth.actor(request), request),
     scopeOf(request) {
       const { organizationId, environment } = auth.secret(request)
       return { organizationId, environment }

@@ -1,3 +1,4 @@
+import type { Decide } from '../../infra/event-store/decide.ts'
 import type { GateSessionId } from '../../infra/ids.ts'
 import { type Db, type Tx, transaction, tryLock } from '../../infra/postgres/pool.ts'
 import { runPeriodically } from '../../infra/timing.ts'
@@ -45,7 +46,8 @@ export function runTimeOuts(options: TimeOutOptions): { stop(): Promise<void> } 
   }
 }
 
-type TimeOutParts = Pick<GateParts, 'pool' | 'decide' | 'clock' | 'vault' | 'logger'>
+type TimeOutParts = Pick<GateParts, 'pool' | 'decideAs' | 'clock' | 'vault' | 'logger'>
+type EndParts = TimeOutParts & { decide: Decide }
 
 interface EndOverdueOptions {
   failed?: FailedEnds
@@ -55,7 +57,7 @@ interface EndOverdueOptions {
 
 const maxOfAKind = 100
 const kinds = ['deliveries', 'pages', 'codes', 'sessions'] as const satisfies EndKind[]
-const endOf: Record<EndKind, (parts: TimeOutParts, id: GateSessionId) => Promise<boolean>> = {
+const endOf: Record<EndKind, (parts: EndParts, id: GateSessionId) => Promise<boolean>> = {
   deliveries: expireDelivery,
   pages: rejectClosed,
   codes: expireCode,
@@ -70,7 +72,8 @@ export async function endOverdue(parts: TimeOutParts, options: EndOverdueOptions
   const { failed = createFailedEnds(), budgetMs = 1000 } = options
   return transaction(parts.pool, async (tx) => {
     if (!(await tryLock(tx, 'gate-time-outs'))) return 0
-    const look = createLook(tx, { parts, failed, budgetMs })
+    const decide = parts.decideAs({ type: 'scheduler', id: 'gate-time-outs' })
+    const look = createLook(tx, { parts: { ...parts, decide }, failed, budgetMs })
     const before = failed.all()
     for (const kind of kinds) {
       const ids = await dueEnds(tx, { kind, now: parts.clock(), except: failed.of(kind) })
@@ -82,7 +85,7 @@ export async function endOverdue(parts: TimeOutParts, options: EndOverdueOptions
 }
 
 interface Look {
-  parts: TimeOutParts
+  parts: EndParts
   failed: FailedEnds
   budgetMs: number
 }

@@ -2,7 +2,7 @@ import { checkScopes } from '../../infra/access/key-checks.ts'
 import type { SecretPrincipal } from '../../infra/access/principal.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import { invalid } from '../../infra/http/checked-fields.ts'
-import type { Actor } from '../../projections/organizations/queries.ts'
+import type { CallerKind } from '../../projections/organizations/queries.ts'
 import type { ApiKeyRow } from '../../projections/organizations/tables.ts'
 import type { Environment } from '../../schemas/events.ts'
 import type { KeySpec } from './checked-input.ts'
@@ -10,7 +10,7 @@ import type { KeySpec } from './checked-input.ts'
 /** Who gives a command about keys. A key may make others no mightier than itself, and touches only its environment. */
 export type KeyCaller = 'operator' | { environment: Environment; scopes: readonly string[] }
 
-export const actorOf = (by: KeyCaller): Actor => (by === 'operator' ? 'operator' : 'key')
+export const callerKindOf = (by: KeyCaller): CallerKind => (by === 'operator' ? 'operator' : 'key')
 
 /**
  * The answer is the same for an id that is malformed, unknown, another organization's or of the other environment.

@@ -3,7 +3,7 @@ import { type CommandDeps, type DecidedEvent, newId } from '../../infra/event-st
 import type { DecisionId, KeyId, OrganizationId } from '../../infra/ids.ts'
 import type { Db, Tx } from '../../infra/postgres/pool.ts'
 import {
-  type Actor,
+  type CallerKind,
   countKeys,
   findKey,
   findOrganization,
@@ -63,7 +63,7 @@ export async function createOrganization(
 
 interface OrganizationUpdate {
   organizationId: string
-  by: Actor
+  by: CallerKind
   name?: string | undefined
   status?: OrganizationStatus | undefined
 }
@@ -203,7 +203,7 @@ export async function updateApiKey(
 /** A revoked key stays as it is. ApiError: 404 no such key, 403 organization not active (`by` its key). */
 export async function revokeApiKey(
   { decide, clock }: Pick<CommandDeps, 'decide' | 'clock'>,
-  { organizationId, keyId, by }: KeyPath & { by: Actor },
+  { organizationId, keyId, by }: KeyPath & { by: CallerKind },
 ): Promise<void> {
   const now = clock()
   await decide({

@@ -4,7 +4,7 @@ import type { Principal } from '../../infra/access/principal.ts'
 import { lookupHashes, openSecretHash } from '../../infra/crypto/api-keys.ts'
 import { currentOnly, type Keyring } from '../../infra/crypto/keyring.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
-import type { Decide } from '../../infra/event-store/decide.ts'
+import type { Decide, DecideAs } from '../../infra/event-store/decide.ts'
 import { type Clock, type Random, timeOrderedId } from '../../infra/ids.ts'
 import {
   activePublishableKeys,
@@ -18,11 +18,13 @@ import { createOrganization, issueApiKey, revokeApiKey } from './commands.ts'
 export interface ConsentKeysOptions {
   publicUrl: string
   pool: pg.Pool
-  decide: Decide
+  decideAs: DecideAs
   keyring: Keyring
   clock: Clock
   random: Random
 }
+
+type ConsentDeps = Omit<ConsentKeysOptions, 'decideAs'> & { decide: Decide }
 
 const zeros: Random = (size) => Buffer.alloc(size)
 // The organization of the server itself has this id in every installation. Nobody else can have it.
@@ -49,7 +51,8 @@ interface Page {
  * page that lures people cannot make proofs for other people's signups. Both functions reject with 503 while the
  * organization is not active.
  */
-export function createConsentKeys(options: ConsentKeysOptions) {
+export function createConsentKeys({ decideAs, ...rest }: ConsentKeysOptions) {
+  const options = { ...rest, decide: decideAs({ type: 'service', id: 'consent-keys' }) }
   const { origin, protocol } = new URL(options.publicUrl)
   // Only test keys may be bound to an http origin, as a server on one's own machine has.
   const environment: Environment = protocol === 'https:' ? 'live' : 'test'
@@ -62,7 +65,7 @@ export function createConsentKeys(options: ConsentKeysOptions) {
 }
 
 // Another server on the same database may be reached at another origin, and has a key of its own.
-async function publishableKey(options: ConsentKeysOptions, page: Page): Promise<string> {
+async function publishableKey(options: ConsentDeps, page: Page): Promise<string> {
   // The page's sealed tokens need somebody who can open them.
   await secretHashes(options, page.environment)
   const allowedOrigins = [page.origin]
@@ -84,7 +87,7 @@ function isOfCurrent({ display_key, lookup_hash }: ApiKeyRow, keyring: Keyring):
   return display_key !== null && lookupHashes(currentOnly(keyring), display_key).includes(lookup_hash)
 }
 
-async function secretHashes(options: ConsentKeysOptions, environment: Environment): Promise<string[]> {
+async function secretHashes(options: ConsentDeps, environment: Environment): Promise<string[]> {
   const { pool, keyring, clock } = options
   await ensureOrganization(options)
   const find = async (by: Keyring) =>
@@ -98,7 +101,7 @@ async function secretHashes(options: ConsentKeysOptions, environment: Environmen
 }
 
 // An operator switches consent pages and approvals off by suspending the organization: 503.
-async function ensureOrganization(options: ConsentKeysOptions): Promise<void> {
+async function ensureOrganization(options: ConsentDeps): Promise<void> {
   const organization = await findOrganization(options.pool, organizationId)
   if (organization?.status === 'active') return
   if (organization)

@@ -5,10 +5,10 @@ import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import { type DecidedEvent, decidedEvent } from '../../infra/event-store/decide.ts'
 import { checkedName, invalid } from '../../infra/http/checked-fields.ts'
 import { derivedId, type KeyId } from '../../infra/ids.ts'
-import { type Actor, type KeyCounts, organizationFor } from '../../projections/organizations/queries.ts'
+import { type CallerKind, type KeyCounts, organizationFor } from '../../projections/organizations/queries.ts'
 import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/tables.ts'
 import type { ApiKeyIssued, ApiKeyRevoked, ApiKeyRotated, Environment } from '../../schemas/events.ts'
-import { actorOf, checkGrant, checkIssue, type KeyCaller, noSuchKey, reachableKey } from './authority.ts'
+import { callerKindOf, checkGrant, checkIssue, type KeyCaller, noSuchKey, reachableKey } from './authority.ts'
 import { checkedOrigins, checkedScopes, inputLimits, type KeySpec } from './checked-input.ts'
 
 export interface KeyState {
@@ -154,7 +154,7 @@ function rotated(key: ApiKeyRow, { replacementId, now }: RotateApiKey): DecidedE
 }
 
 export interface RevokeApiKey {
-  by: Actor
+  by: CallerKind
   now: number
 }
 
@@ -210,7 +210,7 @@ const updateSet = 'api_key_update'
  */
 export function decideKeyUpdate({ organization, key }: KeyState, command: UpdateApiKey): DecidedEvent[] {
   const { by, changeId, now } = command
-  organizationFor(organization, actorOf(by))
+  organizationFor(organization, callerKindOf(by))
   const current = changeableKey(key, by)
   const { organization_id: organizationId, environment } = current
   const changes = checkEach([renameKey, changeOrigins, changeScopes], (change) => change(current, command))

@@ -4,7 +4,7 @@ import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import { type DecidedEvent, decidedEvent } from '../../infra/event-store/decide.ts'
 import { checkedName, invalid } from '../../infra/http/checked-fields.ts'
 import { derivedId, type OrganizationId } from '../../infra/ids.ts'
-import { type Actor, organizationFor } from '../../projections/organizations/queries.ts'
+import { type CallerKind, organizationFor } from '../../projections/organizations/queries.ts'
 import type { OrganizationRow, OrganizationStatus } from '../../projections/organizations/tables.ts'
 import { inputLimits } from './checked-input.ts'
 
@@ -45,7 +45,7 @@ export function decideOrganizationCreation(
 }
 
 export interface UpdateOrganization {
-  by: Actor
+  by: CallerKind
   name?: string | undefined
   status?: OrganizationStatus | undefined
   changeId: string

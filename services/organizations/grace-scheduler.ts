@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { Decide } from '../../infra/event-store/decide.ts'
+import type { DecideAs } from '../../infra/event-store/decide.ts'
 import type { Clock } from '../../infra/ids.ts'
 import { transaction, tryLock } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
@@ -9,7 +9,7 @@ import { endGrace } from './commands.ts'
 
 export interface GraceSchedulerOptions {
   pool: pg.Pool
-  decide: Decide
+  decideAs: DecideAs
   clock: Clock
   logger: Logger
   /** Milliseconds (default 5000). */
@@ -35,8 +35,9 @@ export function runGraceScheduler(options: GraceSchedulerOptions): { stop(): Pro
  * first failure is thrown at the end. Each key is revoked once even if two schedulers look at the same time, since
  * that is decided as everything about its organization is.
  */
-export async function endGraces({ pool, decide, clock }: GraceSchedulerOptions): Promise<number> {
+export async function endGraces({ pool, decideAs, clock }: GraceSchedulerOptions): Promise<number> {
   const endAt = performance.now() + maxLookMs
+  const decide = decideAs({ type: 'scheduler', id: 'key-grace' })
   return transaction(pool, async (tx) => {
     if (!(await tryLock(tx, 'key-grace-scheduler'))) return 0
     const due = await endedGraces(tx, { now: clock(), limit: maxKeys })

@@ -5,7 +5,7 @@ import type { Auth } from '../../infra/access/auth.ts'
 import { lastUsedAt } from '../../infra/access/key-usage.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
 import { unavailable } from '../../infra/errors/errors.ts'
-import type { CommandDeps, Decide } from '../../infra/event-store/decide.ts'
+import type { CommandDeps, DecideAs } from '../../infra/event-store/decide.ts'
 import { refuseBody } from '../../infra/http/checked-fields.ts'
 import {
   type Cursors,
@@ -47,7 +47,7 @@ export interface KeyRouteOptions {
    * tables of `createKeyUsageTables` are in it.
    */
   pool: pg.Pool
-  decide: Decide
+  decideAs: DecideAs
   auth: Auth
   keyring: Keyring
   clock: Clock
@@ -150,13 +150,13 @@ function createRoute(app: FastifyInstance, options: KeyRouteOptions): void {
     }
     reply.header('cache-control', 'no-store')
     return idempotency.run({ request, reply, requester: authorityOf(by) }, async (command) => {
-      const issued = await issueApiKey(repeatable(options, command), asked)
+      const issued = await issueApiKey(repeatable(options, { request, command }), asked)
       return issuedAnswer(pool, { ...issued, organizationId, requestId: request.id })
     })
   })
 }
 
-function updateRoute(app: FastifyInstance, { pool, auth, decide, clock, random }: KeyRouteOptions): void {
+function updateRoute(app: FastifyInstance, { pool, auth, decideAs, clock, random }: KeyRouteOptions): void {
   const schema = {
     ...ofOneKey,
     operationId: 'updateOrganizationApiKey',
@@ -174,6 +174,7 @@ function updateRoute(app: FastifyInstance, { pool, auth, decide, clock, random }
   app.patch<OfKey & Update>(keyPath, { schema, onRequest, preValidation, config }, async (request) => {
     const key = checkedPath(request.params)
     const { allowed_origins: allowedOrigins, ...body } = request.body
+    const decide = decideAs(auth.actor(request), request)
     await updateApiKey(
       { decide, clock, random },
       { ...key, ...body, allowedOrigins, by: auth.secret(request) },
@@ -182,7 +183,7 @@ function updateRoute(app: FastifyInstance, { pool, auth, decide, clock, random }
   })
 }
 
-function revokeRoute(app: FastifyInstance, { pool, auth, decide, clock }: KeyRouteOptions): void {
+function revokeRoute(app: FastifyInstance, { pool, auth, decideAs, clock }: KeyRouteOptions): void {
   const schema = {
     ...ofOneKey,
     operationId: 'revokeOrganizationApiKey',
@@ -195,6 +196,7 @@ function revokeRoute(app: FastifyInstance, { pool, auth, decide, clock }: KeyRou
   const preValidation = refuseBody('api_key_revoke')
   app.delete<OfKey>(keyPath, { schema, onRequest, preValidation }, async (request) => {
     const key = checkedPath(request.params)
+    const decide = decideAs(auth.actor(request), request)
     await revokeApiKey({ decide, clock }, { ...key, by: 'key' })
     return keyBody(pool, { ...key, requestId: request.id })
   })
@@ -216,7 +218,7 @@ function rotateRoute(app: FastifyInstance, options: KeyRouteOptions): void {
     reply.header('cache-control', 'no-store')
     return idempotency.run({ request, reply, requester: authorityOf(by) }, async (command) => {
       const issued = await rotateApiKey(
-        { ...repeatable(options, command), pool },
+        { ...repeatable(options, { request, command }), pool },
         { organizationId, keyId, by },
       )
       return issuedAnswer(pool, { ...issued, organizationId, requestId: request.id })
@@ -226,10 +228,10 @@ function rotateRoute(app: FastifyInstance, options: KeyRouteOptions): void {
 
 // What makes a command the same whenever it is repeated, but for when it happens.
 function repeatable(
-  { decide, keyring, clock }: KeyRouteOptions,
-  { random, now: idTime }: Command,
+  { decideAs, auth, keyring, clock }: KeyRouteOptions,
+  { request, command: { random, now: idTime } }: { request: FastifyRequest; command: Command },
 ): CommandDeps {
-  return { decide, keyring, clock, random, idTime }
+  return { decide: decideAs(auth.actor(request), request), keyring, clock, random, idTime }
 }
 
 interface OfOrganization {

@@ -28,7 +28,7 @@ export function organizationRoutes(app: FastifyInstance, options: OrganizationOp
 }
 
 function createRoute(app: FastifyInstance, options: OrganizationOptions): void {
-  const { pool, auth, idempotency, decide, clock } = options
+  const { pool, auth, idempotency, decideAs, clock } = options
   const schema = {
     operationId: 'createOrganization',
     summary: 'Create an organization',
@@ -54,6 +54,7 @@ function createRoute(app: FastifyInstance, options: OrganizationOptions): void {
     { schema, onRequest, config },
     (request, reply) =>
       idempotency.run({ request, reply }, async ({ random, now: idTime }) => {
+        const decide = decideAs(auth.actor(request), request)
         const { organizationId } = await createOrganization({ decide, clock, random, idTime }, request.body)
         return { status: 201, body: await organizationBody(pool, organizationId, request.id) }
       }),
@@ -76,7 +77,10 @@ function getRoute(app: FastifyInstance, { pool, auth }: OrganizationOptions): vo
   )
 }
 
-function updateRoute(app: FastifyInstance, { pool, auth, decide, clock, random }: OrganizationOptions): void {
+function updateRoute(
+  app: FastifyInstance,
+  { pool, auth, decideAs, clock, random }: OrganizationOptions,
+): void {
   const schema = {
     operationId: 'updateOrganization',
     summary: 'Rename an organization or change its status',
@@ -100,6 +104,7 @@ function updateRoute(app: FastifyInstance, { pool, auth, decide, clock, random }
     { schema, onRequest, config },
     async (request) => {
       const { organizationId } = request.params
+      const decide = decideAs(auth.actor(request), request)
       await updateOrganization({ decide, clock, random }, { ...request.body, organizationId, by: 'key' })
       return organizationBody(pool, organizationId, request.id)
     },

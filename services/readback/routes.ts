@@ -5,7 +5,7 @@ import { z } from 'zod'
 import type { Auth } from '../../infra/access/auth.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
-import type { Decide } from '../../infra/event-store/decide.ts'
+import type { DecideAs } from '../../infra/event-store/decide.ts'
 import {
   type Cursors,
   createCursors,
@@ -32,7 +32,7 @@ import { sessionDetailSchema, sessionSummarySchema } from './schemas/sessions.ts
 
 interface ReadbackOptions {
   pool: pg.Pool
-  decide: Decide
+  decideAs: DecideAs
   auth: Auth
   keyring: Keyring
   clock: Clock
@@ -139,7 +139,7 @@ function getSessionRoute(app: FastifyInstance, { pool, auth, scopeOf }: Readback
 }
 
 function updateSessionRoute(app: FastifyInstance, context: ReadbackContext): void {
-  const { pool, auth, scopeOf } = context
+  const { pool, auth, decideAs, clock, random, scopeOf } = context
   const schema = {
     operationId: 'updateSession',
     summary: 'Set or clear the client user id of a session',
@@ -159,7 +159,9 @@ function updateSessionRoute(app: FastifyInstance, context: ReadbackContext): voi
       const scope = scopeOf(request)
       const { sessionId } = request.params
       await sessionOr404({ pool, scope, sessionId })
-      await updateClientUser(context, { scope, sessionId, clientUserId: request.body.client_user_id })
+      const decide = decideAs(auth.actor(request), request)
+      const { client_user_id: clientUserId } = request.body
+      await updateClientUser({ decide, clock, random }, { scope, sessionId, clientUserId })
       return sendDetail({ request, reply, row: await sessionOr404({ pool, scope, sessionId }) })
     },
   )

@@ -1,5 +1,5 @@
 import { engineName, engineVersionOf } from '../../infra/challenges/challenges.ts'
-import type { DomainEvent, EventMeta } from '../../infra/event-store/codec.ts'
+import type { EventMeta, TrafficEvent } from '../../infra/event-store/codec.ts'
 import type { Browser, ClientTelemetry, SessionScored, VisitorLink } from '../../schemas/events.ts'
 import { type Snapshot, snapshotSchema } from '../../schemas/observations.ts'
 import { canvasClassOf } from './answers.ts'
@@ -23,7 +23,7 @@ interface ScoredDecision {
   durationMs: number
 }
 
-export function scoredEvent(decision: ScoredDecision): { event: DomainEvent; meta: EventMeta } {
+export function scoredEvent(decision: ScoredDecision): { event: TrafficEvent; meta: EventMeta } {
   const { state, trigger, traceparent, evaluatedAt } = decision
   const { organization_id: organizationId, environment } = state
   return {

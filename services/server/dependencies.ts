@@ -7,7 +7,7 @@ import { type Applied, createApplied } from '../../infra/event-store/applied.ts'
 import { bindLog } from '../../infra/event-store/bound-log.ts'
 import { migrate } from '../../infra/event-store/builds.ts'
 import { createCodec, type EventCodec } from '../../infra/event-store/codec.ts'
-import { createDecide, type Decide } from '../../infra/event-store/decide.ts'
+import { createDecide, type DecideAs } from '../../infra/event-store/decide.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { registerSchemas } from '../../infra/event-store/registry.ts'
 import { createSkips, type Skips } from '../../infra/event-store/skips.ts'
@@ -52,7 +52,7 @@ export interface Core {
   codec: EventCodec
   skips: Skips
   applied: Applied
-  decide: Decide
+  decideAs: DecideAs
   keyring: Keyring
   clock: Clock
   random: Random
@@ -95,10 +95,10 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   undo.defer(() => skips.close())
   const applied = await createApplied({ url: databaseUrl, pool, logger })
   undo.defer(() => applied.close())
-  const decide = createDecide({ pool, log, codec, applied })
+  const decideAs = createDecide({ pool, log, codec, applied })
   const undoing = undo.move()
   const close = () => undoing.disposeAsync()
-  const shared = { config, databaseUrl, pool, readPool, log, codec, skips, applied, decide }
+  const shared = { config, databaseUrl, pool, readPool, log, codec, skips, applied, decideAs }
   return { ...shared, keyring, clock, random, logger, tracing, close }
 }
 

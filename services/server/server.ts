@@ -174,7 +174,9 @@ export function gateOptions(
     directCalls: createDirectCalls({ ...core, client, secrets: createSigningSecrets(keyring) }),
     endCalls: client.close,
     consentKeys: createConsentKeys({ ...core, publicUrl }),
-    signUpOrganization: ({ startedAt, ...signup }) =>
-      signUpOrganization({ ...core, idTime: startedAt }, signup),
+    signUpOrganization({ startedAt, ...signup }) {
+      const decide = core.decideAs({ type: 'person', id: signup.gateSessionId })
+      return signUpOrganization({ ...core, decide, idTime: startedAt }, signup)
+    },
   }
 }

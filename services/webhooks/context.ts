@@ -3,7 +3,7 @@ import type pg from 'pg'
 import type { Auth } from '../../infra/access/auth.ts'
 import type { Config } from '../../infra/config.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
-import type { Decide } from '../../infra/event-store/decide.ts'
+import type { DecideAs } from '../../infra/event-store/decide.ts'
 import type { Command, Idempotency } from '../../infra/idempotency/idempotency.ts'
 import type { Clock, Random } from '../../infra/ids.ts'
 import { type AddressRules, createAddressRules } from '../../infra/safe-http/addresses.ts'
@@ -15,7 +15,7 @@ export interface WebhookOptions {
   /** The pool of decisions: a new secret is shown once, and its answer must not wait behind slow searches. */
   pool: pg.Pool
   readPool: pg.Pool
-  decide: Decide
+  decideAs: DecideAs
   auth: Auth
   keyring: Keyring
   clock: Clock
@@ -25,17 +25,22 @@ export interface WebhookOptions {
 
 export interface WebhookContext extends WebhookOptions {
   rules: AddressRules
-  depsOf(command: Command): EndpointDeps
+  /** With `command` ids and secrets are the same whenever it is repeated. */
+  depsOf(request: FastifyRequest, command?: Command): EndpointDeps
   scopeOf(request: FastifyRequest): { organizationId: string; environment: Environment }
 }
 
 export function webhookContext(options: WebhookOptions): WebhookContext {
-  const { config, decide, keyring, clock, auth } = options
+  const { config, decideAs, keyring, clock, auth } = options
   const rules = createAddressRules(config.WEBHOOK_ALLOWED_NETWORKS)
   return {
     ...options,
     rules,
-    depsOf: ({ random, now }) => ({ decide, keyring, clock, random, idTime: now, rules }),
+    depsOf(request, command) {
+      const decide = decideAs(auth.actor(request), request)
+      const { random, now: idTime } = command ?? { random: options.random, now: clock() }
+      return { decide, keyring, clock, random, idTime, rules }
+    },
     scopeOf(request) {
       // That of the path: a key gets here only when it is the same.
       const { organizationId, environment } = auth.secret(request)

@@ -37,7 +37,7 @@ import { registration } from '../support/gate-world.ts'
 import { createMemoryClaims } from '../support/memory-claims.ts'
 import { createMemoryLimiter } from '../support/memory-limiter.ts'
 import { openAdmission } from '../support/open-admission.ts'
-import { ensureTopics, openProjectionWorld, silent } from '../support/projections.ts'
+import { ensureTopics, openProjectionWorld, silent, tester } from '../support/projections.ts'
 import { metaOf, sessionScored, visitorLink } from '../support/session-scored.ts'
 
 export const sessionId = 'sid_00000000000000000000000001'
@@ -69,12 +69,14 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
   })
   applied.onChange('organizations', auth.invalidate)
   const { codec } = world
+  const decideAs = await world.openDecide(log)
   const deps = {
     ...base,
     log,
     codec,
     auth,
-    decide: await world.openDecide(log),
+    decideAs,
+    decide: decideAs(tester),
     idempotency: createIdempotency(base),
     network: { lookup: knownAddress, missing: [] },
     readPool: pool,

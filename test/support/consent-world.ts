@@ -11,7 +11,7 @@ import { systemService } from '../../services/gate/registry/registered.ts'
 import { startCluster } from './cluster.ts'
 import { eventually } from './eventually.ts'
 import { findPage } from './gate-page-row.ts'
-import { silent } from './projections.ts'
+import { silent, testCause } from './projections.ts'
 
 export interface ConsentWorld {
   baseUrl: string
@@ -39,7 +39,11 @@ export async function openConsentWorld(): Promise<ConsentWorld> {
   async function append(event: DomainEvent): Promise<void> {
     const eventId = randomId('evt', randomBytes)
     await log.append([
-      codec.toRecord(event, { eventId, time: Date.now(), organizationId, environment: 'live' }),
+      codec.toCausedRecord(
+        event,
+        { eventId, time: Date.now(), organizationId, environment: 'live' },
+        testCause,
+      ),
     ])
   }
 

@@ -6,7 +6,7 @@ import {
   type EventCodec,
   type EventMeta,
 } from '../../infra/event-store/codec.ts'
-import { createDecide, type Decide } from '../../infra/event-store/decide.ts'
+import { createDecide, type DecideAs } from '../../infra/event-store/decide.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { type RunningProjection, runProjection } from '../../infra/event-store/runner.ts'
 import type { EventLog, Topic } from '../../infra/log/port.ts'
@@ -26,13 +26,17 @@ export interface ProjectionWorld {
   codec: EventCodec
   /** As another process would have it. */
   openApplied(): Promise<Applied>
-  openDecide(log: EventLog): Promise<Decide>
+  openDecide(log: EventLog): Promise<DecideAs>
   run(log: EventLog, projection: Projection, options?: RunOptions): Promise<RunningProjection>
   /** Stops every runner that `run` started. */
   stopRunners(): Promise<void>
   append(log: EventLog, events: { event: DomainEvent; meta: EventMeta }[]): ReturnType<EventLog['append']>
   close(): Promise<void>
 }
+
+/** Who has caused what a test writes or decides. */
+export const tester = { type: 'operator', id: 'test' } as const
+export const testCause = { actor: tester, request_id: null }
 
 export const silent = pino({ level: 'silent' })
 const projections = [organizationsProjection, sessionsProjection, gateProjection, webhooksProjection]
@@ -76,7 +80,8 @@ export async function openProjectionWorld(): Promise<ProjectionWorld> {
       runners.push(running)
       return running
     },
-    append: (log, events) => log.append(events.map(({ event, meta }) => codec.toRecord(event, meta))),
+    append: (log, events) =>
+      log.append(events.map(({ event, meta }) => codec.toCausedRecord(event, meta, testCause))),
     async close() {
       await stopRunners()
       for (const step of closing.toReversed()) await step()

@@ -7,7 +7,7 @@ import type { Projection } from '../../infra/event-store/projection.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
 import { createAddressRules } from '../../infra/safe-http/addresses.ts'
 import type { TestLog } from './logs.ts'
-import { ensureTopics, openProjectionWorld, silent } from './projections.ts'
+import { ensureTopics, openProjectionWorld, silent, tester } from './projections.ts'
 
 export interface RacingOptions {
   testLog: TestLog
@@ -36,8 +36,17 @@ export async function openProcesses({ testLog, projections, clock }: RacingOptio
       await pool.end()
     })
     const parts = { pool, log: await testLog.open(), codec: world.codec, applied }
-    const decide = createDecide({ ...parts, timeoutMs: 30_000 })
-    return { decide, keyring, rules, clock, random: randomBytes, pool, logger: silent }
+    const decideAs = createDecide({ ...parts, timeoutMs: 30_000 })
+    return {
+      decideAs,
+      decide: decideAs(tester),
+      keyring,
+      rules,
+      clock,
+      random: randomBytes,
+      pool,
+      logger: silent,
+    }
   }
 
   const processes = [await openProcess(), await openProcess(), await openProcess()]

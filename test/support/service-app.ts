@@ -1,5 +1,6 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type AuthOptions, createAuth } from '../../infra/access/auth.ts'
+import type { Decide } from '../../infra/event-store/decide.ts'
 import { createApp } from '../../infra/http/app.ts'
 import { type Command, createIdempotency } from '../../infra/idempotency/idempotency.ts'
 import { findKeyByLookupHash } from '../../projections/organizations/queries.ts'
@@ -52,7 +53,8 @@ export async function createServiceApp(
       publicUrl,
       auth,
       idempotency: createIdempotency(base),
-      depsOf: ({ random, now }: Command) => ({ ...base, decide: deps.decide, random, idTime: now }),
+      depsOf: ({ random, now }: Command, decide: Decide) => ({ ...base, decide, random, idTime: now }),
+      decideByKey: (request: FastifyRequest) => deps.decideAs(auth.actor(request), request),
       scopeOf(request: Parameters<typeof auth.secret>[0]) {
         const { organizationId, environment } = auth.secret(request)
         return { organizationId, environment }

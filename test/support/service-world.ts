@@ -11,7 +11,7 @@ import { gateProjection } from '../../projections/gate/projection.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
 import { webhooksProjection } from '../../projections/webhooks/projection.ts'
 import type { Environment } from '../../schemas/events.ts'
-import { ensureTopics, openProjectionWorld, silent } from './projections.ts'
+import { ensureTopics, openProjectionWorld, silent, testCause, tester } from './projections.ts'
 
 export interface ServiceWorldOptions {
   /** The read models that run (default: all but that of sessions). */
@@ -36,12 +36,12 @@ export async function openServiceWorld({ projections = most }: ServiceWorldOptio
   const now = { ms: 1_760_000_000_000 }
   const keyring = createKeyring(randomBytes(32).toString('base64'))
   const base = { pool, keyring, clock: () => now.ms, random: randomBytes, logger: silent }
-  const decide = createDecide({ pool, log, codec, applied, timeoutMs: 30_000 })
+  const decideAs = createDecide({ pool, log, codec, applied, timeoutMs: 30_000 })
 
   /** Events of one organization, whether or not anyone can read them. */
   function write(of: { organizationId: string; environment: Environment }, ...events: DomainEvent[]) {
     const meta = () => ({ eventId: randomId('evt', randomBytes), time: now.ms, ...of })
-    return log.append(events.map((event) => codec.toRecord(event, meta())))
+    return log.append(events.map((event) => codec.toCausedRecord(event, meta(), testCause)))
   }
 
   return {
@@ -54,7 +54,7 @@ export async function openServiceWorld({ projections = most }: ServiceWorldOptio
     /** What needs no log. */
     base,
     /** What commands need. */
-    deps: { ...base, decide, rules: createAddressRules([]) },
+    deps: { ...base, decideAs, decide: decideAs(tester), rules: createAddressRules([]) },
     write,
     /** Events of one organization; resolves once the read model shows them. */
     async append(

@@ -5,7 +5,7 @@ import { verifyService } from '../../gate/registry/commands.ts'
 import { managedServiceJson } from '../../gate/registry/registered.ts'
 import type { Core } from '../../server/dependencies.ts'
 import { jsonFlag } from '../arguments.ts'
-import { type CommandOutcome, type OperatorOptions, operate } from '../operator/operate.ts'
+import { asOperator, type CommandOutcome, type OperatorOptions, operate } from '../operator/operate.ts'
 import { serviceTable } from '../tables.ts'
 import { registerDevIntegrator } from './dev-integrator.ts'
 
@@ -24,7 +24,7 @@ export function registerVerification(gate: Command): void {
     .action((serviceId: string, options: OperatorOptions & { withdraw: boolean }) =>
       operate(options, async (core) => {
         if (serviceId === systemServiceId) throw new Error(`${serviceId} is built in, and always verified.`)
-        await verifyService(core, { serviceId, verified: !options.withdraw })
+        await verifyService(asOperator(core, 'gate verify'), { serviceId, verified: !options.withdraw })
         return outcome(core, serviceId)
       }),
     )

@@ -13,6 +13,7 @@ import type { Core } from '../../server/dependencies.ts'
 import { commaList, jsonFlag, organizationArgument, wordOf } from '../arguments.ts'
 import { keyTable } from '../tables.ts'
 import {
+  asOperator,
   type CommandOutcome,
   keysOfOrganization,
   type OperatorOptions,
@@ -88,7 +89,7 @@ function createCommand(keys: Command): void {
         return revealed(
           core,
           organizationId,
-          await issueApiKey(core, { ...request, organizationId, by: 'operator' }),
+          await issueApiKey(asOperator(core, 'keys create'), { ...request, organizationId, by: 'operator' }),
         )
       }),
     )
@@ -99,7 +100,11 @@ function rotateCommand(keys: Command): void {
     name: 'rotate',
     does: 'Replace a key, print the replacement, and let the key work for 24 more hours',
     run: async (core, key) =>
-      revealed(core, key.organizationId, await rotateApiKey(core, { ...key, by: 'operator' })),
+      revealed(
+        core,
+        key.organizationId,
+        await rotateApiKey(asOperator(core, 'keys rotate'), { ...key, by: 'operator' }),
+      ),
   })
 }
 
@@ -108,7 +113,7 @@ function revokeCommand(keys: Command): void {
     name: 'revoke',
     does: 'End a key for good; every server follows within 15 seconds',
     async run(core, { organizationId, keyId }) {
-      await revokeApiKey(core, { organizationId, keyId, by: 'operator' })
+      await revokeApiKey(asOperator(core, 'keys revoke'), { organizationId, keyId, by: 'operator' })
       const key = await requireKey(core.pool, organizationId, keyId)
       const used = await lastUsedAt(core.pool, [keyId])
       return { data: apiKeyJson(key, { lastUsedAt: used.get(keyId) }), text: keyTable([key]) }

@@ -1,4 +1,5 @@
 import { ApiError } from '../../../infra/errors/errors.ts'
+import type { Decide } from '../../../infra/event-store/decide.ts'
 import { isId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import {
@@ -23,6 +24,11 @@ export type Work = (core: Core) => Promise<CommandOutcome>
 
 export function operate(options: OperatorOptions, work: Work): Promise<void> {
   return printOutcome(options, () => withCore(work))
+}
+
+/** What commands work with that a person at this machine gives; events name `command`, as `keys create`. */
+export function asOperator(core: Core, command: string): Core & { decide: Decide } {
+  return { ...core, decide: core.decideAs({ type: 'operator', id: command }) }
 }
 
 /**

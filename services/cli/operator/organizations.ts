@@ -13,7 +13,13 @@ import { organizationJson } from '../../organizations/schemas.ts'
 import type { Core } from '../../server/dependencies.ts'
 import { jsonFlag, limit, organizationArgument } from '../arguments.ts'
 import { organizationTable } from '../tables.ts'
-import { type CommandOutcome, type OperatorOptions, operate, requireOrganization } from './operate.ts'
+import {
+  asOperator,
+  type CommandOutcome,
+  type OperatorOptions,
+  operate,
+  requireOrganization,
+} from './operate.ts'
 
 export function defineOrganizations(org: Command): void {
   org
@@ -24,7 +30,7 @@ export function defineOrganizations(org: Command): void {
     .option(...jsonFlag)
     .action((options: OperatorOptions & { name: string; slug: string }) =>
       operate(options, async (core) =>
-        oneOutcome(core, (await createOrganization(core, options)).organizationId),
+        oneOutcome(core, (await createOrganization(asOperator(core, 'org create'), options)).organizationId),
       ),
     )
   org
@@ -62,7 +68,7 @@ function statusCommand(org: Command, { name, status, does }: StatusCommand): voi
     .option(...jsonFlag)
     .action((organization: string, options: OperatorOptions) =>
       change(options, organization, (core, organizationId) =>
-        updateOrganization(core, { organizationId, status, by: 'operator' }),
+        updateOrganization(asOperator(core, `org ${name}`), { organizationId, status, by: 'operator' }),
       ),
     )
 }
@@ -86,7 +92,7 @@ function limitsCommand(org: Command): void {
       const [secretLimit, publishableLimit] = [limitOf(options.secret), limitOf(options.publishable)]
       return change(options, organization, async (core, organizationId) => {
         if (secretLimit === undefined && publishableLimit === undefined) return
-        await setLimits(core, { organizationId, secretLimit, publishableLimit })
+        await setLimits(asOperator(core, 'org limits'), { organizationId, secretLimit, publishableLimit })
       })
     })
 }
@@ -100,7 +106,7 @@ function capabilityCommand(org: Command, { name, enabled }: { name: string; enab
     .option(...jsonFlag)
     .action((organization: string, capability: string, options: OperatorOptions) =>
       change(options, organization, (core, organizationId) =>
-        setCapability(core, { organizationId, capability, enabled }),
+        setCapability(asOperator(core, `org ${name}`), { organizationId, capability, enabled }),
       ),
     )
 }

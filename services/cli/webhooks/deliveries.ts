@@ -8,6 +8,7 @@ import { redeliver } from '../../webhooks/deliveries/redeliver.ts'
 import { deliveryJson as shownByTheApi } from '../../webhooks/events/shapes.ts'
 import { idOf, jsonFlag } from '../arguments.ts'
 import {
+  asOperator,
   type CommandOutcome,
   type OperatorOptions,
   operate,
@@ -31,7 +32,7 @@ async function redeliverEvent(
   core: Core,
   { eventId, endpointId }: { eventId: string; endpointId: string | undefined },
 ): Promise<CommandOutcome> {
-  const ids = await redeliver(core, { eventId, endpointId })
+  const ids = await redeliver(asOperator(core, 'webhooks redeliver'), { eventId, endpointId })
   const deliveries = await deliveriesOf(core.pool, [eventId])
   const again = deliveries.filter(({ id }) => ids.includes(id))
   return { data: again.map(deadLetterJson), text: deliveryTable(again) }
@@ -105,8 +106,9 @@ export interface Redelivered {
 /** One after the other; what cannot be delivered, as to a disabled endpoint, is told and left as it is. */
 export async function redeliverAll(core: Core, deliveries: DeliveryRow[]): Promise<Redelivered[]> {
   const results = []
+  const deps = asOperator(core, 'webhooks dead-letters')
   for (const { id, event_id, endpoint_id } of deliveries) {
-    const refused = await redeliver(core, { eventId: event_id, endpointId: endpoint_id }).then(
+    const refused = await redeliver(deps, { eventId: event_id, endpointId: endpoint_id }).then(
       () => null,
       reasonOf,
     )

@@ -1,5 +1,6 @@
 import { isToken, tokenHashes } from '../../../infra/crypto/tokens.ts'
 import { type CaughtUpOptions, createCaughtUp } from '../../../infra/event-store/catch-up.ts'
+import type { Decide } from '../../../infra/event-store/decide.ts'
 import { within } from '../../../infra/timing.ts'
 import { findAgentToken } from '../../../projections/gate/queries.ts'
 import type { AgentTokenRow } from '../../../projections/gate/tables.ts'
@@ -16,7 +17,7 @@ import {
   usableToken,
 } from './decide.ts'
 
-type TokenDeps = Pick<GateParts, 'pool' | 'keyring' | 'decide' | 'clock' | 'logger'>
+type TokenDeps = Pick<GateParts, 'pool' | 'keyring' | 'clock' | 'logger'> & { decide: Decide }
 
 interface OwnToken {
   agentToken: string

@@ -14,7 +14,7 @@ interface Body {
 
 type AccountContext = Pick<
   GateContext,
-  'auth' | 'limits' | 'scopeOf' | 'pool' | 'keyring' | 'decide' | 'clock' | 'logger' | 'readCurrent'
+  'auth' | 'limits' | 'scopeOf' | 'pool' | 'keyring' | 'decideByKey' | 'clock' | 'logger' | 'readCurrent'
 >
 
 export function accountRoutes(app: FastifyInstance, context: AccountContext): void {
@@ -23,7 +23,7 @@ export function accountRoutes(app: FastifyInstance, context: AccountContext): vo
 }
 
 function verifyRoute(app: FastifyInstance, context: AccountContext): void {
-  const { auth, limits, scopeOf } = context
+  const { auth, limits, scopeOf, decideByKey } = context
   const schema = {
     operationId: 'verifyGateAgentToken',
     summary: 'Verify an agent token',
@@ -39,9 +39,8 @@ function verifyRoute(app: FastifyInstance, context: AccountContext): void {
     const scope = scopeOf(request)
     const { agent_token } = request.body
     await limits.count('verify', scope.organizationId, agent_token)
-    const token = await context.readCurrent(() =>
-      verifyAgentToken(context, { agentToken: agent_token, scope }),
-    )
+    const deps = { ...context, decide: decideByKey(request) }
+    const token = await context.readCurrent(() => verifyAgentToken(deps, { agentToken: agent_token, scope }))
     return { data: verificationJson(token), meta: { request_id: request.id } }
   })
 }
@@ -58,7 +57,7 @@ function verificationJson(token: AgentTokenRow | undefined): z.input<typeof veri
 }
 
 function revokeRoute(app: FastifyInstance, context: AccountContext): void {
-  const { auth, limits, scopeOf } = context
+  const { auth, limits, scopeOf, decideByKey } = context
   const schema = {
     operationId: 'revokeGateAgentToken',
     summary: 'Revoke an agent token for good',
@@ -77,7 +76,8 @@ function revokeRoute(app: FastifyInstance, context: AccountContext): void {
     const scope = scopeOf(request)
     const { agent_token } = request.body
     await limits.count('revoke', scope.organizationId, agent_token)
-    await revokeAgentToken(context, { agentToken: agent_token, scope })
+    const deps = { ...context, decide: decideByKey(request) }
+    await revokeAgentToken(deps, { agentToken: agent_token, scope })
     return reply.code(204).send()
   })
 }

@@ -73,10 +73,11 @@ interface WhileCurrent {
 
 /** No event where another process has replaced what would be delivered: it goes on. */
 export async function decideWhileCurrent(
-  { decide }: Pick<GateParts, 'decide'>,
+  { decideAs }: Pick<GateParts, 'decideAs'>,
   { gateSessionId, isCurrent, about }: WhileCurrent,
 ): Promise<DomainEvent | undefined> {
   const stream = sessionStream(gateSessionId)
+  const decide = decideAs({ type: 'service', id: 'gate' })
   const [event] = await decide({
     ...stream,
     locks: [...stream.locks, ...(isCurrent?.locks ?? [])],

@@ -1,6 +1,7 @@
 import { sourceOf } from '../../../infra/access/source-budget.ts'
 import { isToken, type Token, tokenHashes } from '../../../infra/crypto/tokens.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
+import type { Decide } from '../../../infra/event-store/decide.ts'
 import type { Command } from '../../../infra/idempotency/idempotency.ts'
 import { type GateSessionId, randomId } from '../../../infra/ids.ts'
 import { consentUrl } from '../../../infra/wire/gate.ts'
@@ -81,7 +82,7 @@ async function checkedProof(
 // How long a request waits for the service's answer. Then the page asks again.
 const patienceMs = 4000
 
-type StartDeps = Pick<GateContext, 'decide' | 'keyring' | 'clock' | 'publicUrl'>
+type StartDeps = Pick<GateContext, 'keyring' | 'clock' | 'publicUrl'> & { decide: Decide }
 
 /** ApiError as of `decideApprovalStart`; 503 when the service cannot be read. */
 export async function startSignupApproval(

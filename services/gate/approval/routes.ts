@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Token } from '../../../infra/crypto/tokens.ts'
+import type { Decide } from '../../../infra/event-store/decide.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
 import type { Command } from '../../../infra/idempotency/idempotency.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
@@ -29,7 +30,7 @@ interface Approve extends GateSessionPath {
 }
 
 export function approvalRoutes(app: FastifyInstance, context: GateContext): void {
-  const { pool, idempotency, publicUrl } = context
+  const { pool, idempotency, publicUrl, decideAs } = context
   const schema = {
     operationId: 'approveGateSession',
     summary: 'Approve a signup or a dashboard login',
@@ -65,7 +66,8 @@ export function approvalRoutes(app: FastifyInstance, context: GateContext): void
       // Before a row is made for its key: refused, it leaves nothing behind.
       await countAttempt(context, approveRequest)
       return idempotency.run(run, async (command) => {
-        const data = await approve(context, approveRequest, command)
+        const decide = decideAs({ type: 'person', id: session.id }, request)
+        const data = await approve({ ...context, decide }, approveRequest, command)
         return { status: 200, body: answered(data) }
       })
     },
@@ -77,7 +79,7 @@ function requestOf({ body, ip }: FastifyRequest<Approve>, session: GateSessionRo
   return { session, approveToken, sealedToken, proofSessionId, ip }
 }
 
-async function approve(context: GateContext, request: ApproveRequest, command: Command) {
+async function approve(context: GateContext & { decide: Decide }, request: ApproveRequest, command: Command) {
   const { session } = request
   const approving = { ...(await checkedApproval(context, request)), command }
   await (session.kind === 'login'

@@ -1,7 +1,7 @@
 import type { Keyring, MasterKey } from '../../../infra/crypto/keyring.ts'
 import { generateToken, isToken, isTokenOf, type Token, tokenHashes } from '../../../infra/crypto/tokens.ts'
 import { ApiError, unavailable } from '../../../infra/errors/errors.ts'
-import type { CommandDeps } from '../../../infra/event-store/decide.ts'
+import type { CommandDeps, Decide } from '../../../infra/event-store/decide.ts'
 import { type GateAccountId, type GateSessionId, randomId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { counterRandom } from '../../../infra/random.ts'
@@ -99,9 +99,11 @@ export async function consumeLoginCode(
   return { gateAccountId, accountName }
 }
 
+type ApproveDeps = Pick<GateContext, 'keyring' | 'clock' | 'pool'> & { decide: Decide }
+
 /** ApiError as of `decideLoginApproval` and `checkAccount`; then the session stays pending. */
 export async function approveLogin(
-  { decide, keyring, clock, pool }: GateContext,
+  { decide, keyring, clock, pool }: ApproveDeps,
   { session, token, proof }: CheckedApproval,
 ): Promise<void> {
   const { id, organization_id: organizationId, gate_account_id: gateAccountId } = session

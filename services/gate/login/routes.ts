@@ -20,7 +20,8 @@ type LoginContext = Pick<
   | 'scopeOf'
   | 'pool'
   | 'keyring'
-  | 'decide'
+  | 'decideAs'
+  | 'decideByKey'
   | 'clock'
   | 'logger'
   | 'idempotency'
@@ -35,7 +36,7 @@ export function loginRoutes(app: FastifyInstance, context: LoginContext): void {
 }
 
 function createRoute(app: FastifyInstance, context: LoginContext): void {
-  const { idempotency, limits, clock, pool, publicUrl, depsOf, readCurrent } = context
+  const { idempotency, limits, clock, pool, publicUrl, decideAs, depsOf, readCurrent } = context
   const schema = {
     operationId: 'createGateLoginSession',
     summary: 'Create a Gate dashboard login session',
@@ -63,9 +64,10 @@ function createRoute(app: FastifyInstance, context: LoginContext): void {
       publicUrl,
     }
     const scope = `gate:${token.gate_account_id}`
+    const decide = decideAs({ type: 'agent', id: token.gate_account_id }, request)
     return idempotency.run({ request, reply, scope }, async (command) => {
-      const session = await openLogin({ ...depsOf(command), pool }, requested)
-      await useToken(context, { token, now: clock() })
+      const session = await openLogin({ ...depsOf(command, decide), pool }, requested)
+      await useToken({ ...context, decide }, { token, now: clock() })
       const data = loginSessionJson(session, publicUrl)
       return { status: 201, body: { data, meta: { request_id: request.id } } }
     })
@@ -73,7 +75,7 @@ function createRoute(app: FastifyInstance, context: LoginContext): void {
 }
 
 function consumeRoute(app: FastifyInstance, context: LoginContext): void {
-  const { auth, idempotency, limits, pool, depsOf, scopeOf, readCurrent } = context
+  const { auth, idempotency, limits, pool, decideByKey, depsOf, scopeOf, readCurrent } = context
   const schema = {
     operationId: 'consumeGateLoginSessionCode',
     summary: 'Consume a Gate dashboard login code',
@@ -94,7 +96,8 @@ function consumeRoute(app: FastifyInstance, context: LoginContext): void {
     const { code } = request.body
     await limits.count('consume', scope.organizationId, code)
     return idempotency.run({ request, reply }, async (command) => {
-      const login = await consumeLoginCode({ ...depsOf(command), pool, readCurrent }, { code, ...scope })
+      const deps = { ...depsOf(command, decideByKey(request)), pool, readCurrent }
+      const login = await consumeLoginCode(deps, { code, ...scope })
       return { status: 200, body: { data: dashboardLoginJson(login), meta: { request_id: request.id } } }
     })
   })

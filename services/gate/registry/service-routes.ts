@@ -25,7 +25,7 @@ import {
 
 type ServiceContext = Pick<
   GateContext,
-  'pool' | 'auth' | 'idempotency' | 'decide' | 'clock' | 'random' | 'depsOf' | 'scopeOf'
+  'pool' | 'auth' | 'idempotency' | 'decideByKey' | 'clock' | 'random' | 'depsOf' | 'scopeOf'
 >
 
 const tags = ['Gate']
@@ -63,7 +63,7 @@ function listRoute(app: FastifyInstance, { pool, auth, scopeOf }: ServiceContext
 }
 
 function createRoute(app: FastifyInstance, context: ServiceContext): void {
-  const { pool, auth, idempotency, depsOf, scopeOf } = context
+  const { pool, auth, idempotency, decideByKey, depsOf, scopeOf } = context
   const schema = {
     operationId: 'createManagedGateService',
     summary: 'Register a Gate service, active from the start',
@@ -90,7 +90,7 @@ function createRoute(app: FastifyInstance, context: ServiceContext): void {
   const config = { bodyCode: 'gate.validation_failed', parameterSet, checkFitting } as const
   app.post<Create>(path, { schema, onRequest, config }, (request, reply) =>
     idempotency.run({ request, reply }, async (command) => {
-      await createService(depsOf(command), { ...request.body, ...scopeOf(request) })
+      await createService(depsOf(command, decideByKey(request)), { ...request.body, ...scopeOf(request) })
       const service = await findService(pool, request.body.id)
       // Not a refusal: the service exists, and the same command will show it.
       if (!service) throw unavailable(new Error('the new service is not in the read model'))
@@ -121,7 +121,7 @@ function getRoute(app: FastifyInstance, context: ServiceContext): void {
 }
 
 function updateRoute(app: FastifyInstance, context: ServiceContext): void {
-  const { pool, auth, decide, clock, random, scopeOf } = context
+  const { pool, auth, decideByKey, clock, random, scopeOf } = context
   const schema = {
     tags,
     security,
@@ -148,13 +148,14 @@ function updateRoute(app: FastifyInstance, context: ServiceContext): void {
   }
   app.patch<Params & Update>(onePath, { schema, onRequest, preValidation, config }, async (request) => {
     const service = servicePath(context, request)
+    const decide = decideByKey(request)
     await changeService({ decide, clock, random }, { ...request.body, ...service })
     return serviceBody(pool, { ...service, requestId: request.id })
   })
 }
 
 function disableRoute(app: FastifyInstance, context: ServiceContext): void {
-  const { pool, auth, decide, clock } = context
+  const { pool, auth, decideByKey, clock } = context
   const schema = {
     tags,
     security,
@@ -169,7 +170,7 @@ function disableRoute(app: FastifyInstance, context: ServiceContext): void {
   const config = { bodyCode: 'gate.validation_failed' } as const
   app.delete<Params>(onePath, { schema, onRequest, preValidation, config }, async (request) => {
     const service = servicePath(context, request)
-    await disableService({ decide, clock }, service)
+    await disableService({ decide: decideByKey(request), clock }, service)
     return serviceBody(pool, { ...service, requestId: request.id })
   })
 }

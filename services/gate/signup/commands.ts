@@ -1,8 +1,8 @@
 import { generateToken, isToken, isTokenOf, type Token, tokenHashes } from '../../../infra/crypto/tokens.ts'
 import { unavailable } from '../../../infra/errors/errors.ts'
-import type { CommandDeps, DecidedEvent } from '../../../infra/event-store/decide.ts'
+import type { CommandDeps, Decide, DecidedEvent } from '../../../infra/event-store/decide.ts'
 import { type GateSessionId, randomId } from '../../../infra/ids.ts'
-import type { Db, Tx } from '../../../infra/postgres/pool.ts'
+import type { Tx } from '../../../infra/postgres/pool.ts'
 import { generateConfirmationCode } from '../../../infra/wire/gate.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
@@ -24,7 +24,13 @@ import {
   type SessionSpec,
 } from './decide.ts'
 
-type OpenSignupDeps = CommandDeps & { pool: Db; publicUrl: string }
+type OpenSignupDeps = Pick<GateOptions, 'decideAs' | 'keyring' | 'clock' | 'random' | 'pool' | 'publicUrl'>
+
+interface OpenSignup {
+  serviceId: string
+  spec: SessionSpec
+  request: { id: string }
+}
 
 interface OpenedSignup {
   session: GateSessionRow
@@ -34,14 +40,15 @@ interface OpenedSignup {
 
 /** ApiError: 404 unless the service is open for signups. */
 export async function openSignup(
-  { decide, keyring, clock, random, pool, publicUrl }: OpenSignupDeps,
-  { serviceId, spec }: { serviceId: string; spec: SessionSpec },
+  { decideAs, keyring, clock, random, pool, publicUrl }: OpenSignupDeps,
+  { serviceId, spec, request }: OpenSignup,
 ): Promise<OpenedSignup> {
   const gateSessionId = randomId('gate', random)
   const pollToken = generateToken('gtpoll', random)
   const [pollTokenHash] = tokenHashes(keyring, pollToken)
   const confirmationCode = generateConfirmationCode(random)
   const now = clock()
+  const decide = decideAs({ type: 'agent', id: gateSessionId }, request)
   await decide({
     ...sessionStream(gateSessionId),
     alsoReads: [seenOf(serviceId)],
@@ -70,7 +77,7 @@ async function loadOpening(tx: Tx, { gateSessionId, ...named }: Opening): Promis
   }
 }
 
-type EndDeps = Pick<GateOptions, 'decide' | 'clock'>
+type EndDeps = Pick<GateOptions, 'clock'> & { decide: Decide }
 
 type DeliveryDeps = EndDeps & Pick<GateOptions, 'logger'> & { vault: Vault }
 

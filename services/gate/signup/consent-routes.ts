@@ -10,6 +10,7 @@ import {
   type GateSessionPath,
   gateSessionIdOf,
   gateSessionParams,
+  isFromBrowser,
   noStore,
   ownOriginOnly,
   requesterNetwork,
@@ -21,7 +22,7 @@ import { cancelledSessionSchema, cancelQuery, consentSchema } from './schemas.ts
 
 type ConsentContext = Pick<
   GateContext,
-  'publicUrl' | 'pool' | 'decide' | 'clock' | 'limits' | 'pages' | 'network'
+  'publicUrl' | 'pool' | 'decideAs' | 'clock' | 'limits' | 'pages' | 'network'
 >
 
 export function consentRoutes(app: FastifyInstance, context: ConsentContext): void {
@@ -121,6 +122,8 @@ async function cancel(context: ConsentContext, request: FastifyRequest<Cancel>) 
     await context.pages.close(session.id, request.body)
     return cancelledJson(session, 'pending')
   }
-  await declineSession(context, session.id)
+  const type = isFromBrowser(request) ? 'person' : 'agent'
+  const decide = context.decideAs({ type, id: session.id }, request)
+  await declineSession({ decide, clock }, session.id)
   return cancelledJson(session, 'rejected')
 }

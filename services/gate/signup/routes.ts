@@ -41,7 +41,7 @@ type SignupContext = Pick<
   GateContext,
   | 'publicUrl'
   | 'pool'
-  | 'decide'
+  | 'decideAs'
   | 'keyring'
   | 'clock'
   | 'logger'
@@ -51,7 +51,6 @@ type SignupContext = Pick<
   | 'pages'
   | 'idempotency'
   | 'network'
-  | 'depsOf'
 >
 
 export function signupRoutes(app: FastifyInstance, context: SignupContext): void {
@@ -62,7 +61,7 @@ export function signupRoutes(app: FastifyInstance, context: SignupContext): void
 }
 
 export function createRoute(app: FastifyInstance, context: SignupContext): void {
-  const { limits, idempotency, depsOf, pool, publicUrl } = context
+  const { limits, idempotency, publicUrl } = context
   const schema = {
     operationId: 'createGateSession',
     summary: 'Ask for an account at a service',
@@ -86,11 +85,9 @@ export function createRoute(app: FastifyInstance, context: SignupContext): void 
       const { service_id: serviceId, ...body } = request.body
       const spec = checkedRequest({ ...body, requester: requesterOf(request) })
       const scope = `gate:${sourceOf(request.ip)}`
-      return idempotency.run({ request, reply, scope }, async (command) => {
-        const { session, pollToken } = await openSignup(
-          { ...depsOf(command), pool, publicUrl },
-          { serviceId, spec },
-        )
+      return idempotency.run({ request, reply, scope }, async ({ random }) => {
+        const deps = { ...context, random }
+        const { session, pollToken } = await openSignup(deps, { serviceId, spec, request })
         const data = createdJson(session, { pollToken, publicUrl })
         return { status: 201, body: { data, meta: { request_id: request.id } } }
       })
@@ -152,7 +149,7 @@ async function deliveredBundle(
 }
 
 function ackRoute(app: FastifyInstance, context: SignupContext): void {
-  const { idempotency } = context
+  const { idempotency, decideAs } = context
   const schema = {
     operationId: 'acknowledgeGateSessionDelivery',
     summary: 'Acknowledge the credentials, which are then deleted',
@@ -182,7 +179,11 @@ function ackRoute(app: FastifyInstance, context: SignupContext): void {
     handler: (request, reply) => {
       const gateSessionId = gateSessionIdOf(request)
       return idempotency.run({ request, reply, scope: gateSessionId }, async ({ random }) => {
-        await acknowledgeDelivery({ ...context, random }, { gateSessionId, ackToken: request.body.ack_token })
+        const decide = decideAs({ type: 'agent', id: gateSessionId }, request)
+        await acknowledgeDelivery(
+          { ...context, decide, random },
+          { gateSessionId, ackToken: request.body.ack_token },
+        )
         const data = {
           object: 'gate_session_delivery',
           gate_session_id: gateSessionId,

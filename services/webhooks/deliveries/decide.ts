@@ -1,5 +1,5 @@
-import type { DecidedEvent } from '../../../infra/event-store/decide.ts'
-import { decidedEvent } from '../../../infra/event-store/decide.ts'
+import type { TrafficEvent } from '../../../infra/event-store/codec.ts'
+import { type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
 import { derivedId } from '../../../infra/ids.ts'
 import type { PostOutcome } from '../../../infra/safe-http/client.ts'
 import type { DeliveryRow, WebhookEventRow } from '../../../projections/webhooks/tables.ts'
@@ -76,7 +76,7 @@ export interface AttemptRecord extends AttemptOf, PostedAttempt {
   error?: string
 }
 
-export function attemptedEvent(record: AttemptRecord): DecidedEvent {
+export function attemptedEvent(record: AttemptRecord): DecidedEvent<TrafficEvent> {
   const { event, endpoint, deliveryId, outcome, attemptedAt, result } = record
   const { organization_id, environment } = event
   const data: WebhookDeliveryAttempted = {
@@ -120,7 +120,7 @@ interface Skip {
   now: number
 }
 
-export function skippedEvent({ delivery, reason, occasion, now }: Skip): DecidedEvent {
+export function skippedEvent({ delivery, reason, occasion, now }: Skip): DecidedEvent<TrafficEvent> {
   const { id: delivery_id, event_id, endpoint_id, organization_id, environment } = delivery
   const data = {
     event_id,

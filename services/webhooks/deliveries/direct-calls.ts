@@ -1,5 +1,5 @@
-import type { EventCodec } from '../../../infra/event-store/codec.ts'
-import type { Decide, DecidedEvent } from '../../../infra/event-store/decide.ts'
+import type { EventCodec, TrafficEvent } from '../../../infra/event-store/codec.ts'
+import type { Decide, DecideAs, DecidedEvent } from '../../../infra/event-store/decide.ts'
 import { decidedEvent } from '../../../infra/event-store/decide.ts'
 import { type DecisionId, derivedHexId, webhookEventId } from '../../../infra/ids.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
@@ -31,7 +31,7 @@ import { type AttemptDeps, makeAttempt, type PostedAttempt } from './attempt.ts'
 import { attemptedEvent, skippedEvent } from './decide.ts'
 
 interface DirectCallsOptions extends AttemptDeps {
-  decide: Decide
+  decideAs: DecideAs
   pool: Db
   log: Pick<EventLog, 'append'>
   codec: EventCodec
@@ -45,10 +45,11 @@ interface Concluded {
 }
 
 export function createDirectCalls(options: DirectCallsOptions): DirectCalls {
-  const { decide, pool, log, codec, clock, logger } = options
-  const giveUp = createGiveUp({ decide, db: pool, clock, logger })
+  const { decideAs, pool, log, codec, clock, logger } = options
+  const decide = decideAs({ type: 'service', id: 'gate' })
+  const giveUp = createGiveUp({ decideAs, db: pool, clock, logger })
 
-  async function append({ event, meta }: DecidedEvent): Promise<void> {
+  async function append({ event, meta }: DecidedEvent<TrafficEvent>): Promise<void> {
     await log.append([codec.toRecord(event, meta)])
   }
 

@@ -1,3 +1,4 @@
+import type { TrafficEvent } from '../../../infra/event-store/codec.ts'
 import type { DecidedEvent } from '../../../infra/event-store/decide.ts'
 import type { Random } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
@@ -104,7 +105,10 @@ function report(
   else logger.info({ ...line, nextAttemptAt }, 'webhook not delivered')
 }
 
-function skip({ delivery, event }: Job, { reason, now }: { reason: string; now: number }): DecidedEvent {
+function skip(
+  { delivery, event }: Job,
+  { reason, now }: { reason: string; now: number },
+): DecidedEvent<TrafficEvent> {
   const { id, eventId: event_id, endpointId: endpoint_id, dueAt } = delivery
   const { organization_id, environment } = event
   const about = { id, event_id, endpoint_id, organization_id, environment }

@@ -4,7 +4,7 @@ import type { Keyring } from '../../../infra/crypto/keyring.ts'
 import type { Applied } from '../../../infra/event-store/applied.ts'
 import { createCaughtUp } from '../../../infra/event-store/catch-up.ts'
 import type { EventCodec } from '../../../infra/event-store/codec.ts'
-import type { Decide } from '../../../infra/event-store/decide.ts'
+import type { DecideAs } from '../../../infra/event-store/decide.ts'
 import { type Clock, hexId, type Random } from '../../../infra/ids.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
 import type { Tracing } from '../../../infra/otlp/port.ts'
@@ -31,7 +31,7 @@ interface DispatcherOptions {
   log: EventLog
   codec: EventCodec
   applied: Applied
-  decide: Decide
+  decideAs: DecideAs
   keyring: Keyring
   clock: Clock
   random: Random

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
-import type { EventCodec } from '../../../infra/event-store/codec.ts'
+import type { EventCodec, TrafficEvent } from '../../../infra/event-store/codec.ts'
 import type { DecidedEvent } from '../../../infra/event-store/decide.ts'
 import { createGroupCommit } from '../../../infra/log/group-commit.ts'
 import type { EventLog, NewRecord } from '../../../infra/log/port.ts'
@@ -19,7 +19,7 @@ interface RecorderOptions {
 
 export interface Ended {
   deliveryId: string
-  decision: DecidedEvent
+  decision: DecidedEvent<TrafficEvent>
   /** Epoch milliseconds; null when no attempt follows. */
   nextAttemptAt: number | null
 }

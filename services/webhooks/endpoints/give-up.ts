@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { Decide } from '../../../infra/event-store/decide.ts'
+import type { DecideAs } from '../../../infra/event-store/decide.ts'
 import { type Clock, derivedId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
@@ -12,7 +12,7 @@ import { endpointsOf, seesServices } from './commands.ts'
 import { decideGivingUp, decideRecovery } from './decide.ts'
 
 interface GiveUpOptions {
-  decide: Decide
+  decideAs: DecideAs
   db: Db
   clock: Clock
   logger: Logger
@@ -38,7 +38,8 @@ export interface GiveUp {
  * days without a success. It looks once a minute at most. An endpoint that active services of Gate need for approvals
  * is only flagged, until something is delivered to it again.
  */
-export function createGiveUp({ decide, db, clock, logger }: GiveUpOptions): GiveUp {
+export function createGiveUp({ decideAs, db, clock, logger }: GiveUpOptions): GiveUp {
+  const decide = decideAs({ type: 'service', id: 'webhooks' })
   const looking = new Set<Promise<void>>()
   const looked = new LRUCache<string, true>({ max: 10_000, ttl: lookEveryMs })
 

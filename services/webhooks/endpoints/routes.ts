@@ -91,7 +91,7 @@ function createRoute(app: FastifyInstance, context: WebhookContext): void {
     const scope = scopeOf(request)
     reply.header('cache-control', 'no-store')
     return idempotency.run({ request, reply }, async (command) => {
-      const created = await createEndpoint(depsOf(command), { ...body, ...scope, eventTypes })
+      const created = await createEndpoint(depsOf(request, command), { ...body, ...scope, eventTypes })
       return revealedAnswer(pool, { ...created, ...scope, requestId: request.id })
     })
   })
@@ -132,7 +132,7 @@ export function oneEndpointRoutes(app: FastifyInstance, context: WebhookContext)
 }
 
 function updateRoute(app: FastifyInstance, context: WebhookContext): void {
-  const { pool, auth, decide, clock, random, rules } = context
+  const { pool, auth, depsOf, rules } = context
   const schema = {
     ...shared,
     operationId: 'updateWebhookEndpoint',
@@ -157,14 +157,14 @@ function updateRoute(app: FastifyInstance, context: WebhookContext): void {
     async (request) => {
       const endpoint = endpointPath(context, request)
       const { event_types: eventTypes, ...body } = request.body
-      await updateEndpoint({ decide, clock, random, rules }, { ...endpoint, ...body, eventTypes })
+      await updateEndpoint(depsOf(request), { ...endpoint, ...body, eventTypes })
       return endpointBody(pool, { ...endpoint, requestId: request.id })
     },
   )
 }
 
 function disableRoute(app: FastifyInstance, context: WebhookContext): void {
-  const { pool, auth, decide, clock, random } = context
+  const { pool, auth, depsOf } = context
   const schema = {
     ...shared,
     operationId: 'disableWebhookEndpoint',
@@ -175,7 +175,7 @@ function disableRoute(app: FastifyInstance, context: WebhookContext): void {
   const preValidation = refuseBody('webhook_endpoint_disable')
   app.delete<EndpointParams>(oneEndpointPath, { schema, onRequest, preValidation }, async (request) => {
     const endpoint = endpointPath(context, request)
-    await disableEndpoint({ decide, clock, random }, endpoint)
+    await disableEndpoint(depsOf(request), endpoint)
     return endpointBody(pool, { ...endpoint, requestId: request.id })
   })
 }
@@ -197,7 +197,7 @@ function rotateRoute(app: FastifyInstance, context: WebhookContext): void {
       const endpoint = endpointPath(context, request)
       reply.header('cache-control', 'no-store')
       return idempotency.run({ request, reply }, async (command) => {
-        const rotated = await rotateSecret(depsOf(command), endpoint)
+        const rotated = await rotateSecret(depsOf(request, command), endpoint)
         return revealedAnswer(pool, { ...rotated, ...endpoint, requestId: request.id })
       })
     },
@@ -221,7 +221,7 @@ function testRoute(app: FastifyInstance, context: WebhookContext): void {
     (request, reply) => {
       const endpoint = endpointPath(context, request)
       return idempotency.run({ request, reply }, async (command) => {
-        const { eventId } = await sendTest(depsOf(command), endpoint)
+        const { eventId } = await sendTest(depsOf(request, command), endpoint)
         const { of, inFlight } = await loadDeliveries(pool, [eventId])
         const ids = of(eventId).map(({ id }) => id)
         await enqueuePending(pool, ids)

@@ -1,10 +1,12 @@
 import avro, { type Schema } from 'avsc'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import {
   createCodec,
   type DomainEvent,
   type EventMeta,
+  type KnownCause,
   keyOf,
   UnreadableRecord,
 } from '../../../infra/event-store/codec.ts'
@@ -17,6 +19,23 @@ const files = readSchemaFiles()
 const newest = [...new Map(files.map((file) => [file.name, file])).values()]
 const asEvent = (type: string, data: unknown) => ({ type, data }) as DomainEvent
 
+const isCaused = (name: string) => newest.some((one) => one.name === name && hasActor(one.schema.fields))
+const hasActor = (fields: { name: string }[]) => fields.some((field) => field.name === 'actor')
+
+/** What happened, and who caused it where the schema has a place for that. */
+function partsOf(name: string, value: object) {
+  if (!isCaused(name)) return { event: asEvent(name, value), recorded: {} }
+  const { actor, request_id, ...data } = causedValue.parse(value)
+  return { event: asEvent(name, data), recorded: { cause: { actor, request_id } } }
+}
+
+const actorTypes = ['key', 'operator', 'person', 'agent', 'service', 'scheduler', 'other'] as const
+const causedValue = z.looseObject({
+  actor: z.object({ type: z.enum(actorTypes), id: z.string() }).nullable(),
+  request_id: z.string().nullable(),
+})
+const someone: KnownCause = { actor: { type: 'key', id: 'key_1' }, request_id: 'req_1' }
+
 const meta = fc.record<EventMeta>({
   eventId: fc.string({ minLength: 1 }),
   time: fc.nat(),
@@ -25,18 +44,19 @@ const meta = fc.record<EventMeta>({
 })
 
 describe.each(newest.map((file) => [file.name, file] as const))('%s', (name, file) => {
-  const data = valuesOf(avro.Type.forSchema(file.schema as Schema))
+  const data = dataOf(name)
 
   test('survives a record there and back', () => {
     fc.assert(
       fc.property(data, meta, (value, its) => {
-        const record = codec.toRecord(asEvent(name, value), its)
+        const { event } = partsOf(name, value)
+        const record = codec.toCausedRecord(event, its, someone)
         const position = { partition: 3, offset: 7, timestamp: 1 }
         const read = codec.fromRecord({ ...record, ...position })
         const { topic } = record
         expect(read).toEqual({
-          type: name,
-          data: value,
+          ...event,
+          ...(isCaused(name) && { cause: someone }),
           meta: its,
           position: { topic, partition: 3, offset: 7 },
           value: record.value,
@@ -47,8 +67,10 @@ describe.each(newest.map((file) => [file.name, file] as const))('%s', (name, fil
   })
 
   test('is in the Confluent wire format under its committed id', () => {
-    const [value] = fc.sample(data, { numRuns: 1, seed: 1 })
-    const bytes = codec.encode(asEvent(name, value))
+    const [value = {}] = fc.sample(data, { numRuns: 1, seed: 1 })
+    const { event, recorded } = partsOf(name, value)
+    const bytes = codec.encode(event, recorded.cause)
+    expect(codec.decode(bytes)).toEqual({ ...event, ...recorded })
     expect(bytes[0]).toBe(0)
     const known: Record<string, number> = ids
     expect(bytes.readUInt32BE(1)).toBe(known[file.key])
@@ -59,16 +81,15 @@ describe.each(newest.map((file) => [file.name, file] as const))('%s', (name, fil
 test('ids of a registry are used for writing and reading', () => {
   const moved = Object.fromEntries(Object.entries(ids).map(([key, id]) => [key, id + 1000]))
   const other = createCodec(moved)
-  const event = asEvent(
-    'OrganizationRenamed',
-    fc.sample(dataOf('OrganizationRenamed'), { numRuns: 1, seed: 1 })[0],
-  )
-  const bytes = other.encode(event)
-  expect(bytes.readUInt32BE(1)).toBe(ids['organizations/OrganizationRenamed.v1'] + 1000)
+  const data = { organization_id: 'org_1', name: 'New', renamed_at: 1 }
+  const event = { type: 'OrganizationRenamed', data, cause: someone } as const
+  const bytes = other.encode(event, someone)
+  expect(bytes.readUInt32BE(1)).toBe(ids['organizations/OrganizationRenamed.v2'] + 1000)
   expect(other.decode(bytes)).toEqual(event)
   expect(() => codec.decode(bytes)).toThrow(UnreadableRecord)
 
-  const record = other.toRecord(event, { eventId: 'e', time: 1, organizationId: null, environment: null })
+  const about = { eventId: 'e', time: 1, organizationId: null, environment: null }
+  const record = other.toCausedRecord(event, about, someone)
   const { value } = other.fromRecord({ ...record, partition: 0, offset: 0, timestamp: 1 })
   expect(codec.decode(value)).toEqual(event)
 })
@@ -82,27 +103,28 @@ test.each([
 })
 
 test.each([
+  [Number.POSITIVE_INFINITY, 3],
   [ids['gate/GateSessionOpened.v2'], 2],
   [ids['gate/GateSessionOpened.v2'] - 1, 1],
-  [0, 2],
+  [0, 3],
 ] as const)(
   'an event is written in its newest version up to the id %i, if there is one',
   (writtenUpTo, version) => {
     const limited = createCodec(ids, { writtenUpTo })
-    const event = asEvent(
-      'GateSessionOpened',
-      fc.sample(dataOf('GateSessionOpened'), { numRuns: 1, seed: 1 })[0],
-    )
-    const value = limited.encode(event)
+    const [sample = {}] = fc.sample(dataOf('GateSessionOpened'), { numRuns: 1, seed: 1 })
+    const { event } = partsOf('GateSessionOpened', sample)
+    const value = limited.encode(event, someone)
     expect(value.readUInt32BE(1)).toBe(ids[`gate/GateSessionOpened.v${version}`])
     expect(keyOf(codec.decode(value))).toBe(keyOf(event))
+    const nobody = { actor: null, request_id: null }
+    expect(codec.decode(value).cause).toEqual(version === 3 ? someone : nobody)
   },
 )
 
-function dataOf(name: string): fc.Arbitrary<unknown> {
+function dataOf(name: string): fc.Arbitrary<object> {
   const file = newest.find((one) => one.name === name)
   if (!file) throw new Error(`no event ${name}`)
-  return valuesOf(avro.Type.forSchema(file.schema as Schema))
+  return valuesOf(avro.Type.forSchema(file.schema as Schema)).map((value) => Object(value))
 }
 
 test.each([65_000, 65_536, 200_000])(
@@ -122,7 +144,7 @@ test.each([65_000, 65_536, 200_000])(
     }
     const event = asEvent('BatchReceived', { ...batch, payload: Buffer.alloc(size, 7) })
     const small = asEvent('BatchReceived', { ...batch, payload: Buffer.alloc(10, 1) })
-    const encoded = [event, small].map(codec.encode)
+    const encoded = [event, small].map((one) => codec.encode(one))
     expect(encoded.map(codec.decode)).toEqual([event, small])
   },
 )

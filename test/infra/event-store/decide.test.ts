@@ -12,7 +12,13 @@ import { organizationsProjection } from '../../../projections/organizations/proj
 import { findKeyByLookupHash, findOrganization } from '../../../projections/organizations/queries.ts'
 import { createOrganization, issueApiKey } from '../../../services/organizations/commands.ts'
 import { openBothLogs } from '../../support/logs.ts'
-import { ensureTopics, openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
+import {
+  ensureTopics,
+  openProjectionWorld,
+  type ProjectionWorld,
+  silent,
+  tester,
+} from '../../support/projections.ts'
 
 const keyring = createKeyring(randomBytes(32).toString('base64'))
 
@@ -28,7 +34,7 @@ for (const testLog of openBothLogs()) {
     const applied = await createApplied({ url: world.database.url, pool, logger: silent })
     const parts = { pool, log: await testLog.open(), codec: world.codec, applied }
     // Racers wait for each other: on a busy machine the last of them for long.
-    const decide = createDecide({ ...parts, timeoutMs: 30_000 })
+    const decide = createDecide({ ...parts, timeoutMs: 30_000 })(tester)
     closing.push(async () => {
       await applied.close()
       await pool.end()
@@ -115,7 +121,8 @@ for (const testLog of openBothLogs()) {
       },
     }
     const applied = await world.openApplied()
-    const decide = createDecide({ pool: world.database.pool, log: doubtful, codec: world.codec, applied })
+    const { pool } = world.database
+    const decide = createDecide({ pool, log: doubtful, codec: world.codec, applied })(tester)
     const first = createOrganization({ ...deps, decide }, { name: 'First', slug: 'doubtful' })
     await expect(first).rejects.toThrow(LogUnavailable)
     const second = createOrganization(other, { name: 'Second', slug: 'doubtful' })
@@ -127,7 +134,7 @@ for (const testLog of openBothLogs()) {
   test(`${testLog.name}: a projection that stands still gives 503, and the command is not lost`, async () => {
     const applied = await world.openApplied()
     const pool = world.database.pool
-    const decide = createDecide({ pool, log, codec: world.codec, applied, timeoutMs: 100 })
+    const decide = createDecide({ pool, log, codec: world.codec, applied, timeoutMs: 100 })(tester)
     const request = {
       topic: 'tidegate.organizations.v1',
       key: 'k',

@@ -58,13 +58,14 @@ test('registers each schema under its topic and name and gives its id to the cod
   expect(mine.map((call) => call.request)).toEqual([
     `PUT /config/${subject}`,
     `POST /subjects/${subject}/versions`,
+    `POST /subjects/${subject}/versions`,
   ])
   expect(mine[0]?.body).toEqual({ compatibility: 'FULL_TRANSITIVE' })
-  const schema = files.find((file) => file.name === 'OrganizationRenamed')?.schema
-  expect(JSON.parse(mine[1]?.body.schema ?? '')).toEqual(schema)
+  const versions = files.filter((file) => file.name === 'OrganizationRenamed').map(({ schema }) => schema)
+  expect(mine.slice(1).map(({ body }) => JSON.parse(body.schema ?? ''))).toEqual(versions)
   const renamed = { organization_id: 'org_1', name: 'New', renamed_at: 1, event_id: 'e' }
   const bytes = createCodec(ids).encode({ type: 'OrganizationRenamed', data: renamed })
-  expect(bytes.readUInt32BE(1)).toBe(ids['organizations/OrganizationRenamed.v1'])
+  expect(bytes.readUInt32BE(1)).toBe(ids['organizations/OrganizationRenamed.v2'])
 })
 
 test('a second start gets the same ids', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { DecideAs } from '../../../infra/event-store/decide.ts'
 import { asId, type GateSessionId, randomId } from '../../../infra/ids.ts'
 import { transaction, tryLock } from '../../../infra/postgres/pool.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
@@ -111,11 +112,11 @@ describe('what is past its time ends', () => {
   test('not twice where two look at once, and what fails keeps nothing else from it', async () => {
     const [broken, fine] = [await gate.open(), await gate.open()]
     gate.now.ms += sessionTtlMs
-    const decide: typeof gate.parts.decide = async (request) => {
+    const decideAs: DecideAs = (actor) => async (request) => {
       if (request.key === broken.id) throw new Error('the log is away')
-      return gate.parts.decide(request)
+      return gate.parts.decideAs(actor)(request)
     }
-    await expect(endOverdue({ ...gate.parts, decide })).rejects.toThrow('the log is away')
+    await expect(endOverdue({ ...gate.parts, decideAs })).rejects.toThrow('the log is away')
     expect((await gate.session(fine.id))?.status).toBe('expired')
     await transaction(gate.pool, async (tx) => {
       await tryLock(tx, 'gate-time-outs')
@@ -130,12 +131,12 @@ describe('what is past its time ends', () => {
     const fine = await oneOfEach()
     gate.now.ms += deliveryTtlMs
     const tried: string[] = []
-    const decide: typeof gate.parts.decide = async (request) => {
+    const decideAs: DecideAs = (actor) => async (request) => {
       tried.push(request.key)
       if (Object.values<string>(broken).includes(request.key)) throw new Error('its partition stands still')
-      return gate.parts.decide(request)
+      return gate.parts.decideAs(actor)(request)
     }
-    const parts = { ...gate.parts, decide }
+    const parts = { ...gate.parts, decideAs }
     const options = { failed: createFailedEnds(), budgetMs: 0 }
     const look = () => endOverdue(parts, options)
     await expect(look()).rejects.toThrow('its partition stands still')

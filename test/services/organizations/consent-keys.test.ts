@@ -155,12 +155,12 @@ test('a new master key gets keys of its own, which go on when the old one is tak
 })
 
 test('a failure is not remembered', async () => {
-  const { decide } = world.deps
+  const { decideAs } = world.deps
   let isAway = true
   const options = { ...world.deps, pool: world.pool, publicUrl: 'https://gate.example' }
   const keys = createConsentKeys({
     ...options,
-    decide: (request) => (isAway ? Promise.reject(new Error('away')) : decide(request)),
+    decideAs: (actor) => (request) => (isAway ? Promise.reject(new Error('away')) : decideAs(actor)(request)),
   })
   for (const { id, type } of await active()) if (type === 'publishable') await revoke(id)
   await expect(keys.publishableKey()).rejects.toThrow('away')

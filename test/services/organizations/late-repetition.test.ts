@@ -26,7 +26,7 @@ beforeAll(async () => {
     unwritten = request.decide(await transaction(pool, request.load))
     throw unavailable(new Error('the log is away'))
   }
-  organizationRoutes(failing, { ...deps, decide, auth, idempotency: createIdempotency(deps) })
+  organizationRoutes(failing, { ...deps, decideAs: () => decide, auth, idempotency: createIdempotency(deps) })
 })
 afterAll(async () => {
   await failing.close()

@@ -127,16 +127,16 @@ for (const testLog of openTestLogs()) {
       }),
     )
     now.ms += graceMs
-    const { decide, ...process } = processOf(0)
-    const failing: typeof decide = (request) =>
-      request.key === keys[0]?.organizationId ? Promise.reject(new Error('held')) : decide(request)
-    await expect(endGraces({ ...process, decide: failing })).rejects.toThrow('held')
+    const { decideAs, ...process } = processOf(0)
+    const failing: typeof decideAs = (actor) => (request) =>
+      request.key === keys[0]?.organizationId ? Promise.reject(new Error('held')) : decideAs(actor)(request)
+    await expect(endGraces({ ...process, decideAs: failing })).rejects.toThrow('held')
     const statuses = async () =>
       Promise.all(
         keys.map(async (key) => (await findKey(process.pool, key.organizationId, key.keyId))?.status),
       )
     expect(await statuses()).toEqual(['rotating', 'revoked', 'revoked'])
-    expect(await endGraces({ ...process, decide })).toBe(1)
+    expect(await endGraces({ ...process, decideAs })).toBe(1)
     expect(await statuses()).toEqual(['revoked', 'revoked', 'revoked'])
   })
 

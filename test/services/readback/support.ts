@@ -47,10 +47,10 @@ export async function startReadback() {
   const keys = new Map<string, KeyRecord>()
   const findKey = async (hashes: string[]) => hashes.map((hash) => keys.get(hash)).find(Boolean)
   const auth = createAuth({ findKey, keyring, clock: Date.now })
-  const decide = createDecide({ pool, log, codec, applied })
+  const decideAs = createDecide({ pool, log, codec, applied })
   const app = await createApp({ logger, random: randomBytes, publicUrl: 'https://tidegate.example' })
   validateResponses(app)
-  readbackRoutes(app, { pool, decide, auth, keyring, clock: Date.now, random: randomBytes })
+  readbackRoutes(app, { pool, decideAs, auth, keyring, clock: Date.now, random: randomBytes })
 
   function key({ environment = 'live', scopes = ['*'], ...options }: KeyOptions = {}): string {
     const { key } = generateApiKey({ type: 'secret', environment, keyring, random: randomBytes })

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { generateToken, isTokenOf, type Token, tokenHashes } from '../../../../infra/crypto/tokens.ts'
 import { unavailable } from '../../../../infra/errors/errors.ts'
-import type { Decide } from '../../../../infra/event-store/decide.ts'
+import type { DecideAs } from '../../../../infra/event-store/decide.ts'
 import { type GateAccountId, type GateSessionId, randomId } from '../../../../infra/ids.ts'
 import { gateProjection } from '../../../../projections/gate/projection.ts'
 import { findAgentToken, findGateSession } from '../../../../projections/gate/queries.ts'
@@ -32,9 +32,11 @@ export async function startAccounts() {
   const { pool, now, base } = world
   const { keyring } = base
   const outage = { isOn: false }
-  const decide: Decide = (request) =>
-    outage.isOn ? Promise.reject(unavailable(new Error('the log is away'))) : world.deps.decide(request)
-  const deps = { ...world.deps, decide }
+  const decideAs: DecideAs = (actor, cameWith) => (request) =>
+    outage.isOn
+      ? Promise.reject(unavailable(new Error('the log is away')))
+      : world.deps.decideAs(actor, cameWith)(request)
+  const deps = { ...world.deps, decideAs }
   const { app, context, send } = await createServiceApp({ ...world, deps })
   const limits = createGateLimits(pool)
   const start = () => createReadCurrent({ ...world, db: pool })
@@ -73,7 +75,7 @@ export async function startAccounts() {
       codeHash,
       now: now.ms,
     }
-    await decide({
+    await world.deps.decide({
       ...sessionStream(id),
       load: (tx) => findGateSession(tx, id),
       decide: (session) => decideLoginApproval(session, command),

@@ -215,7 +215,8 @@ test('a step that fails is made again by the next look', async () => {
   let failures = 0
   const approvals = startProcess({
     pollIntervalMs: 30,
-    decide: (request) => (++failures <= 2 ? Promise.reject(new Error('away')) : world.parts.decide(request)),
+    decideAs: (actor) => (request) =>
+      ++failures <= 2 ? Promise.reject(new Error('away')) : world.parts.decideAs(actor)(request),
   })
   expect(await approvals.outcome(signup.id, patience)).toMatchObject({ status: 'approved' })
 })

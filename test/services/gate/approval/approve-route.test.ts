@@ -300,10 +300,10 @@ describe('a login', () => {
     const { id } = await loginTo(service)
     const { organizationId } = service
     const body = await approving(id)
-    await updateOrganization(world.options, { organizationId, by: 'operator', status: 'suspended' })
+    await updateOrganization(world.deps, { organizationId, by: 'operator', status: 'suspended' })
     expect(await post(id, { body })).toMatchObject(refused(404, 'request.not_found'))
     expect(await world.find(id)).toMatchObject({ status: 'pending', code_hash: null })
-    await updateOrganization(world.options, { organizationId, by: 'operator', status: 'active' })
+    await updateOrganization(world.deps, { organizationId, by: 'operator', status: 'active' })
     expect(await post(id, { body })).toMatchObject({ status: 200 })
   })
 

@@ -265,7 +265,7 @@ describe('after a crash', () => {
   test('a refusal that was recorded is final, whatever the service would say now', async () => {
     inTurn(responding(422), account)
     const signup = await world.started(owner)
-    await expect(conclude(signup, deps({ decide: crash }))).rejects.toThrow(Crash)
+    await expect(conclude(signup, deps({ decideAs: () => crash }))).rejects.toThrow(Crash)
     await conclude(signup)
     expect(await world.find(signup.id)).toMatchObject(rejected('The service answered with status 422.'))
     expect(world.sentTo(signup.id)).toHaveLength(1)
@@ -283,7 +283,7 @@ describe('after a crash', () => {
     await expect(conclude(signup, deps(dying()))).rejects.toThrow(Crash)
     expect((await deliveryOf(signup)).status).toBe('pending')
     world.now.ms += 2 * sessionTtlMs + 60_000
-    await expect(conclude(signup, deps({ decide: crash }))).rejects.toThrow(Crash)
+    await expect(conclude(signup, deps({ decideAs: () => crash }))).rejects.toThrow(Crash)
     await conclude(signup)
     const problem = 'The signup could not be finished in time.'
     expect(await world.find(signup.id)).toMatchObject(rejected(problem))
@@ -298,7 +298,7 @@ describe('after a crash', () => {
       [2 * sessionTtlMs + 60_000, 'rejected'],
     ] as const) {
       const signup = await world.started(owner)
-      await expect(conclude(signup, deps({ decide: crash }))).rejects.toThrow(Crash)
+      await expect(conclude(signup, deps({ decideAs: () => crash }))).rejects.toThrow(Crash)
       world.now.ms += lateMs
       await conclude(signup)
       expect(await world.find(signup.id)).toMatchObject({ status })

@@ -1,5 +1,6 @@
 import type { ConcludeDeps } from '../../../../services/gate/approval/conclude.ts'
 import { signUpOrganization } from '../../../../services/organizations/sign-up.ts'
+import { tester } from '../../../support/projections.ts'
 
 export class Crash extends Error {
   override name = 'Crash'
@@ -33,10 +34,11 @@ export function dyingAt(deps: ConcludeDeps, point: CrashPoint | undefined) {
   }
 
   const { raise, attempt, giveUp } = deps.directCalls
-  const decide: ConcludeDeps['decide'] = (request) => mortal(() => deps.decide(request))()
+  const decideAs: ConcludeDeps['decideAs'] = (actor) => (request) =>
+    mortal(() => deps.decideAs(actor)(request))()
   const dying: ConcludeDeps = {
     ...deps,
-    decide,
+    decideAs,
     pool: new Proxy(deps.pool, {
       get: (pool, name) =>
         name === 'query'
@@ -46,7 +48,7 @@ export function dyingAt(deps: ConcludeDeps, point: CrashPoint | undefined) {
     vault: { ...deps.vault, make: mortal(deps.vault.make) },
     directCalls: { raise: mortal(raise), attempt: mortal(attempt), giveUp: mortal(giveUp) },
     signUpOrganization: ({ startedAt, ...signup }) =>
-      signUpOrganization({ ...deps, decide, idTime: startedAt }, signup),
+      signUpOrganization({ ...deps, decide: decideAs(tester), idTime: startedAt }, signup),
   }
   return { deps: dying, steps: () => steps }
 }

@@ -187,13 +187,13 @@ describe('once Postgres has lost the keys', () => {
 
   test('in the middle of an approval, it goes on', async () => {
     const signup = await world.started(owner)
-    const { decide } = world.parts
-    const losing: ConcludeDeps['decide'] = async (request) => {
-      const events = await decide(request)
+    const { decideAs } = world.parts
+    const losing: ConcludeDeps['decideAs'] = (actor) => async (request) => {
+      const events = await decideAs(actor)(request)
       await world.loseKeys()
       return events
     }
-    await concludeApproval(deps({ decide: losing }), { gateSessionId: signup.id, signal })
+    await concludeApproval(deps({ decideAs: losing }), { gateSessionId: signup.id, signal })
     await pickedUp(signup)
   })
 

@@ -154,7 +154,7 @@ export async function openApprovalWorld() {
   async function approve({ id }: Signup): Promise<void> {
     const token = await pages.open(id)
     const command = { random: randomBytes, now: now.ms }
-    await startSignupApproval(parts, { session: await find(id), token, proof, command })
+    await startSignupApproval({ ...parts, decide }, { session: await find(id), token, proof, command })
   }
 
   /** A signup that a person has approved. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { generateToken, tokenHashes } from '../../../../infra/crypto/tokens.ts'
-import { decidedEvent } from '../../../../infra/event-store/decide.ts'
+import { type DecideAs, decidedEvent } from '../../../../infra/event-store/decide.ts'
 import { asId, type GateSessionId, randomId } from '../../../../infra/ids.ts'
 import { noNetwork } from '../../../../infra/ip/network.ts'
 import { generateDeliveryKeys, sealEnvelope } from '../../../../infra/wire/delivery-envelope.ts'
@@ -19,6 +19,7 @@ import { createVault, sealBundle } from '../../../../services/gate/vault.ts'
 import { updateOrganization } from '../../../../services/organizations/commands.ts'
 import { freshAddress } from '../../../support/gate-flow.ts'
 import { loginOpened, proof } from '../../../support/gate-rows.ts'
+import { tester } from '../../../support/projections.ts'
 import { createServiceApp, publicUrl, type Send } from '../../../support/service-app.ts'
 import { openServiceWorld } from '../../../support/service-world.ts'
 
@@ -37,13 +38,14 @@ export async function startSignups() {
   const { pool, now, base, deps } = world
   const { keyring } = base
   const decidedAbout: string[] = []
-  const decide: typeof deps.decide = (request) => {
+  const decideAs: DecideAs = (actor, cameWith) => (request) => {
     decidedAbout.push(request.key)
-    return deps.decide(request)
+    return deps.decideAs(actor, cameWith)(request)
   }
+  const decide = decideAs(tester)
   const parts = {
     ...deps,
-    decide,
+    decideAs,
     publicUrl,
     network: noNetwork,
     limits: createGateLimits(pool),

@@ -60,9 +60,9 @@ describe.each(openTestLogs())('$name', (testLog) => {
 
   function callsOver(log: EventLog): DirectCalls {
     const { pool, codec, applied, keyring } = world
-    const decide = createDecide({ pool, log, codec, applied, timeoutMs: 20_000 })
+    const decideAs = createDecide({ pool, log, codec, applied, timeoutMs: 20_000 })
     const secrets = createSigningSecrets(keyring)
-    return createDirectCalls({ decide, pool, log, codec, client, secrets, clock: Date.now, logger: silent })
+    return createDirectCalls({ decideAs, pool, log, codec, client, secrets, clock: Date.now, logger: silent })
   }
 
   const subscribe = ({ id: endpoint_id, organizationId: organization_id }: Endpoint, types: string[]) =>

@@ -161,7 +161,8 @@ for (const testLog of openTestLogs()) {
     await world.released()
   })
 
-  const giveUp = () => createGiveUp({ decide: world.decide, db: world.pool, clock: Date.now, logger: silent })
+  const giveUp = () =>
+    createGiveUp({ decideAs: world.decideAs, db: world.pool, clock: Date.now, logger: silent })
   const oldEndpoint = () => world.endpoint(receiver.url('/failing'), { created_at: Date.now() - 9 * day })
 
   async function statusAfterFailure(endpoint: Endpoint) {

@@ -56,7 +56,7 @@ export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()
   const applied: Applied = await world.openApplied()
   const dispatchers = new Set<RunningDispatcher>()
 
-  const decide = await world.openDecide(log)
+  const decideAs = await world.openDecide(log)
 
   async function project(from: EventLog = log): Promise<void> {
     await world.run(log, organizationsProjection, { applied })
@@ -149,7 +149,7 @@ export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()
     const config: Config = readConfig({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', ...env })
     const own = await world.openApplied()
     const meter = { onAttempt: () => {}, onDelivered: () => {}, onSending: () => {} }
-    const shared = { config, databaseUrl: url, codec: world.codec, applied: own, decide, keyring, meter }
+    const shared = { config, databaseUrl: url, codec: world.codec, applied: own, decideAs, keyring, meter }
     const random = randomBytes
     const running = await runDispatcher({ ...shared, log, clock, random, logger: silent, ...some })
     const stoppable = {
@@ -230,7 +230,7 @@ export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()
     log,
     codec: world.codec,
     applied,
-    decide,
+    decideAs,
     keyring,
     project,
     stopProjection: world.stopRunners,
