@@ -1364,7 +1364,55 @@ export interface VisitorLinked {
 }
 
 /** Those whose records have a `Cause`, too. */
-export type CausedName = 'ClientUserAttached' | 'ClientUserCleared' | 'ApiKeyIssued' | 'ApiKeyOriginsChanged' | 'ApiKeyRenamed' | 'ApiKeyRevoked' | 'ApiKeyRotated' | 'ApiKeyScopesChanged' | 'OrganizationCapabilityDisabled' | 'OrganizationCapabilityEnabled' | 'OrganizationCreated' | 'OrganizationDeleted' | 'OrganizationLimitsChanged' | 'OrganizationReactivated' | 'OrganizationRenamed' | 'OrganizationSuspended' | 'AgentTokenRenewed' | 'AgentTokenRevoked' | 'GateDeliveryAcknowledged' | 'GateDeliveryExpired' | 'GateDeliveryReplaced' | 'GateServiceChanged' | 'GateServiceDisabled' | 'GateServiceRegistered' | 'GateServiceVerificationWithdrawn' | 'GateServiceVerified' | 'GateSessionApprovalStarted' | 'GateSessionApproved' | 'GateSessionExpired' | 'GateSessionOpened' | 'GateSessionRejected' | 'LoginCodeConsumed' | 'LoginCodeExpired' | 'LoginSessionApproved' | 'LoginSessionOpened' | 'WebhookEndpointCreated' | 'WebhookEndpointDisabled' | 'WebhookEndpointEnabled' | 'WebhookEndpointFlagged' | 'WebhookEndpointMoved' | 'WebhookEndpointRecovered' | 'WebhookEndpointRenamed' | 'WebhookEndpointSecretRotated' | 'WebhookEndpointSubscriptionsChanged' | 'WebhookRedeliveryRequested' | 'RecordSkipped'
+export const causedNames = [
+  'ClientUserAttached',
+  'ClientUserCleared',
+  'ApiKeyIssued',
+  'ApiKeyOriginsChanged',
+  'ApiKeyRenamed',
+  'ApiKeyRevoked',
+  'ApiKeyRotated',
+  'ApiKeyScopesChanged',
+  'OrganizationCapabilityDisabled',
+  'OrganizationCapabilityEnabled',
+  'OrganizationCreated',
+  'OrganizationDeleted',
+  'OrganizationLimitsChanged',
+  'OrganizationReactivated',
+  'OrganizationRenamed',
+  'OrganizationSuspended',
+  'AgentTokenRenewed',
+  'AgentTokenRevoked',
+  'GateDeliveryAcknowledged',
+  'GateDeliveryExpired',
+  'GateDeliveryReplaced',
+  'GateServiceChanged',
+  'GateServiceDisabled',
+  'GateServiceRegistered',
+  'GateServiceVerificationWithdrawn',
+  'GateServiceVerified',
+  'GateSessionApprovalStarted',
+  'GateSessionApproved',
+  'GateSessionExpired',
+  'GateSessionOpened',
+  'GateSessionRejected',
+  'LoginCodeConsumed',
+  'LoginCodeExpired',
+  'LoginSessionApproved',
+  'LoginSessionOpened',
+  'WebhookEndpointCreated',
+  'WebhookEndpointDisabled',
+  'WebhookEndpointEnabled',
+  'WebhookEndpointFlagged',
+  'WebhookEndpointMoved',
+  'WebhookEndpointRecovered',
+  'WebhookEndpointRenamed',
+  'WebhookEndpointSecretRotated',
+  'WebhookEndpointSubscriptionsChanged',
+  'WebhookRedeliveryRequested',
+  'RecordSkipped',
+] as const
+export type CausedName = (typeof causedNames)[number]
 
 export interface EventTypes {
   BatchReceived: BatchReceived

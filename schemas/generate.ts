@@ -149,7 +149,7 @@ export function generateTypes(files: SchemaFile[]): string {
   return [
     '// Generated from the .avsc files by `npm run schemas`. Times are epoch milliseconds.\n',
     ...named.values(),
-    `/** Those whose records have a \`Cause\`, too. */\nexport type CausedName = ${caused.map((f) => `'${f.name}'`).join(' | ')}\n`,
+    `/** Those whose records have a \`Cause\`, too. */\nexport const causedNames = [\n${caused.map((f) => `  '${f.name}',\n`).join('')}] as const\nexport type CausedName = (typeof causedNames)[number]\n`,
     `export interface EventTypes {\n${names.map((f) => `  ${f.name}: ${f.name}\n`).join('')}}\n`,
     `export const eventTopics = {\n${names.map((f) => `  ${f.name}: 'tidegate.${f.topic}.v1',\n`).join('')}} as const\n`,
   ].join('\n')

@@ -55,6 +55,8 @@ export interface EventConsumerOptions {
   who: string
   group: string
   topics: Topic[]
+  /** Types of the events that it wants; others are passed over undecoded. Absent = all. */
+  types?: ReadonlySet<string> | undefined
   log: EventLog
   codec: EventCodec
   logger: Logger
@@ -244,11 +246,12 @@ const isOf = (next: Position, { topic, partition }: EventBatch): boolean =>
 
 /** The events before the first record that cannot be read and is not skipped. */
 export async function decodeRecords(
-  { codec, skips }: Pick<EventConsumerOptions, 'codec' | 'skips'>,
+  { codec, skips, types }: Pick<EventConsumerOptions, 'codec' | 'skips' | 'types'>,
   records: LogRecord[],
 ): Promise<Pick<Decoded, 'events' | 'end' | 'poison'>> {
   const events: RecordedEvent[] = []
   for (const record of records) {
+    if (types && !types.has(record.headers.event_type ?? '')) continue
     try {
       events.push(codec.fromRecord(record))
     } catch (error) {

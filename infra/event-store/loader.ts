@@ -61,6 +61,7 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
     who,
     group: `tidegate.rebuild.${build.schema}`,
     topics: projection.topics,
+    types: projection.types,
     log,
     codec,
     logger,

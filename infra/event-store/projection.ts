@@ -13,6 +13,8 @@ export interface Projection {
   /** Counts up when tables or handlers change; a new version is built from offset 0 beside the live one. */
   version: number
   topics: Topic[]
+  /** Types of the events that it reads of its topics; others are passed over undecoded. Absent = all. */
+  types?: ReadonlySet<string>
   /** Tables that readers see as views `read.<table>`; compared after a rebuild. */
   tables: string[]
   /** Creates the tables with the keys that `apply` needs, unqualified: search_path is the build's own schema. */

@@ -55,6 +55,7 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
     who: `projection ${projection.name}`,
     group: `tidegate.projection.${projection.name}`,
     topics: projection.topics,
+    types: projection.types,
     log,
     codec,
     logger,

@@ -81,6 +81,12 @@ export function wholeNumber(text: string): number {
   throw new InvalidArgumentError('It must be a whole number.')
 }
 
+/** How many entries of a list are printed. */
+export function atMost(text: string): number {
+  if (/^[1-9]\d{0,4}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('It must be a whole number from 1 to 99999.')
+}
+
 /** Epoch milliseconds. */
 export function instant(text: string): number {
   const at = Date.parse(text)

@@ -34,6 +34,10 @@ const commands: Record<string, NamedCommand> = {
     does: "Create, list, rotate and revoke an organization's API keys",
     load: async () => (await import('./operator/keys.ts')).defineKeys,
   },
+  audit: {
+    does: 'Print who did what: keys, operators, people, agents and the server itself',
+    load: async () => (await import('./operator/audit.ts')).defineAudit,
+  },
   gate: {
     does: 'Verify services that agents sign up for, and run a sample one',
     load: async () => (await import('./gate/command.ts')).defineGate,

@@ -21,6 +21,7 @@ import { createPool, transaction } from '../../infra/postgres/pool.ts'
 import { refusePooler } from '../../infra/postgres/pooler.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import { answersProjection } from '../../projections/answers/projection.ts'
+import { auditProjection } from '../../projections/audit/projection.ts'
 import { gateProjection } from '../../projections/gate/projection.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
 import { repeatsProjection } from '../../projections/repeats/projection.ts'
@@ -40,6 +41,7 @@ export const projections: Projection[] = [
   gateProjection,
   webhooksProjection,
   answersProjection,
+  auditProjection,
 ]
 
 export interface Core {

@@ -13,6 +13,7 @@ import type { GateOptions } from '../gate/context.ts'
 import { type Gate, startGate } from '../gate/gate.ts'
 import { measureGate } from '../gate/metrics.ts'
 import { gateRoutes } from '../gate/routes.ts'
+import { auditRoutes } from '../organizations/audit-routes.ts'
 import { createConsentKeys } from '../organizations/consent-keys.ts'
 import { organizationRoutes } from '../organizations/routes.ts'
 import { signUpOrganization } from '../organizations/sign-up.ts'
@@ -143,6 +144,7 @@ async function addRoutes(
     const reading = { ...core, ...accessControl, pool: core.readPool }
     readbackRoutes(app, reading)
     organizationRoutes(app, { ...core, ...accessControl })
+    auditRoutes(app, { ...core, ...accessControl })
     agentRoutes(app, { ...reading, network })
     webhookRoutes(app, { ...core, ...accessControl })
     await webRoutes(app, { random: core.random, demo })

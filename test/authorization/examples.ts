@@ -120,6 +120,12 @@ export const endpoints: Record<string, Endpoint> = {
     elsewhere: 200,
     example: (context) => ({ method: 'PATCH', url: own(context), body: { name: 'Renamed' } }),
   },
+  listOrganizationAuditLog: {
+    scope: 'organizations:read',
+    success: 200,
+    elsewhere: 200,
+    example: (context) => ({ method: 'GET', url: own(context, '/audit-log') }),
+  },
   listOrganizationApiKeys: {
     scope: 'api_keys:read',
     success: 200,

@@ -8,6 +8,7 @@ import { asId } from '../../infra/ids.ts'
 import { type AddressNetwork, ipSources } from '../../infra/ip/network.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
 import { createAddressRules } from '../../infra/safe-http/addresses.ts'
+import { auditProjection } from '../../projections/audit/projection.ts'
 import { gateProjection } from '../../projections/gate/projection.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
 import { findKeyByLookupHash } from '../../projections/organizations/queries.ts'
@@ -19,6 +20,7 @@ import { collectRoutes } from '../../services/collect/routes.ts'
 import { startGate } from '../../services/gate/gate.ts'
 import { createService } from '../../services/gate/registry/commands.ts'
 import { gateRoutes } from '../../services/gate/routes.ts'
+import { auditRoutes } from '../../services/organizations/audit-routes.ts'
 import type { KeyRequest } from '../../services/organizations/checked-input.ts'
 import { createOrganization, issueApiKey, setCapability } from '../../services/organizations/commands.ts'
 import { createConsentKeys } from '../../services/organizations/consent-keys.ts'
@@ -55,6 +57,7 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
   await world.run(log, sessionsProjection, { applied })
   await world.run(log, webhooksProjection, { applied })
   await world.run(log, gateProjection, { applied })
+  await world.run(log, auditProjection, { applied })
   const now = { ms: 1_800_000_000_000 }
   const clock = () => now.ms
   const keyring = createKeyring(randomBytes(32).toString('base64'))
@@ -97,6 +100,7 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
   metricsRoutes(app, { projectionLags: async () => [] })
   readbackRoutes(app, deps)
   organizationRoutes(app, deps)
+  auditRoutes(app, { ...deps, applied })
   agentRoutes(app, deps)
   webhookRoutes(app, deps)
   collectRoutes(app, deps)
@@ -124,6 +128,8 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
     app,
     now,
     deps,
+    log,
+    gateParts: gate.parts,
     described,
     /** Method and path of what was added to the edge, as the description writes paths. */
     routes,

@@ -11,6 +11,12 @@ interface Organization {
   capabilities: string[]
 }
 
+interface Entry {
+  type: string
+  subject_id: string
+  occurred_at: string
+}
+
 interface Key {
   id: string
   name: string
@@ -93,6 +99,30 @@ describe('the operator commands', () => {
     expect(usage.error).toMatchObject({ code: 'command.usage', retryable: false })
     const capability = await refused('org', 'enable', slug, 'everything')
     expect(capability.text).toContain('possible values: ip_rotation')
+  }, 60_000)
+
+  it('print who did what, in an organization or in all', async () => {
+    const { id } = await cluster.operate<Organization>('org', 'create', '--name', 'Seen', '--slug', 'seen')
+    const made = await cluster.operate<Key>('keys', 'create', 'seen', '--name', 'CI')
+    await cluster.operate('keys', 'revoke', 'seen', made.id)
+    const log = await cluster.operate<Entry[]>('audit', '--organization', 'seen')
+    const entry = (type: string, subject_id: string, command: string) =>
+      expect.objectContaining({
+        ...{ type, subject_id, organization_id: id, request_id: null },
+        actor: { type: 'operator', id: command },
+      })
+    const revoked = entry('ApiKeyRevoked', made.id, 'keys revoke')
+    expect(log).toEqual([
+      revoked,
+      entry('ApiKeyIssued', made.id, 'keys create'),
+      entry('OrganizationCreated', id, 'org create'),
+    ])
+    expect(await cluster.operate('audit', '--limit', '1')).toEqual([revoked])
+    const since = log[1]?.occurred_at ?? ''
+    expect(await cluster.operate('audit', '--organization', id, '--since', since)).toEqual(log.slice(0, 2))
+    const { stdout } = await cluster.cli(['audit', '--organization', 'seen'])
+    expect(stdout).toMatch(/ApiKeyRevoked .*operator keys revoke/)
+    expect(await cluster.cli(['audit', '--since', 'tomorrow'])).toMatchObject({ code: 1 })
   }, 60_000)
 
   it('never repeat a key that was given for an organization or an id', async () => {

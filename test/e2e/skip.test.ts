@@ -111,7 +111,13 @@ describe.each(cases)('a record $kind, $log', ({ value, log }) => {
       skipped_by: 'Ada',
       record_value: value.toString('base64'),
       record_headers: { by: 'x' },
+      actor: { type: 'operator', id: 'log skip' },
+      request_id: null,
     })
+    const entries = await cluster.operate<object[]>('audit', '--limit', '1')
+    const subject_id = `${topic}/${at.partition}/${at.offset}`
+    const actor = { type: 'operator', id: 'log skip' }
+    expect(entries).toMatchObject([{ type: 'RecordSkipped', subject_id, actor, organization_id: null }])
     expect(await cluster.cli(['rebuild', 'sessions'])).toMatchObject({ code: 0 })
     expect(await cluster.cli(['rebuild', 'repeats'])).toMatchObject({ code: 0 })
   }, 60_000)

@@ -12,6 +12,7 @@ const floors = [
   ['infra/idempotency'],
   [
     'projections/answers',
+    'projections/audit',
     'projections/gate',
     'projections/organizations',
     'projections/repeats',

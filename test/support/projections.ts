@@ -10,6 +10,7 @@ import { createDecide, type DecideAs } from '../../infra/event-store/decide.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { type RunningProjection, runProjection } from '../../infra/event-store/runner.ts'
 import type { EventLog, Topic } from '../../infra/log/port.ts'
+import { auditProjection } from '../../projections/audit/projection.ts'
 import { gateProjection } from '../../projections/gate/projection.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
@@ -39,7 +40,13 @@ export const tester = { type: 'operator', id: 'test' } as const
 export const testCause = { actor: tester, request_id: null }
 
 export const silent = pino({ level: 'silent' })
-const projections = [organizationsProjection, sessionsProjection, gateProjection, webhooksProjection]
+const projections = [
+  organizationsProjection,
+  sessionsProjection,
+  gateProjection,
+  webhooksProjection,
+  auditProjection,
+]
 
 /** A database with the read models in it, and what runs them; `close` stops all that was started through it. */
 export async function openProjectionWorld(): Promise<ProjectionWorld> {
@@ -92,6 +99,6 @@ export async function openProjectionWorld(): Promise<ProjectionWorld> {
 
 /** The topics that the read models read, with few partitions, so that events of different keys share some. */
 export async function ensureTopics(log: EventLog, partitions = 3): Promise<void> {
-  const topics: Topic[] = projections.flatMap((projection) => projection.topics)
-  await log.ensureTopics(topics.map((topic) => ({ topic, partitions })))
+  const topics = new Set<Topic>(projections.flatMap((projection) => projection.topics))
+  await log.ensureTopics([...topics].map((topic) => ({ topic, partitions })))
 }

@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { deliveriesOf, findEndpoints, listUndelivered } from '../../../projections/webhooks/queries.ts'
@@ -6,7 +6,7 @@ import { type DeliveryRow, webhookRetentionMs } from '../../../projections/webho
 import type { Core } from '../../server/dependencies.ts'
 import { redeliver } from '../../webhooks/deliveries/redeliver.ts'
 import { deliveryJson as shownByTheApi } from '../../webhooks/events/shapes.ts'
-import { idOf, jsonFlag } from '../arguments.ts'
+import { atMost, idOf, jsonFlag } from '../arguments.ts'
 import {
   asOperator,
   type CommandOutcome,
@@ -52,7 +52,7 @@ export function registerDeadLetters(webhooks: Command): void {
     .argument('[organization]', 'its id or slug (default: all)')
     .option('--endpoint <id>', 'only of this one (we_...)', idOf('we'))
     .option('--skipped', 'instead those not sent as endpoint or organization was not active', false)
-    .option('--limit <n>', 'how many at most', limit, 100)
+    .option('--limit <n>', 'how many at most', atMost, 100)
     .option('--redeliver', 'deliver those listed again; the exit code is 1 when one is refused', false)
     .option(...jsonFlag)
     .action((organization: string | undefined, flags: Flags) =>
@@ -88,11 +88,6 @@ async function again(core: Core, found: DeliveryRow[]): Promise<CommandOutcome> 
   const results = await redeliverAll(core, found)
   if (results.some(({ redelivered }) => !redelivered)) process.exitCode = 1
   return resultsOutcome(results)
-}
-
-function limit(text: string): number {
-  if (/^[1-9]\d{0,4}$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('It must be a whole number from 1 to 99999.')
 }
 
 export interface Redelivered {

@@ -4,13 +4,14 @@ import { lookupHashes } from '../../../infra/crypto/api-keys.ts'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { createApplied } from '../../../infra/event-store/applied.ts'
-import { type CommandDeps, createDecide } from '../../../infra/event-store/decide.ts'
+import { type CommandDeps, createDecide, decidedEvent } from '../../../infra/event-store/decide.ts'
 import { asId } from '../../../infra/ids.ts'
 import { type EventLog, LogUnavailable } from '../../../infra/log/port.ts'
+import { readTopic } from '../../../infra/log/read-topic.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
 import { organizationsProjection } from '../../../projections/organizations/projection.ts'
 import { findKeyByLookupHash, findOrganization } from '../../../projections/organizations/queries.ts'
-import { createOrganization, issueApiKey } from '../../../services/organizations/commands.ts'
+import { createOrganization, issueApiKey, streamOf } from '../../../services/organizations/commands.ts'
 import { openBothLogs } from '../../support/logs.ts'
 import {
   ensureTopics,
@@ -21,6 +22,7 @@ import {
 } from '../../support/projections.ts'
 
 const keyring = createKeyring(randomBytes(32).toString('base64'))
+const scheduler = { type: 'scheduler', id: 'key-grace' } as const
 
 for (const testLog of openBothLogs()) {
   let world: ProjectionWorld
@@ -86,6 +88,47 @@ for (const testLog of openBothLogs()) {
     const found = await findKeyByLookupHash(world.database.pool, lookupHashes(keyring, revealedKey))
     expect(found).toMatchObject({
       principal: { keyId, type: 'secret', scopes: ['sessions:read', 'sessions:update', 'fingerprints:read'] },
+    })
+  })
+
+  test(`${testLog.name}: every event of a decision names who decided, and the request`, async () => {
+    const decideAs = await world.openDecide(log)
+    const organizationId = asId('org', `org_${'9'.repeat(26)}`)
+    const actor = { type: 'key', id: 'key_1' } as const
+    const decideBy = { request: decideAs(actor, { id: 'req_1' }), clock: decideAs(scheduler) }
+    const changed = async (by: keyof typeof decideBy, names: string[]) => {
+      const about = { organizationId, environment: null, now: 1 }
+      await decideBy[by]({
+        ...streamOf(organizationId),
+        load: async () => names,
+        decide: (state) =>
+          state.map((name) => {
+            const data = { organization_id: organizationId, name, renamed_at: 1 }
+            return decidedEvent({ type: 'OrganizationRenamed', data }, { ...about, eventId: name })
+          }),
+      })
+    }
+    await changed('request', ['first', 'second'])
+    await changed('clock', ['third'])
+    const causes = new Map<string, unknown>()
+    const reading = await readTopic({
+      log,
+      topic: streamOf(organizationId).topic,
+      handle(batches) {
+        for (const record of batches.flatMap(({ records }) => records))
+          if (record.key === organizationId) {
+            const { meta, cause } = world.codec.fromRecord(record)
+            causes.set(meta.eventId, cause)
+          }
+      },
+    })
+    await reading.atEnd
+    await reading.stop()
+    const requested = { actor, request_id: 'req_1' }
+    expect(Object.fromEntries(causes)).toEqual({
+      first: requested,
+      second: requested,
+      third: { actor: scheduler, request_id: null },
     })
   })
 

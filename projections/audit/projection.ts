@@ -1,0 +1,64 @@
+import type { RecordedEvent } from '../../infra/event-store/codec.ts'
+import type { Projection } from '../../infra/event-store/projection.ts'
+import { placeName } from '../../infra/log/port.ts'
+import type { Part } from '../../infra/postgres/arrays.ts'
+import type { Tx } from '../../infra/postgres/pool.ts'
+import { insertRows } from '../../infra/postgres/table.ts'
+import { type CausedName, causedNames, eventTopics } from '../../schemas/events.ts'
+import { type AuditRow, auditEntries, auditReadIndexes } from './tables.ts'
+
+const types: ReadonlySet<string> = new Set(causedNames)
+const topics = [...new Set(causedNames.map((name) => eventTopics[name]))]
+
+/** Who did what, of all events that were caused by somebody. */
+export const auditProjection: Projection = {
+  name: 'audit',
+  version: 1,
+  topics,
+  types,
+  tables: [auditEntries.name],
+  ddl: auditEntries.ddl,
+  indexes: auditReadIndexes,
+  appliedIn: [auditEntries.name],
+  gatherMs: 250,
+  apply,
+}
+
+export type CausedEvent = Extract<RecordedEvent, { type: CausedName }>
+
+async function apply(_tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
+  return insertRows(auditEntries, events.filter(isCaused).map(entry))
+}
+
+const isCaused = (event: RecordedEvent): event is CausedEvent => types.has(event.type)
+
+function entry(event: CausedEvent): AuditRow {
+  const { eventId, organizationId, environment, time } = event.meta
+  return {
+    id: eventId,
+    organization_id: organizationId,
+    environment,
+    type: event.type,
+    occurred_at: time,
+    actor_type: event.cause?.actor?.type ?? null,
+    actor_id: event.cause?.actor?.id ?? null,
+    request_id: event.cause?.request_id ?? null,
+    subject_id: subjectOf(event),
+  }
+}
+
+/** The id of what the event is about. It is nobody's name, address or secret. */
+export function subjectOf({ type, data }: CausedEvent): string {
+  if (type === 'AgentTokenRenewed' || type === 'AgentTokenRevoked') return data.gate_account_id
+  if ('key_id' in data) return data.key_id
+  if ('delivery_id' in data) return data.delivery_id
+  if ('endpoint_id' in data) return data.endpoint_id
+  if ('session_id' in data) return data.session_id
+  if ('gate_session_id' in data) return data.gate_session_id
+  if ('service_id' in data) return data.service_id
+  if ('skipped_topic' in data) {
+    const { skipped_topic: topic, skipped_partition: partition, skipped_offset: offset } = data
+    return `${placeName({ topic, partition })}/${offset}`
+  }
+  return data.organization_id
+}

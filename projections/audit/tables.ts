@@ -1,0 +1,23 @@
+import { column, nullable, primaryKey, type RowOf, table } from '../../infra/postgres/table.ts'
+import type { ActorType, CausedName, Environment } from '../../schemas/events.ts'
+
+/** One event that somebody or something caused, without what it says. Times are epoch milliseconds. */
+export const auditEntries = table('audit_entries', {
+  id: primaryKey(column.id(), 'event_id'),
+  /** null for what is no organization's. */
+  organization_id: nullable(column.id()),
+  environment: nullable(column.text<Environment>()),
+  type: column.text<CausedName>(),
+  occurred_at: column.bigint(),
+  /** null where it was recorded before actors were, as is the id then. */
+  actor_type: nullable(column.text<ActorType>()),
+  actor_id: nullable(column.id()),
+  request_id: nullable(column.id()),
+  subject_id: column.id(),
+})
+export type AuditRow = RowOf<typeof auditEntries>
+
+export const auditReadIndexes = `
+  create index on audit_entries (organization_id, occurred_at, event_id);
+  create index on audit_entries (occurred_at, event_id);
+`

@@ -1,0 +1,80 @@
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import type { Auth } from '../../infra/access/auth.ts'
+import type { Keyring } from '../../infra/crypto/keyring.ts'
+import { createCursors, loadPage, pageQuery, refuseOffset } from '../../infra/http/pagination.ts'
+import { errorResponses, list, organizationParams, timestamp } from '../../infra/http/schemas.ts'
+import type { ActorType } from '../../schemas/events.ts'
+import { type AuditDeps, auditJson, readAuditLog } from './audit-log.ts'
+
+interface AuditRouteOptions extends AuditDeps {
+  auth: Auth
+  keyring: Keyring
+}
+
+const actorTypes = ['key', 'operator', 'person', 'agent', 'service', 'scheduler', 'other'] as const
+
+const auditEntrySchema = z
+  .strictObject({
+    object: z.literal('audit_entry'),
+    id: z.string().describe('Of the event on the log.'),
+    type: z.string().describe('What happened, as `ApiKeyRevoked`; later versions may add types.'),
+    occurred_at: timestamp,
+    environment: z.enum(['live', 'test']).nullable().describe('null for what is of both.'),
+    subject_id: z.string().describe('What it happened to: a key, an endpoint, a session, ...'),
+    actor: z
+      .strictObject({
+        type: z.enum(actorTypes satisfies readonly ActorType[]),
+        id: z
+          .string()
+          .describe(
+            'Of a key its id; of an operator the command; of a person or an agent the Gate session, or the account; else the part of the server.',
+          ),
+      })
+      .meta({ id: 'AuditActor' })
+      .nullable()
+      .describe('null: not known, since it was recorded before actors were.'),
+    request_id: z.string().nullable().describe('Of the request that caused it, if one did.'),
+  })
+  .meta({ id: 'AuditEntry' })
+
+const query = z.object(pageQuery)
+
+/** `GET /v1/organizations/{organizationId}/audit-log`. */
+export function auditRoutes(app: FastifyInstance, options: AuditRouteOptions): void {
+  const { auth } = options
+  const cursors = createCursors(options)
+  const schema = {
+    operationId: 'listOrganizationAuditLog',
+    summary: 'List who did what in an organization, newest first, in both environments',
+    description:
+      'Requires the `organizations:read` secret-key scope. Has every change that a key, an operator, a person, an agent or the server itself made, and no secret. What clients send is not in it, nor is the delivery of webhooks.',
+    tags: ['Organizations'],
+    security: [{ secretKey: [] }],
+    params: organizationParams,
+    querystring: query,
+    response: { 200: list(auditEntrySchema), ...errorResponses(401, 403, 404, 422) },
+  }
+  const hooks = { onRequest: auth.requireOwnOrganization('organizations:read'), preValidation: refuseOffset }
+  app.get<Request>('/v1/organizations/:organizationId/audit-log', { schema, ...hooks }, async (request) => {
+    const { organizationId } = request.params
+    const { limit, cursor } = request.query
+    const { rows, pagination } = await loadPage({
+      ...{ limit, cursor, cursors },
+      query: { list: 'audit-log', organizationId },
+      load: (after) =>
+        readAuditLog(options, {
+          organizationId,
+          limit,
+          after: after && { occurredAt: after.value, id: after.id },
+        }),
+      positionOf: (row) => ({ value: row.occurred_at, id: row.id }),
+    })
+    return { data: rows.map(auditJson), pagination, meta: { request_id: request.id } }
+  })
+}
+
+interface Request {
+  Params: z.output<typeof organizationParams>
+  Querystring: z.output<typeof query>
+}

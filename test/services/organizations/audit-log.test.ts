@@ -1,0 +1,257 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { createCodec } from '../../../infra/event-store/codec.ts'
+import { organizationsProjection } from '../../../projections/organizations/projection.ts'
+import ids from '../../../schemas/ids.json' with { type: 'json' }
+import { sessionTtlMs } from '../../../services/gate/sessions.ts'
+import { endOverdue } from '../../../services/gate/time-outs.ts'
+import { graceMs } from '../../../services/organizations/decide-key.ts'
+import { endGraces } from '../../../services/organizations/grace-scheduler.ts'
+import { sessionId, startWorld, type World } from '../../authorization/world.ts'
+import { freshAddress } from '../../support/gate-flow.ts'
+
+const answer = z.object({
+  data: z.looseObject({ id: z.string() }),
+  meta: z.object({ request_id: z.string() }),
+})
+const page = z.object({
+  data: z.array(
+    z.object({
+      id: z.string(),
+      type: z.string(),
+      occurred_at: z.string(),
+      environment: z.string().nullable(),
+      subject_id: z.string(),
+      actor: z.object({ type: z.string(), id: z.string() }).nullable(),
+      request_id: z.string().nullable(),
+    }),
+  ),
+  pagination: z.object({ has_more: z.boolean(), next_cursor: z.string().optional() }),
+})
+
+/** As the version before wrote, which has no place for an actor. */
+const beforeActors = createCodec(ids, { writtenUpTo: ids['visitors/VisitorLinked.v1'] })
+
+let world: World
+let organizationId: string
+let keyId: string
+let authorization: string
+let serviceId: string
+
+beforeAll(async () => {
+  world = await startWorld()
+  organizationId = await world.organization('audited')
+  const issued = await world.issue({ organizationId, type: 'secret', scopes: ['*'] })
+  keyId = issued.keyId
+  authorization = `Bearer ${issued.revealedKey}`
+  serviceId = await world.service(organizationId)
+})
+afterAll(() => world.stop())
+
+interface Asked {
+  body?: object
+  headers?: Record<string, string>
+}
+
+async function send(
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+  url: string,
+  { body, headers = { authorization } }: Asked = {},
+) {
+  // Each at a time of its own, so that the order is known.
+  world.now.ms += 1
+  const response = await world.app.inject({
+    method,
+    url,
+    remoteAddress: freshAddress(),
+    headers,
+    ...(body && { payload: body }),
+  })
+  if (response.statusCode >= 300) throw new Error(`${method} ${url}: ${response.body}`)
+  return response
+}
+
+const own = (path: string) => `/v1/organizations/${organizationId}${path}`
+
+/** The whole log, page by page. */
+async function auditLog({ limit = 200 } = {}) {
+  const entries: z.output<typeof page>['data'] = []
+  for (let cursor = ''; ; ) {
+    const { data, pagination } = page.parse(
+      (await send('GET', own(`/audit-log?limit=${limit}&cursor=${cursor}`))).json(),
+    )
+    entries.push(...data)
+    if (!pagination.next_cursor) return entries
+    cursor = pagination.next_cursor
+  }
+}
+
+const about = async (subject: string) =>
+  (await auditLog())
+    .filter(({ subject_id }) => subject_id === subject)
+    .map(({ type, actor, request_id }) => ({ type, actor, request_id }))
+
+describe('an entry says who it was, and by which request', () => {
+  test('a key', async () => {
+    const made = answer.parse((await send('POST', own('/api-keys'), { body: { name: 'New' } })).json())
+    const url = own(`/api-keys/${made.data.id}`)
+    const renamed = answer.parse((await send('PATCH', url, { body: { name: 'Newer' } })).json())
+    const rotated = answer.parse((await send('POST', `${url}/rotations`)).json())
+    const revoked = answer.parse((await send('DELETE', url)).json())
+    const actor = { type: 'key', id: keyId }
+    expect(await about(made.data.id)).toEqual([
+      { type: 'ApiKeyRevoked', actor, request_id: revoked.meta.request_id },
+      { type: 'ApiKeyRotated', actor, request_id: rotated.meta.request_id },
+      { type: 'ApiKeyRenamed', actor, request_id: renamed.meta.request_id },
+      { type: 'ApiKeyIssued', actor, request_id: made.meta.request_id },
+    ])
+    expect(await about(rotated.data.id)).toEqual([
+      { type: 'ApiKeyIssued', actor, request_id: rotated.meta.request_id },
+    ])
+  })
+
+  test('a key, of an organization, an endpoint, a session and a service', async () => {
+    const actor = { type: 'key', id: keyId }
+    await send('PATCH', own(''), { body: { name: 'Other' } })
+    expect(await about(organizationId)).toContainEqual(
+      expect.objectContaining({ type: 'OrganizationRenamed', actor }),
+    )
+    const body = { name: 'Hooks', url: 'https://shop.example/', event_types: ['session.result.persisted'] }
+    const { data: endpoint } = answer.parse((await send('POST', own('/webhooks/endpoints'), { body })).json())
+    const { meta } = answer.parse((await send('DELETE', own(`/webhooks/endpoints/${endpoint.id}`))).json())
+    expect(await about(endpoint.id)).toMatchObject([
+      { type: 'WebhookEndpointDisabled', actor, request_id: meta.request_id },
+      { type: 'WebhookEndpointCreated', actor },
+    ])
+    await world.score(organizationId, 'live')
+    await send('PATCH', `/v1/sessions/${sessionId}`, { body: { client_user_id: 'robin@shop.example' } })
+    await send('PATCH', `/v1/sessions/${sessionId}`, { body: { client_user_id: null } })
+    expect(await about(sessionId)).toMatchObject([
+      { type: 'ClientUserCleared', actor },
+      { type: 'ClientUserAttached', actor },
+    ])
+    await send('PATCH', `/v1/gate/services/${serviceId}`, { body: { description: 'Else.' } })
+    expect(await about(serviceId)).toContainEqual(
+      expect.objectContaining({ type: 'GateServiceChanged', actor }),
+    )
+  })
+
+  test('an agent, the person who approves, and the service that ends it', async () => {
+    const { id, ackToken, pollToken, agentToken = '' } = await world.gate.signUp(serviceId)
+    const headers = { authorization: `Bearer ${pollToken}` }
+    await send('POST', `/v1/gate/sessions/${id}/ack`, { body: { ack_token: ackToken }, headers })
+    const request_id = expect.stringMatching(/^req_/)
+    const entries = await about(id)
+    expect(entries.toSorted((a, b) => (a.type < b.type ? -1 : 1))).toEqual([
+      { type: 'GateDeliveryAcknowledged', actor: { type: 'agent', id }, request_id },
+      { type: 'GateSessionApprovalStarted', actor: { type: 'person', id }, request_id },
+      { type: 'GateSessionApproved', actor: { type: 'service', id: 'gate' }, request_id: null },
+      { type: 'GateSessionOpened', actor: { type: 'agent', id }, request_id },
+    ])
+    const login = await world.gate.openLogin(serviceId, agentToken)
+    const account = expect.stringMatching(/^gacct_/)
+    expect(await about(login)).toEqual([
+      { type: 'LoginSessionOpened', actor: { type: 'agent', id: account }, request_id },
+    ])
+  })
+
+  test('the person who declines in a browser, or the agent that gives up', async () => {
+    const declined = await world.gate.open(serviceId)
+    const { publicUrl } = world.gateParts
+    const cancel = (id: string) => `/v1/gate/sessions/${id}/cancel`
+    await send('POST', cancel(declined.id), { headers: { origin: publicUrl } })
+    const actorOf = async (id: string) => (await about(id))[0]
+    expect(await actorOf(declined.id)).toMatchObject({
+      type: 'GateSessionRejected',
+      actor: { type: 'person', id: declined.id },
+    })
+    const givenUp = await world.gate.open(serviceId)
+    await send('POST', cancel(givenUp.id), { headers: {} })
+    expect(await actorOf(givenUp.id)).toMatchObject({
+      type: 'GateSessionRejected',
+      actor: { type: 'agent', id: givenUp.id },
+    })
+  })
+
+  test('the operator', async () => {
+    const { keyId: made } = await world.issue({ organizationId })
+    expect(await about(made)).toEqual([
+      { type: 'ApiKeyIssued', actor: { type: 'operator', id: 'test' }, request_id: null },
+    ])
+  })
+
+  test("the server's own clock", async () => {
+    const { keyId: old } = await world.issue({ organizationId })
+    await send('POST', own(`/api-keys/${old}/rotations`))
+    const { id } = await world.gate.open(serviceId)
+    world.now.ms += sessionTtlMs
+    await endOverdue(world.gateParts)
+    world.now.ms += graceMs
+    await endGraces(world.deps)
+    expect((await about(id))[0]).toEqual({
+      type: 'GateSessionExpired',
+      actor: { type: 'scheduler', id: 'gate-time-outs' },
+      request_id: null,
+    })
+    expect((await about(old))[0]).toEqual({
+      type: 'ApiKeyRevoked',
+      actor: { type: 'scheduler', id: 'key-grace' },
+      request_id: null,
+    })
+  })
+
+  test('nobody, where it was recorded before actors were', async () => {
+    const id = `key_${'7'.repeat(26)}`
+    const data = { organization_id: organizationId, key_id: id, name: 'Old', renamed_at: world.now.ms }
+    const meta = { eventId: 'evt_old', time: world.now.ms, organizationId, environment: 'live' as const }
+    const cause = { actor: { type: 'key', id: 'key_x' }, request_id: 'req_x' } as const
+    const record = beforeActors.toCausedRecord({ type: 'ApiKeyRenamed', data }, meta, cause)
+    const positions = await world.log.append([record])
+    const { applied } = world.gateParts
+    await applied.waitFor(organizationsProjection.name, positions, { timeoutMs: 20_000 })
+    expect(await about(id)).toEqual([{ type: 'ApiKeyRenamed', actor: null, request_id: null }])
+  })
+})
+
+test('pages are the list, newest first, and have nothing of another organization', async () => {
+  await world.issue({ organizationId: await world.organization('elsewhere') })
+  const all = await auditLog()
+  expect(all.length).toBeGreaterThan(20)
+  expect(await auditLog({ limit: 3 })).toEqual(all)
+  const order = all.map(({ occurred_at, id }) => `${occurred_at} ${id}`)
+  expect(order).toEqual(order.toSorted().toReversed())
+  expect(new Set(all.map(({ id }) => id)).size).toBe(all.length)
+  const foreign = all.filter(
+    ({ subject_id }) => subject_id.startsWith('org_') && subject_id !== organizationId,
+  )
+  expect(foreign).toEqual([])
+})
+
+test('no entry has a value of a person, or a secret', async () => {
+  const { body } = await send('GET', own('/audit-log?limit=200'))
+  for (const text of ['robin@shop.example', 'Robin', 'sk_live_', 'whsec_', 'agt_', 'gtpoll_', '10.0.'])
+    expect(body).not.toContain(text)
+})
+
+test('a key of another organization, or without the scope, reads nothing', async () => {
+  const { revealedKey } = await world.issue({
+    organizationId,
+    type: 'secret',
+    scopes: ['organizations:update'],
+  })
+  const refused = async (key: string) =>
+    (
+      await world.app.inject({
+        method: 'GET',
+        url: own('/audit-log'),
+        headers: { authorization: `Bearer ${key}` },
+      })
+    ).statusCode
+  expect(await refused(revealedKey)).toBe(403)
+  const other = await world.issue({
+    organizationId: await world.organization('stranger'),
+    type: 'secret',
+    scopes: ['organizations:read'],
+  })
+  expect(await refused(other.revealedKey)).toBe(403)
+})
