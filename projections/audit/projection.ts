@@ -56,9 +56,8 @@ export function subjectOf({ type, data }: CausedEvent): string {
   if ('session_id' in data) return data.session_id
   if ('gate_session_id' in data) return data.gate_session_id
   if ('service_id' in data) return data.service_id
-  if ('skipped_topic' in data) {
-    const { skipped_topic: topic, skipped_partition: partition, skipped_offset: offset } = data
-    return `${placeName({ topic, partition })}/${offset}`
-  }
+  // Not the offset: it is another one in a copy of the log.
+  if ('skipped_topic' in data)
+    return placeName({ topic: data.skipped_topic, partition: data.skipped_partition })
   return data.organization_id
 }

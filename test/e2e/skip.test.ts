@@ -115,7 +115,7 @@ describe.each(cases)('a record $kind, $log', ({ value, log }) => {
       request_id: null,
     })
     const entries = await cluster.operate<object[]>('audit', '--limit', '1')
-    const subject_id = `${topic}/${at.partition}/${at.offset}`
+    const subject_id = `${topic}/${at.partition}`
     const actor = { type: 'operator', id: 'log skip' }
     expect(entries).toMatchObject([{ type: 'RecordSkipped', subject_id, actor, organization_id: null }])
     expect(await cluster.cli(['rebuild', 'sessions'])).toMatchObject({ code: 0 })
