@@ -47,15 +47,19 @@ function entry(event: CausedEvent): AuditRow {
   }
 }
 
-/** The id of what the event is about. It is nobody's name, address or secret. */
-export function subjectOf({ type, data }: CausedEvent): string {
-  if (type === 'AgentTokenRenewed' || type === 'AgentTokenRevoked') return data.gate_account_id
+/**
+ * The id of what the event is about. It is nobody's name, address or secret: whoever knows the id of a Gate session
+ * that is pending may decide about it.
+ */
+export function subjectOf({ data }: CausedEvent): string {
   if ('key_id' in data) return data.key_id
   if ('delivery_id' in data) return data.delivery_id
   if ('endpoint_id' in data) return data.endpoint_id
   if ('session_id' in data) return data.session_id
-  if ('gate_session_id' in data) return data.gate_session_id
+  if ('gate_account_id' in data) return data.gate_account_id
   if ('service_id' in data) return data.service_id
+  // Of sessions that have ended.
+  if ('gate_session_id' in data) return data.gate_session_id
   // Not the offset: it is another one in a copy of the log.
   if ('skipped_topic' in data)
     return placeName({ topic: data.skipped_topic, partition: data.skipped_partition })

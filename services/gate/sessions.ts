@@ -3,13 +3,21 @@ import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import { type DecidedEvent, decidedEvent } from '../../infra/event-store/decide.ts'
 import { derivedId } from '../../infra/ids.ts'
 import type { GateSessionRow } from '../../projections/gate/tables.ts'
-import { eventTopics } from '../../schemas/events.ts'
+import { type Actor, eventTopics } from '../../schemas/events.ts'
 
 export const sessionTtlMs = 15 * 60 * 1000
 export const deliveryTtlMs = 24 * 60 * 60 * 1000
 export const codeTtlMs = 5 * 60 * 1000
 /** From when the token was issued or last used. */
 export const agentTokenTtlMs = 90 * 24 * 60 * 60 * 1000
+
+/** Nobody knows more of this person. The id of a pending session would let others decide about it. */
+export const consentingPerson = { type: 'person', id: 'consent-page' } as const
+
+/** Who asked for the session, by the key that credentials are sealed to; for a login by the account. */
+export function agentOf({ delivery_key_id, gate_account_id }: GateSessionRow): Actor {
+  return { type: 'agent', id: delivery_key_id ?? gate_account_id ?? 'unknown' }
+}
 
 export function foundSession(session: GateSessionRow | undefined): GateSessionRow {
   if (!session) throw new ApiError('gate.session_not_found')

@@ -28,7 +28,7 @@ const auditEntrySchema = z
         id: z
           .string()
           .describe(
-            'Of a key its id; of an operator the command; of a person or an agent the Gate session, or the account; else the part of the server.',
+            'Of a key its id; of an operator the command; of an agent its delivery key or account; else the part of the server.',
           ),
       })
       .meta({ id: 'AuditActor' })

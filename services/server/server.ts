@@ -13,6 +13,7 @@ import type { GateOptions } from '../gate/context.ts'
 import { type Gate, startGate } from '../gate/gate.ts'
 import { measureGate } from '../gate/metrics.ts'
 import { gateRoutes } from '../gate/routes.ts'
+import { consentingPerson } from '../gate/sessions.ts'
 import { auditRoutes } from '../organizations/audit-routes.ts'
 import { createConsentKeys } from '../organizations/consent-keys.ts'
 import { organizationRoutes } from '../organizations/routes.ts'
@@ -177,7 +178,7 @@ export function gateOptions(
     endCalls: client.close,
     consentKeys: createConsentKeys({ ...core, publicUrl }),
     signUpOrganization({ startedAt, ...signup }) {
-      const decide = core.decideAs({ type: 'person', id: signup.gateSessionId })
+      const decide = core.decideAs(consentingPerson)
       return signUpOrganization({ ...core, decide, idTime: startedAt }, signup)
     },
   }

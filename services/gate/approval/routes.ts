@@ -15,7 +15,7 @@ import {
   noStore,
   ownOriginOnly,
 } from '../requests.ts'
-import { foundSession } from '../sessions.ts'
+import { consentingPerson, foundSession } from '../sessions.ts'
 import {
   type ApproveRequest,
   checkedApproval,
@@ -66,7 +66,7 @@ export function approvalRoutes(app: FastifyInstance, context: GateContext): void
       // Before a row is made for its key: refused, it leaves nothing behind.
       await countAttempt(context, approveRequest)
       return idempotency.run(run, async (command) => {
-        const decide = decideAs({ type: 'person', id: session.id }, request)
+        const decide = decideAs(consentingPerson, request)
         const data = await approve({ ...context, decide }, approveRequest, command)
         return { status: 200, body: answered(data) }
       })

@@ -2,7 +2,7 @@ import { generateToken, isToken, isTokenOf, type Token, tokenHashes } from '../.
 import { unavailable } from '../../../infra/errors/errors.ts'
 import type { CommandDeps, Decide, DecidedEvent } from '../../../infra/event-store/decide.ts'
 import { type GateSessionId, randomId } from '../../../infra/ids.ts'
-import type { Tx } from '../../../infra/postgres/pool.ts'
+import type { Db, Tx } from '../../../infra/postgres/pool.ts'
 import { generateConfirmationCode } from '../../../infra/wire/gate.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
@@ -24,13 +24,7 @@ import {
   type SessionSpec,
 } from './decide.ts'
 
-type OpenSignupDeps = Pick<GateOptions, 'decideAs' | 'keyring' | 'clock' | 'random' | 'pool' | 'publicUrl'>
-
-interface OpenSignup {
-  serviceId: string
-  spec: SessionSpec
-  request: { id: string }
-}
+type OpenSignupDeps = CommandDeps & { pool: Db; publicUrl: string }
 
 interface OpenedSignup {
   session: GateSessionRow
@@ -40,15 +34,14 @@ interface OpenedSignup {
 
 /** ApiError: 404 unless the service is open for signups. */
 export async function openSignup(
-  { decideAs, keyring, clock, random, pool, publicUrl }: OpenSignupDeps,
-  { serviceId, spec, request }: OpenSignup,
+  { decide, keyring, clock, random, pool, publicUrl }: OpenSignupDeps,
+  { serviceId, spec }: { serviceId: string; spec: SessionSpec },
 ): Promise<OpenedSignup> {
   const gateSessionId = randomId('gate', random)
   const pollToken = generateToken('gtpoll', random)
   const [pollTokenHash] = tokenHashes(keyring, pollToken)
   const confirmationCode = generateConfirmationCode(random)
   const now = clock()
-  const decide = decideAs({ type: 'agent', id: gateSessionId }, request)
   await decide({
     ...sessionStream(gateSessionId),
     alsoReads: [seenOf(serviceId)],

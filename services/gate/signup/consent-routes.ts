@@ -15,6 +15,7 @@ import {
   ownOriginOnly,
   requesterNetwork,
 } from '../requests.ts'
+import { agentOf, consentingPerson } from '../sessions.ts'
 import { cancelledJson, consentJson } from './answers.ts'
 import { declineSession } from './commands.ts'
 import { checkDeclinable, decidableSession } from './decide.ts'
@@ -122,8 +123,7 @@ async function cancel(context: ConsentContext, request: FastifyRequest<Cancel>) 
     await context.pages.close(session.id, request.body)
     return cancelledJson(session, 'pending')
   }
-  const type = isFromBrowser(request) ? 'person' : 'agent'
-  const decide = context.decideAs({ type, id: session.id }, request)
+  const decide = context.decideAs(isFromBrowser(request) ? consentingPerson : agentOf(session), request)
   await declineSession({ decide, clock }, session.id)
   return cancelledJson(session, 'rejected')
 }

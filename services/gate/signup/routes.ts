@@ -19,7 +19,7 @@ import {
   requesterOf,
   requireToken,
 } from '../requests.ts'
-import { foundSession, pendingSession } from '../sessions.ts'
+import { agentOf, foundSession, pendingSession } from '../sessions.ts'
 import { type DeliveryBundle, findBundle } from '../vault.ts'
 import { approvedJson, createdJson, unapprovedJson } from './answers.ts'
 import { acknowledgeDelivery, openSignup } from './commands.ts'
@@ -51,6 +51,7 @@ type SignupContext = Pick<
   | 'pages'
   | 'idempotency'
   | 'network'
+  | 'depsOf'
 >
 
 export function signupRoutes(app: FastifyInstance, context: SignupContext): void {
@@ -61,7 +62,7 @@ export function signupRoutes(app: FastifyInstance, context: SignupContext): void
 }
 
 export function createRoute(app: FastifyInstance, context: SignupContext): void {
-  const { limits, idempotency, publicUrl } = context
+  const { limits, idempotency, depsOf, pool, publicUrl, decideAs } = context
   const schema = {
     operationId: 'createGateSession',
     summary: 'Ask for an account at a service',
@@ -85,9 +86,10 @@ export function createRoute(app: FastifyInstance, context: SignupContext): void 
       const { service_id: serviceId, ...body } = request.body
       const spec = checkedRequest({ ...body, requester: requesterOf(request) })
       const scope = `gate:${sourceOf(request.ip)}`
-      return idempotency.run({ request, reply, scope }, async ({ random }) => {
-        const deps = { ...context, random }
-        const { session, pollToken } = await openSignup(deps, { serviceId, spec, request })
+      return idempotency.run({ request, reply, scope }, async (command) => {
+        const decide = decideAs({ type: 'agent', id: spec.delivery_key_id }, request)
+        const deps = { ...depsOf(command, decide), pool, publicUrl }
+        const { session, pollToken } = await openSignup(deps, { serviceId, spec })
         const data = createdJson(session, { pollToken, publicUrl })
         return { status: 201, body: { data, meta: { request_id: request.id } } }
       })
@@ -149,7 +151,7 @@ async function deliveredBundle(
 }
 
 function ackRoute(app: FastifyInstance, context: SignupContext): void {
-  const { idempotency, decideAs } = context
+  const { pool, idempotency, decideAs } = context
   const schema = {
     operationId: 'acknowledgeGateSessionDelivery',
     summary: 'Acknowledge the credentials, which are then deleted',
@@ -179,7 +181,8 @@ function ackRoute(app: FastifyInstance, context: SignupContext): void {
     handler: (request, reply) => {
       const gateSessionId = gateSessionIdOf(request)
       return idempotency.run({ request, reply, scope: gateSessionId }, async ({ random }) => {
-        const decide = decideAs({ type: 'agent', id: gateSessionId }, request)
+        const session = foundSession(await findGateSession(pool, gateSessionId))
+        const decide = decideAs(agentOf(session), request)
         await acknowledgeDelivery(
           { ...context, decide, random },
           { gateSessionId, ackToken: request.body.ack_token },

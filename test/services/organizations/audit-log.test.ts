@@ -91,6 +91,17 @@ const about = async (subject: string) =>
     .filter(({ subject_id }) => subject_id === subject)
     .map(({ type, actor, request_id }) => ({ type, actor, request_id }))
 
+/** What came to the log meanwhile. */
+async function during<T>(work: () => Promise<T>) {
+  const before = new Set((await auditLog()).map(({ id }) => id))
+  const result = await work()
+  const entries = (await auditLog()).filter(({ id }) => !before.has(id))
+  return {
+    result,
+    entries: entries.map(({ id, occurred_at, environment, ...shown }) => shown),
+  }
+}
+
 describe('an entry says who it was, and by which request', () => {
   test('a key', async () => {
     const made = answer.parse((await send('POST', own('/api-keys'), { body: { name: 'New' } })).json())
@@ -137,22 +148,41 @@ describe('an entry says who it was, and by which request', () => {
   })
 
   test('an agent, the person who approves, and the service that ends it', async () => {
-    const { id, ackToken, pollToken, agentToken = '' } = await world.gate.signUp(serviceId)
-    const headers = { authorization: `Bearer ${pollToken}` }
-    await send('POST', `/v1/gate/sessions/${id}/ack`, { body: { ack_token: ackToken }, headers })
-    const request_id = expect.stringMatching(/^req_/)
-    const entries = await about(id)
-    expect(entries.toSorted((a, b) => (a.type < b.type ? -1 : 1))).toEqual([
-      { type: 'GateDeliveryAcknowledged', actor: { type: 'agent', id }, request_id },
-      { type: 'GateSessionApprovalStarted', actor: { type: 'person', id }, request_id },
-      { type: 'GateSessionApproved', actor: { type: 'service', id: 'gate' }, request_id: null },
-      { type: 'GateSessionOpened', actor: { type: 'agent', id }, request_id },
-    ])
-    const login = await world.gate.openLogin(serviceId, agentToken)
+    const signup = await during(async () => {
+      const { id, ackToken, pollToken, ...session } = await world.gate.signUp(serviceId)
+      const headers = { authorization: `Bearer ${pollToken}` }
+      await send('POST', `/v1/gate/sessions/${id}/ack`, { body: { ack_token: ackToken }, headers })
+      return { id, ...session }
+    })
+    const { id, keys, agentToken = '' } = signup.result
+    const agent = { type: 'agent', id: keys.delivery.key_id }
+    const person = { type: 'person', id: 'consent-page' }
     const account = expect.stringMatching(/^gacct_/)
-    expect(await about(login)).toEqual([
-      { type: 'LoginSessionOpened', actor: { type: 'agent', id: account }, request_id },
-    ])
+    const request_id = expect.stringMatching(/^req_/)
+    expect(signup.entries).toHaveLength(4)
+    expect(signup.entries).toEqual(
+      expect.arrayContaining([
+        { type: 'GateSessionOpened', subject_id: serviceId, actor: agent, request_id },
+        { type: 'GateSessionApprovalStarted', subject_id: account, actor: person, request_id },
+        {
+          ...{ type: 'GateSessionApproved', subject_id: account, request_id: null },
+          actor: { type: 'service', id: 'gate' },
+        },
+        { type: 'GateDeliveryAcknowledged', subject_id: id, actor: agent, request_id },
+      ]),
+    )
+    const login = await during(() => world.gate.openLogin(serviceId, agentToken))
+    const opened = { type: 'LoginSessionOpened', subject_id: account, request_id }
+    expect(login.entries).toEqual([{ ...opened, actor: { type: 'agent', id: account } }])
+  })
+
+  test('nobody by the id of a session that waits: who knows it could decide', async () => {
+    const waiting = await world.gate.open(serviceId)
+    const { agentToken = '' } = await world.gate.signUp(serviceId)
+    const login = await world.gate.openLogin(serviceId, agentToken)
+    const text = JSON.stringify(await auditLog())
+    expect(text).not.toContain(waiting.id)
+    expect(text).not.toContain(login)
   })
 
   test('the person who declines in a browser, or the agent that gives up', async () => {
@@ -160,17 +190,14 @@ describe('an entry says who it was, and by which request', () => {
     const { publicUrl } = world.gateParts
     const cancel = (id: string) => `/v1/gate/sessions/${id}/cancel`
     await send('POST', cancel(declined.id), { headers: { origin: publicUrl } })
-    const actorOf = async (id: string) => (await about(id))[0]
-    expect(await actorOf(declined.id)).toMatchObject({
-      type: 'GateSessionRejected',
-      actor: { type: 'person', id: declined.id },
-    })
+    const request_id = expect.stringMatching(/^req_/)
+    const rejected = { type: 'GateSessionRejected', request_id }
+    const actor = { type: 'person', id: 'consent-page' }
+    expect(await about(declined.id)).toEqual([{ ...rejected, actor }])
     const givenUp = await world.gate.open(serviceId)
     await send('POST', cancel(givenUp.id), { headers: {} })
-    expect(await actorOf(givenUp.id)).toMatchObject({
-      type: 'GateSessionRejected',
-      actor: { type: 'agent', id: givenUp.id },
-    })
+    const agent = { type: 'agent', id: givenUp.keys.delivery.key_id }
+    expect(await about(givenUp.id)).toEqual([{ ...rejected, actor: agent }])
   })
 
   test('the operator', async () => {

@@ -80,7 +80,7 @@ test('nobody signs up for a service that was disabled', async () => {
     requested_user_agent: null,
   }
   const open = () =>
-    openSignup({ ...gate.deps, publicUrl }, { serviceId, spec, request: { id: 'req_1' } }).then(
+    openSignup({ ...gate.deps, pool: gate.pool, publicUrl }, { serviceId, spec }).then(
       () => 'open',
       (error) => error.code,
     )
