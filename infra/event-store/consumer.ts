@@ -217,9 +217,17 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
     }
   }
 
-  const { log, group, topics, maxRecords } = options
+  const { log, group, topics, types, maxRecords } = options
   const limits = maxRecords === undefined ? {} : { maxRecords }
-  const consumer: LogConsumer = await log.consume({ group, topics, ...limits, startOffset, handle, onError })
+  const consumer: LogConsumer = await log.consume({
+    group,
+    topics,
+    types,
+    ...limits,
+    startOffset,
+    handle,
+    onError,
+  })
   return {
     status: () => [...known.values()].map(({ failures: _, ...status }) => status),
     passed(next) {

@@ -42,6 +42,8 @@ export interface ReadOn extends Position {
 export interface ConsumeOptions {
   group: string
   topics: Topic[]
+  /** Types of the events that `handle` looks at, which gets others too. Absent = all. */
+  types?: ReadonlySet<string> | undefined
   /**
    * Called for a partition after each assignment, before its first batch: the next offset to read.
    * undefined = go on from the group's committed offset (offset 0 for a new group).

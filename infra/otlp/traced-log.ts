@@ -47,7 +47,7 @@ export function traceLog(log: EventLog, { spans, requests }: TracedLogParts): Ev
     const begun = batches.map((batch) => ({ batch, processed: [] as Span[] }))
     const traced = begun.map(({ batch, processed }) => ({
       ...batch,
-      records: batch.records.map((record) => processing(record, options.group, processed)),
+      records: batch.records.map((record) => processing(record, options, processed)),
     }))
     // An append of this process wakes the consumer, which is no part of that request.
     const readOn = await requests.run(undefined, () => options.handle(traced))
@@ -61,9 +61,10 @@ export function traceLog(log: EventLog, { spans, requests }: TracedLogParts): Ev
   }
 
   // The record as its consumer sees it: what follows from it is below the new span.
-  function processing(record: LogRecord, group: string, processed: Span[]): LogRecord {
-    const { traceparent: parent } = record.headers
+  function processing(record: LogRecord, { group, types }: ConsumeOptions, processed: Span[]): LogRecord {
+    const { traceparent: parent, event_type = '' } = record.headers
     if (parent === undefined || !parseTraceParent(parent) || isOld(record)) return record
+    if (types && !types.has(event_type)) return record
     const span = spans.start({ ...processOf(record, group), parent })
     if (!span.isRecording()) return record
     processed.push(span)
