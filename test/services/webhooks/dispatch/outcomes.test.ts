@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { DomainEvent } from '../../../../infra/event-store/codec.ts'
 import { derivedHexId } from '../../../../infra/ids.ts'
+import type { Batch } from '../../../../infra/log/port.ts'
+import { readTopicToEnd } from '../../../../infra/log/read-topic.ts'
 import { findEndpoint } from '../../../../projections/webhooks/queries.ts'
+import { type Cause, eventTopics } from '../../../../schemas/events.ts'
 import { enqueuePending } from '../../../../services/webhooks/dispatch/queue.ts'
 import { createGiveUp, type JudgedAttempt } from '../../../../services/webhooks/endpoints/give-up.ts'
 import { eventually } from '../../../support/eventually.ts'
@@ -95,6 +98,8 @@ for (const testLog of openTestLogs()) {
       error: 'The endpoint is disabled.',
     })
     expect(requestsAt('/gone')).toHaveLength(1)
+    const itself = { actor: { type: 'service', id: 'webhooks' }, request_id: null }
+    expect(await causesOf(endpoint, 'WebhookEndpointDisabled')).toEqual([itself])
     await world.released()
   })
 
@@ -160,6 +165,19 @@ for (const testLog of openTestLogs()) {
     })
     await world.released()
   })
+
+  async function causesOf({ id }: Endpoint, type: DomainEvent['type']) {
+    const causes: (Cause | undefined)[] = []
+    const handle = (batches: Batch[]) => {
+      for (const record of batches.flatMap(({ records }) => records)) {
+        const event = world.codec.fromRecord(record)
+        const isOf = 'endpoint_id' in event.data && event.data.endpoint_id === id
+        if (isOf && event.type === type) causes.push(event.cause)
+      }
+    }
+    await readTopicToEnd({ log: world.log, topic: eventTopics[type], handle })
+    return causes
+  }
 
   const giveUp = () =>
     createGiveUp({ decideAs: world.decideAs, db: world.pool, clock: Date.now, logger: silent })
