@@ -2,6 +2,7 @@ import type { Recorded } from './recorder.ts'
 import { access } from './scenario/access.ts'
 import { agents } from './scenario/agents.ts'
 import { apiKeys } from './scenario/api-keys.ts'
+import { auditLog } from './scenario/audit-log.ts'
 import { collect } from './scenario/collect.ts'
 import { demo } from './scenario/demo.ts'
 import { gateServices } from './scenario/gate-services.ts'
@@ -32,6 +33,7 @@ export async function playScenario(checkout: string): Promise<Recorded[]> {
     const service = await gateServices(world)
     await gateSessions(world, service)
     await limits(world)
+    await auditLog(world)
     return world.recorded
   } finally {
     await world.stop()
