@@ -61,9 +61,15 @@ function opened(bundle: unknown, { privateKey }: DeliveryKeys) {
 /** As when the kernel kills a process of it: all connections are lost, and what is not logged is emptied. */
 async function crashPostgres(): Promise<void> {
   const url = (await readFile(path.join(tidegate.dataDir, 'database-url'), 'utf8')).trim()
-  const pool = createPool({ url, max: 1 })
-  const { rows } = await pool.query<{ pid: number }>('select pg_backend_pid() as pid')
+  const pool = createPool({ url, max: 2 })
+  const [victim, witness] = [await pool.connect(), await pool.connect()]
+  const ended = new Promise<void>((resolve) => witness.once('end', resolve))
+  const { rows } = await victim.query<{ pid: number }>('select pg_backend_pid() as pid')
   process.kill(rows[0]?.pid ?? Number.NaN, 'SIGKILL')
+  // Until then the others may still be served.
+  await ended
+  for (const client of [victim, witness]) client.release(true)
+  await eventually(() => pool.query('select 1'), { timeoutMs: 60_000 })
   await pool.end()
 }
 
