@@ -8,12 +8,15 @@ import { type ServerProcess, startServerProcess } from './server-process.ts'
 /** Every role as a process of its own. */
 export interface RoleProcesses {
   url(role: Role): string
-  /** Starts another process of the role, sends requests there, and then ends the old one as a deployment does. */
+  /** Starts another process of the role, by default of this clone's program, sends requests there, and then ends the old one as a deployment does. */
   replace(role: Role, program?: string): Promise<void>
   /** SIGKILL and a new process. */
   kill(role: Role): Promise<void>
   stop(): Promise<void>
 }
+
+/** What runs as `tidegate` of a clone. */
+export const mainOf = (program: string): string => path.join(program, 'services/cli/main.ts')
 
 /** `program` is the root of a clone; default this one. */
 export async function startRoles(
@@ -21,11 +24,8 @@ export async function startRoles(
   { program }: { program?: string | undefined } = {},
 ): Promise<RoleProcesses> {
   const processes = new Map<Role, ServerProcess>()
-  const start = (role: Role, from = program) =>
-    startServerProcess(['serve', '--roles', role], {
-      ...settings,
-      ...(from && { PROGRAM: path.join(from, 'services/cli/main.ts') }),
-    })
+  const start = (role: Role, from: string | undefined) =>
+    startServerProcess(['serve', '--roles', role], { ...settings, ...(from && { PROGRAM: mainOf(from) }) })
   const of = (role: Role) => {
     const process = processes.get(role)
     if (!process) throw new Error(`no process of ${role}`)
@@ -35,7 +35,7 @@ export async function startRoles(
     await Promise.all([...processes.values()].map((one) => one.end('SIGTERM')))
   }
   try {
-    for (const role of allRoles) processes.set(role, await start(role))
+    for (const role of allRoles) processes.set(role, await start(role, program))
   } catch (error) {
     await stop()
     throw error
@@ -50,7 +50,7 @@ export async function startRoles(
     },
     async kill(role) {
       await of(role).end('SIGKILL')
-      processes.set(role, await start(role))
+      processes.set(role, await start(role, program))
     },
     stop,
   }
