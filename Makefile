@@ -5,7 +5,7 @@ SHELL := /bin/bash
 INSTALLED := node_modules/.package-lock.json
 DETECTION := bench/detection
 
-.PHONY: help install hooks run up test test-all faults watch bench eval pack sbom format clean
+.PHONY: help install hooks run up test test-all faults watch bench eval replay pack sbom format clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -48,6 +48,9 @@ bench: install ## Measure against floors; writes bench/results and docs/performa
 
 eval: install $(DETECTION)/node_modules/.package-lock.json $(DETECTION)/.venv/installed ## Measure detection with real browsers; ARGS='--only chromium' for some
 	npm run --silent eval -- $(ARGS)
+
+replay: install ## Measure how visitors are known again; writes the last part of docs/detection.md
+	npm run --silent replay
 
 $(DETECTION)/node_modules/.package-lock.json: $(DETECTION)/package.json $(DETECTION)/package-lock.json
 	cd $(DETECTION) && npm ci --no-audit --no-fund

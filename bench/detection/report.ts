@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
+import { visitorsPart } from '../visitors/report.ts'
+import replay from '../visitors/results.json' with { type: 'json' }
 import { leftOut } from './fit.ts'
 import {
   areaUnderCurve,
@@ -68,6 +70,7 @@ export function reportOf(results: Results, before: Results | undefined): string 
         rows.filter((row) => row.kind === kind),
       ),
     ),
+    visitorsPart(replay),
   ].join('\n\n')}\n`
 }
 

@@ -1,0 +1,205 @@
+import { createSeededRandom } from '../../services/cli/simulate/generate/random.ts'
+import { readFacts } from '../../services/scoring/facts.ts'
+import { allKeys, lineageOf, visitorKeysOf } from '../../services/scoring/visitors/keys.ts'
+import { aliveMs, type KnownVisitor, matchVisitor } from '../../services/scoring/visitors/match.ts'
+import { type Profile, profileOf } from '../../services/scoring/visitors/profile.ts'
+import { type LinkedSession, mayBeTwo, splitOf } from '../../services/scoring/visitors/split.ts'
+import { evolve, type Habits, habitsOf } from './evolution.ts'
+import { createLooks, type Kind, type Look } from './looks.ts'
+
+export interface Browser {
+  id: number
+  kind: Kind
+  look: Look
+  habits: Habits
+}
+export interface Visit {
+  browser: number
+  look: Look
+  at: number
+  presented: string | null
+  issued: string
+  sessionId: string
+}
+
+const day = 24 * 60 * 60 * 1000
+
+export function browsersOf(seed: string, kinds: Partial<Record<Kind, number>>): Browser[] {
+  const next = createLooks(seed)
+  const random = createSeededRandom(seed, 'habits')
+  return Object.entries(kinds)
+    .flatMap(([kind, count]) => Array.from({ length: count }, () => kind as Kind))
+    .map((kind, id) => ({ id, kind, look: next(kind), habits: habitsOf(random) }))
+}
+
+export function visitsOf(
+  browsers: Browser[],
+  { seed, weeks, loss }: { seed: string; weeks: number; loss: number },
+): Visit[] {
+  const visits: Visit[] = []
+  for (const browser of browsers) {
+    const random = createSeededRandom(seed, 'visits', browser.id)
+    let { look } = browser
+    let kept: string | null = null
+    let before = 0
+    for (let week = 0; week < weeks; week++) {
+      const at = (week * 7 + random.next() * 3) * day
+      if (week > 0)
+        look = evolve(look, { habits: browser.habits, days: (at - before) / day, kind: browser.kind, random })
+      before = at
+      if (random.chance(loss)) kept = null
+      const issued: string = kept ?? random.hash(32)
+      visits.push({
+        browser: browser.id,
+        look,
+        at,
+        presented: kept,
+        issued,
+        sessionId: `sid_${browser.id}_${week}`,
+      })
+      kept = issued
+    }
+  }
+  return visits.sort((one, other) => one.at - other.at)
+}
+
+interface Linked extends LinkedSession {
+  visitor: string
+  keys: string[]
+  profile: Profile | null
+}
+
+/** The visitor of each visit, as production's rules link and split them. */
+export function replay(visits: Visit[]): string[] {
+  const memory = createMemory()
+  for (const visit of visits) memory.see(visit)
+  return visits.map(({ sessionId }) => memory.visitorOf(sessionId))
+}
+
+function createMemory() {
+  const visitors = new Map<string, KnownVisitor>()
+  const index = new Map<string, Set<string>>()
+  const links = new Map<string, Linked>()
+  const ofVisitor = new Map<string, Linked[]>()
+  // As many as production looks up.
+  const byKey = (key: string) =>
+    [...(index.get(key) ?? [])]
+      .sort()
+      .slice(0, 10)
+      .flatMap((id) => visitors.get(id) ?? [])
+
+  function put(link: Linked): void {
+    links.set(link.session_id, link)
+    ofVisitor.set(link.visitor, [...(ofVisitor.get(link.visitor) ?? []), link])
+    for (const key of link.keys) index.set(key, (index.get(key) ?? new Set()).add(link.visitor))
+  }
+
+  function remake(id: string): void {
+    const theirs = [...links.values()].filter((link) => link.visitor === id)
+    for (const key of (ofVisitor.get(id) ?? []).flatMap((link) => link.keys)) index.get(key)?.delete(id)
+    ofVisitor.delete(id)
+    for (const link of theirs) put(link)
+    const began = new Map<string, number>()
+    for (const { lineage, linked_at } of theirs)
+      began.set(lineage, Math.min(linked_at, began.get(lineage) ?? linked_at))
+    const [lineage, at] = [...began].sort((one, other) => other[1] - one[1])[0] ?? ['', 0]
+    const times = theirs.map(({ linked_at }) => linked_at)
+    const is_tentative = theirs.some(
+      (link) => link.lineage !== lineage && link.linked_at <= at && link.linked_at > at - aliveMs,
+    )
+    visitors.set(id, {
+      id,
+      first_seen_at: Math.min(...times),
+      last_seen_at: Math.max(...times),
+      sessions: theirs.length,
+      profile: theirs.at(-1)?.profile ?? null,
+      lineage,
+      is_tentative,
+    })
+  }
+
+  return {
+    visitorOf: (sessionId: string) => links.get(sessionId)?.visitor ?? '',
+    see({ look, at, presented, issued, sessionId }: Visit): void {
+      const shown = {
+        organization_id: 'org',
+        environment: 'live' as const,
+        presented: presented === null ? [] : [presented],
+        issued,
+        install: null,
+      }
+      const profile = profileOfLook(look)
+      const keys = visitorKeysOf(shown, profile)
+      const match = matchVisitor({ sessionId, openedAt: at, keys, profile, candidates: { byKey }, now: at })
+      let { id, visitor } = match
+      if (visitor && match.basis === 'deterministic' && mayBeTwo(visitor, keys.presented)) {
+        const split = splitOf(visitor, keys.presented, ofVisitor.get(id) ?? [])
+        const to = `split ${sessionId}`
+        for (const moved of split?.sessionIds ?? []) {
+          const link = links.get(moved)
+          if (link) links.set(moved, { ...link, visitor: to })
+        }
+        if (split) {
+          remake(id)
+          remake(to)
+          if (split.cause === 'second_profile') id = to
+          visitor = visitors.get(id)
+        }
+      }
+      const lineage = lineageOf(keys) ?? sessionId
+      const isNew = !(ofVisitor.get(id) ?? []).some((one) => one.lineage === lineage)
+      put({ session_id: sessionId, visitor: id, lineage, linked_at: at, keys: allKeys(keys), profile })
+      visitors.set(id, {
+        id,
+        first_seen_at: visitor?.first_seen_at ?? at,
+        last_seen_at: at,
+        sessions: (visitor?.sessions ?? 0) + 1,
+        profile: profile ?? visitor?.profile ?? null,
+        lineage: isNew ? lineage : (visitor?.lineage ?? lineage),
+        is_tentative: isNew
+          ? visitor !== undefined && at - visitor.last_seen_at < aliveMs
+          : (visitor?.is_tentative ?? false),
+      })
+    },
+  }
+}
+
+const cache = new WeakMap<object, ReturnType<typeof profileOf>>()
+export function profileOfLook({ snapshot, ip }: Look) {
+  const known = cache.get(snapshot)
+  const profile =
+    known ??
+    profileOf(
+      readFacts({
+        state: {
+          session_id: 's',
+          organization_id: 'o',
+          environment: 'live',
+          platform: 'web',
+          created_at: 0,
+          continuity_ids: [],
+          continuity_id: null,
+          documents: [],
+          snapshot,
+          snapshot_document: null,
+          behavior: null,
+          ip_address: ip,
+          user_agent: snapshot.navigator.user_agent ?? '',
+          batches: 1,
+          unreadable: 0,
+          conflicts: 0,
+          identity_changes: 0,
+          last_activity_at: 0,
+          decisions: 0,
+          verdict: null,
+          final: false,
+          final_at: null,
+          visitor: null,
+          visitor_sessions: 0,
+        },
+        network: { ip_address: ip } as never,
+      }),
+    )
+  if (!known) cache.set(snapshot, profile)
+  return profile && { ...profile, network: ip.split('.').slice(0, 3).join('.') }
+}

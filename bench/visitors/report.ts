@@ -1,0 +1,71 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import type { Measures } from './measures.ts'
+
+export interface ReplayResults {
+  seed: string
+  commit: string
+  scenarios: {
+    name: string
+    loss: number
+    browsers: number
+    visits: number
+    ours: Measures
+    rules: Measures | null
+  }[]
+  twins: { count: number; place: string; apart: string; first: number; back: number; mixed: number }[]
+}
+
+const title = '## Visitors'
+const page = path.resolve(import.meta.dirname, '../../docs/detection.md')
+
+/** Replaces the page's last part, which it is. */
+export async function writeVisitors(results: ReplayResults): Promise<void> {
+  const [before = ''] = (await readFile(page, 'utf8')).split(`\n${title}\n`)
+  await writeFile(page, `${before.trimEnd()}\n\n${visitorsPart(results)}\n`)
+}
+
+export function visitorsPart({ seed, commit, scenarios, twins }: ReplayResults): string {
+  return [
+    title,
+    'Written by `make replay` (`bench/visitors/`), which calls the code that scoring runs. Looks come from the public generator `fingerprint-generator`, each browser visits once a week, and its attributes change as often as a study found (Vastel et al., FP-STALKER, IEEE S&P 2018). Drawings, networks, voices and media devices are in neither; how they vary is assumed in `looks.ts` and `evolution.ts`.',
+    `Seed ${seed}, commit ${commit}. Beside ours are the rules of that study on the same visits. They know no storage, so they are run where all of it is lost, and on at most 2,000 browsers.`,
+    '- **ids**: visitors a browser has, 1 is best. **ownership**: how much of a visitor is its main browser, the mean of all visitors.',
+    '- **precision**, **recall**: BCubed, over visits. **mixed**: visitors with more than one browser. **days**: the longest time that a browser had one visitor, the mean.',
+    table(
+      [
+        'population',
+        'browsers',
+        'visits',
+        'storage lost',
+        'by',
+        'ids',
+        'ownership',
+        'precision',
+        'recall',
+        'mixed',
+        'days',
+      ],
+      scenarios.flatMap(({ name, browsers, visits, loss, ours, rules }) => {
+        const about = [name, browsers, visits, loss === 1 ? 'always' : `${loss * 100} of 100`]
+        return [[...about, 'us', ...cells(ours)], ...(rules ? [[...about, 'rules', ...cells(rules)]] : [])]
+      }),
+    ),
+    '### Twins',
+    'Machines that are equal in all that is compared. Each comes without storage, and later comes back with what it was given. Counted are visitors after all first visits, after all second ones, and then those that have two machines.',
+    table(
+      ['machines', 'in', 'apart', 'visitors at first', 'after each came back', 'with two machines'],
+      twins.map(({ count, place, apart, first, back, mixed }) => [count, place, apart, first, back, mixed]),
+    ),
+  ].join('\n\n')
+}
+
+function cells(m: Measures): string[] {
+  const { idsPerBrowser, ownership, precision, recall, mixed, trackedDays } = m
+  const fine = [ownership, precision, recall].map((value) => value.toFixed(4))
+  return [idsPerBrowser.toFixed(3), ...fine, `${(100 * mixed).toFixed(2)} %`, trackedDays.toFixed(1)]
+}
+
+function table(head: string[], rows: (string | number)[][]): string {
+  return [head, head.map(() => '-'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n')
+}
