@@ -27,7 +27,7 @@ function whyNot(reader: avro.Type, writer: avro.Type): string | undefined {
   }
 }
 
-/** avsc's types do not tell an enum's default, so this reads the schema itself. */
+// avsc's types do not tell an enum's default, so this reads the schema itself.
 function enumsWithoutDefault(schema: unknown): string[] {
   if (Array.isArray(schema)) return schema.flatMap(enumsWithoutDefault)
   if (typeof schema !== 'object' || schema === null) return []

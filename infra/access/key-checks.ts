@@ -84,7 +84,7 @@ export function originAllowed(origin: string | undefined, allowedOrigins: string
   return url !== undefined && allowedOrigins.some((allowed) => matches(url, allowed))
 }
 
-/** undefined for `null` (RFC 6454, 7.1), and for anything with a path, user, query or default port. */
+// undefined for `null` (RFC 6454, 7.1), and for anything with a path, user, query or default port.
 function parseOrigin(origin: string): URL | undefined {
   const url = URL.parse(origin)
   return url?.origin === origin.toLowerCase() ? url : undefined

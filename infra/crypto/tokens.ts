@@ -2,10 +2,8 @@ import { createHmac } from 'node:crypto'
 import { base32Characters, checksum, type Random } from '../ids.ts'
 import type { Keyring } from './keyring.ts'
 
-/**
- * Gate's credentials by prefix (service.md 5). `gtpoll_` has 26 characters, as published clients expect (130 random
- * bits). The others have 32 (160 bits) and 8 of a checksum, so that a typo needs no look-up.
- */
+// Gate's credentials by prefix (service.md 5). `gtpoll_` has 26 characters, as published clients expect (130 random
+// bits). The others have 32 (160 bits) and 8 of a checksum, so that a typo needs no look-up.
 const shapes = {
   gtpoll: { random: 26, checksum: 0 },
   agt: { random: 32, checksum: 8 },

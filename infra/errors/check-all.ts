@@ -68,7 +68,7 @@ function refusalOf(error: unknown): Refusal | undefined {
   return isRefusal && field ? { code, error, fields, field } : undefined
 }
 
-/** A member is named once, by the first check that refuses it; so is the list of allowed values. */
+// A member is named once, by the first check that refuses it; so is the list of allowed values.
 function together({ code, error, field }: Refusal, refusals: Refusal[]): ApiError {
   const fields = new Map<string, FieldIssue>()
   for (const one of refusals.flatMap((each) => each.fields))

@@ -127,12 +127,12 @@ function createServer(
   return app
 }
 
-/** HTTP/1.0 has no Host header, and simple load balancers probe with it. */
+// HTTP/1.0 has no Host header, and simple load balancers probe with it.
 function isOldProbe({ raw, routeOptions }: FastifyRequest): boolean {
   return raw.httpVersion === '1.0' && routeOptions.config?.probe === true
 }
 
-/** Lines carry the request id themselves. A logger for each request would cost more than all lines together. */
+// Lines carry the request id themselves. A logger for each request would cost more than all lines together.
 function withoutChildren(logger: FastifyBaseLogger): FastifyBaseLogger {
   const shared: FastifyBaseLogger = Object.create(logger)
   shared.child = () => shared
@@ -228,7 +228,7 @@ function unrouted({ url, method }: FastifyRequest, paths: KnownPath[]): ApiError
   return filledError('request.method_not_allowed', { methods: allow }, { headers: { allow } })
 }
 
-/** Matches the whole path of patterns such as `/v1/sessions/:sessionId` and `/docs/*`. */
+// Matches the whole path of patterns such as `/v1/sessions/:sessionId` and `/docs/*`.
 function patternOf(url: string): RegExp {
   const source = url
     .replace(/[.+?^${}()|[\]\\]/g, '\\$&')

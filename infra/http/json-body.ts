@@ -21,7 +21,7 @@ export function isPlain({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** A member `__proto__` is one like others, and schemas decide what becomes of it. */
+// A member `__proto__` is one like others, and schemas decide what becomes of it.
 function parseJson(body: Buffer): unknown {
   try {
     return JSON.parse(utf8.decode(body))

@@ -78,7 +78,7 @@ const documentSchema = {
   response: { 200: z.looseObject({ openapi: z.string() }) },
 }
 
-/** The description says about keys what the route's hooks enforce, whatever its schema says. */
+// The description says about keys what the route's hooks enforce, whatever its schema says.
 function enforcedBy(route: Pick<RouteOptions, 'onRequest' | 'config'>) {
   const mark = route.config?.idempotent && { [idempotentMark]: true }
   return { ...mark, ...openedBy(accessOf(route)) }
@@ -101,9 +101,7 @@ function complete<T extends object>(document: T, described: DescribedWebhook[]):
   return withoutUnused({ ...document, paths: completePaths(document.paths), ...webhooks, components })
 }
 
-/**
- * Every registered schema is listed once for input and once for output. Those that nothing refers to are left out.
- */
+// Every registered schema is listed once for input and once for output. Those that nothing refers to are left out.
 function withoutUnused<T extends { components: Record<string, unknown> }>(document: T): T {
   const { schemas: all, ...components } = document.components
   if (!isRecord(all)) return document

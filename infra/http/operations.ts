@@ -82,7 +82,7 @@ interface Traits {
 
 const envelope = { $ref: `#/components/schemas/${errorEnvelopeSchema.meta()?.id}` }
 
-/** The application answers with these statuses, whatever the route does. */
+// The application answers with these statuses, whatever the route does.
 function errorsOf({ requestBody }: Operation, { opensWith, creates }: Traits): Operation['responses'] {
   const statuses = [
     ...(requestBody ? [400, 413, 415] : []),
@@ -129,7 +129,7 @@ function describeStatus(status: string, traits: Traits): string {
   return possible.map((code) => `\`${code}\`: ${errorTable[code].meaning}`).join('\n\n')
 }
 
-/** undefined where the operation does not answer with the code. */
+// undefined where the operation does not answer with the code.
 function statusOn(code: ErrorCode, traits: Traits): number | undefined {
   const { status, operations }: ErrorEntry = errorTable[code]
   if (operations) return operations[traits.operationId]
@@ -139,7 +139,7 @@ function statusOn(code: ErrorCode, traits: Traits): number | undefined {
 const ofCollect = ['session.', 'transport.']
 const ofKeys = ['auth.secret_key', 'auth.native', 'auth.insufficient', 'auth.organization', 'rate_limit.']
 
-/** Prefixes of codes that an operation for this type of key, or for none, does not answer with. */
+// Prefixes of codes that an operation for this type of key, or for none, does not answer with.
 function neverOn({ opensWith, ownOrganization }: Traits): string[] {
   if (opensWith === 'publishable')
     return ['auth.secret_key_r', 'auth.insufficient', 'auth.organization_access']

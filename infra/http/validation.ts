@@ -136,7 +136,7 @@ function expectedBy({
 
 const isValidators = (message: string) => /^Invalid (option|input)\b/.test(message)
 
-/** More values than these are a list. */
+// More values than these are a list.
 const fewValues = 5
 
 function expectedOf(values: string[], allowed: string[] | undefined): string {
@@ -148,7 +148,7 @@ function inWords(values: string[]): string {
   return [values.slice(0, -1).join(', '), ...values.slice(-1)].filter(Boolean).join(' or ')
 }
 
-/** An answer has one list of `allowed_values`: the one of all the fields, or else the first that is long. */
+// An answer has one list of `allowed_values`: the one of all the fields, or else the first that is long.
 function listedOnce(issues: SchemaIssue[]): string[] | undefined {
   const lists = issues.flatMap((issue) => [allowedValues(issue) ?? []]).filter((list) => list.length > 0)
   const [first] = lists

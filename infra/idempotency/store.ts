@@ -115,7 +115,7 @@ export async function forgetCommand(db: Db, lock: CommandLock): Promise<void> {
   if (rowCount === 0) await unlock(db, lock)
 }
 
-/** `id` is a hash of scope and key; the rest tells nothing without the key and a master key. */
+// `id` is a hash of scope and key; the rest tells nothing without the key and a master key.
 const ddl = `
 create table if not exists tidegate.idempotency_keys (
   id bytea primary key,

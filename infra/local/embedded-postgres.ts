@@ -25,7 +25,7 @@ export interface EmbeddedPostgres {
   stop(): Promise<void>
 }
 
-/** Sized for a laptop. Every commit is still flushed to disk: an acknowledged write survives a power cut. */
+// Sized for a laptop. Every commit is still flushed to disk: an acknowledged write survives a power cut.
 const settings = {
   listen_addresses: '127.0.0.1',
   // The data directory, which other users cannot enter.
@@ -40,7 +40,7 @@ const settings = {
   log_min_messages: 'warning',
 }
 
-/** sockaddr_un has room for 108 bytes on Linux and 104 on macOS, with a NUL at the end. */
+// sockaddr_un has room for 108 bytes on Linux and 104 on macOS, with a NUL at the end.
 const longestSocket = 103
 
 /**
@@ -76,10 +76,8 @@ interface Place {
 
 const startAttempts = 5
 
-/**
- * pg_ctl puts the server in a session of its own: Ctrl-C reaches only this process, which stops the server
- * after the drain. A free port may be in use a moment later, even by an outgoing connection: another is tried.
- */
+// pg_ctl puts the server in a session of its own: Ctrl-C reaches only this process, which stops the server
+// after the drain. A free port may be in use a moment later, even by an outgoing connection: another is tried.
 async function start(run: RunProgram, { dataDir, port }: Place, attempts = startAttempts): Promise<void> {
   const log = path.join(dataDir, 'server.log')
   const flags = Object.entries(settings).map(([name, value]) => `-c ${name}='${value}'`)
@@ -96,17 +94,15 @@ async function start(run: RunProgram, { dataDir, port }: Place, attempts = start
   }
 }
 
-/** Lines 1 and 4 of postmaster.pid (postgresql.org/docs/current/storage-file-layout.html); NaN where it is missing. */
+// Lines 1 and 4 of postmaster.pid (postgresql.org/docs/current/storage-file-layout.html); NaN where it is missing.
 async function readPidFile(dataDir: string): Promise<{ pid: number; port: number }> {
   const text = await readFile(path.join(dataDir, 'postmaster.pid'), 'utf8').catch(() => '')
   const [pid, , , port] = text.split('\n').map((line) => Number.parseInt(line, 10))
   return { pid: pid ?? Number.NaN, port: port ?? Number.NaN }
 }
 
-/**
- * After a crash the number in postmaster.pid may belong to another program. Postgres would then take itself
- * for running and not start, so the file goes.
- */
+// After a crash the number in postmaster.pid may belong to another program. Postgres would then take itself
+// for running and not start, so the file goes.
 async function isRunning(dataDir: string): Promise<boolean> {
   const { pid } = await readPidFile(dataDir)
   if (!pid) return false
@@ -116,7 +112,7 @@ async function isRunning(dataDir: string): Promise<boolean> {
   return false
 }
 
-/** Empty where there is no such process. Small images have no ps, and a new container gives the same numbers again. */
+// Empty where there is no such process. Small images have no ps, and a new container gives the same numbers again.
 async function argumentsOf(pid: number): Promise<string> {
   if (process.platform === 'linux') return readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
   const ps = promisify(execFile)('ps', ['-o', 'args=', '-p', String(pid)])
@@ -126,7 +122,7 @@ async function argumentsOf(pid: number): Promise<string> {
   )
 }
 
-/** Whoever holds this lock may stop the server; the lock of a killed process goes with its connection. */
+// Whoever holds this lock may stop the server; the lock of a killed process goes with its connection.
 async function lockServer(url: string): Promise<pg.Client | undefined> {
   const client = new pg.Client({ connectionString: url, application_name: 'tidegate owner' })
   client.on('error', () => {})
@@ -144,10 +140,8 @@ async function lockServer(url: string): Promise<pg.Client | undefined> {
 const readPassword = (dataDir: string): Promise<string | undefined> =>
   readFile(path.join(dataDir, 'tidegate-password'), 'utf8').catch(() => undefined)
 
-/**
- * Makes a data directory and returns its password. initdb runs beside it and the result is renamed, so that
- * neither a crash nor a second process leaves a half-made directory.
- */
+// Makes a data directory and returns its password. initdb runs beside it and the result is renamed, so that
+// neither a crash nor a second process leaves a half-made directory.
 async function createDataDir(run: RunProgram, dataDir: string): Promise<string> {
   await mkdir(path.dirname(dataDir), { recursive: true })
   const fresh = await mkdtemp(`${dataDir}-`)

@@ -35,7 +35,7 @@ interface Link {
   target: string
 }
 
-/** npm packs no links, and where it runs no scripts of packages nobody has made them. */
+// npm packs no links, and where it runs no scripts of packages nobody has made them.
 async function linkLibraries(native: string): Promise<void> {
   const text = await readFile(path.join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]')
   const links: Link[] = JSON.parse(text)
@@ -55,10 +55,8 @@ function installed(): string {
   }
 }
 
-/**
- * PostgreSQL refuses root, so root runs it as the user `postgres`, made when missing. Folders on the way may be closed
- * to that user (/root, mktemp -d): it keeps root's right to pass through.
- */
+// PostgreSQL refuses root, so root runs it as the user `postgres`, made when missing. Folders on the way may be closed
+// to that user (/root, mktemp -d): it keeps root's right to pass through.
 async function asPostgres(): Promise<string[]> {
   await run('id', ['postgres']).catch(() =>
     run('useradd', ['--system', '--user-group', '--no-create-home', 'postgres']),

@@ -63,7 +63,7 @@ function statementOf(parts: Part[]): QueryConfig {
 export type ElementType = 'text' | 'bigint' | 'integer' | 'boolean' | 'bytea'
 export type Element = string | number | boolean | Buffer | null
 
-/** Type numbers of pg_type, which never change (src/include/catalog/pg_type.dat). */
+// Type numbers of pg_type, which never change (src/include/catalog/pg_type.dat).
 const oids: Record<ElementType, number> = { boolean: 16, bytea: 17, bigint: 20, integer: 23, text: 25 }
 const headerBytes = 20
 const nullLength = -1

@@ -61,5 +61,5 @@ async function make(tx: Tx, { name, ddl }: TableSet, hash: string): Promise<void
   )
 }
 
-/** Class 42, insufficient_privilege (postgresql.org/docs/current/errcodes-appendix.html). */
+// Class 42, insufficient_privilege (postgresql.org/docs/current/errcodes-appendix.html).
 const isForbidden = (error: unknown) => error instanceof Error && 'code' in error && error.code === '42501'

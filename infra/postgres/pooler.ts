@@ -23,6 +23,6 @@ export async function refusePooler(pool: pg.Pool): Promise<void> {
   if (rows[0]?.value !== 'kept') throw new BehindPooler({})
 }
 
-/** PgBouncer calls a setting at the start of a connection a violation of the protocol. */
+// PgBouncer calls a setting at the start of a connection a violation of the protocol.
 const isRefusedSetting = (error: unknown) =>
   error instanceof Error && 'code' in error && error.code === '08P01' && /parameter/.test(error.message)

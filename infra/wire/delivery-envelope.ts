@@ -15,7 +15,7 @@ import { wire } from './names.ts'
 
 export const deliveryAlgorithm = 'x25519-hkdf-sha256/aes-256-gcm'
 
-/** Without padding, and canonical. */
+// Without padding, and canonical.
 const base64url = (bytes: number) =>
   z
     .string()

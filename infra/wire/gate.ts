@@ -15,7 +15,7 @@ export const confirmationCodeSchema = z
 
 const words = (text: string) => text.trim().split(/\s+/)
 
-/** Variables that change what a process runs or trusts (open-points.md 68), by what reads them. */
+// Variables that change what a process runs or trusts (open-points.md 68), by what reads them.
 const critical = new Set([
   // Shells, terminals and what they start.
   ...words(`_ BASHOPTS BASH_ENV BROWSER CDPATH COLUMNS COMSPEC EDITOR ENV EXECIGNORE FCEDIT FIGNORE FPATH GLOBIGNORE
@@ -51,12 +51,12 @@ const critical = new Set([
     WAYLAND_DISPLAY XAUTHORITY`),
 ])
 
-/** Families of such variables, each to its underscore where it has one. */
+// Families of such variables, each to its underscore where it has one.
 const criticalPrefixes =
   words(`BASH_FUNC_ BUNDLE_ BUN_CONFIG_ CARGO_ALIAS_ CARGO_BUILD_ CARGO_HTTP_ CARGO_NET_
   CARGO_REGISTRIES_ CARGO_SOURCE_ CARGO_TARGET_ COMPLUS_ CORECLR_ COR_ENABLE_ COR_PROFILER DOTNET_ DYLD_ ERL_ GIT_ GLIBC_ JAVA_TOOL_ JDK_
   LC_ LD_ LUA_ MALLOC_ NODE_ NPM_CONFIG_ OPENSSL_ PERL5 PIP_ PNPM_CONFIG_ SSH_ SSL_ UV_ XDG_ YARN_`)
-/** Every variable of Python's own begins so; PythonAnywhere is a company. */
+// Every variable of Python's own begins so; PythonAnywhere is a company.
 const ofPython = /^PYTHON(?!ANYWHERE)/
 
 /** Whether the variable would hand the machine over. Without case, as Windows compares. */

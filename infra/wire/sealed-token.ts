@@ -132,7 +132,7 @@ interface Cipher {
   aad?: Buffer
 }
 
-/** AES-256-GCM; the tag follows the ciphertext. */
+// AES-256-GCM; the tag follows the ciphertext.
 function encrypt(plaintext: Buffer, { key, nonce, aad }: Cipher): Buffer {
   const cipher = createCipheriv('aes-256-gcm', key, nonce)
   if (aad) cipher.setAAD(aad)

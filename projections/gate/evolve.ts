@@ -44,7 +44,7 @@ export function evolveService(
   }
 }
 
-/** Whether people take both for the same service, and are sent to the same place. The operator vouched for that. */
+// Whether people take both for the same service, and are sent to the same place. The operator vouched for that.
 function isSameIdentity(before: GateServiceDefinition, after: GateServiceDefinition): boolean {
   return (
     before.name === after.name &&
@@ -211,7 +211,7 @@ export function evolveAgentToken(
 
 type Issue = Pick<GateSessionApproved, 'gate_account_id' | 'agent_token_hash' | 'agent_token_expires_at'>
 
-/** One that was revoked stays so. */
+// One that was revoked stays so.
 function reissued(state: AgentTokenRow, issue: Issue): AgentTokenRow {
   const { agent_token_hash: token_hash, agent_token_expires_at: expires_at } = issue
   return token_hash === null || expires_at === null ? state : { ...state, token_hash, expires_at }

@@ -34,7 +34,7 @@ export const gateProjection: Projection = {
   apply,
 }
 
-/** One partition has all events of a service, and all of a session with the agent token that it issued. */
+// One partition has all events of a service, and all of a session with the agent token that it issued.
 async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
   const serviceIds = events.filter(isServiceEvent).map(({ data }) => data.service_id)
   const sessionIds = events.filter(isGateSessionEvent).map(({ data }) => data.gate_session_id)

@@ -54,7 +54,7 @@ export async function isServiceEventApplied(db: Db, eventId: string): Promise<bo
 
 const open = `read.gate_services s join read.organizations o on o.organization_id = s.organization_id
   where s.status = 'active' and s.discoverable and o.status = 'active'`
-/** Changes when the service is shown in another way. */
+// Changes when the service is shown in another way.
 const mark = `s.service_id || ' ' || s.verified || ' ' || s.definition_md5`
 
 /** The services that anyone may sign up for, by id: active, discoverable, and of an active organization. */

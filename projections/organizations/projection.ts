@@ -21,7 +21,7 @@ export const organizationsProjection: Projection = {
   subjectsOf,
 }
 
-/** One partition has all events of an organization. */
+// One partition has all events of an organization.
 async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
   const organizationIds = events.map(organizationIdOf)
   const keyIds = events.flatMap(({ data }) => ('key_id' in data ? [data.key_id] : []))
@@ -38,7 +38,7 @@ async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
   ]
 }
 
-/** No cached key depends on these. */
+// No cached key depends on these.
 const unseen: ReadonlySet<string> = new Set([
   'OrganizationCreated',
   'OrganizationRenamed',

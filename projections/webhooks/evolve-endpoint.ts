@@ -79,7 +79,7 @@ function created(data: WebhookEndpointCreated): EndpointRow {
   }
 }
 
-/** Secrets expire by the event's time, so that two rebuilds drop the same. */
+// Secrets expire by the event's time, so that two rebuilds drop the same.
 function rotated(secrets: SigningSecretRow[], data: WebhookEndpointSecretRotated): SigningSecretRow[] {
   const { signing_secret_sealed: sealed, rotated_at, previous_expires_at } = data
   const before = secrets.map((secret) => ({
@@ -90,7 +90,7 @@ function rotated(secrets: SigningSecretRow[], data: WebhookEndpointSecretRotated
   return [newest, ...before.filter(({ expires_at }) => expires_at > rotated_at)]
 }
 
-/** Types that only a later version knows are left out. */
+// Types that only a later version knows are left out.
 function known(types: string[]): SubscribableType[] {
   return [...new Set(types)].flatMap((text) => subscribableTypes.filter((type) => type === text))
 }

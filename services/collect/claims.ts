@@ -132,11 +132,9 @@ function createOutage({ clock, logger }: { clock: Clock; logger: Logger }) {
   }
 }
 
-/**
- * One row for each document that took a body and has not ended. Documents of one time stand together, so one index is
- * enough for finding a document and for deleting what has ended. The free part of a page is for updates, which then
- * touch no index.
- */
+// One row for each document that took a body and has not ended. Documents of one time stand together, so one index is
+// enough for finding a document and for deleting what has ended. The free part of a page is for updates, which then
+// touch no index.
 const ddl = `
 create table if not exists tidegate.collect_claims (
   expires_at bigint not null,

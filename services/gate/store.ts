@@ -5,10 +5,8 @@ import { ensureTables } from '../../infra/postgres/ensure-tables.ts'
 import type { Db, Tx } from '../../infra/postgres/pool.ts'
 import { vaultDdl } from './vault.ts'
 
-/**
- * What Gate stores beside the log, and what happens without a row of it. gate_approve_tokens: the consent page is
- * reloaded. gate_pages: it is not closed. gate_leases: an approval is resumed. gate_vault: the service is asked again.
- */
+// What Gate stores beside the log, and what happens without a row of it. gate_approve_tokens: the consent page is
+// reloaded. gate_pages: it is not closed. gate_leases: an approval is resumed. gate_vault: the service is asked again.
 const ddl = `
 ${vaultDdl}
 create table if not exists tidegate.gate_pages (

@@ -100,9 +100,7 @@ export interface SetLimits {
   now: number
 }
 
-/**
- * A secret key's most expensive request has ten items of IP rotation. With a lower limit it would never be admitted.
- */
+// A secret key's most expensive request has ten items of IP rotation. With a lower limit it would never be admitted.
 const minSecretLimit = 10
 const minPublishableLimit = 1
 const maxLimit = 1_000_000_000

@@ -53,11 +53,9 @@ export async function endSessions({ log, pool, codec, clock }: SchedulerOptions)
   })
 }
 
-/**
- * By the log's time, not by the clock: where scoring is days behind, or replays them, records of a session that is
- * over by now are still to come. Rows that scoring holds are left for the next look, since either could wait for the
- * other.
- */
+// By the log's time, not by the clock: where scoring is days behind, or replays them, records of a session that is
+// over by now are still to come. Rows that scoring holds are left for the next look, since either could wait for the
+// other.
 async function forget(tx: Tx): Promise<void> {
   await tx.query(
     `delete from scoring.sessions where session_id in (

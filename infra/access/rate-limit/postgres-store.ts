@@ -5,11 +5,9 @@ import type { Tx } from '../../postgres/pool.ts'
 import type { Balance } from './bucket.ts'
 import type { BucketStore } from './limiter.ts'
 
-/**
- * Unlogged: after a crash of Postgres the buckets are full again, which is what they are a minute later anyway.
- * Half of a page stays free, so that an update finds room beside the old version and touches no index. `parts` and `at`
- * (epoch milliseconds) are as after the last charge. `reservations` has `[parts, until]` of each process.
- */
+// Unlogged: after a crash of Postgres the buckets are full again, which is what they are a minute later anyway.
+// Half of a page stays free, so that an update finds room beside the old version and touches no index. `parts` and `at`
+// (epoch milliseconds) are as after the last charge. `reservations` has `[parts, until]` of each process.
 const ddl = `
 drop table if exists tidegate.rate_limit_buckets;
 create unlogged table if not exists tidegate.rate_limits (
@@ -33,13 +31,11 @@ export const rateLimitPoolOptions = {
 
 const now = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint'
 
-/**
- * Refills the bucket, charges it and reserves units. $2 limit, $3 charge, $4 process, $5 returned, $6 kept, $7 whether
- * to reserve. What is reserved is still of the bucket, so it refills to the limit less that.
- *
- * All processes together reserve at most a hundredth of the limit, each an equal share of it. What one holds and does
- * not use is what others are refused too early. Whoever is not heard of for 3 seconds counts as dead.
- */
+// Refills the bucket, charges it and reserves units. $2 limit, $3 charge, $4 process, $5 returned, $6 kept, $7 whether
+// to reserve. What is reserved is still of the bucket, so it refills to the limit less that.
+//
+// All processes together reserve at most a hundredth of the limit, each an equal share of it. What one holds and does
+// not use is what others are refused too early. Whoever is not heard of for 3 seconds counts as dead.
 const charge = `
 insert into tidegate.rate_limits as b (bucket, parts, at, reservations)
 values ($1, $2::bigint * 60000 - $3::bigint, ${now}, '{}')

@@ -48,11 +48,9 @@ interface RequestQueue {
 
 let idleTimersStopped = false
 
-/**
- * kafkajs 2.2.4 sets a timer with a negative delay even when no request waits (issues 1704 and 1751,
- * unmerged). Every connection then wakes the process each millisecond, and Node prints
- * TimeoutNegativeWarning. A request that has to wait sets the timer anew, so without one it is not needed.
- */
+// kafkajs 2.2.4 sets a timer with a negative delay even when no request waits (issues 1704 and 1751,
+// unmerged). Every connection then wakes the process each millisecond, and Node prints
+// TimeoutNegativeWarning. A request that has to wait sets the timer anew, so without one it is not needed.
 function stopIdleTimers(): void {
   if (idleTimersStopped) return
   idleTimersStopped = true

@@ -48,12 +48,12 @@ interface Signed {
   secret: string
 }
 
-/** HMAC-SHA256 of `timestamp.body`; the key is the secret's text as issued. */
+// HMAC-SHA256 of `timestamp.body`; the key is the secret's text as issued.
 function plainDigest({ timestamp, body, secret }: Signed): Buffer {
   return createHmac('sha256', secret).update(`${timestamp}.${body}`).digest()
 }
 
-/** HMAC-SHA256 of `id.timestamp.body`; the key is what the secret is the base64 of. */
+// HMAC-SHA256 of `id.timestamp.body`; the key is what the secret is the base64 of.
 function standardDigest({ id, timestamp, body, secret }: Signed & { id: string }): Buffer {
   const text = secret.startsWith(secretPrefix) ? secret.slice(secretPrefix.length) : secret
   // Given as bytes, Node takes three times as long.
@@ -142,7 +142,7 @@ function headerValue(headers: Headers, wanted: string): string | undefined {
 }
 
 const purpose = 'webhook-signing-secret'
-/** Standard Webhooks asks for 24 to 64; a multiple of three leaves no padding in base64. */
+// Standard Webhooks asks for 24 to 64; a multiple of three leaves no padding in base64.
 const secretBytes = 33
 
 const secretPrefix = 'whsec_'

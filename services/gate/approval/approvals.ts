@@ -122,10 +122,8 @@ interface InFlightOptions {
   visibilityTimeoutMs: number
 }
 
-/**
- * Approvals in flight and the process of each, by the database's clock. It keeps two processes from asking a service
- * at once; the session's end is decided once even so.
- */
+// Approvals in flight and the process of each, by the database's clock. It keeps two processes from asking a service
+// at once; the session's end is decided once even so.
 interface InFlightApprovals {
   /** False while it is in flight elsewhere. */
   receive(gateSessionId: GateSessionId): Promise<boolean>

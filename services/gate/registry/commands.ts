@@ -113,10 +113,8 @@ export async function verifyService(
   })
 }
 
-/**
- * Locks the organization's endpoints, too: a service names one of them. The lock also serializes its registrations,
- * which are counted.
- */
+// Locks the organization's endpoints, too: a service names one of them. The lock also serializes its registrations,
+// which are counted.
 function ownedStream({ organizationId, serviceId }: ServicePath) {
   const stream = serviceStream(serviceId)
   return { ...stream, locks: [...stream.locks, endpointsLock(organizationId)] }

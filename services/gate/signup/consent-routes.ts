@@ -109,10 +109,8 @@ function closingPage(body: string | Buffer): Token<'gtapr'> | undefined {
   }
 }
 
-/**
- * Answers without a decision where nothing changes: anyone may send this, with invented ids. Only a change counts
- * towards the limit, so that a repetition never fails for it.
- */
+// Answers without a decision where nothing changes: anyone may send this, with invented ids. Only a change counts
+// towards the limit, so that a repetition never fails for it.
 async function cancel(context: ConsentContext, request: FastifyRequest<Cancel>) {
   const { pool, clock, limits } = context
   const session = checkDeclinable(await findGateSession(pool, gateSessionIdOf(request)), { now: clock() })

@@ -211,10 +211,8 @@ const requireAckToken: preValidationHookHandler = ({ body }, _reply, done) => {
 const isObject = (body: unknown): body is object =>
   typeof body === 'object' && body !== null && !Array.isArray(body)
 
-/**
- * Counts the request towards the limit of the poll token. ApiError: 404 no such signup, 401 another's token, 429.
- * Requests that only guess are not counted.
- */
+// Counts the request towards the limit of the poll token. ApiError: 404 no such signup, 401 another's token, 429.
+// Requests that only guess are not counted.
 async function polledSession(
   { pool, keyring, limits }: Pick<SignupContext, 'pool' | 'keyring' | 'limits'>,
   { request, limit }: { request: FastifyRequest<GateSessionPath>; limit: Extract<GateLimit, 'poll' | 'ack'> },

@@ -18,10 +18,8 @@ export function compareProfiles(one: Profile, other: Profile): Comparison {
   return found
 }
 
-/**
- * Bits of evidence for one device. Agreement: how much likelier two visits of one device agree than those of two
- * devices that have a look key in common. Change: how seldom one device changes it between two visits.
- */
+// Bits of evidence for one device. Agreement: how much likelier two visits of one device agree than those of two
+// devices that have a look key in common. Change: how seldom one device changes it between two visits.
 const evidence: Record<ComponentName, { agreed: number; changed: number }> = {
   system: { agreed: 0, changed: Number.POSITIVE_INFINITY },
   browser: { agreed: 0, changed: Number.POSITIVE_INFINITY },

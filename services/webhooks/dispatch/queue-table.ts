@@ -8,12 +8,10 @@ export async function lockQueue(tx: Tx): Promise<void> {
   await tx.query('select pg_advisory_xact_lock($1)', [queueLock])
 }
 
-/**
- * Deliveries to come and in flight: `owner` has those that are taken, until `leased_until`. It is operational state and
- * no read model, and what is lost of it is put right by the read model. One at a time takes. A statement of a volatile
- * function has a snapshot of its own. So the one that counts sees what was taken before, and the count of an endpoint
- * is exact. A row is taken only while the read model agrees: it shows the delivery as pending, after as many attempts.
- */
+// Deliveries to come and in flight: `owner` has those that are taken, until `leased_until`. It is operational state and
+// no read model, and what is lost of it is put right by the read model. One at a time takes. A statement of a volatile
+// function has a snapshot of its own. So the one that counts sees what was taken before, and the count of an endpoint
+// is exact. A row is taken only while the read model agrees: it shows the delivery as pending, after as many attempts.
 const ddl = `
 create table if not exists tidegate.webhook_queue (
   delivery_id text collate "C" primary key,
