@@ -15,6 +15,9 @@ const realm = (where: string) => ({
 })
 
 export const snapshotMeanings: Meanings<Snapshot> = {
+  collection: {
+    mode: '`full` (also where it is absent), or `minimal` where the page asked for [no fingerprint](privacy.md#minimising)',
+  },
   navigator: {
     user_agent: '`navigator.userAgent`',
     app_version: '`navigator.appVersion`',

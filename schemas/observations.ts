@@ -225,7 +225,10 @@ const native = group({
   code_signing_invalid: bool,
 })
 
+const collection = group({ mode: text })
+
 export const snapshotSchema = group({
+  collection,
   navigator,
   environment,
   automation,

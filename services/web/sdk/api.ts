@@ -5,6 +5,10 @@ export interface StartOptions {
   publishableKey: string
   /** Base URL of the server; default: where `/t.js` came from. The npm package has no default. */
   endpoint?: string
+  /** `pending` = nothing is observed, stored or sent before `consent(true)`. Default: `granted`. */
+  consent?: 'granted' | 'pending'
+  /** `minimal` = no canvas, graphics, audio, fonts or devices. The organization must allow it. Default: `full`. */
+  mode?: 'full' | 'minimal'
 }
 
 export interface Handoff {
@@ -30,5 +34,7 @@ export interface TidegateClient {
   waitForFingerprint(): Promise<FingerprintReady>
   /** Called with every failure, of the background too; returns how to stop. */
   onError(listener: (error: Error) => void): () => void
+  /** `true` starts observing. `false` ends it, and deletes what the SDK has stored here. */
+  consent(given: boolean): void
   destroy(): void
 }

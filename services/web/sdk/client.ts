@@ -1,23 +1,27 @@
-import type { FingerprintReady, Handoff, TidegateClient } from './api.ts'
+import type { FingerprintReady, Handoff, StartOptions, TidegateClient } from './api.ts'
 import { trackBehavior } from './behavior/inputs.ts'
 import { dropResumeToken } from './continuity.ts'
 import type { LiveDocument } from './document.ts'
-import { createErrors, destroyedError, endsDocument } from './errors.ts'
+import { type ClientError, destroyedError, type Errors, endsDocument } from './errors.ts'
 import { followPage } from './page.ts'
 import { createPageRequests, observations } from './requests.ts'
+import type { SnapshotOptions } from './snapshot.ts'
 import { idle, member, textOf } from './support.ts'
 
-interface ClientOptions {
-  publishableKey: string
-  endpoint: string
-  onDestroy(): void
+interface ClientOptions extends Required<Omit<StartOptions, 'consent'>> {
+  errors: Errors
+}
+
+/** Observes until it is stopped; its calls then reject with the reason. */
+export interface RunningClient extends Pick<TidegateClient, 'getSession' | 'waitForFingerprint'> {
+  stop(reason: ClientError): void
 }
 
 // These two are code of their own, which a moment without work prepares: the page is held up for neither.
-async function collectSnapshot() {
+async function collectSnapshot(options: SnapshotOptions) {
   await idle()
   const snapshot = await import('./snapshot.ts')
-  return snapshot.collectSnapshot()
+  return snapshot.collectSnapshot(options)
 }
 
 async function loadDocument() {
@@ -25,23 +29,24 @@ async function loadDocument() {
   return import('./document.ts')
 }
 
-/** Observes this page and keeps its collect session; what fails goes to `onError`. Throws only where there is no fetch. */
-export function createClient({ publishableKey, endpoint, onDestroy }: ClientOptions): TidegateClient {
+/** Observes this page and keeps its collect session; what fails goes to `errors`. Throws only where there is no fetch. */
+export function createClient({ publishableKey, endpoint, mode, errors }: ClientOptions): RunningClient {
   const stopping = new AbortController()
-  const errors = createErrors()
-  const requests = createPageRequests()
+  const { signal } = stopping
+  let stopped = destroyedError()
+  const requests = createPageRequests(signal)
   let behavior: ReturnType<typeof trackBehavior> | undefined
-  const snapshot = collectSnapshot()
+  const snapshot = collectSnapshot({ mode, signal })
   let current: Promise<LiveDocument> | undefined
   const handoffs = new Map<string | undefined, Promise<Handoff>>()
 
   async function open() {
     const { openDocument } = await loadDocument()
-    return openDocument({ endpoint, publishableKey, requests, snapshot })
+    return openDocument({ endpoint, publishableKey, mode, requests, snapshot, signal })
   }
 
   function live(): Promise<LiveDocument> {
-    if (stopping.signal.aborted) return Promise.reject(destroyedError())
+    if (signal.aborted) return Promise.reject(stopped)
     if (current) return current
     const opening = restartOnce(open)
     current = opening
@@ -56,7 +61,8 @@ export function createClient({ publishableKey, endpoint, onDestroy }: ClientOpti
     try {
       return await work()
     } catch (error) {
-      if (!endsDocument(error) || stopping.signal.aborted) throw error
+      if (signal.aborted) throw stopped
+      if (!endsDocument(error)) throw error
       dropResumeToken(publishableKey)
       return work()
     }
@@ -67,7 +73,7 @@ export function createClient({ publishableKey, endpoint, onDestroy }: ClientOpti
     return restartOnce(async () => {
       const opening = live()
       const document = await opening
-      if (stopping.signal.aborted) throw destroyedError()
+      if (signal.aborted) throw stopped
       try {
         return await use(document)
       } catch (error) {
@@ -105,9 +111,9 @@ export function createClient({ publishableKey, endpoint, onDestroy }: ClientOpti
 
   // The task that loaded this module has opened a frame, which is work enough for one.
   setTimeout(() => {
-    if (stopping.signal.aborted) return
-    behavior = trackBehavior(stopping.signal)
-    followPage({ flush, requests, report: errors.report, signal: stopping.signal })
+    if (signal.aborted) return
+    behavior = trackBehavior(signal)
+    followPage({ flush, requests, report: errors.report, signal })
   })
 
   return {
@@ -120,11 +126,9 @@ export function createClient({ publishableKey, endpoint, onDestroy }: ClientOpti
       return handoff
     },
     waitForFingerprint: () => errors.watch(fingerprint()),
-    onError: errors.listen,
-    destroy() {
-      if (stopping.signal.aborted) return
+    stop(reason) {
+      stopped = reason
       stopping.abort()
-      onDestroy()
     },
   }
 }

@@ -8,6 +8,7 @@ export interface Continuity {
 
 const resumeKey = (publishableKey: string) => `tidegate:resume:${publishableKey}`
 const scopeKey = (publishableKey: string) => `tidegate:scope:${publishableKey}`
+const databaseName = 'tidegate'
 const idPrefix = 'tidegate:id:'
 const idKey = (scope: string) => `${idPrefix}${scope}`
 
@@ -33,18 +34,30 @@ interface StateId {
   /** `continuityScope` of the session: keys of one organization and environment share a visitor. */
   scope: string
   id: string
+  signal: AbortSignal
 }
 
 /** Keeps the id in both stores, because browsers and people clear them separately. */
-export async function keepStateId({ publishableKey, scope, id }: StateId): Promise<void> {
+export async function keepStateId({ publishableKey, scope, id, signal }: StateId): Promise<void> {
   const entries: [string, string][] = [
     [scopeKey(publishableKey), scope],
     [idKey(scope), id],
   ]
   for (const [key, value] of entries) {
+    if (signal.aborted) return
     readOrNull(() => localStorage.setItem(key, value))
     await withinBudget(500, () => writeDatabase(key, value))
   }
+}
+
+/** Deletes all that this file keeps. The cookie, which no script sees, ends by itself within a day. */
+export function forgetBrowser(publishableKey: string): void {
+  dropResumeToken(publishableKey)
+  const scope = readOrNull(() => localStorage.getItem(scopeKey(publishableKey)))
+  readOrNull(() => localStorage.removeItem(scopeKey(publishableKey)))
+  if (scope !== null) readOrNull(() => localStorage.removeItem(idKey(scope)))
+  // Not opened, which would make it where there is none.
+  readOrNull(() => indexedDB.deleteDatabase(databaseName))
 }
 
 async function readBoth(key: string): Promise<string | null> {
@@ -71,7 +84,7 @@ async function inStore(
   mode: IDBTransactionMode,
   use: (store: IDBObjectStore) => IDBRequest,
 ): Promise<unknown> {
-  const opening = indexedDB.open('tidegate', 1)
+  const opening = indexedDB.open(databaseName, 1)
   opening.onupgradeneeded = () => opening.result.createObjectStore('continuity')
   await settled(opening)
   const database = opening.result

@@ -7,8 +7,8 @@ import { answerChallenges } from './collectors/canvas.ts'
 import { keepResumeToken, keepStateId, loadContinuity } from './continuity.ts'
 import { sentAddress } from './page-address.ts'
 import { encode, randomBytes } from './realm.ts'
-import { observations, type PageRequests } from './requests.ts'
-import type { CollectedSnapshot } from './snapshot.ts'
+import { observations, type PageRequests, throwIfStopped } from './requests.ts'
+import type { CollectedSnapshot, SnapshotOptions } from './snapshot.ts'
 import { breathe } from './support.ts'
 
 export interface LiveDocument {
@@ -18,7 +18,7 @@ export interface LiveDocument {
   intervalMs: number
 }
 
-interface DocumentOptions {
+interface DocumentOptions extends SnapshotOptions {
   endpoint: string
   publishableKey: string
   requests: PageRequests
@@ -28,7 +28,8 @@ interface DocumentOptions {
 
 /** Opens a document (of this tab's session while that lasts) and delivers the snapshot. Throws CollectError. */
 export async function openDocument(options: DocumentOptions): Promise<LiveDocument> {
-  const { publishableKey, endpoint, requests } = options
+  const { publishableKey, endpoint, mode, requests, signal } = options
+  throwIfStopped(signal)
   const { resumeToken, stateId } = await loadContinuity(publishableKey)
   await breathe()
   const client = createCollectClient({
@@ -44,12 +45,15 @@ export async function openDocument(options: DocumentOptions): Promise<LiveDocume
     ...(stateId ? { continuity: stateId } : {}),
   })
   const opened = await client.open()
+  throwIfStopped(signal)
   keepResumeToken(publishableKey, opened.resumeToken)
-  const snapshot = { ...(await options.snapshot), proofs: await answerChallenges(opened) }
+  const collected = await options.snapshot
+  throwIfStopped(signal)
+  const snapshot = { ...collected, proofs: await answerChallenges(opened, mode) }
   await breathe()
   const ack = await client.sendBatch(observations({ snapshot }))
   const { sessionId, continuityScope: scope } = opened
-  if (ack.fingerprint) await keepStateId({ publishableKey, scope, id: ack.fingerprint.state.id })
+  if (ack.fingerprint) await keepStateId({ publishableKey, scope, id: ack.fingerprint.state.id, signal })
   return { sessionId, client, fingerprintAt: timeOf(ack.fingerprint), intervalMs: ack.intervalMs }
 }
 

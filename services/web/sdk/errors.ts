@@ -7,7 +7,12 @@ export interface Errors {
   watch<T>(promise: Promise<T>): Promise<T>
 }
 
-type ClientErrorCode = 'client.destroyed' | 'client.invalid_options' | 'client.no_page' | 'client.failed'
+type ClientErrorCode =
+  | 'client.destroyed'
+  | 'client.no_consent'
+  | 'client.invalid_options'
+  | 'client.no_page'
+  | 'client.failed'
 
 /** A failure on this side; those of the server and the network are CollectErrors. */
 export class ClientError extends Error {
@@ -22,6 +27,10 @@ export class ClientError extends Error {
 
 export function destroyedError(): ClientError {
   return new ClientError('client.destroyed', 'The Tidegate client was destroyed.')
+}
+
+export function noConsentError(): ClientError {
+  return new ClientError('client.no_consent', 'There is no consent: consent(true) comes first.')
 }
 
 export function endsDocument(error: unknown): boolean {

@@ -5,7 +5,7 @@ import { createRefusedClient } from './refused-client.ts'
 export type { FingerprintReady, Handoff, HandoffOptions, TidegateClient } from './api.ts'
 
 /** The npm package does not come from a server, so the server is named. */
-export type PackageStartOptions = Required<StartOptions>
+export type PackageStartOptions = StartOptions & { endpoint: string }
 
 // Evaluated by the first call and not by the import, which then does nothing, on a server too.
 declare function require(file: './start.ts'): { startAt(options: StartOptions): TidegateClient }

@@ -7,10 +7,11 @@ import { type PackageStartOptions, start, type TidegateClient } from './package.
  * The client of this page, for event handlers and effects. It starts when the component is mounted, and goes on when
  * that is unmounted: what is observed is the page. The same options give the same client everywhere.
  */
-export function useTidegate({ publishableKey, endpoint }: PackageStartOptions): TidegateClient {
+export function useTidegate(options: PackageStartOptions): TidegateClient {
+  const { publishableKey, endpoint, consent = 'granted', mode = 'full' } = options
   const { begin, client } = useMemo(
-    () => laterClient({ publishableKey, endpoint }),
-    [publishableKey, endpoint],
+    () => laterClient({ publishableKey, endpoint, consent, mode }),
+    [publishableKey, endpoint, consent, mode],
   )
   useEffect(begin, [begin])
   return client
@@ -27,6 +28,7 @@ function laterClient(options: PackageStartOptions): { begin: () => void; client:
     getSession: (handoff) => begun().getSession(handoff),
     waitForFingerprint: () => begun().waitForFingerprint(),
     onError: (listener) => begun().onError(listener),
+    consent: (given) => begun().consent(given),
     destroy: () => begun().destroy(),
   }
   return { begin: () => void begun(), client }

@@ -15,6 +15,7 @@ export function createRefusedClient(reason: unknown): TidegateClient {
       queueMicrotask(() => alone.report(reason))
       return stop
     },
+    consent() {},
     destroy() {},
   }
 }

@@ -1,6 +1,7 @@
 import type { Deflate, FetchLike } from '../../../infra/wire/collect/client.ts'
 import type { Bytes } from '../../../infra/wire/collect/protocol.ts'
 import type { SentObservations } from '../../../schemas/observations.ts'
+import { destroyedError } from './errors.ts'
 import { Blob_, Compression, isRealmAttached, Response_, realmFetch } from './realm.ts'
 import { storeRaw } from './stored-blocks.ts'
 
@@ -21,24 +22,36 @@ export function observations(
   return { version: 1, elapsed_ms: Math.round(performance.now()), ...parts }
 }
 
-/** The browser's own `fetch`, bounded in time; while the page is being left, requests start at once and outlive it. */
-export function createPageRequests(): PageRequests {
+/**
+ * The browser's own `fetch`, bounded in time; while the page is being left, requests start at once and outlive it. With
+ * the signal aborted none starts, and what one of before still brings is dropped.
+ */
+export function createPageRequests(signal: AbortSignal): PageRequests {
   const pageFetch = window.fetch.bind(window)
   let leaving = false
   return {
     // A frame that the page has removed can send nothing, and an imitated one has no fetch.
-    fetch: (url, request) =>
-      (isRealmAttached() && realmFetch ? realmFetch : pageFetch)(url, {
+    async fetch(url, request) {
+      throwIfStopped(signal)
+      const response = await (isRealmAttached() && realmFetch ? realmFetch : pageFetch)(url, {
         ...request,
         keepalive: leaving && request.body.length < keepaliveBytes,
         signal: endAfter(timeoutMs),
-      }),
+      })
+      throwIfStopped(signal)
+      return response
+    },
     // The platform compresses in tasks that a page on its way out never gets to.
     deflate: (bytes) => (leaving || !Compression ? storeRaw(bytes) : deflateRaw(bytes, Compression)),
     setLeaving(value) {
       leaving = value
     },
   }
+}
+
+/** As `signal.throwIfAborted()`, which browsers of before 2022 have not. */
+export function throwIfStopped(signal: AbortSignal): void {
+  if (signal.aborted) throw destroyedError()
 }
 
 // As `AbortSignal.timeout`, which browsers of before 2022 have not.

@@ -1,4 +1,5 @@
 import type { Snapshot } from '../../../schemas/observations.ts'
+import type { StartOptions } from './api.ts'
 import { collectAudio, collectMedia } from './collectors/audio.ts'
 import { collectAutomation } from './collectors/automation.ts'
 import { collectCanvas } from './collectors/canvas.ts'
@@ -20,13 +21,29 @@ const budgetMs = 2000
 // Of what the server holds against a page that does not send it: only a machine that stands still is late.
 const owedMs = 5000
 
-export async function collectSnapshot(): Promise<CollectedSnapshot> {
+export interface SnapshotOptions {
+  mode: NonNullable<StartOptions['mode']>
+  /** Aborted = no further family is asked. */
+  signal: AbortSignal
+}
+
+export async function collectSnapshot({ mode, signal }: SnapshotOptions): Promise<CollectedSnapshot> {
+  const isFull = mode === 'full'
+
+  async function family<T>(collect: () => Promise<T> | T, ms = budgetMs): Promise<T | null> {
+    await idle()
+    return signal.aborted ? null : withinBudget(ms, collect)
+  }
+
+  // What is drawn, played, measured or counted to tell machines apart.
+  const surface = <T>(collect: () => Promise<T> | T, ms?: number) => (isFull ? family(collect, ms) : null)
+
   // Those that wait for the browser are asked first, and answer while the others compute.
   const started = {
-    worker: family(askWorker),
-    audio: family(collectAudio),
-    media: family(collectMedia),
-    webgpu: family(collectWebGpu),
+    worker: family(() => askWorker(mode)),
+    audio: surface(collectAudio),
+    media: surface(collectMedia),
+    webgpu: surface(collectWebGpu),
     navigator: family(collectNavigator, owedMs),
     storage: family(collectStorage, owedMs),
     automation: family(collectAutomation, owedMs),
@@ -34,14 +51,15 @@ export async function collectSnapshot(): Promise<CollectedSnapshot> {
     engine: family(collectEngine, owedMs),
     environment: family(collectEnvironment, owedMs),
     capabilities: family(collectCapabilities, owedMs),
-    frame: family(askFrame),
-    canvas: family(collectCanvas),
-    fonts: family(collectFonts),
-    graphics: family(collectWebGl),
+    frame: family(() => askFrame(mode)),
+    canvas: surface(collectCanvas, owedMs),
+    fonts: surface(collectFonts),
+    graphics: surface(collectWebGl),
   }
   const [worker, frame, graphics] = await Promise.all([started.worker, started.frame, started.graphics])
   const [automation, tamper] = await Promise.all([started.automation, started.tamper])
   return present({
+    collection: { mode },
     navigator: await started.navigator,
     environment: await started.environment,
     storage: await started.storage,
@@ -81,11 +99,6 @@ function withRealms(
     console_readers: readers,
     cdp_runtime: readers.length > 0,
   }
-}
-
-async function family<T>(collect: () => Promise<T> | T, ms = budgetMs): Promise<T | null> {
-  await idle()
-  return withinBudget(ms, collect)
 }
 
 type Loose = { [K in keyof Snapshot]?: Snapshot[K] | null | undefined }

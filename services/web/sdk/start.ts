@@ -1,5 +1,7 @@
 import type { StartOptions, TidegateClient } from './api.ts'
 import { createClient } from './client.ts'
+import { createConsentedClient } from './consent.ts'
+import { forgetBrowser } from './continuity.ts'
 import { ClientError } from './errors.ts'
 import { createRefusedClient } from './refused-client.ts'
 import { readOrNull } from './support.ts'
@@ -7,16 +9,22 @@ import { readOrNull } from './support.ts'
 const clients = new Map<string, TidegateClient>()
 
 /**
- * Starts observing this page. The same key and endpoint give the same client until it is destroyed. Never throws:
- * with wrong options the client's calls reject with `client.invalid_options`, and its onError reports it.
+ * Starts observing this page, or waits for consent. The same key and endpoint give the same client until it is
+ * destroyed. Never throws: with wrong options the client's calls reject with `client.invalid_options`, and its onError
+ * reports it.
  */
 export function startAt(options: StartOptions, home?: string): TidegateClient {
   try {
-    const { publishableKey, endpoint } = readOptions(options, home)
-    const name = `${endpoint} ${publishableKey}`
+    const { consent, ...read } = readOptions(options, home)
+    const name = `${read.endpoint} ${read.publishableKey}`
     const known = clients.get(name)
     if (known) return known
-    const client = createClient({ publishableKey, endpoint, onDestroy: () => clients.delete(name) })
+    const client = createConsentedClient({
+      given: consent === 'granted',
+      begin: (errors) => createClient({ ...read, errors }),
+      forget: () => forgetBrowser(read.publishableKey),
+      onDestroy: () => clients.delete(name),
+    })
     clients.set(name, client)
     return client
   } catch (error) {
@@ -26,7 +34,8 @@ export function startAt(options: StartOptions, home?: string): TidegateClient {
 
 // Pages are not type-checked: whatever they pass comes here.
 function readOptions(options: StartOptions, home: string | undefined): Required<StartOptions> {
-  const { publishableKey, endpoint = home }: Partial<StartOptions> = Object(options)
+  const given: Partial<StartOptions> = Object(options)
+  const { publishableKey, endpoint = home, consent = 'granted', mode = 'full' } = given
   if (typeof publishableKey !== 'string' || publishableKey === '') {
     throw new ClientError('client.invalid_options', 'start: publishableKey must be a publishable key.')
   }
@@ -34,5 +43,12 @@ function readOptions(options: StartOptions, home: string | undefined): Required<
   if (endpoint === undefined || !url || !/^https?:$/.test(url.protocol)) {
     throw new ClientError('client.invalid_options', 'start: endpoint must be the URL of a server.')
   }
-  return { publishableKey, endpoint: endpoint.replace(/\/+$/, '') }
+  // A misspelt one must not start what was to wait.
+  if (consent !== 'granted' && consent !== 'pending') {
+    throw new ClientError('client.invalid_options', "start: consent must be 'granted' or 'pending'.")
+  }
+  if (mode !== 'full' && mode !== 'minimal') {
+    throw new ClientError('client.invalid_options', "start: mode must be 'full' or 'minimal'.")
+  }
+  return { publishableKey, endpoint: endpoint.replace(/\/+$/, ''), consent, mode }
 }

@@ -192,7 +192,7 @@ function lastSnapshot(): Snapshot {
 
 describe('the snapshot', () => {
   /** Answered when a document is opened, and by apps. */
-  const notAsked = ['proofs', 'native']
+  const notAsked = ['collection', 'proofs', 'native']
   /** What this Chromium, headless and on a bare machine, has no value for. */
   const empty = [
     'audio.default_voice_lang',

@@ -1,6 +1,7 @@
 import type { CanvasChallenge, CanvasOp, OpenedSession } from '../../../../infra/wire/collect/client.ts'
 import { answerMac } from '../../../../infra/wire/collect/client-crypto.ts'
 import type { Snapshot } from '../../../../schemas/observations.ts'
+import type { StartOptions } from '../api.ts'
 import { hashBytes, hashJson } from '../hashes.ts'
 import { breathe, readOrNull } from '../support.ts'
 import { answerQuestions } from './questions.ts'
@@ -107,9 +108,12 @@ function offscreenConsistent(geometry: Uint8Array | null): boolean | null {
 }
 
 /** What the open answer asks, answered for this document alone: the answers are keyed by what it handed out. */
-export async function answerChallenges(opened: OpenedSession): Promise<Pick<Snapshot['proofs'], Sent>> {
+export async function answerChallenges(
+  opened: OpenedSession,
+  mode: NonNullable<StartOptions['mode']>,
+): Promise<Pick<Snapshot['proofs'], Sent>> {
   await breathe()
-  const canvas = drawChallenge(opened.canvasChallenge)
+  const canvas = mode === 'full' ? drawChallenge(opened.canvasChallenge) : null
   const engine = await answerQuestions(opened.engineQuestions)
   await breathe()
   return {

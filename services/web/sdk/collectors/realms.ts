@@ -1,4 +1,5 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
+import type { StartOptions } from '../api.ts'
 import { isRealmAttached, realmWindow } from '../realm.ts'
 import {
   booleanOf,
@@ -38,7 +39,7 @@ const absent: RealmAnswers = {
   says: {},
 }
 
-// Runs in the worker; text, because a bundler must not reach into it. Graphics come last: they can take a while.
+// Runs in the worker; text, because a bundler must not reach into it.
 const workerSource = `
 const n = navigator, reads = { stack: 0, name: 0, message: 0 }
 const count = (name) => () => String(++reads[name])
@@ -56,6 +57,9 @@ const answer = {
   says: { userAgent: n.userAgent, appVersion: n.appVersion, platform: n.platform, language: n.language,
     languages: n.languages.join(), hardwareConcurrency: n.hardwareConcurrency, deviceMemory: n.deviceMemory,
     webdriver: n.webdriver, timezone: Intl.DateTimeFormat().resolvedOptions().timeZone } }
+`
+// Behind it, as they can take a while.
+const workerGraphics = `
 postMessage(answer)
 try {
   const gl = new OffscreenCanvas(16, 16).getContext('webgl')
@@ -64,11 +68,16 @@ try {
   const lose = gl.getExtension('WEBGL_lose_context')
   if (lose) lose.loseContext()
 } catch {}
+`
+const workerEnd = `
 postMessage({ ...answer, last: true })
 `
 
-export async function askWorker(): Promise<RealmAnswers> {
-  const url = URL.createObjectURL(new Blob([workerSource], { type: 'text/javascript' }))
+type Mode = NonNullable<StartOptions['mode']>
+
+export async function askWorker(mode: Mode): Promise<RealmAnswers> {
+  const source = [workerSource, mode === 'full' ? workerGraphics : '', workerEnd]
+  const url = URL.createObjectURL(new Blob(source, { type: 'text/javascript' }))
   let worker: Worker | undefined
   let answer: unknown = null
   await withinBudget(900, () => {
@@ -91,10 +100,10 @@ export async function askWorker(): Promise<RealmAnswers> {
 }
 
 /** What an empty frame of the same origin says: its objects are fresh where only the page's were changed. */
-export async function askFrame(): Promise<RealmAnswers> {
+export async function askFrame(mode: Mode): Promise<RealmAnswers> {
   if (!realmWindow || !isRealmAttached()) return absent
   const { navigator, document: owner } = realmWindow
-  const context = createContext('webgl', owner)
+  const context = mode === 'full' ? createContext('webgl', owner) : null
   await breathe()
   const answers = {
     available: true,

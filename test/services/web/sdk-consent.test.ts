@@ -1,0 +1,186 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { eventually } from '../../support/eventually.ts'
+import { createSdkBench, observationsOf, type SdkBench } from './sdk-page.ts'
+
+let bench: SdkBench
+
+beforeAll(async () => {
+  bench = await createSdkBench()
+})
+afterAll(() => bench.close())
+
+const key = () => bench.server.publishableKey
+
+/**
+ * Writes down every call of what observes, stores or sends, in the page and in each frame of it, as the prototypes have
+ * it. Chromium runs this before any script of a document.
+ */
+const spy = `
+  const calls = (top.calls ??= [])
+  const note = (name) => calls.push(name)
+  const watch = (holder, name, label = name) => {
+    const found = holder && Object.getOwnPropertyDescriptor(holder, name)
+    if (!found) return
+    // A question about the engine calls some on what they are not made for, and hears why that fails.
+    const isMeant = (on) => !holder.constructor || holder === window || on instanceof holder.constructor
+    const watched = (code) => function (...args) {
+      if (new.target || isMeant(this)) note(label)
+      return new.target ? Reflect.construct(code, args) : code.apply(this, args)
+    }
+    if (typeof found.value === 'function') Object.defineProperty(holder, name, { ...found, value: watched(found.value) })
+    else if (found.get) Object.defineProperty(holder, name, { ...found, get: watched(found.get) })
+  }
+  for (const name of ['fetch', 'Worker', 'AudioContext', 'OfflineAudioContext', 'XMLHttpRequest', 'WebSocket', 'localStorage', 'sessionStorage', 'indexedDB'])
+    watch(window, name)
+  watch(HTMLCanvasElement.prototype, 'getContext', 'canvas')
+  watch(HTMLCanvasElement.prototype, 'toDataURL', 'canvas')
+  watch(OffscreenCanvas.prototype, 'getContext', 'canvas')
+  watch(CanvasRenderingContext2D.prototype, 'measureText', 'fonts')
+  watch(Document.prototype, 'cookie')
+  watch(Navigator.prototype, 'sendBeacon')
+  for (const name of ['userAgent', 'hardwareConcurrency', 'plugins', 'languages', 'mediaDevices']) watch(Navigator.prototype, name, 'navigator')
+  watch(window.MediaDevices?.prototype, 'enumerateDevices', 'devices')
+  watch(window.SpeechSynthesis?.prototype, 'getVoices', 'voices')
+  for (const name of ['width', 'colorDepth']) watch(Screen.prototype, name, 'screen')
+  watch(EventTarget.prototype, 'addEventListener', 'listener')
+`
+
+const surface = ['canvas', 'AudioContext', 'OfflineAudioContext', 'fonts', 'devices', 'voices']
+
+/** A page whose calls are written down from the moment that it has loaded the SDK. */
+async function openSpied(): Promise<{ page: Page; sent: string[] }> {
+  const sent: string[] = []
+  const { page } = await bench.open()
+  await page.addInitScript(spy)
+  await page.reload()
+  await page.waitForSelector('html[data-ready]')
+  page.on('request', (request) => sent.push(request.url()))
+  await page.evaluate('calls.length = 0')
+  return { page, sent }
+}
+
+const callsOf = (page: Page) => page.evaluate<string[]>('[...new Set(calls)].sort()')
+
+// Input, a look away and back, and more time than a whole snapshot takes.
+async function useFor(page: Page): Promise<void> {
+  await page.mouse.move(10, 10)
+  await page.mouse.move(60, 80)
+  await page.locator('#name').pressSequentially('Ada')
+  await page.evaluate(`
+    document.dispatchEvent(new Event('visibilitychange')), window.dispatchEvent(new Event('pagehide')),
+    new Promise((resolve) => { let left = 40; const step = () => (left-- ? requestAnimationFrame(step) : resolve()); step() })`)
+}
+
+const storedIn = (page: Page) =>
+  page.evaluate(`(async () => ({
+    local: Object.keys(localStorage), session: Object.keys(sessionStorage),
+    databases: (await indexedDB.databases()).map(({ name }) => name), cookie: document.cookie }))()`)
+
+const nothingStored = { local: [], session: [], databases: [], cookie: '' }
+
+test('before consent nothing is sent, stored or called, whatever the page is used for', async () => {
+  const { page, sent } = await openSpied()
+  const before = bench.server.events().length
+  await page.evaluate(`void run({ publishableKey: '${key()}', consent: 'pending' })`)
+  await useFor(page)
+  const codes = await page.evaluate(`Promise.all([client.getSession(), client.waitForFingerprint()]
+    .map((call) => call.catch((error) => error.code)))`)
+  expect(codes).toEqual(['client.no_consent', 'client.no_consent'])
+  expect(await page.evaluate('errors.map(({ code }) => code)')).toEqual(codes)
+  expect(await callsOf(page)).toEqual([])
+  expect(sent).toEqual([])
+  expect(bench.server.events()).toHaveLength(before)
+  expect(await storedIn(page)).toEqual(nothingStored)
+  await page.close()
+})
+
+test('a refusal keeps it so, and consent later begins, with what happens from then on', async () => {
+  const { page, sent } = await openSpied()
+  await page.evaluate(`void run({ publishableKey: '${key()}', consent: 'pending' })`)
+  await page.evaluate(`client.consent(false), client.consent('true'), client.consent()`)
+  await useFor(page)
+  // A refusal deletes what an earlier page stored, and makes no database for that.
+  expect(await callsOf(page)).toEqual(['indexedDB', 'localStorage', 'sessionStorage'])
+  expect(await storedIn(page)).toEqual(nothingStored)
+  expect(sent).toEqual([])
+  const { sessionId } = await page.evaluate<{ sessionId: string }>(
+    'client.consent(true), client.getSession()',
+  )
+  expect(sessionId).toMatch(/^sid_/)
+  expect(await callsOf(page)).toEqual(expect.arrayContaining(['canvas', 'fetch', 'navigator', 'listener']))
+  // What was typed before is not told afterwards.
+  expect(observationsOf(bench.server).at(-1)?.behavior?.keyboard.events ?? 0).toBe(0)
+  await page.close()
+})
+
+test('consent that is withdrawn ends it, deletes what was stored, and may be given again', async () => {
+  const { page, problems } = await bench.open()
+  await page.evaluate(`run({ publishableKey: '${key()}' }).getSession()`)
+  expect(await storedIn(page)).toMatchObject({ databases: ['tidegate'] })
+  const code = await page.evaluate(`client.consent(false), client.getSession().catch((error) => error.code)`)
+  expect(code).toBe('client.no_consent')
+  await eventually(async () => expect(await storedIn(page)).toEqual(nothingStored))
+  const after = bench.server.events().length
+  await useFor(page)
+  expect(bench.server.events()).toHaveLength(after)
+  const again = await page.evaluate<{ sessionId: string }>(`client.consent(true), client.getSession()`)
+  expect(again.sessionId).toMatch(/^sid_/)
+  expect(problems).toEqual([])
+  await page.close()
+})
+
+test('withdrawn in the middle of the first snapshot: it is neither sent nor stored', async () => {
+  const { page } = await bench.open()
+  const before = bench.server.plaintexts().length
+  const answered = Promise.withResolvers<void>()
+  const asked = Promise.withResolvers<void>()
+  await page.route('**/v2/collect/sessions', async (route) => {
+    const response = await route.fetch()
+    asked.resolve()
+    await answered.promise
+    await route.fulfill({ response })
+  })
+  await page.evaluate(
+    `window.call = run({ publishableKey: '${key()}' }).getSession().catch(({ code }) => code), 0`,
+  )
+  await asked.promise
+  await page.evaluate('client.consent(false)')
+  answered.resolve()
+  expect(await page.evaluate('call')).toBe('client.no_consent')
+  await useFor(page)
+  expect(bench.server.plaintexts()).toHaveLength(before)
+  expect(await storedIn(page)).toEqual(nothingStored)
+  await page.close()
+})
+
+test.each([["consent: 'peding'"], ['consent: true'], ['consent: null'], ["mode: 'tiny'"]])(
+  'start with %s is refused, and starts nothing',
+  async (option) => {
+    const { page, sent } = await openSpied()
+    const code = await page.evaluate(
+      `run({ publishableKey: '${key()}', ${option} }).getSession().catch((error) => error.code)`,
+    )
+    expect(code).toBe('client.invalid_options')
+    expect(await callsOf(page)).toEqual([])
+    expect(sent).toEqual([])
+    await page.close()
+  },
+)
+
+test('the minimal mode touches no canvas, graphics, audio, fonts or devices, and says that it did not', async () => {
+  const { page } = await openSpied()
+  await page.evaluate(`run({ publishableKey: '${key()}', mode: 'minimal' }).getSession()`)
+  const calls = await callsOf(page)
+  expect(calls.filter((call) => surface.includes(call))).toEqual([])
+  expect(calls).toEqual(expect.arrayContaining(['fetch', 'navigator', 'Worker']))
+  const snapshot = observationsOf(bench.server).findLast((one) => one.snapshot)?.snapshot
+  expect(snapshot?.collection.mode).toBe('minimal')
+  const values = [snapshot?.canvas, snapshot?.webgl, snapshot?.webgpu, snapshot?.fonts, snapshot?.media]
+  for (const value of [...values, snapshot?.audio].flatMap((group) => Object.values(group ?? { none: 1 })))
+    expect([null, [], {}]).toContainEqual(value)
+  expect(snapshot?.worker).toMatchObject({ available: true, webgl_renderer: null })
+  expect(snapshot?.iframe).toMatchObject({ available: true, webgl_renderer: null })
+  expect(snapshot?.proofs).toMatchObject({ canvas_challenge_hash: null, answer_mac: expect.any(String) })
+  await page.close()
+})
