@@ -29,6 +29,7 @@ const record: KeyRecord = {
     environment: 'live',
     clientTarget: 'browser',
     allowedOrigins: [],
+    shortensAddresses: false,
     // About what one machine can send: a bucket is renewed as often as under a load at its limit.
     rateLimit: 600_000,
   },

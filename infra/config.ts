@@ -26,6 +26,8 @@ const publicUrl = z
   })
   .transform((text) => new URL(text).href.replace(/\/+$/, ''))
 
+const retentionDays = z.coerce.number().int().min(2).max(36_500)
+
 const settings = z.object({
   PORT: z.coerce.number().int().min(0).max(65535).default(8787),
   HOST: z.string().default('127.0.0.1'),
@@ -56,6 +58,12 @@ const settings = z.object({
   WRITE_SCHEMAS_UP_TO: z.coerce.number().int().min(1).optional(),
   TOPIC_PARTITIONS: z.coerce.number().int().min(1).max(1000).default(12),
   COLLECT_RETENTION_DAYS: z.coerce.number().int().min(1).default(7),
+  // Of organizations without days of their own; not set = for ever.
+  SESSION_RETENTION_DAYS: retentionDays.optional(),
+  DECISION_RETENTION_DAYS: retentionDays.optional(),
+  VISITOR_RETENTION_DAYS: retentionDays.optional(),
+  /** Not set = 30. */
+  WEBHOOK_RETENTION_DAYS: z.coerce.number().int().min(7).max(30).optional(),
   /** Not set = made once and kept in DATA_DIR (development only). */
   TIDEGATE_MASTER_KEYS: optionalText,
   TIDEGATE_MASTER_KEYS_COMMAND: words.optional(),

@@ -1363,6 +1363,38 @@ export interface VisitorLinked {
   network: null | string
 }
 
+/** Data of an organization reached their age. Read models are without them from here on, and no later policy brings them back. */
+export interface OrganizationDataExpired {
+  organization_id: string
+  /** Sessions whose newest decision was made earlier; null = none ever. */
+  sessions_before: null | number
+  /** Decisions of sessions whose newest was made earlier. */
+  decisions_before: null | number
+  /** Visitors who were last seen earlier. */
+  visitors_before: null | number
+  /** Webhook events that were created earlier. */
+  webhooks_before: null | number
+  expired_at: number
+}
+
+/** What is recorded of an organization's visitors and how long it stays was changed. The event says all of it. */
+export interface OrganizationDataPolicyChanged {
+  organization_id: string
+  /** Sessions stay for so many days; 0 = for ever, null = the operator's default. */
+  session_days: null | number
+  /** Decisions; at most as long as their sessions. */
+  decision_days: null | number
+  /** What is known of visitors. */
+  visitor_days: null | number
+  /** Webhook events with their deliveries. */
+  webhook_days: null | number
+  /** Addresses are recorded as their networks, IPv4 /24 and IPv6 /48. */
+  shortens_addresses: boolean
+  /** A page may leave fingerprints out. */
+  allows_minimal_mode: boolean
+  changed_at: number
+}
+
 /** Those whose records have a `Cause`, too. */
 export const causedNames = [
   'ClientUserAttached',
@@ -1411,6 +1443,8 @@ export const causedNames = [
   'WebhookEndpointSubscriptionsChanged',
   'WebhookRedeliveryRequested',
   'RecordSkipped',
+  'OrganizationDataExpired',
+  'OrganizationDataPolicyChanged',
 ] as const
 export type CausedName = (typeof causedNames)[number]
 
@@ -1473,6 +1507,8 @@ export interface EventTypes {
   WebhookRedeliveryRequested: WebhookRedeliveryRequested
   RecordSkipped: RecordSkipped
   VisitorLinked: VisitorLinked
+  OrganizationDataExpired: OrganizationDataExpired
+  OrganizationDataPolicyChanged: OrganizationDataPolicyChanged
 }
 
 export const eventTopics = {
@@ -1534,4 +1570,6 @@ export const eventTopics = {
   WebhookRedeliveryRequested: 'tidegate.webhooks.v1',
   RecordSkipped: 'tidegate.operations.v1',
   VisitorLinked: 'tidegate.visitors.v1',
+  OrganizationDataExpired: 'tidegate.policies.v1',
+  OrganizationDataPolicyChanged: 'tidegate.policies.v1',
 } as const

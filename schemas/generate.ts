@@ -16,6 +16,7 @@ const topicFolders = [
   'webhooks',
   'operations',
   'visitors',
+  'policies',
 ] as const
 
 export const writtenSchemas: Record<string, string> = {

@@ -26,6 +26,8 @@ export interface PublishablePrincipal extends Base {
   clientTarget: 'browser' | 'native_ios' | 'native_android'
   /** Empty = any origin. */
   allowedOrigins: string[]
+  /** Its organization has addresses recorded as their networks only. */
+  shortensAddresses: boolean
 }
 
 export interface SecretPrincipal extends Base {

@@ -6,6 +6,7 @@ export type ParameterSet =
   | 'organization_create'
   | 'organization_update'
   | 'organization_limits'
+  | 'organization_data_policy'
   | 'organization_capability'
   | 'api_key_create'
   | 'api_key_update'

@@ -235,6 +235,15 @@ export function networkPrefix(ip: string): string | null {
   return Buffer.from(bytes.slice(0, 6)).toString('hex')
 }
 
+/** The address of that network: `203.0.113.0`, `2001:db8:7::`. What is no address stays as it is. */
+export function shortenedAddress(ip: string): string {
+  if (!ipaddr.isValid(ip)) return ip
+  const address = ipaddr.process(ip)
+  const kept = address.kind() === 'ipv4' ? 3 : 6
+  const bytes = address.toByteArray().map((byte, i) => (i < kept ? byte : 0))
+  return ipaddr.fromByteArray(bytes).toString()
+}
+
 /** Whether it is an address, IPv4 or IPv6, that is in none of IANA's special-purpose ranges. */
 function isPublicAddress(ip: string): boolean {
   return ipaddr.isValid(ip) && ipaddr.parse(ip).range() === 'unicast'

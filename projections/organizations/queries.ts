@@ -53,8 +53,10 @@ export async function findKeyByLookupHash(db: Db, hashes: string[]): Promise<Key
     name: 'find-key',
     text: `select ${apiKeys.select('k')}, o.status as organization_status,
         ${organizations.select('o', 'capabilities')},
+        coalesce(p.shortens_addresses, false) as shortens_addresses,
         (case k.type when 'secret' then o.secret_limit else o.publishable_limit end)::float8 as rate_limit
-      from read.api_keys k join read.organizations o using (organization_id) where k.lookup_hash = any($1)`,
+      from read.api_keys k join read.organizations o using (organization_id)
+        left join read.data_policies p using (organization_id) where k.lookup_hash = any($1)`,
     values: [hashes],
   })
   const [key] = rows
@@ -70,6 +72,7 @@ export async function findKeyByLookupHash(db: Db, hashes: string[]): Promise<Key
 
 interface KeyOfOrganization extends ApiKeyRow, Pick<OrganizationRow, 'capabilities'> {
   organization_status: OrganizationRow['status']
+  shortens_addresses: boolean
   rate_limit: number | null
 }
 
@@ -83,8 +86,9 @@ function principalOf(key: KeyOfOrganization): Principal {
   if (key.type === 'secret') {
     return { ...base, type: 'secret', scopes: key.scopes ?? [], capabilities: key.capabilities }
   }
-  const { client_target: clientTarget, allowed_origins } = key
-  return { ...base, type: 'publishable', clientTarget, allowedOrigins: allowed_origins ?? [] }
+  const { client_target: clientTarget, allowed_origins, shortens_addresses: shortensAddresses } = key
+  const allowedOrigins = allowed_origins ?? []
+  return { ...base, type: 'publishable', clientTarget, allowedOrigins, shortensAddresses }
 }
 
 /** A secret key that must open the sealed tokens of its organization and environment. */

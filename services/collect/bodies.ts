@@ -50,7 +50,7 @@ function batchRecord(
   { deps, state, opened }: { deps: CollectDeps; state: ServerDocument; opened: OpenedBody },
 ) {
   const eventId = derivedId('bat', state.documentIdHash, String(opened.seq), opened.bodyHash)
-  const data = receivedBody({ request, state, opened, eventId })
+  const data = receivedBody({ request, deps, state, opened, eventId })
   const meta = metaOf(state, { eventId, time: opened.receivedAt })
   return deps.codec.toRecord({ type: 'BatchReceived', data }, meta)
 }
@@ -127,7 +127,7 @@ function resultRecord(
   { deps, state, opened }: { deps: CollectDeps; state: ServerDocument; opened: OpenedBody },
 ) {
   const { eventId, decisionId } = idsOf(state, opened)
-  const data = { ...receivedBody({ request, state, opened, eventId }), decision_id: decisionId }
+  const data = { ...receivedBody({ request, deps, state, opened, eventId }), decision_id: decisionId }
   const meta = metaOf(state, { eventId, time: opened.receivedAt })
   return deps.codec.toRecord({ type: 'ResultRequested', data }, meta)
 }
@@ -147,12 +147,13 @@ async function handOff(
 
 interface ReceivedBody {
   request: BodyRequest
+  deps: CollectDeps
   state: ServerDocument
   opened: OpenedBody
   eventId: string
 }
 
-function receivedBody({ request, state, opened, eventId }: ReceivedBody) {
+function receivedBody({ request, deps, state, opened, eventId }: ReceivedBody) {
   const { scope, documentIdHash } = state
   return {
     session_id: scope.sessionId,
@@ -162,7 +163,7 @@ function receivedBody({ request, state, opened, eventId }: ReceivedBody) {
     document_id_hash: documentIdHash,
     seq: opened.seq,
     received_at: opened.receivedAt,
-    ip_address: ipAddressOf(request),
+    ip_address: ipAddressOf(request, deps.auth.publishable(request)),
     user_agent: userAgentOf(request),
     body_hash: opened.bodyHash,
     payload: opened.payload,

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
+import type { PublishablePrincipal } from '../../infra/access/principal.ts'
 import { canvasSeedOf } from '../../infra/challenges/challenges.ts'
 import type { MasterKey } from '../../infra/crypto/keyring.ts'
 import type { EventMeta, TrafficEvent } from '../../infra/event-store/codec.ts'
@@ -28,7 +29,7 @@ interface Opened {
   session: OpeningSession
   state: ServerDocument
   challenges: Challenges
-  keyId: string
+  principal: PublishablePrincipal
 }
 
 interface MarkedEvent {
@@ -36,14 +37,14 @@ interface MarkedEvent {
   meta: EventMeta
 }
 
-export function sessionOpened({ request, session, state, keyId }: Opened): MarkedEvent {
+export function sessionOpened({ request, session, state, principal }: Opened): MarkedEvent {
   const { scope, facts } = state
   const data = {
     session_id: scope.sessionId,
     organization_id: scope.organizationId,
     environment: scope.environment,
     opened_at: facts.openedAt,
-    key_id: keyId,
+    key_id: principal.keyId,
     platform: facts.platform,
     sdk_name: request.body.sdk.name,
     sdk_version: request.body.sdk.version,
@@ -54,7 +55,7 @@ export function sessionOpened({ request, session, state, keyId }: Opened): Marke
   return { event: { type: 'SessionOpened', data }, meta: metaOf(state, { eventId, time: facts.openedAt }) }
 }
 
-export function documentOpened({ request, session, state, challenges }: Opened): MarkedEvent {
+export function documentOpened({ request, session, state, challenges, principal }: Opened): MarkedEvent {
   const { scope, facts, documentIdHash } = state
   const { page } = request.body
   const data = {
@@ -67,7 +68,7 @@ export function documentOpened({ request, session, state, challenges }: Opened):
     url: page?.url ?? noPage,
     referrer: page?.referrer ?? null,
     user_agent: userAgentOf(request),
-    ip_address: ipAddressOf(request),
+    ip_address: ipAddressOf(request, principal),
     accept_language: acceptLanguageOf(request),
     client_hints: clientHintsOf(request),
     header_order: headerOrderOf(request),

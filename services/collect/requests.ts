@@ -8,6 +8,7 @@ import type { EventCodec, EventMeta } from '../../infra/event-store/codec.ts'
 import { unsupportedContentType, unsupportedEncoding } from '../../infra/http/error-response.ts'
 import { isPlain } from '../../infra/http/json-body.ts'
 import type { Clock, Random } from '../../infra/ids.ts'
+import { shortenedAddress } from '../../infra/ip/network.ts'
 import type { EventLog } from '../../infra/log/port.ts'
 import { type BodyKind, type ClientPlatform, headerNames } from '../../infra/wire/collect/protocol.ts'
 import type { Admission } from './admission.ts'
@@ -116,8 +117,16 @@ const maxHeaderLength = 1024
 const maxHostLength = 253
 const mappedPrefix = '::ffff:'
 
-/** The client's address as recorded: IPv4 where an IPv6 socket only carries it (`::ffff:203.0.113.9`). */
-export function ipAddressOf({ ip }: Pick<FastifyRequest, 'ip'>): string {
+/** The client's address as its organization has it recorded. */
+export function ipAddressOf(
+  request: Pick<FastifyRequest, 'ip'>,
+  { shortensAddresses }: Pick<PublishablePrincipal, 'shortensAddresses'>,
+): string {
+  return shortensAddresses ? shortenedAddress(request.ip) : wholeAddressOf(request)
+}
+
+/** IPv4 where an IPv6 socket only carries it (`::ffff:203.0.113.9`). */
+export function wholeAddressOf({ ip }: Pick<FastifyRequest, 'ip'>): string {
   if (!ip.toLowerCase().startsWith(mappedPrefix)) return ip
   const carried = ip.slice(mappedPrefix.length)
   return isIPv4(carried) ? carried : ip

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { ApiError, type ErrorCode } from '../../infra/errors/errors.ts'
 import { errorResponses } from '../../infra/http/schemas.ts'
 import { timeOrderedId } from '../../infra/ids.ts'
+import { shortenedAddress } from '../../infra/ip/network.ts'
 import { maxBodyBytes, sessionsPath } from '../../infra/wire/collect/protocol.ts'
 import { limitInFlight } from './admission.ts'
 import { receiveBatch, receiveResult } from './bodies.ts'
@@ -11,9 +12,9 @@ import {
   type BodyParams,
   binaryType,
   type CollectDeps,
-  ipAddressOf,
   requireBinary,
   userAgentOf,
+  wholeAddressOf,
 } from './requests.ts'
 import {
   batchHeadersSchema,
@@ -233,7 +234,8 @@ function checkRecord(
   const data = {
     check_id: checkId,
     received_at: now,
-    ip_address: ipAddressOf(request),
+    // It names no organization that could ask for the whole address.
+    ip_address: shortenedAddress(wholeAddressOf(request)),
     user_agent: userAgentOf(request),
     body: JSON.stringify(request.body),
   }

@@ -43,7 +43,7 @@ export async function openSession(
   const session = resumed ?? begin(request, { principal, deps, now })
   const state = openDocument(body, { session, tenant: principal, deps, cache, now })
   const challenges = challengesOf({ ...state, openedAt: now })
-  const opened = { request, session, state, challenges, keyId: principal.keyId }
+  const opened = { request, session, state, challenges, principal }
   const events = session.resumed ? [documentOpened(opened)] : [sessionOpened(opened), documentOpened(opened)]
   await deps.log.append(events.map(({ event, meta }) => deps.codec.toRecord(event, meta)))
   cache.documents.set(state.documentId, state)

@@ -4,11 +4,13 @@ import { errorResponses, organizationParams, single } from '../../infra/http/sch
 import { fittingCheck } from '../../infra/http/validation.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { findOrganization, organizationFor } from '../../projections/organizations/queries.ts'
+import { findDataPolicy } from '../../projections/policies/queries.ts'
 import { checkOrganizationFields } from './checked-input.ts'
 import { createOrganization, updateOrganization } from './commands.ts'
 import { type KeyRouteOptions, keyRoutes } from './key-routes.ts'
 import {
   createOrganizationBody,
+  dataPolicyJson,
   organizationJson,
   organizationSchema,
   updateOrganizationBody,
@@ -121,5 +123,6 @@ interface Update {
 
 async function organizationBody(db: Db, organizationId: string, requestId: string) {
   const organization = organizationFor(await findOrganization(db, organizationId), 'operator')
-  return { data: organizationJson(organization), meta: { request_id: requestId } }
+  const data_policy = dataPolicyJson(await findDataPolicy(db, organizationId))
+  return { data: { ...organizationJson(organization), data_policy }, meta: { request_id: requestId } }
 }

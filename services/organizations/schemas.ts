@@ -2,14 +2,30 @@ import { z } from 'zod'
 import { scopes as knownScopes } from '../../infra/access/principal.ts'
 import { atLeastOne, implies, organizationParams, pathId, timestamp } from '../../infra/http/schemas.ts'
 import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/tables.ts'
+import type { DataPolicyRow } from '../../projections/policies/tables.ts'
 import type { ClientTarget } from '../../schemas/events.ts'
 import { inputLimits } from './checked-input.ts'
+import { noDataPolicy } from './decide-data-policy.ts'
 
 const idCharacters = '[0-9a-hjkmnp-tv-z]{26}'
 const types = ['publishable', 'secret'] as const
 const environments = ['live', 'test'] as const
 const organizationStatuses = ['active', 'suspended', 'deleted'] as const
 const clientTargets = ['browser', 'native-ios', 'native-android'] as const
+
+const days = z.int().nullable().describe('0 = for ever; null = the default of this server.')
+
+const dataPolicySchema = z
+  .strictObject({
+    session_days: days,
+    decision_days: days,
+    visitor_days: days,
+    webhook_days: days,
+    shortens_addresses: z.boolean().describe('Addresses are recorded as IPv4 /24 and IPv6 /48.'),
+    allows_minimal_mode: z.boolean().describe('A page may leave fingerprints out.'),
+    changed_at: timestamp.nullable().describe('null: it has never been changed.'),
+  })
+  .describe('What is recorded of visitors, and for how many days. Set by the operator.')
 
 export const organizationSchema = z
   .strictObject({
@@ -20,6 +36,7 @@ export const organizationSchema = z
     status: z.enum(organizationStatuses),
     created_at: timestamp,
     updated_at: timestamp,
+    data_policy: dataPolicySchema.optional(),
   })
   .meta({ id: 'Organization' })
 
@@ -130,6 +147,12 @@ export const storedTarget = (target: PublicTarget): ClientTarget => storedTarget
 export function organizationJson({ id, name, slug, status, ...times }: OrganizationRow) {
   const created_at = iso(times.created_at)
   return { object: 'organization', id, name, slug, status, created_at, updated_at: iso(times.updated_at) }
+}
+
+export function dataPolicyJson(policy: DataPolicyRow | undefined) {
+  if (!policy) return { ...noDataPolicy, changed_at: null }
+  const { organization_id: _, changed_at, ...rest } = policy
+  return { ...rest, changed_at: iso(changed_at) }
 }
 
 interface Shown {

@@ -39,6 +39,7 @@ export function createAccessControl(core: Core, { counters, undo }: AccessContro
   })
   // Where this is heard, a change of a key or its organization holds at once; elsewhere within the cache's 15 s.
   undo.defer(applied.onChange('organizations', auth.invalidate))
+  undo.defer(applied.onChange('policies', auth.invalidate))
   return { auth, idempotency: createIdempotency(core) }
 }
 

@@ -8,6 +8,7 @@ import { runPeriodically } from '../../infra/timing.ts'
 import { queueReadings } from '../../projections/webhooks/queries.ts'
 import { purgeClaims } from '../collect/claims.ts'
 import { runGraceScheduler } from '../organizations/grace-scheduler.ts'
+import { runRetentionScheduler } from '../organizations/retention-scheduler.ts'
 import { runLearning } from '../scoring/learned.ts'
 import { runSessionScheduler } from '../scoring/scheduler.ts'
 import { runScoring } from '../scoring/worker.ts'
@@ -40,7 +41,9 @@ export async function startWorkers(core: Core, parts: WorkerParts): Promise<Runn
   const scoring = starts.scoring ? await startScoring(core, network) : []
   undo.defer(() => stopTogether(scoring))
   const tidying = [
-    ...(starts.api ? [runGraceScheduler(core), runPurge(core, expiredKeys)] : []),
+    ...(starts.api
+      ? [runGraceScheduler(core), runRetentionScheduler(core), runPurge(core, expiredKeys)]
+      : []),
     ...(starts.collect ? [runPurge(core, endedClaims)] : []),
   ]
   undo.defer(() => stopTogether(tidying))

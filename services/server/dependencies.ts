@@ -24,6 +24,7 @@ import { answersProjection } from '../../projections/answers/projection.ts'
 import { auditProjection } from '../../projections/audit/projection.ts'
 import { gateProjection } from '../../projections/gate/projection.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
+import { policiesProjection } from '../../projections/policies/projection.ts'
 import { repeatsProjection } from '../../projections/repeats/projection.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { webhooksProjection } from '../../projections/webhooks/projection.ts'
@@ -36,6 +37,7 @@ import { createProbeTable, probeTopicSpec } from './write-probe.ts'
 
 export const projections: Projection[] = [
   organizationsProjection,
+  policiesProjection,
   sessionsProjection,
   repeatsProjection,
   gateProjection,

@@ -12,6 +12,7 @@ import { auditProjection } from '../../projections/audit/projection.ts'
 import { gateProjection } from '../../projections/gate/projection.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
 import { findKeyByLookupHash } from '../../projections/organizations/queries.ts'
+import { policiesProjection } from '../../projections/policies/projection.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { webhooksProjection } from '../../projections/webhooks/projection.ts'
 import type { Environment } from '../../schemas/events.ts'
@@ -57,6 +58,7 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
   await world.run(log, sessionsProjection, { applied })
   await world.run(log, webhooksProjection, { applied })
   await world.run(log, gateProjection, { applied })
+  await world.run(log, policiesProjection, { applied })
   await world.run(log, auditProjection, { applied })
   const now = { ms: 1_800_000_000_000 }
   const clock = () => now.ms

@@ -185,6 +185,7 @@ test('a key is found by any of its look-up hashes, with what authentication need
   })
   expect((await findKeyByLookupHash(database.pool, ['hash2']))?.principal).toEqual({
     type: 'publishable',
+    shortensAddresses: false,
     keyId: keyId(2),
     organizationId,
     environment: 'test',

@@ -15,6 +15,7 @@ const floors = [
     'projections/audit',
     'projections/gate',
     'projections/organizations',
+    'projections/policies',
     'projections/repeats',
     'projections/sessions',
     'projections/webhooks',

@@ -13,6 +13,7 @@ import type { EventLog, Topic } from '../../infra/log/port.ts'
 import { auditProjection } from '../../projections/audit/projection.ts'
 import { gateProjection } from '../../projections/gate/projection.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
+import { policiesProjection } from '../../projections/policies/projection.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { webhooksProjection } from '../../projections/webhooks/projection.ts'
 import { createTestDatabase, type TestDatabase } from './postgres.ts'
@@ -42,6 +43,7 @@ export const testCause = { actor: tester, request_id: null }
 export const silent = pino({ level: 'silent' })
 const projections = [
   organizationsProjection,
+  policiesProjection,
   sessionsProjection,
   gateProjection,
   webhooksProjection,

@@ -13,6 +13,7 @@ import { organizationJson } from '../../organizations/schemas.ts'
 import type { Core } from '../../server/dependencies.ts'
 import { jsonFlag, limit, organizationArgument } from '../arguments.ts'
 import { organizationTable } from '../tables.ts'
+import { policyCommand } from './data-policy.ts'
 import {
   asOperator,
   type CommandOutcome,
@@ -50,6 +51,7 @@ export function defineOrganizations(org: Command): void {
     does: 'Let the keys of a suspended one work again',
   })
   limitsCommand(org)
+  policyCommand(org)
   capabilityCommand(org, { name: 'enable', enabled: true })
   capabilityCommand(org, { name: 'disable', enabled: false })
 }

@@ -50,7 +50,10 @@ export async function startAuthApp(options: (now: { ms: number }) => Partial<Aut
       add({ ...active, principal: { ...base, type: 'secret', scopes, capabilities: [] }, ...changes }),
     publishable(changes: Partial<PublishablePrincipal> = {}) {
       const browser = { ...base, type: 'publishable', clientTarget: 'browser' } as const
-      return add({ ...active, principal: { ...browser, allowedOrigins: [], ...changes } })
+      return add({
+        ...active,
+        principal: { ...browser, allowedOrigins: [], shortensAddresses: false, ...changes },
+      })
     },
     /** Changes what is stored, as a read model does; nobody is told. */
     change(key: string, update: (record: KeyRecord) => Partial<KeyRecord>): void {

@@ -174,7 +174,7 @@ describe('network checks', () => {
     const { status, json } = await check('{"rtt":12,"later":{"more":true}}')
     expect([status, json]).toEqual([202, { ack: true }])
     expect(app.events()).toMatchObject([
-      { type: 'NetworkChecked', data: { body: '{"rtt":12,"later":{"more":true}}', ip_address: '127.0.0.1' } },
+      { type: 'NetworkChecked', data: { body: '{"rtt":12,"later":{"more":true}}', ip_address: '127.0.0.0' } },
     ])
   })
 

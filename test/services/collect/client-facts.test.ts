@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ipAddressOf } from '../../../services/collect/requests.ts'
+import { wholeAddressOf } from '../../../services/collect/requests.ts'
 
 test.each([
   ['::ffff:203.0.113.9', '203.0.113.9'],
@@ -9,5 +9,5 @@ test.each([
   ['::1', '::1'],
   ['::ffff:nonsense', '::ffff:nonsense'],
 ])('the address %s is recorded as %s', (ip, recorded) => {
-  expect(ipAddressOf({ ip })).toBe(recorded)
+  expect(wholeAddressOf({ ip })).toBe(recorded)
 })

@@ -131,6 +131,7 @@ export async function startCollectApp({
         type: 'publishable',
         clientTarget: 'browser',
         allowedOrigins: [],
+        shortensAddresses: false,
         rateLimit: null,
         ...some,
       }),

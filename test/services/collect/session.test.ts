@@ -109,8 +109,28 @@ describe('opening a session', () => {
     const headers = { 'content-type': 'application/json' }
     await app.send('POST', '/v2/collect/network-checks', { headers, payload: '{}' })
     const recorded = app.events().flatMap(({ data }) => ('ip_address' in data ? [data.ip_address] : []))
-    expect(recorded).toEqual(Array(4).fill('203.0.113.9'))
+    // A network check is nobody's, and keeps the network alone.
+    expect(recorded).toEqual([...Array(3).fill('203.0.113.9'), '203.0.113.0'])
   })
+
+  test.each([
+    ['203.0.113.9', '203.0.113.0'],
+    ['::ffff:203.0.113.9', '203.0.113.0'],
+    ['2001:db8:7:8::9', '2001:db8:7::'],
+  ])(
+    'of %s no event has more than %s where the organization shortens addresses',
+    async (remoteAddress, recorded) => {
+      await app.close()
+      app = await startCollectApp({ remoteAddress })
+      const client = clientOf(app, app.publishable({ shortensAddresses: true }))
+      await client.open()
+      await client.sendBatch(quiet)
+      await client.requestResult(quiet)
+      const found = app.events().flatMap(({ data }) => ('ip_address' in data ? [data.ip_address] : []))
+      expect(found).toEqual(Array(3).fill(recorded))
+      expect(JSON.stringify(app.events())).not.toContain(remoteAddress)
+    },
+  )
 
   test('ignores members it does not know', async () => {
     expect((await open({ later: { more: true } })).status).toBe(200)

@@ -1,12 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { readConfig } from '../../../infra/config.ts'
 import { createCodec } from '../../../infra/event-store/codec.ts'
 import { organizationsProjection } from '../../../projections/organizations/projection.ts'
 import ids from '../../../schemas/ids.json' with { type: 'json' }
 import { sessionTtlMs } from '../../../services/gate/sessions.ts'
 import { endOverdue } from '../../../services/gate/time-outs.ts'
+import { setDataPolicy } from '../../../services/organizations/data-policies.ts'
 import { graceMs } from '../../../services/organizations/decide-key.ts'
 import { endGraces } from '../../../services/organizations/grace-scheduler.ts'
+import { expireOldData } from '../../../services/organizations/retention-scheduler.ts'
 import { sessionId, startWorld, type World } from '../../authorization/world.ts'
 import { freshAddress } from '../../support/gate-flow.ts'
 
@@ -225,6 +228,21 @@ describe('an entry says who it was, and by which request', () => {
       actor: { type: 'scheduler', id: 'key-grace' },
       request_id: null,
     })
+  })
+
+  test('both of a data policy: the operator sets it, the clock ends data', async () => {
+    const { deps } = world
+    const config = readConfig({})
+    await setDataPolicy(deps, { organizationId, changes: { session_days: 30 } })
+    await expireOldData({ ...deps, config })
+    expect((await about(organizationId)).slice(0, 2)).toEqual([
+      {
+        type: 'OrganizationDataExpired',
+        actor: { type: 'scheduler', id: 'data-retention' },
+        request_id: null,
+      },
+      { type: 'OrganizationDataPolicyChanged', actor: { type: 'operator', id: 'test' }, request_id: null },
+    ])
   })
 
   test('nobody, where it was recorded before actors were', async () => {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createKeyUsage } from '../../../infra/access/key-usage.ts'
 import { organizationsProjection } from '../../../projections/organizations/projection.ts'
+import { policiesProjection } from '../../../projections/policies/projection.ts'
 import type { KeyRequest } from '../../../services/organizations/checked-input.ts'
 import { createOrganization, issueApiKey } from '../../../services/organizations/commands.ts'
 import { organizationRoutes } from '../../../services/organizations/routes.ts'
@@ -10,7 +11,7 @@ import { openServiceWorld } from '../../support/service-world.ts'
 /** The organization routes over the real log, read model, authentication and idempotency; the clock is the test's. */
 export async function startOrganizations() {
   const world = await openServiceWorld({
-    projections: [organizationsProjection],
+    projections: [organizationsProjection, policiesProjection],
   })
   const { base, deps } = world
   const usage = createKeyUsage(base)

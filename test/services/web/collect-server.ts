@@ -53,6 +53,7 @@ export async function createCollectServer({ batchIntervalMs = 300 } = {}): Promi
     organizationId,
     clientTarget: 'browser',
     allowedOrigins: [],
+    shortensAddresses: false,
     rateLimit: null,
   } as const
   const record = { status: 'active', graceExpiresAt: null, organizationStatus: 'active' } as const

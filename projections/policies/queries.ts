@@ -1,0 +1,40 @@
+import type { Db } from '../../infra/postgres/pool.ts'
+import { type DataExpirationRow, type DataPolicyRow, dataExpirations, dataPolicies } from './tables.ts'
+
+/** Undefined where it has never had a policy of its own. */
+export async function findDataPolicy(db: Db, organizationId: string): Promise<DataPolicyRow | undefined> {
+  const { rows } = await db.query<DataPolicyRow>(
+    `select ${dataPolicies.select('p')} from read.data_policies p where p.organization_id = $1`,
+    [organizationId],
+  )
+  return rows[0]
+}
+
+export async function findDataExpiration(
+  db: Db,
+  organizationId: string,
+): Promise<DataExpirationRow | undefined> {
+  const { rows } = await db.query<DataExpirationRow>(
+    `select ${dataExpirations.select('e')} from read.data_expirations e where e.organization_id = $1`,
+    [organizationId],
+  )
+  return rows[0]
+}
+
+export interface KeptData {
+  organizationId: string
+  policy: DataPolicyRow | null
+  expired: DataExpirationRow | null
+}
+
+/** Every organization, deleted ones too, with what is kept of its data and what has ended. */
+export async function listKeptData(db: Db): Promise<KeptData[]> {
+  const { rows } = await db.query<KeptData>(
+    `select o.organization_id as "organizationId", to_json(p) as policy, to_json(e) as expired
+     from read.organizations o
+       left join read.data_policies p using (organization_id)
+       left join read.data_expirations e using (organization_id)
+     order by o.organization_id`,
+  )
+  return rows
+}

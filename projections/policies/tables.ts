@@ -1,0 +1,34 @@
+import { column, nullable, primaryKey, type RowOf, table } from '../../infra/postgres/table.ts'
+
+/** How long the data of an organization stay, in days; 0 = for ever, null = the operator's default. */
+export interface RetentionDays {
+  session_days: number | null
+  decision_days: number | null
+  visitor_days: number | null
+  webhook_days: number | null
+}
+
+export const dataPolicies = table('data_policies', {
+  organization_id: primaryKey(column.id()),
+  session_days: nullable(column.integer()),
+  decision_days: nullable(column.integer()),
+  visitor_days: nullable(column.integer()),
+  webhook_days: nullable(column.integer()),
+  shortens_addresses: column.boolean(),
+  allows_minimal_mode: column.boolean(),
+  changed_at: column.bigint(),
+})
+export type DataPolicyRow = RowOf<typeof dataPolicies>
+
+/** What has ended, as the newest event says it. Times are epoch milliseconds; null = nothing ever. */
+export const dataExpirations = table('data_expirations', {
+  organization_id: primaryKey(column.id()),
+  sessions_before: nullable(column.bigint()),
+  decisions_before: nullable(column.bigint()),
+  visitors_before: nullable(column.bigint()),
+  webhooks_before: nullable(column.bigint()),
+  expired_at: column.bigint(),
+})
+export type DataExpirationRow = RowOf<typeof dataExpirations>
+
+export const policyAppliedEvents = table('policy_applied_events', { event_id: primaryKey(column.id()) })

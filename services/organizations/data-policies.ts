@@ -1,0 +1,52 @@
+import { type CommandDeps, newId } from '../../infra/event-store/decide.ts'
+import type { Tx } from '../../infra/postgres/pool.ts'
+import { findOrganization } from '../../projections/organizations/queries.ts'
+import { findDataExpiration, findDataPolicy } from '../../projections/policies/queries.ts'
+import type { RetentionDays } from '../../projections/policies/tables.ts'
+import { eventTopics } from '../../schemas/events.ts'
+import { streamOf } from './commands.ts'
+import { type DataPolicyChanges, decideDataPolicy, decideExpiration } from './decide-data-policy.ts'
+
+/** Decided in turn with everything about the organization, whose own read model is seen too. */
+function policyStreamOf(organizationId: string) {
+  const { topic, projection, key, locks } = streamOf(organizationId)
+  const alsoReads = [{ projection, topic, key }]
+  const policies = eventTopics.OrganizationDataPolicyChanged
+  return { topic: policies, projection: 'policies', key, locks, alsoReads }
+}
+
+interface PolicyChange {
+  organizationId: string
+  changes: DataPolicyChanges
+}
+
+/** ApiError: 404 no such organization, 422 days that are out of bounds. */
+export async function setDataPolicy(
+  { decide, clock, ...deps }: Omit<CommandDeps, 'keyring'>,
+  { organizationId, changes }: PolicyChange,
+): Promise<void> {
+  const now = clock()
+  const eventId = newId('evt', { ...deps, now })
+  await decide({
+    ...policyStreamOf(organizationId),
+    load: async (tx: Tx) => ({
+      organization: await findOrganization(tx, organizationId),
+      policy: await findDataPolicy(tx, organizationId),
+    }),
+    decide: (state) => decideDataPolicy(state, { changes, eventId, now }),
+  })
+}
+
+/** Whether more of the organization's data has ended than at the last time. */
+export async function expireData(
+  { decide, clock }: Pick<CommandDeps, 'decide' | 'clock'>,
+  { organizationId, days }: { organizationId: string; days: RetentionDays },
+): Promise<boolean> {
+  const now = clock()
+  const events = await decide({
+    ...policyStreamOf(organizationId),
+    load: (tx: Tx) => findDataExpiration(tx, organizationId),
+    decide: (known) => decideExpiration(known, { organizationId, days, now }),
+  })
+  return events.length > 0
+}

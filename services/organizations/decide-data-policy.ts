@@ -1,0 +1,127 @@
+import { checkAll } from '../../infra/errors/check-all.ts'
+import { type DecidedEvent, decidedEvent } from '../../infra/event-store/decide.ts'
+import { invalid } from '../../infra/http/checked-fields.ts'
+import { derivedId } from '../../infra/ids.ts'
+import { organizationFor } from '../../projections/organizations/queries.ts'
+import type { OrganizationRow } from '../../projections/organizations/tables.ts'
+import type { DataExpirationRow, DataPolicyRow, RetentionDays } from '../../projections/policies/tables.ts'
+
+export interface DataPolicyState {
+  organization: OrganizationRow | undefined
+  policy: DataPolicyRow | undefined
+}
+
+/** Undefined = as it is. */
+export type DataPolicyChanges = {
+  [K in keyof Omit<DataPolicyRow, 'organization_id' | 'changed_at'>]?: DataPolicyRow[K] | undefined
+}
+
+export const noDataPolicy = {
+  session_days: null,
+  decision_days: null,
+  visitor_days: null,
+  webhook_days: null,
+  shortens_addresses: false,
+  allows_minimal_mode: false,
+}
+
+/** A session may last for a day; what it says afterwards would be lost with fewer. */
+const leastDays = 2
+const mostDays = 36_500
+/** Deliveries are tried for three days and more. Later than a month nothing is delivered again. */
+const webhookDays = { least: 7, most: 30 }
+
+/** 422 for days that are out of bounds. */
+export function decideDataPolicy(
+  { organization, policy }: DataPolicyState,
+  { changes, eventId, now }: { changes: DataPolicyChanges; eventId: string; now: number },
+): DecidedEvent[] {
+  const { id: organizationId } = organizationFor(organization, 'operator')
+  const current = policy ?? noDataPolicy
+  const { shortens_addresses = current.shortens_addresses } = changes
+  const { allows_minimal_mode = current.allows_minimal_mode } = changes
+  const next = {
+    ...checkAll({
+      session_days: () => checkedDays('session_days', changes, current),
+      decision_days: () => checkedDays('decision_days', changes, current),
+      visitor_days: () => checkedDays('visitor_days', changes, current),
+      webhook_days: () => checkedDays('webhook_days', changes, current),
+    }),
+    shortens_addresses,
+    allows_minimal_mode,
+  }
+  const names = Object.keys(noDataPolicy) as (keyof typeof noDataPolicy)[]
+  if (names.every((name) => next[name] === current[name])) return []
+  const data = { organization_id: organizationId, ...next, changed_at: now }
+  const about = { organizationId, environment: null, eventId, now }
+  return [decidedEvent({ type: 'OrganizationDataPolicyChanged', data }, about)]
+}
+
+function checkedDays(name: keyof RetentionDays, changes: DataPolicyChanges, current: RetentionDays) {
+  const days = changes[name]
+  if (days === undefined) return current[name]
+  const [least, most] =
+    name === 'webhook_days' ? [webhookDays.least, webhookDays.most] : [leastDays, mostDays]
+  const isForEver = days === 0 && name !== 'webhook_days'
+  if (days === null || isForEver || (Number.isInteger(days) && days >= least && days <= most)) return days
+  const expected = `${least} to ${most} days${name === 'webhook_days' ? '' : ', for ever'}, or the default`
+  throw invalid({ name, issue: 'invalid', expected }, 'organization_data_policy')
+}
+
+const dayMs = 24 * 60 * 60 * 1000
+
+/** Days that are kept: the organization's own, else the operator's. 0 = for ever. */
+export function keptDays(policy: RetentionDays | null | undefined, defaults: RetentionDays): RetentionDays {
+  return {
+    session_days: policy?.session_days ?? defaults.session_days,
+    decision_days: policy?.decision_days ?? defaults.decision_days,
+    visitor_days: policy?.visitor_days ?? defaults.visitor_days,
+    webhook_days: policy?.webhook_days ?? defaults.webhook_days,
+  }
+}
+
+type Expiration = Omit<DataExpirationRow, 'organization_id' | 'expired_at'>
+
+/** What has ended by now, in whole days of UTC. What ended once stays so, whatever is kept for longer later. */
+export function expirationOf(
+  days: RetentionDays,
+  known: Expiration | null | undefined,
+  now: number,
+): Expiration {
+  const today = now - (now % dayMs)
+  const before = (kept: number | null) => (kept ? today - kept * dayMs : null)
+  const sessions_before = latest(known?.sessions_before, before(days.session_days))
+  return {
+    sessions_before,
+    decisions_before: latest(known?.decisions_before, before(days.decision_days), sessions_before),
+    visitors_before: latest(known?.visitors_before, before(days.visitor_days)),
+    webhooks_before: latest(known?.webhooks_before, before(days.webhook_days)),
+  }
+}
+
+function latest(...times: (number | null | undefined)[]): number | null {
+  const known = times.filter((time) => typeof time === 'number')
+  return known.length === 0 ? null : Math.max(...known)
+}
+
+export const isSameExpiration = (one: Expiration | null | undefined, other: Expiration): boolean =>
+  (Object.keys(other) as (keyof Expiration)[]).every((name) => (one?.[name] ?? null) === other[name])
+
+interface ExpireData {
+  organizationId: string
+  days: RetentionDays
+  now: number
+}
+
+/** Nothing where no more has ended than at the last time. */
+export function decideExpiration(
+  known: DataExpirationRow | undefined,
+  { organizationId, days, now }: ExpireData,
+): DecidedEvent[] {
+  const ended = expirationOf(days, known, now)
+  if (isSameExpiration(known, ended)) return []
+  const data = { organization_id: organizationId, ...ended, expired_at: now }
+  const eventId = derivedId('evt', organizationId, 'data-expired', ...Object.values(ended).map(String))
+  const about = { organizationId, environment: null, eventId, now }
+  return [decidedEvent({ type: 'OrganizationDataExpired', data }, about)]
+}
