@@ -38,3 +38,11 @@ export async function listKeptData(db: Db): Promise<KeptData[]> {
   )
   return rows
 }
+
+/** Organizations whose pages may leave fingerprints out. */
+export async function allowingMinimalMode(db: Db): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>(
+    'select organization_id as id from read.data_policies where allows_minimal_mode',
+  )
+  return rows.map(({ id }) => id)
+}

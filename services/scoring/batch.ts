@@ -11,6 +11,7 @@ import type { Asked, RepeatCounter } from '../../projections/repeats/queries.ts'
 import type { Repeats, VisitorLinked, VisitorSplit } from '../../schemas/events.ts'
 import type { LearnedAnswers } from './answers.ts'
 import { type Draft, type Drafts, startDrafting, withHistory } from './decide.ts'
+import type { AllowsMinimal } from './facts.ts'
 import { scoredEvent } from './scored-event.ts'
 import { isSessionEvent, type SessionState } from './session-state.ts'
 import { type Opened, openingStatements, readOpened, saveOffsets, saveStates } from './store.ts'
@@ -24,6 +25,7 @@ interface ScoreDeps {
   clock: Clock
   network: NetworkSource
   learned: LearnedAnswers
+  allowsMinimal?: AllowsMinimal | undefined
 }
 
 interface ScoreBatches {
@@ -110,6 +112,7 @@ async function draft({ deps, events, known, now, breathe }: ToDraft): Promise<Dr
     known,
     network: deps.network,
     learned: deps.learned,
+    allowsMinimal: deps.allowsMinimal,
     now,
   })
   for (const event of mine) {

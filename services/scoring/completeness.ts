@@ -23,19 +23,39 @@ const alwaysSent: readonly { since: string; members: readonly (readonly [string,
   { since: '0.1', members: Object.entries(sinceFirst) },
 ]
 
+// What is drawn, played and measured. People block some of it, and no browser blocks all.
+const surface = {
+  canvas: ['hash'],
+  webgl: ['renderer'],
+  audio: ['hash'],
+  fonts: ['detected_count'],
+} as const satisfies { [G in keyof Snapshot]?: readonly string[] }
+
 interface Sent {
   snapshot: Snapshot | null
   platform: Platform
   sdk?: { name: string; version: string } | null | undefined
+  isMinimal: boolean
 }
 
 /** Members of a page's snapshot that its SDK always sends and that are not there, by path. */
-export function missingMembers({ snapshot, platform, sdk }: Sent): string[] {
+export function missingMembers({ snapshot, platform, sdk, isMinimal }: Sent): string[] {
   if (!snapshot || platform !== 'web') return []
   const version = sdk?.name === 'tidegate-web' ? sdk.version : null
-  return alwaysSent
+  const always = alwaysSent
     .filter(({ since }) => version === null || !isBefore(version, since))
     .flatMap(({ members }) => members.flatMap(([group, names]) => absent(snapshot, group, names)))
+  return isMinimal ? always : [...always, ...hiddenSurface(snapshot)]
+}
+
+function hiddenSurface(snapshot: Snapshot): string[] {
+  const missing = Object.entries(surface).flatMap(([group, names]) => absent(snapshot, group, names))
+  return missing.length === Object.keys(surface).length ? missing : []
+}
+
+/** Whether the page says that it left fingerprints out. States of before that was said have no such group. */
+export function saysMinimal(snapshot: Snapshot | null): boolean {
+  return snapshot?.collection?.mode === 'minimal'
 }
 
 function absent(snapshot: Snapshot, group: string, names: readonly string[]): string[] {

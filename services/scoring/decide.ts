@@ -2,7 +2,14 @@ import { derivedId } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { Verdict } from '../../schemas/events.ts'
 import type { LearnedAnswers } from './answers.ts'
-import { categories, type Facts, type FactsInput, readFacts, type Signal } from './facts.ts'
+import {
+  type AllowsMinimal,
+  categories,
+  type Facts,
+  type FactsInput,
+  readFacts,
+  type Signal,
+} from './facts.ts'
 import { evolve, type SessionEvent, type SessionState } from './session-state.ts'
 import { answerSignals } from './signals/answers.ts'
 import { automationSignals, tamperSignals } from './signals/automation.ts'
@@ -37,6 +44,7 @@ interface DraftInput {
   known: Map<string, SessionState>
   network: NetworkSource
   learned: LearnedAnswers
+  allowsMinimal?: AllowsMinimal | undefined
   now: number
 }
 
@@ -67,8 +75,8 @@ interface DraftOf extends Omit<DraftInput, 'known'> {
   traceparent: string | undefined
 }
 
-function draftOf({ state, trigger, traceparent, network, learned, now }: DraftOf): Draft | undefined {
-  const evaluation = evaluate({ state, network: network.lookup(state.ip_address, now), learned })
+function draftOf({ state, trigger, traceparent, network, now, ...known }: DraftOf): Draft | undefined {
+  const evaluation = evaluate({ state, network: network.lookup(state.ip_address, now), ...known })
   // What others did is looked up for decisions only, so that both verdicts are of what the session itself shows.
   const isSame = evaluation.score.verdict === state.verdict
   if (trigger.onlyOnChange && isSame) return undefined
@@ -177,7 +185,7 @@ function weigh(facts: Facts, fired: Signal[]): Evaluation {
 }
 
 /** Counts up when the same evidence can lead to another score. */
-export const scoringVersion = '3'
+export const scoringVersion = '4'
 
 // human 0-39, inconclusive 40-69, bot 70-100.
 const bands = { inconclusive: 40, bot: 70 }

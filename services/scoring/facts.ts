@@ -3,7 +3,7 @@ import type { Platform, Repeats } from '../../schemas/events.ts'
 import type { Behavior, Snapshot } from '../../schemas/observations.ts'
 import { type Agent, readAgent } from './agent.ts'
 import { type AnswerFacts, judgeAnswers, type LearnedAnswers, noAnswers, nothingLearned } from './answers.ts'
-import { impossibleMembers, missingMembers } from './completeness.ts'
+import { impossibleMembers, missingMembers, saysMinimal } from './completeness.ts'
 import { hasBehavior } from './observed.ts'
 import type { DocumentState, SessionState } from './session-state.ts'
 
@@ -23,6 +23,8 @@ export interface Facts {
   privacyTool: boolean
   network: AddressNetwork
   answers: AnswerFacts
+  /** The page left fingerprints out, and its organization allows that. */
+  isMinimal: boolean
   /** Paths of members that the SDK owes and did not send, and of members whose values no browser has. */
   missing: string[]
   impossible: string[]
@@ -37,22 +39,31 @@ export interface Facts {
   repeats: Repeats | null
 }
 
+/** Whether pages of the organization may leave fingerprints out. */
+export type AllowsMinimal = (organizationId: string) => boolean
+
+const nobody: AllowsMinimal = () => false
+
 export interface FactsInput {
   state: SessionState
   network: AddressNetwork
   learned?: LearnedAnswers
+  /** Default: none does. */
+  allowsMinimal?: AllowsMinimal | undefined
   visitorSessions?: number
   repeats?: Repeats | null
 }
 
 export function readFacts(input: FactsInput): Facts {
-  const { state, network, learned = nothingLearned, visitorSessions = 0, repeats = null } = input
+  const { state, network, learned = nothingLearned, allowsMinimal = nobody } = input
+  const { visitorSessions = 0, repeats = null } = input
   const { behavior } = state
   const claimsNative = state.platform === 'web' && (state.snapshot?.native ?? null) !== null
   const snapshot = claimsNative && state.snapshot ? { ...state.snapshot, native: null } : state.snapshot
   const userAgent = snapshot?.navigator.user_agent ?? state.user_agent
   const agent = readAgent(userAgent)
   const document = snapshotDocument(state)
+  const isMinimal = saysMinimal(snapshot) && allowsMinimal(state.organization_id)
   return {
     platform: state.platform,
     snapshot,
@@ -65,7 +76,8 @@ export function readFacts(input: FactsInput): Facts {
         ? judgeAnswers({ snapshot, document, agent, userAgent, environment: state.environment, learned })
         : noAnswers,
     sdk: state.sdk,
-    missing: missingMembers({ snapshot, platform: state.platform, sdk: state.sdk }),
+    isMinimal,
+    missing: missingMembers({ snapshot, platform: state.platform, sdk: state.sdk, isMinimal }),
     impossible: impossibleMembers({ snapshot, behavior, userAgent }),
     userAgent,
     headerUserAgent: state.user_agent,

@@ -13,6 +13,7 @@ import { findDecisions } from '../../projections/sessions/queries.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import type { LearnedAnswers } from './answers.ts'
 import { scoreBatches } from './batch.ts'
+import type { AllowsMinimal } from './facts.ts'
 import { restoreVisitors } from './restore.ts'
 import { createScoringTables, readOffset } from './store.ts'
 import type { RecordedVisitor } from './visitors/split.ts'
@@ -24,6 +25,7 @@ interface ScoringOptions {
   clock: Clock
   network: NetworkSource
   learned: LearnedAnswers
+  allowsMinimal?: AllowsMinimal | undefined
   applied: Pick<Applied, 'waitFor'>
   logger: Logger
   skips?: Pick<Skips, 'has'> | undefined

@@ -10,6 +10,7 @@ import { purgeClaims } from '../collect/claims.ts'
 import { runGraceScheduler } from '../organizations/grace-scheduler.ts'
 import { runRetentionScheduler } from '../organizations/retention-scheduler.ts'
 import { runLearning } from '../scoring/learned.ts'
+import { followMinimalMode } from '../scoring/minimal-mode.ts'
 import { runSessionScheduler } from '../scoring/scheduler.ts'
 import { runScoring } from '../scoring/worker.ts'
 import { runDispatcher } from '../webhooks/dispatch/dispatcher.ts'
@@ -71,10 +72,15 @@ function startWebhooks(core: Core, registry: Registry): Promise<Running[]> {
   return startTogether<Running>([runPlanner(core), runDispatcher({ ...core, meter })])
 }
 
-function startScoring(core: Core, network: NetworkSource): Promise<Running[]> {
+async function startScoring(core: Core, network: NetworkSource): Promise<Running[]> {
   const learning = runLearning(core)
-  const scoring = runScoring({ ...core, network, learned: learning.learned })
-  return startTogether<Running>([Promise.resolve(learning), scoring, runSessionScheduler(core)])
+  const minimal = await followMinimalMode(core)
+  const { allowsMinimal } = minimal
+  const scoring = runScoring({ ...core, network, learned: learning.learned, allowsMinimal })
+  return startTogether<Running>([
+    ...[learning, minimal].map((started) => Promise.resolve(started)),
+    ...[scoring, runSessionScheduler(core)],
+  ])
 }
 
 const purgeIntervalMs = 10 * 60 * 1000

@@ -15,6 +15,7 @@ export function evidenceOf(facts: Facts, described: Described): SessionEvidence 
     sources: sourcesOf(facts, described),
     unchecked: [
       ...uncheckedRuntime(facts, described.runtime_integrity),
+      ...(facts.isMinimal ? leftOut : []),
       ...uncheckedNetwork(facts.network),
       ...uncheckedNative(facts, described.native_runtime_integrity),
     ],
@@ -34,6 +35,9 @@ function sourcesOf({ snapshot, behavioral, document, network }: Facts, { visitor
   const own = Object.entries(consulted).flatMap(([name, was]) => (was ? [name] : []))
   return [...own, ...network.sources]
 }
+
+// Nobody looked at these in the minimal mode.
+const leftOut = ['canvas', 'graphics', 'audio', 'fonts', 'media'].map((name) => `client_telemetry.${name}`)
 
 type Native = NonNullable<Snapshot['native']>
 type RuntimeName = keyof RuntimeIntegrity
@@ -104,6 +108,8 @@ function wasAsked(name: RuntimeName, facts: Facts): boolean {
   if (name === 'outdated_environment') return hasKnownAge(facts)
   const { snapshot } = facts
   if (!snapshot) return false
+  // How many processors there are does not tell a virtual machine.
+  if (name === 'virtualization_suspected' && facts.isMinimal) return false
   const seen = snapshot.native ? inputs[name].app(snapshot.native) : inputs[name].page(snapshot)
   return seen.some((value) => value !== null)
 }

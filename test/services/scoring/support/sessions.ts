@@ -3,6 +3,7 @@ import { type AddressNetwork, noNetwork } from '../../../../infra/ip/network.ts'
 import type { SessionScored } from '../../../../schemas/events.ts'
 import { type LearnedAnswers, nothingLearned } from '../../../../services/scoring/answers.ts'
 import { type Evaluation, evaluate } from '../../../../services/scoring/decide.ts'
+import type { AllowsMinimal } from '../../../../services/scoring/facts.ts'
 import { scoredEvent } from '../../../../services/scoring/scored-event.ts'
 import { evolve, type SessionEvent, type SessionState } from '../../../../services/scoring/session-state.ts'
 import { hashesOf } from '../../../../services/scoring/signals/repeats.ts'
@@ -22,8 +23,9 @@ const codec = createCodec()
 export function decisionAbout(
   state: SessionState,
   network: AddressNetwork = noNetwork.lookup(state.ip_address, startedAt),
+  allowsMinimal?: AllowsMinimal,
 ): SessionScored {
-  const evaluation = evaluate({ state, network })
+  const evaluation = evaluate({ state, network, allowsMinimal })
   const trigger = { decisionId: 'evt_x', final: true, onlyOnChange: false, at: startedAt }
   const about = {
     state,
@@ -43,17 +45,23 @@ export interface Seen {
   behavior?: object
   network?: AddressNetwork
   learned?: LearnedAnswers
+  allowsMinimal?: AllowsMinimal
 }
 
 /** What scoring makes of one snapshot of a client, with the behaviour that came with it. */
 export function evaluateClient(
   client: Client,
-  { behavior, network, learned = nothingLearned }: Seen = {},
+  { behavior, network, learned = nothingLearned, allowsMinimal }: Seen = {},
 ): Evaluation {
   const session = testSession('evaluated', { client, platform: platformOf(client) })
   const observations = { version: 1, elapsed_ms: 500, snapshot: client.snapshot, behavior }
   const state = stateAfter([...opened(session), batch(session, { observations })])
-  return evaluate({ state, learned, network: network ?? noNetwork.lookup(session.ip, startedAt) })
+  return evaluate({
+    state,
+    learned,
+    allowsMinimal,
+    network: network ?? noNetwork.lookup(session.ip, startedAt),
+  })
 }
 
 export function slugs({ fired }: Evaluation): string[] {
