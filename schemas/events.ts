@@ -1363,34 +1363,26 @@ export interface VisitorLinked {
   network: null | string
 }
 
-/** Data of an organization reached their age. Read models are without them from here on, and no later policy brings them back. */
+/** Data of an organization reached their age: sessions by their newest decision, decisions with them, visitors by when they were last seen, webhook events by their creation; null = nothing. Read models are without them from here on, and no later policy brings them back. */
 export interface OrganizationDataExpired {
   organization_id: string
-  /** Sessions whose newest decision was made earlier; null = none ever. */
   sessions_before: null | number
-  /** Decisions of sessions whose newest was made earlier. */
   decisions_before: null | number
-  /** Visitors who were last seen earlier. */
   visitors_before: null | number
-  /** Webhook events that were created earlier. */
   webhooks_before: null | number
   expired_at: number
 }
 
-/** What is recorded of an organization's visitors and how long it stays was changed. The event says all of it. */
+/** What is recorded of an organization's visitors and for how many days was changed. The event says all of it. Shortened addresses are IPv4 /24 and IPv6 /48. */
 export interface OrganizationDataPolicyChanged {
   organization_id: string
   /** Sessions stay for so many days; 0 = for ever, null = the operator's default. */
   session_days: null | number
   /** Decisions; at most as long as their sessions. */
   decision_days: null | number
-  /** What is known of visitors. */
   visitor_days: null | number
-  /** Webhook events with their deliveries. */
   webhook_days: null | number
-  /** Addresses are recorded as their networks, IPv4 /24 and IPv6 /48. */
   shortens_addresses: boolean
-  /** A page may leave fingerprints out. */
   allows_minimal_mode: boolean
   changed_at: number
 }

@@ -1,5 +1,7 @@
+import pg from 'pg'
 import type { Db } from '../postgres/pool.ts'
 import type { Build } from './builds.ts'
+import type { EndedData } from './projection.ts'
 
 export interface DifferentRow {
   /** The build that has the row; the other has none exactly like it. */
@@ -18,17 +20,20 @@ export interface CompareOptions {
   table: string
   live: Build
   next: Build
+  // Of organizations whose data have ended, only the rows `t` that meet it count.
+  only?: ((schema: string) => string) | undefined
+  ended?: EndedData[]
 }
 
 /** Whether both builds have the same rows, byte for byte, in whatever order they lie on disk. */
 export async function compareTable(db: Db, options: CompareOptions): Promise<TableComparison> {
   const { table, live, next } = options
-  const mine = await digest(db, next, table)
+  const mine = await digest(db, next, options)
   if ((await columns(db, live, table)) !== (await columns(db, next, table))) {
     const differences: DifferentRow[] = [{ side: 'new', row: 'the table has other columns' }]
     return { table, rows: mine.rows, equal: false, differences }
   }
-  const equal = (await digest(db, live, table)).digest === mine.digest
+  const equal = (await digest(db, live, options)).digest === mine.digest
   return { table, rows: mine.rows, equal, differences: equal ? [] : await findDifferences(db, options) }
 }
 
@@ -36,15 +41,26 @@ export async function compareTable(db: Db, options: CompareOptions): Promise<Tab
  * The number of rows and two sums of 64-bit hashes over the rows. A sum does not depend on the order, so
  * nothing is sorted.
  */
-async function digest(db: Db, { schema }: Build, table: string): Promise<{ rows: number; digest: string }> {
+async function digest(
+  db: Db,
+  { schema }: Build,
+  options: CompareOptions,
+): Promise<{ rows: number; digest: string }> {
+  const { table } = options
   const { rows } = await db.query<{ rows: number; digest: string }>(
     `select count(*)::float8 as rows, concat_ws(' ', count(*), sum(hash_record_extended(t, 0)::numeric),
        sum(hash_record_extended(t, 1)::numeric)) as digest
-     from ${schema}.${table} t`,
+     from ${schema}.${table} t where ${compared(schema, options)}`,
   )
   const [row] = rows
   if (!row) throw new Error(`no digest of ${schema}.${table}`)
   return row
+}
+
+function compared(schema: string, { only, ended = [] }: CompareOptions): string {
+  if (!only || ended.length === 0) return 'true'
+  const ids = ended.map(({ organization_id }) => pg.escapeLiteral(organization_id))
+  return `(t.organization_id not in (${ids.join()}) or ${only(schema)})`
 }
 
 async function columns(db: Db, { schema }: Build, table: string): Promise<string> {
@@ -56,10 +72,12 @@ async function columns(db: Db, { schema }: Build, table: string): Promise<string
   return rows[0]?.columns ?? ''
 }
 
-async function findDifferences(db: Db, { table, live, next }: CompareOptions): Promise<DifferentRow[]> {
+async function findDifferences(db: Db, options: CompareOptions): Promise<DifferentRow[]> {
+  const { table, live, next } = options
   const only = (side: string, a: Build, b: Build) =>
     `(select '${side}' as side, t::text as row from (
-       select * from ${a.schema}.${table} except all select * from ${b.schema}.${table} limit 3) t)`
+       select * from ${a.schema}.${table} t where ${compared(a.schema, options)}
+       except all select * from ${b.schema}.${table} t where ${compared(b.schema, options)} limit 3) t)`
   const { rows } = await db.query<DifferentRow>(
     `${only('live', live, next)} union all ${only('new', next, live)}`,
   )

@@ -3,6 +3,18 @@ import type { Part } from '../postgres/arrays.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { RecordedEvent } from './codec.ts'
 
+/** What has ended of an organization's data: what is older than these times, epoch milliseconds; null = nothing. */
+export interface EndedData {
+  organization_id: string
+  sessions_before: number | null
+  decisions_before: number | null
+  visitors_before: number | null
+  webhooks_before: number | null
+}
+
+/** Deletes some of what has ended, in little time; whether more may be left. */
+export type Prune = (tx: Tx, ended: EndedData[]) => Promise<boolean>
+
 /**
  * A read model: tables, and a handler that is a function of the event and the rows it touches. It uses no
  * clock, no randomness and no look-up elsewhere, so two rebuilds are equal. Events may come twice, and those
@@ -36,6 +48,13 @@ export interface Projection {
    * with the offset. Absent = nothing.
    */
   subjectsOf?(events: RecordedEvent[]): string[]
+  /** For one who deletes what has ended from a build, beside those who apply events. Absent = nothing ends. */
+  createPrune?(): Prune
+  /**
+   * Of these tables, a rebuild compares only the rows `t` that meet the condition, of organizations whose data have
+   * ended: the others are deleted as time allows.
+   */
+  comparedRows?: Readonly<Record<string, (schema: string) => string>>
   /** Milliseconds to wait after a batch, so that the next is larger: for what nobody waits for. Absent = none. */
   gatherMs?: number
 }

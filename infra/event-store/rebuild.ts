@@ -17,7 +17,8 @@ import {
 import type { EventCodec } from './codec.ts'
 import { compareTable, type TableComparison } from './compare.ts'
 import { type Loader, startLoader } from './loader.ts'
-import type { Projection } from './projection.ts'
+import type { EndedData, Projection } from './projection.ts'
+import { type FindEnded, pruneBuild } from './prune.ts'
 import type { Skips } from './skips.ts'
 
 export interface RebuildOptions {
@@ -29,6 +30,8 @@ export interface RebuildOptions {
   skips?: Pick<Skips, 'has'> | undefined
   /** `total`: events that the live build had applied when the rebuild began. */
   onProgress?: (progress: { events: number; total: number }) => void
+  /** Both builds are without what has ended. Absent = nothing has. */
+  findEnded?: FindEnded | undefined
   /** Switch although the builds differ, because the code changed on purpose. */
   acceptDifferences?: boolean
 }
@@ -56,7 +59,8 @@ export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
     if (!live) throw new Error(`projection ${projection.name} has no live build`)
     const next = await transaction(pool, (tx) => createBuild(tx, projection, 'building'))
     const drop = (build: Build) => retryLocked(() => transaction(pool, (tx) => dropBuild(tx, build)))
-    const report = await fill({ ...options, live, next }).catch(async (error) => {
+    const ended = (await options.findEnded?.(pool)) ?? []
+    const report = await fill({ ...options, live, next, ended }).catch(async (error) => {
       // What cannot be dropped now is dropped by the next rebuild.
       await drop(next).catch(() => {})
       throw error
@@ -69,6 +73,7 @@ export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
 interface Filling extends RebuildOptions {
   live: Build
   next: Build
+  ended: EndedData[]
 }
 
 async function fill(filling: Filling): Promise<Omit<RebuildReport, 'seconds'>> {
@@ -84,7 +89,8 @@ async function fill(filling: Filling): Promise<Omit<RebuildReport, 'seconds'>> {
   try {
     await loader.waitFor(target)
     await transaction(pool, (tx) => index(tx, filling))
-    const tables = await compare(filling, loader)
+    const pruneRest = await pruneBoth(filling)
+    const tables = await compare(filling, loader, pruneRest)
     const equal = tables.every((table) => table.equal)
     const switched = equal || filling.acceptDifferences === true
     if (switched) await atSameOffsets(filling, loader, (tx) => makeLive(tx, projection, next))
@@ -102,20 +108,40 @@ async function index(tx: Tx, { projection, next }: Filling): Promise<void> {
   await tx.query(projection.tables.map((table) => `analyze ${next.schema}.${table}`).join('; '))
 }
 
+// Afterwards, what has come meanwhile is little enough for the moment in which nobody applies events.
+async function pruneBoth({ pool, projection, live, next, ended }: Filling): Promise<() => Promise<void>> {
+  const pruned = [live, next].flatMap((build) => {
+    const prune = projection.createPrune?.()
+    return prune ? [{ pool, build, prune, ended }] : []
+  })
+  for (const one of pruned) await pruneBuild(one)
+  return async () => {
+    for (const one of pruned) await pruneBuild({ ...one, isLocked: true })
+  }
+}
+
 /**
  * Compares the builds as of one moment at which both had the same offsets. Both go on while the rows are
  * read.
  */
-async function compare(filling: Filling, loader: Loader): Promise<TableComparison[]> {
-  const { pool, projection, live, next } = filling
+async function compare(
+  filling: Filling,
+  loader: Loader,
+  pruneRest: () => Promise<void>,
+): Promise<TableComparison[]> {
+  const { pool, projection, live, next, ended } = filling
   const reader = await pool.connect()
   try {
     await atSameOffsets(filling, loader, async () => {
+      await pruneRest()
       // The first query takes the snapshot.
       await reader.query('begin isolation level repeatable read read only; select 1')
     })
     const tables: TableComparison[] = []
-    for (const table of projection.tables) tables.push(await compareTable(reader, { table, live, next }))
+    for (const table of projection.tables) {
+      const only = projection.comparedRows?.[table]
+      tables.push(await compareTable(reader, { table, live, next, only, ended }))
+    }
     return tables
   } finally {
     await reader.query('rollback').catch(() => {})

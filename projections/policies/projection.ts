@@ -21,7 +21,6 @@ export const policiesProjection: Projection = {
   subjectsOf: (events) => [...new Set(policiesIn(events).map((data) => data.organization_id))],
 }
 
-/** One partition has all events of an organization. */
 async function apply(_: Tx, events: RecordedEvent[]): Promise<Part[]> {
   return [
     ...saveRows(dataPolicies, latestOf(policiesIn(events))),

@@ -1,7 +1,7 @@
 import type { Db } from '../../infra/postgres/pool.ts'
 import { type DataExpirationRow, type DataPolicyRow, dataExpirations, dataPolicies } from './tables.ts'
 
-/** Undefined where it has never had a policy of its own. */
+// Undefined where it has never had a policy of its own.
 export async function findDataPolicy(db: Db, organizationId: string): Promise<DataPolicyRow | undefined> {
   const { rows } = await db.query<DataPolicyRow>(
     `select ${dataPolicies.select('p')} from read.data_policies p where p.organization_id = $1`,
@@ -27,7 +27,7 @@ export interface KeptData {
   expired: DataExpirationRow | null
 }
 
-/** Every organization, deleted ones too, with what is kept of its data and what has ended. */
+// Every organization, deleted ones too, with what is kept of its data and what has ended.
 export async function listKeptData(db: Db): Promise<KeptData[]> {
   const { rows } = await db.query<KeptData>(
     `select o.organization_id as "organizationId", to_json(p) as policy, to_json(e) as expired
@@ -39,10 +39,16 @@ export async function listKeptData(db: Db): Promise<KeptData[]> {
   return rows
 }
 
-/** Organizations whose pages may leave fingerprints out. */
 export async function allowingMinimalMode(db: Db): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
     'select organization_id as id from read.data_policies where allows_minimal_mode',
   )
   return rows.map(({ id }) => id)
+}
+
+export async function findEndedData(db: Db): Promise<DataExpirationRow[]> {
+  const { rows } = await db.query<DataExpirationRow>(
+    `select ${dataExpirations.select('e')} from read.data_expirations e order by e.organization_id`,
+  )
+  return rows
 }

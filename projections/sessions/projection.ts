@@ -16,6 +16,7 @@ import {
   upsertVisitors,
   userText,
 } from './apply-visitors.ts'
+import { createSessionsPrune, isSearchedBy } from './prune.ts'
 import {
   clientUserChanges,
   decisions,
@@ -41,6 +42,8 @@ export const sessionsProjection: Projection = {
   indexes: sessionReadIndexes,
   appliedIn: [decisions.name, clientUserChanges.name],
   apply,
+  createPrune: createSessionsPrune,
+  comparedRows: { [searchTexts.name]: isSearchedBy },
   subjectsOf: (events) =>
     events.flatMap(({ type, data }) => (type === 'SessionScored' ? [data.event_id] : [])),
 }

@@ -177,7 +177,7 @@ export async function prune(tx: Tx, pruned: Pruned[]): Promise<void> {
   }
 }
 
-async function pruneDeliveries(tx: Tx, eventIds: string[]): Promise<void> {
+export async function pruneDeliveries(tx: Tx, eventIds: string[]): Promise<void> {
   const { rows } = await tx.query<{ delivery_id: string }>({
     name: 'prune-webhook-deliveries',
     text: `delete from webhook_deliveries where event_id = any($1) returning delivery_id`,

@@ -7,6 +7,7 @@ import { eventTopics } from '../../schemas/events.ts'
 import { deliveryWrites } from './apply-deliveries.ts'
 import { isDeliveryEvent } from './evolve-delivery.ts'
 import { type EndpointEvent, evolveEndpoint, isEndpointEvent } from './evolve-endpoint.ts'
+import { pruneWebhooks } from './prune.ts'
 import {
   type EndpointRow,
   endpointRow,
@@ -39,6 +40,7 @@ export const webhooksProjection: Projection = {
   indexes: webhookReadIndexes,
   appliedIn: [webhookAppliedEvents.name],
   apply,
+  createPrune: () => pruneWebhooks,
 }
 
 /**

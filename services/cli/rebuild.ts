@@ -23,10 +23,13 @@ async function run(name: string, { acceptDifferences, json }: Flags): Promise<vo
   if (name === 'scoring') return rebuildScoring({ acceptDifferences, json })
   const { projections } = await import('../server/dependencies.ts')
   const { rebuild } = await import('../../infra/event-store/rebuild.ts')
+  const { findEndedData } = await import('../../projections/policies/queries.ts')
   const names = [...projections.map((known) => known.name), 'scoring'].join(', ')
   const projection = projections.find((known) => known.name === name)
   if (!projection) throw new Error(`no projection ${name}: one of ${names}`)
-  const report = await withCore((core) => rebuild({ ...core, projection, acceptDifferences }))
+  const report = await withCore((core) =>
+    rebuild({ ...core, projection, acceptDifferences, findEnded: findEndedData }),
+  )
   if (json) console.log(JSON.stringify(report))
   else printReport(report)
   if (!report.switched) process.exitCode = 1

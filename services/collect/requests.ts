@@ -117,7 +117,6 @@ const maxHeaderLength = 1024
 const maxHostLength = 253
 const mappedPrefix = '::ffff:'
 
-/** The client's address as its organization has it recorded. */
 export function ipAddressOf(
   request: Pick<FastifyRequest, 'ip'>,
   { shortensAddresses }: Pick<PublishablePrincipal, 'shortensAddresses'>,

@@ -7,7 +7,7 @@ import { eventTopics } from '../../schemas/events.ts'
 import { streamOf } from './commands.ts'
 import { type DataPolicyChanges, decideDataPolicy, decideExpiration } from './decide-data-policy.ts'
 
-/** Decided in turn with everything about the organization, whose own read model is seen too. */
+// Decided in turn with everything about the organization, whose own read model is seen too.
 function policyStreamOf(organizationId: string) {
   const { topic, projection, key, locks } = streamOf(organizationId)
   const alsoReads = [{ projection, topic, key }]
@@ -37,7 +37,6 @@ export async function setDataPolicy(
   })
 }
 
-/** Whether more of the organization's data has ended than at the last time. */
 export async function expireData(
   { decide, clock }: Pick<CommandDeps, 'decide' | 'clock'>,
   { organizationId, days }: { organizationId: string; days: RetentionDays },

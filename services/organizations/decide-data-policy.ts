@@ -11,7 +11,7 @@ export interface DataPolicyState {
   policy: DataPolicyRow | undefined
 }
 
-/** Undefined = as it is. */
+// Undefined = as it is.
 export type DataPolicyChanges = {
   [K in keyof Omit<DataPolicyRow, 'organization_id' | 'changed_at'>]?: DataPolicyRow[K] | undefined
 }
@@ -25,13 +25,12 @@ export const noDataPolicy = {
   allows_minimal_mode: false,
 }
 
-/** A session may last for a day; what it says afterwards would be lost with fewer. */
+// A session may last for a day; what it says afterwards would be lost with fewer.
 const leastDays = 2
 const mostDays = 36_500
-/** Deliveries are tried for three days and more. Later than a month nothing is delivered again. */
+// Deliveries are tried for three days and more. Later than a month nothing is delivered again.
 const webhookDays = { least: 7, most: 30 }
 
-/** 422 for days that are out of bounds. */
 export function decideDataPolicy(
   { organization, policy }: DataPolicyState,
   { changes, eventId, now }: { changes: DataPolicyChanges; eventId: string; now: number },
@@ -113,7 +112,6 @@ interface ExpireData {
   now: number
 }
 
-/** Nothing where no more has ended than at the last time. */
 export function decideExpiration(
   known: DataExpirationRow | undefined,
   { organizationId, days, now }: ExpireData,

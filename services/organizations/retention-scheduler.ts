@@ -16,7 +16,6 @@ interface RetentionOptions {
   clock: Clock
   logger: Logger
   config: RetentionSettings
-  /** Milliseconds (default 10 minutes). */
   intervalMs?: number
 }
 
@@ -25,7 +24,6 @@ type RetentionSettings = Pick<
   'SESSION_RETENTION_DAYS' | 'DECISION_RETENTION_DAYS' | 'VISITOR_RETENTION_DAYS' | 'WEBHOOK_RETENTION_DAYS'
 >
 
-/** What the operator keeps of organizations that say nothing themselves. */
 export function defaultDays(config: RetentionSettings): RetentionDays {
   return {
     session_days: config.SESSION_RETENTION_DAYS ?? null,
@@ -49,7 +47,6 @@ export function runRetentionScheduler(options: RetentionOptions): Periodic {
   })
 }
 
-/** One look. Returns of how many organizations more has ended, at most 100. */
 export async function expireOldData({ pool, decideAs, clock, config }: RetentionOptions): Promise<number> {
   const defaults = defaultDays(config)
   const endAt = performance.now() + maxLookMs

@@ -53,7 +53,7 @@ function hiddenSurface(snapshot: Snapshot): string[] {
   return missing.length === Object.keys(surface).length ? missing : []
 }
 
-/** Whether the page says that it left fingerprints out. States of before that was said have no such group. */
+// Whether the page says that it left fingerprints out. States of before that was said have no such group.
 export function saysMinimal(snapshot: Snapshot | null): boolean {
   return snapshot?.collection?.mode === 'minimal'
 }

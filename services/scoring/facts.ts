@@ -39,7 +39,7 @@ export interface Facts {
   repeats: Repeats | null
 }
 
-/** Whether pages of the organization may leave fingerprints out. */
+// Whether pages of the organization may leave fingerprints out.
 export type AllowsMinimal = (organizationId: string) => boolean
 
 const nobody: AllowsMinimal = () => false
@@ -48,7 +48,6 @@ export interface FactsInput {
   state: SessionState
   network: AddressNetwork
   learned?: LearnedAnswers
-  /** Default: none does. */
   allowsMinimal?: AllowsMinimal | undefined
   visitorSessions?: number
   repeats?: Repeats | null

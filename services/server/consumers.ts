@@ -1,10 +1,12 @@
 import type { Registry } from 'prom-client'
 import type { PartitionStatus } from '../../infra/event-store/consumer.ts'
+import { runPruner } from '../../infra/event-store/prune.ts'
 import { runProjection } from '../../infra/event-store/runner.ts'
 import { purgeIdempotencyKeys } from '../../infra/idempotency/store.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { runPeriodically } from '../../infra/timing.ts'
+import { findEndedData } from '../../projections/policies/queries.ts'
 import { queueReadings } from '../../projections/webhooks/queries.ts'
 import { purgeClaims } from '../collect/claims.ts'
 import { runGraceScheduler } from '../organizations/grace-scheduler.ts'
@@ -39,6 +41,9 @@ export async function startWorkers(core: Core, parts: WorkerParts): Promise<Runn
     ? await startTogether(projections.map((projection) => runProjection({ ...core, projection })))
     : []
   undo.defer(() => stopTogether(applying))
+  const pruning = starts.projections ? projections.filter(({ createPrune }) => createPrune) : []
+  const pruners = pruning.map((projection) => runPruner({ ...core, projection, findEnded: findEndedData }))
+  undo.defer(() => stopTogether(pruners))
   const scoring = starts.scoring ? await startScoring(core, network) : []
   undo.defer(() => stopTogether(scoring))
   const tidying = [

@@ -27,7 +27,6 @@ interface Flags extends OperatorOptions {
   minimalMode?: 'allow' | 'refuse'
 }
 
-/** `tidegate org policy`: shows the data policy of an organization, and changes what is named. */
 export function policyCommand(org: Command): void {
   org
     .command('policy')

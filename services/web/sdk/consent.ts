@@ -5,7 +5,6 @@ import { createErrors, destroyedError, type Errors, noConsentError } from './err
 interface ConsentOptions {
   given: boolean
   begin(errors: Errors): RunningClient
-  /** Deletes what is stored in this browser. */
   forget(): void
   onDestroy(): void
 }

@@ -50,7 +50,7 @@ export async function keepStateId({ publishableKey, scope, id, signal }: StateId
   }
 }
 
-/** Deletes all that this file keeps. The cookie, which no script sees, ends by itself within a day. */
+// Deletes all that this file keeps. The cookie, which no script sees, ends by itself within a day.
 export function forgetBrowser(publishableKey: string): void {
   dropResumeToken(publishableKey)
   const scope = readOrNull(() => localStorage.getItem(scopeKey(publishableKey)))

@@ -49,7 +49,7 @@ export function createPageRequests(signal: AbortSignal): PageRequests {
   }
 }
 
-/** As `signal.throwIfAborted()`, which browsers of before 2022 have not. */
+// As `signal.throwIfAborted()`, which browsers of before 2022 have not.
 export function throwIfStopped(signal: AbortSignal): void {
   if (signal.aborted) throw destroyedError()
 }

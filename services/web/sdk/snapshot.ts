@@ -23,7 +23,6 @@ const owedMs = 5000
 
 export interface SnapshotOptions {
   mode: NonNullable<StartOptions['mode']>
-  /** Aborted = no further family is asked. */
   signal: AbortSignal
 }
 

@@ -1,0 +1,179 @@
+import type { EndedData, Prune } from '../../infra/event-store/projection.ts'
+import { webhookEventId } from '../../infra/ids.ts'
+import type { Tx } from '../../infra/postgres/pool.ts'
+import { sessionEventTypes } from './tables.ts'
+
+// Of one statement: so many bound what is locked, and for how long.
+const chunk = 1000
+const textsAtOnce = 2000
+
+type Ends = 'sessions_before' | 'decisions_before' | 'visitors_before'
+
+/** Organization and time, for each that has one. */
+function limitsOf(ended: EndedData[], name: Ends): [organizationIds: string[], before: number[]] {
+  const some = ended.flatMap(({ organization_id, [name]: before }) =>
+    before === null ? [] : [{ organization_id, before }],
+  )
+  return [some.map((one) => one.organization_id), some.map(({ before }) => before)]
+}
+
+const scopes = `unnest($1::text[], $2::bigint[]) as ended (organization_id, before)
+  cross join (values ('live'), ('test')) as env (environment)`
+
+/**
+ * Sessions whose newest decision has ended go with all that is theirs, and so do visitors who were last seen too long
+ * ago. Then texts go that nothing is found by any more. Rows that are being written are left for the next time.
+ */
+export function createSessionsPrune(): Prune {
+  const decisions = createDecisionsPrune()
+  const texts = createTextsPrune()
+  return async (tx, ended) => {
+    const sessions = await pruneSessions(tx, ended)
+    const ofDecisions = await decisions(tx, ended)
+    const visitors = await pruneVisitors(tx, ended)
+    if (sessions > 0 || visitors > 0) texts.again()
+    // Texts wait for a step of their own, whose lock waits for nobody who waits for what was deleted here.
+    if (sessions > 0 || visitors > 0 || ofDecisions) return true
+    return texts.prune(tx, ended)
+  }
+}
+
+async function pruneSessions(tx: Tx, ended: EndedData[]): Promise<number> {
+  const { rows } = await tx.query<{ session_id: string }>({
+    name: 'prune-sessions',
+    text: `with due as materialized (
+        select old.session_id from ${scopes} cross join lateral (
+          select s.session_id from sessions s
+          where s.organization_id = ended.organization_id and s.environment = env.environment
+            and s.evaluated_at < ended.before
+          order by s.evaluated_at limit ${chunk} for update skip locked
+        ) old limit ${chunk}
+      )
+      delete from sessions s using due where s.session_id = due.session_id returning s.session_id`,
+    values: limitsOf(ended, 'sessions_before'),
+  })
+  const ids = rows.map((row) => row.session_id)
+  if (ids.length > 0) await pruneRestOf(tx, ids)
+  return ids.length
+}
+
+async function pruneRestOf(tx: Tx, sessionIds: string[]): Promise<void> {
+  const told = sessionIds.flatMap((id) => sessionEventTypes.map((type) => webhookEventId(type, id)))
+  await deleteDecisions(tx, sessionIds)
+  await tx.query('delete from client_user_changes where session_id = any($1)', [sessionIds])
+  await tx.query('delete from session_events where event_id = any($1)', [told])
+}
+
+const deleteDecisions = (tx: Tx, sessionIds: string[]) =>
+  tx.query('delete from decisions where session_id = any($1)', [sessionIds])
+
+interface Reached {
+  at: number
+  sessionId: string
+}
+
+// Sessions stay longer than their decisions, so it remembers how far it came.
+function createDecisionsPrune(): Prune {
+  const reached = new Map<string, Reached>()
+  return async (tx, ended) => {
+    for (const { organization_id, decisions_before: before, sessions_before } of ended) {
+      if (before === null || before === sessions_before) continue
+      for (const environment of ['live', 'test']) {
+        const name = `${organization_id} ${environment}`
+        const { at, sessionId } = reached.get(name) ?? { at: 0, sessionId: '' }
+        const { rows } = await tx.query<{ session_id: string; at: number }>({
+          name: 'sessions-to-prune-decisions-of',
+          text: `select session_id, evaluated_at::float8 as at from sessions
+            where organization_id = $1 and environment = $2 and (evaluated_at, session_id) > ($3, $4)
+              and evaluated_at < $5 order by evaluated_at, session_id limit ${chunk}`,
+          values: [organization_id, environment, at, sessionId, before],
+        })
+        const last = rows.at(-1)
+        if (!last) continue
+        await deleteDecisions(
+          tx,
+          rows.map((row) => row.session_id),
+        )
+        reached.set(name, { at: last.at, sessionId: last.session_id })
+        return true
+      }
+    }
+    return false
+  }
+}
+
+async function pruneVisitors(tx: Tx, ended: EndedData[]): Promise<number> {
+  const { rows } = await tx.query<{ deleted: number }>({
+    name: 'prune-visitors',
+    text: `with due as materialized (
+        select old.* from ${scopes} cross join lateral (
+          select v.organization_id, v.environment, v.visitor_id from visitors v
+          where v.organization_id = ended.organization_id and v.environment = env.environment
+            and v.last_seen_at < ended.before
+          order by v.last_seen_at limit ${chunk} for update skip locked
+        ) old limit ${chunk}
+      ),
+      gone as (
+        delete from visitors v using due where v.organization_id = due.organization_id
+          and v.environment = due.environment and v.visitor_id = due.visitor_id
+        returning v.organization_id, v.environment, v.visitor_id
+      ),
+      links as (
+        delete from visitor_sessions l using gone where l.organization_id = gone.organization_id
+          and l.environment = gone.environment and l.visitor_id = gone.visitor_id
+      )
+      select count(*)::integer as deleted from gone`,
+    values: limitsOf(ended, 'visitors_before'),
+  })
+  return rows[0]?.deleted ?? 0
+}
+
+const namesOfTexts = {
+  sessions: ['page_text', 'agent_text', 'address_text', 'user_text'],
+  visitors: ['agent_text', 'address_text'],
+}
+
+/** Whether something is found by the text `t`. */
+export function isSearchedBy(schema?: string): string {
+  const uses = Object.entries(namesOfTexts).flatMap(([table, names]) =>
+    names.map(
+      (name) => `exists (select from ${schema ? `${schema}.` : ''}${table} u where u.${name} = t.id)`,
+    ),
+  )
+  return `(${uses.join(' or ')})`
+}
+
+// Goes through all texts once after something was deleted. Many sessions share a text, so no session has its own to
+// take along.
+function createTextsPrune() {
+  let after: Buffer | undefined = Buffer.alloc(0)
+
+  async function prune(tx: Tx, ended: EndedData[]): Promise<boolean> {
+    if (!after) return false
+    const { rows } = await tx.query<{ id: Buffer; is_last: boolean; is_due: boolean }>({
+      name: 'texts-to-prune',
+      text: `with page as materialized (
+          select id, organization_id from search_texts where id > $1 order by id limit ${textsAtOnce}
+        )
+        select id, t.organization_id = any($2) and not ${isSearchedBy()} as is_due from page t order by id`,
+      values: [after, ended.map(({ organization_id }) => organization_id)],
+    })
+    const due = rows.filter(({ is_due }) => is_due).map(({ id }) => id)
+    if (due.length > 0) await deleteTexts(tx, due)
+    after = rows.length < textsAtOnce ? undefined : rows.at(-1)?.id
+    return after !== undefined
+  }
+
+  return {
+    prune,
+    again() {
+      after = Buffer.alloc(0)
+    },
+  }
+}
+
+// Nobody writes either meanwhile: one that begins to use a text finds it there and writes it not again.
+async function deleteTexts(tx: Tx, ids: Buffer[]): Promise<void> {
+  await tx.query(`set local lock_timeout = '2s'; lock table sessions, visitors in share mode`)
+  await tx.query(`delete from search_texts t where t.id = any($1) and not ${isSearchedBy()}`, [ids])
+}

@@ -1,0 +1,222 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Applied } from '../../infra/event-store/applied.ts'
+import type { DomainEvent } from '../../infra/event-store/codec.ts'
+import type { Projection } from '../../infra/event-store/projection.ts'
+import { runPruner } from '../../infra/event-store/prune.ts'
+import { rebuild } from '../../infra/event-store/rebuild.ts'
+import type { EventLog } from '../../infra/log/port.ts'
+import type { Periodic } from '../../infra/timing.ts'
+import { policiesProjection } from '../../projections/policies/projection.ts'
+import { findEndedData } from '../../projections/policies/queries.ts'
+import { sessionsProjection } from '../../projections/sessions/projection.ts'
+import { findSession, findVisitor } from '../../projections/sessions/queries.ts'
+import { webhooksProjection } from '../../projections/webhooks/projection.ts'
+import type { OrganizationDataExpired } from '../../schemas/events.ts'
+import { eventually } from '../support/eventually.ts'
+import { openTestLogs } from '../support/logs.ts'
+import { openProjectionWorld, type ProjectionWorld, silent } from '../support/projections.ts'
+import { sessionScored, visitorLink } from '../support/session-scored.ts'
+import { attempted, raised, succeeded } from './webhooks/events.ts'
+
+const day = 24 * 60 * 60 * 1000
+const start = 1_700_000_000_000
+const id = (prefix: string, n: number) => `${prefix}_${String(n).padStart(26, '0')}`
+const [ending, keeping] = [id('org', 1), id('org', 2)]
+
+interface Story {
+  session: string
+  organization: string
+  visitor: string
+  /** Of its newest decision. */
+  at: number
+  events: DomainEvent[]
+}
+
+/** Four sessions a day for each organization; each shows another page and address in its second decision. */
+function story(n: number): Story {
+  const at = start + Math.floor((n * day) / 8)
+  const organization = n % 2 === 0 ? ending : keeping
+  const environment = n % 5 === 0 ? ('test' as const) : ('live' as const)
+  const [session, visitor] = [id('sid', n), id('vid', Math.floor(n / 12))]
+  const about = { session_id: session, organization_id: organization, environment, created_at: at }
+  const decision = (m: number): DomainEvent => {
+    const data = sessionScored({
+      ...about,
+      event_id: id('evt', n * 10 + m),
+      evaluated_at: at + m * 1000,
+      is_provisional: m === 0,
+      visitor: visitorLink({ id: visitor }),
+    })
+    const request = {
+      ...data.request,
+      url: `https://shop.example/${n}/${m}`,
+      ip_address: `198.51.${m}.${n % 256}`,
+    }
+    return { type: 'SessionScored', data: { ...data, request } }
+  }
+  const user: DomainEvent = {
+    type: 'ClientUserAttached',
+    data: {
+      ...{ session_id: session, organization_id: organization, environment, event_id: id('evt', n * 10 + 9) },
+      client_user_id: `user ${n}`,
+      attached_at: at + 3000,
+    },
+  }
+  const events = [decision(0), decision(1), ...(n % 3 === 0 ? [user] : [])]
+  return { session, organization, visitor, at: at + 1000, events }
+}
+
+function webhookStory(n: number): DomainEvent[] {
+  const { at, organization } = story(n)
+  const event = raised(n, [1], { created_at: at, organization_id: organization })
+  return [event, attempted([n, 1], 1), succeeded([n, 1], 2)]
+}
+
+describe.each(openTestLogs())('what has ended, on $name', (testLog) => {
+  let world: ProjectionWorld
+  let log: EventLog
+  let applied: Applied
+  let pruners: Periodic[]
+  let logged = 0
+  const last: Partial<OrganizationDataExpired> = {}
+  const pruned: Projection[] = [sessionsProjection, webhooksProjection]
+
+  async function append(projection: string, events: DomainEvent[]): Promise<void> {
+    const about = { time: 1, organizationId: ending, environment: null }
+    const metas = events.map((event) => {
+      const eventId =
+        'event_id' in event.data && projection === 'sessions' ? event.data.event_id : `log_${logged++}`
+      return { event, meta: { ...about, eventId } }
+    })
+    await applied.waitFor(projection, await world.append(log, metas), { timeoutMs: 20_000 })
+  }
+
+  /** As the scheduler says it, of one of the two organizations. */
+  async function expire(now: number): Promise<void> {
+    const data = {
+      organization_id: ending,
+      sessions_before: now - 10 * day,
+      decisions_before: now - 5 * day,
+      visitors_before: now - 15 * day,
+      webhooks_before: now - 8 * day,
+      expired_at: now,
+    }
+    Object.assign(last, data)
+    await append('policies', [{ type: 'OrganizationDataExpired', data }])
+  }
+
+  const count = async (text: string) => {
+    const { rows } = await world.database.pool.query<{ n: number }>(
+      `select count(*)::integer as n from ${text}`,
+    )
+    return rows[0]?.n
+  }
+  const rebuilt = (projection: Projection) => {
+    const { pool } = world.database
+    const about = { projection, log, pool, codec: world.codec, logger: silent }
+    return rebuild({ ...about, findEnded: findEndedData })
+  }
+  const unused = `read.search_texts t where organization_id = '${ending}'
+    and not exists (select from read.sessions s where t.id in (s.page_text, s.agent_text, s.address_text, s.user_text))
+    and not exists (select from read.visitors v where t.id in (v.agent_text, v.address_text))`
+
+  const stories = Array.from({ length: 200 }, (_, n) => story(n))
+
+  beforeAll(async () => {
+    world = await openProjectionWorld()
+    log = await testLog.open()
+    const topics = ['tidegate.sessions.v1', 'tidegate.webhooks.v1', 'tidegate.policies.v1']
+    await log.ensureTopics(topics.map((topic) => ({ topic, partitions: 3 })))
+    applied = await world.openApplied()
+    for (const projection of [policiesProjection, ...pruned]) await world.run(log, projection, { applied })
+    const { pool } = world.database
+    pruners = pruned.map((projection) =>
+      runPruner({ pool, projection, findEnded: findEndedData, logger: silent, intervalMs: 20 }),
+    )
+    // As it goes: what ended is deleted while sessions come.
+    for (let from = 0; from < stories.length; from += 40) {
+      const piece = stories.slice(from, from + 40)
+      await append(
+        'sessions',
+        piece.flatMap(({ events }) => events),
+      )
+      await append(
+        'webhooks',
+        piece.flatMap((_, i) => webhookStory(from + i)),
+      )
+      await expire(piece.at(-1)?.at ?? 0)
+    }
+  }, 60_000)
+  afterAll(async () => {
+    await Promise.all(pruners.map((pruner) => pruner.stop()))
+    await world?.close()
+    await testLog.cleanup()
+  })
+
+  const stays = (before: number | null | undefined) =>
+    stories.filter(({ organization, at }) => organization === keeping || at >= (before ?? 0))
+
+  test('goes from every table, and nothing else does', async () => {
+    const { sessions_before, decisions_before, visitors_before, webhooks_before } = last
+    const kept = { sessions: stays(sessions_before), decisions: stays(decisions_before) }
+    await eventually(async () => {
+      expect(await count('read.sessions')).toBe(kept.sessions.length)
+      expect(await count('read.decisions')).toBe(2 * kept.decisions.length)
+      const users = kept.sessions.flatMap(({ events }) =>
+        events.filter(({ type }) => type === 'ClientUserAttached'),
+      )
+      expect(await count('read.client_user_changes')).toBe(users.length)
+      expect(await count('read.session_events')).toBe(2 * kept.sessions.length)
+      const visitors = new Set(
+        stays(visitors_before).map(
+          ({ organization, visitor, session }) =>
+            `${organization} ${Number(session.slice(-26)) % 5 === 0} ${visitor}`,
+        ),
+      )
+      expect(await count('read.visitors')).toBe(visitors.size)
+      expect(await count('read.webhook_events')).toBe(stays(webhooks_before).length)
+      expect(await count('read.webhook_deliveries')).toBe(stays(webhooks_before).length)
+      expect(await count('read.webhook_attempts')).toBe(2 * stays(webhooks_before).length)
+      expect(await count(unused)).toBe(0)
+    })
+    expect(kept.sessions.length).toBeLessThan(stories.length)
+    expect(kept.decisions.length).toBeLessThan(kept.sessions.length)
+    const scope = { organizationId: ending, environment: 'live' } as const
+    expect(await findSession(world.database.pool, scope, id('sid', 2))).toBeUndefined()
+    expect(await findVisitor(world.database.pool, scope, id('vid', 0))).toBeUndefined()
+    const other = { organizationId: keeping, environment: 'live' } as const
+    expect(await findSession(world.database.pool, other, id('sid', 1))).toMatchObject({
+      client_user_id: null,
+    })
+    expect(await findVisitor(world.database.pool, other, id('vid', 0))).toMatchObject({ seen_count: 5 })
+  })
+
+  test.each(pruned.map((projection) => [projection.name, projection] as const))(
+    'a rebuild of %s is equal, and so is the next one',
+    async (_, projection) => {
+      for (const _round of [1, 2]) {
+        const report = await rebuilt(projection)
+        expect(report.tables.flatMap(({ differences }) => differences)).toEqual([])
+        expect(report).toMatchObject({ equal: true, switched: true })
+      }
+    },
+    60_000,
+  )
+
+  test('what a rebuild read again and nothing needs goes from the new build, too', async () => {
+    await eventually(async () => expect(await count(unused)).toBe(0))
+    const texts = await count(`read.search_texts where organization_id = '${keeping}'`)
+    const ofKeeping = stories.filter(({ organization }) => organization === keeping)
+    expect(texts).toBeGreaterThan(2 * ofKeeping.length)
+  })
+
+  test('a rebuild that meets what has not been deleted yet is equal', async () => {
+    await Promise.all(pruners.map((pruner) => pruner.stop()))
+    await expire(start + 60 * day)
+    const before = await count('read.sessions')
+    const report = await rebuilt(sessionsProjection)
+    expect(report).toMatchObject({ equal: true, switched: true })
+    expect(await count('read.sessions')).toBeLessThan(before ?? 0)
+    expect(await count('read.sessions')).toBe(stays(last.sessions_before).length)
+  }, 60_000)
+})
