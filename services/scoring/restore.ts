@@ -7,7 +7,8 @@ import type { Batch, EventLog, Position } from '../../infra/log/port.ts'
 import { readTopicToEnd } from '../../infra/log/read-topic.ts'
 import { runTogether } from '../../infra/postgres/arrays.ts'
 import { lockKey, type Tx, transaction } from '../../infra/postgres/pool.ts'
-import { eventTopics, type VisitorLinked } from '../../schemas/events.ts'
+import { eventTopics, type OrganizationDataExpired, type VisitorLinked } from '../../schemas/events.ts'
+import { deleteEndedVisitors, type EndedVisitors, endedVisitors } from './prune-visitors.ts'
 import { readOffset } from './store.ts'
 import { allKeys, lineageOf, linkedProfile, visitorKeysOf } from './visitors/keys.ts'
 import {
@@ -84,6 +85,8 @@ async function readVisitors(tx: Tx, sources: VisitorSources): Promise<Omit<Rebui
   await tx.query('lock table scoring.offsets in exclusive mode')
   for (const topic of topics) await readLinks(tx, sources, { topic, from: ends })
   await tx.query(gathering)
+  const ended = await readEnded(sources)
+  for (const tables of [rebuiltTables, ownTables]) await deleteEndedVisitors(tx, ended, tables)
   const { rows } = await tx.query(comparison)
   return counts.parse(rows)[0]
 }
@@ -126,6 +129,22 @@ const comparison = `select (select count(*) from rebuilt_links)::float8 as sessi
       + (select count(*) from (
         select key, visitor_id from rebuilt_visitor_keys
         except select key, visitor_id from scoring.visitor_keys) found_keys))::float8 as differences`
+
+const rebuiltTables = { visitors: 'rebuilt_visitors', keys: 'rebuilt_visitor_keys', links: 'rebuilt_links' }
+const ownTables = { visitors: 'scoring.visitors', keys: 'scoring.visitor_keys', links: 'scoring.links' }
+
+// From the log, as all else here: a read model may not be filled yet.
+async function readEnded(sources: VisitorSources): Promise<EndedVisitors> {
+  const found: OrganizationDataExpired[] = []
+  await readTopicToEnd({
+    ...{ log: sources.log, topic: eventTopics.OrganizationDataExpired },
+    async handle(batches) {
+      for (const { type, data } of await readEvents(sources, batches))
+        if (type === 'OrganizationDataExpired') found.push(data)
+    },
+  })
+  return endedVisitors(found)
+}
 
 interface Stretch {
   topic: LinkTopic

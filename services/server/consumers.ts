@@ -13,6 +13,7 @@ import { runGraceScheduler } from '../organizations/grace-scheduler.ts'
 import { runRetentionScheduler } from '../organizations/retention-scheduler.ts'
 import { runLearning } from '../scoring/learned.ts'
 import { followMinimalMode } from '../scoring/minimal-mode.ts'
+import { runVisitorPruner } from '../scoring/prune-visitors.ts'
 import { runSessionScheduler } from '../scoring/scheduler.ts'
 import { runScoring } from '../scoring/worker.ts'
 import { runDispatcher } from '../webhooks/dispatch/dispatcher.ts'
@@ -83,7 +84,7 @@ async function startScoring(core: Core, network: NetworkSource): Promise<Running
   const { allowsMinimal } = minimal
   const scoring = runScoring({ ...core, network, learned: learning.learned, allowsMinimal })
   return startTogether<Running>([
-    ...[learning, minimal].map((started) => Promise.resolve(started)),
+    ...[learning, minimal, runVisitorPruner(core)].map((started) => Promise.resolve(started)),
     ...[scoring, runSessionScheduler(core)],
   ])
 }

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type Column, type Part, runTogether, unnest } from '../../../infra/postgres/arrays.ts'
 import { queryAll, type Tx } from '../../../infra/postgres/pool.ts'
 import { allKeys, lineageOf, type VisitorKeys } from './keys.ts'
-import { type Link, moveSessions, readSessions, saveLinks } from './links.ts'
+import { isKept, type Link, moveSessions, readSessions, saveLinks } from './links.ts'
 import { aliveMs, type Candidates, type KnownVisitor, type Match } from './match.ts'
 import type { Profile } from './profile.ts'
 import type { LinkedSession } from './split.ts'
@@ -75,7 +75,7 @@ async function lockAndLoad(tx: Tx, keys: string[]): Promise<Row[]> {
          select key, visitor_id from scoring.visitor_keys where key = decode(wanted.hex, 'hex')
          order by visitor_id limit 10
        ) k
-       join scoring.visitors v on v.visitor_id = k.visitor_id
+       join scoring.visitors v on v.visitor_id = k.visitor_id and ${isKept}
       order by k.key, k.visitor_id`,
   )
   return rowsOf.parse(rows)

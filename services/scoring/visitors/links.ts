@@ -65,6 +65,10 @@ export async function readSessions(tx: Tx, visitorId: string): Promise<LinkedSes
   return rows
 }
 
+/** Of the visitor `v`: its time is not over. */
+export const isKept = `v.last_seen_at >= coalesce(
+  (select visitors_before from read.data_expirations e where e.organization_id = v.organization_id), 0)`
+
 export const visitorColumns =
   'visitor_id, organization_id, environment, first_seen_at, last_seen_at, sessions, profile, lineage, is_tentative'
 
@@ -107,7 +111,8 @@ export async function moveSessions(tx: Tx, { sessionIds, from, to }: Move): Prom
   await tx.query(`insert into scoring.visitor_keys (key, visitor_id) ${gatheredKeys(theirs)}`, [both])
   const { rows } = await tx.query(
     `select encode(key, 'hex') as key, v.visitor_id, first_seen_at, last_seen_at, sessions, profile, lineage,
-       is_tentative from scoring.visitor_keys join scoring.visitors v using (visitor_id) where visitor_id = any($1)`,
+       is_tentative from scoring.visitor_keys join scoring.visitors v using (visitor_id)
+     where visitor_id = any($1) and ${isKept}`,
     [both],
   )
   return rows

@@ -1,19 +1,33 @@
 import pino from 'pino'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { applyNew } from '../../../infra/event-store/apply-batch.ts'
 import { liveBuild, useSchema } from '../../../infra/event-store/builds.ts'
-import { createCodec } from '../../../infra/event-store/codec.ts'
+import { createCodec, type DomainEvent } from '../../../infra/event-store/codec.ts'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import type { LogRecord } from '../../../infra/log/port.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
+import { policiesProjection } from '../../../projections/policies/projection.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
+import type { OrganizationDataExpired } from '../../../schemas/events.ts'
 import { nothingLearned } from '../../../services/scoring/answers.ts'
+import { runVisitorPruner } from '../../../services/scoring/prune-visitors.ts'
 import { rebuildVisitors, restoreVisitors } from '../../../services/scoring/restore.ts'
 import { createScoringTables } from '../../../services/scoring/store.ts'
 import { runScoring } from '../../../services/scoring/worker.ts'
+import { eventually } from '../../support/eventually.ts'
 import { createMemoryLog, type MemoryLog } from '../../support/memory-log.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
-import { batch, handOff, metaOf, opened, startedAt, type TestSession, testSession } from './support/events.ts'
+import { testCause } from '../../support/projections.ts'
+import {
+  batch,
+  handOff,
+  metaOf,
+  opened,
+  organizationId,
+  startedAt,
+  type TestSession,
+  testSession,
+} from './support/events.ts'
 import * as clients from './support/snapshots.ts'
 
 const codec = createCodec()
@@ -77,16 +91,16 @@ async function startOn(records: LogRecord[]): Promise<void> {
   await log.settled()
 }
 
-async function fillReadModel(records: LogRecord[]): Promise<void> {
-  const decisions = records.filter(({ topic }) => topic === decisionsTopic)
+async function fillReadModel(records: LogRecord[], projection = sessionsProjection): Promise<void> {
+  const read = records.filter(({ topic }) => projection.topics.includes(topic))
   await transaction(database.pool, async (tx) => {
-    const build = await liveBuild(tx, 'sessions')
+    const build = await liveBuild(tx, projection.name)
     if (!build) throw new Error('no live build')
     await tx.query(useSchema(build))
     await applyNew(
       tx,
-      sessionsProjection,
-      decisions.map((record) => codec.fromRecord(record)),
+      projection,
+      read.map((record) => codec.fromRecord(record)),
     )
   })
 }
@@ -201,6 +215,111 @@ it('a decision of a version that recorded no link leads to its visitor by the co
   const again = testSession('again', { client: device.client, continuityIds: [device.continuityId] })
   await visit(again)
   expect(visitorOf(again)).toBe(visitor)
+})
+
+describe('visitors whose time is over', () => {
+  const [one, two] = [testSession('one'), testSession('two', { client: clients.iphoneSafari })]
+  const returned = (name: string, session: TestSession) =>
+    testSession(name, { client: session.client, continuityIds: [session.continuityId] })
+  const sources = () => ({ pool: database.pool, log, codec })
+  const keyCount = async () => (await database.pool.query('select * from scoring.visitor_keys')).rowCount
+
+  const orphans = async () => {
+    const { rowCount } = await database.pool.query(
+      `select from (select visitor_id from scoring.visitor_keys union all select visitor_id from scoring.links) known
+       where not exists (select from scoring.visitors v where v.visitor_id = known.visitor_id)`,
+    )
+    return rowCount
+  }
+
+  /** As the scheduler says it and the read model has it. */
+  async function expire(before: number): Promise<void> {
+    const data: OrganizationDataExpired = {
+      organization_id: organizationId,
+      ...{ sessions_before: null, decisions_before: null, webhooks_before: null },
+      visitors_before: before,
+      expired_at: now,
+    }
+    const event: DomainEvent = { type: 'OrganizationDataExpired', data }
+    const meta = {
+      eventId: `expired ${before}`,
+      time: now,
+      organizationId: organizationId,
+      environment: null,
+    }
+    const stored = log.records.length
+    await log.append([codec.toCausedRecord(event, meta, testCause)])
+    await fillReadModel(log.records.slice(stored), policiesProjection)
+  }
+
+  afterEach(async () => {
+    const build = await liveBuild(database.pool, 'policies')
+    await database.pool.query(
+      `truncate ${build?.schema}.data_expirations, ${build?.schema}.policy_applied_events`,
+    )
+  })
+
+  it('are not found again from then on, forgotten soon, and a rebuild without them is equal', async () => {
+    await visit(one)
+    const before = now + 500
+    await visit(two)
+    await expire(before)
+    const [again, twoAgain] = [returned('one-again', one), returned('two-again', two)]
+    await visit(again, twoAgain)
+    expect(visitorOf(again)).not.toBe(visitorOf(one))
+    expect(visitorOf(twoAgain)).toBe(visitorOf(two))
+
+    const pruner = runVisitorPruner({ pool: database.pool, logger, intervalMs: 20 })
+    await eventually(async () =>
+      expect((await read()).map(({ visitor_id }) => visitor_id).sort()).toEqual(
+        [visitorOf(again), visitorOf(two)].sort(),
+      ),
+    )
+    await eventually(async () => expect(await orphans()).toBe(0))
+    await pruner.stop()
+    const rows = await read()
+    const report = await rebuildVisitors(sources(), { acceptDifferences: false })
+    expect(report).toMatchObject({ visitors: 2, differences: 0, switched: true })
+    expect(await keyCount()).toBe(report.keys)
+    expect(await read()).toEqual(rows)
+  })
+
+  it('go with a rebuild and a restore that come before they are forgotten', async () => {
+    await visit(one)
+    const before = now + 500
+    await visit(two)
+    await expire(before)
+    const report = await rebuildVisitors(sources(), { acceptDifferences: false })
+    expect(report).toMatchObject({ visitors: 1, differences: 0, switched: true })
+    const rows = await read()
+    expect(rows.map(({ visitor_id }) => visitor_id)).toEqual([visitorOf(two)])
+    await startOn(log.records.filter(({ topic }) => [...kept, 'tidegate.policies.v1'].includes(topic)))
+    expect(await read()).toEqual(rows)
+    expect(await keyCount()).toBe(report.keys)
+    expect(await orphans()).toBe(0)
+  })
+
+  it('are not found again either when a split leaves only old sessions to one', async () => {
+    await visit(one)
+    const before = now + 500
+    now += 10 * 60 * 1000
+    const twin = testSession('twin', { ip: one.ip })
+    await visit(twin)
+    expect(visitorOf(twin)).toBe(visitorOf(one))
+    await expire(before)
+    now += day
+    const twinBack = returned('twin-back', twin)
+    const again = returned('one-again', one)
+    await visit(twinBack, again)
+    expect(visitorOf(twinBack)).not.toBe(visitorOf(one))
+    // Nobody knows its id any more, and its looks are the twin's.
+    expect(visitorOf(again)).toBe(visitorOf(twinBack))
+    expect(await rebuildVisitors(sources(), { acceptDifferences: false })).toMatchObject({
+      visitors: 1,
+      differences: 0,
+    })
+    expect(await orphans()).toBe(0)
+  })
 })
 
 it('tables of a new installation are left empty, and say that scoring has begun', async () => {
