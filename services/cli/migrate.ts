@@ -25,6 +25,7 @@ async function runMigrate({ grant, adoptLog }: MigrateOptions): Promise<void> {
   await withStores(async (stores) => {
     await prepareStores({ ...stores, adoptLog })
     if (grant) await transaction(stores.pool, (tx) => grantTo(tx, grant))
+    for (const warning of await stores.log.warnings().catch(() => [])) console.log(`warning: ${warning}`)
   })
   console.log(
     grant ? `Tables and topics are there, and ${grant} may use them.` : 'Tables and topics are there.',

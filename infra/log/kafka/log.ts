@@ -16,6 +16,7 @@ import { type CompressionType, readableTypes } from './compression.ts'
 import { startKafkaConsumer } from './consumer.ts'
 import { setGroupOffsets } from './group-offsets.ts'
 import { createReconnectingClient, openProducer, type ReconnectingClient, sendBatch } from './producer.ts'
+import { followRetention, retentionEntries } from './retention.ts'
 
 export interface KafkaLogOptions extends Pick<KafkaClientOptions, 'security'> {
   brokers: string[]
@@ -155,6 +156,7 @@ function openAdmin(options: KafkaLogOptions): ReconnectingClient<Admin> {
 function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions) {
   const { topicPrefix: prefix = '', replicationFactor = -1, minInsyncReplicas } = options
   const partitions = new Map<Topic, number>()
+  let ofRetention: string[] = []
 
   async function find(topic: Topic): Promise<number> {
     const known = partitions.get(topic)
@@ -169,12 +171,12 @@ function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions
   }
 
   async function ensure(specs: TopicSpec[]): Promise<void> {
-    const topics = specs.map(({ topic, partitions: numPartitions, retentionMs }) => ({
-      topic: prefix + topic,
-      numPartitions,
+    const topics = specs.map((spec) => ({
+      topic: prefix + spec.topic,
+      numPartitions: spec.partitions,
       replicationFactor,
       configEntries: [
-        { name: 'retention.ms', value: String(retentionMs ?? -1) },
+        ...retentionEntries(spec),
         { name: 'max.message.bytes', value: String(maxMessageBytes) },
         // A record that is carried from another log keeps its time.
         { name: 'message.timestamp.type', value: 'CreateTime' },
@@ -187,6 +189,7 @@ function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions
     // is not its leader yet.
     await admin.use((connected) => connected.createTopics({ topics, waitForLeaders: false }))
     await Promise.all(specs.map(({ topic }) => findNew(topic)))
+    ofRetention = await followRetention({ admin, prefix, specs })
   }
 
   async function findNew(topic: Topic, failures = 0): Promise<void> {
@@ -221,6 +224,7 @@ function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions
     const insync = Math.min(...valuesOf('min.insync.replicas').map(Number))
     const unreadable = valuesOf('compression.type').filter((type) => !readableTypes.includes(type))
     return [
+      ...ofRetention,
       ...(copies < 3 ? [`a topic has ${copies} copies: below 3, a lost broker stops or loses records`] : []),
       ...(insync < 2
         ? [`min.insync.replicas is ${insync}: below 2, one broker may confirm what it alone has`]

@@ -1,0 +1,134 @@
+import kafkajs from 'kafkajs'
+import { pino } from 'pino'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
+import { readConfig } from '../../../infra/config.ts'
+import { freePort } from '../../../infra/local/free-port.ts'
+import { type KafkaBroker, startKafkaBroker } from '../../../infra/local/kafka-broker.ts'
+import { createKafkaClient } from '../../../infra/log/kafka/client.ts'
+import { openKafkaLog } from '../../../infra/log/kafka/log.ts'
+import { kafkaSecurity } from '../../../infra/log/kafka/security.ts'
+import type { EventLog } from '../../../infra/log/port.ts'
+
+const logger = pino({ level: 'silent' })
+const day = 24 * 60 * 60 * 1000
+const { ALLOW } = kafkajs.AclPermissionTypes
+const { CREATE, DESCRIBE, DESCRIBE_CONFIGS, READ, WRITE } = kafkajs.AclOperationTypes
+
+describe.skipIf(inject('kafkaBrokers') === null)('how long topics keep their records', () => {
+  let broker: KafkaBroker
+  let limited: number
+  const logs: EventLog[] = []
+  const client = () => createKafkaClient({ brokers: [broker.brokers], logger })
+
+  beforeAll(async () => {
+    limited = await freePort()
+    broker = await startKafkaBroker({
+      logger,
+      listeners: [{ name: 'LIMITED', port: limited, protocol: 'SASL_PLAINTEXT' }],
+      properties: [
+        'authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer',
+        // Without a password: the broker itself, and the operator of this test.
+        'super.users=User:ANONYMOUS',
+        'listener.name.limited.sasl.enabled.mechanisms=PLAIN',
+        'listener.name.limited.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_server="secret";',
+        '',
+      ].join('\n'),
+    })
+    await asOperator((admin) => admin.createAcls({ acl: documentedAcls() }))
+  }, 60_000)
+  afterEach(() => Promise.all(logs.splice(0).map((log) => log.close())))
+  afterAll(() => broker?.stop())
+
+  /** Those of docs/operations.md, without `AlterConfigs`. */
+  function documentedAcls() {
+    const of = (resourceType: number, resourceName: string, operations: number[]) =>
+      operations.map((operation) => ({
+        ...{ resourceType, resourceName, operation, permissionType: ALLOW },
+        ...{ resourcePatternType: kafkajs.ResourcePatternTypes.LITERAL, principal: 'User:server', host: '*' },
+      }))
+    const { TOPIC, CLUSTER } = kafkajs.AclResourceTypes
+    return [
+      ...of(TOPIC, '*', [DESCRIBE, DESCRIBE_CONFIGS, READ, WRITE, CREATE]),
+      ...of(CLUSTER, 'kafka-cluster', [DESCRIBE]),
+    ]
+  }
+
+  async function asOperator<T>(work: (admin: kafkajs.Admin) => Promise<T>): Promise<T> {
+    const admin = client().admin()
+    await admin.connect()
+    try {
+      return await work(admin)
+    } finally {
+      await admin.disconnect()
+    }
+  }
+
+  async function open(env: NodeJS.ProcessEnv = {}): Promise<EventLog> {
+    const brokers = env.KAFKA_SASL_USERNAME ? [`127.0.0.1:${limited}`] : [broker.brokers]
+    const log = await openKafkaLog({
+      ...{ brokers, logger, replicationFactor: 1, minInsyncReplicas: 1 },
+      security: kafkaSecurity(readConfig(env)),
+    })
+    logs.push(log)
+    return log
+  }
+
+  const configOf = (topic: string) =>
+    asOperator(async (admin) => {
+      const resources = [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic }]
+      const [found] = (await admin.describeConfigs({ includeSynonyms: false, resources })).resources
+      return Object.fromEntries(
+        found?.configEntries.map(({ configName, configValue }) => [configName, configValue]) ?? [],
+      )
+    })
+  const ofRetention = async (log: EventLog) =>
+    (await log.warnings()).filter((warning) => /retention|how long/.test(warning))
+
+  it('follows the settings, also of a topic that is there, and leaves all else of it as it is', async () => {
+    const log = await open()
+    await log.ensureTopics([{ topic: 'days', partitions: 1, retentionMs: 7 * day }])
+    expect(await configOf('days')).toMatchObject({
+      'retention.ms': String(7 * day),
+      'segment.ms': String(day),
+    })
+    const before = await configOf('days')
+    await (await open()).ensureTopics([{ topic: 'days', partitions: 1, retentionMs: 2 * day }])
+    expect(await configOf('days')).toEqual({
+      ...before,
+      'retention.ms': String(2 * day),
+      'segment.ms': String(Math.floor((2 * day) / 7)),
+    })
+    expect(before['max.message.bytes']).toBe(String(4 * 1024 * 1024))
+    expect(await ofRetention(log)).toEqual([])
+  })
+
+  it('says of a topic that is kept for ever that somebody let its records expire, and lets them', async () => {
+    const log = await open()
+    await log.ensureTopics([{ topic: 'ever', partitions: 1 }])
+    expect(await configOf('ever')).toMatchObject({ 'retention.ms': '-1' })
+    const entry = { name: 'retention.ms', value: String(day) }
+    const resource = { type: kafkajs.ConfigResourceTypes.TOPIC, name: 'ever', configEntries: [entry] }
+    await asOperator((admin) => admin.alterConfigs({ validateOnly: false, resources: [resource] }))
+    await log.ensureTopics([{ topic: 'ever', partitions: 1 }])
+    expect(await ofRetention(log)).toEqual([
+      `topic ever: retention.ms is ${day}, so it loses what is kept for ever otherwise`,
+    ])
+    expect(await configOf('ever')).toMatchObject({ 'retention.ms': String(day) })
+  })
+
+  it('says so where it may not change a topic, and goes on', async () => {
+    await (await open()).ensureTopics([{ topic: 'refused', partitions: 1, retentionMs: 7 * day }])
+    const log = await open({
+      KAFKA_SECURITY_PROTOCOL: 'SASL_PLAINTEXT',
+      KAFKA_SASL_MECHANISM: 'PLAIN',
+      KAFKA_SASL_USERNAME: 'server',
+      KAFKA_SASL_PASSWORD: 'secret',
+    })
+    await log.ensureTopics([{ topic: 'refused', partitions: 1, retentionMs: 2 * day }])
+    const [warning] = await ofRetention(log)
+    expect(warning).toContain(`topic refused: retention.ms is ${7 * day}, and could not be set to`)
+    expect(await configOf('refused')).toMatchObject({ 'retention.ms': String(7 * day) })
+    const record = { topic: 'refused', key: 'key', value: Buffer.from('value'), headers: {} }
+    expect(await log.append([record])).toHaveLength(1)
+  })
+})
