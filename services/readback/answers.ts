@@ -78,10 +78,11 @@ function detailVisitor({ visitor, lifecycle }: SessionDetailRow) {
   return {
     ...visitorLinkOf(visitor),
     resolution: { method, basis },
-    lifecycle: lifecycle && {
-      first_seen_at: iso(lifecycle.first_seen_at),
-      last_seen_at: iso(lifecycle.last_seen_at),
-      seen_count: lifecycle.seen_count,
+    // A visitor may end before its sessions do.
+    lifecycle: {
+      first_seen_at: lifecycle && iso(lifecycle.first_seen_at),
+      last_seen_at: lifecycle && iso(lifecycle.last_seen_at),
+      seen_count: lifecycle?.seen_count ?? null,
     },
   }
 }

@@ -25,7 +25,10 @@ describe.each(openTestLogs())('$name', (testLog) => {
     database = await createTestDatabase()
     log = await testLog.open()
     await log.ensureTopics(
-      [topic, 'tidegate.sessions.v1', 'tidegate.visitors.v1'].map((name) => ({ topic: name, partitions: 2 })),
+      [topic, 'tidegate.sessions.v1', 'tidegate.visitors.v1', 'tidegate.policies.v1'].map((name) => ({
+        topic: name,
+        partitions: 2,
+      })),
     )
   })
   afterAll(async () => {

@@ -129,7 +129,10 @@ describe('on a real database', () => {
     const { pool, url } = world.database
     log = await openPostgresLog({ pool, url, logger: silent })
     await log.ensureTopics(
-      [topic, 'tidegate.sessions.v1', 'tidegate.visitors.v1'].map((name) => ({ topic: name, partitions: 2 })),
+      [topic, 'tidegate.sessions.v1', 'tidegate.visitors.v1', 'tidegate.policies.v1'].map((name) => ({
+        topic: name,
+        partitions: 2,
+      })),
     )
     applied = await world.openApplied()
     for (const projection of [sessionsProjection, repeatsProjection])

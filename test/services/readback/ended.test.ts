@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { liveBuild } from '../../../infra/event-store/builds.ts'
+import { pruneBuild } from '../../../infra/event-store/prune.ts'
+import { createSessionsPrune } from '../../../projections/sessions/prune.ts'
+import { visitorLink } from '../../support/session-scored.ts'
+import { expectShape } from './contract.ts'
+import { organizationId, type Readback, startReadback } from './support.ts'
+
+const id = (prefix: string, n: number) => `${prefix}_${String(n).padStart(26, '0')}`
+const at = (n: number) => 1_760_000_000_000 + n * 1000
+let readback: Readback
+
+beforeAll(async () => {
+  readback = await startReadback()
+  const decision = (n: number) => ({
+    session_id: id('sid', n),
+    event_id: id('evt', n),
+    evaluated_at: at(n),
+    visitor: visitorLink({ id: id('vid', n) }),
+  })
+  await readback.score(decision(1), decision(2), decision(3))
+  const build = await liveBuild(readback.pool, 'sessions')
+  if (!build) throw new Error('no live build')
+  const ended = {
+    sessions_before: at(2),
+    decisions_before: at(3),
+    visitors_before: at(4),
+    webhooks_before: null,
+  }
+  await pruneBuild({
+    pool: readback.pool,
+    build,
+    prune: createSessionsPrune(),
+    ended: [{ organization_id: organizationId, ...ended }],
+  })
+})
+afterAll(() => readback.stop())
+
+test('a session that has ended is in no list and has no detail', async () => {
+  const { body } = await readback.send({ url: '/v1/sessions' })
+  expectShape('SessionListResponse', body)
+  expect(body.data.map((session: { id: string }) => session.id)).toEqual([id('sid', 3), id('sid', 2)])
+  expect((await readback.send({ url: `/v1/sessions/${id('sid', 1)}` })).status).toBe(404)
+})
+
+test('one whose decision has ended is listed with its verdict, and has no detail', async () => {
+  const { body } = await readback.send({ url: '/v1/sessions' })
+  expect(body.data[1].latest_decision).toMatchObject({ event_id: id('evt', 2) })
+  expect((await readback.send({ url: `/v1/sessions/${id('sid', 2)}` })).status).toBe(404)
+})
+
+test('one whose visitor has ended names it, and says nothing of its life', async () => {
+  const { status, body } = await readback.send({ url: `/v1/sessions/${id('sid', 3)}` })
+  expect(status).toBe(200)
+  expectShape('SessionDetailResponse', body)
+  expect(body.data.visitor_fingerprint).toMatchObject({
+    id: id('vid', 3),
+    lifecycle: { first_seen_at: null, last_seen_at: null, seen_count: null },
+  })
+  expect((await readback.send({ url: `/v1/fingerprints/${id('vid', 3)}` })).status).toBe(404)
+  expect((await readback.send({ url: '/v1/fingerprints' })).body.data).toEqual([])
+})
