@@ -64,8 +64,50 @@ describe('the operator commands', () => {
       publishable_limit: null,
       capabilities: [],
     })
-    expect((await api(`/v1/organizations/${id}`)).data).toEqual({ ...shown, id })
+    const { data } = await api(`/v1/organizations/${id}`)
+    expect(data).toEqual({ ...shown, id, data_policy: expect.any(Object) })
   })
+
+  it('set what is recorded of visitors and for how long, as the API shows it, and refuse what does not fit', async () => {
+    const flags = [
+      '--sessions',
+      '90',
+      '--visitors',
+      'forever',
+      '--addresses',
+      'short',
+      '--minimal-mode',
+      'allow',
+    ]
+    const set = await cluster.cli(['org', 'policy', slug, ...flags])
+    expect(set).toMatchObject({ code: 0, stderr: '' })
+    expect(set.stdout).toMatch(/│ sessions +│ 90 days +│/)
+    expect(set.stdout).toMatch(/│ visitors +│ for ever +│/)
+    expect(set.stdout).toContain('Addresses are recorded in short. The minimal mode is allowed.')
+    const shown = await cluster.operate<{ kept_days: object }>('org', 'policy', slug)
+    const policy = {
+      ...{ session_days: 90, decision_days: null, visitor_days: 0, webhook_days: null },
+      ...{ shortens_addresses: true, allows_minimal_mode: true, changed_at: expect.any(String) },
+    }
+    expect(shown).toMatchObject({ ...policy, kept_days: { session_days: 90, visitor_days: 0 } })
+    const { organizationId } = cluster.owner
+    expect((await api(`/v1/organizations/${organizationId}`)).data).toMatchObject({ data_policy: policy })
+    const days = await refused('org', 'policy', slug, '--sessions', '1')
+    expect(days.text).toMatch(
+      /^session_days: .*\n {2}session_days: expected 2 to 36500 days, for ever, or the default/,
+    )
+    const back = [
+      '--sessions',
+      'default',
+      '--visitors',
+      'default',
+      '--addresses',
+      'full',
+      '--minimal-mode',
+      'refuse',
+    ]
+    expect(await cluster.cli(['org', 'policy', slug, ...back])).toMatchObject({ code: 0 })
+  }, 60_000)
 
   it('refuse what does not fit with the field and exit code 1', async () => {
     const taken = await refused('org', 'create', '--name', 'Other', '--slug', slug)

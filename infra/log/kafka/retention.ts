@@ -9,17 +9,18 @@ interface FollowOptions {
 }
 
 const hourMs = 60 * 60 * 1000
+// Of hosted brokers some take no shorter ones.
+const shortestSegmentMs = 4 * hourMs
 
 /**
  * What a topic has for its retention. A broker deletes whole segments, by their newest record: with its own, of a week,
  * the oldest records of a quiet topic would stay for a week longer.
  */
 export function retentionEntries({ retentionMs }: TopicSpec): { name: string; value: string }[] {
-  if (retentionMs === undefined) return [{ name: 'retention.ms', value: '-1' }]
-  return [
-    { name: 'retention.ms', value: String(retentionMs) },
-    { name: 'segment.ms', value: String(Math.max(hourMs, Math.floor(retentionMs / 7))) },
-  ]
+  const retention = { name: 'retention.ms', value: String(retentionMs ?? -1) }
+  if (retentionMs === undefined || retentionMs < 24 * hourMs) return [retention]
+  const segmentMs = Math.max(shortestSegmentMs, Math.floor(retentionMs / 7))
+  return [retention, { name: 'segment.ms', value: String(segmentMs) }]
 }
 
 type Found = Awaited<ReturnType<Admin['describeConfigs']>>['resources'][number]
