@@ -5,7 +5,7 @@ import { runProjection } from '../../infra/event-store/runner.ts'
 import { purgeIdempotencyKeys } from '../../infra/idempotency/store.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
-import { runPeriodically } from '../../infra/timing.ts'
+import { type Periodic, runPeriodically } from '../../infra/timing.ts'
 import { findEndedData } from '../../projections/policies/queries.ts'
 import { queueReadings } from '../../projections/webhooks/queries.ts'
 import { purgeClaims } from '../collect/claims.ts'
@@ -45,7 +45,8 @@ export async function startWorkers(core: Core, parts: WorkerParts): Promise<Runn
   const pruning = starts.projections ? projections.filter(({ createPrune }) => createPrune) : []
   const pruners = pruning.map((projection) => runPruner({ ...core, projection, findEnded: findEndedData }))
   undo.defer(() => stopTogether(pruners))
-  const scoring = starts.scoring ? await startScoring(core, network) : []
+  for (const pruner of pruners) wakeWhenMoreEnds(core, { pruner, undo })
+  const scoring = starts.scoring ? await startScoring(core, { network, undo }) : []
   undo.defer(() => stopTogether(scoring))
   const tidying = [
     ...(starts.api
@@ -57,6 +58,13 @@ export async function startWorkers(core: Core, parts: WorkerParts): Promise<Runn
   const telling = starts.webhooks ? await startWebhooks(core, registry) : []
   undo.defer(() => stopTogether(telling))
   return [...applying, ...scoring, ...telling]
+}
+
+function wakeWhenMoreEnds(
+  { applied }: Core,
+  { pruner, undo }: { pruner: Periodic; undo: AsyncDisposableStack },
+) {
+  undo.defer(applied.onAdvance('policies', pruner.wake))
 }
 
 export function noneHalted(running: Running[]): void {
@@ -78,13 +86,18 @@ function startWebhooks(core: Core, registry: Registry): Promise<Running[]> {
   return startTogether<Running>([runPlanner(core), runDispatcher({ ...core, meter })])
 }
 
-async function startScoring(core: Core, network: NetworkSource): Promise<Running[]> {
+async function startScoring(
+  core: Core,
+  { network, undo }: Pick<WorkerParts, 'network' | 'undo'>,
+): Promise<Running[]> {
+  const pruner = runVisitorPruner(core)
+  wakeWhenMoreEnds(core, { pruner, undo })
   const learning = runLearning(core)
   const minimal = await followMinimalMode(core)
   const { allowsMinimal } = minimal
   const scoring = runScoring({ ...core, network, learned: learning.learned, allowsMinimal })
   return startTogether<Running>([
-    ...[learning, minimal, runVisitorPruner(core)].map((started) => Promise.resolve(started)),
+    ...[learning, minimal, pruner].map((started) => Promise.resolve(started)),
     ...[scoring, runSessionScheduler(core)],
   ])
 }
