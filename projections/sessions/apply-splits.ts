@@ -21,23 +21,20 @@ export const toldAgain = ({ event_id }: VisitorSplit): string =>
 
 // One partition has all of a session's events, so its decisions of before are there.
 export async function applySplits(tx: Tx, events: SplitEvent[]): Promise<void> {
-  const touched = new Map<string, Visitor>()
+  const touched = new Map<string, Visitor & { like: string }>()
   for (const { data } of events) {
     if (!(await moveSession(tx, data))) continue
-    const { organization_id, environment } = data
-    for (const visitor_id of [data.visitor_id, data.earlier_visitor_id])
-      touched.set(`${organization_id} ${environment} ${visitor_id}`, {
-        organization_id,
-        environment,
-        visitor_id,
-      })
+    const { organization_id, environment, visitor_id, earlier_visitor_id: earlier } = data
+    const scope = { organization_id, environment, like: earlier }
+    for (const one of [visitor_id, earlier])
+      touched.set(`${organization_id} ${environment} ${one}`, { ...scope, visitor_id: one })
   }
-  for (const visitor of touched.values()) await remakeVisitor(tx, visitor)
+  for (const { like, ...visitor } of touched.values()) await remakeVisitor(tx, visitor, like)
 }
 
 type Visitor = Pick<VisitorSplit, 'organization_id' | 'environment' | 'visitor_id'>
 
-// Returns whether the session is known, and was of the earlier visitor.
+// Returns whether the session was of the earlier visitor, who may have outlived it.
 async function moveSession(tx: Tx, split: VisitorSplit): Promise<boolean> {
   const { session_id, organization_id, environment, visitor_id, earlier_visitor_id, split_at } = split
   const between = [session_id, visitor_id, earlier_visitor_id]
@@ -47,22 +44,19 @@ async function moveSession(tx: Tx, split: VisitorSplit): Promise<boolean> {
      returning event_id`,
     [...between, JSON.stringify(link)],
   )
-  const [session] = rows
-  if (!session) return false
   await tx.query('update decisions set visitor_id = $2 where session_id = $1 and visitor_id = $3', between)
-  await tx.query(
+  const { rowCount } = await tx.query(
     `with gone as (delete from visitor_sessions where session_id = $1 and visitor_id = $3 returning *)
      insert into visitor_sessions (organization_id, environment, visitor_id, session_id)
      select organization_id, environment, $2, session_id from gone on conflict do nothing`,
     between,
   )
   const type = 'session.fingerprint.calculated' as const
-  const about = { organization_id, environment, type, decision_id: session.event_id }
-  await runTogether(
-    tx,
-    insertRows(sessionEvents, [{ ...about, id: toldAgain(split), created_at: split_at, visitor: link }]),
-  )
-  return true
+  const told = { id: toldAgain(split), type, created_at: split_at, visitor: link }
+  const about = { session_id, organization_id, environment }
+  const raised = rows.map(({ event_id: decision_id }) => ({ ...told, ...about, decision_id }))
+  if (raised.length > 0) await runTogether(tx, insertRows(sessionEvents, raised))
+  return raised.length > 0 || rowCount !== 0
 }
 
 interface Gathered {
@@ -72,25 +66,27 @@ interface Gathered {
   latest: Buffer | null
 }
 
-// From all of its decisions, as if they had come under it.
-async function remakeVisitor(tx: Tx, visitor: Visitor): Promise<void> {
+// From all of its decisions, as if they had come under it. Without any that have not ended it is `like` another.
+async function remakeVisitor(tx: Tx, visitor: Visitor, like: string): Promise<void> {
   const { organization_id, environment, visitor_id } = visitor
   const whose = [organization_id, environment, visitor_id]
   const { rows } = await tx.query<Gathered>(
     `select min(observed_at)::float8 as first, max(observed_at)::float8 as last,
-       count(distinct session_id)::int as sessions,
+       (select count(*)::int from visitor_sessions
+         where organization_id = $1 and environment = $2 and visitor_id = $3) as sessions,
        (array_agg(event order by evaluated_at desc, event_id desc))[1] as latest
      from decisions where organization_id = $1 and environment = $2 and visitor_id = $3`,
     whose,
   )
   const [found] = rows
-  if (!found?.latest) {
+  if (!found?.sessions) {
     await tx.query(
       'delete from visitors where organization_id = $1 and environment = $2 and visitor_id = $3',
       whose,
     )
     return
   }
+  if (!found.latest) return copyVisitor(tx, visitor, { like, sessions: found.sessions })
   const data = readEvent(found.latest)
   const texts = requestTexts(data)
   if (!data.visitor) throw new Error(`the decision ${data.event_id} has no visitor`)
@@ -99,4 +95,21 @@ async function remakeVisitor(tx: Tx, visitor: Visitor): Promise<void> {
     ...saveRows(visitors, [{ ...row, seen_count: found.sessions }]),
     ...saveTexts(Object.values(texts)),
   ])
+}
+
+interface Copy {
+  like: string
+  sessions: number
+}
+
+async function copyVisitor(tx: Tx, visitor: Visitor, { like, sessions }: Copy): Promise<void> {
+  const { organization_id, environment, visitor_id } = visitor
+  const columns = visitors.columnsWithout('visitor_id', 'seen_count')
+  const names = columns.map(({ name }) => name).join(', ')
+  await tx.query(
+    `insert into visitors (${names}, visitor_id, seen_count)
+     select ${names}, $4, $5 from visitors where organization_id = $1 and environment = $2 and visitor_id = $3
+     on conflict (${visitors.key}) do update set seen_count = excluded.seen_count`,
+    [organization_id, environment, like, visitor_id, sessions],
+  )
 }

@@ -16,7 +16,7 @@ import {
   upsertVisitors,
   userText,
 } from './apply-visitors.ts'
-import { createSessionsPrune, isSearchedBy } from './prune.ts'
+import { comparedRows, createSessionsPrune } from './prune.ts'
 import {
   clientUserChanges,
   decisions,
@@ -43,7 +43,7 @@ export const sessionsProjection: Projection = {
   appliedIn: [decisions.name, clientUserChanges.name],
   apply,
   createPrune: createSessionsPrune,
-  comparedRows: { [searchTexts.name]: isSearchedBy },
+  comparedRows,
   subjectsOf: (events) =>
     events.flatMap(({ type, data }) => (type === 'SessionScored' ? [data.event_id] : [])),
 }
@@ -101,9 +101,9 @@ function decisionRow(event: ScoredEvent): RowOf<typeof decisions> {
 
 // One for each thing that a decision tells; the first decision that tells it counts.
 function sessionEventRows({ data }: ScoredEvent): RowOf<typeof sessionEvents>[] {
-  const { session_id, organization_id, environment, evaluated_at: created_at, event_id: decision_id } = data
-  const about = { organization_id, environment, created_at, decision_id, visitor: null }
-  return toldTypes(data).map((type) => ({ id: webhookEventId(type, session_id), type, ...about }))
+  const { organization_id, environment, evaluated_at: created_at, event_id: decision_id } = data
+  const about = { organization_id, environment, created_at, decision_id, visitor: null, session_id: null }
+  return toldTypes(data).map((type) => ({ id: webhookEventId(type, data.session_id), type, ...about }))
 }
 
 export function toldTypes({ visitor, is_provisional }: SessionScored): SessionEventType[] {

@@ -1,7 +1,7 @@
 import type { EndedData, Prune } from '../../infra/event-store/projection.ts'
 import { webhookEventId } from '../../infra/ids.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
-import { sessionEventTypes } from './tables.ts'
+import { searchTexts, sessionEventTypes, visitorSessions, visitors } from './tables.ts'
 
 // Of one statement: so many bound what is locked, and for how long.
 const chunk = 1000
@@ -30,10 +30,10 @@ export function createSessionsPrune(): Prune {
   return async (tx, ended) => {
     const sessions = await pruneSessions(tx, ended)
     const ofDecisions = await decisions(tx, ended)
-    const visitors = await pruneVisitors(tx, ended)
-    if (sessions > 0 || visitors > 0) texts.again()
+    const ofVisitors = await pruneVisitors(tx, ended)
+    if (sessions > 0 || ofVisitors > 0) texts.again()
     // Texts wait for a step of their own, whose lock waits for nobody who waits for what was deleted here.
-    if (sessions > 0 || visitors > 0 || ofDecisions) return true
+    if (sessions > 0 || ofVisitors > 0 || ofDecisions) return true
     return texts.prune(tx, ended)
   }
 }
@@ -62,6 +62,7 @@ async function pruneRestOf(tx: Tx, sessionIds: string[]): Promise<void> {
   await deleteDecisions(tx, sessionIds)
   await tx.query('delete from client_user_changes where session_id = any($1)', [sessionIds])
   await tx.query('delete from session_events where event_id = any($1)', [told])
+  await tx.query('delete from session_events where session_id = any($1)', [sessionIds])
 }
 
 const deleteDecisions = (tx: Tx, sessionIds: string[]) =>
@@ -133,14 +134,36 @@ const namesOfTexts = {
   visitors: ['agent_text', 'address_text'],
 }
 
-/** Whether something is found by the text `t`. */
-export function isSearchedBy(schema?: string): string {
+interface Searched {
+  schema?: string
+  /** Which rows `u` of visitors count. */
+  visitors?: string
+}
+
+// Whether something is found by the text `t`.
+function isSearched({ schema, visitors = 'true' }: Searched = {}): string {
   const uses = Object.entries(namesOfTexts).flatMap(([table, names]) =>
     names.map(
-      (name) => `exists (select from ${schema ? `${schema}.` : ''}${table} u where u.${name} = t.id)`,
+      (name) =>
+        `exists (select from ${schema ? `${schema}.` : ''}${table} u where u.${name} = t.id
+          and ${table === 'visitors' ? visitors : 'true'})`,
     ),
   )
   return `(${uses.join(' or ')})`
+}
+
+const hasDecisions = (schema: string, session: string) =>
+  `exists (select from ${schema}.decisions d where d.session_id = ${session}.session_id)`
+const hasAllDecisions = (schema: string, visitor: string) =>
+  `not exists (select from ${schema}.visitor_sessions l where l.organization_id = ${visitor}.organization_id
+    and l.environment = ${visitor}.environment and l.visitor_id = ${visitor}.visitor_id
+    and not ${hasDecisions(schema, 'l')})`
+
+// What made a visitor anew while it had all of its decisions says more than what did later.
+export const comparedRows = {
+  [visitors.name]: (schema: string) => hasAllDecisions(schema, 't'),
+  [visitorSessions.name]: (schema: string) => hasDecisions(schema, 't'),
+  [searchTexts.name]: (schema: string) => isSearched({ schema, visitors: hasAllDecisions(schema, 'u') }),
 }
 
 // Goes through all texts once after something was deleted. Many sessions share a text, so no session has its own to
@@ -155,7 +178,7 @@ function createTextsPrune() {
       text: `with page as materialized (
           select id, organization_id from search_texts where id > $1 order by id limit ${textsAtOnce}
         )
-        select id, t.organization_id = any($2) and not ${isSearchedBy()} as is_due from page t order by id`,
+        select id, t.organization_id = any($2) and not ${isSearched()} as is_due from page t order by id`,
       values: [after, ended.map(({ organization_id }) => organization_id)],
     })
     const due = rows.filter(({ is_due }) => is_due).map(({ id }) => id)
@@ -175,5 +198,5 @@ function createTextsPrune() {
 // Nobody writes either meanwhile: one that begins to use a text finds it there and writes it not again.
 async function deleteTexts(tx: Tx, ids: Buffer[]): Promise<void> {
   await tx.query(`set local lock_timeout = '2s'; lock table sessions, visitors in share mode`)
-  await tx.query(`delete from search_texts t where t.id = any($1) and not ${isSearchedBy()}`, [ids])
+  await tx.query(`delete from search_texts t where t.id = any($1) and not ${isSearched()}`, [ids])
 }

@@ -153,6 +153,8 @@ export const sessionEvents = table('session_events', {
   decision_id: column.id(),
   /** Where the session was given another visitor than the decision names. */
   visitor: nullable(column.json<LinkedVisitor>()),
+  /** Of that session. */
+  session_id: nullable(column.id()),
 })
 
 export const sessionApplyIndexes = `
@@ -171,6 +173,7 @@ export const sessionReadIndexes = `
   create index on visitors (agent_text);
   create index on visitors (address_text);
   create index on session_events (organization_id, environment, type, created_at, event_id);
+  create index on session_events (session_id) where session_id is not null;
   create index on decisions (session_id, log_offset);
   create index on decisions (organization_id, environment, visitor_id, evaluated_at, event_id);
   create index on visitors (organization_id, environment, last_seen_at, visitor_id);

@@ -210,6 +210,43 @@ describe.each(openTestLogs())('what has ended, on $name', (testLog) => {
     expect(texts).toBeGreaterThan(2 * ofKeeping.length)
   })
 
+  test('splits of sessions whose decisions or all have ended leave nothing behind, and rebuilds equal', async () => {
+    // All of this visitor's sessions are within two days; so are those of the one that some of them are given.
+    const moved = stories.filter((_, n) => n % 7 === 0)
+    await append(
+      'sessions',
+      moved.map(({ session, organization, visitor }, n): DomainEvent => {
+        const environment = Number(session.slice(-26)) % 5 === 0 ? 'test' : 'live'
+        return {
+          type: 'VisitorSplit',
+          data: {
+            ...{ session_id: session, organization_id: organization, environment, confidence: 85 },
+            event_id: id('evt', 50_000 + n),
+            visitor_id: visitor.replace('vid_0', 'vid_9'),
+            earlier_visitor_id: visitor,
+            cause: 'continuity_returned',
+            split_at: start + 26 * day,
+          },
+        }
+      }),
+    )
+    const known = moved.filter((one) => stays(last.sessions_before).includes(one))
+    expect(known.length).toBeLessThan(moved.length)
+    expect(await count('read.session_events where visitor is not null')).toBe(known.length)
+    for (const _round of [1, 2]) {
+      const report = await rebuilt(sessionsProjection)
+      expect(report.tables.flatMap(({ differences }) => differences)).toEqual([])
+    }
+    await expire(start + 28 * day)
+    await eventually(async () =>
+      expect(await count('read.session_events where visitor is not null')).toBe(
+        moved.filter((one) => stays(last.sessions_before).includes(one)).length,
+      ),
+    )
+    const report = await rebuilt(sessionsProjection)
+    expect(report.tables.flatMap(({ differences }) => differences)).toEqual([])
+  }, 60_000)
+
   test('a rebuild that meets what has not been deleted yet is equal', async () => {
     await Promise.all(pruners.map((pruner) => pruner.stop()))
     await expire(start + 60 * day)
