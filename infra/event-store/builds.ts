@@ -108,9 +108,13 @@ const useExtension = `
   from pg_extension join pg_namespace n on n.oid = extnamespace where extname = 'pg_trgm'`
 
 export async function makeLive(tx: Tx, projection: Projection, build: Build): Promise<void> {
+  // One after the other: a single statement would meet the rows as they lie on disk, and two would be live.
   await tx.query(
-    `update tidegate.projection_builds set status = case when build = $2 then 'live' else 'retired' end
-     where projection = $1 and (build = $2 or status = 'live')`,
+    `update tidegate.projection_builds set status = 'retired' where projection = $1 and status = 'live'`,
+    [build.projection],
+  )
+  await tx.query(
+    `update tidegate.projection_builds set status = 'live' where projection = $1 and build = $2`,
     [build.projection, build.build],
   )
   for (const table of projection.tables) await pointView(tx, `read.${table}`, `${build.schema}.${table}`)

@@ -142,8 +142,10 @@ describe.skipIf(inject('kafkaBrokers') === null)('an installation that moves to 
   }
 
   async function rebuildAll(settings: Record<string, string>): Promise<void> {
-    for (const name of names)
-      expect([name, await operator(settings).cli(['rebuild', name])]).toMatchObject([name, { code: 0 }])
+    for (const name of names) {
+      const { code, stdout, stderr } = await operator(settings).cli(['rebuild', name])
+      expect(code, `rebuild ${name}: ${stdout}${stderr}`).toBe(0)
+    }
   }
 
   it('has sessions, webhooks, skipped records, and lost the oldest of what clients sent', async () => {
