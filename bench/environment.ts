@@ -31,7 +31,7 @@ export interface Environment {
   /** What the log has on disk. */
   logBytes(pool: pg.Pool): Promise<number>
   /** All roles in one process, as `make run`. It sheds nothing for its backlog unless it is told to. */
-  startAllInOne(options?: { sheds: boolean }): Promise<Child>
+  startAllInOne(options?: { sheds: boolean; env?: Record<string, string> }): Promise<Child>
   /** Some roles in a process of their own, as in production. */
   startRoles(...roles: Role[]): Promise<Child>
   /** The role collect without claims of sequence numbers. */
@@ -83,7 +83,11 @@ export async function startEnvironment(kafka: KafkaPlace | undefined): Promise<E
     kafkaPid: kafka?.pid,
     logBytes: (pool) => (kafka ? kafkaBytes(kafka) : embeddedBytes(pool)),
     startAllInOne: (options) =>
-      startChild(['services/cli/main.ts', 'dev'], { ...settings, ...(options?.sheds ? {} : unshed) }),
+      startChild(['services/cli/main.ts', 'dev'], {
+        ...settings,
+        ...(options?.sheds ? {} : unshed),
+        ...options?.env,
+      }),
     startRoles: (...roles) =>
       startChild(['services/cli/main.ts', 'serve', '--roles', roles.join()], { ...settings, ...unshed }),
     startUnclaimed: () => startChild(['bench/unclaimed.ts'], { ...settings, ...unshed }),

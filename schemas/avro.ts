@@ -28,6 +28,7 @@ export const string: AvroMember = { type: 'string' }
 export const boolean: AvroMember = { type: 'boolean' }
 export const int: AvroMember = { type: 'int' }
 export const double: AvroMember = { type: 'double' }
+export const bytes: AvroMember = { type: 'bytes' }
 export const timestampMillis: AvroMember = { type: { type: 'long', logicalType: 'timestamp-millis' } }
 export const strings = listOf(string)
 

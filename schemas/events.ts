@@ -735,6 +735,8 @@ export interface ChallengeAnswers {
   engine_answers: Record<string, string>
   /** Whether nothing else spoke against the session: only then others learn of it. */
   is_consistent: boolean
+  /** Of the network (/24 or /48): what others learn counts networks. */
+  network_digest: null | string
 }
 
 /** One decision about a session, with everything that the session's detail shows, so that a reader needs no other topic. */
@@ -1200,6 +1202,8 @@ export interface WebhookDeliveryAttempted {
   /** Why there was no success, in words. */
   error: null | string
   next_attempt_at: null | number
+  /** The session that the webhook event is about; null for others, and before version 2. */
+  session_subject_id: null | string
 }
 
 /** A delivery was given up without a request, as when its endpoint is disabled. */
@@ -1387,6 +1391,25 @@ export interface OrganizationDataPolicyChanged {
   changed_at: number
 }
 
+/** Sessions of a person were erased: their data keys, and all rows and states made of them. It has nothing of what was erased. */
+export interface VisitorErased {
+  event_id: string
+  organization_id: string
+  environment: Environment
+  /** Of all events of one erasure; each has some of the sessions. */
+  erasure_id: string
+  /** Whose erasure was asked for; null where it was a user's. */
+  visitor_id: null | string
+  /** HMAC of the client user id, hex; null where it was a visitor's. */
+  user_digest: null | string
+  session_ids: string[]
+  erased_visitor_ids: string[]
+  /** Visitors of whom other sessions are left; of those before, none is. */
+  changed_visitor_ids: string[]
+  counts: Record<string, number>
+  erased_at: number
+}
+
 /** Those whose records have a `Cause`, too. */
 export const causedNames = [
   'ClientUserAttached',
@@ -1437,6 +1460,7 @@ export const causedNames = [
   'RecordSkipped',
   'OrganizationDataExpired',
   'OrganizationDataPolicyChanged',
+  'VisitorErased',
 ] as const
 export type CausedName = (typeof causedNames)[number]
 
@@ -1501,6 +1525,7 @@ export interface EventTypes {
   VisitorLinked: VisitorLinked
   OrganizationDataExpired: OrganizationDataExpired
   OrganizationDataPolicyChanged: OrganizationDataPolicyChanged
+  VisitorErased: VisitorErased
 }
 
 export const eventTopics = {
@@ -1564,4 +1589,5 @@ export const eventTopics = {
   VisitorLinked: 'tidegate.visitors.v1',
   OrganizationDataExpired: 'tidegate.policies.v1',
   OrganizationDataPolicyChanged: 'tidegate.policies.v1',
+  VisitorErased: 'tidegate.erasures.v1',
 } as const

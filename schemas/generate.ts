@@ -17,12 +17,14 @@ const topicFolders = [
   'operations',
   'visitors',
   'policies',
+  'erasures',
 ] as const
 
 export const writtenSchemas: Record<string, string> = {
   'sessions/SessionScored.v1.avsc': avscText(sessionScored[0]),
   'sessions/SessionScored.v2.avsc': avscText(sessionScored[1]),
   'sessions/SessionScored.v3.avsc': avscText(sessionScored[2]),
+  'sessions/SessionScored.v4.avsc': avscText(sessionScored[3]),
 }
 
 type AvroType = string | AvroType[] | AvroRecord | AvroEnum | AvroArray | AvroMap | AvroPrimitive
@@ -124,7 +126,9 @@ function nameType(named: Map<string, string>, name: string, body: string): strin
 }
 
 function recordBody(record: AvroRecord, named: Map<string, string>): string {
-  const fields = record.fields.map((field) => {
+  // Only the codec knows what is encrypted, and how.
+  const shown = record.fields.filter(({ name }) => name !== 'sealed')
+  const fields = shown.map((field) => {
     const doc = field.doc ? `  /** ${field.doc} */\n` : ''
     return `${doc}  ${field.name}: ${typeOf(field.type, named)}\n`
   })

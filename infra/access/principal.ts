@@ -52,6 +52,8 @@ export const scopes = [
   'sessions:update',
   'fingerprints:list',
   'fingerprints:read',
+  'visitors:export',
+  'visitors:erase',
   'organizations:create',
   'organizations:read',
   'organizations:update',

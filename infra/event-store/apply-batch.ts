@@ -1,11 +1,11 @@
 import pg from 'pg'
 import { z } from 'zod'
 import { type Position, placeName } from '../log/port.ts'
-import { runAndEnd, runTogether } from '../postgres/arrays.ts'
+import { type Part, runAndEnd, runTogether } from '../postgres/arrays.ts'
 import { isConnectionError, queryAll, type Rows, rolledBack, type Tx } from '../postgres/pool.ts'
 import { appliedChannel, encodeNotifications, type Subjects } from './applied.ts'
 import { type Build, buildLock } from './builds.ts'
-import type { RecordedEvent } from './codec.ts'
+import { type RecordedEvent, sessionOf } from './codec.ts'
 import { dueOf, type EventBatch, EventFailed } from './consumer.ts'
 import type { Projection } from './projection.ts'
 
@@ -55,12 +55,47 @@ async function applyIn(tx: Tx, options: ApplyOptions): Promise<ApplyOutcome> {
     next.push({ topic, partition, offset: due.next })
   }
   const fresh = todo.filter(isNewTo(applied))
-  const writes = fresh.length > 0 ? await projection.apply(tx, fresh).catch(eventFailed) : []
+  const writes =
+    fresh.length > 0 ? await applyFresh(tx, options, { fresh, erased: applied }).catch(eventFailed) : []
   const subjects = projection.subjectsOf?.(todo) ?? []
   const moved = next.filter((position) => position.offset > (stored.get(placeName(position)) ?? 0))
   await runAndEnd(tx, writes, closingOf(build, { moved, subjects })).catch(eventFailed)
   return { kind: 'applied', next, subjects }
 }
+
+interface Fresh {
+  fresh: RecordedEvent[]
+  // Has the ids of sessions that were erased before.
+  erased: Set<string>
+}
+
+// Those that are erased by the batch itself, too: topics have no order among each other.
+async function applyFresh(
+  tx: Tx,
+  { projection, build }: Pick<ApplyOptions, 'projection' | 'build'>,
+  { fresh, erased }: Fresh,
+): Promise<Part[]> {
+  if (!projection.erase) return projection.apply(tx, fresh)
+  const erasures = fresh.filter(isErasure).map(({ data }) => data)
+  const named = erasures.flatMap((one) => one.session_ids)
+  const sessions = new Set([...erased, ...named])
+  if (erasures.length > 0) {
+    await tx.query(
+      `insert into tidegate.erased_sessions (projection, build, session_id)
+       select $1, $2, unnest($3::text[]) on conflict do nothing`,
+      [build.projection, build.build, named],
+    )
+    await projection.erase(tx, erasures)
+  }
+  const others = fresh.filter((event) => !isErasure(event))
+  const marked = others.map((event) =>
+    sessions.has(sessionOf(event) ?? '') ? { ...event, isErased: true as const } : event,
+  )
+  return marked.length > 0 ? projection.apply(tx, marked) : []
+}
+
+type Erasure = Extract<RecordedEvent, { type: 'VisitorErased' }>
+const isErasure = (event: RecordedEvent): event is Erasure => event.type === 'VisitorErased'
 
 function eventFailed(cause: unknown): never {
   throw isTransient(cause) ? cause : new EventFailed(cause)
@@ -77,15 +112,27 @@ function isNewTo(applied: Set<string>) {
 
 /** For events that come otherwise than from the log: applies those that the build has not yet. */
 export async function applyNew(tx: Tx, projection: Projection, events: RecordedEvent[]): Promise<void> {
-  const [rows = []] = await queryAll(tx, appliedText(projection, events))
+  const [rows = []] = await queryAll(tx, appliedText(projection, { events }))
   const fresh = events.filter(isNewTo(idsOf(rows)))
   if (fresh.length > 0) await runTogether(tx, await projection.apply(tx, fresh))
 }
 
-function appliedText({ appliedIn }: Projection, events: RecordedEvent[]): string {
+interface Looked {
+  events: RecordedEvent[]
+  build?: Build
+}
+
+// The ids of events that were applied, and of sessions that were erased.
+function appliedText({ appliedIn, erase }: Projection, { events, build }: Looked): string {
   const ids = events.map(({ meta }) => literal(meta.eventId)).join() || 'null'
-  const tables = appliedIn.map((table) => `select event_id from ${table} where event_id in (${ids})`)
-  return tables.join(' union all ') || 'select null where false'
+  const selects = appliedIn.map((table) => `select event_id from ${table} where event_id in (${ids})`)
+  const sessions = new Set(events.flatMap((event) => sessionOf(event) ?? []))
+  if (erase && build && sessions.size > 0)
+    selects.push(
+      `select session_id as event_id from tidegate.erased_sessions
+       where ${ofBuild(build)} and session_id in (${[...sessions].map(literal).join()})`,
+    )
+  return selects.join(' union all ') || 'select null where false'
 }
 
 const idsOf = (rows: Rows): Set<string> => new Set(rows.map((row) => String(row.event_id)))
@@ -98,15 +145,18 @@ interface Opened {
   applied: Set<string>
 }
 
-// Sent together: begin, the search path and the shared lock of the build, then the offsets with their rows locked in
+// Sent together: begin, the search path and the lock of the build, shared unless sessions are erased, then the offsets with their rows locked in
 // one order, and which events were applied before. undefined = the build was switched.
 async function open(tx: Tx, { projection, build, batches }: ApplyOptions): Promise<Opened | undefined> {
   const places = batches.map(({ topic, partition }) => `(${literal(topic)}, ${partition})`)
+  const events = batches.flatMap((batch) => batch.events)
+  // Nobody else applies events meanwhile: one of them might not see yet that a session is erased.
+  const isErasing = projection.erase !== undefined && events.some(isErasure)
   const opening = queryAll(
     tx,
     'begin',
     `select set_config('search_path', '${build.schema}, public', true),
-       pg_advisory_xact_lock_shared(${buildLock(build)})`,
+       ${isErasing ? 'pg_advisory_xact_lock' : 'pg_advisory_xact_lock_shared'}(${buildLock(build)})`,
     `with position as (
         select topic, partition, next_offset from tidegate.projection_offsets
         where ${ofBuild(build)} and (topic, partition) in (${places.join(', ')})
@@ -115,8 +165,7 @@ async function open(tx: Tx, { projection, build, batches }: ApplyOptions): Promi
       select status, (select json_object_agg(topic || '/' || partition, next_offset) from position) as offsets
       from tidegate.projection_builds where ${ofBuild(build)}`,
   )
-  const events = batches.flatMap((batch) => batch.events)
-  const looking = queryAll(tx, appliedText(projection, events))
+  const looking = queryAll(tx, appliedText(projection, { events, build }))
   // Fails where the build was switched: its tables are gone.
   looking.catch(() => {})
   const [, , guard = []] = await opening

@@ -26,6 +26,12 @@ const baseTables = `
     next_offset bigint not null,
     primary key (projection, build, topic, partition)
   ) with (fillfactor = 50);
+  create table if not exists tidegate.erased_sessions (
+    projection text not null,
+    build integer not null,
+    session_id text collate "C" not null,
+    primary key (projection, build, session_id)
+  );
 `
 
 /**
@@ -159,6 +165,10 @@ const isOtherColumns = (error: unknown) => error instanceof Error && 'code' in e
 export async function dropBuild(tx: Tx, build: Build): Promise<void> {
   await tx.query(`drop schema if exists ${build.schema} cascade`)
   await tx.query(`delete from tidegate.projection_offsets where projection = $1 and build = $2`, [
+    build.projection,
+    build.build,
+  ])
+  await tx.query(`delete from tidegate.erased_sessions where projection = $1 and build = $2`, [
     build.projection,
     build.build,
   ])

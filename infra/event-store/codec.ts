@@ -10,7 +10,11 @@ import {
 } from '../../schemas/events.ts'
 import { readSchemaFiles } from '../../schemas/generate.ts'
 import committedIds from '../../schemas/ids.json' with { type: 'json' }
+import { unavailable } from '../errors/errors.ts'
+import type { Random } from '../ids.ts'
 import type { LogRecord, NewRecord, Position } from '../log/port.ts'
+import type { DataKeys } from './data-keys.ts'
+import { createEventSealer, type EventSealer } from './sealed-event.ts'
 
 export type EventName = keyof EventTypes
 export type DomainEvent = { [K in EventName]: { type: K; data: EventTypes[K] } }[EventName]
@@ -36,8 +40,15 @@ export type RecordedEvent = DomainEvent & {
   cause?: Cause
   meta: EventMeta
   position: Position
-  /** As it was recorded, under the committed id of its schema: any codec with committed ids reads it. */
+  /**
+   * As it was recorded, under the committed id of its schema and without encryption: any codec with committed ids reads
+   * it.
+   */
   value: Buffer
+  // The session whose data key is gone, or was not looked up: what the event says about a person is blank.
+  closed?: string
+  // Its session was erased. Only what others depend on is taken from it.
+  isErased?: true
 }
 
 interface Codec {
@@ -46,15 +57,17 @@ interface Codec {
   /** Made when first asked for: a command that needs few of them does not wait for all. */
   type: () => avro.Type
   isCaused: boolean
+  sealer: () => EventSealer | undefined
 }
 
 const files = readSchemaFiles()
-const codecs: Codec[] = files.map((file) => ({
-  name: eventName(file.name),
-  key: file.key,
-  type: lazy(() => avro.Type.forSchema(file.schema as unknown as avro.Schema)),
-  isCaused: file.schema.fields.some(({ name }) => name === 'actor'),
-}))
+const codecs: Codec[] = files.map(({ name, key, schema }) => {
+  const type = lazy(() => avro.Type.forSchema(schema as unknown as avro.Schema))
+  const has = (field: string) => schema.fields.some((one) => one.name === field)
+  const hasSealed = has('sealed')
+  const sealer = lazy(() => (hasSealed ? createEventSealer({ name, key, type: type() }) : undefined))
+  return { name: eventName(name), key, type, isCaused: has('actor'), sealer }
+})
 const newest = newestOf(codecs)
 
 function newestOf(some: Codec[]): Map<EventName, Codec> {
@@ -91,13 +104,32 @@ function idOf(ids: SchemaIds, { key }: Codec): number {
 
 export class UnreadableRecord extends Error {}
 
+export interface CodecOptions {
+  /**
+   * The highest committed id that is written where an event has a version up to there, so that programs of before can
+   * read it. Fields that were added later are left out, and what is personal is not encrypted.
+   */
+  writtenUpTo?: number
+  // Without it nothing is encrypted, and what is encrypted stays closed.
+  sealing?: { keys: DataKeys; random: Random } | undefined
+}
+
+type DecodedEvent = DomainEvent & { cause?: Cause }
+
+interface Decoded {
+  event: DecodedEvent
+  // What a `RecordedEvent` has as `value`, where that is not as it was recorded.
+  opened?: () => Buffer
+  closed?: string
+}
+
 /**
  * Encodes and decodes events in the Confluent wire format: 0x00, schema id as 4 bytes big-endian, Avro body
  * (docs.confluent.io, "Wire format"). Values written by any earlier version resolve to the newest one.
- * `writtenUpTo` is the highest committed id that is written where an event has a version up to there, so that programs
- * of before can read it. Fields that were added later are left out.
+ * What it says about a person is encrypted under the data key of its session, which has to be in memory.
  */
-export function createCodec(ids: SchemaIds = committedIds, { writtenUpTo = Number.POSITIVE_INFINITY } = {}) {
+export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions = {}) {
+  const { writtenUpTo = Number.POSITIVE_INFINITY, sealing } = options
   const earlier = newestOf(codecs.filter((codec) => idOf(committedIds, codec) <= writtenUpTo))
   const written = new Map([...newest, ...earlier])
   const recent = new LRUCache<LogRecord, RecordedEvent>({ max: mostRecent })
@@ -110,26 +142,49 @@ export function createCodec(ids: SchemaIds = committedIds, { writtenUpTo = Numbe
     byId.set(id, { codec, reader, resolver, committedId: idOf(committedIds, codec) })
   }
 
-  function encode({ type, data }: DomainEvent, cause?: Cause): Buffer {
+  function encode(event: DomainEvent, cause?: Cause): Buffer {
+    const { type } = event
     const codec = written.get(type)
     const id = codec && ids[codec.key]
     if (!codec || id === undefined) throw new Error(`unknown event type ${type}`)
-    const value = encodeBehindPrefix(codec.type(), cause ? { ...data, ...cause } : data)
-    value.writeUInt8(0, 0)
-    value.writeUInt32BE(id, 1)
-    return value
+    const data = sealed(codec, event)
+    return encodeUnder(id, codec.type(), cause ? { ...data, ...cause } : data)
   }
 
-  function decode(value: Buffer): DomainEvent & { cause?: Cause } {
+  // As it is where nothing is encrypted.
+  function sealed(codec: Codec, event: DomainEvent): object {
+    const sealer = sealing && codec.sealer()
+    const session = sealer && sessionOf(event)
+    if (!sealing || !sealer || !session) return event.data
+    const key = sealing.keys.get(session)
+    if (key === undefined) throw unavailable(new Error(`the data key of ${session} was not looked up`))
+    // Of an erased session nothing more is recorded.
+    return key ? sealer.seal({ ...event.data }, key, sealing.random) : sealer.blank({ ...event.data })
+  }
+
+  function read(value: Buffer): Decoded {
     if (value.length < prefixBytes || value[0] !== 0)
       throw new UnreadableRecord('not in the Confluent wire format')
     const found = byId.get(value.readUInt32BE(1))
     if (!found) throw new UnreadableRecord(`unknown schema id ${value.readUInt32BE(1)}`)
-    const read = found.reader.type().fromBuffer(value.subarray(prefixBytes), found.resolver())
-    const { name: type } = found.codec
-    if (!found.reader.isCaused) return { type, data: read } as DomainEvent
-    const { actor, request_id, ...data } = read
-    return { type, data, cause: { actor, request_id } } as DomainEvent & { cause: Cause }
+    const { codec, reader, resolver } = found
+    const body = value.subarray(prefixBytes)
+    const sealer = codec.sealer()
+    if (!sealer) return { event: readBy(reader, reader.type().fromBuffer(body, resolver())) }
+    const data = codec.type().fromBuffer(body)
+    const isSealed = data.sealed !== null
+    const closed = isSealed && !opens(sealer, codec, data) ? sessionOf(eventOf(codec, data)) : undefined
+    shown(data)
+    const inNewest = () => reader.type().fromBuffer(codec.type().toBuffer(data), resolver())
+    const event = readBy(reader, reader === codec ? data : inNewest())
+    if (closed !== undefined) return { event, closed }
+    return isSealed ? { event, opened: () => encodeUnder(found.committedId, codec.type(), data) } : { event }
+  }
+
+  function opens(sealer: EventSealer, codec: Codec, data: Record<string, unknown>): boolean {
+    const session = sessionOf(eventOf(codec, data))
+    const key = session === undefined ? undefined : sealing?.keys.get(session)
+    return key ? sealer.open(data, key) : false
   }
 
   // A registry gives ids of its own.
@@ -153,9 +208,26 @@ export function createCodec(ids: SchemaIds = committedIds, { writtenUpTo = Numbe
 
   return {
     encode,
-    decode,
+    decode: (value: Buffer): DecodedEvent => read(value).event,
     /** Whether a program that knows no id above `writtenUpTo` can read the events of this type. */
     mayWrite: (type: EventName): boolean => earlier.has(type),
+    // Makes the data keys that are needed to write the events. undefined = they are in memory.
+    prepare(events: readonly DomainEvent[]): Promise<void> | undefined {
+      return sealing?.keys.ensure(
+        events.flatMap((event) => {
+          const sessionId = written.get(event.type)?.sealer() && sessionOf(event)
+          return sessionId === undefined ? [] : [{ sessionId, organizationId: organizationOf(event) }]
+        }),
+      )
+    },
+    // Looks up the data keys of events that are closed without having been looked up. Returns whether it did.
+    async findKeysOf(events: readonly RecordedEvent[]): Promise<boolean> {
+      const closed = events.flatMap((event) => event.closed ?? [])
+      const asked = closed.filter((session) => sealing?.keys.get(session) === undefined)
+      if (!sealing || asked.length === 0) return false
+      await sealing.keys.load([...new Set(asked)])
+      return true
+    },
     toRecord: (event: TrafficEvent, meta: EventMeta) => recordOf(event, meta),
     /** Traffic, too, where a command leads to it: its records have no place for the cause. */
     toCausedRecord: (event: DomainEvent, meta: EventMeta, cause: KnownCause) => recordOf(event, meta, cause),
@@ -164,14 +236,18 @@ export function createCodec(ids: SchemaIds = committedIds, { writtenUpTo = Numbe
       const known = recent.get(record)
       if (known) return known
       const { topic, partition, offset } = record
-      const position = { topic, partition, offset }
-      const event = {
-        ...decode(record.value),
+      const { event: decoded, opened, closed } = read(record.value)
+      const event: RecordedEvent = {
+        ...decoded,
         meta: metaOf(record),
-        position,
-        value: committed(record.value),
+        position: { topic, partition, offset },
+        get value() {
+          return opened ? opened() : committed(record.value)
+        },
+        ...(closed !== undefined && { closed }),
       }
-      recent.set(record, event)
+      // Its key may be there the next time.
+      if (closed === undefined) recent.set(record, event)
       return event
     },
   }
@@ -182,6 +258,41 @@ const mostRecent = 1000
 
 const prefixBytes = 5
 const scratch = Buffer.allocUnsafeSlow(64 * 1024)
+
+function eventOf(codec: Codec, data: unknown): DomainEvent {
+  return { type: codec.name, data } as DomainEvent
+}
+
+// The reader's version has all fields.
+function readBy(reader: Codec, found: Record<string, unknown>): DecodedEvent {
+  if (!reader.isCaused) return eventOf(reader, shown(found))
+  const { actor, request_id, ...data } = shown(found)
+  return { ...eventOf(reader, data), cause: { actor, request_id } as Cause }
+}
+
+// Events do not tell what is encrypted in them.
+function shown(data: Record<string, unknown>): Record<string, unknown> {
+  if ('sealed' in data) data.sealed = undefined
+  return data
+}
+
+function organizationOf({ data }: DomainEvent): string {
+  return ('organization_id' in data ? data.organization_id : null) ?? ''
+}
+
+// The session whose data key an event is encrypted under, if it says anything about a person.
+export function sessionOf({ type, data }: DomainEvent): string | undefined {
+  if (type === 'WebhookEventRaised') return data.subject_type === 'session' ? data.subject_id : undefined
+  if (type === 'WebhookDeliveryAttempted') return data.session_subject_id ?? undefined
+  return 'session_id' in data ? data.session_id : undefined
+}
+
+function encodeUnder(id: number, type: avro.Type, data: object): Buffer {
+  const value = encodeBehindPrefix(type, data)
+  value.writeUInt8(0, 0)
+  value.writeUInt32BE(id, 1)
+  return value
+}
 
 function encodeBehindPrefix(type: avro.Type, data: unknown): Buffer {
   const end = type.encode(data, scratch, prefixBytes)
@@ -196,6 +307,8 @@ export type EventCodec = ReturnType<typeof createCodec>
 
 export function keyOf({ data }: DomainEvent): string {
   if ('session_id' in data) return data.session_id
+  // All that is erased of an organization's visitors is decided about in turn.
+  if ('erasure_id' in data) return data.organization_id
   if ('skipped_topic' in data) return `${data.skipped_topic}/${data.skipped_partition}`
   if ('check_id' in data) return data.check_id
   // Of Gate: a signup with the agent token that it issued, a login, or a service.

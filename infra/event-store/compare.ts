@@ -1,7 +1,7 @@
 import pg from 'pg'
 import type { Db } from '../postgres/pool.ts'
 import type { Build } from './builds.ts'
-import type { EndedData } from './projection.ts'
+import type { ComparedRows, EndedData } from './projection.ts'
 
 export interface DifferentRow {
   /** The build that has the row; the other has none exactly like it. */
@@ -20,8 +20,8 @@ export interface CompareOptions {
   table: string
   live: Build
   next: Build
-  // Of organizations whose data have ended, only the rows `t` that meet it count.
-  only?: ((schema: string) => string) | undefined
+  // Of the rows `t`, those that do not meet it are not compared.
+  rows?: ComparedRows | undefined
   ended?: EndedData[]
 }
 
@@ -57,10 +57,11 @@ async function digest(
   return row
 }
 
-function compared(schema: string, { only, ended = [] }: CompareOptions): string {
-  if (!only || ended.length === 0) return 'true'
+function compared(schema: string, { rows = {}, ended = [] }: CompareOptions): string {
+  const always = rows.always?.(schema) ?? 'true'
+  if (!rows.ofEnded || ended.length === 0) return always
   const ids = ended.map(({ organization_id }) => pg.escapeLiteral(organization_id))
-  return `(t.organization_id not in (${ids.join()}) or ${only(schema)})`
+  return `(${always} and (t.organization_id not in (${ids.join()}) or ${rows.ofEnded(schema)}))`
 }
 
 async function columns(db: Db, { schema }: Build, table: string): Promise<string> {

@@ -254,6 +254,14 @@ const isOf = (next: Position, { topic, partition }: EventBatch): boolean =>
 
 /** The events before the first record that cannot be read and is not skipped. */
 export async function decodeRecords(
+  options: Pick<EventConsumerOptions, 'codec' | 'skips' | 'types'>,
+  records: LogRecord[],
+): Promise<Pick<Decoded, 'events' | 'end' | 'poison'>> {
+  const decoded = await decodeWithKnownKeys(options, records)
+  return (await options.codec.findKeysOf(decoded.events)) ? decodeWithKnownKeys(options, records) : decoded
+}
+
+async function decodeWithKnownKeys(
   { codec, skips, types }: Pick<EventConsumerOptions, 'codec' | 'skips' | 'types'>,
   records: LogRecord[],
 ): Promise<Pick<Decoded, 'events' | 'end' | 'poison'>> {

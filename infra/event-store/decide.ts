@@ -99,6 +99,7 @@ export function createDecide({ pool, log, codec, applied, timeoutMs = 5000 }: De
     await seeAllBefore(tx, request)
     const decisions = request.decide(await request.load(tx))
     if (decisions.length === 0) return []
+    await codec.prepare(decisions.map(({ event }) => event))
     const records = decisions.map(({ event, meta }) => codec.toCausedRecord(event, meta, cause))
     const positions = await log.append(records).catch(async (error) => {
       giveUp(error)

@@ -1,3 +1,4 @@
+import type { VisitorErased } from '../../schemas/events.ts'
 import type { Topic } from '../log/port.ts'
 import type { Part } from '../postgres/arrays.ts'
 import type { Tx } from '../postgres/pool.ts'
@@ -12,8 +13,15 @@ export interface EndedData {
   webhooks_before: number | null
 }
 
-/** Deletes some of what has ended, in little time; whether more may be left. */
+// Deletes some of what has ended, in little time; whether more may be left.
 export type Prune = (tx: Tx, ended: EndedData[]) => Promise<boolean>
+
+// Conditions on the rows `t` of a table in a build's schema: a rebuild compares no others.
+export interface ComparedRows {
+  always?: (schema: string) => string
+  // Of organizations whose data have ended: what others there are depends on when they were deleted.
+  ofEnded?: (schema: string) => string
+}
 
 /**
  * A read model: tables, and a handler that is a function of the event and the rows it touches. It uses no
@@ -44,17 +52,20 @@ export interface Projection {
    */
   apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]>
   /**
+   * Takes out what is of erased sessions, in a projection that has rows by session. It reads the topic of `VisitorErased`
+   * then. Events of erased sessions come to `apply` marked, in whatever order topics come: they must change no row but
+   * what others depend on.
+   */
+  erase?(tx: Tx, erased: VisitorErased[]): Promise<void>
+  /**
    * Ids of what the events change that processes keep in memory. Every process is notified of them together
    * with the offset. Absent = nothing.
    */
   subjectsOf?(events: RecordedEvent[]): string[]
   /** For one who deletes what has ended from a build, beside those who apply events. Absent = nothing ends. */
   createPrune?(): Prune
-  /**
-   * Of these tables, a rebuild compares only the rows `t` that meet the condition, of organizations whose data have
-   * ended: the others are deleted as time allows.
-   */
-  comparedRows?: Readonly<Record<string, (schema: string) => string>>
+  // By table.
+  comparedRows?: Readonly<Record<string, ComparedRows>>
   /** Milliseconds to wait after a batch, so that the next is larger: for what nobody waits for. Absent = none. */
   gatherMs?: number
 }

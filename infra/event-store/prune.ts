@@ -7,7 +7,7 @@ import { isTransient } from './apply-batch.ts'
 import { type Build, buildLock, findBuild, liveBuild, useSchema } from './builds.ts'
 import type { EndedData, Projection, Prune } from './projection.ts'
 
-/** What the log says has ended, of every organization of which something has. */
+// What the log says has ended, of every organization of which something has.
 export type FindEnded = (db: Db) => Promise<EndedData[]>
 
 interface PruneBuild {
@@ -19,7 +19,7 @@ interface PruneBuild {
   isLocked?: boolean
 }
 
-/** Deletes all that has ended from the build. */
+// Deletes all that has ended from the build.
 export async function pruneBuild({ pool, build, prune, ended, isLocked = false }: PruneBuild): Promise<void> {
   for (let more = ended.length > 0; more; )
     more = await transaction(pool, async (tx) => {
@@ -39,7 +39,7 @@ interface PrunerOptions {
   projection: Projection
   findEnded: FindEnded
   logger: Logger
-  /** Milliseconds (default a minute). */
+  // Milliseconds (default a minute).
   intervalMs?: number
 }
 

@@ -139,8 +139,8 @@ async function compare(
     })
     const tables: TableComparison[] = []
     for (const table of projection.tables) {
-      const only = projection.comparedRows?.[table]
-      tables.push(await compareTable(reader, { table, live, next, only, ended }))
+      const rows = projection.comparedRows?.[table]
+      tables.push(await compareTable(reader, { table, live, next, rows, ended }))
     }
     return tables
   } finally {

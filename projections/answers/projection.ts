@@ -60,9 +60,9 @@ async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
 /** Only of sessions that nothing else speaks against, and of a visitor: many sessions of one count once. */
 export function answerRows(data: SessionScored): AnswerRow[] {
   const { challenge_answers: given, visitor, environment, organization_id } = data
-  const network = networkPrefix(data.network.ip_address ?? '')
+  const network = given?.network_digest ?? networkDigest(data.network.ip_address)
   if (!given?.is_consistent || !visitor || !network) return []
-  const counted = { visitors: [digest(organization_id, visitor.id)], networks: [digest(network)] }
+  const counted = { visitors: [digest(organization_id, visitor.id)], networks: [network] }
   const row = (of: string, asked: string, answer: string): AnswerRow => ({
     ...{ id: digest(environment, of, asked, answer), environment, class: of, asked, answer },
     ...counted,
@@ -73,6 +73,12 @@ export function answerRows(data: SessionScored): AnswerRow[] {
     : []
   const isDrawn = canvas_class !== null && canvas_seed !== null && canvas_answer !== null
   return isDrawn ? [...toQuestions, row(canvas_class, `canvas ${canvas_seed}`, canvas_answer)] : toQuestions
+}
+
+// What decisions say of a network for ever, so that what was learned stays the same when a session is erased.
+export function networkDigest(ipAddress: string | null): string | null {
+  const network = networkPrefix(ipAddress ?? '')
+  return network === null ? null : digest(network)
 }
 
 function digest(...parts: string[]): string {

@@ -52,6 +52,7 @@ function entry(event: CausedEvent): AuditRow {
  * that is pending may decide about it.
  */
 export function subjectOf({ data }: CausedEvent): string {
+  if ('erasure_id' in data) return data.erasure_id
   if ('key_id' in data) return data.key_id
   if ('delivery_id' in data) return data.delivery_id
   if ('endpoint_id' in data) return data.endpoint_id

@@ -3,7 +3,7 @@ import type { Projection } from '../../infra/event-store/projection.ts'
 import { type Column, type Part, unnest } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import type { RowOf } from '../../infra/postgres/table.ts'
-import { eventTopics } from '../../schemas/events.ts'
+import { eventTopics, type VisitorErased } from '../../schemas/events.ts'
 import {
   keyNames,
   repeatApplyIndexes,
@@ -18,13 +18,14 @@ import {
 export const repeatsProjection: Projection = {
   name: 'repeats',
   version: 1,
-  topics: [eventTopics.SessionScored],
+  topics: [eventTopics.SessionScored, eventTopics.VisitorErased],
   tables: [repeats.name],
   ddl: repeats.ddl + repeatApplyIndexes,
   indexes: repeatReadIndexes,
   appliedIn: [],
   gatherMs: 250,
   apply,
+  erase,
 }
 
 type ScoredEvent = Extract<RecordedEvent, { type: 'SessionScored' }>
@@ -36,7 +37,17 @@ type UserRow = Pick<RepeatRow, 'session_id' | 'client_user' | 'user_at'>
 async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
   const scored = events.filter((event): event is ScoredEvent => event.type === 'SessionScored')
   await saveSessions(tx, latest(scored.map(sessionRow), 'observed_at'))
-  return userWrites(latest(events.filter(isUserEvent).map(userRow), 'user_at'))
+  const users = events.filter(isUserEvent).filter(({ isErased }) => !isErased)
+  return userWrites(latest(users.map(userRow), 'user_at'))
+}
+
+// The row stays until it is a day old, as it decides how old those of others may get.
+async function erase(tx: Tx, erased: VisitorErased[]): Promise<void> {
+  await tx.query(
+    `update repeats set ${keyNames.map((name) => `${name} = null`).join(', ')}, client_user = null, user_at = null
+     where session_id = any($1)`,
+    [erased.flatMap(({ session_ids }) => session_ids)],
+  )
 }
 
 function isUserEvent(event: RecordedEvent): event is UserEvent {
@@ -56,12 +67,16 @@ function latest<K extends string, R extends { session_id: string } & Record<K, n
   return [...bySession.values()]
 }
 
-function sessionRow({ data, position }: ScoredEvent): RepeatRow {
+function sessionRow({ data, position, isErased }: ScoredEvent): RepeatRow {
   const { session_id, created_at: opened_at, observed_at, request, visitor } = data
-  const keys = repeatKeys({ ...data, ip_address: request.ip_address, visitor_id: visitor?.id ?? null })
+  const keys = isErased
+    ? noKeys
+    : repeatKeys({ ...data, ip_address: request.ip_address, visitor_id: visitor?.id ?? null })
   const about = { session_id, log_partition: position.partition, opened_at, observed_at }
   return { ...about, ...keys, client_user: null, user_at: null }
 }
+
+const noKeys = { address: null, network: null, visitor: null, snapshot: null, behavior: null }
 
 function userRow(event: UserEvent): UserRow {
   const { session_id } = event.data

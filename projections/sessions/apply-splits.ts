@@ -21,15 +21,18 @@ export const toldAgain = ({ event_id }: VisitorSplit): string =>
 
 // One partition has all of a session's events, so its decisions of before are there.
 export async function applySplits(tx: Tx, events: SplitEvent[]): Promise<void> {
-  const touched = new Map<string, Visitor & { like: string }>()
+  const touched = new Map<string, Visitor>()
   for (const { data } of events) {
     if (!(await moveSession(tx, data))) continue
-    const { organization_id, environment, visitor_id, earlier_visitor_id: earlier } = data
-    const scope = { organization_id, environment, like: earlier }
-    for (const one of [visitor_id, earlier])
-      touched.set(`${organization_id} ${environment} ${one}`, { ...scope, visitor_id: one })
+    const { organization_id, environment } = data
+    for (const visitor_id of [data.visitor_id, data.earlier_visitor_id])
+      touched.set(`${organization_id} ${environment} ${visitor_id}`, {
+        organization_id,
+        environment,
+        visitor_id,
+      })
   }
-  for (const { like, ...visitor } of touched.values()) await remakeVisitor(tx, visitor, like)
+  for (const visitor of touched.values()) await remakeVisitor(tx, visitor)
 }
 
 type Visitor = Pick<VisitorSplit, 'organization_id' | 'environment' | 'visitor_id'>
@@ -66,8 +69,11 @@ interface Gathered {
   latest: Buffer | null
 }
 
-// From all of its decisions, as if they had come under it. Without any that have not ended it is `like` another.
-async function remakeVisitor(tx: Tx, visitor: Visitor, like: string): Promise<void> {
+/**
+ * From all of its decisions, as if they had come under it. Where all have ended or were erased, nothing is shown of it
+ * until it comes again: what was shown may be another's.
+ */
+export async function remakeVisitor(tx: Tx, visitor: Visitor): Promise<void> {
   const { organization_id, environment, visitor_id } = visitor
   const whose = [organization_id, environment, visitor_id]
   const { rows } = await tx.query<Gathered>(
@@ -79,14 +85,13 @@ async function remakeVisitor(tx: Tx, visitor: Visitor, like: string): Promise<vo
     whose,
   )
   const [found] = rows
-  if (!found?.sessions) {
+  if (!found?.latest) {
     await tx.query(
       'delete from visitors where organization_id = $1 and environment = $2 and visitor_id = $3',
       whose,
     )
     return
   }
-  if (!found.latest) return copyVisitor(tx, visitor, { like, sessions: found.sessions })
   const data = readEvent(found.latest)
   const texts = requestTexts(data)
   if (!data.visitor) throw new Error(`the decision ${data.event_id} has no visitor`)
@@ -95,21 +100,4 @@ async function remakeVisitor(tx: Tx, visitor: Visitor, like: string): Promise<vo
     ...saveRows(visitors, [{ ...row, seen_count: found.sessions }]),
     ...saveTexts(Object.values(texts)),
   ])
-}
-
-interface Copy {
-  like: string
-  sessions: number
-}
-
-async function copyVisitor(tx: Tx, visitor: Visitor, { like, sessions }: Copy): Promise<void> {
-  const { organization_id, environment, visitor_id } = visitor
-  const columns = visitors.columnsWithout('visitor_id', 'seen_count')
-  const names = columns.map(({ name }) => name).join(', ')
-  await tx.query(
-    `insert into visitors (${names}, visitor_id, seen_count)
-     select ${names}, $4, $5 from visitors where organization_id = $1 and environment = $2 and visitor_id = $3
-     on conflict (${visitors.key}) do update set seen_count = excluded.seen_count`,
-    [organization_id, environment, like, visitor_id, sessions],
-  )
 }

@@ -5,6 +5,7 @@ import { type Part, unnest } from '../../infra/postgres/arrays.ts'
 import { type RowOf, searchable } from '../../infra/postgres/table.ts'
 import { isPlainText } from '../../infra/text.ts'
 import type { SessionScored, VisitorLink } from '../../schemas/events.ts'
+import type { DataScope } from './scope.ts'
 import { type LinkedVisitor, searchTexts, visitorSessions, visitors } from './tables.ts'
 
 export type ScoredEvent = Extract<RecordedEvent, { type: 'SessionScored' }>
@@ -12,7 +13,9 @@ export type ScoredEvent = Extract<RecordedEvent, { type: 'SessionScored' }>
 /** With what searches find it by. */
 export type FoundEvent = ScoredEvent & { texts: RequestTexts }
 
-interface Sighting extends Pick<FoundEvent, 'data' | 'texts'> {
+type Seen = Pick<FoundEvent, 'data' | 'texts'>
+
+interface Sighting extends Seen {
   visitor: VisitorLink
 }
 
@@ -34,9 +37,9 @@ const newest = visitColumns
   )
 
 /** The result is the same in whatever order partitions come. */
-export function upsertVisitors(fresh: FoundEvent[]): Part[] {
+export function upsertVisitors(fresh: Seen[]): Part[] {
   const sightings = fresh.flatMap((event) =>
-    event.data.visitor ? [{ ...event, visitor: event.data.visitor }] : [],
+    event.data.visitor ? [{ data: event.data, texts: event.texts, visitor: event.data.visitor }] : [],
   )
   if (sightings.length === 0) return []
   return [
@@ -138,6 +141,11 @@ export function requestTexts(data: Pick<SessionScored, 'request' | keyof Scope>)
 
 export function userText({ data, type }: ClientUserEvent): SearchText | null {
   return type === 'ClientUserAttached' ? textOf(data, data.client_user_id) : null
+}
+
+// Where changes of a session's user refer to it.
+export function userTextId({ organizationId, environment }: DataScope, clientUserId: string): Buffer {
+  return textOf({ organization_id: organizationId, environment }, clientUserId).id
 }
 
 export function saveTexts(texts: SearchText[]): Part[] {

@@ -16,6 +16,7 @@ import {
   upsertVisitors,
   userText,
 } from './apply-visitors.ts'
+import { eraseSessions } from './erase.ts'
 import { comparedRows, createSessionsPrune } from './prune.ts'
 import {
   clientUserChanges,
@@ -36,13 +37,14 @@ const tables = [sessions, decisions, clientUserChanges, visitors, visitorSession
 export const sessionsProjection: Projection = {
   name: 'sessions',
   version: 6,
-  topics: [eventTopics.SessionScored],
+  topics: [eventTopics.SessionScored, eventTopics.VisitorErased],
   tables: tables.map(({ name }) => name),
   ddl: tables.map(({ ddl }) => ddl).join('') + sessionApplyIndexes,
   indexes: sessionReadIndexes,
   appliedIn: [decisions.name, clientUserChanges.name],
   apply,
   createPrune: createSessionsPrune,
+  erase: eraseSessions,
   comparedRows,
   subjectsOf: (events) =>
     events.flatMap(({ type, data }) => (type === 'SessionScored' ? [data.event_id] : [])),
@@ -50,7 +52,8 @@ export const sessionsProjection: Projection = {
 
 // One partition has all of a session's events, so the offset says which decision is the latest. A visitor's
 // sessions are in many partitions, so there the evaluation time says it.
-async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
+async function apply(tx: Tx, all: RecordedEvent[]): Promise<Part[]> {
+  const events = all.filter(({ isErased }) => !isErased)
   const scored = events.filter((event): event is ScoredEvent => event.type === 'SessionScored')
   const changes = events.filter(isClientUserEvent)
   const splits = events.filter((event): event is SplitEvent => event.type === 'VisitorSplit')

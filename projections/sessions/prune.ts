@@ -1,6 +1,8 @@
-import type { EndedData, Prune } from '../../infra/event-store/projection.ts'
+import { deleteDataKeys } from '../../infra/event-store/data-key-table.ts'
+import type { EndedData, Projection, Prune } from '../../infra/event-store/projection.ts'
 import { webhookEventId } from '../../infra/ids.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
+import { isUsedText } from './erase.ts'
 import { searchTexts, sessionEventTypes, visitorSessions, visitors } from './tables.ts'
 
 // Of one statement: so many bound what is locked, and for how long.
@@ -9,7 +11,7 @@ const textsAtOnce = 2000
 
 type Ends = 'sessions_before' | 'decisions_before' | 'visitors_before'
 
-/** Organization and time, for each that has one. */
+// Organization and time, for each that has one.
 function limitsOf(ended: EndedData[], name: Ends): [organizationIds: string[], before: number[]] {
   const some = ended.flatMap(({ organization_id, [name]: before }) =>
     before === null ? [] : [{ organization_id, before }],
@@ -39,7 +41,7 @@ export function createSessionsPrune(): Prune {
 }
 
 async function pruneSessions(tx: Tx, ended: EndedData[]): Promise<number> {
-  const { rows } = await tx.query<{ session_id: string }>({
+  const { rows } = await tx.query<{ session_id: string; is_linked: boolean }>({
     name: 'prune-sessions',
     text: `with due as materialized (
         select old.session_id from ${scopes} cross join lateral (
@@ -49,11 +51,21 @@ async function pruneSessions(tx: Tx, ended: EndedData[]): Promise<number> {
           order by s.evaluated_at limit ${chunk} for update skip locked
         ) old limit ${chunk}
       )
-      delete from sessions s using due where s.session_id = due.session_id returning s.session_id`,
+      delete from sessions s using due where s.session_id = due.session_id
+      returning s.session_id, exists (select from visitor_sessions l where l.organization_id = s.organization_id
+        and l.environment = s.environment and l.visitor_id = s.visitor_id
+        and l.session_id = s.session_id) as is_linked`,
     values: limitsOf(ended, 'sessions_before'),
   })
+  if (rows.length === 0) return 0
   const ids = rows.map((row) => row.session_id)
-  if (ids.length > 0) await pruneRestOf(tx, ids)
+  await pruneRestOf(tx, ids)
+  // As long as its visitor stays, scoring and rebuilds open its events.
+  const unlinked = rows.filter(({ is_linked }) => !is_linked)
+  await deleteDataKeys(
+    tx,
+    unlinked.map((row) => row.session_id),
+  )
   return ids.length
 }
 
@@ -104,7 +116,7 @@ function createDecisionsPrune(): Prune {
 }
 
 async function pruneVisitors(tx: Tx, ended: EndedData[]): Promise<number> {
-  const { rows } = await tx.query<{ deleted: number }>({
+  const { rows } = await tx.query<{ deleted: number; sessions: string[] }>({
     name: 'prune-visitors',
     text: `with due as materialized (
         select old.* from ${scopes} cross join lateral (
@@ -122,11 +134,16 @@ async function pruneVisitors(tx: Tx, ended: EndedData[]): Promise<number> {
       links as (
         delete from visitor_sessions l using gone where l.organization_id = gone.organization_id
           and l.environment = gone.environment and l.visitor_id = gone.visitor_id
+        returning l.session_id
       )
-      select count(*)::integer as deleted from gone`,
+      select (select count(*)::integer from gone) as deleted,
+        array(select session_id from links l where not exists (
+          select from sessions s where s.session_id = l.session_id)) as sessions`,
     values: limitsOf(ended, 'visitors_before'),
   })
-  return rows[0]?.deleted ?? 0
+  const [gone] = rows
+  if (gone) await deleteDataKeys(tx, gone.sessions)
+  return gone?.deleted ?? 0
 }
 
 const namesOfTexts = {
@@ -136,7 +153,7 @@ const namesOfTexts = {
 
 interface Searched {
   schema?: string
-  /** Which rows `u` of visitors count. */
+  // Which rows `u` of visitors count.
   visitors?: string
 }
 
@@ -160,10 +177,13 @@ const hasAllDecisions = (schema: string, visitor: string) =>
     and not ${hasDecisions(schema, 'l')})`
 
 // What made a visitor anew while it had all of its decisions says more than what did later.
-export const comparedRows = {
-  [visitors.name]: (schema: string) => hasAllDecisions(schema, 't'),
-  [visitorSessions.name]: (schema: string) => hasDecisions(schema, 't'),
-  [searchTexts.name]: (schema: string) => isSearched({ schema, visitors: hasAllDecisions(schema, 'u') }),
+export const comparedRows: NonNullable<Projection['comparedRows']> = {
+  [visitors.name]: { ofEnded: (schema) => hasAllDecisions(schema, 't') },
+  [visitorSessions.name]: { ofEnded: (schema) => hasDecisions(schema, 't') },
+  [searchTexts.name]: {
+    always: isUsedText,
+    ofEnded: (schema) => isSearched({ schema, visitors: hasAllDecisions(schema, 'u') }),
+  },
 }
 
 // Goes through all texts once after something was deleted. Many sessions share a text, so no session has its own to

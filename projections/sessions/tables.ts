@@ -153,7 +153,7 @@ export const sessionEvents = table('session_events', {
   decision_id: column.id(),
   /** Where the session was given another visitor than the decision names. */
   visitor: nullable(column.json<LinkedVisitor>()),
-  /** Of that session. */
+  // Of that session.
   session_id: nullable(column.id()),
 })
 

@@ -1,7 +1,7 @@
 import type { Part } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { insertRows, type RowOf, saveRows } from '../../infra/postgres/table.ts'
-import type { WebhookDeliveryAttempted } from '../../schemas/events.ts'
+import type { VisitorErased, WebhookDeliveryAttempted } from '../../schemas/events.ts'
 import {
   type DeliveryEvent,
   type DeliveryState,
@@ -81,7 +81,8 @@ function rowWrites(histories: History[]): Part[] {
 
 function eventRow({ data, position }: RaisedEvent): RowOf<typeof webhookEvents> {
   const { event_id: id, organization_id, environment, type, subject_type, subject_id, created_at } = data
-  const subject = { subject_type, subject_id, data: data.data }
+  // Blank where the key of the session is lost.
+  const subject = { subject_type, subject_id, data: data.data || '{}' }
   return { id, organization_id, environment, type, ...subject, created_at, log_partition: position.partition }
 }
 
@@ -170,6 +171,22 @@ export async function prune(tx: Tx, pruned: Pruned[]): Promise<void> {
     })
     deleted = rows.length
     if (deleted > 0)
+      await pruneDeliveries(
+        tx,
+        rows.map((row) => row.event_id),
+      )
+  }
+}
+
+// Deletes what was told of erased sessions. It is looked for among all that the organization has been told in 30 days.
+export async function eraseDeliveries(tx: Tx, erased: VisitorErased[]): Promise<void> {
+  for (const { organization_id, environment, session_ids } of erased) {
+    const { rows } = await tx.query<{ event_id: string }>(
+      `delete from webhook_events where organization_id = $1 and environment = $2
+         and subject_type = 'session' and subject_id = any($3) returning event_id`,
+      [organization_id, environment, session_ids],
+    )
+    if (rows.length > 0)
       await pruneDeliveries(
         tx,
         rows.map((row) => row.event_id),

@@ -177,7 +177,7 @@ function raise(history: History, event: RaisedEvent): void {
   history.newest = Math.max(history.newest, created_at)
   const known = history.events.get(event_id)
   const isRepeat = known !== undefined && !isTooOld(history, known)
-  if (isRepeat || isTooOld(history, created_at)) return
+  if (isRepeat || isTooOld(history, created_at) || event.isErased) return
   history.events.set(event_id, created_at)
   history.raised.set(event_id, event)
   for (const endpointId of endpoint_ids) {

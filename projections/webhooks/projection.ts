@@ -4,7 +4,7 @@ import type { Part } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { insertRows, loadRows, saveRows } from '../../infra/postgres/table.ts'
 import { eventTopics } from '../../schemas/events.ts'
-import { deliveryWrites } from './apply-deliveries.ts'
+import { deliveryWrites, eraseDeliveries } from './apply-deliveries.ts'
 import { isDeliveryEvent } from './evolve-delivery.ts'
 import { type EndpointEvent, evolveEndpoint, isEndpointEvent } from './evolve-endpoint.ts'
 import { pruneWebhooks } from './prune.ts'
@@ -34,13 +34,14 @@ const tables = [
 export const webhooksProjection: Projection = {
   name: 'webhooks',
   version: 2,
-  topics: [eventTopics.WebhookEventRaised],
+  topics: [eventTopics.WebhookEventRaised, eventTopics.VisitorErased],
   tables: tables.map(({ name }) => name),
   ddl: tables.map(({ ddl }) => ddl).join('') + webhookApplyIndexes,
   indexes: webhookReadIndexes,
   appliedIn: [webhookAppliedEvents.name],
   apply,
   createPrune: () => pruneWebhooks,
+  erase: eraseDeliveries,
 }
 
 /**

@@ -1,6 +1,7 @@
 import {
   type AvroMember,
   boolean,
+  bytes,
   countOrNull,
   documented,
   double,
@@ -237,22 +238,28 @@ const repeats = record(
   { doc: 'Counts over the windows that end with the decision, this session included.' },
 )
 
-const challengeAnswers = record(
-  'ChallengeAnswers',
-  {
-    document_id_hash: string,
-    engine: documented(textOrNull, 'Engine and version that the browser claims: whose answers these are.'),
-    canvas_class: documented(textOrNull, 'Renderer, system, browser and version that the browser claims.'),
-    canvas_seed: textOrNull,
-    canvas_answer: textOrNull,
-    engine_answers: documented(mapOf(string), 'By question.'),
-    is_consistent: documented(
-      boolean,
-      'Whether nothing else spoke against the session: only then others learn of it.',
-    ),
-  },
-  { doc: 'What a document answered, for the read model of answers to learn from.' },
-)
+const answered = {
+  document_id_hash: string,
+  engine: documented(textOrNull, 'Engine and version that the browser claims: whose answers these are.'),
+  canvas_class: documented(textOrNull, 'Renderer, system, browser and version that the browser claims.'),
+  canvas_seed: textOrNull,
+  canvas_answer: textOrNull,
+  engine_answers: documented(mapOf(string), 'By question.'),
+  is_consistent: documented(
+    boolean,
+    'Whether nothing else spoke against the session: only then others learn of it.',
+  ),
+}
+
+const answersOf = (members: Record<string, AvroMember>) =>
+  record('ChallengeAnswers', members, {
+    doc: 'What a document answered, for the read model of answers to learn from.',
+  })
+const challengeAnswers = answersOf(answered)
+const fourthAnswers = answersOf({
+  ...answered,
+  network_digest: documented(textOrNull, 'Of the network (/24 or /48): what others learn counts networks.'),
+})
 
 const about = {
   namespace: 'tidegate.sessions',
@@ -272,31 +279,44 @@ const secondMembers = {
   hand_off: documented(orNull(handOff), 'Null for a decision that no hand-off asked for.'),
 }
 
+const thirdMembers = {
+  ...secondMembers,
+  evidence: documented(orNull(thirdEvidence), 'Null in events of before version 2.'),
+  analysis_coverage: record('AnalysisCoverage', {
+    ...coverage,
+    attestation: documented(
+      flagOrNull,
+      'Whether the device vouched for the app. Null for pages, and before version 3.',
+    ),
+  }),
+  snapshot_hash: documented(textOrNull, 'SHA-256 of what the machine says of itself, hex.'),
+  behavior_hash: documented(textOrNull, 'SHA-256 of the summary of input, hex; null with little input.'),
+  repeats: documented(orNull(repeats), 'Null where nothing was counted.'),
+  challenge_answers: documented(
+    orNull(challengeAnswers),
+    'In the first decision about a page, where it answered its document.',
+  ),
+}
+
 /**
- * Written as SessionScored.v1.avsc to .v3.avsc by `npm run schemas`. A change needs another version: an event is read
+ * Written as SessionScored.v1.avsc to .v4.avsc by `npm run schemas`. A change needs another version: an event is read
  * for ever.
  */
 export const sessionScored = [
   record('SessionScored', firstMembers, about),
   record('SessionScored', secondMembers, about),
+  record('SessionScored', thirdMembers, about),
   record(
     'SessionScored',
     {
-      ...secondMembers,
-      evidence: documented(orNull(thirdEvidence), 'Null in events of before version 2.'),
-      analysis_coverage: record('AnalysisCoverage', {
-        ...coverage,
-        attestation: documented(
-          flagOrNull,
-          'Whether the device vouched for the app. Null for pages, and before version 3.',
-        ),
-      }),
-      snapshot_hash: documented(textOrNull, 'SHA-256 of what the machine says of itself, hex.'),
-      behavior_hash: documented(textOrNull, 'SHA-256 of the summary of input, hex; null with little input.'),
-      repeats: documented(orNull(repeats), 'Null where nothing was counted.'),
+      ...thirdMembers,
       challenge_answers: documented(
-        orNull(challengeAnswers),
+        orNull(fourthAnswers),
         'In the first decision about a page, where it answered its document.',
+      ),
+      sealed: documented(
+        orNull(bytes),
+        "What the event says about a person, encrypted under the session's data key; those fields are blank then.",
       ),
     },
     about,

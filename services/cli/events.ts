@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { EventCodec, RecordedEvent } from '../../infra/event-store/codec.ts'
+import { decodeRecords } from '../../infra/event-store/consumer.ts'
 import type { Batch, EventLog, LogRecord } from '../../infra/log/port.ts'
 import { readTopic } from '../../infra/log/read-topic.ts'
 import { eventTopics } from '../../schemas/events.ts'
@@ -16,6 +17,7 @@ interface EventsOptions {
   since?: number
   limit?: number
   follow: boolean
+  open?: boolean
 }
 
 export function defineEvents(command: Command): void {
@@ -29,12 +31,13 @@ export function defineEvents(command: Command): void {
     .option('--offset <n>', 'from this offset on, in each partition', wholeNumber, 0)
     .option('--since <time>', 'only what was recorded from this time on, as 2026-11-23T12:00:00Z', instant)
     .option('--limit <n>', 'end after so many events', wholeNumber)
+    .option('--open', 'open what is encrypted, with the master keys; what was erased is marked', false)
     .option('--follow', 'go on with new events instead of ending at the end', false)
     .action(async (options: EventsOptions) => {
       if (!topics.some((topic) => topic === options.topic))
         throw new Error(`--topic: one of ${topics.join(', ')}`)
       const { withStores } = await import('./operator/core.ts')
-      await withStores((stores) => printEvents(stores, options))
+      await withStores((stores) => printEvents(stores, options), { opensKeys: options.open === true })
     })
 }
 
@@ -62,7 +65,8 @@ export async function printEvents({ log, codec }: Stores, options: EventsOptions
   const reading = await readTopic({
     ...{ log, topic, from: () => offset, endsThere: !follow },
     isRead: (place) => partition === undefined || place.partition === partition,
-    handle(batches) {
+    async handle(batches) {
+      if (options.open) for (const { records } of batches) await decodeRecords({ codec }, records)
       batches.forEach(print)
       if (left === 0) resolve()
     },
@@ -80,10 +84,13 @@ function isWanted(record: LogRecord, { key, since = 0, offset, organization }: E
 }
 
 // What cannot be read is printed, too: whoever looks for what stops a partition looks here.
-function lineOf(record: LogRecord, { codec, type }: { codec: EventCodec } & Pick<EventsOptions, 'type'>) {
+function lineOf(
+  record: LogRecord,
+  { codec, type, open = false }: { codec: EventCodec } & Pick<EventsOptions, 'type' | 'open'>,
+) {
   try {
     const event = codec.fromRecord(record)
-    return !type || event.type === type ? printable(event) : undefined
+    return !type || event.type === type ? printable(event, open) : undefined
   } catch (error) {
     if (type) return undefined
     const { topic, partition, offset, value } = record
@@ -92,10 +99,13 @@ function lineOf(record: LogRecord, { codec, type }: { codec: EventCodec } & Pick
   }
 }
 
-function printable({ type, meta, position, data, cause }: RecordedEvent) {
-  const members = Object.entries({ ...data, ...cause }).map(([name, value]) => [
+function printable({ type, meta, position, data, cause, closed }: RecordedEvent, open: boolean) {
+  const said = Object.entries({ ...data, ...cause }).filter(([, value]) => value !== undefined)
+  const members = said.map(([name, value]) => [
     name,
     Buffer.isBuffer(value) ? value.toString('base64') : value,
   ])
-  return { type, meta, position, data: Object.fromEntries(members) }
+  // Of a person: its fields are blank.
+  const sealed = closed === undefined ? {} : { sealed: open ? 'erased' : 'closed' }
+  return { type, meta, position, ...sealed, data: Object.fromEntries(members) }
 }

@@ -40,7 +40,7 @@ async function grantTo(tx: Tx, user: string): Promise<void> {
   const to = pg.escapeIdentifier(user)
   const { rows } = await tx.query<{ name: string }>(
     `select quote_ident(nspname) as name from pg_namespace
-     where nspname in ('tidegate', 'tidegate_log', 'scoring', 'read')
+     where nspname in ('tidegate', 'tidegate_log', 'tidegate_keys', 'scoring', 'read')
         or nspname in (select schema_name from tidegate.projection_builds)`,
   )
   const schemas = rows.map(({ name }) => name).join(', ')

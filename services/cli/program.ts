@@ -62,6 +62,10 @@ const commands: Record<string, NamedCommand> = {
     does: 'Fill an empty database from the log, before servers start on it',
     load: async () => (await import('./restore.ts')).defineRestore,
   },
+  'data-keys': {
+    does: 'Back up and restore the keys that events of sessions are encrypted under, and seal them anew',
+    load: async () => (await import('./data-keys.ts')).defineDataKeys,
+  },
   log: {
     does: 'Leave a record out that cannot be read, list those that were, and move to Kafka',
     load: async () => (await import('./log.ts')).defineLog,

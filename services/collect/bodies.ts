@@ -13,6 +13,7 @@ import { acceptBody, type OpenedBody } from './accept.ts'
 import { retrySeconds } from './admission.ts'
 import {
   type AcceptedBody,
+  checkNotErased,
   type DocumentCache,
   documentKeysOf,
   handOutNonce,
@@ -39,6 +40,7 @@ export function receiveBatch(request: BodyRequest, { deps, cache }: BatchOptions
   const { state, incoming } = readBodyRequest(request, { deps, cache, kind: 'batches', now })
   return acceptBody(state, incoming, {
     now,
+    check: () => checkNotErased(state.scope, deps.dataKeys),
     claim: deps.claims.claim,
     store: (opened) => deps.log.append([batchRecord(request, { deps, state, opened })]),
     answer: (accepted) => JSON.stringify(acknowledge(state, accepted, deps)),
@@ -109,7 +111,10 @@ function takeResult(request: BodyRequest, { deps, cache }: ResultOptions): Promi
   return acceptBody(state, incoming, {
     now,
     // What could not be handed off is not accepted: the client may use its nonce for another body.
-    check: () => deps.checkRecipients(state.scope),
+    check: async () => {
+      await deps.checkRecipients(state.scope)
+      await checkNotErased(state.scope, deps.dataKeys)
+    },
     claim: deps.claims.claim,
     store: (opened) => deps.log.append([resultRecord(request, { deps, state, opened })]),
     answer: async (accepted) => JSON.stringify(await handOff(state, accepted, deps)),

@@ -2,6 +2,7 @@ import { createHmac, hash, type KeyObject, timingSafeEqual } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Keyring, MasterKey } from '../../infra/crypto/keyring.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
+import type { DataKeys } from '../../infra/event-store/data-keys.ts'
 import type { BodyKind } from '../../infra/wire/collect/protocol.ts'
 import { sessionLifetimeMs } from '../../infra/wire/collect/protocol.ts'
 import {
@@ -85,6 +86,24 @@ export function documentKeysOf(state: ServerDocument): DocumentKeys {
   })
   if (!state.keys) throw documentEnded()
   return state.keys
+}
+
+interface OfSession {
+  organizationId: string
+  sessionId: string
+}
+
+type ItsKey = Pick<DataKeys, 'ensure' | 'get'>
+
+// Whether the session may record something: its data key is in memory then. An erased one has none any more.
+export async function hasDataKey({ sessionId, organizationId }: OfSession, keys: ItsKey): Promise<boolean> {
+  await keys.ensure([{ sessionId, organizationId }])
+  return Boolean(keys.get(sessionId))
+}
+
+// Throws 410 for an erased session, as for one that has expired.
+export async function checkNotErased(session: OfSession, keys: ItsKey): Promise<void> {
+  if (!(await hasDataKey(session, keys))) throw documentEnded()
 }
 
 function documentEnded(): ApiError {

@@ -5,6 +5,7 @@ import type { PublishablePrincipal } from '../../infra/access/principal.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
 import { ApiError, invalidField } from '../../infra/errors/errors.ts'
 import type { EventCodec, EventMeta } from '../../infra/event-store/codec.ts'
+import type { DataKeys } from '../../infra/event-store/data-keys.ts'
 import { unsupportedContentType, unsupportedEncoding } from '../../infra/http/error-response.ts'
 import { isPlain } from '../../infra/http/json-body.ts'
 import type { Clock, Random } from '../../infra/ids.ts'
@@ -28,6 +29,8 @@ export interface CollectDeps {
   keyring: Keyring
   clock: Clock
   random: Random
+  // Of sessions: the events of one are encrypted under its own.
+  dataKeys: Pick<DataKeys, 'get' | 'ensure'>
   /** Over all processes (claims.ts). */
   claims: Claims
   admission: Admission

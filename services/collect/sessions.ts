@@ -3,7 +3,13 @@ import { canvasChallengeOf, questionsOf } from '../../infra/challenges/challenge
 import { invalidField } from '../../infra/errors/errors.ts'
 import { derivedId, timeOrderedId } from '../../infra/ids.ts'
 import { type OpenResponse, sessionLifetimeMs, sharedPostVersion } from '../../infra/wire/collect/protocol.ts'
-import { createDocumentState, type DocumentCache, handOutNonce, type ServerDocument } from './documents.ts'
+import {
+  createDocumentState,
+  type DocumentCache,
+  handOutNonce,
+  hasDataKey,
+  type ServerDocument,
+} from './documents.ts'
 import { isLowOrder } from './keys.ts'
 import {
   type Challenges,
@@ -38,12 +44,14 @@ export async function openSession(
   checkPlatform(principal, body.sdk.platform)
   checkPublicKey(body)
   const now = deps.clock()
-  const resumed = resume(body, { principal, deps, now })
+  const resumed = await resume(body, { principal, deps, now })
   if (!resumed) deps.admission.admitSession()
   const session = resumed ?? begin(request, { principal, deps, now })
   const state = openDocument(body, { session, tenant: principal, deps, cache, now })
   const challenges = challengesOf({ ...state, openedAt: now })
   const opened = { request, session, state, challenges, principal }
+  // Events are appended only once the key is stored.
+  await hasDataKey(state.scope, deps.dataKeys)
   const events = session.resumed ? [documentOpened(opened)] : [sessionOpened(opened), documentOpened(opened)]
   await deps.log.append(events.map(({ event, meta }) => deps.codec.toRecord(event, meta)))
   cache.documents.set(state.documentId, state)
@@ -63,12 +71,15 @@ interface SessionOptions {
 }
 
 // The session of a resume token; undefined when there is none, it is not of this key's tenant, or it ended.
-function resume(
+async function resume(
   { resumeToken, sdk }: OpenBody,
   { principal, deps, now }: SessionOptions,
-): OpeningSession | undefined {
+): Promise<OpeningSession | undefined> {
   const facts = resumeToken === undefined ? undefined : openResumeToken(resumeToken, principal, deps.keyring)
   if (!facts || facts.platform !== sdk.platform || now - facts.createdAt > sessionLifetimeMs) return undefined
+  const { sessionId } = facts
+  const { organizationId } = principal
+  if (!(await hasDataKey({ sessionId, organizationId }, deps.dataKeys))) return undefined
   return { ...facts, number: facts.number + 1, resumed: true, presented: [] }
 }
 

@@ -1,6 +1,7 @@
 import type pg from 'pg'
-import type { EventCodec, RecordedEvent } from '../../infra/event-store/codec.ts'
+import type { EventCodec, RecordedEvent, TrafficEvent } from '../../infra/event-store/codec.ts'
 import { dueOf, type EventBatch, EventFailed } from '../../infra/event-store/consumer.ts'
+import type { DecidedEvent } from '../../infra/event-store/decide.ts'
 import { type Clock, derivedId } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { EventLog, NewRecord, Position } from '../../infra/log/port.ts'
@@ -48,6 +49,10 @@ export function scoreBatches(deps: ScoreDeps, work: ScoreBatches): Promise<Posit
   })
 }
 
+// Of an erased session nothing more is decided, nor of one whose key is lost: what it observed is unreadable.
+const isScored = (event: RecordedEvent, erased: Set<string>): boolean =>
+  event.closed === undefined && !(isSessionEvent(event) && erased.has(event.data.session_id))
+
 interface Scored {
   result: Position[]
   writes: Part[]
@@ -58,21 +63,21 @@ async function scoreIn(
   deps: ScoreDeps,
   { batches, findRecorded, countRepeats }: ScoreBatches,
 ): Promise<Scored> {
-  const { offsets: stored, states, constants } = opened
+  const { offsets: stored, states, constants, erased } = opened
   const due = batches.map((batch) => ({ ...batch, ...dueOf(batch, stored.get(batch.partition) ?? 0) }))
   const moved = due.filter((batch) => batch.next > (stored.get(batch.partition) ?? 0))
   const next = due.map(({ topic, partition, next: offset }) => ({ topic, partition, offset }))
   if (moved.length === 0) return { result: next, writes: [] }
   const startedAt = deps.clock()
   const breathe = createBreather()
-  const events = moved.flatMap((batch) => batch.events)
+  const events = moved.flatMap((batch) => batch.events).filter((event) => isScored(event, erased))
   const { changed, drafts } = await draft({ deps, events, known: states, now: startedAt, breathe })
   const recorded = await findRecorded(drafts.map(({ trigger }) => trigger.decisionId))
   const maySplit = deps.codec.mayWrite('VisitorSplit')
   const resolution = await resolveVisitors({ tx, drafts, recorded, maySplit, now: startedAt })
   const counted = await countFor(drafts, resolution, (asked) => countRepeats(tx, asked))
   const records = await encode(deps, { drafts: counted, resolution, startedAt, breathe })
-  const links = linkRecords(deps.codec, resolution.linked, drafts)
+  const links = await linkRecords(deps.codec, resolution.linked, drafts)
   const splits = resolution.splits.map((data) => splitRecord(deps.codec, data))
   if (records.length > 0) await deps.log.append([...splits, ...records, ...links])
   const offsets = moved.map(({ topic, partition, next: offset, timeBefore }) => ({
@@ -156,30 +161,35 @@ interface ToEncode {
 async function encode({ codec, clock }: ScoreDeps, todo: ToEncode): Promise<NewRecord[]> {
   const evaluatedAt = clock()
   const durationMs = Math.max(0, Math.round(evaluatedAt - todo.startedAt))
-  const records: NewRecord[] = []
+  const decided: DecidedEvent<TrafficEvent>[] = []
   for (const { state, trigger, traceparent, evaluation: own, hashes, repeats } of todo.drafts) {
     const resolved = todo.resolution.visitors.get(state.session_id)
     const visitor = resolved?.link ?? null
-    const record = orFailed(() => {
+    const scored = orFailed(() => {
       const evaluation = withHistory(own, { visitorSessions: resolved?.sessions ?? 0, repeats })
       const about = { state, trigger, traceparent, evaluation, visitor, hashes }
-      const { event, meta } = scoredEvent({ ...about, evaluatedAt, durationMs })
-      return codec.toRecord(event, meta)
+      return scoredEvent({ ...about, evaluatedAt, durationMs })
     })
-    records.push(record)
+    decided.push(scored)
     await todo.breathe()
   }
-  return records
+  return toRecords(codec, decided)
 }
 
-function linkRecords(codec: EventCodec, linked: VisitorLinked[], drafts: Draft[]): NewRecord[] {
+async function toRecords(codec: EventCodec, decided: DecidedEvent<TrafficEvent>[]): Promise<NewRecord[]> {
+  await codec.prepare(decided.map(({ event }) => event))
+  return decided.map(({ event, meta }) => orFailed(() => codec.toRecord(event, meta)))
+}
+
+function linkRecords(codec: EventCodec, linked: VisitorLinked[], drafts: Draft[]): Promise<NewRecord[]> {
   const traces = new Map(drafts.map(({ state, traceparent }) => [state.session_id, traceparent]))
-  return linked.map((data) => {
+  const decided = linked.map((data): DecidedEvent<TrafficEvent> => {
     const { session_id, visitor_id, linked_at: time, organization_id: organizationId, environment } = data
     const eventId = derivedId('evt', session_id, visitor_id)
-    const about = { eventId, time, organizationId, environment, traceparent: traces.get(session_id) }
-    return codec.toRecord({ type: 'VisitorLinked', data }, about)
+    const meta = { eventId, time, organizationId, environment, traceparent: traces.get(session_id) }
+    return { event: { type: 'VisitorLinked', data }, meta }
   })
+  return toRecords(codec, decided)
 }
 
 function splitRecord(codec: EventCodec, data: VisitorSplit): NewRecord {

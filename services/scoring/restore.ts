@@ -92,7 +92,7 @@ async function readVisitors(tx: Tx, sources: VisitorSources): Promise<Omit<Rebui
 }
 
 // In this order: what a decision says of its visitor is less, and all that there is of sessions of earlier versions.
-const topics = [eventTopics.VisitorLinked, eventTopics.SessionScored] as const
+const topics = [eventTopics.VisitorLinked, eventTopics.SessionScored, eventTopics.VisitorErased] as const
 type LinkTopic = (typeof topics)[number]
 
 async function putVisitors(tx: Tx): Promise<void> {
@@ -108,9 +108,11 @@ const counts = z.tuple([
 
 // By session: scoring may have tried more than once to link it, and then the last try is what it knows.
 const temporaryTables = `create temporary table ${linksDdl('rebuilt_links')} on commit drop;
-  create temporary table rebuilt_splits (session_id text primary key, visitor_id text not null) on commit drop`
+  create temporary table rebuilt_splits (session_id text primary key, visitor_id text not null) on commit drop;
+  create temporary table rebuilt_erased (session_id text primary key) on commit drop`
 
-const gathering = `update rebuilt_links l set visitor_id = s.visitor_id from rebuilt_splits s
+const gathering = `delete from rebuilt_links where session_id in (select session_id from rebuilt_erased);
+  update rebuilt_links l set visitor_id = s.visitor_id from rebuilt_splits s
     where s.session_id = l.session_id;
   create index on rebuilt_links (visitor_id);
   create temporary table rebuilt_visitors on commit drop as ${gatheredVisitors('rebuilt_links')};
@@ -161,6 +163,9 @@ async function readLinks(tx: Tx, sources: VisitorSources, { topic, from }: Stret
       const links = new Map(events.flatMap(linksOf).map((link) => [link.session_id, link]))
       await runTogether(tx, putLinks([...links.values()], { table: 'rebuilt_links', ...whereKnown[topic] }))
       await putSplits(tx, events)
+      await noteErased(tx, events)
+      // A transaction that says nothing for long is ended.
+      if (links.size === 0) await tx.query('select')
     },
   })
 }
@@ -185,6 +190,12 @@ async function readEvents(sources: VisitorSources, batches: Batch[]): Promise<Re
     const { topic, partition } = batches[i] ?? {}
     throw new Error(`${topic}/${partition} offset ${end} cannot be read`, { cause: poison.error })
   })
+}
+
+async function noteErased(tx: Tx, events: RecordedEvent[]): Promise<void> {
+  const erased = events.flatMap((event) => (event.type === 'VisitorErased' ? event.data.session_ids : []))
+  if (erased.length > 0)
+    await tx.query('insert into rebuilt_erased select unnest($1::text[]) on conflict do nothing', [erased])
 }
 
 function linksOf({ type, data }: RecordedEvent): Link[] {
@@ -215,4 +226,6 @@ const whereKnown = {
     onConflict: `(session_id) do update set ${replacedLink}`,
   },
   [eventTopics.SessionScored]: { name: 'put_decisions', onConflict: '(session_id) do nothing' },
+  // Has no links.
+  [eventTopics.VisitorErased]: { name: 'put_none', onConflict: '(session_id) do nothing' },
 }

@@ -1,5 +1,6 @@
 import { engineName, engineVersionOf } from '../../infra/challenges/challenges.ts'
 import type { EventMeta, TrafficEvent } from '../../infra/event-store/codec.ts'
+import { networkDigest } from '../../projections/answers/projection.ts'
 import type { Browser, ClientTelemetry, SessionScored, VisitorLink } from '../../schemas/events.ts'
 import { type Snapshot, snapshotSchema } from '../../schemas/observations.ts'
 import { canvasClassOf } from './answers.ts'
@@ -96,6 +97,7 @@ function challengeAnswersOf(facts: Facts, { fired }: Evaluation): SessionScored[
     canvas_seed: document.canvas_seed ?? null,
     canvas_answer: canvas === null ? null : String(canvas),
     engine_answers: Object.fromEntries(engine.map(({ id, answer }) => [String(id), answer])),
+    network_digest: networkDigest(facts.network.ip_address),
     is_consistent: fired.every(
       ({ role, strength, slug }) => role !== 'risk' || strength === 'weak' || slug === 'engine_unproven',
     ),

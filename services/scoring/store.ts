@@ -13,6 +13,8 @@ export interface Opened {
   states: Map<string, SessionState>
   /** Of the states, what is stored apart. */
   constants: Map<string, Constants>
+  // Of the sessions, those that were erased.
+  erased: Set<string>
 }
 
 // The large parts of a state, which seldom change: they are not written again with each event.
@@ -29,12 +31,15 @@ export function openingStatements(places: PartitionPlace[], sessionIds: string[]
     `select partition, next_offset from scoring.offsets
        where topic in (${topics.join()}) and partition in (${places.map(({ partition }) => partition).join()})
        order by partition for update`,
-    `select session_id, state, constants from scoring.sessions where session_id in (${ids.join() || 'null'})`,
+    `select session_id, state, constants from scoring.sessions where session_id in (${ids.join() || 'null'})
+     union all select session_id, null, null from tidegate_keys.session_keys
+       where session_id in (${ids.join() || 'null'}) and sealed_key is null`,
   ]
 }
 
 /** What the rows of `openingStatements` say. */
-export function readOpened([offsets = [], states = []]: Rows[]): Opened {
+export function readOpened([offsets = [], found = []]: Rows[]): Opened {
+  const [states, erased] = [found.filter(hasState), found.filter((row) => !hasState(row))]
   // A version before wrote all of a state into one column.
   const apart = states.filter((row) => row.constants !== null)
   const constants = new Map<string, Constants>(
@@ -49,7 +54,24 @@ export function readOpened([offsets = [], states = []]: Rows[]): Opened {
       }),
     ),
     constants,
+    erased: new Set(erased.map((row) => String(row.session_id))),
   }
+}
+
+const hasState = (row: Rows[number]) => row.state !== null
+
+// What is remembered of the sessions, by id.
+export async function readStates(db: Pick<Tx, 'query'>, sessionIds: string[]): Promise<Map<string, object>> {
+  const { rows } = await db.query<{ session_id: string; state: string; constants: string | null }>(
+    'select session_id, state, constants from scoring.sessions where session_id = any($1)',
+    [sessionIds],
+  )
+  return new Map(
+    rows.map(({ session_id, state, constants }) => [
+      session_id,
+      { ...JSON.parse(state), ...(constants === null ? {} : JSON.parse(constants)) },
+    ]),
+  )
 }
 
 /** The next offset of the partition. Makes its row, for `openingStatements` to lock. */
@@ -197,6 +219,7 @@ create table if not exists scoring.visitor_keys (
   visitor_id text not null,
   primary key (key, visitor_id)
 );
+create index if not exists visitor_keys_of on scoring.visitor_keys (visitor_id);
 `
 
 export function createScoringTables(tx: Tx): Promise<void> {

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
 import { liveOffsets } from '../../infra/event-store/builds.ts'
+import type { Position } from '../../infra/log/port.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
 import { sealToken } from '../../infra/wire/sealed-token.ts'
 import { recipientKeys } from '../../projections/organizations/queries.ts'
@@ -43,7 +44,7 @@ export function openAdmission(core: Core, { registry, undo }: BasisParts): Admis
   const { ages, stop } = watchBacklog({
     stages: [
       { ends: () => log.endPositions(received), done: () => readOffsets(pool, received) },
-      { ends: () => log.endPositions(scored), done: () => liveOffsets(pool, 'sessions') },
+      { ends: () => log.endPositions(scored), done: () => shownDecisions(pool) },
     ],
     // Claims and appends tell of an outage.
     onError: (err) =>
@@ -59,6 +60,12 @@ export function openAdmission(core: Core, { registry, undo }: BasisParts): Admis
   })
   measureAdmission(registry, { ages, inFlight: admission.inFlight })
   return admission
+}
+
+// The read model reads other topics, too.
+async function shownDecisions(pool: Core['pool']): Promise<Position[]> {
+  const positions = await liveOffsets(pool, 'sessions')
+  return positions.filter(({ topic }) => topic === eventTopics.SessionScored)
 }
 
 interface CollectParts extends Core, Pick<AccessControl, 'auth'>, CollectBasis {}

@@ -6,7 +6,9 @@ import { createKeyring, type Keyring } from '../../infra/crypto/keyring.ts'
 import { type Applied, createApplied } from '../../infra/event-store/applied.ts'
 import { bindLog } from '../../infra/event-store/bound-log.ts'
 import { migrate } from '../../infra/event-store/builds.ts'
-import { createCodec, type EventCodec } from '../../infra/event-store/codec.ts'
+import { type CodecOptions, createCodec, type EventCodec } from '../../infra/event-store/codec.ts'
+import { createDataKeyTables, dataKeyPoolOptions } from '../../infra/event-store/data-key-table.ts'
+import { createDataKeys, type DataKeys } from '../../infra/event-store/data-keys.ts'
 import { createDecide, type DecideAs } from '../../infra/event-store/decide.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { registerSchemas } from '../../infra/event-store/registry.ts'
@@ -22,6 +24,7 @@ import { refusePooler } from '../../infra/postgres/pooler.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import { answersProjection } from '../../projections/answers/projection.ts'
 import { auditProjection } from '../../projections/audit/projection.ts'
+import { createErasuresProjection } from '../../projections/erasures/projection.ts'
 import { gateProjection } from '../../projections/gate/projection.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
 import { policiesProjection } from '../../projections/policies/projection.ts'
@@ -31,11 +34,13 @@ import { webhooksProjection } from '../../projections/webhooks/projection.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { createClaimTables } from '../collect/claims.ts'
 import { createGateTables } from '../gate/gate.ts'
+import { eraseStates } from '../scoring/erase.ts'
 import { createScoringTables } from '../scoring/store.ts'
 import { createQueueTables } from '../webhooks/dispatch/queue-table.ts'
 import { createProbeTable, probeTopicSpec } from './write-probe.ts'
 
 export const projections: Projection[] = [
+  createErasuresProjection([eraseStates]),
   organizationsProjection,
   policiesProjection,
   sessionsProjection,
@@ -54,6 +59,8 @@ export interface Core {
   readPool: pg.Pool
   log: EventLog
   codec: EventCodec
+  // Of sessions: what is personal in their events is encrypted.
+  dataKeys: DataKeys
   skips: Skips
   applied: Applied
   decideAs: DecideAs
@@ -94,15 +101,17 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   undo.defer(() => opened.close())
   const log = tracing?.log(opened) ?? opened
   await prepareStores({ config, pool, log })
-  const codec = await openCodec(config, logger)
+  const dataKeys = openDataKeys({ config, databaseUrl, keyring, random, clock, undo })
+  const codec = await openCodec(config, { logger, sealing: { keys: dataKeys, random } })
   const skips = createSkips({ log, codec })
   undo.defer(() => skips.close())
   const applied = await createApplied({ url: databaseUrl, pool, logger })
   undo.defer(() => applied.close())
+  undo.defer(applied.onChange('erasures', dataKeys.forget))
   const decideAs = createDecide({ pool, log, codec, applied })
   const undoing = undo.move()
   const close = () => undoing.disposeAsync()
-  const shared = { config, databaseUrl, pool, readPool, log, codec, skips, applied, decideAs }
+  const shared = { config, databaseUrl, pool, readPool, log, codec, dataKeys, skips, applied, decideAs }
   return { ...shared, keyring, clock, random, logger, tracing, close }
 }
 
@@ -128,6 +137,7 @@ export async function createServingTables(pool: pg.Pool): Promise<void> {
     createKeyUsageTables,
     createIdempotencyTables,
     createClaimTables,
+    createDataKeyTables,
     // Collect looks how far scoring is, wherever that runs.
     createScoringTables,
     createQueueTables,
@@ -176,8 +186,23 @@ export function topicSpecs(config: Pick<Config, 'TOPIC_PARTITIONS' | 'COLLECT_RE
   return [...ofEvents, probeTopicSpec]
 }
 
-export async function openCodec(config: Config, logger: Logger): Promise<EventCodec> {
+interface DataKeyParts extends Pick<Core, 'config' | 'databaseUrl' | 'keyring' | 'random' | 'clock'> {
+  undo: AsyncDisposableStack
+}
+
+// Keys have connections of their own: every new session waits for one, and for nothing else in the database.
+function openDataKeys({ config, databaseUrl, undo, ...parts }: DataKeyParts): DataKeys {
+  const isLogEmbedded = config.KAFKA_BROKERS.length === 0
+  const pool = createPool({ url: databaseUrl, ...dataKeyPoolOptions({ isLogEmbedded }) })
+  undo.defer(() => pool.end())
+  return createDataKeys({ pool, ...parts })
+}
+
+export async function openCodec(
+  config: Config,
+  { logger, sealing }: { logger: Logger; sealing?: CodecOptions['sealing'] },
+): Promise<EventCodec> {
   const { SCHEMA_REGISTRY_URL: url, KAFKA_TOPIC_PREFIX: topicPrefix, WRITE_SCHEMAS_UP_TO: upTo } = config
   const ids = url ? await registerSchemas({ url, topicPrefix, logger }) : undefined
-  return createCodec(ids, upTo === undefined ? {} : { writtenUpTo: upTo })
+  return createCodec(ids, { sealing, ...(upTo !== undefined && { writtenUpTo: upTo }) })
 }

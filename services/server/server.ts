@@ -9,6 +9,7 @@ import { createWebhookClient } from '../../infra/safe-http/client.ts'
 import { within } from '../../infra/timing.ts'
 import { agentRoutes } from '../agents/routes.ts'
 import type { HandOff } from '../collect/hand-off.ts'
+import { erasureRoutes } from '../erasure/routes.ts'
 import type { GateOptions } from '../gate/context.ts'
 import { type Gate, startGate } from '../gate/gate.ts'
 import { measureGate } from '../gate/metrics.ts'
@@ -19,6 +20,8 @@ import { createConsentKeys } from '../organizations/consent-keys.ts'
 import { organizationRoutes } from '../organizations/routes.ts'
 import { signUpOrganization } from '../organizations/sign-up.ts'
 import { readbackRoutes } from '../readback/routes.ts'
+import { hideVisitor } from '../scoring/erase.ts'
+import { readStates } from '../scoring/store.ts'
 import { type Demo, webRoutes } from '../web/routes.ts'
 import { createSigningSecrets } from '../webhooks/deliveries/attempt.ts'
 import { createDirectCalls } from '../webhooks/deliveries/direct-calls.ts'
@@ -148,10 +151,21 @@ async function addRoutes(
     auditRoutes(app, { ...core, ...accessControl })
     agentRoutes(app, { ...reading, network })
     webhookRoutes(app, { ...core, ...accessControl })
+    erasureRoutes(app, { ...core, ...accessControl, ...erasureParts(core) })
     await webRoutes(app, { random: core.random, demo })
   }
   if (gate) await gateRoutes(app, { ...accessControl, gate })
   return collect && addCollect(app, { ...core, ...accessControl, ...collect })
+}
+
+export function erasureParts(core: Core) {
+  return {
+    hideVisitor,
+    exporting: {
+      pool: core.readPool,
+      readStates: (sessionIds: string[]) => readStates(core.readPool, sessionIds),
+    },
+  }
 }
 
 // A person who has approved waits so long for one answer of the service (open-points.md 37).

@@ -62,6 +62,8 @@ async function endpoint(context: Context, { fresh }: { fresh: boolean }): Promis
   return own(context, `/webhooks/endpoints/${(await context.webhook({ fresh })).endpointId}`)
 }
 
+const unknownVisitor = `vid_${'0'.repeat(26)}`
+
 /** One for each operation that needs a key. */
 export const endpoints: Record<string, Endpoint> = {
   listSessions: {
@@ -97,6 +99,31 @@ export const endpoints: Record<string, Endpoint> = {
     success: 200,
     elsewhere: 404,
     example: () => ({ method: 'GET', url: `/v1/fingerprints/${visitorId}` }),
+  },
+  // Nobody of that name is known: only who may ask hears so.
+  eraseVisitor: {
+    scope: 'visitors:erase',
+    success: 404,
+    elsewhere: 404,
+    example: (context) => ({ method: 'DELETE', url: own(context, `/visitors/${unknownVisitor}`) }),
+  },
+  eraseUser: {
+    scope: 'visitors:erase',
+    success: 404,
+    elsewhere: 404,
+    example: (context) => ({ method: 'DELETE', url: own(context, '/users/nobody') }),
+  },
+  exportVisitor: {
+    scope: 'visitors:export',
+    success: 404,
+    elsewhere: 404,
+    example: (context) => ({ method: 'GET', url: own(context, `/visitors/${unknownVisitor}/export`) }),
+  },
+  exportUser: {
+    scope: 'visitors:export',
+    success: 404,
+    elsewhere: 404,
+    example: (context) => ({ method: 'GET', url: own(context, '/users/nobody/export') }),
   },
   createOrganization: {
     scope: 'organizations:create',

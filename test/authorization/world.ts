@@ -7,6 +7,7 @@ import { createIdempotency } from '../../infra/idempotency/idempotency.ts'
 import { asId } from '../../infra/ids.ts'
 import { type AddressNetwork, ipSources } from '../../infra/ip/network.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
+import type { Db } from '../../infra/postgres/pool.ts'
 import { createAddressRules } from '../../infra/safe-http/addresses.ts'
 import { auditProjection } from '../../projections/audit/projection.ts'
 import { gateProjection } from '../../projections/gate/projection.ts'
@@ -18,6 +19,7 @@ import { webhooksProjection } from '../../projections/webhooks/projection.ts'
 import type { Environment } from '../../schemas/events.ts'
 import { agentRoutes } from '../../services/agents/routes.ts'
 import { collectRoutes } from '../../services/collect/routes.ts'
+import { erasureRoutes } from '../../services/erasure/routes.ts'
 import { startGate } from '../../services/gate/gate.ts'
 import { createService } from '../../services/gate/registry/commands.ts'
 import { gateRoutes } from '../../services/gate/routes.ts'
@@ -38,6 +40,7 @@ import { validateResponses } from '../support/described.ts'
 import { answeringService, gateFlow } from '../support/gate-flow.ts'
 import { registration } from '../support/gate-world.ts'
 import { createMemoryClaims } from '../support/memory-claims.ts'
+import { createMemoryDataKeys } from '../support/memory-data-keys.ts'
 import { createMemoryLimiter } from '../support/memory-limiter.ts'
 import { openAdmission } from '../support/open-admission.ts'
 import { ensureTopics, openProjectionWorld, silent, tester } from '../support/projections.ts'
@@ -87,6 +90,7 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
     readPool: pool,
     config: { WEBHOOK_ALLOWED_NETWORKS: [] },
     rules: createAddressRules([]),
+    dataKeys: createMemoryDataKeys(),
     claims: createMemoryClaims().open(),
     admission: openAdmission(),
     checkRecipients: async () => {},
@@ -105,6 +109,7 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
   auditRoutes(app, { ...deps, applied })
   agentRoutes(app, deps)
   webhookRoutes(app, deps)
+  erasureRoutes(app, { ...deps, applied, ...nobodyKnown(pool) })
   collectRoutes(app, deps)
   await webRoutes(app, { random: randomBytes })
   const consentKeys = createConsentKeys({ ...deps, publicUrl })
@@ -222,5 +227,12 @@ function knownAddress(ip: string): AddressNetwork {
     },
     routing: { asn: 'AS64512', organization: 'Example' },
     evaluated_at: 1_800_000_000_000,
+  }
+}
+
+function nobodyKnown(pool: Db) {
+  return {
+    hideVisitor: async () => {},
+    exporting: { pool, readStates: async () => new Map<string, object>() },
   }
 }

@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createPool } from '../../infra/postgres/pool.ts'
 import { type ClusterOptions, clusterLogs, kafkaPlace, type Owner, operator } from '../support/cluster.ts'
@@ -17,8 +20,10 @@ describe.each(clusterLogs())('the database is lost, %s', (log: ClusterOptions['l
   let settings: Record<string, string>
   let server: ServerProcess
   let owner: Owner
+  let folder: string
 
   beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-restore-'))
     const kafka = log === 'kafka' ? await kafkaPlace() : { brokers: '', prefix: '' }
     settings = {
       TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
@@ -35,6 +40,7 @@ describe.each(clusterLogs())('the database is lost, %s', (log: ClusterOptions['l
     if (log === 'kafka')
       await deleteTopics((settings.KAFKA_BROKERS ?? '').split(','), settings.KAFKA_TOPIC_PREFIX ?? '')
     for (const database of databases) await database.drop()
+    await rm(folder, { recursive: true, force: true })
   })
 
   async function newDatabase(): Promise<string> {
@@ -82,9 +88,25 @@ describe.each(clusterLogs())('the database is lost, %s', (log: ClusterOptions['l
     for (const device of devices) visits.push(await visit(device))
     const visitors = await Promise.all(visits.map(seenAs))
     expect(new Set(visitors).size).toBe(devices.length)
+    const erased = await visit(devices.length)
+    const erasedVisitor = await seenAs(erased)
+    const backup = path.join(folder, 'data-keys')
+    expect(await operator(settings).cli(['data-keys', 'backup', backup])).toMatchObject({ code: 0 })
+    const gone = await fetch(
+      `${server.baseUrl}/v1/organizations/${owner.organizationId}/visitors/${erasedVisitor}`,
+      {
+        method: 'DELETE',
+        headers: { authorization: `Bearer ${owner.secret.key}` },
+      },
+    )
+    expect(gone.status).toBe(200)
     const before = await everything(visits, visitors)
 
     await lose()
+    expect(await operator(settings).cli(['data-keys', 'restore', backup])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('26 of 26 keys'),
+    })
     const restored = await operator(settings).cli(['restore'])
     expect(restored).toMatchObject({
       code: 0,
@@ -94,6 +116,13 @@ describe.each(clusterLogs())('the database is lost, %s', (log: ClusterOptions['l
     server = await startServerProcess(['serve'], settings)
 
     expect(await everything(visits, visitors)).toEqual(before)
+    await expect(read(`/v1/sessions/${erased.sessionId}`)).rejects.toThrow('404')
+    const pool = createPool({ url: settings.DATABASE_URL ?? '' })
+    const { rows } = await pool.query(
+      'select session_id from tidegate_keys.session_keys where sealed_key is null',
+    )
+    await pool.end()
+    expect(rows).toEqual([{ session_id: erased.sessionId }])
     const returned: Visit[] = []
     for (const device of devices)
       returned.push(await visit(device, cleared.includes(device) ? undefined : visits[device]?.continuity))

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Applied } from '../../infra/event-store/applied.ts'
 import type { DomainEvent } from '../../infra/event-store/codec.ts'
+import { createDataKeyTables, insertDataKeys } from '../../infra/event-store/data-key-table.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { runPruner } from '../../infra/event-store/prune.ts'
 import { rebuild } from '../../infra/event-store/rebuild.ts'
 import type { EventLog } from '../../infra/log/port.ts'
+import { transaction } from '../../infra/postgres/pool.ts'
 import type { Periodic } from '../../infra/timing.ts'
 import { policiesProjection } from '../../projections/policies/projection.ts'
 import { findEndedData } from '../../projections/policies/queries.ts'
@@ -66,6 +68,8 @@ function story(n: number): Story {
   return { session, organization, visitor, at: at + 1000, events }
 }
 
+const isTest = (session: string) => Number(session.slice(-26)) % 5 === 0
+
 function webhookStory(n: number): DomainEvent[] {
   const { at, organization } = story(n)
   const event = raised(n, [1], { created_at: at, organization_id: organization })
@@ -125,11 +129,19 @@ describe.each(openTestLogs())('what has ended, on $name', (testLog) => {
   beforeAll(async () => {
     world = await openProjectionWorld()
     log = await testLog.open()
-    const topics = ['tidegate.sessions.v1', 'tidegate.webhooks.v1', 'tidegate.policies.v1']
+    const topics = [...new Set([policiesProjection, ...pruned].flatMap((projection) => projection.topics))]
     await log.ensureTopics(topics.map((topic) => ({ topic, partitions: 3 })))
     applied = await world.openApplied()
     for (const projection of [policiesProjection, ...pruned]) await world.run(log, projection, { applied })
     const { pool } = world.database
+    await transaction(pool, createDataKeyTables)
+    await insertDataKeys(
+      pool,
+      stories.map(({ session, organization, at }) => ({
+        ...{ session_id: session, organization_id: organization, made_at: at },
+        sealed_key: Buffer.from(session),
+      })),
+    )
     pruners = pruned.map((projection) =>
       runPruner({ pool, projection, findEnded: findEndedData, logger: silent, intervalMs: 20 }),
     )
@@ -189,6 +201,24 @@ describe.each(openTestLogs())('what has ended, on $name', (testLog) => {
       client_user_id: null,
     })
     expect(await findVisitor(world.database.pool, other, id('vid', 0))).toMatchObject({ seen_count: 5 })
+  })
+
+  test('a data key goes once its session and the visitor have ended', async () => {
+    const visitorsStay = stays(last.visitors_before)
+    const isKept = (one: Story) =>
+      stays(last.sessions_before).includes(one) ||
+      visitorsStay.some(
+        ({ visitor, organization, session }) =>
+          [visitor, organization].join() === [one.visitor, one.organization].join() &&
+          isTest(session) === isTest(one.session),
+      )
+    const kept = stories.filter(isKept)
+    expect(kept.length).toBeGreaterThan(stays(last.sessions_before).length)
+    expect(kept.length).toBeLessThan(stories.length)
+    const { rows } = await world.database.pool.query<{ session_id: string }>(
+      'select session_id from tidegate_keys.session_keys order by 1',
+    )
+    expect(rows.map(({ session_id }) => session_id)).toEqual(kept.map(({ session }) => session))
   })
 
   test.each(pruned.map((projection) => [projection.name, projection] as const))(

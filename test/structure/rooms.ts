@@ -13,6 +13,7 @@ const floors = [
   [
     'projections/answers',
     'projections/audit',
+    'projections/erasures',
     'projections/gate',
     'projections/organizations',
     'projections/policies',
@@ -23,6 +24,7 @@ const floors = [
   [
     'services/agents',
     'services/collect',
+    'services/erasure',
     'services/gate',
     'services/organizations',
     'services/readback',

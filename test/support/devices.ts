@@ -42,32 +42,52 @@ export async function visitorOf(reader: Reader, { sessionId }: Visit): Promise<s
 interface VisitOptions extends Reader {
   /** What the browser kept of an earlier visit. */
   continuity?: string
-  /** Where it comes from, as a proxy says it. */
+  /** Where the request comes from, as a trusted proxy says. */
   address?: string
+  /** The page's address. */
+  url?: string
+  /** What its user agent ends with. */
+  agent?: string
 }
 
 /** One session of this device, up to its result. */
-export async function visitAs(
-  device: number,
-  { baseUrl: endpoint, owner, address, ...kept }: VisitOptions,
-): Promise<Visit> {
-  const snapshot = snapshotOf(device)
-  const userAgent = snapshot.navigator?.user_agent ?? ''
-  const own = { 'user-agent': userAgent, ...(address && { 'x-forwarded-for': address }) }
-  const client = createCollectClient({
-    endpoint,
-    publishableKey: owner.publishable.key,
-    sdk: { name: 'test', version: '1', platform: 'web' },
-    page: { url: 'https://shop.example/' },
-    fetch: (url, init) => fetch(url, { ...init, headers: { ...init.headers, ...own } }),
-    ...kept,
-  })
+export async function visitAs(device: number, options: VisitOptions): Promise<Visit> {
+  const { client, userAgent, snapshot } = clientAs(device, options)
   const opened = await client.open()
   const proofs = answersOf(userAgent, opened)
   const sent = { version: 1, elapsed_ms: 100 + device, snapshot: { ...snapshot, proofs } } as const
   const { fingerprint } = await client.sendBatch(sent)
   await client.requestResult({ version: 1, elapsed_ms: 900 + device })
   return { sessionId: opened.sessionId, continuity: fingerprint?.state.id ?? '' }
+}
+
+export function clientAs(
+  device: number,
+  {
+    baseUrl: endpoint,
+    owner,
+    address,
+    url: page = 'https://shop.example/',
+    agent = '',
+    ...kept
+  }: VisitOptions,
+) {
+  const snapshot = snapshotOf(device)
+  const userAgent = `${snapshot.navigator?.user_agent ?? ''}${agent}`
+  const own = { 'user-agent': userAgent, ...(address && { 'x-forwarded-for': address }) }
+  const client = createCollectClient({
+    endpoint,
+    publishableKey: owner.publishable.key,
+    sdk: { name: 'test', version: '1', platform: 'web' },
+    page: { url: page },
+    fetch: (url, init) => fetch(url, { ...init, headers: { ...init.headers, ...own } }),
+    ...kept,
+  })
+  return {
+    client,
+    userAgent,
+    snapshot: { ...snapshot, navigator: { ...snapshot.navigator, user_agent: userAgent } },
+  }
 }
 
 /** Machines of one kind that no two have in common: graphics, fonts, sound, screen. */

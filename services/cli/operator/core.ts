@@ -1,8 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { readConfig } from '../../../infra/config.ts'
+import { type Config, readConfig } from '../../../infra/config.ts'
+import { createKeyring, type Keyring } from '../../../infra/crypto/keyring.ts'
 import { readMasterKeys } from '../../../infra/crypto/master-keys.ts'
 import type { EventCodec } from '../../../infra/event-store/codec.ts'
+import { createDataKeys } from '../../../infra/event-store/data-keys.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
 import { refusePooler } from '../../../infra/postgres/pooler.ts'
 import { createRandom } from '../../../infra/random.ts'
@@ -31,8 +33,14 @@ interface Stores extends Pick<Core, 'config' | 'pool' | 'log'> {
   codec: EventCodec
 }
 
-/** Opens the log and the database of the settings as they are: makes nothing, and needs no master keys. */
-export async function withStores(work: (stores: Stores) => Promise<void>): Promise<void> {
+/**
+ * Opens the log and the database of the settings as they are: makes nothing, and needs no master keys but to open what is
+ * encrypted.
+ */
+export async function withStores<T>(
+  work: (stores: Stores) => Promise<T>,
+  { opensKeys = false }: { opensKeys?: boolean } = {},
+): Promise<T> {
   const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
   const url = config.DATABASE_URL ?? (await developmentFile(path.resolve(config.DATA_DIR), 'database-url'))
   const logger = createLogger(config.LOG_LEVEL, process.stderr)
@@ -42,8 +50,17 @@ export async function withStores(work: (stores: Stores) => Promise<void>): Promi
   await refusePooler(pool)
   const log = await openLog({ config, pool, url, logger })
   stack.defer(() => log.close())
-  const codec = await openCodec(config, logger)
-  await work({ config, pool, log, codec })
+  const random = createRandom()
+  const sealing = opensKeys
+    ? { random, keys: createDataKeys({ pool, random, clock: Date.now, keyring: await keyringOf(config) }) }
+    : undefined
+  const codec = await openCodec(config, { logger, sealing })
+  return await work({ config, pool, log, codec })
+}
+
+async function keyringOf(config: Config): Promise<Keyring> {
+  const kept = () => developmentFile(path.resolve(config.DATA_DIR), 'master-keys')
+  return createKeyring((await readMasterKeys(config)) ?? (await kept()))
 }
 
 async function developmentFile(dataDir: string, name: string): Promise<string> {

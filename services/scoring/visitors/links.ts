@@ -65,7 +65,7 @@ export async function readSessions(tx: Tx, visitorId: string): Promise<LinkedSes
   return rows
 }
 
-/** Of the visitor `v`: its time is not over. */
+// Of the visitor `v`: its time is not over.
 export const isKept = `v.last_seen_at >= coalesce(
   (select visitors_before from read.data_expirations e where e.organization_id = v.organization_id), 0)`
 
@@ -104,11 +104,7 @@ interface Move {
 export async function moveSessions(tx: Tx, { sessionIds, from, to }: Move): Promise<unknown[]> {
   const both = [from, to]
   await tx.query('update scoring.links set visitor_id = $1 where session_id = any($2)', [to, sessionIds])
-  await tx.query('delete from scoring.visitor_keys where visitor_id = any($1)', [both])
-  await tx.query('delete from scoring.visitors where visitor_id = any($1)', [both])
-  const theirs = '(select * from scoring.links where visitor_id = any($1)) theirs'
-  await tx.query(`insert into scoring.visitors (${visitorColumns}) ${gatheredVisitors(theirs)}`, [both])
-  await tx.query(`insert into scoring.visitor_keys (key, visitor_id) ${gatheredKeys(theirs)}`, [both])
+  await remakeFromLinks(tx, both)
   const { rows } = await tx.query(
     `select encode(key, 'hex') as key, v.visitor_id, first_seen_at, last_seen_at, sessions, profile, lineage,
        is_tentative from scoring.visitor_keys join scoring.visitors v using (visitor_id)
@@ -116,6 +112,20 @@ export async function moveSessions(tx: Tx, { sessionIds, from, to }: Move): Prom
     [both],
   )
   return rows
+}
+
+// Makes the visitors anew of the sessions that are left to them; there is none without.
+export async function remakeFromLinks(tx: Tx, visitorIds: string[]): Promise<void> {
+  await forgetVisitors(tx, visitorIds)
+  const theirs = '(select * from scoring.links where visitor_id = any($1)) theirs'
+  await tx.query(`insert into scoring.visitors (${visitorColumns}) ${gatheredVisitors(theirs)}`, [visitorIds])
+  await tx.query(`insert into scoring.visitor_keys (key, visitor_id) ${gatheredKeys(theirs)}`, [visitorIds])
+}
+
+// From then on no session is given to them.
+export async function forgetVisitors(tx: Tx, visitorIds: string[]): Promise<void> {
+  await tx.query('delete from scoring.visitor_keys where visitor_id = any($1)', [visitorIds])
+  await tx.query('delete from scoring.visitors where visitor_id = any($1)', [visitorIds])
 }
 
 /** Later decisions of these sessions are about the visitor that they were given. */

@@ -93,6 +93,7 @@ export function attemptedEvent(record: AttemptRecord): DecidedEvent<TrafficEvent
     response_body: storedBody(event, outcome),
     error: result === 'succeeded' ? null : (record.error ?? problemOf(outcome)),
     next_attempt_at: record.nextAttemptAt,
+    session_subject_id: event.subject_type === 'session' ? event.subject_id : null,
   }
   const eventId = derivedId('evt', 'webhook-attempt', deliveryId, String(record.attempt), String(attemptedAt))
   const now = attemptedAt + data.duration_ms

@@ -50,6 +50,7 @@ export function createDirectCalls(options: DirectCallsOptions): DirectCalls {
   const giveUp = createGiveUp({ decideAs, db: pool, clock, logger })
 
   async function append({ event, meta }: DecidedEvent<TrafficEvent>): Promise<void> {
+    await codec.prepare([event])
     await log.append([codec.toRecord(event, meta)])
   }
 

@@ -63,6 +63,7 @@ export function createRecorder({ owner, pool, log, codec, logger, signal }: Reco
   const commit = createGroupCommit<Encoded, undefined>({ write, maxRecords })
   return {
     async record({ decision: { event, meta }, ...ended }) {
+      await codec.prepare([event])
       await commit.append([{ ...ended, record: codec.toRecord(event, meta) }])
     },
   }

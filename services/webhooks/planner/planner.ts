@@ -100,7 +100,8 @@ interface Candidate {
 }
 
 function candidatesOf(event: RecordedEvent, now: number): Candidate[] {
-  if (event.type !== 'SessionScored' || !isRecent(event.data, now)) return []
+  // Closed: it was erased, and nobody is told of it.
+  if (event.type !== 'SessionScored' || event.closed !== undefined || !isRecent(event.data, now)) return []
   const { data: scored, meta } = event
   return toldTypes(scored).map((type) => ({
     id: webhookEventId(type, scored.session_id),
@@ -181,6 +182,7 @@ function createRaiseBatch({ log, pool, codec, caughtUp }: RaiseDeps): RaiseBatch
     const events = await eventsOf({ raised, subscribers, now })
     const traces = new Map(raised.map(({ id, traceparent }) => [id, traceparent]))
     await enqueue(pool, events, traces)
+    await codec.prepare(events.map((data) => ({ type: 'WebhookEventRaised', data })))
     await log.append(events.map((event) => recordOf(codec, event, traces.get(event.event_id))))
   }
 

@@ -74,7 +74,8 @@ describe.each(newest.map((file) => [file.name, file] as const))('%s', (name, fil
     expect(bytes[0]).toBe(0)
     const known: Record<string, number> = ids
     expect(bytes.readUInt32BE(1)).toBe(known[file.key])
-    expect(avro.Type.forSchema(file.schema as Schema).fromBuffer(bytes.subarray(5))).toEqual(value)
+    const read = avro.Type.forSchema(file.schema as Schema).fromBuffer(bytes.subarray(5))
+    expect({ ...read, sealed: undefined }).toEqual(value)
   })
 })
 

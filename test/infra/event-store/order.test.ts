@@ -4,11 +4,14 @@ import { createCodec, type DomainEvent, type RecordedEvent } from '../../../infr
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import { decision, id } from '../../projections/world-events.ts'
 import { expectOrderIsNothing } from '../../support/bad-delivery.ts'
+import { visitorErased } from '../../support/erased.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
-import { metaOf, visitorLink } from '../../support/session-scored.ts'
+import { metaOf, sessionScored, visitorLink } from '../../support/session-scored.ts'
 
 const topic = 'tidegate.sessions.v1'
 const partitions = 3
+/** Erasures are on a topic of their own: here the last partition. */
+const ofErasures = partitions
 // Room in the offsets between two events for repeats of earlier ones, as a producer's retry would leave them.
 const spacing = 10
 
@@ -23,25 +26,32 @@ interface Step {
   session: number
   visitor: number | null
   at: number
-  kind: 'scored' | 'attached' | 'cleared'
+  kind: 'scored' | 'attached' | 'cleared' | 'erased'
 }
 
 const step = fc.record<Step>({
   session: fc.nat(5),
   visitor: fc.option(fc.nat(2)),
   at: fc.nat(20),
-  kind: fc.constantFrom('scored', 'scored', 'scored', 'attached', 'cleared'),
+  kind: fc.constantFrom('scored', 'scored', 'scored', 'scored', 'attached', 'cleared', 'erased'),
 })
 
 function eventOf({ session, visitor, at, kind }: Step, n: number): DomainEvent {
+  const { request } = sessionScored()
   const { event } = decision(n, {
     session,
+    request: { ...request, url: `https://shop.example/${n % 4}`, ip_address: `192.0.2.${n % 3}` },
     evaluated_at: at,
     visitor: visitor === null ? null : visitorLink({ id: id('vid', visitor), vector: [n] }),
   })
   if (kind === 'scored' || event.type !== 'SessionScored') return event
   const { event_id, session_id, organization_id, environment } = event.data
   const base = { event_id, session_id, organization_id, environment }
+  if (kind === 'erased')
+    return {
+      type: 'VisitorErased',
+      data: visitorErased([session_id], { event_id, organization_id, environment }),
+    }
   return kind === 'attached'
     ? { type: 'ClientUserAttached', data: { ...base, client_user_id: `user ${n}`, attached_at: at } }
     : { type: 'ClientUserCleared', data: { ...base, cleared_at: at } }
@@ -49,9 +59,9 @@ function eventOf({ session, visitor, at, kind }: Step, n: number): DomainEvent {
 
 /** The log's partitions, each in offset order. */
 function partitionsOf(steps: Step[]): RecordedEvent[][] {
-  const log: RecordedEvent[][] = Array.from({ length: partitions }, () => [])
+  const log: RecordedEvent[][] = Array.from({ length: partitions + 1 }, () => [])
   steps.forEach((one, n) => {
-    const partition = one.session % partitions
+    const partition = one.kind === 'erased' ? ofErasures : one.session % partitions
     log[partition]?.push(recorded(eventOf(one, n), { topic, partition, offset: n * spacing }))
   })
   return log
@@ -62,15 +72,15 @@ function recorded(event: DomainEvent, position: RecordedEvent['position']): Reco
   return { ...event, meta: metaOf(event.data), value: codec.encode(event), position }
 }
 
-test('events repeated, redelivered and reordered across partitions change nothing', async () => {
+test('events repeated, redelivered and reordered across partitions change nothing, nor where sessions are erased', async () => {
   await expectOrderIsNothing({
     pool: () => database.pool,
     projection: sessionsProjection,
     topic,
-    partitions,
+    partitions: partitions + 1,
     logs: fc.array(step, { minLength: 1, maxLength: 40 }),
     partitionsOf,
     maxSize: 6,
-    runs: 20,
+    runs: 30,
   })
 }, 60_000)

@@ -12,7 +12,7 @@ import { startLoader } from '../../../infra/event-store/loader.ts'
 import type { Projection } from '../../../infra/event-store/projection.ts'
 import { type RebuildReport, rebuild } from '../../../infra/event-store/rebuild.ts'
 import type { RunningProjection } from '../../../infra/event-store/runner.ts'
-import type { EventLog, Position } from '../../../infra/log/port.ts'
+import { type EventLog, type Place, type Position, placeName } from '../../../infra/log/port.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import { findSession } from '../../../projections/sessions/queries.ts'
@@ -107,8 +107,8 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
     const compare = async () => {
       const noted = running.status()
       const stored = await liveOffsets(world.database.pool, 'sessions')
-      const storedOf = (partition: number) => stored.find((at) => at.partition === partition)?.offset ?? 0
-      lost.push(...noted.filter(({ partition, nextOffset }) => storedOf(partition) < nextOffset))
+      const storedOf = (place: Place) => stored.find((at) => placeName(at) === placeName(place))?.offset ?? 0
+      lost.push(...noted.filter((status) => storedOf(status) < status.nextOffset))
     }
     const until = async (step: (round: number) => Promise<unknown>) => {
       for (let round = 0; !stopped; round++) await step(round).then(() => delay(5))

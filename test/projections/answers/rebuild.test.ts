@@ -42,6 +42,7 @@ function decision(
       canvas_answer: answer,
       engine_answers: { 1: answer, 2: 'the same' },
       is_consistent: isConsistent,
+      network_digest: null,
     },
   }
 }

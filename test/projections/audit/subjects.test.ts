@@ -9,6 +9,7 @@ import { valuesOf } from '../../schemas/arbitrary.ts'
 const newest = new Map(readSchemaFiles().map((file) => [file.name, file.schema]))
 const ids = [
   'organization_id',
+  'erasure_id',
   'key_id',
   'endpoint_id',
   'delivery_id',

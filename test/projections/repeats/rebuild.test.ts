@@ -41,7 +41,7 @@ describe.each(openTestLogs())('repeats on $name', (testLog) => {
   beforeAll(async () => {
     world = await openProjectionWorld()
     log = await testLog.open()
-    await log.ensureTopics([{ topic, partitions: 3 }])
+    await log.ensureTopics([topic, 'tidegate.erasures.v1'].map((one) => ({ topic: one, partitions: 3 })))
     applied = await world.openApplied()
     await world.run(log, repeatsProjection, { applied })
   })

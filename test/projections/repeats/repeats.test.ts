@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/codec.ts'
+import { type DomainEvent, keyOf, type RecordedEvent } from '../../../infra/event-store/codec.ts'
 import { countedTo, createRepeatCounter } from '../../../projections/repeats/queries.ts'
 import { windows } from '../../../projections/repeats/tables.ts'
 import { expectOrderIsNothing, fastCheckSettings } from '../../support/bad-delivery.ts'
+import { visitorErased } from '../../support/erased.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 import { useReadModel } from '../read-model.ts'
 import { askedAbout, attached, cleared, opened, recorded, repeatsProjection, start, topic } from './events.ts'
@@ -189,14 +190,21 @@ afterAll(() => database?.drop())
 interface Step {
   session: number
   behavior: number | null
-  kind: 'scored' | 'attached' | 'cleared'
+  kind: 'scored' | 'attached' | 'cleared' | 'erased'
 }
 
 /** A session is opened six hours after the one before, so that the first have to go. */
 function partitionsOf(steps: Step[]): RecordedEvent[][] {
-  const log: RecordedEvent[][] = [[], [], []]
+  const [log, erasures]: [RecordedEvent[][], RecordedEvent[]] = [[[], [], []], []]
   const known = new Set<number>()
   steps.forEach(({ session, behavior, kind }, n) => {
+    if (kind === 'erased') {
+      const data = visitorErased([keyOf(opened({ session, at: 0 }))], {
+        event_id: `evt_erased_${n}`,
+      })
+      erasures.push(recorded({ type: 'VisitorErased', data }, { partition: log.length, offset: n * 10 }))
+      return
+    }
     if (kind !== 'scored' && !known.has(session)) return
     known.add(session)
     const at = start + session * 6 * windows.hour
@@ -209,16 +217,16 @@ function partitionsOf(steps: Step[]): RecordedEvent[][] {
     const partition = session % log.length
     log[partition]?.push(recorded(event, { partition, offset: n * 10 }))
   })
-  return log
+  return [...log, erasures]
 }
 
 test('events repeated, redelivered and reordered across partitions change nothing', async () => {
   const step = fc.record<Step>({
     session: fc.nat(20),
     behavior: fc.option(fc.nat(2)),
-    kind: fc.constantFrom('scored', 'scored', 'attached', 'cleared'),
+    kind: fc.constantFrom('scored', 'scored', 'scored', 'attached', 'cleared', 'erased'),
   })
   const logs = fc.array(step, { minLength: 1, maxLength: 60, size: 'max' })
-  const scratch = { pool: () => database.pool, projection: repeatsProjection, topic, partitions: 3 }
+  const scratch = { pool: () => database.pool, projection: repeatsProjection, topic, partitions: 4 }
   await expectOrderIsNothing({ ...scratch, logs, partitionsOf, maxSize: 6, runs: 15 })
 }, 60_000)

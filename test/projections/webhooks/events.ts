@@ -96,6 +96,7 @@ export function attempted(
     response_body: 'no',
     error: 'answered 500',
     next_attempt_at: start + 1000 * (attempt + 1),
+    session_subject_id: null,
     ...overrides,
   }
   return { type: 'WebhookDeliveryAttempted', data }

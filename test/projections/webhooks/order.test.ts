@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/codec.ts'
 import { webhooksProjection } from '../../../projections/webhooks/projection.ts'
 import { expectOrderIsNothing, fastCheckSettings, scratchBuilds } from '../../support/bad-delivery.ts'
+import { visitorErased } from '../../support/erased.ts'
 import { amount } from '../../support/long.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 import {
@@ -22,6 +23,8 @@ import {
 } from './events.ts'
 
 const partitions = 3
+/** Erasures are on a topic of their own: here the last partition. */
+const ofErasures = partitions
 // Room in the offsets between two events for repeats of earlier ones, as a producer's retry would leave them.
 const spacing = 10
 const runs = amount({ few: 10, many: 30 })
@@ -32,7 +35,12 @@ beforeAll(async () => {
 })
 afterAll(() => database?.drop())
 
-const scratch = { pool: () => database.pool, projection: webhooksProjection, topic, partitions }
+const scratch = {
+  pool: () => database.pool,
+  projection: webhooksProjection,
+  topic,
+  partitions: partitions + 1,
+}
 const { deliver, expectEqual, withBuild } = scratchBuilds(scratch)
 
 /** Few events, endpoints, attempts and days, so that much of it is about the same and much of it is too old. */
@@ -54,6 +62,10 @@ const kinds = {
   failed: ({ event, endpoint, attempt }: Step) => failed([event, endpoint], attempt),
   skipped: ({ event, endpoint, days }: Step) => skipped([event, endpoint], start + days),
   redelivery: ({ event, endpoint, days }: Step) => redelivery([event, endpoint], start + days),
+  erased: ({ event }: Step): DomainEvent => ({
+    type: 'VisitorErased',
+    data: visitorErased([`sid_${event}`], { organization_id: org(1) }),
+  }),
   created: ({ endpoint }: Step) => endpointCreated(endpoint),
   renamed: ({ endpoint, days }: Step): DomainEvent => ({
     type: 'WebhookEndpointRenamed',
@@ -99,10 +111,11 @@ const step = fc.record<Step>({
 
 /** The log's partitions, each in offset order. What belongs together is in one partition, as the log's keys make it. */
 function partitionsOf(steps: Step[]): RecordedEvent[][] {
-  const log: RecordedEvent[][] = Array.from({ length: partitions }, () => [])
+  const log: RecordedEvent[][] = Array.from({ length: partitions + 1 }, () => [])
   steps.forEach((one, n) => {
     const event = kinds[one.kind](one)
-    const partition = event.type.startsWith('WebhookEndpoint') ? 0 : one.event % partitions
+    const ofEvent = event.type.startsWith('WebhookEndpoint') ? 0 : one.event % partitions
+    const partition = one.kind === 'erased' ? ofErasures : ofEvent
     log[partition]?.push(recorded(event, { partition, offset: n * spacing }))
   })
   return log
@@ -122,7 +135,7 @@ function lawful(log: Step[]): Step[] {
     return one.kind in unrelated || known.has(one.event) ? [same] : []
   })
 }
-const unrelated = { created: 1, renamed: 1, rotated: 1, disabled: 1, enabled: 1 }
+const unrelated = { erased: 1, created: 1, renamed: 1, rotated: 1, disabled: 1, enabled: 1 }
 
 test('events repeated, redelivered and reordered across partitions change nothing', async () => {
   await expectOrderIsNothing({ ...scratch, logs: steps.map(lawful), partitionsOf, maxSize: 8, runs })

@@ -59,7 +59,7 @@ describe.each(openTestLogs())('webhooks on $name', (testLog) => {
     world = await openProjectionWorld()
     await migrate(world.database.pool, [webhooksProjection])
     log = await testLog.open()
-    await log.ensureTopics([{ topic, partitions: 3 }])
+    await log.ensureTopics([topic, 'tidegate.erasures.v1'].map((one) => ({ topic: one, partitions: 3 })))
     applied = await world.openApplied()
     running = await world.run(log, webhooksProjection, { applied })
   })

@@ -15,10 +15,12 @@ import {
 import { type CollectDeps, collectRoutes } from '../../../services/collect/routes.ts'
 import { validateResponses } from '../../support/described.ts'
 import { createMemoryClaims } from '../../support/memory-claims.ts'
+import { createMemoryDataKeys } from '../../support/memory-data-keys.ts'
 import { createMemoryLog, type MemoryLog } from '../../support/memory-log.ts'
 import { openAdmission } from '../../support/open-admission.ts'
 
-export const codec = createCodec()
+const dataKeys = createMemoryDataKeys()
+export const codec = createCodec(undefined, { sealing: { keys: dataKeys, random: randomBytes } })
 export const firstMasterKey = Buffer.alloc(32, 1).toString('base64')
 export const organization = { organizationId: 'org_00000000000000000000000001', environment: 'live' } as const
 
@@ -85,7 +87,8 @@ export async function startCollectApp({
   validateResponses(app)
   const sealResult = async ({ decisionId }: { decisionId: string }) => `sealed:${decisionId}`
   const claims = createMemoryClaims().open()
-  const fixed = { log, codec, auth, keyring, clock, random: randomBytes, claims, admission: openAdmission() }
+  const known = { auth, keyring, dataKeys, clock, random: randomBytes }
+  const fixed = { log, codec, claims, admission: openAdmission(), ...known }
   collectRoutes(app, { ...fixed, checkRecipients: async () => {}, sealResult, ...changes })
   await app.ready()
   const exchanges: Exchange[] = []

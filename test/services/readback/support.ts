@@ -10,6 +10,7 @@ import { createCodec } from '../../../infra/event-store/codec.ts'
 import { createDecide } from '../../../infra/event-store/decide.ts'
 import { runProjection } from '../../../infra/event-store/runner.ts'
 import { createApp } from '../../../infra/http/app.ts'
+import type { NewRecord } from '../../../infra/log/port.ts'
 import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import type { Environment, SessionScored } from '../../../schemas/events.ts'
@@ -39,7 +40,7 @@ export async function startReadback() {
   const database = await createTestDatabase()
   const { pool, url } = database
   const log = await openPostgresLog({ pool, url, logger })
-  await log.ensureTopics([{ topic, partitions: 3 }])
+  await log.ensureTopics([topic, 'tidegate.erasures.v1'].map((name) => ({ topic: name, partitions: 3 })))
   const codec = createCodec()
   const applied = await createApplied({ url, pool, logger })
   const running = await runProjection({ projection: sessionsProjection, log, pool, codec, applied, logger })
@@ -69,6 +70,10 @@ export async function startReadback() {
     log,
     key,
     send: (request: Send) => send(app, { key: owner, ...request }),
+    /** Appends the records and waits until they are applied. */
+    async append(records: NewRecord[]): Promise<void> {
+      await applied.waitFor('sessions', await log.append(records), { timeoutMs: 20_000 })
+    },
     /** Appends decisions and waits until they can be read. */
     async score(...decisions: Partial<SessionScored>[]): Promise<void> {
       const events = decisions.map((decision) => sessionScored(decision))

@@ -25,7 +25,13 @@ describe.each(openTestLogs())('$name', (testLog) => {
     database = await createTestDatabase()
     log = await testLog.open()
     await log.ensureTopics(
-      [topic, 'tidegate.sessions.v1', 'tidegate.visitors.v1', 'tidegate.policies.v1'].map((name) => ({
+      [
+        topic,
+        'tidegate.sessions.v1',
+        'tidegate.visitors.v1',
+        'tidegate.policies.v1',
+        'tidegate.erasures.v1',
+      ].map((name) => ({
         topic: name,
         partitions: 2,
       })),

@@ -24,7 +24,13 @@ beforeAll(async () => {
   const { pool, url } = world.database
   log = await openPostgresLog({ pool, url, logger: silent })
   await log.ensureTopics(
-    [topic, 'tidegate.sessions.v1', 'tidegate.visitors.v1', 'tidegate.policies.v1'].map((name) => ({
+    [
+      topic,
+      'tidegate.sessions.v1',
+      'tidegate.visitors.v1',
+      'tidegate.policies.v1',
+      'tidegate.erasures.v1',
+    ].map((name) => ({
       topic: name,
       partitions: 2,
     })),

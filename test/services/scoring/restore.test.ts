@@ -3,17 +3,20 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { applyNew } from '../../../infra/event-store/apply-batch.ts'
 import { liveBuild, useSchema } from '../../../infra/event-store/builds.ts'
 import { createCodec, type DomainEvent } from '../../../infra/event-store/codec.ts'
+import { eraseDataKeys } from '../../../infra/event-store/data-key-table.ts'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import type { LogRecord } from '../../../infra/log/port.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
 import { policiesProjection } from '../../../projections/policies/projection.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
-import type { OrganizationDataExpired } from '../../../schemas/events.ts'
+import type { OrganizationDataExpired, VisitorErased } from '../../../schemas/events.ts'
 import { nothingLearned } from '../../../services/scoring/answers.ts'
+import { eraseStates } from '../../../services/scoring/erase.ts'
 import { runVisitorPruner } from '../../../services/scoring/prune-visitors.ts'
 import { rebuildVisitors, restoreVisitors } from '../../../services/scoring/restore.ts'
 import { createScoringTables } from '../../../services/scoring/store.ts'
 import { runScoring } from '../../../services/scoring/worker.ts'
+import { visitorErased } from '../../support/erased.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createMemoryLog, type MemoryLog } from '../../support/memory-log.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
@@ -321,6 +324,67 @@ describe('visitors whose time is over', () => {
     expect(await orphans()).toBe(0)
   })
 })
+
+it('a visitor of whom one session was erased is as the others have it, and so is a rebuild', async () => {
+  const [device = testSession('none'), other = testSession('none')] = devices
+  const [again = testSession('none')] = returning
+  await visit(device, again, other)
+  const [shared, alone] = [visitorOf(device) ?? '', visitorOf(other) ?? '']
+  expect(visitorOf(again)).toBe(shared)
+  await erase([device, other], { changed_visitor_ids: [shared], erased_visitor_ids: [alone] })
+  const sources = { pool: database.pool, log, codec }
+  expect(await read()).toMatchObject([{ visitor_id: shared, sessions: 1 }])
+  expect(await rebuildVisitors(sources, { acceptDifferences: false })).toMatchObject({ differences: 0 })
+  expect(await statesOf()).toEqual([again.id])
+
+  await log.append([batch(device, { seq: 2 })].map((event) => codec.toRecord(event, metaOf(event))))
+  await log.settled()
+  expect(await statesOf()).toEqual([again.id])
+  await startOn(log.records.filter(({ topic }) => [...kept, 'tidegate.erasures.v1'].includes(topic)))
+  expect(await read()).toMatchObject([{ visitor_id: shared, sessions: 1 }])
+})
+
+it('a split of an erased visitor brings nothing of it back', async () => {
+  const [one, twin] = [testSession('one'), testSession('twin')]
+  const back = testSession('twin-back', { continuityIds: [twin.continuityId] })
+  await visit(one)
+  now += 10 * 60 * 1000
+  await visit(twin)
+  now += day
+  await visit(back)
+  const [first, second] = [visitorOf(one) ?? '', visitorOf(back) ?? '']
+  expect(first).not.toBe(second)
+  await erase([twin, back], { erased_visitor_ids: [second] })
+  const links = async () => (await database.pool.query('select session_id from scoring.links')).rows
+  for (const again of [false, true]) {
+    if (again)
+      await startOn(log.records.filter(({ topic }) => [...kept, 'tidegate.erasures.v1'].includes(topic)))
+    expect(await read()).toMatchObject([{ visitor_id: first, sessions: 1 }])
+    expect(await links()).toEqual([{ session_id: one.id }])
+    const sources = { pool: database.pool, log, codec }
+    expect(await rebuildVisitors(sources, { acceptDifferences: false })).toMatchObject({ differences: 0 })
+  }
+})
+
+async function erase(sessions: TestSession[], visitors: Partial<VisitorErased>): Promise<void> {
+  const data = visitorErased(
+    sessions.map(({ id }) => id),
+    visitors,
+  )
+  const meta = { eventId: data.event_id, time: now, organizationId: null, environment: null }
+  await log.append([codec.toCausedRecord({ type: 'VisitorErased', data }, meta, testCause)])
+  await transaction(database.pool, async (tx) => {
+    await eraseStates(tx, [data])
+    await eraseDataKeys(tx, [data])
+  })
+}
+
+async function statesOf(): Promise<string[]> {
+  const { rows } = await database.pool.query<{ session_id: string }>(
+    'select session_id from scoring.sessions order by 1',
+  )
+  return rows.map(({ session_id }) => session_id)
+}
 
 it('tables of a new installation are left empty, and say that scoring has begun', async () => {
   await worker.stop()

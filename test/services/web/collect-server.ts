@@ -11,6 +11,7 @@ import { sealToken } from '../../../infra/wire/sealed-token.ts'
 import { collectRoutes } from '../../../services/collect/routes.ts'
 import { validateResponses } from '../../support/described.ts'
 import { createMemoryClaims } from '../../support/memory-claims.ts'
+import { createMemoryDataKeys } from '../../support/memory-data-keys.ts'
 import { createMemoryLog } from '../../support/memory-log.ts'
 import { openAdmission } from '../../support/open-admission.ts'
 
@@ -66,6 +67,7 @@ export async function createCollectServer({ batchIntervalMs = 300 } = {}): Promi
     keyring,
     clock: Date.now,
     random: randomBytes,
+    dataKeys: createMemoryDataKeys(),
     claims: createMemoryClaims().open(),
     admission: openAdmission(),
     batchIntervalMs,

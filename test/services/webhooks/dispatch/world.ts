@@ -189,6 +189,7 @@ export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()
       response_body: null,
       error: null,
       next_attempt_at: null,
+      session_subject_id: null,
       ...some,
     }
     const meta = {

@@ -63,6 +63,7 @@ async function attempt(raised: WebhookEventRaised, part: Partial<WebhookDelivery
     response_body: 'ok',
     error: null,
     next_attempt_at: null,
+    session_subject_id: null,
     ...part,
   }
   await world.append(own, { type: 'WebhookDeliveryAttempted', data })

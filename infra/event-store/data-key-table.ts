@@ -1,0 +1,115 @@
+import type { VisitorErased } from '../../schemas/events.ts'
+import type { Keyring } from '../crypto/keyring.ts'
+import { open, type SealOptions } from '../crypto/sealing.ts'
+import { type Column, unnest } from '../postgres/arrays.ts'
+import { ensureTables } from '../postgres/ensure-tables.ts'
+import type { Db, PoolOptions, Tx } from '../postgres/pool.ts'
+
+/**
+ * One row for each session: what was recorded of it is encrypted under its key. The row of an erased session stays
+ * without the key, so that nothing gives it another one.
+ */
+const ddl = `
+create schema if not exists tidegate_keys;
+create table if not exists tidegate_keys.session_keys (
+  session_id text collate "C" primary key,
+  organization_id text collate "C" not null,
+  made_at bigint not null,
+  sealed_key bytea
+);
+`
+
+export function createDataKeyTables(tx: Tx): Promise<void> {
+  return ensureTables(tx, { name: 'session-keys', table: 'tidegate_keys.session_keys', ddl })
+}
+
+export interface DataKeyRow {
+  session_id: string
+  organization_id: string
+  // Epoch milliseconds.
+  made_at: number
+  // null = the session was erased.
+  sealed_key: Buffer | null
+}
+
+const columns: Column<DataKeyRow>[] = [
+  { name: 'session_id', type: 'text', of: (row) => row.session_id },
+  { name: 'organization_id', type: 'text', of: (row) => row.organization_id },
+  { name: 'made_at', type: 'bigint', of: (row) => row.made_at },
+  { name: 'sealed_key', type: 'bytea', of: (row) => row.sealed_key },
+]
+const { names, source } = unnest(columns, [])
+
+// Writes the rows whose session has none. Returns the sessions that it wrote.
+export async function insertDataKeys(db: Db, rows: DataKeyRow[]): Promise<Set<string>> {
+  const written = await db.query<{ session_id: string }>({
+    name: 'insert-data-keys',
+    // In the order of the key: two that write the same ones cannot deadlock.
+    text: `insert into tidegate_keys.session_keys (${names}) select * from ${source} as given (${names})
+      order by session_id on conflict do nothing returning session_id`,
+    values: unnest(columns, rows).values,
+  })
+  return new Set(written.rows.map(({ session_id }) => session_id))
+}
+
+export type FoundKey = Pick<DataKeyRow, 'session_id' | 'sealed_key'>
+
+export async function findDataKeys(db: Db, sessionIds: readonly string[]): Promise<FoundKey[]> {
+  const { rows } = await db.query<FoundKey>({
+    name: 'find-data-keys',
+    text: 'select session_id, sealed_key from tidegate_keys.session_keys where session_id = any($1)',
+    values: [sessionIds],
+  })
+  return rows
+}
+
+export const dataKeyPurpose = 'session-data-key'
+
+// undefined where no master key of the keyring encrypted it.
+export function openDataKey(row: FoundKey, keyring: Keyring): Buffer | undefined {
+  return row.sealed_key ? open(row.sealed_key, dataKeySealing(row.session_id, keyring)) : undefined
+}
+
+// A key is bound to its session: in the row of another it does not open.
+export function dataKeySealing(sessionId: string, keyring: Keyring): SealOptions {
+  return { keyring, purpose: dataKeyPurpose, context: sessionId }
+}
+
+/**
+ * On the embedded log a commit need not wait for the disk: the append that follows does, later in the same write-ahead
+ * log. With Kafka an event could outlive the key that it needs.
+ */
+export function dataKeyPoolOptions({ isLogEmbedded }: { isLogEmbedded: boolean }) {
+  return {
+    max: 2,
+    applicationName: 'tidegate data keys',
+    queryTimeoutMs: 2500,
+    statementTimeoutMs: 2000,
+    settings: { synchronous_commit: isLogEmbedded ? 'off' : 'on' },
+  } satisfies Omit<PoolOptions, 'url'>
+}
+
+// Deletes the keys for good. Sessions that never had one are marked, too.
+export function eraseDataKeys(db: Db, erased: VisitorErased[]): Promise<unknown> {
+  const rows = erased.flatMap(({ session_ids, organization_id, erased_at: made_at }): DataKeyRow[] =>
+    session_ids.map((session_id) => ({ session_id, organization_id, made_at, sealed_key: null })),
+  )
+  // One statement cannot change a row twice.
+  const distinct = [...new Map(rows.map((row) => [row.session_id, row])).values()]
+  return db.query({
+    name: 'erase-data-keys',
+    text: `insert into tidegate_keys.session_keys (${names}) select * from ${source} as given (${names})
+      order by session_id on conflict (session_id) do update set sealed_key = null`,
+    values: unnest(columns, distinct).values,
+  })
+}
+
+// Of sessions that nothing is shown of any more. Unlike erased ones they are not marked: nothing more comes of them.
+export async function deleteDataKeys(db: Db, sessionIds: string[]): Promise<void> {
+  if (sessionIds.length === 0) return
+  await db.query({
+    name: 'delete-data-keys',
+    text: 'delete from tidegate_keys.session_keys where session_id = any($1) and sealed_key is not null',
+    values: [sessionIds],
+  })
+}

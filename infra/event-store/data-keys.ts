@@ -1,0 +1,107 @@
+import { createSecretKey, type KeyObject } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import type pg from 'pg'
+import type { Keyring } from '../crypto/keyring.ts'
+import { dataKeyBytes, seal } from '../crypto/sealing.ts'
+import { unavailable } from '../errors/errors.ts'
+import type { Clock, Random } from '../ids.ts'
+import { createGroupCommit } from '../log/group-commit.ts'
+import {
+  type DataKeyRow,
+  dataKeySealing,
+  type FoundKey,
+  findDataKeys,
+  insertDataKeys,
+  openDataKey,
+} from './data-key-table.ts'
+
+export interface KeyedSession {
+  sessionId: string
+  organizationId: string
+}
+
+export interface DataKeys {
+  // null where the session has none (any more); undefined where it was not looked up.
+  get(sessionId: string): KeyObject | null | undefined
+  // Looks up those that are not in memory.
+  load(sessionIds: readonly string[]): Promise<void>
+  // Makes the keys that are missing, and looks up the others: `get` is not undefined afterwards, and null for an erased
+  // session alone. undefined = all are in memory. Rejects with 503 while the database does not answer.
+  ensure(sessions: readonly KeyedSession[]): Promise<void> | undefined
+  // Sessions that may have been erased, in whatever process; undefined = any may.
+  forget(sessionIds: readonly string[] | undefined): void
+}
+
+interface DataKeysOptions {
+  pool: pg.Pool
+  keyring: Keyring
+  random: Random
+  clock: Clock
+  // How many keys are kept in memory (default 20,000): as many as documents of a process, and more than any batch.
+  max?: number
+}
+
+const maxTogether = 1000
+
+// Keys of sessions, kept in memory. New ones that are asked for while a statement is under way are the next statement.
+export function createDataKeys({ pool, keyring, random, clock, max = 20_000 }: DataKeysOptions): DataKeys {
+  const known = new LRUCache<string, { key: KeyObject | null }>({ max })
+  const groups = createGroupCommit({ write, maxRecords: maxTogether })
+
+  function note(found: FoundKey): void {
+    const key = openDataKey(found, keyring)
+    known.set(found.session_id, { key: key ? createSecretKey(key) : null })
+  }
+
+  // A row that another process writes at the same time is neither written nor found the first time.
+  async function write(sessions: KeyedSession[]): Promise<boolean[]> {
+    const rows = new Map(sessions.map((session) => [session.sessionId, newRow(session)]))
+    for (let left = [...rows.keys()]; left.length > 0; left = left.filter((id) => !known.has(id))) {
+      const drawn = left.flatMap((id) => rows.get(id) ?? [])
+      const written = await insertDataKeys(
+        pool,
+        drawn.map(({ row }) => row),
+      )
+      for (const { key, row } of drawn) if (written.has(row.session_id)) known.set(row.session_id, { key })
+      const others = left.filter((id) => !written.has(id))
+      if (others.length > 0) for (const found of await findDataKeys(pool, others)) note(found)
+    }
+    return sessions.map(() => true)
+  }
+
+  function newRow({ sessionId, organizationId }: KeyedSession): { key: KeyObject; row: DataKeyRow } {
+    const key = random(dataKeyBytes)
+    const sealed_key = seal(key, { ...dataKeySealing(sessionId, keyring), random })
+    return {
+      // Several times as quick as from bytes, each time that it is used.
+      key: createSecretKey(key),
+      row: { session_id: sessionId, organization_id: organizationId, made_at: clock(), sealed_key },
+    }
+  }
+
+  return {
+    get: (sessionId) => known.get(sessionId)?.key,
+    async load(sessionIds) {
+      const asked = sessionIds.filter((id) => !known.has(id))
+      if (asked.length === 0) return
+      for (const found of await findDataKeys(pool, asked)) note(found)
+      for (const id of asked) if (!known.has(id)) known.set(id, { key: null })
+    },
+    ensure(sessions) {
+      // What was not there when it was looked up may be made now.
+      const missing = sessions.filter(({ sessionId }) => !known.get(sessionId)?.key)
+      if (missing.length === 0) return undefined
+      for (const { sessionId } of missing) known.delete(sessionId)
+      return groups.append([...missing]).then(
+        () => undefined,
+        (cause) => {
+          throw unavailable(cause)
+        },
+      )
+    },
+    forget(sessionIds) {
+      if (!sessionIds) known.clear()
+      else for (const id of sessionIds) known.delete(id)
+    },
+  }
+}

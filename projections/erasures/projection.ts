@@ -1,0 +1,72 @@
+import type { RecordedEvent } from '../../infra/event-store/codec.ts'
+import { eraseDataKeys } from '../../infra/event-store/data-key-table.ts'
+import type { Projection } from '../../infra/event-store/projection.ts'
+import type { Part } from '../../infra/postgres/arrays.ts'
+import type { Tx } from '../../infra/postgres/pool.ts'
+import { column, insertRows, nullable, primaryKey, type RowOf, table } from '../../infra/postgres/table.ts'
+import { type Environment, eventTopics, type VisitorErased } from '../../schemas/events.ts'
+
+// What was erased: the receipts. One erasure of very many sessions has several rows.
+export const erasures = table('erasures', {
+  id: primaryKey(column.id(), 'event_id'),
+  erasure_id: column.id(),
+  organization_id: column.id(),
+  environment: column.text<Environment>(),
+  // Whose erasure was asked for; null where it was a user's.
+  visitor_id: nullable(column.id()),
+  user_digest: nullable(column.id()),
+  session_ids: column.json<string[]>(),
+  counts: column.json<Record<string, number>>(),
+  erased_at: column.bigint(),
+})
+export type ErasureRow = RowOf<typeof erasures>
+
+const indexes = `
+  create index on erasures (organization_id, environment, visitor_id) where visitor_id is not null;
+  create index on erasures (organization_id, environment, user_digest) where user_digest is not null;
+`
+
+// Deletes what a service keeps of erased sessions beside the log. It may be called again for the same ones.
+export type Eraser = (tx: Tx, erased: VisitorErased[]) => Promise<void>
+
+/**
+ * The receipts. Keys and states go in the same transaction, so whoever sees a receipt knows that they are gone. A rebuild
+ * deletes them once more: so it ends, too, what a restored copy of them brought back.
+ */
+export function createErasuresProjection(erasers: Eraser[]): Projection {
+  return {
+    name: 'erasures',
+    version: 1,
+    topics: [eventTopics.VisitorErased],
+    tables: [erasures.name],
+    ddl: erasures.ddl,
+    indexes,
+    appliedIn: [erasures.name],
+    apply: (tx, events) => apply(tx, { events, erasers }),
+    // Every process forgets the keys that it has in memory.
+    subjectsOf: (events) => events.flatMap((event) => (isErasure(event) ? event.data.session_ids : [])),
+  }
+}
+
+type ErasureEvent = Extract<RecordedEvent, { type: 'VisitorErased' }>
+const isErasure = (event: RecordedEvent): event is ErasureEvent => event.type === 'VisitorErased'
+
+interface Erasing {
+  events: RecordedEvent[]
+  erasers: Eraser[]
+}
+
+async function apply(tx: Tx, { events, erasers }: Erasing): Promise<Part[]> {
+  const erased = events.filter(isErasure).map(({ data }) => data)
+  // First, as whoever scores reads the keys: it waits for the lock that this one takes.
+  for (const erase of erasers) await erase(tx, erased)
+  await eraseDataKeys(tx, erased)
+  return insertRows(erasures, erased.map(erasureRow))
+}
+
+function erasureRow(data: VisitorErased): ErasureRow {
+  const { event_id: id, erasure_id, organization_id, environment, visitor_id, user_digest } = data
+  const { session_ids, counts, erased_at } = data
+  const about = { id, erasure_id, organization_id, environment, visitor_id, user_digest }
+  return { ...about, session_ids, counts, erased_at }
+}

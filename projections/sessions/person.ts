@@ -1,0 +1,97 @@
+import type { Db } from '../../infra/postgres/pool.ts'
+import type { SessionScored } from '../../schemas/events.ts'
+import { userTextId } from './apply-visitors.ts'
+import type { DataScope } from './scope.ts'
+import { readEvent } from './stored-event.ts'
+
+// A visitor, or a customer's user.
+export type Person = { visitorId: string } | { clientUserId: string }
+
+export interface PersonSession {
+  session_id: string
+  // null where nobody was recognised.
+  visitor_id: string | null
+}
+
+// All sessions of a visitor; those that were ever attached to a user.
+export async function sessionsOf(db: Db, scope: DataScope, person: Person): Promise<PersonSession[]> {
+  const { rows } = await db.query<PersonSession>(
+    'visitorId' in person
+      ? sessionsOfVisitor(scope, person.visitorId)
+      : sessionsOfUser(scope, person.clientUserId),
+  )
+  return rows
+}
+
+const sessionsOfVisitor = ({ organizationId, environment }: DataScope, visitorId: string) => ({
+  // Retention may have deleted sessions before their visitor.
+  text: `select session_id, visitor_id from read.visitor_sessions
+    where organization_id = $1 and environment = $2 and visitor_id = $3
+    union select session_id, visitor_id from read.sessions
+    where organization_id = $1 and environment = $2 and visitor_id = $3 order by session_id`,
+  values: [organizationId, environment, visitorId],
+})
+
+// The text's id has the scope in it, and upper case is lost there.
+const sessionsOfUser = (scope: DataScope, clientUserId: string) => ({
+  text: `select distinct c.session_id, s.visitor_id from read.client_user_changes c
+    left join read.sessions s on s.session_id = c.session_id
+    where c.user_text = $1 and c.client_user_id = $2 order by c.session_id`,
+  values: [userTextId(scope, clientUserId), clientUserId],
+})
+
+// Of the visitors, those who have sessions beside these.
+export async function visitorsBeside(
+  db: Db,
+  { organizationId, environment }: DataScope,
+  { visitorIds, sessionIds }: { visitorIds: string[]; sessionIds: string[] },
+): Promise<Set<string>> {
+  const { rows } = await db.query<{ visitor_id: string }>(
+    `select visitor_id from unnest($3::text[]) as asked (visitor_id)
+     where exists (select from read.sessions s where s.organization_id = $1 and s.environment = $2
+       and s.visitor_id = asked.visitor_id and s.session_id <> all($4))`,
+    [organizationId, environment, visitorIds, sessionIds],
+  )
+  return new Set(rows.map(({ visitor_id }) => visitor_id))
+}
+
+// How many rows there are of the sessions, by kind.
+export async function countRows(db: Db, sessionIds: string[]): Promise<Record<string, number>> {
+  const { rows } = await db.query<{ decisions: number; client_user_changes: number }>(
+    `select (select count(*) from read.decisions where session_id = any($1))::float8 as decisions,
+      (select count(*) from read.client_user_changes where session_id = any($1))::float8 as client_user_changes`,
+    [sessionIds],
+  )
+  return { ...rows[0] }
+}
+
+// Every decision as the log has it, oldest first, by session.
+export async function decisionsOf(db: Db, sessionIds: string[]): Promise<Map<string, SessionScored[]>> {
+  const { rows } = await db.query<{ session_id: string; event: Buffer }>(
+    'select session_id, event from read.decisions where session_id = any($1) order by session_id, log_offset',
+    [sessionIds],
+  )
+  return bySession(rows.map(({ session_id, event }) => [session_id, readEvent(event)]))
+}
+
+interface UserChange {
+  session_id: string
+  event_id: string
+  // null = it was cleared.
+  client_user_id: string | null
+}
+
+// Whom each session was attached to, oldest first.
+export async function usersOf(db: Db, sessionIds: string[]): Promise<Map<string, UserChange[]>> {
+  const { rows } = await db.query<UserChange>(
+    `select session_id, event_id, client_user_id from read.client_user_changes where session_id = any($1)
+     order by session_id, log_offset`,
+    [sessionIds],
+  )
+  return bySession(rows.map((row) => [row.session_id, row]))
+}
+
+function bySession<T>(entries: [string, T][]): Map<string, T[]> {
+  const grouped = Map.groupBy(entries, ([sessionId]) => sessionId)
+  return new Map([...grouped].map(([sessionId, some]) => [sessionId, some.map(([, one]) => one)]))
+}

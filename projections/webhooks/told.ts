@@ -1,0 +1,24 @@
+import type { Db } from '../../infra/postgres/pool.ts'
+import type { Environment } from '../../schemas/events.ts'
+import { type WebhookEventRow, webhookEvents } from './tables.ts'
+
+interface ToldOf {
+  organizationId: string
+  environment: Environment
+  sessionIds: string[]
+}
+
+// The webhook events about the sessions, of the 30 days that they are kept for.
+export async function eventsAbout(
+  db: Db,
+  { organizationId, environment, sessionIds }: ToldOf,
+): Promise<(WebhookEventRow & { deliveries: number })[]> {
+  const { rows } = await db.query<WebhookEventRow & { deliveries: number }>(
+    `select ${webhookEvents.selectWithout('e', 'log_partition')},
+      (select count(*) from read.webhook_deliveries d where d.event_id = e.event_id)::float8 as deliveries
+     from read.webhook_events e where organization_id = $1 and environment = $2 and subject_type = 'session'
+       and subject_id = any($3) order by e.created_at, e.event_id`,
+    [organizationId, environment, sessionIds],
+  )
+  return rows
+}

@@ -1,0 +1,51 @@
+import type { EventTypes } from './events.ts'
+
+type FieldsByEvent = { readonly [E in keyof EventTypes]?: readonly (keyof EventTypes[E])[] }
+
+/**
+ * What events say about a person, by event and field. It is encrypted under the data key of the session. Everything
+ * else has to be readable for ever, as read models are made of it also where the key is gone.
+ */
+export const personalFields = {
+  SessionOpened: ['continuity_ids', 'continuity_id'],
+  DocumentOpened: [
+    'url',
+    'referrer',
+    'user_agent',
+    'ip_address',
+    'accept_language',
+    'client_hints',
+    'header_order',
+    'signature_agent',
+  ],
+  BatchReceived: ['ip_address', 'user_agent', 'payload'],
+  ResultRequested: ['ip_address', 'user_agent', 'payload'],
+  SessionScored: [
+    'request',
+    'visitor',
+    'web_bot_auth',
+    'network',
+    'connection_fingerprint',
+    'browser',
+    'device',
+    'client_telemetry',
+    'native_runtime_integrity',
+    'native_app',
+    'native_carrier',
+    'native_motion_print',
+    'device_identity',
+    'install_id',
+    'hand_off',
+    'snapshot_hash',
+    'behavior_hash',
+  ],
+  ClientUserAttached: ['client_user_id'],
+  VisitorLinked: ['continuity_id', 'presented_continuity_ids', 'install_id', 'components', 'network'],
+  WebhookEventRaised: ['data'],
+  WebhookDeliveryAttempted: ['response_body'],
+} as const satisfies FieldsByEvent
+
+// Members of personal records that stay readable, as decisions refer to them.
+export const keptMembers: Partial<Record<keyof EventTypes, Record<string, readonly string[]>>> = {
+  SessionScored: { visitor: ['id', 'confidence', 'identified_at', 'method', 'basis'] },
+}

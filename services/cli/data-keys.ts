@@ -1,0 +1,59 @@
+import type { Command } from 'commander'
+import { jsonFlag } from './arguments.ts'
+import { type OperatorOptions, printOutcome, withCore } from './operator/operate.ts'
+import { shownTime } from './tables.ts'
+
+const fileArgument = ['<file>', 'its path'] as const
+
+export function defineDataKeys(command: Command): void {
+  command
+    .command('backup')
+    .description('Write all keys to a new file, each as it is stored: sealed by a master key')
+    .argument(...fileArgument)
+    .option(...jsonFlag)
+    .action((file: string, options: OperatorOptions) => printOutcome(options, () => backUp(file)))
+  command
+    .command('restore')
+    .description('Add the keys of a backup, but for sessions that have one or were erased')
+    .argument(...fileArgument)
+    .option(...jsonFlag)
+    .action((file: string, options: OperatorOptions) => printOutcome(options, () => restore(file)))
+  command
+    .command('reseal')
+    .description('Seal all keys by the first master key, so that older ones can be taken away')
+    .option(...jsonFlag)
+    .action((options: OperatorOptions) => printOutcome(options, reseal))
+}
+
+async function backUp(file: string) {
+  const { withStores } = await import('./operator/core.ts')
+  const { backUpDataKeys } = await import('../../infra/event-store/data-key-backup.ts')
+  const keys = await withStores(({ pool }) => backUpDataKeys(pool, { file, now: Date.now() }))
+  const text = `${keys} keys are in ${file}. Delete it after ${keptDays} days: until then what was erased since can be opened with it.`
+  return { data: { keys, file }, text }
+}
+
+// How long backups may live (docs/privacy.md).
+const keptDays = 30
+const dayMs = 24 * 60 * 60 * 1000
+
+async function restore(file: string) {
+  const { restoreDataKeys } = await import('../../infra/event-store/data-key-backup.ts')
+  const { eraseKeysAgain } = await import('../../infra/event-store/erased.ts')
+  return withCore(async (core) => {
+    const { madeAt, rows, added } = await restoreDataKeys(core.pool, { file })
+    const erased = await eraseKeysAgain(core)
+    const old = Date.now() - madeAt > keptDays * dayMs ? ` It is older than ${keptDays} days: delete it.` : ''
+    const text = `${added} of ${rows} keys of ${shownTime(madeAt)} were added. The log has ${erased} erased sessions, whose keys are gone.${old}`
+    return { data: { made_at: new Date(madeAt).toISOString(), keys: rows, added, erased }, text }
+  })
+}
+
+async function reseal() {
+  const { resealDataKeys } = await import('../../infra/event-store/data-key-backup.ts')
+  return withCore(async ({ pool, keyring, random }) => {
+    const data = await resealDataKeys(pool, { keyring, random })
+    const closed = data.closed > 0 ? ` No master key opens ${data.closed} others.` : ''
+    return { data, text: `${data.resealed} keys were sealed by the first master key.${closed}` }
+  })
+}

@@ -1,0 +1,82 @@
+import type { Db } from '../../infra/postgres/pool.ts'
+import { iso } from '../../projections/sessions/decision-shape.ts'
+import { decisionsOf, type Person, sessionsOf, usersOf } from '../../projections/sessions/person.ts'
+import { findVisitor } from '../../projections/sessions/queries.ts'
+import type { DataScope } from '../../projections/sessions/scope.ts'
+import { eventsAbout } from '../../projections/webhooks/told.ts'
+
+export interface ExportDeps {
+  pool: Db
+  // Scoring's: what it remembers of sessions of the last day, by session.
+  readStates: (sessionIds: string[]) => Promise<Map<string, object>>
+}
+
+export interface ExportedSession {
+  id: string
+  visitor_id: string | null
+  client_users: { client_user_id: string | null; event_id: string }[]
+  decisions: object[]
+  webhook_events: object[]
+  state: object | null
+}
+
+export interface PersonExport {
+  object: 'person_export'
+  visitors: object[]
+  sessions: ExportedSession[]
+}
+
+// Everything that is readable about a person; undefined where there is nothing.
+export async function exportPerson(
+  { pool, readStates }: ExportDeps,
+  { scope, person }: { scope: DataScope; person: Person },
+): Promise<PersonExport | undefined> {
+  const sessions = await sessionsOf(pool, scope, person)
+  if (sessions.length === 0) return undefined
+  const sessionIds = sessions.map(({ session_id }) => session_id)
+  const [decisions, users, told, states] = await Promise.all([
+    decisionsOf(pool, sessionIds),
+    usersOf(pool, sessionIds),
+    eventsAbout(pool, { ...scope, sessionIds }),
+    readStates(sessionIds),
+  ])
+  const visitorIds = [...new Set(sessions.flatMap(({ visitor_id }) => visitor_id ?? []))]
+  return {
+    object: 'person_export',
+    visitors: await visitorsOf(pool, scope, { visitorIds, person }),
+    sessions: sessions.map(({ session_id: id, visitor_id }) => ({
+      id,
+      visitor_id,
+      client_users: (users.get(id) ?? []).map(({ client_user_id, event_id }) => ({
+        client_user_id,
+        event_id,
+      })),
+      decisions: decisions.get(id) ?? [],
+      webhook_events: told
+        .filter(({ subject_id }) => subject_id === id)
+        .map((event) => ({
+          id: event.id,
+          type: event.type,
+          created_at: iso(event.created_at),
+          deliveries: event.deliveries,
+          data: JSON.parse(event.data),
+        })),
+      state: states.get(id) ?? null,
+    })),
+  }
+}
+
+// A user's visitors may be those of others, too: only their ids are the user's.
+async function visitorsOf(
+  db: Db,
+  scope: DataScope,
+  { visitorIds, person }: { visitorIds: string[]; person: Person },
+): Promise<object[]> {
+  if (!('visitorId' in person)) return visitorIds.map((id) => ({ id }))
+  const found = await Promise.all(visitorIds.map((id) => findVisitor(db, scope, id)))
+  return found.flatMap((row) => {
+    if (!row) return []
+    const { activity: _, first_seen_at, last_seen_at, ...visitor } = row
+    return [{ ...visitor, first_seen_at: iso(first_seen_at), last_seen_at: iso(last_seen_at) }]
+  })
+}

@@ -1,0 +1,27 @@
+import type { Tx } from '../../infra/postgres/pool.ts'
+import type { VisitorErased } from '../../schemas/events.ts'
+import { forgetVisitors, remakeFromLinks } from './visitors/links.ts'
+
+// Deletes what scoring knows of erased sessions. Visitors of whom others are left are made anew of these.
+export async function eraseStates(tx: Tx, erased: VisitorErased[]): Promise<void> {
+  await stopScoring(tx)
+  const sessionIds = erased.flatMap(({ session_ids }) => session_ids)
+  const { rows } = await tx.query<{ visitor_id: string }>(
+    'delete from scoring.links where session_id = any($1) returning visitor_id',
+    [sessionIds],
+  )
+  const named = erased.flatMap((one) => [...one.erased_visitor_ids, ...one.changed_visitor_ids])
+  await remakeFromLinks(tx, [...new Set([...rows.map(({ visitor_id }) => visitor_id), ...named])])
+  await tx.query('delete from scoring.sessions where session_id = any($1)', [sessionIds])
+}
+
+// Before its sessions are erased: those that come meanwhile are given to another.
+export async function hideVisitor(tx: Tx, visitorId: string): Promise<void> {
+  await stopScoring(tx)
+  await forgetVisitors(tx, [visitorId])
+}
+
+// Whoever scores locks a row of it first, and writes what it found before.
+async function stopScoring(tx: Tx): Promise<void> {
+  await tx.query('lock table scoring.offsets in exclusive mode')
+}

@@ -1,0 +1,86 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createKeyring } from '../../../infra/crypto/keyring.ts'
+import { createDataKeyTables, eraseDataKeys } from '../../../infra/event-store/data-key-table.ts'
+import { createDataKeys } from '../../../infra/event-store/data-keys.ts'
+import { createPool, transaction } from '../../../infra/postgres/pool.ts'
+import { visitorErased } from '../../support/erased.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+
+let database: TestDatabase
+const setting = randomBytes(32).toString('base64')
+const clock = () => 1_800_000_000_000
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  await transaction(database.pool, createDataKeyTables)
+})
+afterAll(() => database.drop())
+
+const open = (masterKeys = setting) =>
+  createDataKeys({ pool: database.pool, keyring: createKeyring(masterKeys), random: randomBytes, clock })
+const session = (sessionId: string) => ({ sessionId, organizationId: 'org_1' })
+const erase = (sessionId: string) => eraseDataKeys(database.pool, [visitorErased([sessionId])])
+
+test('two processes that want a key at once get the same', async () => {
+  const processes = [open(), open(), open()]
+  const names = Array.from({ length: 50 }, (_, n) => `sid_once_${n}`)
+  await Promise.all(
+    processes.flatMap((keys) =>
+      names.toSorted(() => Math.random() - 0.5).map((id) => keys.ensure([session(id)])),
+    ),
+  )
+  for (const id of names) {
+    const [first, ...others] = processes.map((keys) => keys.get(id)?.export().toString('hex'))
+    expect(first).toMatch(/^[0-9a-f]{64}$/)
+    expect(others).toEqual([first, first])
+  }
+})
+
+test('a key is there for another process, and stays as it is when it is made once more', async () => {
+  const one = open()
+  await one.ensure([session('sid_1')])
+  expect(one.ensure([session('sid_1')])).toBeUndefined()
+  const other = open()
+  expect(other.get('sid_1')).toBeUndefined()
+  await other.load(['sid_1', 'sid_never'])
+  expect(other.get('sid_1')?.export()).toEqual(one.get('sid_1')?.export())
+  expect(other.get('sid_never')).toBeNull()
+  await other.ensure([session('sid_never')])
+  expect(other.get('sid_never')?.symmetricKeySize).toBe(32)
+})
+
+test('an erased session gets no key again, also one that never had any', async () => {
+  const keys = open()
+  await keys.ensure([session('sid_2')])
+  for (const id of ['sid_2', 'sid_old']) await erase(id)
+  keys.forget(['sid_2'])
+  await keys.ensure([session('sid_2'), session('sid_old')])
+  expect([keys.get('sid_2'), keys.get('sid_old')]).toEqual([null, null])
+})
+
+test('the database has no key that opens without the master key, or for another session', async () => {
+  const keys = open()
+  await keys.ensure([session('sid_3')])
+  await database.pool.query(
+    `insert into tidegate_keys.session_keys select 'sid_4', organization_id, made_at, sealed_key
+     from tidegate_keys.session_keys where session_id = 'sid_3'`,
+  )
+  const others = open(randomBytes(32).toString('base64'))
+  await others.load(['sid_3'])
+  expect(others.get('sid_3')).toBeNull()
+  await keys.load(['sid_4'])
+  expect(keys.get('sid_4')).toBeNull()
+})
+
+test('while the database is away nothing is recorded about a new session', async () => {
+  const pool = createPool({ url: 'postgres://127.0.0.1:1/away' })
+  const keys = createDataKeys({
+    pool,
+    keyring: createKeyring(setting),
+    random: randomBytes,
+    clock,
+  })
+  await expect(keys.ensure([session('sid_5')])).rejects.toMatchObject({ code: 'service.unavailable' })
+  await pool.end()
+})

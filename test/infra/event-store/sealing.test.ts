@@ -1,0 +1,160 @@
+import { randomBytes } from 'node:crypto'
+import avro, { type Schema } from 'avsc'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { createCodec, type DomainEvent, type EventName } from '../../../infra/event-store/codec.ts'
+import { readSchemaFiles } from '../../../schemas/generate.ts'
+import ids from '../../../schemas/ids.json' with { type: 'json' }
+import { personalFields } from '../../../schemas/personal.ts'
+import { valuesOf } from '../../schemas/arbitrary.ts'
+import { createMemoryDataKeys, type MemoryDataKeys } from '../../support/memory-data-keys.ts'
+import { testCause } from '../../support/projections.ts'
+import { sessionScored } from '../../support/session-scored.ts'
+
+const newest = new Map(readSchemaFiles().map((file) => [file.name, file]))
+const personal = Object.entries(personalFields)
+const meta = { eventId: 'evt_1', time: 1, organizationId: 'org_1', environment: 'live' } as const
+const place = { partition: 0, offset: 0, timestamp: 1 }
+const committed: Record<string, number> = ids
+/** Schema ids of before anything was encrypted. */
+const before = ids['visitors/VisitorLinked.v1']
+
+const codecWith = (keys: MemoryDataKeys, writtenUpTo = Number.POSITIVE_INFINITY) =>
+  createCodec(ids, { writtenUpTo, sealing: { keys, random: randomBytes } })
+
+function eventsOf(name: string): fc.Arbitrary<DomainEvent> {
+  const file = newest.get(name)
+  if (!file) throw new Error(`no event ${name}`)
+  const data = valuesOf(avro.Type.forSchema(file.schema as unknown as Schema))
+  return data.map((value) => ({ type: name, data: ofOneSession(Object(value)) }) as unknown as DomainEvent)
+}
+
+const session = 'sid_1'
+
+function ofOneSession({
+  actor: _,
+  request_id: __,
+  ...data
+}: Record<string, unknown>): Record<string, unknown> {
+  if ('session_id' in data) return { ...data, session_id: session }
+  if ('session_subject_id' in data) return { ...data, session_subject_id: session }
+  return { ...data, subject_type: 'session', subject_id: session }
+}
+
+function marked(): Extract<DomainEvent, { type: 'SessionScored' }> {
+  const data = sessionScored()
+  return {
+    type: 'SessionScored',
+    data: { ...data, request: { ...data.request, user_agent: 'a marked agent' } },
+  }
+}
+
+describe.each(personal)('%s', (name, fields) => {
+  const events = eventsOf(name)
+
+  test('survives encryption, and the other process that reads it', async () => {
+    await fc.assert(
+      fc.asyncProperty(events, async (event) => {
+        const keys = createMemoryDataKeys()
+        const writer = codecWith(keys)
+        await writer.prepare([event])
+        const record = { ...writer.toCausedRecord(event, meta, testCause), ...place }
+        const read = codecWith(keys).fromRecord(record)
+        expect({ type: read.type, data: read.data, closed: read.closed }).toEqual(event)
+        // As read models store it, without a key.
+        expect(createCodec().decode(read.value)).toMatchObject(event)
+      }),
+      { numRuns: 30 },
+    )
+  })
+
+  test('says nothing about the person without the key, and the rest', async () => {
+    await fc.assert(
+      fc.asyncProperty(events, async (event) => {
+        const keys = createMemoryDataKeys()
+        const codec = codecWith(keys)
+        await codec.prepare([event])
+        const record = { ...codec.toCausedRecord(event, meta, testCause), ...place }
+        const blanks = Object.fromEntries(fields.map((field) => [field, expect.anything()]))
+        const others = Object.fromEntries(Object.entries(event.data).filter(([field]) => !(field in blanks)))
+        for (const reader of [codecWith(createMemoryDataKeys()), createCodec()]) {
+          const read = reader.fromRecord(record)
+          expect(read.closed).toBe(session)
+          expect(read.data).toMatchObject(others)
+          const another = codecWith(createMemoryDataKeys()).fromRecord(record)
+          expect(read.data).toEqual(another.data)
+        }
+      }),
+      { numRuns: 30 },
+    )
+  })
+
+  test('is written as before for a program of before', () => {
+    const [event] = fc.sample(events, { numRuns: 1, seed: 1 })
+    if (!event) throw new Error('no sample')
+    const value = codecWith(createMemoryDataKeys(), before).encode(event)
+    expect(value.readUInt32BE(1)).toBeLessThanOrEqual(before)
+    for (const field of fields) {
+      const read: Record<string, unknown> = { ...createCodec().decode(value).data }
+      expect(read[field]).toEqual(Object.entries(event.data).find(([one]) => one === field)?.[1])
+    }
+  })
+})
+
+test('what is personal is not among the bytes', async () => {
+  const keys = createMemoryDataKeys()
+  const codec = codecWith(keys)
+  const event = marked()
+  await codec.prepare([event])
+  expect(createCodec().encode(event).includes('a marked agent')).toBe(true)
+  expect(codec.encode(event).includes('a marked agent')).toBe(false)
+})
+
+test('of an erased session nothing more is written, and nothing is opened', async () => {
+  const keys = createMemoryDataKeys()
+  const codec = codecWith(keys)
+  const event = marked()
+  await codec.prepare([event])
+  const record = { ...codec.toRecord(event, meta), ...place }
+  keys.erase(event.data.session_id)
+  expect(codecWith(keys).fromRecord(record)).toMatchObject({
+    closed: event.data.session_id,
+    data: {
+      request: { user_agent: '' },
+      verdict: event.data.verdict,
+      visitor: { id: event.data.visitor?.id },
+    },
+  })
+  const late = codec.encode(event)
+  expect(late.includes('a marked agent')).toBe(false)
+  expect(createCodec().decode(late).data).toMatchObject({ request: { user_agent: '' } })
+})
+
+test('a key that was not looked up is an error that may pass', () => {
+  expect(() => codecWith(createMemoryDataKeys()).encode(marked())).toThrow(
+    expect.objectContaining({ code: 'service.unavailable' }),
+  )
+})
+
+test('no other key opens it, and no change goes unnoticed', async () => {
+  const [keys, others] = [createMemoryDataKeys(), createMemoryDataKeys()]
+  const codec = codecWith(keys)
+  const event = marked()
+  await codec.prepare([event])
+  await codecWith(others).prepare([event])
+  const record = { ...codec.toRecord(event, meta), ...place }
+  expect(codecWith(others).fromRecord(record).closed).toBe(event.data.session_id)
+  const changed = Buffer.from(record.value)
+  changed.writeUInt8(changed.readUInt8(changed.length - 1) ^ 1, changed.length - 1)
+  expect(codec.fromRecord({ ...record, value: changed }).closed).toBe(event.data.session_id)
+  expect(codec.fromRecord(record).data).toEqual(event.data)
+})
+
+test.each(personal.map(([name]) => name))(
+  '%s has room for what is encrypted in its newest version',
+  (name) => {
+    const file = newest.get(name as EventName)
+    expect(file?.schema.fields.some((field) => field.name === 'sealed')).toBe(true)
+    expect(committed[file?.key ?? '']).toBeGreaterThan(before)
+  },
+)

@@ -1,0 +1,55 @@
+import { randomBytes } from 'node:crypto'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { unavailable } from '../../../infra/errors/errors.ts'
+import { createCodec } from '../../../infra/event-store/codec.ts'
+import { createMemoryDataKeys, type MemoryDataKeys } from '../../support/memory-data-keys.ts'
+import { type CollectApp, clientOf, quiet, startCollectApp } from './collect-app.ts'
+
+let app: CollectApp
+let dataKeys: MemoryDataKeys
+beforeEach(async () => {
+  dataKeys = createMemoryDataKeys()
+  const codec = createCodec(undefined, { sealing: { keys: dataKeys, random: randomBytes } })
+  app = await startCollectApp({ dataKeys, codec })
+})
+afterEach(() => app.close())
+
+const ended = { status: 410, code: 'session.invalid_or_expired', nextAction: 'new_session' }
+
+test('a session that was erased has ended, and nothing more of it is recorded', async () => {
+  const client = clientOf(app, app.publishable())
+  const { sessionId } = await client.open()
+  await client.sendBatch(quiet)
+  dataKeys.erase(sessionId)
+  const recorded = app.log.records.length
+  await expect(client.sendBatch(quiet)).rejects.toMatchObject(ended)
+  await expect(client.requestResult(quiet)).rejects.toMatchObject(ended)
+  expect(app.log.records.length).toBe(recorded)
+})
+
+test('it cannot be resumed: the browser gets another', async () => {
+  const key = app.publishable()
+  const { sessionId, resumeToken } = await clientOf(app, key).open()
+  expect(await clientOf(app, key, { resumeToken }).open()).toMatchObject({ sessionId, resumed: true })
+  dataKeys.erase(sessionId)
+  const next = await clientOf(app, key, { resumeToken }).open()
+  expect(next.resumed).toBe(false)
+  expect(next.sessionId).not.toBe(sessionId)
+})
+
+test('no session is opened while its key cannot be stored', async () => {
+  await app.close()
+  const ensure = () => Promise.reject(unavailable(new Error('the database is away')))
+  app = await startCollectApp({ dataKeys: { ...dataKeys, ensure } })
+  const opening = clientOf(app, app.publishable(), { retry: { attempts: 1 } }).open()
+  await expect(opening).rejects.toMatchObject({ status: 503, retryable: true })
+  expect(app.log.records).toEqual([])
+})
+
+test('addresses, pages and what was observed are not among the bytes of the log', async () => {
+  const client = clientOf(app, app.publishable(), { page: { url: 'https://shop.example/my-own-page' } })
+  await client.open()
+  await client.sendBatch({ ...quiet, binding: 'my-own-binding' })
+  const bytes = Buffer.concat(app.log.records.map(({ value }) => value))
+  for (const said of ['127.0.0.1', 'my-own-page', 'my-own-binding']) expect(bytes.includes(said)).toBe(false)
+})

@@ -1,0 +1,30 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createCodec } from '../../../infra/event-store/codec.ts'
+import { createMemoryDataKeys } from '../../support/memory-data-keys.ts'
+import { metaOf, sessionScored } from '../../support/session-scored.ts'
+import { type Readback, startReadback } from './support.ts'
+
+let readback: Readback
+beforeAll(async () => {
+  readback = await startReadback()
+})
+afterAll(() => readback.stop())
+
+test('without its data key a session has its verdict, and nothing of the person', async () => {
+  const data = sessionScored()
+  const codec = createCodec(undefined, { sealing: { keys: createMemoryDataKeys(), random: randomBytes } })
+  await codec.prepare([{ type: 'SessionScored', data }])
+  await readback.append([codec.toRecord({ type: 'SessionScored', data }, metaOf(data))])
+
+  const { status, body } = await readback.send({ url: `/v1/sessions/${data.session_id}` })
+  expect(status).toBe(200)
+  expect(body.data).toMatchObject({
+    decision: { event_id: data.event_id, risk_score: data.risk_score },
+    request: { url: '', user_agent: '' },
+    visitor_fingerprint: { id: data.visitor?.id },
+  })
+  for (const url of ['/v1/sessions', '/v1/fingerprints', `/v1/fingerprints/${data.visitor?.id}`])
+    expect((await readback.send({ url })).status).toBe(200)
+  expect(JSON.stringify(body)).not.toContain(data.request.ip_address)
+})

@@ -1,0 +1,27 @@
+import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
+import type { DataKeys } from '../../infra/event-store/data-keys.ts'
+
+export interface MemoryDataKeys extends DataKeys {
+  /** As where another process erased them. */
+  erase(...sessionIds: string[]): void
+}
+
+/** Keys without a database; all processes that share one see the same. */
+export function createMemoryDataKeys(): MemoryDataKeys {
+  const keys = new Map<string, KeyObject | null>()
+  return {
+    get: (sessionId) => keys.get(sessionId),
+    async load(sessionIds) {
+      for (const id of sessionIds) if (!keys.has(id)) keys.set(id, null)
+    },
+    ensure(sessions) {
+      for (const { sessionId } of sessions)
+        if (!keys.has(sessionId)) keys.set(sessionId, createSecretKey(randomBytes(32)))
+      return undefined
+    },
+    forget: () => {},
+    erase(...sessionIds) {
+      for (const id of sessionIds) keys.set(id, null)
+    },
+  }
+}
