@@ -239,7 +239,7 @@ describe.skipIf(inject('kafkaBrokers') === null)('an installation that moves to 
     const already = await countOf(sessions)
     const killed = startCli(['log', 'copy', '--to', 'kafka'], moved)
     const underway = eventually(async () => expect(await countOf(sessions)).toBeGreaterThan(already), {
-      timeoutMs: 30_000,
+      timeoutMs: 120_000,
       intervalMs: 5,
     })
     const ended = killed.result.then((result) => Promise.reject(new Error(JSON.stringify(result))))

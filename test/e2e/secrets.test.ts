@@ -1,4 +1,4 @@
-import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
@@ -14,6 +14,7 @@ import {
 import { dumpDatabase, dumpFolder, dumpTopics } from '../support/dump.ts'
 import { addInstallation, createKnownSecrets, privateFiles } from '../support/known-secrets.ts'
 import { isLong } from '../support/long.ts'
+import { openedRecords } from '../support/people.ts'
 import { createScanner, type Finding, type Place } from '../support/secret-scan.ts'
 import { startTidegate } from '../support/tidegate.ts'
 
@@ -66,7 +67,7 @@ describe.each(isLong ? logs : logs.slice(0, 1))(
       seen.revealed += await issueSigningSecrets(server, secrets)
       seen.refused = await misplaceKeys(server, secrets)
       expect(await server.stop()).toBe(0)
-      places = await dumpAll(server.output(), { dataDir, brokers })
+      places = await dumpAll(server.output(), { dataDir, brokers, env })
     }, 180_000)
 
     afterAll(() => rm(dataDir, { recursive: true, force: true }))
@@ -99,7 +100,7 @@ describe.each(isLong ? logs : logs.slice(0, 1))(
       const log = brokers ? `topic ${prefix}tidegate` : 'table tidegate_log.records.value'
       expect(where('publishable key')).toContainEqual(expect.stringMatching(/^table organizations_b\d+\./))
       expect(where('publishable key')).toContainEqual(expect.stringContaining(log))
-      expect(where('observation')).toContainEqual(expect.stringMatching(/ inflated$/))
+      expect(where('observation')).toContainEqual('opened BatchReceived')
       expect(where('organization name')).toContainEqual(expect.stringMatching(/^table organizations_b\d+\./))
       expect(where('organization name')).toContainEqual(expect.stringMatching(/^file postgres\/pg_wal/))
       expect(where('log line')).toContain('output')
@@ -114,14 +115,19 @@ describe.each(isLong ? logs : logs.slice(0, 1))(
 /** Read once the server is gone, so that all that it would write is there. */
 async function dumpAll(
   output: string,
-  { dataDir, brokers }: { dataDir: string; brokers: string | null },
+  { dataDir, brokers, env }: { dataDir: string; brokers: string | null; env: Record<string, string> },
 ): Promise<Place[]> {
   const folder = path.join(dataDir, 'postgres')
   const postgres = await startEmbeddedPostgres({ dataDir: folder, logger: pino({ level: 'silent' }) })
-  const tables = await dumpDatabase(postgres.url).finally(() => postgres.stop())
+  const masterKeys = await readFile(path.join(dataDir, 'master-keys'), 'utf8')
+  const settings = { ...env, DATABASE_URL: postgres.url, TIDEGATE_MASTER_KEYS: masterKeys.trim() }
+  // What is encrypted must have none of them either.
+  const tables = await Promise.all([dumpDatabase(postgres.url), openedRecords({ settings })]).finally(() =>
+    postgres.stop(),
+  )
   const topics = brokers ? await dumpTopics({ brokers, prefix }) : []
   const files = await dumpFolder(dataDir, (file) => !privateFiles.includes(file))
-  return [...tables, ...topics, ...files, { name: 'output', bytes: Buffer.from(output) }]
+  return [...tables.flat(), ...topics, ...files, { name: 'output', bytes: Buffer.from(output) }]
 }
 
 const summary = (findings: Finding[]) =>

@@ -19,7 +19,7 @@ const hex = () => randomBytes(12).toString('hex')
 /** What may be stored, because callers read it back, but is nobody's business in a log line. */
 const storedOnly = (place: string) => place !== 'output'
 /** The body of a batch is kept as the page sent it. */
-const batchesOnly = (place: string) => place.endsWith(' inflated')
+const batchesOnly = (place: string) => place === 'opened BatchReceived'
 
 type Send = (
   method: string,
