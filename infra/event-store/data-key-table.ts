@@ -81,7 +81,7 @@ export function dataKeySealing(sessionId: string, keyring: Keyring): SealOptions
  */
 export function dataKeyPoolOptions({ isLogEmbedded }: { isLogEmbedded: boolean }) {
   return {
-    max: 2,
+    max: 1,
     applicationName: 'tidegate data keys',
     queryTimeoutMs: 2500,
     statementTimeoutMs: 2000,
