@@ -159,7 +159,7 @@ export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions
     const key = sealing.keys.get(session)
     if (key === undefined) throw unavailable(new Error(`the data key of ${session} was not looked up`))
     // Of an erased session nothing more is recorded.
-    return key ? sealer.seal({ ...event.data }, key, sealing.random) : sealer.blank({ ...event.data })
+    return key ? sealer.seal(event.data, key, sealing.random) : sealer.blank(event.data)
   }
 
   function read(value: Buffer): Decoded {

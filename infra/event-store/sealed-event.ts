@@ -15,9 +15,9 @@ interface EventSchema {
 
 export interface EventSealer {
   // The fields with the personal ones blank, and encrypted beside them.
-  seal(data: Fields, dataKey: KeyObject, random: Random): Fields
+  seal(data: object, dataKey: KeyObject, random: Random): Fields
   // The fields with the personal ones blank.
-  blank(data: Fields): Fields
+  blank(data: object): Fields
   // Puts the personal fields back. False where another key encrypted them.
   open(data: Fields, dataKey: KeyObject): boolean
 }
@@ -28,15 +28,19 @@ export function createEventSealer({ name, key: context, type }: EventSchema): Ev
   if (!(type instanceof avro.types.RecordType) || !type.field('sealed')) return undefined
   const fields = type.fields.filter((field) => names.includes(field.name))
   const personal = recordOf(fields)
-  const blanks = fields.map((field) => [field.name, blankOf(field.type)] as const)
   const kept = Object.entries(isPersonal(name) ? (keptMembers[name] ?? {}) : {}).map(
     ([field, members]) => [field, keeper(members, type.field(field).type)] as const,
   )
 
-  function blank(data: Fields): Fields {
-    const next = { ...data }
+  const keptNames = kept.map(([field]) => field)
+  const blanks = fields
+    .filter((field) => !keptNames.includes(field.name))
+    .map((field) => [field.name, blankOf(field.type)] as const)
+
+  function blank(data: object): Fields {
+    const next: Fields = { ...data }
+    for (const [field, keep] of kept) next[field] = keep(next[field])
     for (const [field, value] of blanks) next[field] = value
-    for (const [field, keep] of kept) next[field] = keep(data[field])
     return next
   }
 

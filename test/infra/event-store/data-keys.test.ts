@@ -1,6 +1,15 @@
 import { randomBytes } from 'node:crypto'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
+import {
+  backUpDataKeys,
+  NoBackup,
+  resealDataKeys,
+  restoreDataKeys,
+} from '../../../infra/event-store/data-key-backup.ts'
 import { createDataKeyTables, eraseDataKeys } from '../../../infra/event-store/data-key-table.ts'
 import { createDataKeys } from '../../../infra/event-store/data-keys.ts'
 import { createPool, transaction } from '../../../infra/postgres/pool.ts'
@@ -83,4 +92,45 @@ test('while the database is away nothing is recorded about a new session', async
   })
   await expect(keys.ensure([session('sid_5')])).rejects.toMatchObject({ code: 'service.unavailable' })
   await pool.end()
+})
+
+test('a backup brings back what is missing, but nothing of an erased session, and no part of one passes', async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-keys-'))
+  const file = path.join(folder, 'backup')
+  const keys = open()
+  await keys.ensure([session('sid_6'), session('sid_7')])
+  const written = await backUpDataKeys(database.pool, { file, now: 5 })
+  await expect(backUpDataKeys(database.pool, { file, now: 6 })).rejects.toMatchObject({ code: 'EEXIST' })
+  await erase('sid_6')
+  await database.pool.query("delete from tidegate_keys.session_keys where session_id = 'sid_7'")
+
+  expect(await restoreDataKeys(database.pool, { file })).toEqual({ madeAt: 5, rows: written, added: 1 })
+  const after = open()
+  await after.load(['sid_6', 'sid_7'])
+  expect(after.get('sid_6')).toBeNull()
+  expect(after.get('sid_7')?.export()).toEqual(keys.get('sid_7')?.export())
+
+  const lines = (await readFile(file, 'utf8')).trimEnd().split('\n')
+  for (const part of [lines.slice(0, -1), lines.slice(1), ['{}']]) {
+    await writeFile(file, part.join('\n'))
+    await expect(restoreDataKeys(database.pool, { file })).rejects.toThrow(NoBackup)
+  }
+  await rm(folder, { recursive: true })
+})
+
+test('sealed anew, keys need no older master key', async () => {
+  const next = randomBytes(32).toString('base64')
+  const keys = open()
+  await keys.ensure([session('sid_8')])
+  const keyring = createKeyring(`${next},${setting}`)
+  expect(await resealDataKeys(database.pool, { keyring, random: randomBytes })).toMatchObject({
+    resealed: expect.any(Number),
+    // That of another session, which was put there above.
+    closed: 1,
+  })
+  const later = open(next)
+  await later.load(['sid_8'])
+  expect(later.get('sid_8')?.export()).toEqual(keys.get('sid_8')?.export())
+  const again = await resealDataKeys(database.pool, { keyring, random: randomBytes })
+  expect(again).toEqual({ resealed: 0, closed: 1 })
 })
