@@ -43,7 +43,7 @@ async function moveSession(tx: Tx, split: VisitorSplit): Promise<boolean> {
   const between = [session_id, visitor_id, earlier_visitor_id]
   const link = splitLink(split)
   const { rows } = await tx.query<{ event_id: string }>(
-    `update sessions set visitor_id = $2, visitor = $4 where session_id = $1 and visitor_id in ($2, $3)
+    `update sessions set visitor_id = $2, visitor = $4 where session_id = $1 and visitor_id = $3
      returning event_id`,
     [...between, JSON.stringify(link)],
   )

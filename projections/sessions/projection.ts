@@ -54,14 +54,32 @@ export const sessionsProjection: Projection = {
 // sessions are in many partitions, so there the evaluation time says it.
 async function apply(tx: Tx, all: RecordedEvent[]): Promise<Part[]> {
   const events = all.filter(({ isErased }) => !isErased)
-  const scored = events.filter((event): event is ScoredEvent => event.type === 'SessionScored')
   const changes = events.filter(isClientUserEvent)
-  const splits = events.filter((event): event is SplitEvent => event.type === 'VisitorSplit')
-  if (changes.length + splits.length === 0) return scoredWrites(scored)
+  const scored = await writeUpToLastSplit(tx, events)
+  if (changes.length === 0) return scoredWrites(scored)
   // They change the sessions that the decisions make.
   await runTogether(tx, scoredWrites(scored))
-  await applySplits(tx, splits)
   return clientUserWrites(changes)
+}
+
+// Splits change what the decisions before them made, and no other. Returns the decisions after the last.
+async function writeUpToLastSplit(tx: Tx, events: RecordedEvent[]): Promise<ScoredEvent[]> {
+  let [scored, splits]: [ScoredEvent[], SplitEvent[]] = [[], []]
+  async function write(): Promise<void> {
+    if (splits.length === 0) return
+    await runTogether(tx, scoredWrites(scored))
+    await applySplits(tx, splits)
+    scored = []
+    splits = []
+  }
+  for (const event of events) {
+    if (event.type === 'VisitorSplit') splits.push(event)
+    if (event.type !== 'SessionScored') continue
+    await write()
+    scored.push(event)
+  }
+  await write()
+  return scored
 }
 
 function isClientUserEvent(event: RecordedEvent): event is ClientUserEvent {

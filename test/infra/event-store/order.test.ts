@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, test } from 'vitest'
 import { createCodec, type DomainEvent, type RecordedEvent } from '../../../infra/event-store/codec.ts'
+import { splitLink } from '../../../projections/sessions/apply-splits.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
+import type { LinkedVisitor } from '../../../projections/sessions/tables.ts'
 import { decision, id } from '../../projections/world-events.ts'
 import { expectOrderIsNothing } from '../../support/bad-delivery.ts'
 import { visitorErased } from '../../support/erased.ts'
@@ -26,27 +28,32 @@ interface Step {
   session: number
   visitor: number | null
   at: number
-  kind: 'scored' | 'attached' | 'cleared' | 'erased'
+  kind: 'scored' | 'attached' | 'cleared' | 'erased' | 'split'
 }
 
 const step = fc.record<Step>({
   session: fc.nat(5),
   visitor: fc.option(fc.nat(2)),
   at: fc.nat(20),
-  kind: fc.constantFrom('scored', 'scored', 'scored', 'scored', 'attached', 'cleared', 'erased'),
+  kind: fc.constantFrom('scored', 'scored', 'scored', 'scored', 'attached', 'cleared', 'erased', 'split'),
 })
 
-function eventOf({ session, visitor, at, kind }: Step, n: number): DomainEvent {
+function eventOf({ session, visitor, at, kind }: Step, n: number, given?: LinkedVisitor): DomainEvent {
   const { request } = sessionScored()
   const { event } = decision(n, {
     session,
     request: { ...request, url: `https://shop.example/${n % 4}`, ip_address: `192.0.2.${n % 3}` },
     evaluated_at: at,
-    visitor: visitor === null ? null : visitorLink({ id: id('vid', visitor), vector: [n] }),
+    visitor: visitor === null ? null : visitorLink({ id: id('vid', visitor), vector: [n], ...given }),
   })
   if (kind === 'scored' || event.type !== 'SessionScored') return event
   const { event_id, session_id, organization_id, environment } = event.data
   const base = { event_id, session_id, organization_id, environment }
+  if (kind === 'split') {
+    const earlier_visitor_id = given?.id ?? id('vid', visitor ?? 0)
+    const about = { visitor_id: id('vid', 100 + n), earlier_visitor_id, confidence: 85, split_at: at }
+    return { type: 'VisitorSplit', data: { ...base, ...about, cause: 'second_profile' } }
+  }
   if (kind === 'erased')
     return {
       type: 'VisitorErased',
@@ -60,9 +67,13 @@ function eventOf({ session, visitor, at, kind }: Step, n: number): DomainEvent {
 /** The log's partitions, each in offset order. */
 function partitionsOf(steps: Step[]): RecordedEvent[][] {
   const log: RecordedEvent[][] = Array.from({ length: partitions + 1 }, () => [])
+  // Later decisions of a session name the visitor that it was given, as scoring does.
+  const given = new Map<number, LinkedVisitor>()
   steps.forEach((one, n) => {
     const partition = one.kind === 'erased' ? ofErasures : one.session % partitions
-    log[partition]?.push(recorded(eventOf(one, n), { topic, partition, offset: n * spacing }))
+    const event = eventOf(one, n, given.get(one.session))
+    log[partition]?.push(recorded(event, { topic, partition, offset: n * spacing }))
+    if (event.type === 'VisitorSplit') given.set(one.session, splitLink(event.data))
   })
   return log
 }
@@ -72,7 +83,7 @@ function recorded(event: DomainEvent, position: RecordedEvent['position']): Reco
   return { ...event, meta: metaOf(event.data), value: codec.encode(event), position }
 }
 
-test('events repeated, redelivered and reordered across partitions change nothing, nor where sessions are erased', async () => {
+test('events repeated, redelivered and reordered across partitions change nothing, nor where sessions are erased or split', async () => {
   await expectOrderIsNothing({
     pool: () => database.pool,
     projection: sessionsProjection,
