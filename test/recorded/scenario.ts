@@ -5,6 +5,7 @@ import { apiKeys } from './scenario/api-keys.ts'
 import { auditLog } from './scenario/audit-log.ts'
 import { collect } from './scenario/collect.ts'
 import { demo } from './scenario/demo.ts'
+import { erasure } from './scenario/erasure.ts'
 import { gateServices } from './scenario/gate-services.ts'
 import { gateSessions } from './scenario/gate-sessions.ts'
 import { limits } from './scenario/limits.ts'
@@ -34,6 +35,7 @@ export async function playScenario(checkout: string): Promise<Recorded[]> {
     await gateSessions(world, service)
     await limits(world)
     await auditLog(world)
+    await erasure(world, visits)
     return world.recorded
   } finally {
     await world.stop()
