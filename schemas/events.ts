@@ -793,6 +793,19 @@ export interface SessionScored {
   challenge_answers: null | ChallengeAnswers
 }
 
+/** A session is of another visitor, since somebody said that both are one. */
+export interface VisitorMerged {
+  session_id: string
+  organization_id: string
+  environment: Environment
+  event_id: string
+  visitor_id: string
+  earlier_visitor_id: string
+  /** 0 to 100, as in SessionScored. */
+  confidence: number
+  merged_at: number
+}
+
 export type SplitCause = 'continuity_returned' | 'second_profile' | 'operator'
 
 /** A session that was taken for one of another visitor was given a visitor of its own. */
@@ -1410,6 +1423,23 @@ export interface VisitorErased {
   erased_at: number
 }
 
+export type CorrectionKind = 'split' | 'merge' | 'other'
+
+/** Somebody said that sessions of one visitor are of another. What becomes of each session is in tidegate.sessions.v1. */
+export interface VisitorCorrected {
+  organization_id: string
+  environment: Environment
+  kind: CorrectionKind
+  /** split: who loses sessions. merge: who gets them. */
+  visitor_id: string
+  /** split: the new visitor. merge: the one that is no more. */
+  other_visitor_id: string
+  /** The sessions that are of another visitor from then on. */
+  session_ids: string[]
+  reason: string
+  corrected_at: number
+}
+
 /** Those whose records have a `Cause`, too. */
 export const causedNames = [
   'ClientUserAttached',
@@ -1461,6 +1491,7 @@ export const causedNames = [
   'OrganizationDataExpired',
   'OrganizationDataPolicyChanged',
   'VisitorErased',
+  'VisitorCorrected',
 ] as const
 export type CausedName = (typeof causedNames)[number]
 
@@ -1474,6 +1505,7 @@ export interface EventTypes {
   ClientUserAttached: ClientUserAttached
   ClientUserCleared: ClientUserCleared
   SessionScored: SessionScored
+  VisitorMerged: VisitorMerged
   VisitorSplit: VisitorSplit
   ApiKeyIssued: ApiKeyIssued
   ApiKeyOriginsChanged: ApiKeyOriginsChanged
@@ -1526,6 +1558,7 @@ export interface EventTypes {
   OrganizationDataExpired: OrganizationDataExpired
   OrganizationDataPolicyChanged: OrganizationDataPolicyChanged
   VisitorErased: VisitorErased
+  VisitorCorrected: VisitorCorrected
 }
 
 export const eventTopics = {
@@ -1538,6 +1571,7 @@ export const eventTopics = {
   ClientUserAttached: 'tidegate.sessions.v1',
   ClientUserCleared: 'tidegate.sessions.v1',
   SessionScored: 'tidegate.sessions.v1',
+  VisitorMerged: 'tidegate.sessions.v1',
   VisitorSplit: 'tidegate.sessions.v1',
   ApiKeyIssued: 'tidegate.organizations.v1',
   ApiKeyOriginsChanged: 'tidegate.organizations.v1',
@@ -1590,4 +1624,5 @@ export const eventTopics = {
   OrganizationDataExpired: 'tidegate.policies.v1',
   OrganizationDataPolicyChanged: 'tidegate.policies.v1',
   VisitorErased: 'tidegate.erasures.v1',
+  VisitorCorrected: 'tidegate.corrections.v1',
 } as const

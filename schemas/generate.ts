@@ -18,6 +18,7 @@ const topicFolders = [
   'visitors',
   'policies',
   'erasures',
+  'corrections',
 ] as const
 
 export const writtenSchemas: Record<string, string> = {

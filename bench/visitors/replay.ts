@@ -115,6 +115,7 @@ function createMemory() {
       profile: theirs.at(-1)?.profile ?? null,
       lineage,
       is_tentative,
+      apart_from: null,
     })
   }
 
@@ -148,7 +149,15 @@ function createMemory() {
       }
       const lineage = lineageOf(keys) ?? sessionId
       const isNew = !(ofVisitor.get(id) ?? []).some((one) => one.lineage === lineage)
-      put({ session_id: sessionId, visitor: id, lineage, linked_at: at, keys: allKeys(keys), profile })
+      put({
+        session_id: sessionId,
+        visitor: id,
+        lineage,
+        linked_at: at,
+        merged_at: null,
+        keys: allKeys(keys),
+        profile,
+      })
       visitors.set(id, {
         id,
         first_seen_at: visitor?.first_seen_at ?? at,
@@ -159,6 +168,7 @@ function createMemory() {
         is_tentative: isNew
           ? visitor !== undefined && at - visitor.last_seen_at < aliveMs
           : (visitor?.is_tentative ?? false),
+        apart_from: null,
       })
     },
   }

@@ -54,6 +54,7 @@ export const scopes = [
   'fingerprints:read',
   'visitors:export',
   'visitors:erase',
+  'visitors:manage',
   'organizations:create',
   'organizations:read',
   'organizations:update',

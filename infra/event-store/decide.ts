@@ -47,6 +47,8 @@ export interface DecideRequest<S> {
   load: (tx: Tx) => Promise<S>
   /** Pure. Returns what happened, or nothing; throws ApiError to refuse. */
   decide: (state: S) => DecidedEvent[]
+  /** What has to change together with it outside of the log. It is not written where the log did not take the events. */
+  write?: (tx: Tx, events: DomainEvent[]) => Promise<void>
 }
 
 export interface DecideOptions {
@@ -106,8 +108,12 @@ export function createDecide({ pool, log, codec, applied, timeoutMs = 5000 }: De
       await outcomeOf(error)
       throw error
     })
-    await applied.waitFor(request.projection, positions, { timeoutMs })
-    return decisions.map(({ event }) => event)
+    const events = decisions.map(({ event }) => event)
+    await request.write?.(tx, events)
+    // The projection need not read other topics.
+    const mine = positions.filter(({ topic }) => topic === request.topic)
+    await applied.waitFor(request.projection, mine, { timeoutMs })
+    return events
   }
 
   function decideFor<S>(cause: KnownCause, request: DecideRequest<S>): Promise<DomainEvent[]> {

@@ -59,6 +59,7 @@ export function subjectOf({ data }: CausedEvent): string {
   if ('session_id' in data) return data.session_id
   if ('gate_account_id' in data) return data.gate_account_id
   if ('service_id' in data) return data.service_id
+  if ('visitor_id' in data) return data.visitor_id
   // Of sessions that have ended.
   if ('gate_session_id' in data) return data.gate_session_id
   // Not the offset: it is another one in a copy of the log.

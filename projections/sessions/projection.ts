@@ -5,7 +5,7 @@ import { type Part, runTogether, unnest } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { insertRows, type RowOf, storable } from '../../infra/postgres/table.ts'
 import { eventTopics, type SessionScored } from '../../schemas/events.ts'
-import { applySplits, type SplitEvent } from './apply-splits.ts'
+import { applyMoves, isMove, type MoveEvent } from './apply-moves.ts'
 import {
   type ClientUserEvent,
   type FoundEvent,
@@ -55,25 +55,25 @@ export const sessionsProjection: Projection = {
 async function apply(tx: Tx, all: RecordedEvent[]): Promise<Part[]> {
   const events = all.filter(({ isErased }) => !isErased)
   const changes = events.filter(isClientUserEvent)
-  const scored = await writeUpToLastSplit(tx, events)
+  const scored = await writeUpToLastMove(tx, events)
   if (changes.length === 0) return scoredWrites(scored)
   // They change the sessions that the decisions make.
   await runTogether(tx, scoredWrites(scored))
   return clientUserWrites(changes)
 }
 
-// Splits change what the decisions before them made, and no other. Returns the decisions after the last.
-async function writeUpToLastSplit(tx: Tx, events: RecordedEvent[]): Promise<ScoredEvent[]> {
-  let [scored, splits]: [ScoredEvent[], SplitEvent[]] = [[], []]
+// Moves change what the decisions before them made, and no other. Returns the decisions after the last.
+async function writeUpToLastMove(tx: Tx, events: RecordedEvent[]): Promise<ScoredEvent[]> {
+  let [scored, moves]: [ScoredEvent[], MoveEvent[]] = [[], []]
   async function write(): Promise<void> {
-    if (splits.length === 0) return
+    if (moves.length === 0) return
     await runTogether(tx, scoredWrites(scored))
-    await applySplits(tx, splits)
+    await applyMoves(tx, moves)
     scored = []
-    splits = []
+    moves = []
   }
   for (const event of events) {
-    if (event.type === 'VisitorSplit') splits.push(event)
+    if (isMove(event)) moves.push(event)
     if (event.type !== 'SessionScored') continue
     await write()
     scored.push(event)

@@ -22,6 +22,6 @@ export async function hideVisitor(tx: Tx, visitorId: string): Promise<void> {
 }
 
 // Whoever scores locks a row of it first, and writes what it found before.
-async function stopScoring(tx: Tx): Promise<void> {
+export async function stopScoring(tx: Tx): Promise<void> {
   await tx.query('lock table scoring.offsets in exclusive mode')
 }

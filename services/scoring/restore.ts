@@ -7,6 +7,7 @@ import type { Batch, EventLog, Position } from '../../infra/log/port.ts'
 import { readTopicToEnd } from '../../infra/log/read-topic.ts'
 import { runTogether } from '../../infra/postgres/arrays.ts'
 import { lockKey, type Tx, transaction } from '../../infra/postgres/pool.ts'
+import { isMove } from '../../projections/sessions/apply-moves.ts'
 import { eventTopics, type OrganizationDataExpired, type VisitorLinked } from '../../schemas/events.ts'
 import { deleteEndedVisitors, type EndedVisitors, endedVisitors } from './prune-visitors.ts'
 import { readOffset } from './store.ts'
@@ -19,6 +20,7 @@ import {
   linksDdl,
   putLinks,
   replacedLink,
+  ruleOf,
   visitorColumns,
 } from './visitors/links.ts'
 import type { Profile } from './visitors/profile.ts'
@@ -108,12 +110,15 @@ const counts = z.tuple([
 
 // By session: scoring may have tried more than once to link it, and then the last try is what it knows.
 const temporaryTables = `create temporary table ${linksDdl('rebuilt_links')} on commit drop;
-  create temporary table rebuilt_splits (session_id text primary key, visitor_id text not null) on commit drop;
+  create temporary table rebuilt_moves (
+    session_id text primary key, visitor_id text not null, apart_from text, merged_at bigint
+  ) on commit drop;
   create temporary table rebuilt_erased (session_id text primary key) on commit drop`
 
 const gathering = `delete from rebuilt_links where session_id in (select session_id from rebuilt_erased);
-  update rebuilt_links l set visitor_id = s.visitor_id from rebuilt_splits s
-    where s.session_id = l.session_id;
+  update rebuilt_links l
+    set visitor_id = m.visitor_id, apart_from = m.apart_from, merged_at = m.merged_at from rebuilt_moves m
+    where m.session_id = l.session_id;
   create index on rebuilt_links (visitor_id);
   create temporary table rebuilt_visitors on commit drop as ${gatheredVisitors('rebuilt_links')};
   create temporary table rebuilt_visitor_keys on commit drop as ${gatheredKeys('rebuilt_links')}`
@@ -162,7 +167,7 @@ async function readLinks(tx: Tx, sources: VisitorSources, { topic, from }: Stret
       const events = await readEvents(sources, batches)
       const links = new Map(events.flatMap(linksOf).map((link) => [link.session_id, link]))
       await runTogether(tx, putLinks([...links.values()], { table: 'rebuilt_links', ...whereKnown[topic] }))
-      await putSplits(tx, events)
+      await putMoves(tx, events)
       await noteErased(tx, events)
       // A transaction that says nothing for long is ended.
       if (links.size === 0) await tx.query('select')
@@ -170,16 +175,22 @@ async function readLinks(tx: Tx, sources: VisitorSources, { topic, from }: Stret
   })
 }
 
-// A session's splits are in one partition, so the last one counts.
-async function putSplits(tx: Tx, events: RecordedEvent[]): Promise<void> {
-  const moved = new Map(
-    events.flatMap(({ type, data }) => (type === 'VisitorSplit' ? [[data.session_id, data.visitor_id]] : [])),
-  )
+// A session's moves are in one partition, so the last one counts.
+async function putMoves(tx: Tx, events: RecordedEvent[]): Promise<void> {
+  const moved = new Map(events.filter(isMove).map(({ data }) => [data.session_id, data]))
   if (moved.size === 0) return
+  const moves = [...moved.values()]
+  const rules = moves.map(ruleOf)
   await tx.query(
-    `insert into rebuilt_splits select * from unnest($1::text[], $2::text[])
-     on conflict (session_id) do update set visitor_id = excluded.visitor_id`,
-    [[...moved.keys()], [...moved.values()]],
+    `insert into rebuilt_moves select * from unnest($1::text[], $2::text[], $3::text[], $4::bigint[])
+     on conflict (session_id) do update
+     set visitor_id = excluded.visitor_id, apart_from = excluded.apart_from, merged_at = excluded.merged_at`,
+    [
+      moves.map(({ session_id }) => session_id),
+      moves.map(({ visitor_id }) => visitor_id),
+      rules.map(({ apart_from }) => apart_from),
+      rules.map(({ merged_at }) => merged_at),
+    ],
   )
 }
 
@@ -217,6 +228,7 @@ function linkOf(told: Told, profile: Profile | null): Link {
     lineage: lineageOf(keys) ?? session_id,
     profile: profile && JSON.stringify(profile),
     keys: allKeys(keys),
+    ...{ apart_from: null, merged_at: null },
   }
 }
 

@@ -9,6 +9,7 @@ import { createWebhookClient } from '../../infra/safe-http/client.ts'
 import { within } from '../../infra/timing.ts'
 import { agentRoutes } from '../agents/routes.ts'
 import type { HandOff } from '../collect/hand-off.ts'
+import { correctionRoutes } from '../corrections/routes.ts'
 import { erasureRoutes } from '../erasure/routes.ts'
 import type { GateOptions } from '../gate/context.ts'
 import { type Gate, startGate } from '../gate/gate.ts'
@@ -22,6 +23,7 @@ import { signUpOrganization } from '../organizations/sign-up.ts'
 import { readbackRoutes } from '../readback/routes.ts'
 import { hideVisitor } from '../scoring/erase.ts'
 import { readStates } from '../scoring/store.ts'
+import { linkedVisitors } from '../scoring/visitors/correct.ts'
 import { type Demo, webRoutes } from '../web/routes.ts'
 import { createSigningSecrets } from '../webhooks/deliveries/attempt.ts'
 import { createDirectCalls } from '../webhooks/deliveries/direct-calls.ts'
@@ -149,6 +151,7 @@ async function addRoutes(
     readbackRoutes(app, reading)
     organizationRoutes(app, { ...core, ...accessControl })
     auditRoutes(app, { ...core, ...accessControl })
+    correctionRoutes(app, { ...core, ...accessControl, visitors: linkedVisitors })
     agentRoutes(app, { ...reading, network })
     webhookRoutes(app, { ...core, ...accessControl })
     erasureRoutes(app, { ...core, ...accessControl, ...erasureParts(core) })

@@ -100,6 +100,26 @@ export const endpoints: Record<string, Endpoint> = {
     elsewhere: 404,
     example: () => ({ method: 'GET', url: `/v1/fingerprints/${visitorId}` }),
   },
+  splitVisitor: {
+    scope: 'visitors:manage',
+    success: 404,
+    elsewhere: 404,
+    example: (context) => ({
+      method: 'POST',
+      url: own(context, `/visitors/${unknownVisitor}/splits`),
+      body: { session_ids: [sessionId], reason: 'Two people.' },
+    }),
+  },
+  mergeVisitors: {
+    scope: 'visitors:manage',
+    success: 404,
+    elsewhere: 404,
+    example: (context) => ({
+      method: 'POST',
+      url: own(context, `/visitors/${unknownVisitor}/merges`),
+      body: { visitor_id: visitorId, reason: 'One person.' },
+    }),
+  },
   // Nobody of that name is known: only who may ask hears so.
   eraseVisitor: {
     scope: 'visitors:erase',

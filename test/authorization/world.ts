@@ -19,6 +19,7 @@ import { webhooksProjection } from '../../projections/webhooks/projection.ts'
 import type { Environment } from '../../schemas/events.ts'
 import { agentRoutes } from '../../services/agents/routes.ts'
 import { collectRoutes } from '../../services/collect/routes.ts'
+import { correctionRoutes } from '../../services/corrections/routes.ts'
 import { erasureRoutes } from '../../services/erasure/routes.ts'
 import { startGate } from '../../services/gate/gate.ts'
 import { createService } from '../../services/gate/registry/commands.ts'
@@ -30,6 +31,7 @@ import { createConsentKeys } from '../../services/organizations/consent-keys.ts'
 import { organizationRoutes } from '../../services/organizations/routes.ts'
 import { signUpOrganization } from '../../services/organizations/sign-up.ts'
 import { readbackRoutes } from '../../services/readback/routes.ts'
+import { linkedVisitors } from '../../services/scoring/visitors/correct.ts'
 import { webRoutes } from '../../services/web/routes.ts'
 import { createSigningSecrets } from '../../services/webhooks/deliveries/attempt.ts'
 import { createDirectCalls } from '../../services/webhooks/deliveries/direct-calls.ts'
@@ -109,6 +111,7 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
   auditRoutes(app, { ...deps, applied })
   agentRoutes(app, deps)
   webhookRoutes(app, deps)
+  correctionRoutes(app, { ...deps, visitors: linkedVisitors })
   erasureRoutes(app, { ...deps, applied, ...nobodyKnown(pool) })
   collectRoutes(app, deps)
   await webRoutes(app, { random: randomBytes })

@@ -98,5 +98,53 @@ describe.each(clusterLogs())('devices that are alike, %s', (log: ClusterOptions[
     expect(there.visitor).not.toBe(here.visitor)
   }, 60_000)
 
+  const correct = (visitor: string, kind: 'splits' | 'merges', body: object) =>
+    readAs(reader(), `/v1/organizations/${owner.organizationId}/visitors/${visitor}/${kind}`, {
+      method: 'POST',
+      body: JSON.stringify({ reason: 'They called us.', ...body }),
+    })
+
+  it('two people at one browser are parted by hand, and stay so', async () => {
+    const first = await visit(4)
+    const again = await visit(4, { of: first })
+    const other = await visit(4, { of: first })
+    expect([again.visitor, other.visitor]).toEqual([first.visitor, first.visitor])
+    const parted = await correct(first.visitor, 'splits', { session_ids: [other.sessionId] })
+    const visitor = await seenAs(other)
+    expect(parted).toMatchObject({ visitor_id: first.visitor, new_visitor_id: visitor })
+    expect(visitor).not.toBe(first.visitor)
+    await eventually(() => expect(told(other).map((one) => one.visitor)).toEqual([first.visitor, visitor]))
+    expect([await seenAs(first), await seenAs(again)]).toEqual([first.visitor, first.visitor])
+    // Whose storage it is was said of the last session, and a look alone may be of either.
+    expect((await visit(4, { of: first })).visitor).toBe(visitor)
+    expect([first.visitor, visitor]).not.toContain((await visit(4)).visitor)
+  }, 60_000)
+
+  it('two browsers of one person are one visitor by hand, and no storage that comes back parts them', async () => {
+    const desk = await visit(5)
+    const away = await visit(6, { address: abroad })
+    expect(away.visitor).not.toBe(desk.visitor)
+    const merged = await correct(desk.visitor, 'merges', { visitor_id: away.visitor })
+    expect(merged).toMatchObject({ merged_visitor_id: away.visitor, session_ids: [away.sessionId] })
+    expect(await seenAs(away)).toBe(desk.visitor)
+    const turns = [desk, away, desk, away]
+    for (const of of turns)
+      expect((await visit(of === desk ? 5 : 6, { of, address: of === desk ? home : abroad })).visitor).toBe(
+        desk.visitor,
+      )
+    expect(await readAs(reader(), `/v1/fingerprints/${desk.visitor}`)).toMatchObject({
+      lifecycle: { seen_count: 6 },
+    })
+    await expect(readAs(reader(), `/v1/fingerprints/${away.visitor}`)).rejects.toThrow('404')
+    const log = await readAs(reader(), `/v1/organizations/${owner.organizationId}/audit-log`)
+    expect(log).toContainEqual(
+      expect.objectContaining({
+        type: 'VisitorCorrected',
+        subject_id: desk.visitor,
+        actor: { type: 'key', id: owner.secret.id },
+      }),
+    )
+  }, 60_000)
+
   it.each(rebuildable)('a rebuild of %s repeats it', (name) => rebuildIsEqual(settings, name), 60_000)
 })

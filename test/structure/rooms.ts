@@ -24,6 +24,7 @@ const floors = [
   [
     'services/agents',
     'services/collect',
+    'services/corrections',
     'services/erasure',
     'services/gate',
     'services/organizations',

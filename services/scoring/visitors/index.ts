@@ -47,6 +47,7 @@ const rowsOf = z.array(
     profile: z.string(),
     lineage: z.string().nullable(),
     is_tentative: z.boolean(),
+    apart_from: z.string().nullable(),
   }),
 )
 type Row = z.output<typeof rowsOf>[number]
@@ -69,7 +70,7 @@ async function lockAndLoad(tx: Tx, keys: string[]): Promise<Row[]> {
     `select count(pg_advisory_xact_lock(hashtext('tidegate:visitors'), bucket))
        from unnest(array[${ordered.join()}]) bucket`,
     `select encode(k.key, 'hex') as key, v.visitor_id, v.first_seen_at, v.last_seen_at, v.sessions, v.profile,
-        v.lineage, v.is_tentative
+        v.lineage, v.is_tentative, v.apart_from
        from (values ${wanted.join()}) wanted(hex)
        cross join lateral (
          select key, visitor_id from scoring.visitor_keys where key = decode(wanted.hex, 'hex')
@@ -143,6 +144,7 @@ function createIndex(tx: Tx, rows: Row[]): VisitorIndex {
         sessions: (known?.sessions ?? 0) + added,
         profile: profile ?? known?.profile ?? null,
         ...(isNewLineage || !known ? begun(lineage, known, at) : pickLineage(known)),
+        apart_from: known?.apart_from ?? null,
         organizationId,
         environment,
         added: (changed.get(match.id)?.added ?? 0) + added,
@@ -157,6 +159,7 @@ function createIndex(tx: Tx, rows: Row[]): VisitorIndex {
       newLinks.push({
         ...{ session_id: sessionId, visitor_id: entry.id, organization_id: organizationId, environment },
         ...{ linked_at: at, lineage, profile: profile && JSON.stringify(profile), keys: all },
+        ...{ apart_from: null, merged_at: null },
       })
       return entry.sessions
     },
@@ -189,6 +192,7 @@ function readRow(row: Row): KnownVisitor {
     profile: JSON.parse(row.profile),
     lineage: row.lineage,
     is_tentative: row.is_tentative,
+    apart_from: row.apart_from,
   }
 }
 

@@ -1,9 +1,8 @@
 import { type Column, type Part, unnest } from '../../../infra/postgres/arrays.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
-import { splitLink } from '../../../projections/sessions/apply-splits.ts'
-import type { VisitorSplit } from '../../../schemas/events.ts'
+import { movedLink, type SessionMove } from '../../../projections/sessions/apply-moves.ts'
 import { aliveMs } from './match.ts'
-import type { LinkedSession } from './split.ts'
+import { type LinkedSession, mergedLineage } from './split.ts'
 
 /** A session of a visitor, with all that the visitor is known by through it. */
 export interface Link extends LinkedSession {
@@ -13,6 +12,8 @@ export interface Link extends LinkedSession {
   /** As JSON. */
   profile: string | null
   keys: string[]
+  /** Somebody took the session from this visitor: both are two. */
+  apart_from: string | null
 }
 
 const linkColumns: Column<Link>[] = [
@@ -24,11 +25,14 @@ const linkColumns: Column<Link>[] = [
   { name: 'lineage', type: 'text', of: ({ lineage }) => lineage },
   { name: 'profile', type: 'text', of: ({ profile }) => profile },
   { name: 'keys', type: 'bytea', of: ({ keys }) => Buffer.from(keys.join(''), 'hex') },
+  { name: 'apart_from', type: 'text', of: (link) => link.apart_from },
+  { name: 'merged_at', type: 'bigint', of: (link) => link.merged_at },
 ]
 
 export const linksDdl = (name: string) => `${name} (
   session_id text primary key, visitor_id text not null, organization_id text not null, environment text not null,
-  linked_at bigint not null, lineage text not null, profile text, keys bytea not null
+  linked_at bigint not null, lineage text not null, profile text, keys bytea not null, apart_from text,
+  merged_at bigint
 )`
 
 export const linkNames = linkColumns.map(({ name }) => name).join(', ')
@@ -59,7 +63,7 @@ export const saveLinks = (links: Link[]): Part[] =>
 
 export async function readSessions(tx: Tx, visitorId: string): Promise<LinkedSession[]> {
   const { rows } = await tx.query<LinkedSession>(
-    'select session_id, lineage, linked_at::float8 from scoring.links where visitor_id = $1',
+    'select session_id, lineage, linked_at::float8, merged_at::float8 from scoring.links where visitor_id = $1',
     [visitorId],
   )
   return rows
@@ -70,11 +74,20 @@ export const isKept = `v.last_seen_at >= coalesce(
   (select visitors_before from read.data_expirations e where e.organization_id = v.organization_id), 0)`
 
 export const visitorColumns =
-  'visitor_id, organization_id, environment, first_seen_at, last_seen_at, sessions, profile, lineage, is_tentative'
+  'visitor_id, organization_id, environment, first_seen_at, last_seen_at, sessions, profile, lineage, is_tentative, apart_from'
 
 /** What the links say of their visitors: rows of `visitorColumns`. */
 export const gatheredVisitors = (links: string) => `
-  with linked as (select * from ${links}),
+  with begun as (
+    select *, min(linked_at) over (partition by visitor_id, lineage) as began,
+      max(merged_at) over (partition by visitor_id) as merged
+    from ${links}
+  ),
+  linked as (
+    select session_id, visitor_id, organization_id, environment, linked_at, profile, apart_from,
+      case when began <= merged then '${mergedLineage}' else lineage end as lineage
+    from begun
+  ),
   lineages as (select visitor_id, lineage, min(linked_at) as began from linked group by visitor_id, lineage),
   newest as (
     select distinct on (visitor_id) * from lineages order by visitor_id, began desc, lineage desc
@@ -84,7 +97,8 @@ export const gatheredVisitors = (links: string) => `
     coalesce((array_agg(profile order by linked_at desc, session_id desc) filter (where profile is not null))[1],
       'null') as profile,
     newest.lineage,
-    bool_or(linked.lineage <> newest.lineage and linked_at <= began and linked_at > began - ${aliveMs}) as is_tentative
+    bool_or(linked.lineage <> newest.lineage and linked_at <= began and linked_at > began - ${aliveMs}) as is_tentative,
+    max(apart_from) as apart_from
   from linked join newest using (visitor_id) group by visitor_id, newest.lineage`
 
 const keyBytes = 16
@@ -94,20 +108,37 @@ export const gatheredKeys = (links: string) => `
   select distinct substring(keys from at for ${keyBytes}) as key, visitor_id
   from ${links} cross join lateral generate_series(1, octet_length(keys), ${keyBytes}) at`
 
+/** What somebody who moves sessions says of both visitors. */
+export type MoveRule = Pick<Link, 'apart_from' | 'merged_at'>
+const noRule: MoveRule = { apart_from: null, merged_at: null }
+
+/** What the event of a moved session has scoring learn. */
+export function ruleOf(move: SessionMove): MoveRule {
+  if ('merged_at' in move) return { apart_from: null, merged_at: move.merged_at }
+  return { apart_from: move.cause === 'operator' ? move.earlier_visitor_id : null, merged_at: null }
+}
+
 interface Move {
   sessionIds: string[]
   from: string
   to: string
+  rule?: MoveRule
 }
 
 /** Makes both visitors anew from the sessions that each has then. Returns their keys and rows, as the index loads them. */
-export async function moveSessions(tx: Tx, { sessionIds, from, to }: Move): Promise<unknown[]> {
+export async function moveSessions(
+  tx: Tx,
+  { sessionIds, from, to, rule = noRule }: Move,
+): Promise<unknown[]> {
   const both = [from, to]
-  await tx.query('update scoring.links set visitor_id = $1 where session_id = any($2)', [to, sessionIds])
+  await tx.query(
+    `update scoring.links set visitor_id = $1, apart_from = $3, merged_at = $4 where session_id = any($2)`,
+    [to, sessionIds, rule.apart_from, rule.merged_at],
+  )
   await remakeFromLinks(tx, both)
   const { rows } = await tx.query(
     `select encode(key, 'hex') as key, v.visitor_id, first_seen_at, last_seen_at, sessions, profile, lineage,
-       is_tentative from scoring.visitor_keys join scoring.visitors v using (visitor_id)
+       is_tentative, apart_from from scoring.visitor_keys join scoring.visitors v using (visitor_id)
      where visitor_id = any($1) and ${isKept}`,
     [both],
   )
@@ -129,11 +160,8 @@ export async function forgetVisitors(tx: Tx, visitorIds: string[]): Promise<void
 }
 
 /** Later decisions of these sessions are about the visitor that they were given. */
-export async function moveSessionVisitors(tx: Tx, splits: VisitorSplit[]): Promise<void> {
-  const rows = splits.map((split) => ({
-    session_id: split.session_id,
-    link: JSON.stringify(splitLink(split)),
-  }))
+export async function moveSessionVisitors(tx: Tx, moves: SessionMove[]): Promise<void> {
+  const rows = moves.map((move) => ({ session_id: move.session_id, link: JSON.stringify(movedLink(move)) }))
   await tx.query(
     `update scoring.sessions s
      set constants = (s.constants::jsonb || jsonb_build_object('visitor', (s.constants::jsonb -> 'visitor') || moved.link))::text

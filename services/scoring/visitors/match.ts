@@ -14,6 +14,8 @@ export interface KnownVisitor {
   lineage: string | null
   /** That client came within the hour in which another of the visitor was there. */
   is_tentative: boolean
+  /** The visitor that somebody parted it from. */
+  apart_from: string | null
 }
 
 export interface Candidates {
@@ -59,11 +61,15 @@ export function matchVisitor(input: MatchInput): Match {
 
 function byContinuity({ keys, candidates }: MatchInput): Match | undefined {
   for (const key of keys.presented) {
-    const [visitor] = candidates.byKey(key)
+    const visitor = lastSeen(candidates.byKey(key))
     if (visitor) return known(visitor, 'continuity', 'deterministic', 99)
   }
   return undefined
 }
+
+// Several only where somebody gave sessions of one client to two visitors.
+const lastSeen = (visitors: KnownVisitor[]): KnownVisitor | undefined =>
+  visitors.toSorted((one, other) => other.last_seen_at - one.last_seen_at)[0]
 
 // An install id that was copied to another model proves nothing.
 function byInstall({ keys, profile, candidates }: MatchInput): Match | undefined {
@@ -150,8 +156,9 @@ function weighed({ visitor, shared, profile, other, neighbors, openedAt, now }: 
 }
 
 // A browser that was not known again leaves a visitor that ends before the next one begins. Those that were seen in turn
-// are two.
+// are two, and those of whom somebody said so.
 function areTwo(one: KnownVisitor, other: KnownVisitor): boolean {
+  if (one.apart_from === other.id || other.apart_from === one.id) return true
   return one.first_seen_at <= other.last_seen_at && other.first_seen_at <= one.last_seen_at
 }
 

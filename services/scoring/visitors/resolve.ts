@@ -1,6 +1,6 @@
 import { derivedId } from '../../../infra/ids.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
-import { splitLink } from '../../../projections/sessions/apply-splits.ts'
+import { movedLink } from '../../../projections/sessions/apply-moves.ts'
 import type { VisitorLink, VisitorLinked, VisitorSplit } from '../../../schemas/events.ts'
 import type { Draft } from '../decide.ts'
 import { openVisitorIndex, type Unresolved, type VisitorIndex } from './index.ts'
@@ -180,5 +180,5 @@ function splitEvents({ cause, sessionIds }: Split, { session, from, to, now }: B
 function relink(visitors: Map<string, Resolved>, split: VisitorSplit): void {
   const resolved = visitors.get(split.session_id)
   if (resolved)
-    visitors.set(split.session_id, { ...resolved, link: { ...resolved.link, ...splitLink(split) } })
+    visitors.set(split.session_id, { ...resolved, link: { ...resolved.link, ...movedLink(split) } })
 }

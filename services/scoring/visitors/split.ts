@@ -9,6 +9,25 @@ export interface LinkedSession {
   /** Who keeps storage is given the same key each time: sessions with one key are a lineage. */
   lineage: string
   linked_at: number
+  /** When somebody said that its visitor and another are one. */
+  merged_at: number | null
+}
+
+/** What all lineages that were of a visitor at its last merger are called. */
+export const mergedLineage = 'merged'
+
+/** Names a lineage of the visitor: those that somebody merged have one name. */
+export function lineageNames(sessions: LinkedSession[]): (lineage: string) => string {
+  const merged = Math.max(...sessions.map(({ merged_at }) => merged_at ?? Number.NEGATIVE_INFINITY))
+  const began = beginnings(sessions)
+  return (lineage) => ((began.get(lineage) ?? Number.POSITIVE_INFINITY) <= merged ? mergedLineage : lineage)
+}
+
+function beginnings(sessions: Pick<LinkedSession, 'lineage' | 'linked_at'>[]): Map<string, number> {
+  const began = new Map<string, number>()
+  for (const { lineage, linked_at } of sessions)
+    began.set(lineage, Math.min(linked_at, began.get(lineage) ?? linked_at))
+  return began
 }
 
 export type Split =
@@ -29,16 +48,16 @@ export function mayBeTwo({ lineage, is_tentative }: KnownVisitor, presented: str
 export function splitOf(
   visitor: KnownVisitor,
   presented: string[],
-  sessions: LinkedSession[],
+  linked: LinkedSession[],
 ): Split | undefined {
-  const lineages = new Map<string, number>()
-  for (const { lineage, linked_at } of sessions)
-    lineages.set(lineage, Math.min(linked_at, lineages.get(lineage) ?? linked_at))
-  const shown = presented.filter((key) => lineages.has(key))
+  const nameOf = lineageNames(linked)
+  const sessions = linked.map((one) => ({ ...one, lineage: nameOf(one.lineage) }))
+  const lineages = beginnings(sessions)
+  const shown = presented.map(nameOf).filter((name) => lineages.has(name))
   if (shown.length === 0 || visitor.lineage === null) return undefined
-  const isCurrent = shown.includes(visitor.lineage)
+  const isCurrent = shown.includes(nameOf(visitor.lineage))
   if (isCurrent && !visitor.is_tentative) return undefined
-  const began = Math.min(...shown.map((key) => lineages.get(key) ?? 0))
+  const began = Math.min(...shown.map((name) => lineages.get(name) ?? 0))
   const isOther = ({ lineage }: LinkedSession) =>
     !shown.includes(lineage) && (lineages.get(lineage) ?? 0) >= began
   const moved = sessions.filter((one) => (isCurrent ? shown.includes(one.lineage) : isOther(one)))

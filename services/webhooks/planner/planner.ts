@@ -17,7 +17,7 @@ import type { EventLog, NewRecord, Position } from '../../../infra/log/port.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { createBreather } from '../../../infra/timing.ts'
-import { type SplitEvent, toldAgain } from '../../../projections/sessions/apply-splits.ts'
+import { isMove, type MoveEvent, movedAt, toldAgain } from '../../../projections/sessions/apply-moves.ts'
 import { toldTypes } from '../../../projections/sessions/projection.ts'
 import { earlierTold, findSessionEvents } from '../../../projections/sessions/session-events.ts'
 import type { SessionEventType } from '../../../projections/sessions/tables.ts'
@@ -65,7 +65,7 @@ export async function runPlanner(options: PlannerOptions): Promise<RunningPlanne
   async function apply(batches: EventBatch[]): Promise<Position[]> {
     const now = clock()
     const events = batches.flatMap((batch) => batch.events)
-    const again = await toldAgainBy(options, events.filter(isSplit))
+    const again = await toldAgainBy(options, events.filter(isMove))
     await raiseBatch.raise([...events.flatMap((event) => candidatesOf(event, now)), ...again], now)
     return batches.map(({ topic, partition, end }) => ({ topic, partition, offset: end }))
   }
@@ -112,26 +112,24 @@ function candidatesOf(event: RecordedEvent, now: number): Candidate[] {
   }))
 }
 
-const isSplit = (event: RecordedEvent): event is SplitEvent => event.type === 'VisitorSplit'
-
 // Of a session that was given another visitor, the read model has what there is to tell.
 async function toldAgainBy(
   { pool, applied }: Pick<PlannerOptions, 'pool' | 'applied'>,
-  events: SplitEvent[],
+  events: MoveEvent[],
 ): Promise<Candidate[]> {
   if (events.length === 0) return []
   await applied.waitFor(
     'sessions',
     events.map(({ position }) => position),
   )
-  const splits = new Map(events.map(({ data }) => [toldAgain(data), data]))
-  const rows = await findSessionEvents(pool, [...splits.keys()])
+  const moves = new Map(events.map(({ data }) => [toldAgain(data), data]))
+  const rows = await findSessionEvents(pool, [...moves.keys()])
   return rows.flatMap((row) => {
-    const split = splits.get(row.id)
-    if (!split) return []
-    const { organization_id, environment, split_at: evaluated_at } = split
-    const decision = { organization_id, environment, evaluated_at, event_id: row.event_id }
-    return [{ ...row, decision, raise: () => raiseAgain(row, split), traceparent: undefined }]
+    const move = moves.get(row.id)
+    if (!move) return []
+    const { organization_id, environment } = move
+    const decision = { organization_id, environment, evaluated_at: movedAt(move), event_id: row.event_id }
+    return [{ ...row, decision, raise: () => raiseAgain(row, move), traceparent: undefined }]
   })
 }
 

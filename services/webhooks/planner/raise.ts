@@ -1,5 +1,6 @@
 import { webhookEventId } from '../../../infra/ids.ts'
 import { type SubscribableType, uriOf } from '../../../infra/wire/webhooks/events.ts'
+import { movedAt, type SessionMove } from '../../../projections/sessions/apply-moves.ts'
 import {
   iso,
   linkOf,
@@ -11,7 +12,7 @@ import {
 import type { SessionEventRow } from '../../../projections/sessions/session-events.ts'
 import type { LinkedVisitor, SessionEventType } from '../../../projections/sessions/tables.ts'
 import { type WebhookEventRow, webhookRetentionMs } from '../../../projections/webhooks/tables.ts'
-import type { SessionScored, VisitorSplit, WebhookEventRaised } from '../../../schemas/events.ts'
+import type { SessionScored, WebhookEventRaised } from '../../../schemas/events.ts'
 import type { FingerprintCalculated, RequestSummary, ResultPersisted } from '../events/schemas.ts'
 
 export type Raised = Omit<WebhookEventRaised, 'endpoint_ids' | 'type'> & { type: SubscribableType }
@@ -36,12 +37,10 @@ export function raise(scored: SessionScored, type: SessionEventType, now: number
 }
 
 /** The event of a session that was given another visitor. */
-export function raiseAgain(
-  row: SessionEventRow,
-  { organization_id, environment, session_id: subject_id, split_at: created_at }: VisitorSplit,
-): Raised {
+export function raiseAgain(row: SessionEventRow, move: SessionMove): Raised {
   const { id: event_id, type } = row
-  const about = { event_id, organization_id, environment, type, subject_id, created_at }
+  const { organization_id, environment, session_id: subject_id } = move
+  const about = { event_id, organization_id, environment, type, subject_id, created_at: movedAt(move) }
   return { ...about, subject_type: 'session', data: sessionEventData(type, row), route: 'queued' }
 }
 

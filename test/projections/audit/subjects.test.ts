@@ -17,6 +17,7 @@ const ids = [
   'gate_session_id',
   'gate_account_id',
   'service_id',
+  'visitor_id',
 ]
 
 test.each(causedNames)('%s is about what one of its ids names, and nothing else of it', (type) => {

@@ -7,6 +7,7 @@ const session = (lineage: string, linked_at: number): LinkedSession => ({
   session_id: `${lineage}${linked_at}`,
   lineage,
   linked_at,
+  merged_at: null,
 })
 const visitor = (lineage: string | null, is_tentative = false) =>
   ({ id: 'vid_a', lineage, is_tentative }) as KnownVisitor

@@ -37,7 +37,7 @@ const updated = changed({ canvas: { hash: 'c-other' } })
 
 function visitor(id: string, profile: Profile | null = mac, some: Partial<KnownVisitor> = {}): KnownVisitor {
   const seen = { first_seen_at: now - 2 * hour, last_seen_at: now - hour, sessions: 3 }
-  return { id, ...seen, profile, lineage: null, is_tentative: false, ...some }
+  return { id, ...seen, profile, lineage: null, is_tentative: false, apart_from: null, ...some }
 }
 
 function match(known: Record<string, KnownVisitor[]>, some: Partial<MatchInput> = {}) {

@@ -1,26 +1,37 @@
-import type { RecordedEvent } from '../../infra/event-store/codec.ts'
+import type { DomainEvent, RecordedEvent } from '../../infra/event-store/codec.ts'
 import { webhookEventId } from '../../infra/ids.ts'
 import { runTogether } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { insertRows, saveRows } from '../../infra/postgres/table.ts'
-import type { VisitorSplit } from '../../schemas/events.ts'
+import type { VisitorMerged, VisitorSplit } from '../../schemas/events.ts'
 import { requestTexts, saveTexts, visitorRow } from './apply-visitors.ts'
 import { readEvent } from './stored-event.ts'
 import { type LinkedVisitor, sessionEvents, visitors } from './tables.ts'
 
-export type SplitEvent = Extract<RecordedEvent, { type: 'VisitorSplit' }>
+/** A session was given another visitor. */
+export type SessionMove = VisitorSplit | VisitorMerged
+type MoveType = 'VisitorSplit' | 'VisitorMerged'
+export type MoveEvent = Extract<RecordedEvent, { type: MoveType }>
+
+export const isMove = <E extends DomainEvent>(event: E): event is Extract<E, { type: MoveType }> =>
+  event.type === 'VisitorSplit' || event.type === 'VisitorMerged'
+
+/** Epoch milliseconds. */
+export const movedAt = (move: SessionMove): number => ('merged_at' in move ? move.merged_at : move.split_at)
 
 /** What the session's decisions say of its visitor from then on. */
-export function splitLink({ visitor_id: id, confidence, split_at }: VisitorSplit): LinkedVisitor {
-  return { id, confidence, identified_at: split_at, method: 'new', basis: null }
+export function movedLink(move: SessionMove): LinkedVisitor {
+  const { visitor_id: id, confidence } = move
+  const method = 'merged_at' in move ? 'existing' : 'new'
+  return { id, confidence, identified_at: movedAt(move), method, basis: null }
 }
 
 /** The event that tells receivers again who the session's visitor is. */
-export const toldAgain = ({ event_id }: VisitorSplit): string =>
+export const toldAgain = ({ event_id }: SessionMove): string =>
   webhookEventId('session.fingerprint.calculated', event_id)
 
 // One partition has all of a session's events, so its decisions of before are there.
-export async function applySplits(tx: Tx, events: SplitEvent[]): Promise<void> {
+export async function applyMoves(tx: Tx, events: MoveEvent[]): Promise<void> {
   const touched = new Map<string, Visitor>()
   for (const { data } of events) {
     if (!(await moveSession(tx, data))) continue
@@ -38,10 +49,10 @@ export async function applySplits(tx: Tx, events: SplitEvent[]): Promise<void> {
 type Visitor = Pick<VisitorSplit, 'organization_id' | 'environment' | 'visitor_id'>
 
 // Returns whether the session was of the earlier visitor, who may have outlived it.
-async function moveSession(tx: Tx, split: VisitorSplit): Promise<boolean> {
-  const { session_id, organization_id, environment, visitor_id, earlier_visitor_id, split_at } = split
+async function moveSession(tx: Tx, move: SessionMove): Promise<boolean> {
+  const { session_id, organization_id, environment, visitor_id, earlier_visitor_id } = move
   const between = [session_id, visitor_id, earlier_visitor_id]
-  const link = splitLink(split)
+  const link = movedLink(move)
   const { rows } = await tx.query<{ event_id: string }>(
     `update sessions set visitor_id = $2, visitor = $4 where session_id = $1 and visitor_id = $3
      returning event_id`,
@@ -55,7 +66,7 @@ async function moveSession(tx: Tx, split: VisitorSplit): Promise<boolean> {
     between,
   )
   const type = 'session.fingerprint.calculated' as const
-  const told = { id: toldAgain(split), type, created_at: split_at, visitor: link }
+  const told = { id: toldAgain(move), type, created_at: movedAt(move), visitor: link }
   const about = { session_id, organization_id, environment }
   const raised = rows.map(({ event_id: decision_id }) => ({ ...told, ...about, decision_id }))
   if (raised.length > 0) await runTogether(tx, insertRows(sessionEvents, raised))

@@ -1,0 +1,160 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import type { Auth } from '../../infra/access/auth.ts'
+import type { DecideAs } from '../../infra/event-store/decide.ts'
+import { errorResponses, organizationParams, pathId, single, timestamp } from '../../infra/http/schemas.ts'
+import type { Idempotency } from '../../infra/idempotency/idempotency.ts'
+import { type Clock, idPattern } from '../../infra/ids.ts'
+import { iso } from '../../projections/sessions/decision-shape.ts'
+import { type LinkedVisitors, mergeVisitors, splitVisitor } from './commands.ts'
+import { maxMoved, splitVisitorId } from './decide.ts'
+
+export interface CorrectionOptions {
+  auth: Auth
+  idempotency: Idempotency
+  decideAs: DecideAs
+  clock: Clock
+  visitors: LinkedVisitors
+}
+
+const tags = ['Visitor fingerprints']
+const security = [{ secretKey: [] }]
+const path = '/v1/organizations/:organizationId/visitors/:visitorId'
+const params = organizationParams.extend({ visitorId: pathId('vid') })
+type Params = { Params: z.output<typeof params> }
+
+const reason = z
+  .string()
+  .min(1)
+  .max(500)
+  .describe('Why, in your words. It is kept for ever: no name, address or other data about a person.')
+const idOf = (prefix: Parameters<typeof idPattern>[0]) => z.string().regex(new RegExp(idPattern(prefix)))
+
+/** `POST /v1/organizations/{organizationId}/visitors/{visitorId}/splits` and `.../merges`. */
+export function correctionRoutes(app: FastifyInstance, options: CorrectionOptions): void {
+  splitRoute(app, options)
+  mergeRoute(app, options)
+}
+
+const splitBody = z
+  .strictObject({
+    session_ids: z
+      .array(idOf('sid'))
+      .min(1)
+      .max(maxMoved)
+      .refine((ids) => new Set(ids).size === ids.length, 'must be distinct')
+      .describe('Sessions of the visitor, not all of them.'),
+    reason,
+  })
+  .meta({ id: 'VisitorSplitRequest' })
+
+const splitSchema = z
+  .strictObject({
+    object: z.literal('visitor_split'),
+    visitor_id: z.string(),
+    new_visitor_id: z.string().describe('Who the sessions are of from now on.'),
+    session_ids: z.array(z.string()),
+    reason: z.string(),
+    created_at: timestamp,
+  })
+  .meta({ id: 'VisitorSplit' })
+
+const about =
+  'Requires the `visitors:manage` secret-key scope. `session.fingerprint.calculated` is sent again for each session. Rebuilds repeat it.'
+
+function splitRoute(app: FastifyInstance, options: CorrectionOptions): void {
+  const { auth, idempotency } = options
+  const schema = {
+    operationId: 'splitVisitor',
+    summary: 'Give sessions that are of somebody else a visitor of their own',
+    description: `${about} What their clients keep leads to the new visitor. A session without any that may be of either gets another visitor.`,
+    tags,
+    security,
+    params,
+    body: splitBody,
+    response: { 201: single(splitSchema), ...errorResponses(400, 401, 403, 404, 409, 413, 415, 422) },
+  }
+  const hooks = { onRequest: auth.requireOwnOrganization('visitors:manage') }
+  app.post<Params & { Body: z.output<typeof splitBody> }>(
+    `${path}/splits`,
+    { schema, ...hooks, config: { parameterSet: 'visitor_split' } },
+    (request, reply) =>
+      idempotency.run({ request, reply }, async ({ now }) => {
+        const { visitorId } = request.params
+        const { session_ids: sessionIds, reason } = request.body
+        await splitVisitor(depsOf(request, options, now), { ...asked(request, options), sessionIds, reason })
+        const data: z.output<typeof splitSchema> = {
+          object: 'visitor_split',
+          visitor_id: visitorId,
+          new_visitor_id: splitVisitorId(visitorId, sessionIds),
+          session_ids: sessionIds,
+          reason,
+          created_at: iso(now),
+        }
+        return { status: 201, body: { data, meta: { request_id: request.id } } }
+      }),
+  )
+}
+
+const mergeBody = z
+  .strictObject({
+    visitor_id: idOf('vid').describe(
+      `Who is the same: all its sessions, at most ${maxMoved}, become the visitor's. It is not found any more.`,
+    ),
+    reason,
+  })
+  .meta({ id: 'VisitorMergeRequest' })
+
+const mergeSchema = z
+  .strictObject({
+    object: z.literal('visitor_merge'),
+    visitor_id: z.string(),
+    merged_visitor_id: z.string(),
+    session_ids: z.array(z.string()).describe('Those that were moved.'),
+    reason: z.string(),
+    created_at: timestamp,
+  })
+  .meta({ id: 'VisitorMerge' })
+
+function mergeRoute(app: FastifyInstance, options: CorrectionOptions): void {
+  const { auth, idempotency } = options
+  const schema = {
+    operationId: 'mergeVisitors',
+    summary: 'Make two visitors one',
+    description: `${about} What clients of both keep leads to the one that stays, and no longer parts them.`,
+    tags,
+    security,
+    params,
+    body: mergeBody,
+    response: { 201: single(mergeSchema), ...errorResponses(400, 401, 403, 404, 409, 413, 415, 422) },
+  }
+  const hooks = { onRequest: auth.requireOwnOrganization('visitors:manage') }
+  app.post<Params & { Body: z.output<typeof mergeBody> }>(
+    `${path}/merges`,
+    { schema, ...hooks, config: { parameterSet: 'visitor_merge' } },
+    (request, reply) =>
+      idempotency.run({ request, reply }, async ({ now }) => {
+        const { visitor_id: otherId, reason } = request.body
+        const command = { ...asked(request, options), otherId, reason }
+        const sessionIds = await mergeVisitors(depsOf(request, options, now), command)
+        const data: z.output<typeof mergeSchema> = {
+          object: 'visitor_merge',
+          visitor_id: request.params.visitorId,
+          merged_visitor_id: otherId,
+          session_ids: sessionIds,
+          reason,
+          created_at: iso(now),
+        }
+        return { status: 201, body: { data, meta: { request_id: request.id } } }
+      }),
+  )
+}
+
+function asked(request: FastifyRequest<Params>, { auth }: CorrectionOptions) {
+  const { organizationId, environment } = auth.secret(request)
+  return { scope: { organizationId, environment }, visitorId: request.params.visitorId }
+}
+
+function depsOf(request: FastifyRequest, { auth, decideAs, visitors }: CorrectionOptions, now: number) {
+  return { decide: decideAs(auth.actor(request), request), clock: () => now, visitors }
+}

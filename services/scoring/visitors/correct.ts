@@ -1,0 +1,34 @@
+import type { Tx } from '../../../infra/postgres/pool.ts'
+import type { SessionMove } from '../../../projections/sessions/apply-moves.ts'
+import type { DataScope } from '../../../projections/sessions/scope.ts'
+import { stopScoring } from '../erase.ts'
+import { moveSessions, moveSessionVisitors, ruleOf } from './links.ts'
+
+interface WhoseSessions {
+  scope: DataScope
+  visitorId: string
+  limit?: number
+}
+
+/** Who visitors are, for those who correct it. */
+export const linkedVisitors = {
+  hold: stopScoring,
+
+  async sessionsOf(tx: Tx, { scope, visitorId, limit }: WhoseSessions): Promise<string[]> {
+    const { rows } = await tx.query<{ session_id: string }>(
+      `select session_id from scoring.links
+       where visitor_id = $1 and organization_id = $2 and environment = $3 order by session_id limit $4`,
+      [visitorId, scope.organizationId, scope.environment, limit ?? null],
+    )
+    return rows.map(({ session_id }) => session_id)
+  },
+
+  async move(tx: Tx, moves: SessionMove[]): Promise<void> {
+    const [first] = moves
+    if (!first) return
+    const { earlier_visitor_id: from, visitor_id: to } = first
+    const sessionIds = moves.map(({ session_id }) => session_id)
+    await moveSessions(tx, { sessionIds, from, to, rule: ruleOf(first) })
+    await moveSessionVisitors(tx, moves)
+  },
+}

@@ -1,0 +1,65 @@
+import { expect, it } from 'vitest'
+import { ApiError } from '../../infra/errors/errors.ts'
+import { decideMerger, decideSplit, maxMoved, splitVisitorId } from '../../services/corrections/decide.ts'
+
+const scope = { organizationId: 'org_1', environment: 'live' as const }
+const about = { scope, visitorId: 'vid_a', reason: 'They called us.', now: 5 }
+const sessions = ['sid_1', 'sid_2', 'sid_3']
+const split = (sessionIds: string[], state = { sessions, parted: [] as string[] }) =>
+  decideSplit(state, { ...about, sessionIds }).map(({ event }) => event)
+const merge = (some: { otherId?: string; isKnown?: boolean; sessions?: string[] }) =>
+  decideMerger({ isKnown: true, sessions, ...some }, { ...about, otherId: 'vid_b', ...some }).map(
+    ({ event }) => event,
+  )
+
+function refusal(work: () => unknown): object {
+  try {
+    work()
+  } catch (error) {
+    if (error instanceof ApiError) return { code: error.code, fields: error.details?.fields }
+  }
+  throw new Error('it was not refused')
+}
+
+it('given a visitor, when sessions are split off, each is told to be of another one', () => {
+  const [corrected, ...moves] = split(['sid_3', 'sid_1'])
+  const visitor_id = splitVisitorId('vid_a', ['sid_1', 'sid_3'])
+  expect(corrected).toMatchObject({
+    type: 'VisitorCorrected',
+    data: { kind: 'split', visitor_id: 'vid_a', other_visitor_id: visitor_id, reason: about.reason },
+  })
+  expect(moves.map(({ type, data }) => ({ type, ...data }))).toMatchObject(
+    ['sid_3', 'sid_1'].map((session_id) => ({
+      ...{ type: 'VisitorSplit', cause: 'operator', session_id, visitor_id, earlier_visitor_id: 'vid_a' },
+    })),
+  )
+})
+
+it('given that it was done, a repetition changes nothing', () => {
+  expect(split(['sid_1'], { sessions: ['sid_2'], parted: ['sid_1'] })).toEqual([])
+})
+
+it.each([
+  ['of another visitor', ['sid_9'], 'is not of this visitor'],
+  ['that are all it has', sessions, 'leaves the visitor no session'],
+])('sessions %s are refused', (_, sessionIds, issue) => {
+  expect(refusal(() => split(sessionIds))).toMatchObject({ fields: [{ name: 'session_ids', issue }] })
+})
+
+it('given two visitors, when they are merged, each session of one is told to be of the other', () => {
+  const [corrected, ...moves] = merge({})
+  expect(corrected).toMatchObject({
+    data: { kind: 'merge', visitor_id: 'vid_a', other_visitor_id: 'vid_b', session_ids: sessions },
+  })
+  expect(moves.map(({ data }) => data)).toMatchObject(
+    sessions.map((session_id) => ({ session_id, visitor_id: 'vid_a', earlier_visitor_id: 'vid_b' })),
+  )
+})
+
+it('a visitor is not merged with itself, with nobody, or with one of too many sessions', () => {
+  const many = Array.from({ length: maxMoved + 1 }, (_, i) => `sid_${i}`)
+  expect(refusal(() => merge({ otherId: 'vid_a' }))).toMatchObject({ fields: [{ name: 'visitor_id' }] })
+  expect(refusal(() => merge({ sessions: many }))).toMatchObject({ fields: [{ name: 'visitor_id' }] })
+  expect(refusal(() => merge({ sessions: [] }))).toMatchObject({ code: 'request.not_found' })
+  expect(refusal(() => merge({ isKnown: false }))).toMatchObject({ code: 'request.not_found' })
+})
