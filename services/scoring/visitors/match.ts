@@ -78,7 +78,7 @@ function byInstall({ keys, profile, candidates }: MatchInput): Match | undefined
   return visitor && known(visitor, 'native_persistent', 'deterministic', 98)
 }
 
-function isOtherModel(one: Profile | null, other: Profile | null): boolean {
+export function isOtherModel(one: Profile | null, other: Profile | null): boolean {
   if (!one || !other) return false
   const { changed } = compareProfiles(one, other)
   return constants.some((name) => changed.includes(name))
@@ -99,14 +99,28 @@ function byLook(input: MatchInput): Match | undefined {
   const { profile } = input
   if (!profile) return undefined
   const [best, ...others] = rankCandidates(input, profile)
-  const needed = enough[uniquenessOf(profile)]
-  if (!best || best.evidence < needed || best.isPresent) return undefined
-  const isRival = ({ visitor, evidence }: Candidate) =>
-    best.evidence - evidence < clearLead && areTwo(best.visitor, visitor)
-  if (others.some(isRival)) return undefined
+  const needed = bitsNeeded(profile)
+  if (!best || doubtOf(best, { others, needed })) return undefined
   const method = best.comparison.changed.length === 0 ? 'fingerprint' : 'fingerprint_evolution'
   const confidence = Math.round(Math.min(94, 70 + 2 * (best.evidence - needed)))
   return known(best.visitor, method, 'probabilistic', confidence)
+}
+
+/** Of evidence, so that somebody is taken for the profile's visitor by its look. */
+export const bitsNeeded = (profile: Profile): number => enough[uniquenessOf(profile)]
+
+export type Doubt = 'too_little_evidence' | 'present_elsewhere' | 'no_clear_lead'
+
+/** Why the likeliest candidate is not taken. undefined = it is. */
+export function doubtOf(
+  best: Candidate,
+  { others, needed }: { others: Candidate[]; needed: number },
+): Doubt | undefined {
+  if (best.evidence < needed) return 'too_little_evidence'
+  if (best.isPresent) return 'present_elsewhere'
+  const isRival = ({ visitor, evidence }: Candidate) =>
+    best.evidence - evidence < clearLead && areTwo(best.visitor, visitor)
+  return others.some(isRival) ? 'no_clear_lead' : undefined
 }
 
 /** Who it may be by its look, the likeliest first. */

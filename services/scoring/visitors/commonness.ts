@@ -1,0 +1,62 @@
+import { LRUCache } from 'lru-cache'
+import type { Db } from '../../../infra/postgres/pool.ts'
+import type { DataScope } from '../../../projections/sessions/scope.ts'
+import { type ComponentName, component, components, type Profile } from './profile.ts'
+
+/** How many of the visitors that were seen last look like what. */
+export interface Commonness {
+  /** How many were counted. */
+  visitors: number
+  /** Of them, those whose component is the profile's. null = the profile has none. */
+  withSame(name: ComponentName, profile: Profile): number | null
+}
+
+const mostCounted = 1000
+const keptMs = 60_000
+const keptScopes = 50
+
+/** Counts once a minute for each organization and environment that is asked about. */
+export function createCommonness(db: Db): (scope: DataScope) => Promise<Commonness> {
+  const counted = new LRUCache<string, Promise<Commonness>>({ max: keptScopes, ttl: keptMs })
+  return (scope) => {
+    const name = `${scope.organizationId} ${scope.environment}`
+    const known = counted.get(name)
+    if (known) return known
+    const counting = readProfiles(db, scope).then(commonnessOf)
+    counted.set(name, counting)
+    counting.catch(() => counted.delete(name))
+    return counting
+  }
+}
+
+async function readProfiles(db: Db, { organizationId, environment }: DataScope): Promise<Profile[]> {
+  const { rows } = await db.query<{ profile: string }>({
+    name: 'newest-profiles',
+    text: `select v.profile from (
+        select visitor_id from read.visitors where organization_id = $1 and environment = $2
+        order by last_seen_at desc, visitor_id desc limit ${mostCounted}
+      ) newest join scoring.visitors v using (visitor_id) where v.profile <> 'null'`,
+    values: [organizationId, environment],
+  })
+  return rows.map(({ profile }) => JSON.parse(profile))
+}
+
+export function commonnessOf(profiles: Profile[]): Commonness {
+  const counts = new Map(components.map((name) => [name, countsOf(name, profiles)]))
+  return {
+    visitors: profiles.length,
+    withSame(name, profile) {
+      const value = component(profile, name)
+      return value === null ? null : (counts.get(name)?.get(value) ?? 0)
+    },
+  }
+}
+
+function countsOf(name: ComponentName, profiles: Profile[]): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const profile of profiles) {
+    const value = component(profile, name)
+    if (value !== null) counts.set(value, (counts.get(value) ?? 0) + 1)
+  }
+  return counts
+}
