@@ -38,6 +38,10 @@ const commands: Record<string, NamedCommand> = {
     does: 'Print who did what: keys, operators, people, agents and the server itself',
     load: async () => (await import('./operator/audit.ts')).defineAudit,
   },
+  visitors: {
+    does: 'Say why a session is of its visitor',
+    load: async () => (await import('./operator/visitors.ts')).defineVisitors,
+  },
   gate: {
     does: 'Verify services that agents sign up for, and run a sample one',
     load: async () => (await import('./gate/command.ts')).defineGate,

@@ -9,10 +9,16 @@ import type {
 import type { DecisionSummary } from '../../projections/sessions/tables.ts'
 import type { Highlight, Network, RequestContext, SessionScored, Verdict } from '../../schemas/events.ts'
 import type { VisitorDetail, VisitorSummary } from './schemas/fingerprints.ts'
+import type { Identification } from './schemas/identification.ts'
 import type { SessionDetail, SessionSummary } from './schemas/sessions.ts'
 
+interface Beside {
+  identification: Identification | null
+  requestId: string
+}
+
 /** The response body of a session's detail, most actionable first. */
-export function sessionDetailJson(row: SessionDetailRow, { requestId }: { requestId: string }): string {
+export function sessionDetailJson(row: SessionDetailRow, { identification, requestId }: Beside): string {
   const { detail } = row
   const data: Record<keyof SessionDetail, unknown> = {
     object: 'session',
@@ -26,6 +32,7 @@ export function sessionDetailJson(row: SessionDetailRow, { requestId }: { reques
     network: detailNetwork(detail.network),
     runtime_integrity: detail.runtime_integrity,
     visitor_fingerprint: detailVisitor(row),
+    identification,
     connection_fingerprint: detail.connection_fingerprint,
     previous_decisions: row.previous_decisions.map(detailDecision),
     request: detailRequest(detail.request),
@@ -125,10 +132,14 @@ export function visitorSummary(row: VisitorRow): VisitorSummary {
   }
 }
 
-export function visitorDetail(row: VisitorDetailRow): VisitorDetail {
+export function visitorDetail(
+  row: VisitorDetailRow,
+  { identification }: Pick<VisitorDetail, 'identification'>,
+): VisitorDetail {
   return {
     ...visitorSummary(row),
     components: { vector: row.vector },
+    identification,
     activity: { sessions: row.activity.map(activityOf) },
   }
 }

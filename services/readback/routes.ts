@@ -28,12 +28,15 @@ import type { DataScope } from '../../projections/sessions/scope.ts'
 import { sessionDetailJson, sessionSummary, visitorDetail, visitorSummary } from './answers.ts'
 import { clientUserIdInput, updateClientUser } from './client-user.ts'
 import { visitorDetailSchema, visitorSummarySchema } from './schemas/fingerprints.ts'
+import type { Identification } from './schemas/identification.ts'
 import { sessionDetailSchema, sessionSummarySchema } from './schemas/sessions.ts'
 
 interface ReadbackOptions {
   pool: pg.Pool
   decideAs: DecideAs
   auth: Auth
+  /** null = nothing is known of how the session came to a visitor. */
+  identify(sessionId: string): Promise<Identification | null>
   keyring: Keyring
   clock: Clock
   random: Random
@@ -117,7 +120,8 @@ function listSessionsRoute(app: FastifyInstance, { pool, auth, cursors, scopeOf 
   })
 }
 
-function getSessionRoute(app: FastifyInstance, { pool, auth, scopeOf }: ReadbackContext): void {
+function getSessionRoute(app: FastifyInstance, context: ReadbackContext): void {
+  const { pool, auth, scopeOf } = context
   const schema = {
     operationId: 'getSession',
     summary: 'Retrieve one session',
@@ -130,11 +134,8 @@ function getSessionRoute(app: FastifyInstance, { pool, auth, scopeOf }: Readback
   const onRequest = auth.requireSecret('sessions:read')
   app.get<Params>('/v1/sessions/:sessionId', { schema, onRequest }, async (request, reply) => {
     const { sessionId } = request.params
-    return sendDetail({
-      request,
-      reply,
-      row: await sessionOr404({ pool, scope: scopeOf(request), sessionId }),
-    })
+    const row = await sessionOr404({ pool, scope: scopeOf(request), sessionId })
+    return sendDetail(context, { request, reply, row })
   })
 }
 
@@ -162,7 +163,7 @@ function updateSessionRoute(app: FastifyInstance, context: ReadbackContext): voi
       const decide = decideAs(auth.actor(request), request)
       const { client_user_id: clientUserId } = request.body
       await updateClientUser({ decide, clock, random }, { scope, sessionId, clientUserId })
-      return sendDetail({ request, reply, row: await sessionOr404({ pool, scope, sessionId }) })
+      return sendDetail(context, { request, reply, row: await sessionOr404({ pool, scope, sessionId }) })
     },
   )
 }
@@ -181,8 +182,13 @@ interface Detail {
   row: SessionDetailRow
 }
 
-function sendDetail({ request, reply, row }: Detail): FastifyReply {
-  return reply.type('application/json; charset=utf-8').send(sessionDetailJson(row, { requestId: request.id }))
+async function sendDetail(
+  { identify }: ReadbackContext,
+  { request, reply, row }: Detail,
+): Promise<FastifyReply> {
+  const identification = row.visitor && (await identify(row.id))
+  const body = sessionDetailJson(row, { identification, requestId: request.id })
+  return reply.type('application/json; charset=utf-8').send(body)
 }
 
 interface Wanted {
@@ -249,7 +255,7 @@ function sortedBy(row: VisitorRow, by: z.output<typeof visitorSort>): number {
   return by === 'first_seen' ? row.first_seen_at : row.last_seen_at
 }
 
-function getFingerprintRoute(app: FastifyInstance, { pool, auth, scopeOf }: ReadbackContext): void {
+function getFingerprintRoute(app: FastifyInstance, { pool, auth, identify, scopeOf }: ReadbackContext): void {
   const schema = {
     operationId: 'getVisitorFingerprint',
     summary: 'Retrieve one visitor fingerprint',
@@ -265,9 +271,12 @@ function getFingerprintRoute(app: FastifyInstance, { pool, auth, scopeOf }: Read
     .get('/v1/fingerprints/:visitorId', { schema, onRequest }, async (request) => {
       const { visitorId } = request.params
       const row = isId('vid', visitorId) ? await findVisitor(pool, scopeOf(request), visitorId) : undefined
-      if (row) return { data: visitorDetail(row), meta: { request_id: request.id } }
-      throw new ApiError('request.not_found', {
-        message: 'No visitor fingerprint with this id was observed in this environment.',
-      })
+      if (!row)
+        throw new ApiError('request.not_found', {
+          message: 'No visitor fingerprint with this id was observed in this environment.',
+        })
+      const [newest] = row.activity
+      const identification = newest ? await identify(newest.session_id) : null
+      return { data: visitorDetail(row, { identification }), meta: { request_id: request.id } }
     })
 }

@@ -24,6 +24,7 @@ import { readbackRoutes } from '../readback/routes.ts'
 import { hideVisitor } from '../scoring/erase.ts'
 import { readStates } from '../scoring/store.ts'
 import { linkedVisitors } from '../scoring/visitors/correct.ts'
+import { createLinkExplainer } from '../scoring/visitors/explain.ts'
 import { type Demo, webRoutes } from '../web/routes.ts'
 import { createSigningSecrets } from '../webhooks/deliveries/attempt.ts'
 import { createDirectCalls } from '../webhooks/deliveries/direct-calls.ts'
@@ -148,7 +149,7 @@ async function addRoutes(
 ): Promise<HandOff | undefined> {
   if (roles.includes('api')) {
     const reading = { ...core, ...accessControl, pool: core.readPool }
-    readbackRoutes(app, reading)
+    readbackRoutes(app, { ...reading, identify: createLinkExplainer(core.readPool) })
     organizationRoutes(app, { ...core, ...accessControl })
     auditRoutes(app, { ...core, ...accessControl })
     correctionRoutes(app, { ...core, ...accessControl, visitors: linkedVisitors })

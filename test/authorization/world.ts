@@ -32,6 +32,7 @@ import { organizationRoutes } from '../../services/organizations/routes.ts'
 import { signUpOrganization } from '../../services/organizations/sign-up.ts'
 import { readbackRoutes } from '../../services/readback/routes.ts'
 import { linkedVisitors } from '../../services/scoring/visitors/correct.ts'
+import { createLinkExplainer } from '../../services/scoring/visitors/explain.ts'
 import { webRoutes } from '../../services/web/routes.ts'
 import { createSigningSecrets } from '../../services/webhooks/deliveries/attempt.ts'
 import { createDirectCalls } from '../../services/webhooks/deliveries/direct-calls.ts'
@@ -106,7 +107,7 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
     for (const one of [method].flat()) routes.push(`${one} ${url.replace(/:([A-Za-z]+)/g, '{$1}')}`)
   })
   metricsRoutes(app, { projectionLags: async () => [] })
-  readbackRoutes(app, deps)
+  readbackRoutes(app, { ...deps, identify: createLinkExplainer(pool) })
   organizationRoutes(app, deps)
   auditRoutes(app, { ...deps, applied })
   agentRoutes(app, deps)

@@ -183,6 +183,11 @@ export const expectedDifferences: Expected[] = [
     count: 2,
   },
   {
+    reason: 'Details of sessions and visitors say why a session is of its visitor.',
+    lines: /^(SessionDetail|VisitorFingerprintDetail) > identification: added$/,
+    count: 2,
+  },
+  {
     reason: 'Session detail has behavior, as the specification says.',
     lines: /^SessionDetail > behavior: added$/,
     count: 1,

@@ -88,6 +88,8 @@ export function createMask(places: Record<string, string>) {
     // What others did is counted a moment later, so that it may or may not be there yet.
     result = result.replace(/(?<="repeats":)\{(?:[^{}]|\{[^{}]*\})*\}/g, '"<counts>"')
     result = result.replace(/\{"signal":"(?:replayed_snapshot|velocity_address)"[^}]*\},?/g, '')
+    // Counted once a minute.
+    result = result.replace(/(?<="(?:of_visitors|visitors_with_it)":\s?)\d+/g, '"<count>"')
     // Another one each hour, which may begin in the middle of a run.
     result = result.replace(/(?<="serverPublicKey":\s?")[^"]+/g, 'of this hour')
     for (const [kind, pattern] of rules) result = result.replace(pattern, (value) => placeholder(kind, value))

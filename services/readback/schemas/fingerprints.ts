@@ -9,6 +9,7 @@ import {
   verdict,
   visitorId,
 } from '../../../projections/sessions/decision-schemas.ts'
+import { identificationSchema } from './identification.ts'
 
 export const nullableText = z.string().nullable()
 export const nullableFlag = z.boolean().nullable()
@@ -78,6 +79,7 @@ const activity = z.strictObject({
 export const visitorDetailSchema = visitorSummarySchema
   .extend({
     components: z.strictObject({ vector: z.array(z.number()) }),
+    identification: identificationSchema.nullable().describe('Of the newest session.'),
     activity: z.strictObject({ sessions: z.array(activity).max(100) }),
   })
   .meta({ id: 'VisitorFingerprintDetail' })

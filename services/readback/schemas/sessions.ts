@@ -9,6 +9,7 @@ import {
 } from '../../../projections/sessions/decision-schemas.ts'
 import { browser, clientTelemetry, device } from './client.ts'
 import { decision, nullableText, visitorLink } from './fingerprints.ts'
+import { identificationSchema } from './identification.ts'
 import {
   deviceIdentity,
   nativeApp,
@@ -158,6 +159,7 @@ export const sessionDetailSchema = z
     network,
     runtime_integrity: runtimeIntegrity,
     visitor_fingerprint: detailVisitor.nullable(),
+    identification: identificationSchema.nullable(),
     connection_fingerprint: connectionFingerprint,
     previous_decisions: z.array(detailDecision),
     request: z.strictObject({ url: z.string(), referrer: nullableText, user_agent: z.string() }),

@@ -19,7 +19,7 @@ function rendered(event: Partial<SessionScored> = {}, row: Partial<SessionDetail
   const base = { id: 'sid_1', created_at: 1_760_000_000_000, client_user_id: null, decision, detail }
   const text = sessionDetailJson(
     { ...base, previous_decisions: [], visitor: null, lifecycle: null, ...row },
-    { requestId: 'req_1' },
+    { identification: null, requestId: 'req_1' },
   )
   return JSON.parse(text)
 }

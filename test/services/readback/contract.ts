@@ -26,11 +26,20 @@ const theirs = {
 }
 const publishedError = publishedSchema('ApiErrorEnvelope')
 
+/** Where our description adds to the published one on purpose: what is left then. */
+const known: Partial<Record<keyof typeof theirs, (body: unknown) => unknown>> = {
+  SessionDetailResponse: withPublishedNames,
+  VisitorFingerprintDetailResponse(body) {
+    const { data, ...rest } = visitor.parse(body)
+    const { identification: _, ...others } = data
+    return { ...rest, data: others }
+  },
+}
+
 /** Checks a response against our own description and the published one. */
 export function expectShape(name: keyof typeof ours, body: unknown): void {
   expect(ours[name].safeParse(body).error).toBeUndefined()
-  const known = name === 'SessionDetailResponse' ? withPublishedNames(body) : body
-  expect(theirs[name].safeParse(known).error).toBeUndefined()
+  expect(theirs[name].safeParse(known[name]?.(body) ?? body).error).toBeUndefined()
 }
 
 /** Checks the envelope; its request id is the header's. */
@@ -51,21 +60,24 @@ const integrityNames = {
   outdated_environment: 'outdated_environment',
 } as const
 
+const visitor = z.looseObject({ data: z.looseObject({ identification: z.unknown() }) })
 const detail = z.looseObject({
   data: z.looseObject({
     runtime_integrity: z.record(z.string(), z.string()),
     behavior: z.unknown(),
     evidence: z.unknown(),
+    identification: z.unknown(),
     repeats: z.unknown().optional(),
     analysis_coverage: z.looseObject({ attestation: z.unknown() }),
   }),
 })
 
-/** Where our description adds to the published one on purpose: nine integrity names, `behavior` and what follows it. */
+/** Added are nine integrity names, `behavior`, `identification` and what follows. */
 function withPublishedNames(body: unknown): unknown {
   const { data, ...rest } = detail.parse(body)
-  const { behavior, evidence: _, repeats: __, analysis_coverage, runtime_integrity, ...others } = data
-  const { attestation: ___, ...coverage } = analysis_coverage
+  const { behavior, evidence: _, repeats: __, identification: ___, ...published } = data
+  const { analysis_coverage, runtime_integrity, ...others } = published
+  const { attestation: ____, ...coverage } = analysis_coverage
   expect(behavior).toBeNull()
   expect(Object.keys(runtime_integrity)).toEqual([...Object.keys(integrityNames), 'verified_bot_identity'])
   const renamed = Object.entries(integrityNames).map(([name, old]) => [old, runtime_integrity[name]])

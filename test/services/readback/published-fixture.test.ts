@@ -231,6 +231,7 @@ describe('the published example', () => {
       behavior: null,
       evidence: scored.evidence,
       repeats: null,
+      identification: null,
       analysis_coverage: scored.analysis_coverage,
     })
   })

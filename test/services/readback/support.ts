@@ -15,6 +15,7 @@ import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import type { Environment, SessionScored } from '../../../schemas/events.ts'
 import { readbackRoutes } from '../../../services/readback/routes.ts'
+import { createLinkExplainer } from '../../../services/scoring/visitors/explain.ts'
 import { validateResponses } from '../../support/described.ts'
 import { createTestDatabase } from '../../support/postgres.ts'
 import { metaOf, sessionScored } from '../../support/session-scored.ts'
@@ -51,7 +52,8 @@ export async function startReadback() {
   const decideAs = createDecide({ pool, log, codec, applied })
   const app = await createApp({ logger, random: randomBytes, publicUrl: 'https://tidegate.example' })
   validateResponses(app)
-  readbackRoutes(app, { pool, decideAs, auth, keyring, clock: Date.now, random: randomBytes })
+  const identify = createLinkExplainer(pool)
+  readbackRoutes(app, { pool, decideAs, auth, identify, keyring, clock: Date.now, random: randomBytes })
 
   function key({ environment = 'live', scopes = ['*'], ...options }: KeyOptions = {}): string {
     const { key } = generateApiKey({ type: 'secret', environment, keyring, random: randomBytes })

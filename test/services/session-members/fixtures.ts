@@ -7,6 +7,7 @@ import type { DocumentOpened, SessionScored, VisitorLink } from '../../../schema
 import { snapshotSchema } from '../../../schemas/observations.ts'
 import { planSession } from '../../../services/cli/simulate/generate/plan.ts'
 import { sessionDetailJson } from '../../../services/readback/answers.ts'
+import type { Identification } from '../../../services/readback/schemas/identification.ts'
 import { evaluate } from '../../../services/scoring/decide.ts'
 import { scoredEvent } from '../../../services/scoring/scored-event.ts'
 import { hashesOf } from '../../../services/scoring/signals/repeats.ts'
@@ -67,7 +68,24 @@ export function shown(event: SessionScored, index: number): unknown {
     lifecycle: event.visitor && { ...times, seen_count: index + 1 },
     detail: event,
   }
-  return JSON.parse(sessionDetailJson(row, { requestId: 'req_1' })).data
+  const identification = index % 4 === 0 ? null : identified(index)
+  return JSON.parse(sessionDetailJson(row, { identification, requestId: 'req_1' })).data
+}
+
+function identified(index: number): Identification {
+  const named = (name: string) => [{ name: `${name} ${index}`, visitors_with_it: index }]
+  const components = { agreed: named('a'), changed: named('b'), unknown: named('c') }
+  const isEven = index % 2 === 0
+  const known = index % 4 === 2 ? null : components
+  const candidate = { visitor_id: `vid_${index}`, bits: index, same_network: isEven, components: known }
+  return {
+    session_id: `sid_${index}`,
+    decided_by: isEven ? 'look' : 'kept_id',
+    bits_needed: index,
+    of_visitors: index,
+    chosen: index % 4 === 3 ? null : candidate,
+    next: index % 4 === 3 ? null : { ...candidate, lost_because: isEven ? 'less_likely' : 'kept_id_decides' },
+  }
 }
 
 /** What databases say of some addresses, and of one of which nothing is known. */
