@@ -13,7 +13,8 @@ import type { Identification } from './schemas/identification.ts'
 import type { SessionDetail, SessionSummary } from './schemas/sessions.ts'
 
 interface Beside {
-  identification: Identification | null
+  /** undefined = not asked for. */
+  identification?: Identification | null | undefined
   requestId: string
 }
 

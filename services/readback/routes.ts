@@ -120,8 +120,19 @@ function listSessionsRoute(app: FastifyInstance, { pool, auth, cursors, scopeOf 
   })
 }
 
+const detailQuery = z.object({
+  include: z
+    .union([z.string(), z.array(z.string())])
+    .optional()
+    .describe('`identification`: why the session is of its visitor. Anything else adds nothing.'),
+})
+
+interface DetailQuery {
+  Querystring: z.output<typeof detailQuery>
+}
+
 function getSessionRoute(app: FastifyInstance, context: ReadbackContext): void {
-  const { pool, auth, scopeOf } = context
+  const { pool, auth, identify, scopeOf } = context
   const schema = {
     operationId: 'getSession',
     summary: 'Retrieve one session',
@@ -129,13 +140,16 @@ function getSessionRoute(app: FastifyInstance, context: ReadbackContext): void {
     tags: sessionTags,
     security: [{ secretKey: [] }],
     params: sessionParams,
+    querystring: detailQuery,
     response: { 200: single(sessionDetailSchema), ...errorResponses(401, 403, 404) },
   }
   const onRequest = auth.requireSecret('sessions:read')
-  app.get<Params>('/v1/sessions/:sessionId', { schema, onRequest }, async (request, reply) => {
+  app.get<Params & DetailQuery>('/v1/sessions/:sessionId', { schema, onRequest }, async (request, reply) => {
     const { sessionId } = request.params
     const row = await sessionOr404({ pool, scope: scopeOf(request), sessionId })
-    return sendDetail(context, { request, reply, row })
+    const isAsked = [request.query.include].flat().includes('identification')
+    const identification = isAsked ? row.visitor && (await identify(row.id)) : undefined
+    return sendDetail({ request, reply, row }, identification)
   })
 }
 
@@ -163,7 +177,7 @@ function updateSessionRoute(app: FastifyInstance, context: ReadbackContext): voi
       const decide = decideAs(auth.actor(request), request)
       const { client_user_id: clientUserId } = request.body
       await updateClientUser({ decide, clock, random }, { scope, sessionId, clientUserId })
-      return sendDetail(context, { request, reply, row: await sessionOr404({ pool, scope, sessionId }) })
+      return sendDetail({ request, reply, row: await sessionOr404({ pool, scope, sessionId }) })
     },
   )
 }
@@ -182,11 +196,7 @@ interface Detail {
   row: SessionDetailRow
 }
 
-async function sendDetail(
-  { identify }: ReadbackContext,
-  { request, reply, row }: Detail,
-): Promise<FastifyReply> {
-  const identification = row.visitor && (await identify(row.id))
+function sendDetail({ request, reply, row }: Detail, identification?: Identification | null): FastifyReply {
   const body = sessionDetailJson(row, { identification, requestId: request.id })
   return reply.type('application/json; charset=utf-8').send(body)
 }

@@ -159,7 +159,10 @@ export const sessionDetailSchema = z
     network,
     runtime_integrity: runtimeIntegrity,
     visitor_fingerprint: detailVisitor.nullable(),
-    identification: identificationSchema.nullable(),
+    identification: identificationSchema
+      .nullable()
+      .optional()
+      .describe('Present where `include` asks for it.'),
     connection_fingerprint: connectionFingerprint,
     previous_decisions: z.array(detailDecision),
     request: z.strictObject({ url: z.string(), referrer: nullableText, user_agent: z.string() }),

@@ -80,7 +80,7 @@ const earlierVisitors = `
       where first_seen_at < $2 order by visitor_id limit ${limits.visitors}
     ) k union select $4
   )
-  select v.visitor_id as id, v.first_seen_at::float8, seen.*
+  select v.visitor_id as id, v.first_seen_at::float8, v.apart_from, seen.*
   from found join scoring.visitors v using (visitor_id) cross join lateral (
     select max(linked_at)::float8 as last_seen_at, count(*)::integer as sessions,
       (array_agg(profile order by linked_at desc, session_id desc) filter (where profile is not null))[1] as profile,
@@ -92,7 +92,8 @@ const earlierVisitors = `
   ) seen
   where v.sessions <= ${limits.mostSessions} and seen.sessions > 0 order by v.visitor_id`
 
-interface EarlierRow extends Pick<KnownVisitor, 'id' | 'first_seen_at' | 'last_seen_at' | 'sessions'> {
+interface EarlierRow
+  extends Pick<KnownVisitor, 'id' | 'first_seen_at' | 'last_seen_at' | 'sessions' | 'apart_from'> {
   profile: string | null
   /** In hexadecimal, one behind the other. */
   keys: string

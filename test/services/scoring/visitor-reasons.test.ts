@@ -27,7 +27,7 @@ const restyled = profileFor(clients.withParts(clients.desktopChrome, { fonts: { 
 
 function visitor(id: string, some: Partial<KnownVisitor> = {}): KnownVisitor {
   const seen = { first_seen_at: now - 2 * hour, last_seen_at: now - hour, sessions: 3 }
-  return { id, ...seen, profile: mac, lineage: null, is_tentative: false, ...some }
+  return { id, ...seen, profile: mac, lineage: null, is_tentative: false, apart_from: null, ...some }
 }
 
 /** Of a session that finds the visitors by the machine. */
