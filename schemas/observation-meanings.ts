@@ -206,7 +206,7 @@ export const snapshotMeanings: Meanings<Snapshot> = {
   },
 }
 
-/** Of events since the last body. */
+// Of events since the last body.
 const channel = (which: string) => ({
   events: `how many there were: ${which}`,
   untrusted: 'those of them that a script made (`isTrusted` is false)',

@@ -126,7 +126,7 @@ export async function makeLive(tx: Tx, projection: Projection, build: Build): Pr
   for (const table of projection.tables) await pointView(tx, `read.${table}`, `${build.schema}.${table}`)
 }
 
-/** Views that others made over it, and rights on it, stay. Throws what is in the way where columns went. */
+// Views that others made over it, and rights on it, stay. Throws what is in the way where columns went.
 async function pointView(tx: Tx, view: string, table: string): Promise<void> {
   await tx.query('savepoint before_view')
   try {
@@ -158,7 +158,7 @@ async function replaceView(tx: Tx, view: string, table: string): Promise<void> {
   for (const { grants } of rows) await tx.query(grants)
 }
 
-/** invalid_table_definition. */
+// invalid_table_definition.
 const isOtherColumns = (error: unknown) => error instanceof Error && 'code' in error && error.code === '42P16'
 
 /** Drops the build's tables and offsets; its record stays, so that its number is not used again. */

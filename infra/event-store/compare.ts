@@ -37,10 +37,8 @@ export async function compareTable(db: Db, options: CompareOptions): Promise<Tab
   return { table, rows: mine.rows, equal, differences: equal ? [] : await findDifferences(db, options) }
 }
 
-/**
- * The number of rows and two sums of 64-bit hashes over the rows. A sum does not depend on the order, so
- * nothing is sorted.
- */
+// The number of rows and two sums of 64-bit hashes over the rows. A sum does not depend on the order, so
+// nothing is sorted.
 async function digest(
   db: Db,
   { schema }: Build,

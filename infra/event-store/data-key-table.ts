@@ -5,10 +5,8 @@ import { type Column, unnest } from '../postgres/arrays.ts'
 import { ensureTables } from '../postgres/ensure-tables.ts'
 import type { Db, PoolOptions, Tx } from '../postgres/pool.ts'
 
-/**
- * One row for each session: what was recorded of it is encrypted under its key. The row of an erased session stays
- * without the key, so that nothing gives it another one.
- */
+// One row for each session: what was recorded of it is encrypted under its key. The row of an erased session stays
+// without the key, so that nothing gives it another one.
 const ddl = `
 create schema if not exists tidegate_keys;
 create table if not exists tidegate_keys.session_keys (

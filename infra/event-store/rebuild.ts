@@ -120,10 +120,8 @@ async function pruneBoth({ pool, projection, live, next, ended }: Filling): Prom
   }
 }
 
-/**
- * Compares the builds as of one moment at which both had the same offsets. Both go on while the rows are
- * read.
- */
+// Compares the builds as of one moment at which both had the same offsets. Both go on while the rows are
+// read.
 async function compare(
   filling: Filling,
   loader: Loader,

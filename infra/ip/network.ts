@@ -143,12 +143,10 @@ function ipVersion(ip: string): IpVersion | null {
   return ipaddr.isValid(ip) ? ipaddr.parse(ip).kind() : null
 }
 
-/**
- * What a database says about one address. Two forms are read: MaxMind's nested one (`country.iso_code`,
- * dev.maxmind.com/geoip/docs/databases) and the flat one of free databases (`country_code`,
- * github.com/sapics/ip-location-db). A member of another type than expected counts as absent. null = the database
- * does not know the address, undefined = it was not asked.
- */
+// What a database says about one address. Two forms are read: MaxMind's nested one (`country.iso_code`,
+// dev.maxmind.com/geoip/docs/databases) and the flat one of free databases (`country_code`,
+// github.com/sapics/ip-location-db). A member of another type than expected counts as absent. null = the database
+// does not know the address, undefined = it was not asked.
 type IpRecord = object | null | undefined
 
 function locationOf(record: object): NonNullable<Network['location']> {
@@ -167,10 +165,10 @@ function locationOf(record: object): NonNullable<Network['location']> {
 }
 
 const countryNames = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' })
-/** Names there are for these, too, and they say nothing. */
+// Names there are for these, too, and they say nothing.
 const unknownCountries = ['ZZ', 'XX']
 
-/** null for what is no code of a country, as some databases say. */
+// null for what is no code of a country, as some databases say.
 function countryName(code: string | null): string | null {
   if (code === null || !/^[A-Z]{2}$/.test(code) || unknownCountries.includes(code)) return null
   return countryNames.of(code) ?? null
@@ -182,10 +180,8 @@ function routingOf(record: IpRecord): Network['routing'] {
   return { asn: asn === null ? null : String(asn), organization }
 }
 
-/**
- * Of any records: what one of them says is so. Flags are at the root of a record in anonymous-IP databases, under
- * `traits` in enterprise ones, nowhere in plain city ones. dev.maxmind.com/geoip/docs/databases/anonymous-ip
- */
+// Of any records: what one of them says is so. Flags are at the root of a record in anonymous-IP databases, under
+// `traits` in enterprise ones, nowhere in plain city ones. dev.maxmind.com/geoip/docs/databases/anonymous-ip
 function anonymityOf(records: IpRecord[]): Network['anonymity'] {
   const places = records.flatMap((record) => [record, member(record, 'traits')])
   const says = (name: string) => places.some((place) => member(place, name) === true)
@@ -244,12 +240,12 @@ export function shortenedAddress(ip: string): string {
   return ipaddr.fromByteArray(bytes).toString()
 }
 
-/** Whether it is an address, IPv4 or IPv6, that is in none of IANA's special-purpose ranges. */
+// Whether it is an address, IPv4 or IPv6, that is in none of IANA's special-purpose ranges.
 function isPublicAddress(ip: string): boolean {
   return ipaddr.isValid(ip) && ipaddr.parse(ip).range() === 'unicast'
 }
 
-/** The space that IANA gives out for IPv6; everything else is special or not in use. RFC 4291, section 2.4 */
+// The space that IANA gives out for IPv6; everything else is special or not in use. RFC 4291, section 2.4
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /**

@@ -152,7 +152,7 @@ export interface Pruned {
   before: number
 }
 
-/** After weeks of silence all of a partition is pruned at once. So many events at a time bound the memory. */
+// After weeks of silence all of a partition is pruned at once. So many events at a time bound the memory.
 const chunk = 5000
 
 /** Deletes the partitions' events created before a time, their deliveries and attempts. */

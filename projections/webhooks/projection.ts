@@ -44,10 +44,8 @@ export const webhooksProjection: Projection = {
   erase: eraseDeliveries,
 }
 
-/**
- * One partition has all of an organization's endpoints, and all that happens to an event. The two kinds touch
- * no common rows, since an event names its endpoints.
- */
+// One partition has all of an organization's endpoints, and all that happens to an event. The two kinds touch
+// no common rows, since an event names its endpoints.
 async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
   const endpointEvents = events.filter(isEndpointEvent)
   const deliveryEvents = events.filter(isDeliveryEvent)

@@ -33,7 +33,7 @@ import {
   nativeRuntimeIntegrityRecord,
 } from './session-scored-native.ts'
 
-/** The order of two members of the published file, which stays as it is byte for byte. */
+// The order of two members of the published file, which stays as it is byte for byte.
 const defaultFirst = (member: AvroMember): AvroMember => ({ default: null, ...member })
 
 const environment = oneOf('Environment', ['live', 'test'], 'test')

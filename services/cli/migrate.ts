@@ -32,10 +32,8 @@ async function runMigrate({ grant, adoptLog }: MigrateOptions): Promise<void> {
   )
 }
 
-/**
- * Lets the user read and write all tables of Tidegate, those of later rebuilds too, and make none. Default privileges
- * are of the user who runs this.
- */
+// Lets the user read and write all tables of Tidegate, those of later rebuilds too, and make none. Default privileges
+// are of the user who runs this.
 async function grantTo(tx: Tx, user: string): Promise<void> {
   const to = pg.escapeIdentifier(user)
   const { rows } = await tx.query<{ name: string }>(

@@ -164,10 +164,8 @@ async function refuseOrigin(_request: FastifyRequest, reply: FastifyReply, error
   reply.removeHeader('access-control-allow-credentials')
 }
 
-/**
- * Preflight for the paths: 204. A preflight carries no key, so every origin may go on to the request itself,
- * which then has to be allowed by its key.
- */
+// Preflight for the paths: 204. A preflight carries no key, so every origin may go on to the request itself,
+// which then has to be allowed by its key.
 function addPreflight(app: FastifyInstance, paths: string[], methods: string): void {
   for (const path of paths) {
     app.options(path, { schema: { hide: true } }, async (_request, reply) => sendPreflight(reply, methods))

@@ -36,11 +36,9 @@ export function attemptResult(made: EndedAttempt): AttemptResult {
   return { result: 'retrying', nextAttemptAt: now + Math.round(waitSeconds(wait, made) * 1000) }
 }
 
-/**
- * The schedule's wait, 20 % more or less, so that what failed together is not repeated together. A schedule shorter
- * than a rest is the operator's wish, so nothing waits longer than its longest. Retry-After may lengthen the wait to
- * twice the schedule's at most, or a receiver could have its deliveries kept for years.
- */
+// The schedule's wait, 20 % more or less, so that what failed together is not repeated together. A schedule shorter
+// than a rest is the operator's wish, so nothing waits longer than its longest. Retry-After may lengthen the wait to
+// twice the schedule's at most, or a receiver could have its deliveries kept for years.
 function waitSeconds(scheduled: number, { outcome, now, waitsSeconds, random }: EndedAttempt): number {
   const rest = needsRest(outcome) ? Math.min(restSeconds, Math.max(...waitsSeconds)) : 0
   const jittered = Math.max(scheduled * (1 - jitter + 2 * jitter * random), rest)
