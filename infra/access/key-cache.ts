@@ -21,7 +21,7 @@ export interface KeyCacheOptions {
 
 interface Answer {
   record: KeyRecord | undefined
-  /** When it was asked for: the answer may be as old as its question, however late it came. */
+  // When it was asked for: the answer may be as old as its question, however late it came.
   askedAt: number
 }
 

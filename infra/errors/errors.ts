@@ -21,7 +21,7 @@ interface ApiErrorOptions {
   message?: string
   details?: ErrorDetails
   headers?: Record<string, string>
-  /** Default, as for `retryable`: what the table says of the code. */
+  // Default, as for `retryable`: what the table says of the code.
   status?: number
   retryable?: boolean
   cause?: unknown

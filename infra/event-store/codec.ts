@@ -54,7 +54,7 @@ export type RecordedEvent = DomainEvent & {
 interface Codec {
   name: EventName
   key: string
-  /** Made when first asked for: a command that needs few of them does not wait for all. */
+  // Made when first asked for: a command that needs few of them does not wait for all.
   type: () => avro.Type
   isCaused: boolean
   sealer: () => EventSealer | undefined

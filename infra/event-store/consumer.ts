@@ -239,13 +239,13 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
 }
 
 interface Progress extends PartitionStatus {
-  /** In a row, other than of an event. */
+  // In a row, other than of an event.
   failures: number
 }
 
 interface Decoded extends EventBatch {
   start: number
-  /** The record at `end`, which cannot be read. */
+  // The record at `end`, which cannot be read.
   poison: { error: unknown } | undefined
 }
 

@@ -133,7 +133,7 @@ export function createDecide({ pool, log, codec, applied, timeoutMs = 5000 }: De
 interface Attempt<S> {
   request: DecideRequest<S>
   cause: KnownCause
-  /** Answers the caller, who does not wait for as long as the locks are kept. */
+  // Answers the caller, who does not wait for as long as the locks are kept.
   giveUp: (error: unknown) => void
 }
 
@@ -163,7 +163,7 @@ function isLockTimeout(error: unknown): boolean {
 interface About {
   organizationId: string | null
   environment: Environment | null
-  /** A repetition of the same change has the same id and is applied once. */
+  // A repetition of the same change has the same id and is applied once.
   eventId: string
   now: number
 }

@@ -35,7 +35,7 @@ interface PageOptions<Row> {
   cursor: string | undefined
   query: CursorQuery
   cursors: Cursors
-  /** Up to `limit` rows after the position. */
+  // Up to `limit` rows after the position.
   load: (after: PagePosition | undefined) => Promise<{ rows: Row[]; hasMore: boolean }>
   positionOf: (row: Row) => PagePosition
 }

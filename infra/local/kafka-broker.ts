@@ -27,7 +27,7 @@ interface Listener {
   name: string
   port: number
   protocol: string
-  /** Where clients reach it, as behind a proxy. Default: `port`. */
+  // Where clients reach it, as behind a proxy. Default: `port`.
   advertised?: number | undefined
 }
 

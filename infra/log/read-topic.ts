@@ -12,13 +12,13 @@ import {
 interface ReadingOptions {
   log: EventLog
   topic: Topic
-  /** The offset that a partition is read from. Default: its first record. */
+  // The offset that a partition is read from. Default: its first record.
   from?: (partition: number) => number
-  /** Only these partitions are read. Default: all. */
+  // Only these partitions are read. Default: all.
   isRead?: (place: Place) => boolean
-  /** Gets each record once, in the order of its partition. What it throws ends the reading. */
+  // Gets each record once, in the order of its partition. What it throws ends the reading.
   handle: (batches: Batch[]) => Promise<void> | void
-  /** Nobody waits for new records: where there are none, no consumer is started. Default: false. */
+  // Nobody waits for new records: where there are none, no consumer is started. Default: false.
   endsThere?: boolean
 }
 

@@ -21,7 +21,7 @@ interface PostResponse {
   kind: 'response'
   status: number
   retryAfter: string | undefined
-  /** At most `maxBytes`; the rest was not read. */
+  // At most `maxBytes`; the rest was not read.
   body: Buffer
 }
 

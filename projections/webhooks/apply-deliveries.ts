@@ -87,9 +87,9 @@ function eventRow({ data, position }: RaisedEvent): RowOf<typeof webhookEvents> 
 }
 
 interface Times {
-  /** By partition: when its newest event was created. */
+  // By partition: when its newest event was created.
   newest: Map<number, number>
-  /** By event: when it was created. */
+  // By event: when it was created.
   events: Map<string, number>
 }
 

@@ -13,7 +13,7 @@ interface EventsOptions {
   organization?: string
   partition?: number
   offset: number
-  /** Epoch milliseconds. */
+  // Epoch milliseconds.
   since?: number
   limit?: number
   follow: boolean

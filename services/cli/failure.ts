@@ -7,7 +7,7 @@ import { withoutKeys } from './usage.ts'
 
 interface Telling {
   json: boolean
-  /** As a line `{ "event": "failed", "error": ... }`, where the command prints events. */
+  // As a line `{ "event": "failed", "error": ... }`, where the command prints events.
   events: boolean
 }
 

@@ -4,7 +4,7 @@ import { tellUsage, wantsJson } from './usage.ts'
 
 interface NamedCommand {
   does: string
-  /** Adds its options, subcommands and action. */
+  // Adds its options, subcommands and action.
   load(): Promise<(command: Command) => void>
 }
 

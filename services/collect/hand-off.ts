@@ -18,14 +18,14 @@ import type { Tenant } from './sealed-ids.ts'
 
 interface HandOffDeps {
   findDecisions: (decisionIds: string[]) => Promise<HandOffDecision[]>
-  /** Tells of decisions that can be read; undefined = some may have come. */
+  // Tells of decisions that can be read; undefined = some may have come.
   onDecided: (listener: (decisionIds: readonly string[] | undefined) => void) => () => void
-  /** SHA-256 (lower-case hex) of every live secret key of the organization and environment. */
+  // SHA-256 (lower-case hex) of every live secret key of the organization and environment.
   recipientHashes: (tenant: Tenant) => Promise<string[]>
   seal: (options: { payload: unknown; secretHashes: string[] }) => string
-  /** Milliseconds to wait for a decision (default 2000). */
+  // Milliseconds to wait for a decision (default 2000).
   timeoutMs?: number
-  /** Milliseconds between looks when nothing is heard of the read model (default 250). */
+  // Milliseconds between looks when nothing is heard of the read model (default 250).
   pollMs?: number
 }
 
@@ -120,7 +120,7 @@ interface RecipientsOptions {
   findKeys: (tenant: RecipientTenant) => Promise<{ keyId: KeyId; secretHashSealed: Buffer }[]>
   keyring: Keyring
   clock: Clock
-  /** How long an answer is believed, milliseconds (default 5000): a key issued later opens tokens after that. */
+  // How long an answer is believed, milliseconds (default 5000): a key issued later opens tokens after that.
   cacheMs?: number
 }
 

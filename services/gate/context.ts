@@ -26,16 +26,16 @@ export interface ConsentKeys {
 interface OrganizationSignup {
   gateSessionId: GateSessionId
   accountName: string
-  /** The same whenever the signup is repeated, as is the organization then. */
+  // The same whenever the signup is repeated, as is the organization then.
   startedAt: number
-  /** That nobody else has provided the account meanwhile. */
+  // That nobody else has provided the account meanwhile.
   isWanted: DecisionGuard
 }
 
 interface SignedUpOrganization {
-  /** Environment variables by name, with keys that nobody has had before. */
+  // Environment variables by name, with keys that nobody has had before.
   outputs: Record<string, string>
-  /** That its keys were not replaced by those of a repetition meanwhile. */
+  // That its keys were not replaced by those of a repetition meanwhile.
   isCurrent: DecisionGuard
 }
 

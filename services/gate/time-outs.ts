@@ -51,7 +51,7 @@ type EndParts = TimeOutParts & { decide: Decide }
 
 interface EndOverdueOptions {
   failed?: FailedEnds
-  /** After so many milliseconds (default 1000) the next kind is due. At least one of each is tried. */
+  // After so many milliseconds (default 1000) the next kind is due. At least one of each is tried.
   budgetMs?: number
 }
 
@@ -196,7 +196,7 @@ export async function purgeGate({ pool, clock }: PurgeParts): Promise<number> {
 interface Removal {
   from: 'gate_vault' | 'gate_pages' | 'gate_approve_tokens' | 'gate_leases' | 'gate_limits'
   where: string
-  /** `$1` of the condition, from the time of this process. */
+  // `$1` of the condition, from the time of this process.
   value: (now: number) => number
 }
 

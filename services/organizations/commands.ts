@@ -82,7 +82,7 @@ export function updateOrganization(
 
 interface LimitsChange {
   organizationId: string
-  /** Units in 60 seconds; null = the server's default, undefined = as it is. */
+  // Units in 60 seconds; null = the server's default, undefined = as it is.
   secretLimit?: number | null | undefined
   publishableLimit?: number | null | undefined
 }

@@ -156,7 +156,7 @@ export function dataPolicyJson(policy: DataPolicyRow | undefined) {
 }
 
 interface Shown {
-  /** Epoch milliseconds; undefined = never. */
+  // Epoch milliseconds; undefined = never.
   lastUsedAt?: number | undefined
   revealedKey?: string
 }

@@ -13,7 +13,7 @@ import type { Identification } from './schemas/identification.ts'
 import type { SessionDetail, SessionSummary } from './schemas/sessions.ts'
 
 interface Beside {
-  /** undefined = not asked for. */
+  // undefined = not asked for.
   identification?: Identification | null | undefined
   requestId: string
 }

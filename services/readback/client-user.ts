@@ -62,7 +62,7 @@ interface ChangeClientUser {
   sessionId: string
   organizationId: string
   environment: Environment
-  /** null removes it. */
+  // null removes it.
   clientUserId: string | null
   eventId: string
   at: number

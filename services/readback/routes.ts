@@ -35,7 +35,7 @@ interface ReadbackOptions {
   pool: pg.Pool
   decideAs: DecideAs
   auth: Auth
-  /** null = nothing is known of how the session came to a visitor. */
+  // null = nothing is known of how the session came to a visitor.
   identify(sessionId: string): Promise<Identification | null>
   keyring: Keyring
   clock: Clock
@@ -44,7 +44,7 @@ interface ReadbackOptions {
 
 interface ReadbackContext extends ReadbackOptions {
   cursors: Cursors
-  /** Whose data the request may see. */
+  // Whose data the request may see.
   scopeOf(request: FastifyRequest): DataScope
 }
 

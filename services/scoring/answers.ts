@@ -21,7 +21,7 @@ import type { DocumentState } from './session-state.ts'
 
 interface Asked {
   environment: Environment
-  /** An engine and its version, or machines that draw alike. */
+  // An engine and its version, or machines that draw alike.
   class: string
   asked: string
 }

@@ -36,7 +36,7 @@ export interface Drafts {
 }
 
 interface Drafting extends Drafts {
-  /** `traceparent`: the trace that a decision belongs to which the event asks for. */
+  // `traceparent`: the trace that a decision belongs to which the event asks for.
   apply(event: SessionEvent, traceparent?: string): void
 }
 

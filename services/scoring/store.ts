@@ -127,7 +127,7 @@ const offsetColumns: Column<Position & { logTime: number }>[] = [
 interface StateRow {
   state: SessionState
   partition: number | null
-  /** null = as stored. */
+  // null = as stored.
   constants: Constants | null
 }
 

@@ -86,9 +86,9 @@ interface RecoveryDeps {
 }
 
 interface Recovery {
-  /** Records before `until` (a next offset) of the partition may have been scored by someone who then crashed. */
+  // Records before `until` (a next offset) of the partition may have been scored by someone who then crashed.
   suspect(partition: number, until: number): void
-  /** The visitors of those decisions that are recorded, if any of the batches starts before what is suspected. */
+  // The visitors of those decisions that are recorded, if any of the batches starts before what is suspected.
   findRecorded(
     starts: { partition: number; offset: number }[],
     decisionIds: string[],

@@ -106,7 +106,7 @@ const purgeIntervalMs = 10 * 60 * 1000
 
 interface Purged {
   what: string
-  /** Deletes some, and returns how many. */
+  // Deletes some, and returns how many.
   purge: (db: Db, now: number) => Promise<number>
 }
 

@@ -10,7 +10,7 @@ import { type Core, projections } from './dependencies.ts'
 interface Group {
   name: string
   topics: Topic[]
-  /** The next offsets that it goes on from. */
+  // The next offsets that it goes on from.
   done: () => Promise<Position[]>
 }
 
@@ -27,7 +27,7 @@ function groupsOf({ pool, log }: Core): Group[] {
 interface Lag {
   labels: { group: string; topic: string; partition: number }
   records: number
-  /** Since this process first saw what the group has not reached yet. */
+  // Since this process first saw what the group has not reached yet.
   seconds: number
 }
 

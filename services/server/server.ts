@@ -139,7 +139,7 @@ interface RouteParts {
   roles: readonly Role[]
   demo: Demo | undefined
   gate: Gate | undefined
-  /** Present with the role collect. */
+  // Present with the role collect.
   collect: CollectBasis | undefined
 }
 

@@ -37,7 +37,7 @@ const payload = z.object({ session_id: sessionParams.shape.sessionId })
 
 interface DemoApiOptions {
   demo: Demo
-  /** Signs the links to sessions; links of another key do not work. */
+  // Signs the links to sessions; links of another key do not work.
   linkKey: Buffer
 }
 

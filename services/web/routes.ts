@@ -11,7 +11,7 @@ export { createDemo, type Demo } from './demo-api.ts'
 
 interface WebDeps {
   random: Random
-  /** Absent = no demo page, as on a server without a development organization. */
+  // Absent = no demo page, as on a server without a development organization.
   demo?: Demo | undefined
 }
 

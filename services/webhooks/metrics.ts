@@ -10,7 +10,7 @@ export interface WebhookMeter {
 
 // Times are epoch milliseconds.
 interface QueueReading {
-  /** null when none is due. */
+  // null when none is due.
   oldestDueAt: number | null
   due: number
   failed: number

@@ -110,7 +110,7 @@ interface Decision {
   admitted: boolean
   limit: number
   cost: number
-  /** What is left after the charge. */
+  // What is left after the charge.
   parts: number
 }
 

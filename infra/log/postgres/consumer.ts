@@ -27,12 +27,12 @@ export interface GroupConsumer extends LogConsumer {
 }
 
 interface Reading extends Place {
-  /** The next offset to read; undefined until it is known where to start. */
+  // The next offset to read; undefined until it is known where to start.
   next: number | undefined
-  /** Handled and not committed yet. */
+  // Handled and not committed yet.
   uncommitted: number | undefined
   failures: number
-  /** Not touched before this time (performance.now), after a failure. */
+  // Not touched before this time (performance.now), after a failure.
   notBefore: number
 }
 

@@ -13,7 +13,7 @@ const timeoutMs = 5000
 interface WriterOptions {
   url: string
   schema: string
-  /** Called with what was written, each partition's records in their order. */
+  // Called with what was written, each partition's records in their order.
   onWritten: (records: LogRecord[]) => void
 }
 

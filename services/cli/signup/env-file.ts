@@ -21,7 +21,7 @@ export interface Addition {
 }
 
 interface AdditionOptions {
-  /** One line, which says where the values are from. */
+  // One line, which says where the values are from.
   comment: string
   overwrites(name: string): boolean
 }

@@ -149,7 +149,7 @@ export interface RegisteredEndpoint {
 interface Wanted {
   url: string
   eventTypes: SubscribableType[]
-  /** Who listens: a file of DATA_DIR that remembers it, and the endpoint's name. Default: `tidegate webhooks listen`. */
+  // Who listens: a file of DATA_DIR that remembers it, and the endpoint's name. Default: `tidegate webhooks listen`.
   listener?: { file: string; name: string }
 }
 

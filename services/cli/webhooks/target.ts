@@ -65,7 +65,7 @@ export type OwnEndpoint = z.infer<typeof ownEndpointSchema>
 
 interface Request<T> {
   method: 'GET' | 'POST' | 'PATCH'
-  /** Below `/v1/organizations/{organizationId}`. */
+  // Below `/v1/organizations/{organizationId}`.
   path: string
   body?: object
   schema: z.ZodType<T>

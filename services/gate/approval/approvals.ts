@@ -125,9 +125,9 @@ interface InFlightOptions {
 // Approvals in flight and the process of each, by the database's clock. It keeps two processes from asking a service
 // at once; the session's end is decided once even so.
 interface InFlightApprovals {
-  /** False while it is in flight elsewhere. */
+  // False while it is in flight elsewhere.
   receive(gateSessionId: GateSessionId): Promise<boolean>
-  /** False once another process has received it. */
+  // False once another process has received it.
   renew(gateSessionId: GateSessionId): Promise<boolean>
   release(gateSessionId: GateSessionId): Promise<void>
   releaseAll(): Promise<void>

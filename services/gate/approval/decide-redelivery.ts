@@ -12,7 +12,7 @@ export function isDelivering(session: GateSessionRow | undefined, now: number): 
 }
 
 interface ReplaceDelivery {
-  /** The bundle that nobody can open any more. */
+  // The bundle that nobody can open any more.
   lost: Buffer
   credentials: SignupCredentials
 }

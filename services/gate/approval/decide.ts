@@ -15,12 +15,12 @@ import type { Proof } from './proof.ts'
 
 interface ApprovalState {
   session: GateSessionRow | undefined
-  /** The service's endpoint now; it stays that of the approval. null = the built-in service. */
+  // The service's endpoint now; it stays that of the approval. null = the built-in service.
   endpointId: string | null
 }
 
 interface StartApproval {
-  /** The hash under the current key; the other list has those under all keys. */
+  // The hash under the current key; the other list has those under all keys.
   approveTokenHash: string
   approveTokenHashes: string[]
   proof: Proof
@@ -91,7 +91,7 @@ export function decideApproval(
 }
 
 interface ApprovalFailure {
-  /** For whoever signed up; quotes nothing of the service's answer. */
+  // For whoever signed up; quotes nothing of the service's answer.
   problem: string
   now: number
 }

@@ -151,7 +151,7 @@ interface LoginCodeOptions {
   keyring: Keyring
   gateSessionId: string
   approveToken: string
-  /** Of an approved login. Whichever known master key made its code makes it again. */
+  // Of an approved login. Whichever known master key made its code makes it again.
   codeHash?: string | null
 }
 

@@ -76,7 +76,7 @@ function opened(
 }
 
 interface LoginApproval {
-  /** The hash under the current key; the other list has those under all keys. */
+  // The hash under the current key; the other list has those under all keys.
   approveTokenHash: string
   approveTokenHashes: string[]
   proof: { verdict: string; riskScore: number; sessionId: string; decisionId: string }

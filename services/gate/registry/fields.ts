@@ -61,7 +61,7 @@ export function checkedServiceId(id: string, { parameterSet }: FieldRules): stri
 interface TextRule {
   max: number
   lines?: number
-  /** Keeps outer spaces, for drawings. */
+  // Keeps outer spaces, for drawings.
   untrimmed?: boolean
 }
 

@@ -10,7 +10,7 @@ interface Claims {
 }
 
 interface Known extends Pick<FieldRules, 'parameterSet'> {
-  /** What the service has already, which stays. */
+  // What the service has already, which stays.
   registered?: GateServiceDefinition
 }
 

@@ -61,7 +61,7 @@ function getRoute(app: FastifyInstance, { pool, publicUrl }: PublicRegistryConte
 
 interface RegistryList {
   version: string
-  /** A JSON array of the entries, by id. */
+  // A JSON array of the entries, by id.
   data: string
   etag: string
 }

@@ -28,7 +28,7 @@ type OpenSignupDeps = CommandDeps & { pool: Db; publicUrl: string }
 
 interface OpenedSignup {
   session: GateSessionRow
-  /** Shown this once. */
+  // Shown this once.
   pollToken: Token<'gtpoll'>
 }
 

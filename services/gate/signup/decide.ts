@@ -94,7 +94,7 @@ export function checkDeclinable(
 
 interface PageState {
   session: GateSessionRow | undefined
-  /** null while the page is open. */
+  // null while the page is open.
   closingForMs: number | null
 }
 

@@ -47,7 +47,7 @@ export async function findLinkFacts(db: Db, sessionId: string): Promise<LinkFact
 
 interface StoredKeys extends Pick<LinkFacts, 'organization_id' | 'environment' | 'profile'> {
   lineage: string
-  /** In hexadecimal, one behind the other. */
+  // In hexadecimal, one behind the other.
   all: string
 }
 

@@ -21,16 +21,16 @@ type LostBecause = Doubt | 'kept_id_decides' | 'other_model' | 'less_likely' | '
 
 interface ExplainedComponent {
   name: ComponentName
-  /** Of those that were counted. null = unknown of the session. */
+  // Of those that were counted. null = unknown of the session.
   visitors_with_it: number | null
 }
 
 interface ExplainedCandidate {
   visitor_id: string
-  /** null = no finite number of them, or no look in common. */
+  // null = no finite number of them, or no look in common.
   bits: number | null
   same_network: boolean | null
-  /** null = the session or the visitor has no look. */
+  // null = the session or the visitor has no look.
   components: Record<'agreed' | 'changed' | 'unknown', ExplainedComponent[]> | null
 }
 

@@ -19,7 +19,7 @@ export interface Unresolved {
 interface Added extends Unresolved {
   match: Match
   at: number
-  /** None of the visitor's sessions were of a client with this storage. */
+  // None of the visitor's sessions were of a client with this storage.
   isNewLineage: boolean
   wasRecorded?: boolean
 }

@@ -28,9 +28,9 @@ export interface Resolution {
 interface ResolveInput {
   tx: Tx
   drafts: Draft[]
-  /** Visitors of decisions that were appended before a crash, by decision id: they are kept. */
+  // Visitors of decisions that were appended before a crash, by decision id: they are kept.
   recorded: Map<string, RecordedVisitor>
-  /** Whether events may say so. */
+  // Whether events may say so.
   maySplit: boolean
   now: number
 }

@@ -31,7 +31,7 @@ export function dropResumeToken(publishableKey: string): void {
 
 interface StateId {
   publishableKey: string
-  /** `continuityScope` of the session: keys of one organization and environment share a visitor. */
+  // `continuityScope` of the session: keys of one organization and environment share a visitor.
   scope: string
   id: string
   signal: AbortSignal

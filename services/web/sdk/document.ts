@@ -22,7 +22,7 @@ interface DocumentOptions extends SnapshotOptions {
   endpoint: string
   publishableKey: string
   requests: PageRequests
-  /** Collected once a page; a restarted session sends it again with fresh proofs. */
+  // Collected once a page; a restarted session sends it again with fresh proofs.
   snapshot: Promise<CollectedSnapshot>
 }
 

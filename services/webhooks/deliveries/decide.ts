@@ -114,7 +114,7 @@ function storedBody(event: WebhookEventRow, outcome: PostOutcome): string | null
 interface Skip {
   delivery: Pick<DeliveryRow, 'id' | 'event_id' | 'endpoint_id' | 'organization_id' | 'environment'>
   reason: string
-  /** A delivery is skipped once for each occasion, and after a redelivery again. */
+  // A delivery is skipped once for each occasion, and after a redelivery again.
   occasion: string
   now: number
 }

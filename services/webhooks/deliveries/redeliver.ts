@@ -18,7 +18,7 @@ interface RedeliverDeps {
 
 interface RedeliverRequest {
   eventId: string
-  /** undefined = every endpoint that did not get the event. */
+  // undefined = every endpoint that did not get the event.
   endpointId?: string | undefined
 }
 
@@ -66,7 +66,7 @@ export interface RedeliveryState {
 
 interface Redeliver {
   endpointId?: string | undefined
-  /** The events get their ids from it, so that another request can have the same delivery made again. */
+  // The events get their ids from it, so that another request can have the same delivery made again.
   requestId: string
   now: number
 }

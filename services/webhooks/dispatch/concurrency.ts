@@ -16,12 +16,12 @@ interface Endpoint {
   organizationId: string
   limit: number
   running: number
-  /** Its last request took long or was not answered. */
+  // Its last request took long or was not answered.
   isSlow: boolean
-  /** Since when none of the running requests has ended (milliseconds of the clock). */
+  // Since when none of the running requests has ended (milliseconds of the clock).
   quietSince: number
   pauseMs: number
-  /** Counts on with each quota that is given. */
+  // Counts on with each quota that is given.
   chosen: number
 }
 
@@ -130,7 +130,7 @@ interface Demand extends InFlight {
   endpointId: string
   chosen: number
   most: number
-  /** What it gets. */
+  // What it gets.
   max: number
 }
 

@@ -172,7 +172,7 @@ export async function putBack(db: Db, { owner, deliveryIds }: OwnDeliveries): Pr
 
 interface Finished {
   deliveryId: string
-  /** When the next attempt is due (epoch milliseconds); null for none. */
+  // When the next attempt is due (epoch milliseconds); null for none.
   nextAttemptAt: number | null
 }
 

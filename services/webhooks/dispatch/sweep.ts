@@ -20,7 +20,7 @@ interface SweepOptions {
 }
 
 interface Swept {
-  /** How many rows were put right. */
+  // How many rows were put right.
   count: number
   hasMore: boolean
 }
@@ -87,7 +87,7 @@ export function createSweep(options: SweepOptions): Sweep {
 
 interface Wrong {
   deliveryId: string
-  /** null where the read model does not show the delivery. */
+  // null where the read model does not show the delivery.
   eventId: string | null
 }
 
@@ -105,9 +105,9 @@ async function findExpired(db: Db, except: readonly string[]): Promise<Wrong[]> 
 }
 
 interface Late {
-  /** Rows that nobody has are looked at when they were due by then (epoch milliseconds). */
+  // Rows that nobody has are looked at when they were due by then (epoch milliseconds).
   lateSince: number
-  /** Deliveries without a row, when they are due by then. */
+  // Deliveries without a row, when they are due by then.
   missingUntil: number
 }
 

@@ -167,7 +167,7 @@ type GiveUpState = Pick<EndpointsState, 'endpoint' | 'services'>
 
 interface GiveUpEndpoint {
   reason: FlaggedReason
-  /** When the request began that shows the reason. */
+  // When the request began that shows the reason.
   seenAt: number
   eventId: string
   now: number

@@ -45,7 +45,7 @@ export function eventJson(event: WebhookEventRow, { deliveries, inFlight }: Even
 const iso = (at: number) => new Date(at).toISOString()
 
 interface Deliveries {
-  /** Oldest first. */
+  // Oldest first.
   of(eventId: string): DeliveryRow[]
   inFlight: ReadonlySet<string>
 }

@@ -142,12 +142,12 @@ interface RaiseDeps {
 
 interface RaiseBatch {
   raise(candidates: Candidate[], now: number): Promise<void>
-  /** An endpoint may have come, or changed what it is subscribed to. */
+  // An endpoint may have come, or changed what it is subscribed to.
   forgetQuiet(): void
 }
 
 interface Seen {
-  /** Ids of events that were raised, or that an earlier decision told when nobody was subscribed. */
+  // Ids of events that were raised, or that an earlier decision told when nobody was subscribed.
   known: Set<string>
   subscribers: Map<string, Subscriber[]>
 }

@@ -6,7 +6,7 @@ interface Point {
 
 interface MovementOptions {
   onSpeed(speed: number): void
-  /** Path length over distance of a finished movement; 1 = a straight line. */
+  // Path length over distance of a finished movement; 1 = a straight line.
   onLine(straightness: number): void
 }
 

@@ -7,7 +7,7 @@ type Presses = Pick<Behavior['mouse'], 'presses' | 'instant_presses' | 'pressure
 const instantMs = 8
 
 interface PressTracker extends Tracker<Presses> {
-  /** Whether the last press was made by a screen reader or the like, for which no pointer is needed. */
+  // Whether the last press was made by a screen reader or the like, for which no pointer is needed.
   isAssistive(): boolean
 }
 
