@@ -164,9 +164,11 @@ describe('Idempotency-Key', () => {
       'createOrganization',
       'createOrganizationApiKey',
       'createWebhookEndpoint',
+      'mergeVisitors',
       'rotateOrganizationApiKey',
       'rotateWebhookEndpointSecret',
       'sendTestWebhook',
+      'splitVisitor',
     ])
   })
 

@@ -18,8 +18,32 @@ export async function requestsOf(world: World): Promise<(operationId: string) =>
   const { revealedKey: token } = await world.issue({ organizationId, type: 'secret', scopes: ['*'] })
   const { endpointId } = await world.webhook(organizationId)
   const ids = { organizationId, keyId, endpointId }
-  const requests = { ...(await gateRequests(world, { organizationId, token })), ...keyedBodies() }
+  const requests = {
+    ...(await gateRequests(world, { organizationId, token })),
+    ...(await correctionRequests(world, organizationId)),
+    ...keyedBodies(),
+  }
   return (operationId) => ({ ids, token, ...requests[operationId] })
+}
+
+async function correctionRequests(
+  { deps }: World,
+  organizationId: string,
+): Promise<Record<string, Partial<Asked>>> {
+  const id = (prefix: string, number: number) => `${prefix}_${String(number).padStart(26, '0')}`
+  const visitors = [1, 1, 2, 3].map((number) => id('vid', number))
+  const sessions = visitors.map((_, number) => id('sid', number))
+  await deps.readPool.query(
+    `insert into scoring.links (session_id, visitor_id, organization_id, environment, linked_at, lineage, keys)
+     select session_id, visitor_id, $3, 'live', 1, session_id, ''
+     from unnest($1::text[], $2::text[]) as linked (session_id, visitor_id)`,
+    [sessions, visitors, organizationId],
+  )
+  const ids = (number: number) => ({ organizationId, visitorId: id('vid', number) })
+  return {
+    splitVisitor: { ids: ids(1), body: { session_ids: sessions.slice(0, 1), reason: 'Two people.' } },
+    mergeVisitors: { ids: ids(2), body: { visitor_id: id('vid', 3), reason: 'One person.' } },
+  }
 }
 
 function keyedBodies(): Record<string, Partial<Asked>> {

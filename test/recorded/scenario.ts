@@ -4,6 +4,7 @@ import { agents } from './scenario/agents.ts'
 import { apiKeys } from './scenario/api-keys.ts'
 import { auditLog } from './scenario/audit-log.ts'
 import { collect } from './scenario/collect.ts'
+import { corrections } from './scenario/corrections.ts'
 import { demo } from './scenario/demo.ts'
 import { erasure } from './scenario/erasure.ts'
 import { gateServices } from './scenario/gate-services.ts'
@@ -36,6 +37,7 @@ export async function playScenario(checkout: string): Promise<Recorded[]> {
     await limits(world)
     await auditLog(world)
     await erasure(world, visits)
+    await corrections(world, visits)
     return world.recorded
   } finally {
     await world.stop()

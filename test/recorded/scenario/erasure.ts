@@ -37,7 +37,12 @@ export async function erasure(world: World, { test: sam }: Visits): Promise<void
   await record({ name: 'erase unknown visitor', method: 'DELETE', path: unknown, headers })
 }
 
-async function visitorOf({ until, own, test: headers }: World, sessionId: string): Promise<string> {
+/** The path of the session's visitor, once it is decided. */
+export async function visitorOf(
+  { until, own, test }: World,
+  sessionId: string,
+  headers = test,
+): Promise<string> {
   const session = { method: 'GET', path: `/v1/sessions/${sessionId}`, headers }
   const { body } = await until(session, (answer) => answer.body.includes('"decision_status":"final"'))
   const id = /vid_[0-9a-z]{26}/.exec(body.toString('utf8'))?.[0] ?? ''

@@ -66,7 +66,7 @@ const detail = z.looseObject({
     runtime_integrity: z.record(z.string(), z.string()),
     behavior: z.unknown(),
     evidence: z.unknown(),
-    identification: z.unknown(),
+    identification: z.unknown().optional(),
     repeats: z.unknown().optional(),
     analysis_coverage: z.looseObject({ attestation: z.unknown() }),
   }),

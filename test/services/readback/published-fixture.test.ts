@@ -231,7 +231,6 @@ describe('the published example', () => {
       behavior: null,
       evidence: scored.evidence,
       repeats: null,
-      identification: null,
       analysis_coverage: scored.analysis_coverage,
     })
   })

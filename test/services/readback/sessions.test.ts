@@ -200,7 +200,6 @@ describe('GET /v1/sessions/{sessionId}', () => {
       'network',
       'runtime_integrity',
       'visitor_fingerprint',
-      'identification',
       'connection_fingerprint',
       'previous_decisions',
       'request',
