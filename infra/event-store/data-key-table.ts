@@ -13,8 +13,10 @@ create table if not exists tidegate_keys.session_keys (
   session_id text collate "C" primary key,
   organization_id text collate "C" not null,
   made_at bigint not null,
-  sealed_key bytea
+  sealed_key bytea,
+  is_ended boolean not null default false
 );
+create index if not exists ended_session_keys on tidegate_keys.session_keys (made_at) where is_ended;
 `
 
 export function createDataKeyTables(tx: Tx): Promise<void> {
@@ -102,12 +104,28 @@ export function eraseDataKeys(db: Db, erased: VisitorErased[]): Promise<unknown>
   })
 }
 
-// Of sessions that nothing is shown of any more. Unlike erased ones they are not marked: nothing more comes of them.
-export async function deleteDataKeys(db: Db, sessionIds: string[]): Promise<void> {
+// Of sessions that no read model shows any more, but for what was told of them.
+export async function endDataKeys(db: Db, sessionIds: string[]): Promise<void> {
   if (sessionIds.length === 0) return
   await db.query({
-    name: 'delete-data-keys',
-    text: 'delete from tidegate_keys.session_keys where session_id = any($1) and sealed_key is not null',
+    name: 'end-data-keys',
+    text: `update tidegate_keys.session_keys set is_ended = true
+      where session_id = any($1) and sealed_key is not null`,
     values: [sessionIds],
   })
+}
+
+// A session lasts for a day, and webhook events about it are kept for 30.
+const toldForMs = 32 * 24 * 60 * 60 * 1000
+
+export async function deleteEndedDataKeys(db: Db, limit: number): Promise<boolean> {
+  const { rowCount } = await db.query({
+    name: 'delete-ended-data-keys',
+    text: `delete from tidegate_keys.session_keys where session_id in (
+        select session_id from tidegate_keys.session_keys
+        where is_ended and sealed_key is not null and made_at < extract(epoch from now()) * 1000 - ${toldForMs} order by made_at limit $1
+      )`,
+    values: [limit],
+  })
+  return (rowCount ?? 0) >= limit
 }

@@ -1,4 +1,4 @@
-import { deleteDataKeys } from '../../infra/event-store/data-key-table.ts'
+import { deleteEndedDataKeys, endDataKeys } from '../../infra/event-store/data-key-table.ts'
 import type { EndedData, Projection, Prune } from '../../infra/event-store/projection.ts'
 import { webhookEventId } from '../../infra/ids.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
@@ -33,9 +33,10 @@ export function createSessionsPrune(): Prune {
     const sessions = await pruneSessions(tx, ended)
     const ofDecisions = await decisions(tx, ended)
     const ofVisitors = await pruneVisitors(tx, ended)
+    const ofKeys = await deleteEndedDataKeys(tx, chunk)
     if (sessions > 0 || ofVisitors > 0) texts.again()
     // Texts wait for a step of their own, whose lock waits for nobody who waits for what was deleted here.
-    if (sessions > 0 || ofVisitors > 0 || ofDecisions) return true
+    if (sessions > 0 || ofVisitors > 0 || ofDecisions || ofKeys) return true
     return texts.prune(tx, ended)
   }
 }
@@ -62,7 +63,7 @@ async function pruneSessions(tx: Tx, ended: EndedData[]): Promise<number> {
   await pruneRestOf(tx, ids)
   // As long as its visitor stays, scoring and rebuilds open its events.
   const unlinked = rows.filter(({ is_linked }) => !is_linked)
-  await deleteDataKeys(
+  await endDataKeys(
     tx,
     unlinked.map((row) => row.session_id),
   )
@@ -142,7 +143,7 @@ async function pruneVisitors(tx: Tx, ended: EndedData[]): Promise<number> {
     values: limitsOf(ended, 'visitors_before'),
   })
   const [gone] = rows
-  if (gone) await deleteDataKeys(tx, gone.sessions)
+  if (gone) await endDataKeys(tx, gone.sessions)
   return gone?.deleted ?? 0
 }
 
