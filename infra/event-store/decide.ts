@@ -99,7 +99,7 @@ export function createDecide({ pool, log, codec, applied, timeoutMs = 5000 }: De
   async function decideLocked<S>(tx: Tx, { request, cause, giveUp }: Attempt<S>): Promise<DomainEvent[]> {
     await lock(tx, request.locks, timeoutMs)
     await seeAllBefore(tx, request)
-    const decisions = request.decide(await request.load(tx))
+    const decisions = request.decide(await inTime(request.load(tx)))
     if (decisions.length === 0) return []
     await codec.prepare(decisions.map(({ event }) => event))
     const records = decisions.map(({ event, meta }) => codec.toCausedRecord(event, meta, cause))
@@ -148,12 +148,15 @@ async function outcomeOf(error: unknown): Promise<void> {
 async function lock(tx: Tx, names: string[], timeoutMs: number): Promise<void> {
   // In one order everywhere, so that two commands with several locks cannot wait for each other.
   const keys = names.map(lockKey).toSorted()
-  try {
-    await tx.query(`set local lock_timeout = ${timeoutMs}`)
-    await tx.query('select pg_advisory_xact_lock(key) from unnest($1::bigint[]) as key', [keys])
-  } catch (error) {
+  await tx.query(`set local lock_timeout = ${timeoutMs}`)
+  await inTime(tx.query('select pg_advisory_xact_lock(key) from unnest($1::bigint[]) as key', [keys]))
+}
+
+// Whoever waited too long for a lock may ask again.
+function inTime<T>(work: Promise<T>): Promise<T> {
+  return work.catch((error) => {
     throw isLockTimeout(error) ? unavailable(error) : error
-  }
+  })
 }
 
 function isLockTimeout(error: unknown): boolean {

@@ -1,8 +1,8 @@
 import type { DomainEvent, RecordedEvent } from '../../infra/event-store/codec.ts'
 import { webhookEventId } from '../../infra/ids.ts'
-import { runTogether } from '../../infra/postgres/arrays.ts'
+import { type Column, runTogether, unnest } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
-import { insertRows, saveRows } from '../../infra/postgres/table.ts'
+import { insertRows, type RowOf, saveRows } from '../../infra/postgres/table.ts'
 import type { VisitorMerged, VisitorSplit } from '../../schemas/events.ts'
 import { requestTexts, saveTexts, visitorRow } from './apply-visitors.ts'
 import { readEvent } from './stored-event.ts'
@@ -33,44 +33,86 @@ export const toldAgain = ({ event_id }: SessionMove): string =>
 // One partition has all of a session's events, so its decisions of before are there.
 export async function applyMoves(tx: Tx, events: MoveEvent[]): Promise<void> {
   const touched = new Map<string, Visitor>()
-  for (const { data } of events) {
-    if (!(await moveSession(tx, data))) continue
-    const { organization_id, environment } = data
-    for (const visitor_id of [data.visitor_id, data.earlier_visitor_id])
-      touched.set(`${organization_id} ${environment} ${visitor_id}`, {
-        organization_id,
-        environment,
-        visitor_id,
-      })
+  for (const moves of inTurns(events.map(({ data }) => data))) {
+    for (const { organization_id, environment, visitor_id, earlier_visitor_id } of await moveSessions(
+      tx,
+      moves,
+    ))
+      for (const id of [visitor_id, earlier_visitor_id])
+        touched.set(`${organization_id} ${environment} ${id}`, {
+          organization_id,
+          environment,
+          visitor_id: id,
+        })
   }
   for (const visitor of touched.values()) await remakeVisitor(tx, visitor)
 }
 
+// No session is in a turn twice.
+function inTurns(moves: SessionMove[]): SessionMove[][] {
+  const turns: Map<string, SessionMove>[] = []
+  for (const move of moves) {
+    const last = turns.findLastIndex((turn) => turn.has(move.session_id))
+    const turn = turns[last + 1] ?? new Map()
+    turns[last + 1] = turn.set(move.session_id, move)
+  }
+  return turns.map((turn) => [...turn.values()])
+}
+
 type Visitor = Pick<VisitorSplit, 'organization_id' | 'environment' | 'visitor_id'>
 
-// Returns whether the session was of the earlier visitor, who may have outlived it.
-async function moveSession(tx: Tx, move: SessionMove): Promise<boolean> {
-  const { session_id, organization_id, environment, visitor_id, earlier_visitor_id } = move
-  const between = [session_id, visitor_id, earlier_visitor_id]
-  const link = movedLink(move)
-  const { rows } = await tx.query<{ event_id: string }>(
-    `update sessions set visitor_id = $2, visitor = $4 where session_id = $1 and visitor_id = $3
-     returning event_id`,
-    [...between, JSON.stringify(link)],
+const movedColumns: Column<SessionMove>[] = [
+  { name: 'session_id', type: 'text', of: (move) => move.session_id },
+  { name: 'organization_id', type: 'text', of: (move) => move.organization_id },
+  { name: 'environment', type: 'text', of: (move) => move.environment },
+  { name: 'from_id', type: 'text', of: (move) => move.earlier_visitor_id },
+  { name: 'to_id', type: 'text', of: (move) => move.visitor_id },
+  { name: 'link', type: 'text', of: (move) => JSON.stringify(movedLink(move)) },
+]
+
+// Returns those whose session was of the earlier visitor, who may have outlived it.
+async function moveSessions(tx: Tx, moves: SessionMove[]): Promise<SessionMove[]> {
+  const { names, source, values } = unnest(movedColumns, moves)
+  const { rows } = await tx.query<{ session_id: string; event_id: string | null }>(
+    `with moved as (select * from ${source} as m (${names})),
+     shown as (
+       update sessions s set visitor_id = to_id, visitor = link from moved m
+       where s.session_id = m.session_id and s.visitor_id = from_id returning s.session_id, s.event_id
+     ),
+     decided as (
+       update decisions d set visitor_id = to_id from moved m
+       where d.session_id = m.session_id and d.visitor_id = from_id returning d.session_id
+     ),
+     gone as (
+       delete from visitor_sessions v using moved m
+       where v.organization_id = m.organization_id and v.environment = m.environment
+         and v.visitor_id = from_id and v.session_id = m.session_id
+       returning v.organization_id, v.environment, to_id, v.session_id
+     ),
+     put as (
+       insert into visitor_sessions (organization_id, environment, visitor_id, session_id)
+       select * from gone on conflict do nothing
+     )
+     select session_id, event_id from shown full join gone using (session_id)`,
+    values,
   )
-  await tx.query('update decisions set visitor_id = $2 where session_id = $1 and visitor_id = $3', between)
-  const { rowCount } = await tx.query(
-    `with gone as (delete from visitor_sessions where session_id = $1 and visitor_id = $3 returning *)
-     insert into visitor_sessions (organization_id, environment, visitor_id, session_id)
-     select organization_id, environment, $2, session_id from gone on conflict do nothing`,
-    between,
+  const found = new Map(rows.map(({ session_id, event_id }) => [session_id, event_id]))
+  await runTogether(
+    tx,
+    insertRows(
+      sessionEvents,
+      moves.flatMap((move) => told(move, found.get(move.session_id))),
+    ),
   )
+  return moves.filter(({ session_id }) => found.has(session_id))
+}
+
+function told(move: SessionMove, decision_id: string | null | undefined): RowOf<typeof sessionEvents>[] {
+  if (!decision_id) return []
+  const { session_id, organization_id, environment } = move
   const type = 'session.fingerprint.calculated' as const
-  const told = { id: toldAgain(move), type, created_at: movedAt(move), visitor: link }
-  const about = { session_id, organization_id, environment }
-  const raised = rows.map(({ event_id: decision_id }) => ({ ...told, ...about, decision_id }))
-  if (raised.length > 0) await runTogether(tx, insertRows(sessionEvents, raised))
-  return raised.length > 0 || rowCount !== 0
+  const about = { session_id, organization_id, environment, type, decision_id }
+  return [{ ...about, id: toldAgain(move), created_at: movedAt(move), visitor: movedLink(move) }]
 }
 
 interface Gathered {
