@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Auth } from '../../infra/access/auth.ts'
+import { ApiError } from '../../infra/errors/errors.ts'
+import type { EventCodec } from '../../infra/event-store/codec.ts'
 import type { DecideAs } from '../../infra/event-store/decide.ts'
 import { errorResponses, organizationParams, pathId, single, timestamp } from '../../infra/http/schemas.ts'
 import type { Idempotency } from '../../infra/idempotency/idempotency.ts'
@@ -14,6 +16,8 @@ export interface CorrectionOptions {
   idempotency: Idempotency
   decideAs: DecideAs
   clock: Clock
+  // Whether an earlier program still has to read the log.
+  codec: Pick<EventCodec, 'mayWrite'>
   visitors: LinkedVisitors
 }
 
@@ -155,6 +159,15 @@ function asked(request: FastifyRequest<Params>, { auth }: CorrectionOptions) {
   return { scope: { organizationId, environment }, visitorId: request.params.visitorId }
 }
 
-function depsOf(request: FastifyRequest, { auth, decideAs, visitors }: CorrectionOptions, now: number) {
+function depsOf(
+  request: FastifyRequest,
+  { auth, codec, decideAs, visitors }: CorrectionOptions,
+  now: number,
+) {
+  if (!codec.mayWrite('VisitorSplit') || !codec.mayWrite('VisitorMerged'))
+    throw new ApiError('request.conflict', {
+      message:
+        'Visitors cannot be corrected while WRITE_SCHEMAS_UP_TO keeps events as an earlier version reads them.',
+    })
   return { decide: decideAs(auth.actor(request), request), clock: () => now, visitors }
 }

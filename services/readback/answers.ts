@@ -133,14 +133,10 @@ export function visitorSummary(row: VisitorRow): VisitorSummary {
   }
 }
 
-export function visitorDetail(
-  row: VisitorDetailRow,
-  { identification }: Pick<VisitorDetail, 'identification'>,
-): VisitorDetail {
+export function visitorDetail(row: VisitorDetailRow): VisitorDetail {
   return {
     ...visitorSummary(row),
     components: { vector: row.vector },
-    identification,
     activity: { sessions: row.activity.map(activityOf) },
   }
 }

@@ -124,12 +124,17 @@ const detailQuery = z.object({
   include: z
     .union([z.string(), z.array(z.string())])
     .optional()
-    .describe('`identification`: why the session is of its visitor. Anything else adds nothing.'),
+    .describe(
+      '`identification`: why the session, or a visitor’s newest one, is of its visitor. Anything else adds nothing.',
+    ),
 })
 
 interface DetailQuery {
   Querystring: z.output<typeof detailQuery>
 }
+
+// It changes as visitors come and go, and takes as long as the rest.
+const asksWhy = ({ include }: z.output<typeof detailQuery>) => [include].flat().includes('identification')
 
 function getSessionRoute(app: FastifyInstance, context: ReadbackContext): void {
   const { pool, auth, identify, scopeOf } = context
@@ -147,8 +152,7 @@ function getSessionRoute(app: FastifyInstance, context: ReadbackContext): void {
   app.get<Params & DetailQuery>('/v1/sessions/:sessionId', { schema, onRequest }, async (request, reply) => {
     const { sessionId } = request.params
     const row = await sessionOr404({ pool, scope: scopeOf(request), sessionId })
-    const isAsked = [request.query.include].flat().includes('identification')
-    const identification = isAsked ? row.visitor && (await identify(row.id)) : undefined
+    const identification = asksWhy(request.query) ? row.visitor && (await identify(row.id)) : undefined
     return sendDetail({ request, reply, row }, identification)
   })
 }
@@ -273,6 +277,7 @@ function getFingerprintRoute(app: FastifyInstance, { pool, auth, identify, scope
     tags: fingerprintTags,
     security: [{ secretKey: [] }],
     params: z.object({ visitorId: pathId('vid') }),
+    querystring: detailQuery,
     response: { 200: single(visitorDetailSchema), ...errorResponses(401, 403, 404) },
   }
   const onRequest = auth.requireSecret('fingerprints:read')
@@ -286,7 +291,9 @@ function getFingerprintRoute(app: FastifyInstance, { pool, auth, identify, scope
           message: 'No visitor fingerprint with this id was observed in this environment.',
         })
       const [newest] = row.activity
-      const identification = newest ? await identify(newest.session_id) : null
-      return { data: visitorDetail(row, { identification }), meta: { request_id: request.id } }
+      const why = asksWhy(request.query) && {
+        identification: newest ? await identify(newest.session_id) : null,
+      }
+      return { data: { ...visitorDetail(row), ...why }, meta: { request_id: request.id } }
     })
 }

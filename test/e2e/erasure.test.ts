@@ -320,6 +320,13 @@ describe.each(kinds)('people are erased, $log, events $events', ({ log, events }
     120_000,
   )
 
+  it('nobody is corrected while an earlier version has to read events', async () => {
+    const [one, other] = others.map((some) => visitorIds.get(some))
+    const path = `${organization()}/visitors/${one}/merges`
+    const { status } = await ask('POST', path, { visitor_id: other, reason: 'One person.' })
+    expect(status).toBe(events === 'encrypted' ? 201 : 409)
+  })
+
   it('who comes back is somebody new', async () => {
     const [one] = gone
     if (!one) throw new Error('nobody')

@@ -45,7 +45,7 @@ describe('why a session is of its visitor is said', () => {
         components: { changed: [], unknown: [{ name: 'memory', visitors_with_it: null }] },
       },
     })
-    expect(await identification(`/v1/fingerprints/${visitor}`)).toEqual(expected)
+    expect(await identification(`/v1/fingerprints/${visitor}?include=identification`)).toEqual(expected)
     expect(await readAs(reader(), `/v1/sessions/${again.sessionId}`)).not.toHaveProperty('identification')
   })
 

@@ -79,7 +79,10 @@ const activity = z.strictObject({
 export const visitorDetailSchema = visitorSummarySchema
   .extend({
     components: z.strictObject({ vector: z.array(z.number()) }),
-    identification: identificationSchema.nullable().describe('Of the newest session.'),
+    identification: identificationSchema
+      .nullable()
+      .optional()
+      .describe('Of the newest session. Present where `include` asks for it.'),
     activity: z.strictObject({ sessions: z.array(activity).max(100) }),
   })
   .meta({ id: 'VisitorFingerprintDetail' })

@@ -29,11 +29,6 @@ const publishedError = publishedSchema('ApiErrorEnvelope')
 /** Where our description adds to the published one on purpose: what is left then. */
 const known: Partial<Record<keyof typeof theirs, (body: unknown) => unknown>> = {
   SessionDetailResponse: withPublishedNames,
-  VisitorFingerprintDetailResponse(body) {
-    const { data, ...rest } = visitor.parse(body)
-    const { identification: _, ...others } = data
-    return { ...rest, data: others }
-  },
 }
 
 /** Checks a response against our own description and the published one. */
@@ -60,7 +55,6 @@ const integrityNames = {
   outdated_environment: 'outdated_environment',
 } as const
 
-const visitor = z.looseObject({ data: z.looseObject({ identification: z.unknown() }) })
 const detail = z.looseObject({
   data: z.looseObject({
     runtime_integrity: z.record(z.string(), z.string()),
