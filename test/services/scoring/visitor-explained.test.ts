@@ -13,7 +13,7 @@ import { androidWebView, type Client, desktopChrome, withParts } from './support
 
 const minute = 60_000
 const hour = 60 * minute
-const topics = ['tidegate.collect.v1', 'tidegate.sessions.v1', 'tidegate.visitors.v1']
+const topics = ['collect', 'sessions', 'visitors', 'erasures'].map((name) => `tidegate.${name}.v1` as const)
 
 let world: ProjectionWorld
 let log: EventLog
