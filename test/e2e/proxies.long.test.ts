@@ -71,13 +71,8 @@ async function visit(endpoint: string, headers: Record<string, string> = {}, fro
 /** What was recorded of a session when it was opened. */
 async function recorded(type: string, sessionId: string) {
   const { stdout } = await cluster.cli([
-    'events',
-    '--topic',
-    'tidegate.collect.v1',
-    '--type',
-    type,
-    '--key',
-    sessionId,
+    ...['events', '--open', '--topic', 'tidegate.collect.v1'],
+    ...['--type', type, '--key', sessionId],
   ])
   const [line = '{}'] = stdout.trim().split('\n')
   return JSON.parse(line).data
