@@ -1,9 +1,11 @@
+import { noNetwork } from '../../infra/ip/network.ts'
 import { createSeededRandom } from '../../services/cli/simulate/generate/random.ts'
 import { readFacts } from '../../services/scoring/facts.ts'
+import { forgotten } from '../../services/scoring/session-state.ts'
 import { allKeys, lineageOf, visitorKeysOf } from '../../services/scoring/visitors/keys.ts'
 import { aliveMs, type KnownVisitor, matchVisitor } from '../../services/scoring/visitors/match.ts'
 import { type Profile, profileOf } from '../../services/scoring/visitors/profile.ts'
-import { type LinkedSession, mayBeTwo, splitOf } from '../../services/scoring/visitors/split.ts'
+import { beginnings, type LinkedSession, mayBeTwo, splitOf } from '../../services/scoring/visitors/split.ts'
 import { evolve, type Habits, habitsOf } from './evolution.ts'
 import { createLooks, type Kind, type Look } from './looks.ts'
 
@@ -99,9 +101,7 @@ function createMemory() {
     for (const key of (ofVisitor.get(id) ?? []).flatMap((link) => link.keys)) index.get(key)?.delete(id)
     ofVisitor.delete(id)
     for (const link of theirs) put(link)
-    const began = new Map<string, number>()
-    for (const { lineage, linked_at } of theirs)
-      began.set(lineage, Math.min(linked_at, began.get(lineage) ?? linked_at))
+    const began = beginnings(theirs)
     const [lineage, at] = [...began].sort((one, other) => other[1] - one[1])[0] ?? ['', 0]
     const times = theirs.map(({ linked_at }) => linked_at)
     const is_tentative = theirs.some(
@@ -182,32 +182,13 @@ export function profileOfLook({ snapshot, ip }: Look) {
     profileOf(
       readFacts({
         state: {
-          session_id: 's',
-          organization_id: 'o',
-          environment: 'live',
-          platform: 'web',
-          created_at: 0,
-          continuity_ids: [],
-          continuity_id: null,
-          documents: [],
+          ...forgotten({ session_id: 's', organization_id: 'o', environment: 'live' }, 0),
           snapshot,
-          snapshot_document: null,
-          behavior: null,
           ip_address: ip,
           user_agent: snapshot.navigator.user_agent ?? '',
           batches: 1,
-          unreadable: 0,
-          conflicts: 0,
-          identity_changes: 0,
-          last_activity_at: 0,
-          decisions: 0,
-          verdict: null,
-          final: false,
-          final_at: null,
-          visitor: null,
-          visitor_sessions: 0,
         },
-        network: { ip_address: ip } as never,
+        network: noNetwork.lookup(ip, 0),
       }),
     )
   if (!known) cache.set(snapshot, profile)

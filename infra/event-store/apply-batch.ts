@@ -7,6 +7,7 @@ import { appliedChannel, encodeNotifications, type Subjects } from './applied.ts
 import { type Build, buildLock } from './builds.ts'
 import { type RecordedEvent, sessionOf } from './codec.ts'
 import { dueOf, type EventBatch, EventFailed } from './consumer.ts'
+import { isErasure } from './erased.ts'
 import type { Projection } from './projection.ts'
 
 export interface ApplyOptions {
@@ -93,9 +94,6 @@ async function applyFresh(
   )
   return marked.length > 0 ? projection.apply(tx, marked) : []
 }
-
-type Erasure = Extract<RecordedEvent, { type: 'VisitorErased' }>
-const isErasure = (event: RecordedEvent): event is Erasure => event.type === 'VisitorErased'
 
 function eventFailed(cause: unknown): never {
   throw isTransient(cause) ? cause : new EventFailed(cause)

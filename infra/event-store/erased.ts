@@ -2,8 +2,12 @@ import { eventTopics } from '../../schemas/events.ts'
 import type { EventLog } from '../log/port.ts'
 import { readTopicToEnd } from '../log/read-topic.ts'
 import type { Db } from '../postgres/pool.ts'
-import type { EventCodec } from './codec.ts'
+import type { EventCodec, RecordedEvent } from './codec.ts'
 import { eraseDataKeys } from './data-key-table.ts'
+
+type ErasureEvent = Extract<RecordedEvent, { type: 'VisitorErased' }>
+
+export const isErasure = (event: RecordedEvent): event is ErasureEvent => event.type === 'VisitorErased'
 
 interface Stores {
   pool: Db
@@ -18,10 +22,10 @@ export async function eraseKeysAgain({ pool, log, codec }: Stores): Promise<numb
     ...{ log, topic: eventTopics.VisitorErased },
     async handle(batches) {
       for (const record of batches.flatMap(({ records }) => records)) {
-        const { type, data } = codec.fromRecord(record)
-        if (type !== 'VisitorErased') continue
-        sessions += data.session_ids.length
-        await eraseDataKeys(pool, [data])
+        const event = codec.fromRecord(record)
+        if (!isErasure(event)) continue
+        sessions += event.data.session_ids.length
+        await eraseDataKeys(pool, [event.data])
       }
     },
   })

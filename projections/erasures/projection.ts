@@ -1,5 +1,6 @@
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import { eraseDataKeys } from '../../infra/event-store/data-key-table.ts'
+import { isErasure } from '../../infra/event-store/erased.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import type { Part } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
@@ -47,9 +48,6 @@ export function createErasuresProjection(erasers: Eraser[]): Projection {
     subjectsOf: (events) => events.flatMap((event) => (isErasure(event) ? event.data.session_ids : [])),
   }
 }
-
-type ErasureEvent = Extract<RecordedEvent, { type: 'VisitorErased' }>
-const isErasure = (event: RecordedEvent): event is ErasureEvent => event.type === 'VisitorErased'
 
 interface Erasing {
   events: RecordedEvent[]

@@ -74,7 +74,7 @@ function moving(visitors: LinkedVisitors, { organizationId }: DataScope) {
     write: (tx: Tx, events: DomainEvent[]) =>
       visitors.move(
         tx,
-        events.filter((event) => isMove(event)).map(({ data }) => data),
+        events.filter(isMove).map(({ data }) => data),
       ),
   }
 }

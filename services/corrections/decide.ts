@@ -2,7 +2,7 @@ import { ApiError, invalidField } from '../../infra/errors/errors.ts'
 import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import { type DecidedEvent, decidedEvent } from '../../infra/event-store/decide.ts'
 import { derivedId } from '../../infra/ids.ts'
-import type { SessionMove } from '../../projections/sessions/apply-moves.ts'
+import { movedAt, type SessionMove } from '../../projections/sessions/apply-moves.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 
 /** As many are moved at once. */
@@ -100,8 +100,7 @@ function moved(
 
 function decidedMove(event: Extract<DomainEvent, { type: 'VisitorSplit' | 'VisitorMerged' }>): DecidedEvent {
   const { organization_id: organizationId, environment, event_id: eventId } = event.data
-  const now = 'merged_at' in event.data ? event.data.merged_at : event.data.split_at
-  return decidedEvent(event, { organizationId, environment, eventId, now })
+  return decidedEvent(event, { organizationId, environment, eventId, now: movedAt(event.data) })
 }
 
 type CorrectedEvent = Extract<DomainEvent, { type: 'VisitorCorrected' }>

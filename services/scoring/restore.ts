@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { z } from 'zod'
 import type { EventCodec, RecordedEvent } from '../../infra/event-store/codec.ts'
 import { decodeRecords } from '../../infra/event-store/consumer.ts'
+import { isErasure } from '../../infra/event-store/erased.ts'
 import type { Skips } from '../../infra/event-store/skips.ts'
 import type { Batch, EventLog, Position } from '../../infra/log/port.ts'
 import { readTopicToEnd } from '../../infra/log/read-topic.ts'
@@ -204,7 +205,7 @@ async function readEvents(sources: VisitorSources, batches: Batch[]): Promise<Re
 }
 
 async function noteErased(tx: Tx, events: RecordedEvent[]): Promise<void> {
-  const erased = events.flatMap((event) => (event.type === 'VisitorErased' ? event.data.session_ids : []))
+  const erased = events.filter(isErasure).flatMap(({ data }) => data.session_ids)
   if (erased.length > 0)
     await tx.query('insert into rebuilt_erased select unnest($1::text[]) on conflict do nothing', [erased])
 }

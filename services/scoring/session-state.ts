@@ -87,7 +87,8 @@ function opened(event: SessionOpened): SessionState {
   }
 }
 
-function forgotten(
+// What is known of a session before any event of it.
+export function forgotten(
   event: Pick<SessionOpened, 'session_id' | 'organization_id' | 'environment'>,
   at: number,
 ): SessionState {

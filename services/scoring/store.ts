@@ -214,8 +214,6 @@ alter table scoring.visitors add column if not exists lineage text;
 alter table scoring.visitors add column if not exists is_tentative boolean not null default false;
 alter table scoring.visitors add column if not exists apart_from text;
 create table if not exists ${linksDdl('scoring.links')};
-alter table scoring.links add column if not exists apart_from text;
-alter table scoring.links add column if not exists merged_at bigint;
 create index if not exists links_visitor on scoring.links (visitor_id);
 create table if not exists scoring.visitor_keys (
   key bytea not null,

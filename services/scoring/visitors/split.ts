@@ -23,7 +23,8 @@ export function lineageNames(sessions: LinkedSession[]): (lineage: string) => st
   return (lineage) => ((began.get(lineage) ?? Number.POSITIVE_INFINITY) <= merged ? mergedLineage : lineage)
 }
 
-function beginnings(sessions: Pick<LinkedSession, 'lineage' | 'linked_at'>[]): Map<string, number> {
+// When each lineage began.
+export function beginnings(sessions: Pick<LinkedSession, 'lineage' | 'linked_at'>[]): Map<string, number> {
   const began = new Map<string, number>()
   for (const { lineage, linked_at } of sessions)
     began.set(lineage, Math.min(linked_at, began.get(lineage) ?? linked_at))

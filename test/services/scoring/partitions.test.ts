@@ -10,7 +10,7 @@ import { eventually } from '../../support/eventually.ts'
 import { openTestLogs } from '../../support/logs.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 import { silent } from '../../support/projections.ts'
-import { batch, handOff, metaOf, opened, startedAt, testSession } from './support/events.ts'
+import { batch, handOff, metaOf, opened, scoringTopics, startedAt, testSession } from './support/events.ts'
 
 const topic = 'tidegate.collect.v1'
 const codec = createCodec()
@@ -24,18 +24,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
   beforeAll(async () => {
     database = await createTestDatabase()
     log = await testLog.open()
-    await log.ensureTopics(
-      [
-        topic,
-        'tidegate.sessions.v1',
-        'tidegate.visitors.v1',
-        'tidegate.policies.v1',
-        'tidegate.erasures.v1',
-      ].map((name) => ({
-        topic: name,
-        partitions: 2,
-      })),
-    )
+    await log.ensureTopics(scoringTopics)
   })
   afterAll(async () => {
     await testLog.cleanup()

@@ -12,7 +12,16 @@ import { readOffset } from '../../../services/scoring/store.ts'
 import { createRecovery, runScoring } from '../../../services/scoring/worker.ts'
 import { eventually } from '../../support/eventually.ts'
 import { openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
-import { batch, handOff, metaOf, opened, startedAt, type TestSession, testSession } from './support/events.ts'
+import {
+  batch,
+  handOff,
+  metaOf,
+  opened,
+  scoringTopics,
+  startedAt,
+  type TestSession,
+  testSession,
+} from './support/events.ts'
 
 const topic = 'tidegate.collect.v1'
 let world: ProjectionWorld
@@ -23,18 +32,7 @@ beforeAll(async () => {
   world = await openProjectionWorld()
   const { pool, url } = world.database
   log = await openPostgresLog({ pool, url, logger: silent })
-  await log.ensureTopics(
-    [
-      topic,
-      'tidegate.sessions.v1',
-      'tidegate.visitors.v1',
-      'tidegate.policies.v1',
-      'tidegate.erasures.v1',
-    ].map((name) => ({
-      topic: name,
-      partitions: 2,
-    })),
-  )
+  await log.ensureTopics(scoringTopics)
   applied = await world.openApplied()
   await world.run(log, sessionsProjection, { applied })
 })

@@ -14,7 +14,16 @@ import { runScoring } from '../../../services/scoring/worker.ts'
 import { eventually } from '../../support/eventually.ts'
 import { openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
 import { repeatsOf } from '../../support/session-scored.ts'
-import { batch, handOff, metaOf, opened, startedAt, type TestSession, testSession } from './support/events.ts'
+import {
+  batch,
+  handOff,
+  metaOf,
+  opened,
+  scoringTopics,
+  startedAt,
+  type TestSession,
+  testSession,
+} from './support/events.ts'
 import { slugs, stateAfter } from './support/sessions.ts'
 import { type Client, desktopChrome, iphoneSafari, resistingFirefox, withParts } from './support/snapshots.ts'
 
@@ -118,7 +127,6 @@ describe('what repeats as evidence', () => {
 })
 
 describe('on a real database', () => {
-  const topic = 'tidegate.collect.v1'
   let world: ProjectionWorld
   let log: EventLog
   let applied: Applied
@@ -128,18 +136,7 @@ describe('on a real database', () => {
     world = await openProjectionWorld()
     const { pool, url } = world.database
     log = await openPostgresLog({ pool, url, logger: silent })
-    await log.ensureTopics(
-      [
-        topic,
-        'tidegate.sessions.v1',
-        'tidegate.visitors.v1',
-        'tidegate.policies.v1',
-        'tidegate.erasures.v1',
-      ].map((name) => ({
-        topic: name,
-        partitions: 2,
-      })),
-    )
+    await log.ensureTopics(scoringTopics)
     applied = await world.openApplied()
     for (const projection of [sessionsProjection, repeatsProjection])
       await world.run(log, projection, { applied })

@@ -8,12 +8,19 @@ import { createLinkExplainer, type LinkExplanation } from '../../../services/sco
 import { runScoring } from '../../../services/scoring/worker.ts'
 import { eventually } from '../../support/eventually.ts'
 import { openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
-import { batch, metaOf, opened, startedAt, type TestSession, testSession } from './support/events.ts'
+import {
+  batch,
+  metaOf,
+  opened,
+  scoringTopics,
+  startedAt,
+  type TestSession,
+  testSession,
+} from './support/events.ts'
 import { androidWebView, type Client, desktopChrome, withParts } from './support/snapshots.ts'
 
 const minute = 60_000
 const hour = 60 * minute
-const topics = ['collect', 'sessions', 'visitors', 'erasures'].map((name) => `tidegate.${name}.v1` as const)
 
 let world: ProjectionWorld
 let log: EventLog
@@ -24,7 +31,7 @@ beforeAll(async () => {
   world = await openProjectionWorld()
   const { pool, url } = world.database
   log = await openPostgresLog({ pool, url, logger: silent })
-  await log.ensureTopics(topics.map((topic) => ({ topic, partitions: 2 })))
+  await log.ensureTopics(scoringTopics)
   const applied = await world.openApplied()
   await world.run(log, sessionsProjection, { applied })
   const base = { log, pool, codec: world.codec, clock: () => now, network: noNetwork, applied }

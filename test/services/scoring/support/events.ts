@@ -9,6 +9,12 @@ import { answers, type Client, desktopChrome } from './snapshots.ts'
 export const organizationId = 'org_0123456789abcdefghjkmnpqrs'
 export const startedAt = Date.UTC(2026, 2, 24, 20)
 
+/** What scoring reads and writes, and what those that follow it read. */
+export const scoringTopics = ['collect', 'sessions', 'visitors', 'policies', 'erasures'].map((name) => ({
+  topic: `tidegate.${name}.v1` as const,
+  partitions: 2,
+}))
+
 export interface TestSession {
   id: string
   documentHash: string
