@@ -33,7 +33,7 @@ beforeAll(async () => {
 }, 60_000)
 
 afterAll(async () => {
-  await Promise.all([client?.close(), proxyHost?.close()])
+  await Promise.all([client?.destroy(), proxyHost?.destroy()])
   await proxies?.stop()
   await cluster?.stop()
 })

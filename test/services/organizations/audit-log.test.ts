@@ -234,6 +234,7 @@ describe('an entry says who it was, and by which request', () => {
     const { deps } = world
     const config = readConfig({})
     await setDataPolicy(deps, { organizationId, changes: { session_days: 30 } })
+    world.now.ms += 1
     await expireOldData({ ...deps, config })
     expect((await about(organizationId)).slice(0, 2)).toEqual([
       {
