@@ -69,16 +69,25 @@ const otherNetwork = -4.2
  * common, the less the rest proves. Of several such looks the best one counts.
  */
 export function likenessBits({ comparison, shared, uniqueness, isSameNetwork, neighbors }: Weighing): number {
-  const says = (name: ComponentName) =>
-    (chosen.includes(name) ? 1 : share[uniqueness]) * evidence[name].agreed
-  const beyond = shared.map(({ kind, visitors }) => {
-    const found: readonly ComponentName[] = lookKinds[kind]
-    return sum(comparison.agreed.filter((name) => !found.includes(name)).map(says)) - Math.log2(visitors)
-  })
+  const shareOf = share[uniqueness]
+  let beyond = Number.NEGATIVE_INFINITY
+  for (const { kind, visitors } of shared)
+    beyond = Math.max(beyond, agreementBits(comparison.agreed, { kind, shareOf }) - Math.log2(visitors))
   const changes = changeBits(comparison.changed)
   // Nothing where ten and more share the network.
   const network = isSameNetwork ? sameNetwork * Math.max(0, 1 - Math.log10(neighbors)) : otherNetwork
-  return Math.max(...beyond) + changes + network
+  return beyond + changes + network
+}
+
+function agreementBits(
+  agreed: ComponentName[],
+  { kind, shareOf }: { kind: LookKind; shareOf: number },
+): number {
+  const found: readonly ComponentName[] = lookKinds[kind]
+  let bits = 0
+  for (const name of agreed)
+    if (!found.includes(name)) bits += (chosen.includes(name) ? 1 : shareOf) * evidence[name].agreed
+  return bits
 }
 
 // What changes at once: a display, a graphics card or its driver. The dearest of them counts.
@@ -87,12 +96,15 @@ const together: ComponentName[][] = [
   ['webgl_renderer', 'webgl_parameters', 'webgl_extensions'],
 ]
 
+// For each candidate of each session: nothing is made on the way.
 function changeBits(changed: ComponentName[]): number {
-  const groups = together.map((names) => changed.filter((name) => names.includes(name)))
-  const alone = changed.filter((name) => !together.flat().includes(name)).map((name) => [name])
-  return sum(
-    [...groups, ...alone].map((names) => -Math.max(0, ...names.map((name) => evidence[name].changed))),
-  )
+  let bits = 0
+  for (const names of together) {
+    let dearest = 0
+    for (const name of changed) if (names.includes(name)) dearest = Math.max(dearest, evidence[name].changed)
+    bits -= dearest
+  }
+  for (const name of changed)
+    if (!together.some((names) => names.includes(name))) bits -= evidence[name].changed
+  return bits
 }
-
-const sum = (numbers: number[]) => numbers.reduce((total, one) => total + one, 0)

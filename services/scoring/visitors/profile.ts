@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { networkPrefix } from '../../../infra/ip/network.ts'
 import type { VisitorAnchors, VisitorStorage } from '../../../schemas/events.ts'
 import type { Snapshot } from '../../../schemas/observations.ts'
@@ -106,7 +106,7 @@ export function uniquenessOf(profile: Profile): Uniqueness {
 
 function shortHash(name: string, value: string | number | null): string | null {
   if (value === null || value === '') return null
-  return createHash('sha256').update(`${name}\0${value}`).digest('hex').slice(0, 12)
+  return hash('sha256', `${name}\0${value}`).slice(0, 12)
 }
 
 /** The components as numbers from 0 to 1, -1 for an unknown one: equal values are equal numbers. */
