@@ -20,6 +20,7 @@ import { eraseSessions } from './erase.ts'
 import { comparedRows, createSessionsPrune } from './prune.ts'
 import {
   clientUserChanges,
+  decisionStorage,
   decisions,
   type SessionEventType,
   searchTexts,
@@ -39,7 +40,7 @@ export const sessionsProjection: Projection = {
   version: 6,
   topics: [eventTopics.SessionScored, eventTopics.VisitorErased],
   tables: tables.map(({ name }) => name),
-  ddl: tables.map(({ ddl }) => ddl).join('') + sessionApplyIndexes,
+  ddl: tables.map(({ ddl }) => ddl).join('') + decisionStorage + sessionApplyIndexes,
   indexes: sessionReadIndexes,
   appliedIn: [decisions.name, clientUserChanges.name],
   apply,

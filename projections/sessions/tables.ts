@@ -161,6 +161,11 @@ export const sessionApplyIndexes = `
   create index on client_user_changes (session_id, log_offset);
 `
 
+/** A decision fits on a page, and was compressed where its parts were: both would only be tried in vain. */
+export const decisionStorage = `
+  alter table decisions alter column event set storage external, set (toast_tuple_target = 8160);
+`
+
 export const sessionReadIndexes = `
   create index on sessions (organization_id, environment, evaluated_at, session_id);
   create index on sessions (organization_id, environment, verdict, evaluated_at, session_id);
