@@ -18,6 +18,7 @@ import { isSessionEvent, type SessionState } from './session-state.ts'
 import { type Opened, openingStatements, readOpened, saveOffsets, saveStates } from './store.ts'
 import { type Resolution, resolveVisitors } from './visitors/resolve.ts'
 import type { RecordedVisitor } from './visitors/split.ts'
+import { noteWritten, type WrittenStates, writtenOf } from './written-states.ts'
 
 interface ScoreDeps {
   log: EventLog
@@ -33,6 +34,7 @@ interface ScoreBatches {
   batches: EventBatch[]
   findRecorded: (decisionIds: string[]) => Promise<Map<string, RecordedVisitor>>
   countRepeats: RepeatCounter
+  written: WrittenStates
 }
 
 /**
@@ -42,11 +44,16 @@ interface ScoreBatches {
  * 3. states, visitors and offsets are committed together. A crash before that repeats from 1.
  * Throws EventFailed when no decision can be made or written down for an event.
  */
-export function scoreBatches(deps: ScoreDeps, work: ScoreBatches): Promise<Position[]> {
-  return shortTransaction(deps.pool, {
-    first: openingStatements(work.batches, sessionsOf(work.batches)),
-    work: (tx, rows) => scoreIn({ tx, opened: readOpened(rows) }, deps, work),
+export async function scoreBatches(deps: ScoreDeps, work: ScoreBatches): Promise<Position[]> {
+  const { batches: places, written } = work
+  const sessionIds = sessionsOf(places)
+  const known = writtenOf(written, sessionIds)
+  const { next, states, xmin } = await shortTransaction(deps.pool, {
+    first: openingStatements({ places, sessionIds, known }),
+    work: (tx, rows) => scoreIn({ tx, opened: readOpened(rows, known) }, deps, work),
   })
+  noteWritten(written, states, xmin)
+  return next
 }
 
 // Of an erased session nothing more is decided, nor of one whose key is lost: what it observed is unreadable.
@@ -54,7 +61,7 @@ const isScored = (event: RecordedEvent, erased: Set<string>): boolean =>
   event.closed === undefined && !(isSessionEvent(event) && erased.has(event.data.session_id))
 
 interface Scored {
-  result: Position[]
+  result: { next: Position[]; states: SessionState[]; xmin: string }
   writes: Part[]
 }
 
@@ -63,15 +70,15 @@ async function scoreIn(
   deps: ScoreDeps,
   { batches, findRecorded, countRepeats }: ScoreBatches,
 ): Promise<Scored> {
-  const { offsets: stored, states, constants, erased } = opened
+  const { offsets: stored, xmin, states: known, constants, erased } = opened
   const due = batches.map((batch) => ({ ...batch, ...dueOf(batch, stored.get(batch.partition) ?? 0) }))
   const moved = due.filter((batch) => batch.next > (stored.get(batch.partition) ?? 0))
   const next = due.map(({ topic, partition, next: offset }) => ({ topic, partition, offset }))
-  if (moved.length === 0) return { result: next, writes: [] }
+  if (moved.length === 0) return { result: { next, states: [], xmin }, writes: [] }
   const startedAt = deps.clock()
   const breathe = createBreather()
   const events = moved.flatMap((batch) => batch.events).filter((event) => isScored(event, erased))
-  const { changed, drafts } = await draft({ deps, events, known: states, now: startedAt, breathe })
+  const { changed, drafts } = await draft({ deps, events, known, now: startedAt, breathe })
   const recorded = await findRecorded(drafts.map(({ trigger }) => trigger.decisionId))
   const maySplit = deps.codec.mayWrite('VisitorSplit')
   const resolution = await resolveVisitors({ tx, drafts, recorded, maySplit, now: startedAt })
@@ -86,12 +93,13 @@ async function scoreIn(
     offset,
     logTime: timeBefore(offset),
   }))
+  const states = linked(changed, resolution)
   const writes = [
     ...resolution.index.save(),
-    ...saveStates({ states: linked(changed, resolution), partitions: partitionsOf(events), constants }),
+    ...saveStates({ states, partitions: partitionsOf(events), constants }),
     saveOffsets(offsets),
   ]
-  return { result: next, writes }
+  return { result: { next, states, xmin }, writes }
 }
 
 const sessionsOf = (batches: EventBatch[]): string[] => [

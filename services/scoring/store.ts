@@ -5,11 +5,14 @@ import { ensureTables } from '../../infra/postgres/ensure-tables.ts'
 import type { Rows, Tx } from '../../infra/postgres/pool.ts'
 import type { SessionState } from './session-state.ts'
 import { linksDdl } from './visitors/links.ts'
+import type { WrittenState } from './written-states.ts'
 
 type PartitionPlace = Omit<Position, 'offset'>
 
 export interface Opened {
   offsets: Map<number, number>
+  /** What the rows will have that the transaction writes. */
+  xmin: string
   states: Map<string, SessionState>
   /** Of the states, what is stored apart. */
   constants: Map<string, Constants>
@@ -20,45 +23,65 @@ export interface Opened {
 // The large parts of a state, which seldom change: they are not written again with each event.
 type Constants = Pick<SessionState, 'snapshot' | 'visitor'>
 
+export interface Opening {
+  places: PartitionPlace[]
+  sessionIds: string[]
+  /** By session id. */
+  known: Map<string, WrittenState>
+}
+
 /**
  * Begins the transaction: locks the partitions' offsets, so that no other process scores them at the same time, and
- * then loads the states of the sessions.
+ * then loads the states of the sessions, but for those that are still as they are known.
  */
-export function openingStatements(places: PartitionPlace[], sessionIds: string[]): string[] {
+export function openingStatements({ places, sessionIds, known }: Opening): string[] {
   const topics = places.map(({ topic }) => pg.escapeLiteral(topic))
-  const ids = sessionIds.map((id) => pg.escapeLiteral(id))
+  const ids = listOf(sessionIds)
+  const versions = listOf([...known].map(([id, { xmin }]) => `${id} ${xmin}`))
   return [
-    `select partition, next_offset from scoring.offsets
+    `select partition, next_offset, pg_current_xact_id()::xid as xmin from scoring.offsets
        where topic in (${topics.join()}) and partition in (${places.map(({ partition }) => partition).join()})
        order by partition for update`,
-    `select session_id, state, constants from scoring.sessions where session_id in (${ids.join() || 'null'})
-     union all select session_id, null, null from tidegate_keys.session_keys
-       where session_id in (${ids.join() || 'null'}) and sealed_key is null`,
+    `select session_id, is_known, case when not is_known then state end as state,
+         case when not is_known then constants end as constants
+       from (select *, coalesce(session_id || ' ' || xmin in (${versions}), false) as is_known
+         from scoring.sessions where session_id in (${ids})) as found
+     union all select session_id, null, null, null from tidegate_keys.session_keys
+       where session_id in (${ids}) and sealed_key is null`,
   ]
 }
 
+const listOf = (texts: string[]) => texts.map((text) => pg.escapeLiteral(text)).join() || 'null'
+
 /** What the rows of `openingStatements` say. */
-export function readOpened([offsets = [], found = []]: Rows[]): Opened {
-  const [states, erased] = [found.filter(hasState), found.filter((row) => !hasState(row))]
-  // A version before wrote all of a state into one column.
-  const apart = states.filter((row) => row.constants !== null)
-  const constants = new Map<string, Constants>(
-    apart.map((row) => [String(row.session_id), JSON.parse(String(row.constants))]),
-  )
-  return {
+export function readOpened([offsets = [], found = []]: Rows[], known: Map<string, WrittenState>): Opened {
+  const opened: Opened = {
     offsets: new Map(offsets.map((row) => [Number(row.partition), Number(row.next_offset)])),
-    states: new Map(
-      states.map((row) => {
-        const id = String(row.session_id)
-        return [id, { ...JSON.parse(String(row.state)), ...constants.get(id) }]
-      }),
-    ),
-    constants,
-    erased: new Set(erased.map((row) => String(row.session_id))),
+    xmin: String(offsets[0]?.xmin),
+    states: new Map(),
+    constants: new Map(),
+    erased: new Set(),
   }
+  for (const row of found) {
+    const id = String(row.session_id)
+    const state = row.is_known ? known.get(id)?.state : undefined
+    if (row.is_known === null) opened.erased.add(id)
+    else if (state) noteState(opened, state, state)
+    else readState(opened, row)
+  }
+  return opened
 }
 
-const hasState = (row: Rows[number]) => row.state !== null
+function readState(opened: Opened, { state, constants }: Rows[number]): void {
+  // A version before wrote all of a state into one column.
+  const apart: Constants | undefined = constants === null ? undefined : JSON.parse(String(constants))
+  noteState(opened, { ...JSON.parse(String(state)), ...apart }, apart)
+}
+
+function noteState({ states, constants }: Opened, state: SessionState, apart: Constants | undefined): void {
+  states.set(state.session_id, state)
+  if (apart) constants.set(state.session_id, apart)
+}
 
 // What is remembered of the sessions, by id.
 export async function readStates(db: Pick<Tx, 'query'>, sessionIds: string[]): Promise<Map<string, object>> {
@@ -199,6 +222,8 @@ create table if not exists scoring.sessions (
 alter table scoring.offsets add column if not exists log_time bigint not null default 0;
 alter table scoring.sessions add column if not exists partition int;
 alter table scoring.sessions add column if not exists constants text;
+alter table scoring.sessions alter column state set storage main, alter column constants set storage external,
+  set (toast_tuple_target = 4080);
 create index if not exists sessions_open on scoring.sessions (last_activity_at) where final_at is null;
 create index if not exists sessions_opened on scoring.sessions (opened_at);
 create table if not exists scoring.visitors (

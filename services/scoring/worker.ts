@@ -17,6 +17,7 @@ import type { AllowsMinimal } from './facts.ts'
 import { restoreVisitors } from './restore.ts'
 import { createScoringTables, readOffset } from './store.ts'
 import type { RecordedVisitor } from './visitors/split.ts'
+import { createWrittenStates } from './written-states.ts'
 
 interface ScoringOptions {
   log: EventLog
@@ -47,6 +48,7 @@ export async function runScoring(options: ScoringOptions): Promise<RunningScorin
   if (restored?.visitors) logger.info(restored, 'visitors were restored from the log')
   const recovery = createRecovery(options)
   const countRepeats = createRepeatCounter()
+  const written = createWrittenStates()
 
   async function startOffset(_topic: string, partition: number): Promise<number> {
     const ends = await log.endPositions(topic)
@@ -61,13 +63,14 @@ export async function runScoring(options: ScoringOptions): Promise<RunningScorin
     }))
     const findRecorded = (ids: string[]) => recovery.findRecorded(starts, ids)
     try {
-      const next = await scoreBatches(options, { batches, findRecorded, countRepeats })
+      const next = await scoreBatches(options, { batches, findRecorded, countRepeats, written })
       for (const { partition, expected } of batches) {
         const stored = next.find((position) => position.partition === partition)?.offset ?? expected
         if (stored < expected) recovery.suspect(partition, expected)
       }
       return next
     } catch (error) {
+      written.clear()
       // It may have been appended and not committed.
       for (const { partition, end } of batches) recovery.suspect(partition, end)
       throw error

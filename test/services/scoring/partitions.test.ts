@@ -110,6 +110,20 @@ describe.each(openTestLogs())('$name', (testLog) => {
     expect(await Promise.all(same.slice(0, 3).map(decisionsOf))).toEqual([2, 2, 2])
   })
 
+  test('goes on from a state that somebody else wrote meanwhile, or took away', async () => {
+    const { same } = await names('changed')
+    const [counted = '', gone = ''] = same
+    for (const name of [counted, gone])
+      await scored(await append1(...opened(testSession(name)), batch(testSession(name))))
+    await database.pool.query(
+      `update scoring.sessions set state = jsonb_set(state::jsonb, '{decisions}', '40') where session_id = $1`,
+      [testSession(counted).id],
+    )
+    await database.pool.query('delete from scoring.sessions where session_id = $1', [testSession(gone).id])
+    for (const name of [counted, gone]) await scored(await append1(handOff(testSession(name))))
+    expect(await Promise.all([counted, gone].map(decisionsOf))).toEqual([41, 1])
+  })
+
   test('a record that no schema wrote halts its partition there, after what precedes it, and no other', async () => {
     const { same, other } = await names('poison')
     const [before = '', key = '', after = ''] = same
