@@ -123,6 +123,12 @@ interface Decoded {
   closed?: string
 }
 
+interface Sealed {
+  sealer: EventSealer
+  codec: Codec
+  data: Record<string, unknown>
+}
+
 /**
  * Encodes and decodes events in the Confluent wire format: 0x00, schema id as 4 bytes big-endian, Avro body
  * (docs.confluent.io, "Wire format"). Values written by any earlier version resolve to the newest one.
@@ -133,6 +139,8 @@ export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions
   const earlier = newestOf(codecs.filter((codec) => idOf(committedIds, codec) <= writtenUpTo))
   const written = new Map([...newest, ...earlier])
   const recent = new LRUCache<LogRecord, RecordedEvent>({ max: mostRecent })
+  // What this codec encrypted, by the encoded event: the embedded log hands over what was appended.
+  const sealedHere = new WeakMap<Buffer, Buffer>()
   const byId = new Map<number, Known>()
   for (const codec of codecs) {
     const id = idOf(ids, codec)
@@ -147,19 +155,23 @@ export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions
     const codec = written.get(type)
     const id = codec && ids[codec.key]
     if (!codec || id === undefined) throw new Error(`unknown event type ${type}`)
-    const data = sealed(codec, event)
-    return encodeUnder(id, codec.type(), cause ? { ...data, ...cause } : data)
+    const { data, personal } = sealed(codec, event)
+    const value = encodeUnder(id, codec.type(), cause ? { ...data, ...cause } : data)
+    if (personal) sealedHere.set(value, personal)
+    return value
   }
 
-  // As it is where nothing is encrypted.
-  function sealed(codec: Codec, event: DomainEvent): object {
+  // As it is where nothing is encrypted. `personal` = what was.
+  function sealed(codec: Codec, event: DomainEvent): { data: object; personal?: Buffer } {
     const sealer = sealing && codec.sealer()
     const session = sealer && sessionOf(event)
-    if (!sealing || !sealer || !session) return event.data
-    const key = sealing.keys.get(session)
-    if (key === undefined) throw unavailable(new Error(`the data key of ${session} was not looked up`))
+    if (!sealing || !sealer || !session) return event
+    const dataKey = sealing.keys.get(session)
+    if (dataKey === undefined) throw unavailable(new Error(`the data key of ${session} was not looked up`))
     // Of an erased session nothing more is recorded.
-    return key ? sealer.seal(event.data, key, sealing.random) : sealer.blank(event.data)
+    if (!dataKey) return { data: sealer.blank(event.data) }
+    const personal = sealer.personalOf(event.data)
+    return { data: sealer.seal(event.data, personal, { dataKey, random: sealing.random }), personal }
   }
 
   function read(value: Buffer): Decoded {
@@ -173,7 +185,9 @@ export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions
     if (!sealer) return { event: readBy(reader, reader.type().fromBuffer(body, resolver())) }
     const data = codec.type().fromBuffer(body)
     const isSealed = data.sealed !== null
-    const closed = isSealed && !opens(sealer, codec, data) ? sessionOf(eventOf(codec, data)) : undefined
+    const personal = isSealed ? personalIn(value, { sealer, codec, data }) : undefined
+    if (personal) sealer.restore(data, personal)
+    const closed = isSealed && !personal ? sessionOf(eventOf(codec, data)) : undefined
     shown(data)
     const inNewest = () => reader.type().fromBuffer(codec.type().toBuffer(data), resolver())
     const event = readBy(reader, reader === codec ? data : inNewest())
@@ -181,10 +195,11 @@ export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions
     return isSealed ? { event, opened: () => encodeUnder(found.committedId, codec.type(), data) } : { event }
   }
 
-  function opens(sealer: EventSealer, codec: Codec, data: Record<string, unknown>): boolean {
+  // undefined where the session's key is not there, or another key encrypted it.
+  function personalIn(value: Buffer, { sealer, codec, data }: Sealed): Buffer | undefined {
     const session = sessionOf(eventOf(codec, data))
     const key = session === undefined ? undefined : sealing?.keys.get(session)
-    return key ? sealer.open(data, key) : false
+    return key ? (sealedHere.get(value) ?? sealer.open(data, key)) : undefined
   }
 
   // A registry gives ids of its own.

@@ -1,7 +1,7 @@
 import type { VisitorErased } from '../../schemas/events.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { open, type SealOptions } from '../crypto/sealing.ts'
-import { type Column, unnest } from '../postgres/arrays.ts'
+import { type Column, type Part, unnest } from '../postgres/arrays.ts'
 import { ensureTables } from '../postgres/ensure-tables.ts'
 import type { Db, PoolOptions, Tx } from '../postgres/pool.ts'
 
@@ -50,6 +50,17 @@ export async function insertDataKeys(db: Db, rows: DataKeyRow[]): Promise<Set<st
     values: unnest(columns, rows).values,
   })
   return new Set(written.rows.map(({ session_id }) => session_id))
+}
+
+// Those of sessions that nobody else knows: none has one yet.
+export function putDataKeys(rows: DataKeyRow[]): Part[] {
+  if (rows.length === 0) return []
+  const at = (first: number) => {
+    const given = unnest(columns, rows, first)
+    const text = `insert into tidegate_keys.session_keys (${names}) select * from ${given.source}`
+    return { text, values: given.values }
+  }
+  return [{ as: 'put_data_keys', at }]
 }
 
 export type FoundKey = Pick<DataKeyRow, 'session_id' | 'sealed_key'>

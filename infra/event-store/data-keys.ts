@@ -6,6 +6,7 @@ import { dataKeyBytes, seal } from '../crypto/sealing.ts'
 import { unavailable } from '../errors/errors.ts'
 import type { Clock, Random } from '../ids.ts'
 import { createGroupCommit } from '../log/group-commit.ts'
+import type { Part } from '../postgres/arrays.ts'
 import {
   type DataKeyRow,
   dataKeySealing,
@@ -13,6 +14,7 @@ import {
   findDataKeys,
   insertDataKeys,
   openDataKey,
+  putDataKeys,
 } from './data-key-table.ts'
 
 export interface KeyedSession {
@@ -28,6 +30,11 @@ export interface DataKeys {
   // Makes the keys that are missing, and looks up the others: `get` is not undefined afterwards, and null for an erased
   // session alone. undefined = all are in memory. Rejects with 503 while the database does not answer.
   ensure(sessions: readonly KeyedSession[]): Promise<void> | undefined
+  // Makes the key of a session that nobody else knows yet, as `ensure` does. On the embedded log it is stored together
+  // with the session's first record, which has to be appended next.
+  make(session: KeyedSession): Promise<void> | undefined
+  // What is to be stored together with the records.
+  storedWith(records: readonly { key: string }[]): Part[]
   // Sessions that may have been erased, in whatever process; undefined = any may.
   forget(sessionIds: readonly string[] | undefined): void
 }
@@ -37,6 +44,8 @@ interface DataKeysOptions {
   keyring: Keyring
   random: Random
   clock: Clock
+  // Whether the log is in the same database, and stores keys with its records. Default: it does not.
+  isLogEmbedded?: boolean
   // How many keys are kept in memory (default 20,000): as many as documents of a process, and more than any batch.
   max?: number
 }
@@ -44,8 +53,10 @@ interface DataKeysOptions {
 const maxTogether = 1000
 
 // Keys of sessions, kept in memory. New ones that are asked for while a statement is under way are the next statement.
-export function createDataKeys({ pool, keyring, random, clock, max = 20_000 }: DataKeysOptions): DataKeys {
+export function createDataKeys(options: DataKeysOptions): DataKeys {
+  const { pool, keyring, random, clock, isLogEmbedded = false, max = 20_000 } = options
   const known = new LRUCache<string, { key: KeyObject | null }>({ max })
+  const unstored = new Map<string, DataKeyRow>()
   const groups = createGroupCommit({ write, maxRecords: maxTogether })
 
   function note(found: FoundKey): void {
@@ -79,6 +90,19 @@ export function createDataKeys({ pool, keyring, random, clock, max = 20_000 }: D
     }
   }
 
+  function ensure(sessions: readonly KeyedSession[]): Promise<void> | undefined {
+    // What was not there when it was looked up may be made now.
+    const missing = sessions.filter(({ sessionId }) => !known.get(sessionId)?.key)
+    if (missing.length === 0) return undefined
+    for (const { sessionId } of missing) known.delete(sessionId)
+    return groups.append([...missing]).then(
+      () => undefined,
+      (cause) => {
+        throw unavailable(cause)
+      },
+    )
+  }
+
   return {
     get: (sessionId) => known.get(sessionId)?.key,
     async load(sessionIds) {
@@ -87,17 +111,19 @@ export function createDataKeys({ pool, keyring, random, clock, max = 20_000 }: D
       for (const found of await findDataKeys(pool, asked)) note(found)
       for (const id of asked) if (!known.has(id)) known.set(id, { key: null })
     },
-    ensure(sessions) {
-      // What was not there when it was looked up may be made now.
-      const missing = sessions.filter(({ sessionId }) => !known.get(sessionId)?.key)
-      if (missing.length === 0) return undefined
-      for (const { sessionId } of missing) known.delete(sessionId)
-      return groups.append([...missing]).then(
-        () => undefined,
-        (cause) => {
-          throw unavailable(cause)
-        },
-      )
+    ensure,
+    make(session) {
+      if (!isLogEmbedded) return ensure([session])
+      const { key, row } = newRow(session)
+      known.set(session.sessionId, { key })
+      unstored.set(session.sessionId, row)
+      return undefined
+    },
+    storedWith(records) {
+      if (unstored.size === 0) return []
+      const rows = new Set(records.flatMap(({ key }) => unstored.get(key) ?? []))
+      for (const { session_id } of rows) unstored.delete(session_id)
+      return putDataKeys([...rows])
     },
     forget(sessionIds) {
       if (!sessionIds) known.clear()

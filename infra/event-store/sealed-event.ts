@@ -14,12 +14,16 @@ interface EventSchema {
 }
 
 export interface EventSealer {
+  // The personal fields alone, encoded.
+  personalOf(data: object): Buffer
   // The fields with the personal ones blank, and encrypted beside them.
-  seal(data: object, dataKey: KeyObject, random: Random): Fields
+  seal(data: object, personal: Buffer, options: { dataKey: KeyObject; random: Random }): Fields
   // The fields with the personal ones blank.
   blank(data: object): Fields
-  // Puts the personal fields back. False where another key encrypted them.
-  open(data: Fields, dataKey: KeyObject): boolean
+  // The personal fields, encoded. undefined where another key encrypted them.
+  open(data: Fields, dataKey: KeyObject): Buffer | undefined
+  // Puts the personal fields back.
+  restore(data: Fields, personal: Buffer): void
 }
 
 // undefined for an event, or a version of it, that says nothing about a person under encryption.
@@ -46,15 +50,14 @@ export function createEventSealer({ name, key: context, type }: EventSchema): Ev
 
   return {
     blank,
-    seal(data, key, random) {
-      const plaintext = personal.toBuffer(data)
-      return { ...blank(data), sealed: sealGcm(plaintext, { key, context, iv: random(12), prefix: nothing }) }
-    },
-    open(data, key) {
-      const plaintext = Buffer.isBuffer(data.sealed) ? openGcm(data.sealed, { key, context }) : undefined
-      if (!plaintext) return false
+    personalOf: (data) => personal.toBuffer(data),
+    seal: (data, plaintext, { dataKey: key, random }) => ({
+      ...blank(data),
+      sealed: sealGcm(plaintext, { key, context, iv: random(12), prefix: nothing }),
+    }),
+    open: ({ sealed }, key) => (Buffer.isBuffer(sealed) ? openGcm(sealed, { key, context }) : undefined),
+    restore(data, plaintext) {
       Object.assign(data, personal.fromBuffer(plaintext))
-      return true
     },
   }
 }

@@ -48,16 +48,23 @@ export async function runAndEnd(tx: Pick<ClientBase, 'query'>, parts: Part[], en
 // Postgres cuts off what is longer, and then takes two statements for one.
 const longestName = 63
 
-function statementOf(parts: Part[]): QueryConfig {
-  const values: Buffer[] = []
+const nothingElse = { name: '', text: 'select', values: [] }
+
+/** A statement with the parts in its `with` clause: all of them take effect, or none does. */
+export function statementOf(
+  parts: Part[],
+  { name: own, text, values: first }: { name: string; text: string; values: Buffer[] } = nothingElse,
+): QueryConfig {
+  if (parts.length === 0) return { name: own, text, values: first }
+  const values = [...first]
   const named = parts.map(({ as, at }) => {
     const part = at(values.length + 1)
     values.push(...part.values)
     return `${as} as (${part.text})`
   })
-  const names = parts.map(({ as }) => as).join('+')
+  const names = [own, ...parts.map(({ as }) => as)].filter(Boolean).join('+')
   const name = names.length > longestName ? hash('sha256', names).slice(0, longestName) : names
-  return { name, text: `with ${named.join(', ')} select`, values }
+  return { name, text: `with ${named.join(', ')} ${text}`, values }
 }
 
 export type ElementType = 'text' | 'bigint' | 'integer' | 'boolean' | 'bytea'

@@ -50,8 +50,8 @@ export async function openSession(
   const state = openDocument(body, { session, tenant: principal, deps, cache, now })
   const challenges = challengesOf({ ...state, openedAt: now })
   const opened = { request, session, state, challenges, principal }
-  // Events are appended only once the key is stored.
-  await hasDataKey(state.scope, deps.dataKeys)
+  // Events are appended only once the key is stored, or with it.
+  if (!session.resumed) await deps.dataKeys.make(state.scope)
   const events = session.resumed ? [documentOpened(opened)] : [sessionOpened(opened), documentOpened(opened)]
   await deps.log.append(events.map(({ event, meta }) => deps.codec.toRecord(event, meta)))
   cache.documents.set(state.documentId, state)

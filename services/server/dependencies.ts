@@ -97,11 +97,12 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   await refusePooler(pool)
   const readPool = createPool({ url: databaseUrl, max: 10, applicationName: 'tidegate reads', ...reading })
   undo.defer(() => readPool.end())
-  const opened = await openLog({ config, pool, url: databaseUrl, logger })
+  const dataKeys = openDataKeys({ config, databaseUrl, keyring, random, clock, undo })
+  const { storedWith } = dataKeys
+  const opened = await openLog({ config, pool, url: databaseUrl, logger, storedWith })
   undo.defer(() => opened.close())
   const log = tracing?.log(opened) ?? opened
   await prepareStores({ config, pool, log })
-  const dataKeys = openDataKeys({ config, databaseUrl, keyring, random, clock, undo })
   const codec = await openCodec(config, { logger, sealing: { keys: dataKeys, random } })
   const skips = createSkips({ log, codec })
   undo.defer(() => skips.close())
@@ -152,11 +153,13 @@ interface LogOptions {
   pool: pg.Pool
   url: string
   logger: Logger
+  /** What the embedded log stores with records. */
+  storedWith?: DataKeys['storedWith']
 }
 
-export async function openLog({ config, pool, url, logger }: LogOptions): Promise<EventLog> {
+export async function openLog({ config, logger, ...embedded }: LogOptions): Promise<EventLog> {
   return config.KAFKA_BROKERS.length === 0
-    ? openPostgresLog({ pool, url, logger })
+    ? openPostgresLog({ logger, ...embedded })
     : openKafka({ config, logger })
 }
 
@@ -195,7 +198,7 @@ function openDataKeys({ config, databaseUrl, undo, ...parts }: DataKeyParts): Da
   const isLogEmbedded = config.KAFKA_BROKERS.length === 0
   const pool = createPool({ url: databaseUrl, ...dataKeyPoolOptions({ isLogEmbedded }) })
   undo.defer(() => pool.end())
-  return createDataKeys({ pool, ...parts })
+  return createDataKeys({ pool, isLogEmbedded, ...parts })
 }
 
 export async function openCodec(

@@ -19,6 +19,11 @@ export function createMemoryDataKeys(): MemoryDataKeys {
         if (!keys.has(sessionId)) keys.set(sessionId, createSecretKey(randomBytes(32)))
       return undefined
     },
+    make({ sessionId }) {
+      keys.set(sessionId, createSecretKey(randomBytes(32)))
+      return undefined
+    },
+    storedWith: () => [],
     forget: () => {},
     erase(...sessionIds) {
       for (const id of sessionIds) keys.set(id, null)

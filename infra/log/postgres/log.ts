@@ -1,8 +1,9 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import { z } from 'zod'
+import type { Part } from '../../postgres/arrays.ts'
 import { within } from '../../timing.ts'
-import { partitionOfKey, placeRecord } from '../partition.ts'
+import { type PlacedRecord, partitionOfKey, placeRecord } from '../partition.ts'
 import { type EventLog, type LogConsumer, LogUnavailable, type Position, type Topic } from '../port.ts'
 import { startGroup } from './consumer.ts'
 import { createFeed } from './feed.ts'
@@ -17,6 +18,8 @@ export interface PostgresLogOptions {
   url: string
   logger: Logger
   schema?: string
+  /** Statements that take effect together with an append of these records, or not at all. */
+  storedWith?: (records: PlacedRecord[]) => Part[]
   // Default: they are deleted while the log is open.
   keepsExpired?: boolean
 }
@@ -27,13 +30,13 @@ const identityRows = z.tuple([z.object({ id: z.string() })])
 const offsetRows = z.array(z.object({ partition: z.number(), offset: z.coerce.number() }))
 
 export async function openPostgresLog(options: PostgresLogOptions): Promise<EventLog> {
-  const { pool, url, logger, schema = 'tidegate_log', keepsExpired = false } = options
+  const { pool, url, logger, schema = 'tidegate_log', storedWith, keepsExpired = false } = options
   await createLogSchema(pool, schema)
   const topics = createTopics(pool, schema)
   const session = createSession({ url, schema, onLost: () => feed.wakeAll() })
   const tail = createTail()
   const feed = createFeed({ pool, url, schema, logger, session, tail })
-  const writer = openWriter({ url, schema, onWritten: feed.appended })
+  const writer = openWriter({ url, schema, onWritten: feed.appended, storedWith })
   const consumers = new Set<LogConsumer>()
   const retention = keepsExpired ? undefined : startRetention(options, schema)
   let closing: Promise<void> | undefined

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { z } from 'zod'
-import { arrayParameter } from '../../postgres/arrays.ts'
+import { arrayParameter, type Part, statementOf } from '../../postgres/arrays.ts'
 import { createPool } from '../../postgres/pool.ts'
 import { within } from '../../timing.ts'
 import { createGroupCommit } from '../group-commit.ts'
@@ -15,10 +15,12 @@ interface WriterOptions {
   schema: string
   // Called with what was written, each partition's records in their order.
   onWritten: (records: LogRecord[]) => void
+  // What is written with the records, or not at all.
+  storedWith?: ((records: PlacedRecord[]) => Part[]) | undefined
 }
 
 /** One batch at a time: what comes while it is written is the next. Two side by side were smaller, and cost more. */
-export function openWriter({ url, schema, onWritten }: WriterOptions) {
+export function openWriter({ url, schema, onWritten, storedWith = () => [] }: WriterOptions) {
   const pool = createPool({
     url,
     // The second is for while it is not known what became of a batch.
@@ -30,7 +32,7 @@ export function openWriter({ url, schema, onWritten }: WriterOptions) {
   })
 
   async function write(records: PlacedRecord[]): Promise<LogRecord[]> {
-    const writing = writeGroup(pool, schema, records)
+    const writing = writeGroup({ pool, schema, parts: storedWith(records) }, records)
     const written = await within(writing, timeoutMs).catch((cause) => {
       if (cause instanceof LogUnavailable) throw cause
       throw new LogUnavailable('the log did not confirm in time', { cause, settled: fateOf(writing) })
@@ -62,15 +64,15 @@ async function fateOf(writing: Promise<unknown>): Promise<void> {
   await writing.catch((error) => (error instanceof LogUnavailable ? error.settled : undefined))
 }
 
-interface Part {
+interface Share {
   topic: Topic
   partition: number
   count: number
 }
 
 interface Layout {
-  parts: Part[]
-  slots: { part: number; place: number }[]
+  shares: Share[]
+  slots: { share: number; place: number }[]
 }
 
 const answer = z.tuple([z.object({ answer: z.array(z.number()) })])
@@ -80,9 +82,8 @@ const answer = z.tuple([z.object({ answer: z.array(z.number()) })])
  */
 export const writeTimeoutMs = 4000
 
-export async function writeGroup(
-  pool: pg.Pool,
-  schema: string,
+async function writeGroup(
+  { pool, schema, parts }: { pool: pg.Pool; schema: string; parts: Part[] },
   records: PlacedRecord[],
 ): Promise<LogRecord[]> {
   const layout = layOut(records)
@@ -92,11 +93,8 @@ export async function writeGroup(
   })
   let failure: unknown
   try {
-    const { rows } = await client.query({
-      name: `${schema}.append_records`,
-      text,
-      values: parameters(records, layout),
-    })
+    const append = { name: `${schema}.append_records`, text, values: parameters(records, layout) }
+    const { rows } = await client.query(statementOf(parts, append))
     return writtenOf(records, layout, answer.parse(rows)[0].answer)
   } catch (cause) {
     failure = cause
@@ -111,35 +109,35 @@ export async function writeGroup(
 const isRefusal = (error: unknown): boolean => error instanceof pg.DatabaseError && error.severity === 'ERROR'
 
 function layOut(records: PlacedRecord[]): Layout {
-  const parts: Part[] = []
+  const shares: Share[] = []
   const indexes = new Map<string, number>()
   const slots = records.map(({ topic, partition }) => {
     const name = `${topic} ${partition}`
-    const index = indexes.get(name) ?? parts.push({ topic, partition, count: 0 }) - 1
+    const index = indexes.get(name) ?? shares.push({ topic, partition, count: 0 }) - 1
     indexes.set(name, index)
-    const part = parts[index]
-    return { part: index, place: part ? part.count++ : 0 }
+    const share = shares[index]
+    return { share: index, place: share ? share.count++ : 0 }
   })
-  return { parts, slots }
+  return { shares, slots }
 }
 
-function parameters(records: PlacedRecord[], { parts, slots }: Layout): Buffer[] {
+function parameters(records: PlacedRecord[], { shares, slots }: Layout): Buffer[] {
   return [
     arrayParameter(
       'text',
-      parts.map((part) => part.topic),
+      shares.map((share) => share.topic),
     ),
     arrayParameter(
       'integer',
-      parts.map((part) => part.partition),
+      shares.map((share) => share.partition),
     ),
     arrayParameter(
       'integer',
-      parts.map((part) => part.count),
+      shares.map((share) => share.count),
     ),
     arrayParameter(
       'integer',
-      slots.map((slot) => slot.part + 1),
+      slots.map((slot) => slot.share + 1),
     ),
     arrayParameter(
       'integer',
@@ -163,7 +161,7 @@ function parameters(records: PlacedRecord[], { parts, slots }: Layout): Buffer[]
 function writtenOf(records: PlacedRecord[], { slots }: Layout, [timestamp, ...bases]: number[]): LogRecord[] {
   return records.map((record, i) => {
     const slot = slots[i]
-    const base = slot && bases[slot.part]
+    const base = slot && bases[slot.share]
     if (!slot || base === undefined || timestamp === undefined)
       throw new Error('the answer has too few numbers')
     return { ...record, offset: base + slot.place, timestamp }
