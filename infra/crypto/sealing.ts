@@ -52,9 +52,11 @@ const headerBytes = ivBytes + 16
 
 export interface GcmKey {
   key: KeyObject | Buffer
-  /** Bound but not stored: opening needs the same text. */
-  context: string
+  /** Bound but not stored: opening needs the same text. Its bytes where it is used often. */
+  context: string | Buffer
 }
+
+const bytesOf = (context: string | Buffer) => (typeof context === 'string' ? Buffer.from(context) : context)
 
 /** `prefix` | iv 12 | tag 16 | ciphertext. */
 export function sealGcm(
@@ -62,7 +64,7 @@ export function sealGcm(
   { key, context, iv, prefix }: GcmKey & { iv: Buffer; prefix: Buffer },
 ): Buffer {
   const cipher = createCipheriv('aes-256-gcm', key, iv)
-  cipher.setAAD(Buffer.from(context))
+  cipher.setAAD(bytesOf(context))
   const ciphertext = cipher.update(plaintext)
   // GCM has nothing left to give here: this makes the tag.
   cipher.final()
@@ -73,7 +75,7 @@ export function sealGcm(
 export function openGcm(sealed: Buffer, { key, context }: GcmKey): Buffer | undefined {
   if (sealed.length < headerBytes) return undefined
   const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, ivBytes))
-  decipher.setAAD(Buffer.from(context))
+  decipher.setAAD(bytesOf(context))
   decipher.setAuthTag(sealed.subarray(ivBytes, headerBytes))
   try {
     const plaintext = decipher.update(sealed.subarray(headerBytes))

@@ -1,4 +1,4 @@
-import avro from 'avsc'
+import type avro from 'avsc'
 import { LRUCache } from 'lru-cache'
 import {
   type Actor,
@@ -8,15 +8,22 @@ import {
   type EventTypes,
   eventTopics,
 } from '../../schemas/events.ts'
-import { readSchemaFiles } from '../../schemas/generate.ts'
 import committedIds from '../../schemas/ids.json' with { type: 'json' }
 import { unavailable } from '../errors/errors.ts'
 import type { Random } from '../ids.ts'
 import type { LogRecord, NewRecord, Position } from '../log/port.ts'
 import type { DataKeys } from './data-keys.ts'
-import { createEventSealer, type EventSealer } from './sealed-event.ts'
+import {
+  type EventName,
+  lazy,
+  newestOf,
+  newestVersions,
+  type SchemaVersion,
+  schemaVersions,
+} from './event-schemas.ts'
+import type { EventSealer } from './sealed-event.ts'
+import { encodeUnder, openedFormat, openedValue, prefixBytes, wireFormat } from './wire-format.ts'
 
-export type EventName = keyof EventTypes
 export type DomainEvent = { [K in EventName]: { type: K; data: EventTypes[K] } }[EventName]
 /** What clients and deliveries cause by themselves, in numbers: records of it do not name an actor. */
 export type TrafficEvent = Exclude<DomainEvent, { type: CausedName }>
@@ -41,8 +48,8 @@ export type RecordedEvent = DomainEvent & {
   meta: EventMeta
   position: Position
   /**
-   * As it was recorded, under the committed id of its schema and without encryption: any codec with committed ids reads
-   * it.
+   * As it was recorded, under the committed id of its schema and without encryption. Any codec with committed ids reads
+   * it, and nobody else.
    */
   value: Buffer
   // The session whose data key is gone, or was not looked up: what the event says about a person is blank.
@@ -51,52 +58,16 @@ export type RecordedEvent = DomainEvent & {
   isErased?: true
 }
 
-interface Codec {
-  name: EventName
-  key: string
-  // Made when first asked for: a command that needs few of them does not wait for all.
-  type: () => avro.Type
-  isCaused: boolean
-  sealer: () => EventSealer | undefined
-}
-
-const files = readSchemaFiles()
-const codecs: Codec[] = files.map(({ name, key, schema }) => {
-  const type = lazy(() => avro.Type.forSchema(schema as unknown as avro.Schema))
-  const has = (field: string) => schema.fields.some((one) => one.name === field)
-  const hasSealed = has('sealed')
-  const sealer = lazy(() => (hasSealed ? createEventSealer({ name, key, type: type() }) : undefined))
-  return { name: eventName(name), key, type, isCaused: has('actor'), sealer }
-})
-const newest = newestOf(codecs)
-
-function newestOf(some: Codec[]): Map<EventName, Codec> {
-  return new Map(some.map((codec) => [codec.name, codec]))
-}
-
-function lazy<T>(make: () => T): () => T {
-  let made: { value: T } | undefined
-  return () => {
-    made ??= { value: make() }
-    return made.value
-  }
-}
-
-function eventName(name: string): EventName {
-  if (name in eventTopics) return name as EventName
-  throw new Error(`no generated type for event ${name}: run npm run schemas`)
-}
-
 export type SchemaIds = Record<string, number>
 
 interface Known {
-  codec: Codec
-  reader: Codec
+  version: SchemaVersion
+  reader: SchemaVersion
   resolver: () => avro.Resolver | undefined
   committedId: number
 }
 
-function idOf(ids: SchemaIds, { key }: Codec): number {
+function idOf(ids: SchemaIds, { key }: SchemaVersion): number {
   const id = ids[key]
   if (id === undefined) throw new Error(`schema ${key} has no id`)
   return id
@@ -125,7 +96,7 @@ interface Decoded {
 
 interface Sealed {
   sealer: EventSealer
-  codec: Codec
+  version: SchemaVersion
   data: Record<string, unknown>
 }
 
@@ -136,34 +107,36 @@ interface Sealed {
  */
 export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions = {}) {
   const { writtenUpTo = Number.POSITIVE_INFINITY, sealing } = options
-  const earlier = newestOf(codecs.filter((codec) => idOf(committedIds, codec) <= writtenUpTo))
-  const written = new Map([...newest, ...earlier])
+  const earlier = newestOf(schemaVersions.filter((version) => idOf(committedIds, version) <= writtenUpTo))
+  const written = new Map([...newestVersions, ...earlier])
   const recent = new LRUCache<LogRecord, RecordedEvent>({ max: mostRecent })
   // What this codec encrypted, by the encoded event: the embedded log hands over what was appended.
   const sealedHere = new WeakMap<Buffer, Buffer>()
   const byId = new Map<number, Known>()
-  for (const codec of codecs) {
-    const id = idOf(ids, codec)
-    const reader = newest.get(codec.name)
-    if (!reader) throw new Error(`schema ${codec.key} has no newest version`)
-    const resolver = lazy(() => (reader === codec ? undefined : reader.type().createResolver(codec.type())))
-    byId.set(id, { codec, reader, resolver, committedId: idOf(committedIds, codec) })
+  for (const version of schemaVersions) {
+    const id = idOf(ids, version)
+    const reader = newestVersions.get(version.name)
+    if (!reader) throw new Error(`schema ${version.key} has no newest version`)
+    const resolver = lazy(() =>
+      reader === version ? undefined : reader.type().createResolver(version.type()),
+    )
+    byId.set(id, { version, reader, resolver, committedId: idOf(committedIds, version) })
   }
 
   function encode(event: DomainEvent, cause?: Cause): Buffer {
     const { type } = event
-    const codec = written.get(type)
-    const id = codec && ids[codec.key]
-    if (!codec || id === undefined) throw new Error(`unknown event type ${type}`)
-    const { data, personal } = sealed(codec, event)
-    const value = encodeUnder(id, codec.type(), cause ? { ...data, ...cause } : data)
+    const version = written.get(type)
+    const id = version && ids[version.key]
+    if (!version || id === undefined) throw new Error(`unknown event type ${type}`)
+    const { data, personal } = sealed(version, event)
+    const value = encodeUnder(id, version.type(), cause ? { ...data, ...cause } : data)
     if (personal) sealedHere.set(value, personal)
     return value
   }
 
   // As it is where nothing is encrypted. `personal` = what was.
-  function sealed(codec: Codec, event: DomainEvent): { data: object; personal?: Buffer } {
-    const sealer = sealing && codec.sealer()
+  function sealed(version: SchemaVersion, event: DomainEvent): { data: object; personal?: Buffer } {
+    const sealer = sealing && version.sealer()
     const session = sealer && sessionOf(event)
     if (!sealing || !sealer || !session) return event
     const dataKey = sealing.keys.get(session)
@@ -174,30 +147,43 @@ export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions
     return { data: sealer.seal(event.data, personal, { dataKey, random: sealing.random }), personal }
   }
 
-  function read(value: Buffer): Decoded {
-    if (value.length < prefixBytes || value[0] !== 0)
+  function schemaOf(value: Buffer, format: number): Known {
+    if (value.length < prefixBytes || value[0] !== format)
       throw new UnreadableRecord('not in the Confluent wire format')
     const found = byId.get(value.readUInt32BE(1))
     if (!found) throw new UnreadableRecord(`unknown schema id ${value.readUInt32BE(1)}`)
-    const { codec, reader, resolver } = found
+    return found
+  }
+
+  function read(value: Buffer): Decoded {
+    const found = schemaOf(value, wireFormat)
+    const { version, reader, resolver, committedId } = found
     const body = value.subarray(prefixBytes)
-    const sealer = codec.sealer()
+    const sealer = version.sealer()
     if (!sealer) return { event: readBy(reader, reader.type().fromBuffer(body, resolver())) }
-    const data = codec.type().fromBuffer(body)
-    const isSealed = data.sealed !== null
-    const personal = isSealed ? personalIn(value, { sealer, codec, data }) : undefined
-    if (personal) sealer.restore(data, personal)
-    const closed = isSealed && !personal ? sessionOf(eventOf(codec, data)) : undefined
-    shown(data)
-    const inNewest = () => reader.type().fromBuffer(codec.type().toBuffer(data), resolver())
-    const event = readBy(reader, reader === codec ? data : inNewest())
-    if (closed !== undefined) return { event, closed }
-    return isSealed ? { event, opened: () => encodeUnder(found.committedId, codec.type(), data) } : { event }
+    const data = version.type().fromBuffer(body)
+    const { sealed } = data
+    if (!Buffer.isBuffer(sealed)) return { event: inNewest(found, data) }
+    const personal = personalIn(value, { sealer, version, data })
+    if (!personal) return { event: inNewest(found, data), closed: sessionOf(eventOf(version, data)) ?? '' }
+    sealer.restore(data, personal)
+    return {
+      event: inNewest(found, data),
+      opened: () => openedValue(value, { sealed, personal, id: committedId }),
+    }
+  }
+
+  // As read models store what was encrypted.
+  function readOpened(value: Buffer): DecodedEvent {
+    const found = schemaOf(value, openedFormat)
+    const data = found.version.type().fromBuffer(value.subarray(prefixBytes))
+    if (Buffer.isBuffer(data.sealed)) found.version.sealer()?.restore(data, data.sealed)
+    return inNewest(found, data)
   }
 
   // undefined where the session's key is not there, or another key encrypted it.
-  function personalIn(value: Buffer, { sealer, codec, data }: Sealed): Buffer | undefined {
-    const session = sessionOf(eventOf(codec, data))
+  function personalIn(value: Buffer, { sealer, version, data }: Sealed): Buffer | undefined {
+    const session = sessionOf(eventOf(version, data))
     const key = session === undefined ? undefined : sealing?.keys.get(session)
     return key ? (sealedHere.get(value) ?? sealer.open(data, key)) : undefined
   }
@@ -223,7 +209,8 @@ export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions
 
   return {
     encode,
-    decode: (value: Buffer): DecodedEvent => read(value).event,
+    decode: (value: Buffer): DecodedEvent =>
+      value[0] === openedFormat ? readOpened(value) : read(value).event,
     /** Whether a program that knows no id above `writtenUpTo` can read the events of this type. */
     mayWrite: (type: EventName): boolean => earlier.has(type),
     // Makes the data keys that are needed to write the events. undefined = they are in memory.
@@ -271,15 +258,20 @@ export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions
 // Events of some kilobytes, for the slowest read model's gathering at full load.
 const mostRecent = 1000
 
-const prefixBytes = 5
-const scratch = Buffer.allocUnsafeSlow(64 * 1024)
+function eventOf(version: SchemaVersion, data: unknown): DomainEvent {
+  return { type: version.name, data } as DomainEvent
+}
 
-function eventOf(codec: Codec, data: unknown): DomainEvent {
-  return { type: codec.name, data } as DomainEvent
+function inNewest({ version, reader, resolver }: Known, data: Record<string, unknown>): DecodedEvent {
+  shown(data)
+  return readBy(
+    reader,
+    reader === version ? data : reader.type().fromBuffer(version.type().toBuffer(data), resolver()),
+  )
 }
 
 // The reader's version has all fields.
-function readBy(reader: Codec, found: Record<string, unknown>): DecodedEvent {
+function readBy(reader: SchemaVersion, found: Record<string, unknown>): DecodedEvent {
   if (!reader.isCaused) return eventOf(reader, shown(found))
   const { actor, request_id, ...data } = shown(found)
   return { ...eventOf(reader, data), cause: { actor, request_id } as Cause }
@@ -300,22 +292,6 @@ export function sessionOf({ type, data }: DomainEvent): string | undefined {
   if (type === 'WebhookEventRaised') return data.subject_type === 'session' ? data.subject_id : undefined
   if (type === 'WebhookDeliveryAttempted') return data.session_subject_id ?? undefined
   return 'session_id' in data ? data.session_id : undefined
-}
-
-function encodeUnder(id: number, type: avro.Type, data: object): Buffer {
-  const value = encodeBehindPrefix(type, data)
-  value.writeUInt8(0, 0)
-  value.writeUInt32BE(id, 1)
-  return value
-}
-
-function encodeBehindPrefix(type: avro.Type, data: unknown): Buffer {
-  const end = type.encode(data, scratch, prefixBytes)
-  if (end >= 0) return Buffer.from(scratch.subarray(0, end))
-  // A negative end says by how many bytes it was too small.
-  const value = Buffer.allocUnsafe(scratch.length - end)
-  type.encode(data, value, prefixBytes)
-  return value
 }
 
 export type EventCodec = ReturnType<typeof createCodec>

@@ -3,6 +3,7 @@ import avro from 'avsc'
 import { keptMembers, personalFields } from '../../schemas/personal.ts'
 import { openGcm, sealGcm } from '../crypto/sealing.ts'
 import type { Random } from '../ids.ts'
+import { encodeBehind } from './wire-format.ts'
 
 type Fields = Record<string, unknown>
 
@@ -27,7 +28,8 @@ export interface EventSealer {
 }
 
 // undefined for an event, or a version of it, that says nothing about a person under encryption.
-export function createEventSealer({ name, key: context, type }: EventSchema): EventSealer | undefined {
+export function createEventSealer({ name, key, type }: EventSchema): EventSealer | undefined {
+  const context = Buffer.from(key)
   const names: readonly string[] = isPersonal(name) ? personalFields[name] : []
   if (!(type instanceof avro.types.RecordType) || !type.field('sealed')) return undefined
   const fields = type.fields.filter((field) => names.includes(field.name))
@@ -50,12 +52,13 @@ export function createEventSealer({ name, key: context, type }: EventSchema): Ev
 
   return {
     blank,
-    personalOf: (data) => personal.toBuffer(data),
-    seal: (data, plaintext, { dataKey: key, random }) => ({
+    personalOf: (data) => encodeBehind(0, personal, data),
+    seal: (data, plaintext, { dataKey, random }) => ({
       ...blank(data),
-      sealed: sealGcm(plaintext, { key, context, iv: random(12), prefix: nothing }),
+      sealed: sealGcm(plaintext, { key: dataKey, context, iv: random(12), prefix: nothing }),
     }),
-    open: ({ sealed }, key) => (Buffer.isBuffer(sealed) ? openGcm(sealed, { key, context }) : undefined),
+    open: ({ sealed }, dataKey) =>
+      Buffer.isBuffer(sealed) ? openGcm(sealed, { key: dataKey, context }) : undefined,
     restore(data, plaintext) {
       Object.assign(data, personal.fromBuffer(plaintext))
     },
@@ -80,8 +83,10 @@ function keeper(members: readonly string[], type: avro.Type): (value: unknown) =
   const blank = Object(record && blankOf(record))
   return (value) => {
     if (typeof value !== 'object' || value === null) return null
-    const given = Object.entries(value).filter(([member]) => members.includes(member))
-    return { ...blank, ...Object.fromEntries(given) }
+    const given: Fields = { ...value }
+    const next: Fields = { ...blank }
+    for (const member of members) next[member] = given[member]
+    return next
   }
 }
 

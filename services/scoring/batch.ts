@@ -15,10 +15,18 @@ import { type Draft, type Drafts, startDrafting, withHistory } from './decide.ts
 import type { AllowsMinimal } from './facts.ts'
 import { scoredEvent } from './scored-event.ts'
 import { isSessionEvent, type SessionState } from './session-state.ts'
-import { type Opened, openingStatements, readOpened, saveOffsets, saveStates } from './store.ts'
+import {
+  noteWritten,
+  type Opened,
+  openingStatements,
+  readOpened,
+  saveOffsets,
+  saveStates,
+  type WrittenStates,
+  writtenOf,
+} from './store.ts'
 import { type Resolution, resolveVisitors } from './visitors/resolve.ts'
 import type { RecordedVisitor } from './visitors/split.ts'
-import { noteWritten, type WrittenStates, writtenOf } from './written-states.ts'
 
 interface ScoreDeps {
   log: EventLog

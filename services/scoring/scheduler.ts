@@ -8,7 +8,7 @@ import { runPeriodically } from '../../infra/timing.ts'
 import { sessionLifetimeMs } from '../../infra/wire/collect/protocol.ts'
 import { type Environment, eventTopics, type SessionIdled } from '../../schemas/events.ts'
 import { idleAfterMs } from './decide.ts'
-import { createScoringTables } from './store.ts'
+import { createScoringTables } from './tables.ts'
 
 interface SchedulerOptions {
   log: EventLog

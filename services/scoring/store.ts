@@ -1,11 +1,9 @@
+import { LRUCache } from 'lru-cache'
 import pg from 'pg'
 import type { Position } from '../../infra/log/port.ts'
 import { type Column, type Part, unnest } from '../../infra/postgres/arrays.ts'
-import { ensureTables } from '../../infra/postgres/ensure-tables.ts'
 import type { Rows, Tx } from '../../infra/postgres/pool.ts'
 import type { SessionState } from './session-state.ts'
-import { linksDdl } from './visitors/links.ts'
-import type { WrittenState } from './written-states.ts'
 
 type PartitionPlace = Omit<Position, 'offset'>
 
@@ -23,6 +21,33 @@ export interface Opened {
 // The large parts of a state, which seldom change: they are not written again with each event.
 type Constants = Pick<SessionState, 'snapshot' | 'visitor'>
 
+/** A state as a transaction wrote it: the row names that one as `xmin` until another writes it. */
+interface WrittenState {
+  xmin: string
+  state: SessionState
+}
+
+/** The newest states that this process wrote, by session id. */
+export type WrittenStates = LRUCache<string, WrittenState>
+
+// Some kilobytes each.
+const mostWritten = 2000
+
+export const createWrittenStates = (): WrittenStates => new LRUCache({ max: mostWritten })
+
+/** What is written of a session after its end is seldom read again. */
+export function noteWritten(written: WrittenStates, states: SessionState[], xmin: string): void {
+  for (const state of states) {
+    if (state.final_at === null) written.set(state.session_id, { xmin, state })
+    else written.delete(state.session_id)
+  }
+}
+
+export function writtenOf(written: WrittenStates, sessionIds: string[]): Map<string, WrittenState> {
+  const found = sessionIds.map((id) => [id, written.get(id)] as const)
+  return new Map(found.flatMap(([id, one]) => (one ? [[id, one] as const] : [])))
+}
+
 export interface Opening {
   places: PartitionPlace[]
   sessionIds: string[]
@@ -31,8 +56,8 @@ export interface Opening {
 }
 
 /**
- * Begins the transaction: locks the partitions' offsets, so that no other process scores them at the same time, and
- * then loads the states of the sessions, but for those that are still as they are known.
+ * Begins the transaction: locks the partitions' offsets, so that no other process scores them at the same time. Then
+ * loads the states of the sessions, but for those that are still as they are known.
  */
 export function openingStatements({ places, sessionIds, known }: Opening): string[] {
   const topics = places.map(({ topic }) => pg.escapeLiteral(topic))
@@ -195,59 +220,4 @@ export function saveStates({ states, partitions, constants }: ChangedStates): Pa
     return { text, values }
   }
   return [{ as: 'save_states', at }]
-}
-
-// Scoring's own memory, a view of the collect topic like any read model. `offsets` guards it: state, visitors and
-// the offset that produced them are committed together.
-const ddl = `
-create schema if not exists scoring;
-create table if not exists scoring.offsets (
-  topic text not null,
-  partition int not null,
-  next_offset bigint not null,
-  log_time bigint not null default 0,
-  primary key (topic, partition)
-);
-create table if not exists scoring.sessions (
-  session_id text primary key,
-  organization_id text not null,
-  environment text not null,
-  opened_at bigint not null,
-  last_activity_at bigint not null,
-  final_at bigint,
-  idled_at bigint,
-  partition int,
-  state text not null
-);
-alter table scoring.offsets add column if not exists log_time bigint not null default 0;
-alter table scoring.sessions add column if not exists partition int;
-alter table scoring.sessions add column if not exists constants text;
-alter table scoring.sessions alter column state set storage main, alter column constants set storage external,
-  set (toast_tuple_target = 4080);
-create index if not exists sessions_open on scoring.sessions (last_activity_at) where final_at is null;
-create index if not exists sessions_opened on scoring.sessions (opened_at);
-create table if not exists scoring.visitors (
-  visitor_id text primary key,
-  organization_id text not null,
-  environment text not null,
-  first_seen_at bigint not null,
-  last_seen_at bigint not null,
-  sessions int not null,
-  profile text not null
-);
-alter table scoring.visitors add column if not exists lineage text;
-alter table scoring.visitors add column if not exists is_tentative boolean not null default false;
-alter table scoring.visitors add column if not exists apart_from text;
-create table if not exists ${linksDdl('scoring.links')};
-create index if not exists links_visitor on scoring.links (visitor_id);
-create table if not exists scoring.visitor_keys (
-  key bytea not null,
-  visitor_id text not null,
-  primary key (key, visitor_id)
-);
-create index if not exists visitor_keys_of on scoring.visitor_keys (visitor_id);
-`
-
-export function createScoringTables(tx: Tx): Promise<void> {
-  return ensureTables(tx, { name: 'scoring', table: 'scoring.sessions', ddl })
 }

@@ -15,9 +15,9 @@ import type { LearnedAnswers } from './answers.ts'
 import { scoreBatches } from './batch.ts'
 import type { AllowsMinimal } from './facts.ts'
 import { restoreVisitors } from './restore.ts'
-import { createScoringTables, readOffset } from './store.ts'
+import { createWrittenStates, readOffset } from './store.ts'
+import { createScoringTables } from './tables.ts'
 import type { RecordedVisitor } from './visitors/split.ts'
-import { createWrittenStates } from './written-states.ts'
 
 interface ScoringOptions {
   log: EventLog

@@ -35,7 +35,7 @@ import { eventTopics } from '../../schemas/events.ts'
 import { createClaimTables } from '../collect/claims.ts'
 import { createGateTables } from '../gate/gate.ts'
 import { eraseStates } from '../scoring/erase.ts'
-import { createScoringTables } from '../scoring/store.ts'
+import { createScoringTables } from '../scoring/tables.ts'
 import { createQueueTables } from '../webhooks/dispatch/queue-table.ts'
 import { createProbeTable, probeTopicSpec } from './write-probe.ts'
 

@@ -2,7 +2,7 @@ import pg from 'pg'
 import { migrate } from '../../infra/event-store/builds.ts'
 import { createLogSchema } from '../../infra/log/postgres/tables.ts'
 import { createPool, transaction } from '../../infra/postgres/pool.ts'
-import { createScoringTables } from '../../services/scoring/store.ts'
+import { createScoringTables } from '../../services/scoring/tables.ts'
 import { createServingTables, projections } from '../../services/server/dependencies.ts'
 
 /** The database with all tables of a server, of which tests get copies. */

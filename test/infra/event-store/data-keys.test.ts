@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import {
   backUpDataKeys,
@@ -10,11 +10,18 @@ import {
   resealDataKeys,
   restoreDataKeys,
 } from '../../../infra/event-store/data-key-backup.ts'
-import { createDataKeyTables, eraseDataKeys } from '../../../infra/event-store/data-key-table.ts'
-import { createDataKeys } from '../../../infra/event-store/data-keys.ts'
+import {
+  createDataKeyTables,
+  eraseDataKeys,
+  findDataKeys,
+} from '../../../infra/event-store/data-key-table.ts'
+import { createDataKeys, type DataKeys } from '../../../infra/event-store/data-keys.ts'
+import type { EventLog } from '../../../infra/log/port.ts'
+import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { createPool, transaction } from '../../../infra/postgres/pool.ts'
 import { visitorErased } from '../../support/erased.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { silent } from '../../support/projections.ts'
 
 let database: TestDatabase
 const setting = randomBytes(32).toString('base64')
@@ -26,8 +33,11 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-const open = (masterKeys = setting) =>
-  createDataKeys({ pool: database.pool, keyring: createKeyring(masterKeys), random: randomBytes, clock })
+const open = (masterKeys = setting, { isLogEmbedded = false } = {}) =>
+  createDataKeys({
+    ...{ pool: database.pool, keyring: createKeyring(masterKeys), random: randomBytes, clock },
+    isLogEmbedded,
+  })
 const session = (sessionId: string) => ({ sessionId, organizationId: 'org_1' })
 const erase = (sessionId: string) => eraseDataKeys(database.pool, [visitorErased([sessionId])])
 
@@ -57,6 +67,57 @@ test('a key is there for another process, and stays as it is when it is made onc
   expect(other.get('sid_never')).toBeNull()
   await other.ensure([session('sid_never')])
   expect(other.get('sid_never')?.symmetricKeySize).toBe(32)
+})
+
+describe('a new session', () => {
+  const stored = async (sessionId: string) =>
+    (await findDataKeys(database.pool, [sessionId])).map((row) => row.session_id)
+  const topic = 'tidegate.new'
+  const recordOf = (key: string) => ({ topic, key, value: Buffer.from('first'), headers: {} })
+
+  async function openBeside(): Promise<{ keys: DataKeys; log: EventLog }> {
+    const { pool, url } = database
+    const keys = open(setting, { isLogEmbedded: true })
+    const log = await openPostgresLog({ pool, url, logger: silent, storedWith: keys.storedWith })
+    await log.ensureTopics([{ topic, partitions: 4 }])
+    return { keys, log }
+  }
+
+  test('has its key at once where the log is elsewhere', async () => {
+    const keys = open()
+    await keys.make(session('sid_elsewhere'))
+    expect(await stored('sid_elsewhere')).toEqual(['sid_elsewhere'])
+    expect(keys.storedWith([recordOf('sid_elsewhere')])).toEqual([])
+  })
+
+  test('has its key with the first record on the embedded log, many at once', async () => {
+    const { keys, log } = await openBeside()
+    const names = Array.from({ length: 50 }, (_, n) => `sid_new_${n}`)
+    for (const id of names) expect(keys.make(session(id))).toBeUndefined()
+    expect(await stored('sid_new_0')).toEqual([])
+    await Promise.all(names.map((id) => log.append([recordOf(id), recordOf(id)])))
+    await log.append([recordOf('sid_new_0')])
+    const other = open()
+    await other.load(names)
+    for (const id of names) expect(other.get(id)?.export()).toEqual(keys.get(id)?.export())
+    await log.close()
+  })
+
+  test('has neither key nor record where one of them cannot be stored', async () => {
+    const { keys, log } = await openBeside()
+    await open().ensure([session('sid_taken')])
+    const before = await log.endPositions(topic)
+    keys.make(session('sid_taken'))
+    keys.make(session('sid_beside'))
+    const failed = await Promise.allSettled(
+      ['sid_taken', 'sid_beside'].map((id) => log.append([recordOf(id)])),
+    )
+    expect(failed.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    expect(await log.endPositions(topic)).toEqual(before)
+    expect(await stored('sid_beside')).toEqual([])
+    await log.append([recordOf('sid_after')])
+    await log.close()
+  })
 })
 
 test('an erased session gets no key again, also one that never had any', async () => {

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import avro, { type Schema } from 'avsc'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createCodec, type DomainEvent, type EventName } from '../../../infra/event-store/codec.ts'
+import { createCodec, type DomainEvent, UnreadableRecord } from '../../../infra/event-store/codec.ts'
+import type { EventName } from '../../../infra/event-store/event-schemas.ts'
 import { readSchemaFiles } from '../../../schemas/generate.ts'
 import ids from '../../../schemas/ids.json' with { type: 'json' }
 import { personalFields } from '../../../schemas/personal.ts'
@@ -61,8 +62,10 @@ describe.each(personal)('%s', (name, fields) => {
         const record = { ...writer.toCausedRecord(event, meta, testCause), ...place }
         const read = codecWith(keys).fromRecord(record)
         expect({ type: read.type, data: read.data, closed: read.closed }).toEqual(event)
-        // As read models store it, without a key.
+        // As read models store it, without a key, also where this process encrypted it.
         expect(createCodec().decode(read.value)).toMatchObject(event)
+        expect(writer.fromRecord(record).value).toEqual(read.value)
+        expect(() => createCodec().fromRecord({ ...record, value: read.value })).toThrow(UnreadableRecord)
       }),
       { numRuns: 30 },
     )
