@@ -109,7 +109,7 @@ export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions
   const { writtenUpTo = Number.POSITIVE_INFINITY, sealing } = options
   const earlier = newestOf(schemaVersions.filter((version) => idOf(committedIds, version) <= writtenUpTo))
   const written = new Map([...newestVersions, ...earlier])
-  const recent = new LRUCache<LogRecord, RecordedEvent>({ max: mostRecent })
+  const recent = new LRUCache<string, { record: LogRecord; event: RecordedEvent }>({ max: mostRecent })
   // What this codec encrypted, by the encoded event: the embedded log hands over what was appended.
   const sealedHere = new WeakMap<Buffer, Buffer>()
   const byId = new Map<number, Known>()
@@ -233,11 +233,12 @@ export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions
     toRecord: (event: TrafficEvent, meta: EventMeta) => recordOf(event, meta),
     /** Traffic, too, where a command leads to it: its records have no place for the cause. */
     toCausedRecord: (event: DomainEvent, meta: EventMeta, cause: KnownCause) => recordOf(event, meta, cause),
-    /** The same object for the same record: several consumers of a process read one that was just appended. */
+    /** The same object for the same record, which several consumers of a process read. */
     fromRecord(record: LogRecord): RecordedEvent {
-      const known = recent.get(record)
-      if (known) return known
       const { topic, partition, offset } = record
+      const place = `${topic}/${partition}/${offset}`
+      const known = recent.get(place)
+      if (known && isSame(known.record, record)) return known.event
       const { event: decoded, opened, closed } = read(record.value)
       const event: RecordedEvent = {
         ...decoded,
@@ -249,7 +250,7 @@ export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions
         ...(closed !== undefined && { closed }),
       }
       // Its key may be there the next time.
-      if (closed === undefined) recent.set(record, event)
+      if (closed === undefined) recent.set(place, { record, event })
       return event
     },
   }
@@ -257,6 +258,11 @@ export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions
 
 // Events of some kilobytes, for the slowest read model's gathering at full load.
 const mostRecent = 1000
+
+// A codec may read several logs, each with a record at the place.
+function isSame(one: LogRecord, other: LogRecord): boolean {
+  return one === other || (one.headers.event_id === other.headers.event_id && one.value.equals(other.value))
+}
 
 function eventOf(version: SchemaVersion, data: unknown): DomainEvent {
   return { type: version.name, data } as DomainEvent

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, createSecretKey } from 'node:crypto'
 import { deflateSync, inflateSync } from 'node:zlib'
 import { secretHashOf } from '../crypto/api-keys.ts'
 import type { Random } from '../ids.ts'
@@ -134,7 +134,8 @@ interface Cipher {
 
 // AES-256-GCM; the tag follows the ciphertext.
 function encrypt(plaintext: Buffer, { key, nonce, aad }: Cipher): Buffer {
-  const cipher = createCipheriv('aes-256-gcm', key, nonce)
+  // Several times as quick as with the bytes themselves.
+  const cipher = createCipheriv('aes-256-gcm', createSecretKey(key), nonce)
   if (aad) cipher.setAAD(aad)
   return Buffer.concat([cipher.update(plaintext), cipher.final(), cipher.getAuthTag()])
 }
