@@ -162,6 +162,17 @@ export async function dumpWal(db: Db, since: string): Promise<Place[]> {
   })
 }
 
+/** Every file of the WAL, also those that are to be used again. One at a time: there may be gigabytes. */
+export async function* walFiles(db: Db): AsyncGenerator<Place> {
+  const { rows: names } = await db.query<{ name: string }>('select name from pg_ls_waldir() order by 1')
+  for (const { name } of names) {
+    const text = "select $1::text as name, pg_read_binary_file('pg_wal/' || $1, 0, 1000000000, true) as bytes"
+    const { rows } = await db.query<FileRow>(text, [name])
+    // The server may just have removed it.
+    for (const file of rows) if (file.bytes) yield { name, bytes: withoutPageHeaders(file.bytes) }
+  }
+}
+
 /** The files of the database, with all that is in Postgres's memory written to them. */
 export async function dumpDatabaseFiles(db: Db): Promise<Place[]> {
   const name = `flush_${randomBytes(6).toString('hex')}`
