@@ -94,6 +94,13 @@ interface Decoded {
   closed?: string
 }
 
+interface Recent {
+  record: LogRecord
+  event: RecordedEvent
+  // Under whose key it was encrypted.
+  session: string | undefined
+}
+
 interface Sealed {
   sealer: EventSealer
   version: SchemaVersion
@@ -109,7 +116,7 @@ export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions
   const { writtenUpTo = Number.POSITIVE_INFINITY, sealing } = options
   const earlier = newestOf(schemaVersions.filter((version) => idOf(committedIds, version) <= writtenUpTo))
   const written = new Map([...newestVersions, ...earlier])
-  const recent = new LRUCache<string, { record: LogRecord; event: RecordedEvent }>({ max: mostRecent })
+  const recent = new LRUCache<string, Recent>({ max: mostRecent })
   // What this codec encrypted, by the encoded event: the embedded log hands over what was appended.
   const sealedHere = new WeakMap<Buffer, Buffer>()
   const byId = new Map<number, Known>()
@@ -198,6 +205,9 @@ export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions
     return copy
   }
 
+  // Its session may have been erased since.
+  const isOpen = ({ session }: Recent) => session === undefined || Boolean(sealing?.keys.get(session))
+
   function recordOf(event: DomainEvent, meta: EventMeta, cause?: Cause): NewRecord {
     return {
       topic: eventTopics[event.type],
@@ -238,7 +248,7 @@ export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions
       const { topic, partition, offset } = record
       const place = `${topic}/${partition}/${offset}`
       const known = recent.get(place)
-      if (known && isSame(known.record, record)) return known.event
+      if (known && isSame(known.record, record) && isOpen(known)) return known.event
       const { event: decoded, opened, closed } = read(record.value)
       const event: RecordedEvent = {
         ...decoded,
@@ -250,7 +260,7 @@ export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions
         ...(closed !== undefined && { closed }),
       }
       // Its key may be there the next time.
-      if (closed === undefined) recent.set(place, { record, event })
+      if (closed === undefined) recent.set(place, { record, event, session: opened && sessionOf(event) })
       return event
     },
   }

@@ -30,9 +30,11 @@ export interface DataKeys {
   // Makes the keys that are missing, and looks up the others: `get` is not undefined afterwards, and null for an erased
   // session alone. undefined = all are in memory. Rejects with 503 while the database does not answer.
   ensure(sessions: readonly KeyedSession[]): Promise<void> | undefined
-  // Makes the key of a session that nobody else knows yet, as `ensure` does. On the embedded log it is stored together
-  // with the session's first record, which has to be appended next.
+  // Draws the key of a session that nobody else knows yet. With Kafka it is stored when this resolves. On the embedded
+  // log the append of the session's first records stores it: where that fails, they must not be appended again.
   make(session: KeyedSession): Promise<void> | undefined
+  // Forgets the key of a session whose first records were not appended.
+  unmake(sessionId: string): void
   // What is to be stored together with the records.
   storedWith(records: readonly { key: string }[]): Part[]
   // Sessions that may have been erased, in whatever process; undefined = any may.
@@ -118,6 +120,10 @@ export function createDataKeys(options: DataKeysOptions): DataKeys {
       known.set(session.sessionId, { key })
       unstored.set(session.sessionId, row)
       return undefined
+    },
+    unmake(sessionId) {
+      unstored.delete(sessionId)
+      known.delete(sessionId)
     },
     storedWith(records) {
       if (unstored.size === 0) return []

@@ -24,7 +24,7 @@ export interface OpeningSession extends ResumeFacts {
   presented: string[]
 }
 
-interface Opened {
+export interface OpenedDocument {
   request: FastifyRequest<{ Body: OpenBody }>
   session: OpeningSession
   state: ServerDocument
@@ -37,7 +37,7 @@ interface MarkedEvent {
   meta: EventMeta
 }
 
-export function sessionOpened({ request, session, state, principal }: Opened): MarkedEvent {
+export function sessionOpened({ request, session, state, principal }: OpenedDocument): MarkedEvent {
   const { scope, facts } = state
   const data = {
     session_id: scope.sessionId,
@@ -55,7 +55,13 @@ export function sessionOpened({ request, session, state, principal }: Opened): M
   return { event: { type: 'SessionOpened', data }, meta: metaOf(state, { eventId, time: facts.openedAt }) }
 }
 
-export function documentOpened({ request, session, state, challenges, principal }: Opened): MarkedEvent {
+export function documentOpened({
+  request,
+  session,
+  state,
+  challenges,
+  principal,
+}: OpenedDocument): MarkedEvent {
   const { scope, facts, documentIdHash } = state
   const { page } = request.body
   const data = {

@@ -15,6 +15,7 @@ import {
   type Challenges,
   challengesOf,
   documentOpened,
+  type OpenedDocument,
   type OpeningSession,
   sessionOpened,
 } from './opening.ts'
@@ -50,13 +51,23 @@ export async function openSession(
   const state = openDocument(body, { session, tenant: principal, deps, cache, now })
   const challenges = challengesOf({ ...state, openedAt: now })
   const opened = { request, session, state, challenges, principal }
-  // Events are appended only once the key is stored, or with it.
-  if (!session.resumed) await deps.dataKeys.make(state.scope)
-  const events = session.resumed ? [documentOpened(opened)] : [sessionOpened(opened), documentOpened(opened)]
-  await deps.log.append(events.map(({ event, meta }) => deps.codec.toRecord(event, meta)))
+  await record(opened, deps)
   cache.documents.set(state.documentId, state)
   const continuity = sealContinuity(session.continuityId, principal, deps)
   return { answer: answerOf(state, { session, challenges, deps, now }), continuity }
+}
+
+// Events are appended only once the session's key is stored, or with it.
+async function record(opened: OpenedDocument, { dataKeys, log, codec }: CollectDeps): Promise<void> {
+  const { session, state } = opened
+  const first = session.resumed ? [] : [sessionOpened(opened)]
+  if (!session.resumed) await dataKeys.make(state.scope)
+  try {
+    await log.append([...first, documentOpened(opened)].map(({ event, meta }) => codec.toRecord(event, meta)))
+  } catch (error) {
+    if (!session.resumed) dataKeys.unmake(session.sessionId)
+    throw error
+  }
 }
 
 function checkPublicKey({ clientPublicKey }: OpenBody): void {

@@ -56,11 +56,11 @@ export async function scoreBatches(deps: ScoreDeps, work: ScoreBatches): Promise
   const { batches: places, written } = work
   const sessionIds = sessionsOf(places)
   const known = writtenOf(written, sessionIds)
-  const { next, states, xmin } = await shortTransaction(deps.pool, {
+  const { next, ...made } = await shortTransaction(deps.pool, {
     first: openingStatements({ places, sessionIds, known }),
     work: (tx, rows) => scoreIn({ tx, opened: readOpened(rows, known) }, deps, work),
   })
-  noteWritten(written, states, xmin)
+  noteWritten(written, made)
   return next
 }
 
@@ -69,7 +69,7 @@ const isScored = (event: RecordedEvent, erased: Set<string>): boolean =>
   event.closed === undefined && !(isSessionEvent(event) && erased.has(event.data.session_id))
 
 interface Scored {
-  result: { next: Position[]; states: SessionState[]; xmin: string }
+  result: { next: Position[]; states: SessionState[]; transactionId: string }
   writes: Part[]
 }
 
@@ -78,11 +78,11 @@ async function scoreIn(
   deps: ScoreDeps,
   { batches, findRecorded, countRepeats }: ScoreBatches,
 ): Promise<Scored> {
-  const { offsets: stored, xmin, states: known, constants, erased } = opened
+  const { offsets: stored, transactionId, states: known, constants, erased } = opened
   const due = batches.map((batch) => ({ ...batch, ...dueOf(batch, stored.get(batch.partition) ?? 0) }))
   const moved = due.filter((batch) => batch.next > (stored.get(batch.partition) ?? 0))
   const next = due.map(({ topic, partition, next: offset }) => ({ topic, partition, offset }))
-  if (moved.length === 0) return { result: { next, states: [], xmin }, writes: [] }
+  if (moved.length === 0) return { result: { next, states: [], transactionId }, writes: [] }
   const startedAt = deps.clock()
   const breathe = createBreather()
   const events = moved.flatMap((batch) => batch.events).filter((event) => isScored(event, erased))
@@ -107,7 +107,7 @@ async function scoreIn(
     ...saveStates({ states, partitions: partitionsOf(events), constants }),
     saveOffsets(offsets),
   ]
-  return { result: { next, states, xmin }, writes }
+  return { result: { next, states, transactionId }, writes }
 }
 
 const sessionsOf = (batches: EventBatch[]): string[] => [

@@ -9,8 +9,8 @@ type PartitionPlace = Omit<Position, 'offset'>
 
 export interface Opened {
   offsets: Map<number, number>
-  /** What the rows will have that the transaction writes. */
-  xmin: string
+  /** Of the transaction: the `xmin` of the rows that it writes. */
+  transactionId: string
   states: Map<string, SessionState>
   /** Of the states, what is stored apart. */
   constants: Map<string, Constants>
@@ -36,7 +36,10 @@ const mostWritten = 2000
 export const createWrittenStates = (): WrittenStates => new LRUCache({ max: mostWritten })
 
 /** What is written of a session after its end is seldom read again. */
-export function noteWritten(written: WrittenStates, states: SessionState[], xmin: string): void {
+export function noteWritten(
+  written: WrittenStates,
+  { states, transactionId: xmin }: { states: SessionState[]; transactionId: string },
+): void {
   for (const state of states) {
     if (state.final_at === null) written.set(state.session_id, { xmin, state })
     else written.delete(state.session_id)
@@ -64,7 +67,7 @@ export function openingStatements({ places, sessionIds, known }: Opening): strin
   const ids = listOf(sessionIds)
   const versions = listOf([...known].map(([id, { xmin }]) => `${id} ${xmin}`))
   return [
-    `select partition, next_offset, pg_current_xact_id()::xid as xmin from scoring.offsets
+    `select partition, next_offset, pg_current_xact_id()::xid as transaction_id from scoring.offsets
        where topic in (${topics.join()}) and partition in (${places.map(({ partition }) => partition).join()})
        order by partition for update`,
     `select session_id, is_known, case when not is_known then state end as state,
@@ -82,7 +85,7 @@ const listOf = (texts: string[]) => texts.map((text) => pg.escapeLiteral(text)).
 export function readOpened([offsets = [], found = []]: Rows[], known: Map<string, WrittenState>): Opened {
   const opened: Opened = {
     offsets: new Map(offsets.map((row) => [Number(row.partition), Number(row.next_offset)])),
-    xmin: String(offsets[0]?.xmin),
+    transactionId: String(offsets[0]?.transaction_id),
     states: new Map(),
     constants: new Map(),
     erased: new Set(),
@@ -91,7 +94,7 @@ export function readOpened([offsets = [], found = []]: Rows[], known: Map<string
     const id = String(row.session_id)
     const state = row.is_known ? known.get(id)?.state : undefined
     if (row.is_known === null) opened.erased.add(id)
-    else if (state) noteState(opened, state, state)
+    else if (state) noteState(opened, state, { snapshot: state.snapshot, visitor: state.visitor })
     else readState(opened, row)
   }
   return opened

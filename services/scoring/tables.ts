@@ -27,6 +27,7 @@ create table if not exists scoring.sessions (
 alter table scoring.offsets add column if not exists log_time bigint not null default 0;
 alter table scoring.sessions add column if not exists partition int;
 alter table scoring.sessions add column if not exists constants text;
+-- A state is written with nearly each event: it stays on its page as it is. What seldom changes is put apart.
 alter table scoring.sessions alter column state set storage main, alter column constants set storage external,
   set (toast_tuple_target = 4080);
 create index if not exists sessions_open on scoring.sessions (last_activity_at) where final_at is null;

@@ -23,6 +23,7 @@ export function createMemoryDataKeys(): MemoryDataKeys {
       keys.set(sessionId, createSecretKey(randomBytes(32)))
       return undefined
     },
+    unmake: (sessionId) => void keys.delete(sessionId),
     storedWith: () => [],
     forget: () => {},
     erase(...sessionIds) {

@@ -133,6 +133,17 @@ test('of an erased session nothing more is written, and nothing is opened', asyn
   expect(createCodec().decode(late).data).toMatchObject({ request: { user_agent: '' } })
 })
 
+test('what was read before its session was erased is not shown again', async () => {
+  const keys = createMemoryDataKeys()
+  const codec = codecWith(keys)
+  const event = marked()
+  await codec.prepare([event])
+  const record = { ...codec.toRecord(event, meta), ...place }
+  expect(codec.fromRecord(record)).toBe(codec.fromRecord({ ...record, value: Buffer.from(record.value) }))
+  keys.erase(event.data.session_id)
+  expect(codec.fromRecord(record)).toMatchObject({ closed: event.data.session_id })
+})
+
 test('a key that was not looked up is an error that may pass', () => {
   expect(() => codecWith(createMemoryDataKeys()).encode(marked())).toThrow(
     expect.objectContaining({ code: 'service.unavailable' }),

@@ -73,11 +73,13 @@ async function visitorOf(sessionId: string): Promise<string | undefined> {
   return rows[0]?.visitor_id
 }
 
-/** Counts anew each time. */
-async function explain(sessionId: string): Promise<LinkExplanation> {
-  const explanation = await createLinkExplainer(world.database.pool)(sessionId)
-  if (!explanation) throw new Error('no explanation')
-  return explanation
+/** Counts anew each time. Scoring commits the link behind the decision. */
+function explain(sessionId: string): Promise<LinkExplanation> {
+  return eventually(async () => {
+    const explanation = await createLinkExplainer(world.database.pool)(sessionId)
+    if (!explanation) throw new Error('no explanation')
+    return explanation
+  })
 }
 
 const names = (components: { name: string }[] | undefined) => components?.map(({ name }) => name)
