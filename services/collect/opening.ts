@@ -32,7 +32,7 @@ export interface OpenedDocument {
   principal: PublishablePrincipal
 }
 
-interface MarkedEvent {
+export interface MarkedEvent {
   event: TrafficEvent
   meta: EventMeta
 }

@@ -15,6 +15,7 @@ import {
   type Challenges,
   challengesOf,
   documentOpened,
+  type MarkedEvent,
   type OpenedDocument,
   type OpeningSession,
   sessionOpened,
@@ -60,14 +61,15 @@ export async function openSession(
 // Events are appended only once the session's key is stored, or with it.
 async function record(opened: OpenedDocument, { dataKeys, log, codec }: CollectDeps): Promise<void> {
   const { session, state } = opened
-  const first = session.resumed ? [] : [sessionOpened(opened)]
-  if (!session.resumed) await dataKeys.make(state.scope)
-  try {
-    await log.append([...first, documentOpened(opened)].map(({ event, meta }) => codec.toRecord(event, meta)))
-  } catch (error) {
-    if (!session.resumed) dataKeys.unmake(session.sessionId)
-    throw error
+  const append = async (...events: MarkedEvent[]) => {
+    await log.append(events.map(({ event, meta }) => codec.toRecord(event, meta)))
   }
+  if (session.resumed) return append(documentOpened(opened))
+  await dataKeys.make(state.scope)
+  await append(sessionOpened(opened), documentOpened(opened)).catch((error) => {
+    dataKeys.unmake(session.sessionId)
+    throw error
+  })
 }
 
 function checkPublicKey({ clientPublicKey }: OpenBody): void {

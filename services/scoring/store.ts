@@ -94,21 +94,25 @@ export function readOpened([offsets = [], found = []]: Rows[], known: Map<string
     const id = String(row.session_id)
     const state = row.is_known ? known.get(id)?.state : undefined
     if (row.is_known === null) opened.erased.add(id)
-    else if (state) noteState(opened, state, { snapshot: state.snapshot, visitor: state.visitor })
-    else readState(opened, row)
+    else noteState(opened, state ? { state, constants: state } : parsedState(row))
   }
   return opened
 }
 
-function readState(opened: Opened, { state, constants }: Rows[number]): void {
-  // A version before wrote all of a state into one column.
-  const apart: Constants | undefined = constants === null ? undefined : JSON.parse(String(constants))
-  noteState(opened, { ...JSON.parse(String(state)), ...apart }, apart)
+interface StoredState {
+  state: SessionState
+  /** undefined where a version before wrote all of a state into one column. */
+  constants: Constants | undefined
 }
 
-function noteState({ states, constants }: Opened, state: SessionState, apart: Constants | undefined): void {
-  states.set(state.session_id, state)
-  if (apart) constants.set(state.session_id, apart)
+function parsedState({ state, constants: apart }: Rows[number]): StoredState {
+  const constants: Constants | undefined = apart === null ? undefined : JSON.parse(String(apart))
+  return { state: { ...JSON.parse(String(state)), ...constants }, constants }
+}
+
+function noteState(opened: Opened, { state, constants }: StoredState): void {
+  opened.states.set(state.session_id, state)
+  if (constants) opened.constants.set(state.session_id, constants)
 }
 
 // What is remembered of the sessions, by id.
@@ -117,12 +121,7 @@ export async function readStates(db: Pick<Tx, 'query'>, sessionIds: string[]): P
     'select session_id, state, constants from scoring.sessions where session_id = any($1)',
     [sessionIds],
   )
-  return new Map(
-    rows.map(({ session_id, state, constants }) => [
-      session_id,
-      { ...JSON.parse(state), ...(constants === null ? {} : JSON.parse(constants)) },
-    ]),
-  )
+  return new Map(rows.map((row) => [row.session_id, parsedState(row).state]))
 }
 
 /** The next offset of the partition. Makes its row, for `openingStatements` to lock. */

@@ -193,7 +193,7 @@ interface DataKeyParts extends Pick<Core, 'config' | 'databaseUrl' | 'keyring' |
   undo: AsyncDisposableStack
 }
 
-// Keys have a connection of their own: a new session waits for nothing else in the database.
+// Keys have a connection of their own: whoever looks them up waits for nothing else in the database.
 function openDataKeys({ config, databaseUrl, undo, ...parts }: DataKeyParts): DataKeys {
   const isLogEmbedded = config.KAFKA_BROKERS.length === 0
   const pool = createPool({ url: databaseUrl, ...dataKeyPoolOptions({ isLogEmbedded }) })
