@@ -228,7 +228,7 @@ export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions
       return sealing?.keys.ensure(
         events.flatMap((event) => {
           const sessionId = written.get(event.type)?.sealer() && sessionOf(event)
-          return sessionId === undefined ? [] : [{ sessionId, organizationId: organizationOf(event) }]
+          return sessionId ?? []
         }),
       )
     },
@@ -297,10 +297,6 @@ function readBy(reader: SchemaVersion, found: Record<string, unknown>): DecodedE
 function shown(data: Record<string, unknown>): Record<string, unknown> {
   if ('sealed' in data) data.sealed = undefined
   return data
-}
-
-function organizationOf({ data }: DomainEvent): string {
-  return ('organization_id' in data ? data.organization_id : null) ?? ''
 }
 
 // The session whose data key an event is encrypted under, if it says anything about a person.

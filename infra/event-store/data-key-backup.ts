@@ -14,7 +14,6 @@ const pageSize = 10_000
 const header = z.object({ format: z.literal(format), version: z.literal(1), made_at: z.number() })
 const row = z.object({
   session_id: z.string(),
-  organization_id: z.string(),
   made_at: z.number(),
   sealed_key: z.base64().transform((text) => Buffer.from(text, 'base64')),
 })
@@ -41,6 +40,7 @@ export async function backUpDataKeys(db: Db, { file, now }: { file: string; now:
 async function* keyPages(db: Db): AsyncGenerator<DataKeyRow[]> {
   for (let after = ''; ; ) {
     const { rows } = await db.query<DataKeyRow>(
+      // Programs of before restore no line without an organization.
       `select session_id, organization_id, made_at::float8 as made_at, sealed_key
        from tidegate_keys.session_keys where session_id > $1 and sealed_key is not null
        order by session_id limit ${pageSize}`,

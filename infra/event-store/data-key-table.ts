@@ -6,16 +6,17 @@ import { ensureTables } from '../postgres/ensure-tables.ts'
 import type { Db, PoolOptions, Tx } from '../postgres/pool.ts'
 
 // One row for each session: what was recorded of it is encrypted under its key. The row of an erased session stays
-// without the key, so that nothing gives it another one.
+// without the key, so that nothing gives it another one. Programs of before write the organization, which nothing reads.
 const ddl = `
 create schema if not exists tidegate_keys;
 create table if not exists tidegate_keys.session_keys (
   session_id text collate "C" primary key,
-  organization_id text collate "C" not null,
+  organization_id text collate "C" not null default '',
   made_at bigint not null,
   sealed_key bytea,
   is_ended boolean not null default false
 );
+alter table tidegate_keys.session_keys alter column organization_id set default '';
 create index if not exists ended_session_keys on tidegate_keys.session_keys (made_at) where is_ended;
 `
 
@@ -25,7 +26,6 @@ export function createDataKeyTables(tx: Tx): Promise<void> {
 
 export interface DataKeyRow {
   session_id: string
-  organization_id: string
   // Epoch milliseconds.
   made_at: number
   // null = the session was erased.
@@ -34,7 +34,6 @@ export interface DataKeyRow {
 
 const columns: Column<DataKeyRow>[] = [
   { name: 'session_id', type: 'text', of: (row) => row.session_id },
-  { name: 'organization_id', type: 'text', of: (row) => row.organization_id },
   { name: 'made_at', type: 'bigint', of: (row) => row.made_at },
   { name: 'sealed_key', type: 'bytea', of: (row) => row.sealed_key },
 ]
@@ -102,8 +101,8 @@ export function dataKeyPoolOptions({ isLogEmbedded }: { isLogEmbedded: boolean }
 
 // Deletes the keys for good. Sessions that never had one are marked, too.
 export function eraseDataKeys(db: Db, erased: VisitorErased[]): Promise<unknown> {
-  const rows = erased.flatMap(({ session_ids, organization_id, erased_at: made_at }): DataKeyRow[] =>
-    session_ids.map((session_id) => ({ session_id, organization_id, made_at, sealed_key: null })),
+  const rows = erased.flatMap(({ session_ids, erased_at: made_at }): DataKeyRow[] =>
+    session_ids.map((session_id) => ({ session_id, made_at, sealed_key: null })),
   )
   // One statement cannot change a row twice.
   const distinct = [...new Map(rows.map((row) => [row.session_id, row])).values()]

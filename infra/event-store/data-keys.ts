@@ -4,7 +4,7 @@ import type pg from 'pg'
 import type { Keyring } from '../crypto/keyring.ts'
 import { dataKeyBytes, seal } from '../crypto/sealing.ts'
 import { unavailable } from '../errors/errors.ts'
-import type { Clock, Random } from '../ids.ts'
+import { type Clock, type Random, type SessionId, timeOrderedId } from '../ids.ts'
 import { createGroupCommit } from '../log/group-commit.ts'
 import type { Part } from '../postgres/arrays.ts'
 import {
@@ -16,11 +16,7 @@ import {
   openDataKey,
   putDataKeys,
 } from './data-key-table.ts'
-
-export interface KeyedSession {
-  sessionId: string
-  organizationId: string
-}
+import { createStock } from './key-stock.ts'
 
 export interface DataKeys {
   // null where the session has none (any more); undefined where it was not looked up.
@@ -29,12 +25,12 @@ export interface DataKeys {
   load(sessionIds: readonly string[]): Promise<void>
   // Makes the keys that are missing, and looks up the others: `get` is not undefined afterwards, and null for an erased
   // session alone. undefined = all are in memory. Rejects with 503 while the database does not answer.
-  ensure(sessions: readonly KeyedSession[]): Promise<void> | undefined
-  // Draws the key of a session that nobody else knows yet. With Kafka it is stored when this resolves. On the embedded
+  ensure(sessionIds: readonly string[]): Promise<void> | undefined
+  // The id of a new session, with its key. With Kafka the key is stored by then, or it rejects with 503. On the embedded
   // log the append of the session's first records stores it: where that fails, they must not be appended again.
-  make(session: KeyedSession): Promise<void> | undefined
+  newSession(): Promise<SessionId> | SessionId
   // Forgets the key of a session whose first records were not appended.
-  unmake(sessionId: string): void
+  giveUp(sessionId: string): void
   // What is to be stored together with the records.
   storedWith(records: readonly { key: string }[]): Part[]
   // Sessions that may have been erased, in whatever process; undefined = any may.
@@ -54,12 +50,26 @@ interface DataKeysOptions {
 
 const maxTogether = 1000
 
+interface NewKey {
+  key: KeyObject
+  row: DataKeyRow
+}
+
+interface DrawnSession extends NewKey {
+  sessionId: SessionId
+}
+
+function refuse(cause: unknown): never {
+  throw unavailable(cause)
+}
+
 // Keys of sessions, kept in memory. New ones that are asked for while a statement is under way are the next statement.
 export function createDataKeys(options: DataKeysOptions): DataKeys {
   const { pool, keyring, random, clock, isLogEmbedded = false, max = 20_000 } = options
   const known = new LRUCache<string, { key: KeyObject | null }>({ max })
   const unstored = new Map<string, DataKeyRow>()
   const groups = createGroupCommit({ write, maxRecords: maxTogether })
+  const stock = createStock({ make: drawStored, clock })
 
   function note(found: FoundKey): void {
     const key = openDataKey(found, keyring)
@@ -67,42 +77,56 @@ export function createDataKeys(options: DataKeysOptions): DataKeys {
   }
 
   // A row that another process writes at the same time is neither written nor found the first time.
-  async function write(sessions: KeyedSession[]): Promise<boolean[]> {
-    const rows = new Map(sessions.map((session) => [session.sessionId, newRow(session)]))
+  async function write(sessionIds: string[]): Promise<boolean[]> {
+    const rows = new Map(sessionIds.map((id) => [id, newRow(id)]))
     for (let left = [...rows.keys()]; left.length > 0; left = left.filter((id) => !known.has(id))) {
       const drawn = left.flatMap((id) => rows.get(id) ?? [])
       const written = await insertDataKeys(
         pool,
         drawn.map(({ row }) => row),
       )
-      for (const { key, row } of drawn) if (written.has(row.session_id)) known.set(row.session_id, { key })
+      for (const one of drawn) if (written.has(one.row.session_id)) remember(one)
       const others = left.filter((id) => !written.has(id))
       if (others.length > 0) for (const found of await findDataKeys(pool, others)) note(found)
     }
-    return sessions.map(() => true)
+    return sessionIds.map(() => true)
   }
 
-  function newRow({ sessionId, organizationId }: KeyedSession): { key: KeyObject; row: DataKeyRow } {
+  function newRow(sessionId: string): NewKey {
     const key = random(dataKeyBytes)
     const sealed_key = seal(key, { ...dataKeySealing(sessionId, keyring), random })
     return {
       // Several times as quick as from bytes, each time that it is used.
       key: createSecretKey(key),
-      row: { session_id: sessionId, organization_id: organizationId, made_at: clock(), sealed_key },
+      row: { session_id: sessionId, made_at: clock(), sealed_key },
     }
   }
 
-  function ensure(sessions: readonly KeyedSession[]): Promise<void> | undefined {
+  function draw(): DrawnSession {
+    const sessionId = timeOrderedId('sid', clock(), random)
+    return { sessionId, ...newRow(sessionId) }
+  }
+
+  async function drawStored(count: number): Promise<DrawnSession[]> {
+    const drawn = Array.from({ length: count }, draw)
+    const rows = drawn.map(({ row }) => row)
+    await insertDataKeys(pool, rows).catch(refuse)
+    return drawn
+  }
+
+  function ensure(sessionIds: readonly string[]): Promise<void> | undefined {
     // What was not there when it was looked up may be made now.
-    const missing = sessions.filter(({ sessionId }) => !known.get(sessionId)?.key)
+    const missing = sessionIds.filter((id) => !known.get(id)?.key)
     if (missing.length === 0) return undefined
-    for (const { sessionId } of missing) known.delete(sessionId)
-    return groups.append([...missing]).then(
-      () => undefined,
-      (cause) => {
-        throw unavailable(cause)
-      },
-    )
+    for (const id of missing) known.delete(id)
+    return groups.append(missing).then(() => undefined, refuse)
+  }
+
+  const remember = ({ key, row }: NewKey) => known.set(row.session_id, { key })
+
+  function begin(drawn: DrawnSession): SessionId {
+    remember(drawn)
+    return drawn.sessionId
   }
 
   return {
@@ -114,14 +138,13 @@ export function createDataKeys(options: DataKeysOptions): DataKeys {
       for (const id of asked) if (!known.has(id)) known.set(id, { key: null })
     },
     ensure,
-    make(session) {
-      if (!isLogEmbedded) return ensure([session])
-      const { key, row } = newRow(session)
-      known.set(session.sessionId, { key })
-      unstored.set(session.sessionId, row)
-      return undefined
+    newSession() {
+      if (!isLogEmbedded) return stock.take().then(begin)
+      const drawn = draw()
+      unstored.set(drawn.sessionId, drawn.row)
+      return begin(drawn)
     },
-    unmake(sessionId) {
+    giveUp(sessionId) {
       unstored.delete(sessionId)
       known.delete(sessionId)
     },

@@ -40,7 +40,7 @@ export function receiveBatch(request: BodyRequest, { deps, cache }: BatchOptions
   const { state, incoming } = readBodyRequest(request, { deps, cache, kind: 'batches', now })
   return acceptBody(state, incoming, {
     now,
-    check: () => checkNotErased(state.scope, deps.dataKeys),
+    check: () => checkNotErased(state.scope.sessionId, deps.dataKeys),
     claim: deps.claims.claim,
     store: (opened) => deps.log.append([batchRecord(request, { deps, state, opened })]),
     answer: (accepted) => JSON.stringify(acknowledge(state, accepted, deps)),
@@ -113,7 +113,7 @@ function takeResult(request: BodyRequest, { deps, cache }: ResultOptions): Promi
     // What could not be handed off is not accepted: the client may use its nonce for another body.
     check: async () => {
       await deps.checkRecipients(state.scope)
-      await checkNotErased(state.scope, deps.dataKeys)
+      await checkNotErased(state.scope.sessionId, deps.dataKeys)
     },
     claim: deps.claims.claim,
     store: (opened) => deps.log.append([resultRecord(request, { deps, state, opened })]),

@@ -88,22 +88,17 @@ export function documentKeysOf(state: ServerDocument): DocumentKeys {
   return state.keys
 }
 
-interface OfSession {
-  organizationId: string
-  sessionId: string
-}
-
 type ItsKey = Pick<DataKeys, 'ensure' | 'get'>
 
 // Whether the session may record something: its data key is in memory then. An erased one has none any more.
-export async function hasDataKey({ sessionId, organizationId }: OfSession, keys: ItsKey): Promise<boolean> {
-  await keys.ensure([{ sessionId, organizationId }])
+export async function hasDataKey(sessionId: string, keys: ItsKey): Promise<boolean> {
+  await keys.ensure([sessionId])
   return Boolean(keys.get(sessionId))
 }
 
 // Throws 410 for an erased session, as for one that has expired.
-export async function checkNotErased(session: OfSession, keys: ItsKey): Promise<void> {
-  if (!(await hasDataKey(session, keys))) throw documentEnded()
+export async function checkNotErased(sessionId: string, keys: ItsKey): Promise<void> {
+  if (!(await hasDataKey(sessionId, keys))) throw documentEnded()
 }
 
 function documentEnded(): ApiError {

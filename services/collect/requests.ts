@@ -30,7 +30,7 @@ export interface CollectDeps {
   clock: Clock
   random: Random
   // Of sessions: the events of one are encrypted under its own.
-  dataKeys: Pick<DataKeys, 'get' | 'ensure' | 'make' | 'unmake'>
+  dataKeys: Pick<DataKeys, 'get' | 'ensure' | 'newSession' | 'giveUp'>
   /** Over all processes (claims.ts). */
   claims: Claims
   admission: Admission

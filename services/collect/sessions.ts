@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { canvasChallengeOf, questionsOf } from '../../infra/challenges/challenges.ts'
 import { invalidField } from '../../infra/errors/errors.ts'
-import { derivedId, timeOrderedId } from '../../infra/ids.ts'
+import { derivedId } from '../../infra/ids.ts'
 import { type OpenResponse, sessionLifetimeMs, sharedPostVersion } from '../../infra/wire/collect/protocol.ts'
 import {
   createDocumentState,
@@ -48,7 +48,7 @@ export async function openSession(
   const now = deps.clock()
   const resumed = await resume(body, { principal, deps, now })
   if (!resumed) deps.admission.admitSession()
-  const session = resumed ?? begin(request, { principal, deps, now })
+  const session = resumed ?? (await begin(request, { principal, deps, now }))
   const state = openDocument(body, { session, tenant: principal, deps, cache, now })
   const challenges = challengesOf({ ...state, openedAt: now })
   const opened = { request, session, state, challenges, principal }
@@ -58,18 +58,18 @@ export async function openSession(
   return { answer: answerOf(state, { session, challenges, deps, now }), continuity }
 }
 
-// Events are appended only once the session's key is stored, or with it.
 async function record(opened: OpenedDocument, { dataKeys, log, codec }: CollectDeps): Promise<void> {
-  const { session, state } = opened
+  const { session } = opened
   const append = async (...events: MarkedEvent[]) => {
     await log.append(events.map(({ event, meta }) => codec.toRecord(event, meta)))
   }
   if (session.resumed) return append(documentOpened(opened))
-  await dataKeys.make(state.scope)
-  await append(sessionOpened(opened), documentOpened(opened)).catch((error) => {
-    dataKeys.unmake(session.sessionId)
+  try {
+    await append(sessionOpened(opened), documentOpened(opened))
+  } catch (error) {
+    dataKeys.giveUp(session.sessionId)
     throw error
-  })
+  }
 }
 
 function checkPublicKey({ clientPublicKey }: OpenBody): void {
@@ -90,22 +90,20 @@ async function resume(
 ): Promise<OpeningSession | undefined> {
   const facts = resumeToken === undefined ? undefined : openResumeToken(resumeToken, principal, deps.keyring)
   if (!facts || facts.platform !== sdk.platform || now - facts.createdAt > sessionLifetimeMs) return undefined
-  const { sessionId } = facts
-  const { organizationId } = principal
-  if (!(await hasDataKey({ sessionId, organizationId }, deps.dataKeys))) return undefined
+  if (!(await hasDataKey(facts.sessionId, deps.dataKeys))) return undefined
   return { ...facts, number: facts.number + 1, resumed: true, presented: [] }
 }
 
-function begin(
+async function begin(
   request: FastifyRequest<{ Body: OpenBody }>,
   { principal, deps, now }: SessionOptions,
-): OpeningSession {
+): Promise<OpeningSession> {
   const { continuity, sdk } = request.body
   // The cookie first: scripts of the page cannot change it.
   const tokens = [readContinuityCookie(request.headers.cookie), continuity]
   const opened = tokens.flatMap((token) => (token ? [openContinuity(token, principal, deps.keyring)] : []))
   const presented = [...new Set(opened.filter((id) => id !== undefined))]
-  const sessionId = timeOrderedId('sid', now, deps.random)
+  const sessionId = await deps.dataKeys.newSession()
   return {
     sessionId,
     createdAt: now,

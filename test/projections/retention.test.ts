@@ -140,12 +140,8 @@ describe.each(openTestLogs())('what has ended, on $name', (testLog) => {
     await transaction(pool, createDataKeyTables)
     await insertDataKeys(
       pool,
-      stories.map(({ session, organization, at }) => ({
-        ...{
-          session_id: session,
-          organization_id: organization,
-          made_at: session === fresh ? Date.now() : at,
-        },
+      stories.map(({ session, at }) => ({
+        ...{ session_id: session, made_at: session === fresh ? Date.now() : at },
         sealed_key: Buffer.from(session),
       })),
     )

@@ -1,5 +1,6 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import type { DataKeys } from '../../infra/event-store/data-keys.ts'
+import { timeOrderedId } from '../../infra/ids.ts'
 
 export interface MemoryDataKeys extends DataKeys {
   /** As where another process erased them. */
@@ -14,16 +15,16 @@ export function createMemoryDataKeys(): MemoryDataKeys {
     async load(sessionIds) {
       for (const id of sessionIds) if (!keys.has(id)) keys.set(id, null)
     },
-    ensure(sessions) {
-      for (const { sessionId } of sessions)
-        if (!keys.has(sessionId)) keys.set(sessionId, createSecretKey(randomBytes(32)))
+    ensure(sessionIds) {
+      for (const id of sessionIds) if (!keys.has(id)) keys.set(id, createSecretKey(randomBytes(32)))
       return undefined
     },
-    make({ sessionId }) {
+    newSession() {
+      const sessionId = timeOrderedId('sid', Date.now(), randomBytes)
       keys.set(sessionId, createSecretKey(randomBytes(32)))
-      return undefined
+      return sessionId
     },
-    unmake: (sessionId) => void keys.delete(sessionId),
+    giveUp: (sessionId) => void keys.delete(sessionId),
     storedWith: () => [],
     forget: () => {},
     erase(...sessionIds) {

@@ -38,16 +38,13 @@ const open = (masterKeys = setting, { isLogEmbedded = false } = {}) =>
     ...{ pool: database.pool, keyring: createKeyring(masterKeys), random: randomBytes, clock },
     isLogEmbedded,
   })
-const session = (sessionId: string) => ({ sessionId, organizationId: 'org_1' })
 const erase = (sessionId: string) => eraseDataKeys(database.pool, [visitorErased([sessionId])])
 
 test('two processes that want a key at once get the same', async () => {
   const processes = [open(), open(), open()]
   const names = Array.from({ length: 50 }, (_, n) => `sid_once_${n}`)
   await Promise.all(
-    processes.flatMap((keys) =>
-      names.toSorted(() => Math.random() - 0.5).map((id) => keys.ensure([session(id)])),
-    ),
+    processes.flatMap((keys) => names.toSorted(() => Math.random() - 0.5).map((id) => keys.ensure([id]))),
   )
   for (const id of names) {
     const [first, ...others] = processes.map((keys) => keys.get(id)?.export().toString('hex'))
@@ -58,14 +55,14 @@ test('two processes that want a key at once get the same', async () => {
 
 test('a key is there for another process, and stays as it is when it is made once more', async () => {
   const one = open()
-  await one.ensure([session('sid_1')])
-  expect(one.ensure([session('sid_1')])).toBeUndefined()
+  await one.ensure(['sid_1'])
+  expect(one.ensure(['sid_1'])).toBeUndefined()
   const other = open()
   expect(other.get('sid_1')).toBeUndefined()
   await other.load(['sid_1', 'sid_never'])
   expect(other.get('sid_1')?.export()).toEqual(one.get('sid_1')?.export())
   expect(other.get('sid_never')).toBeNull()
-  await other.ensure([session('sid_never')])
+  await other.ensure(['sid_never'])
   expect(other.get('sid_never')?.symmetricKeySize).toBe(32)
 })
 
@@ -85,40 +82,41 @@ describe('a new session', () => {
 
   test('has its key at once where the log is elsewhere', async () => {
     const keys = open()
-    await keys.make(session('sid_elsewhere'))
-    expect(await stored('sid_elsewhere')).toEqual(['sid_elsewhere'])
-    expect(keys.storedWith([recordOf('sid_elsewhere')])).toEqual([])
+    const ids = await Promise.all(Array.from({ length: 100 }, () => keys.newSession()))
+    for (let n = 0; n < 200; n++) ids.push(await keys.newSession())
+    expect(new Set(ids).size).toBe(300)
+    const other = open()
+    await other.load(ids)
+    for (const id of ids) expect(other.get(id)?.export()).toEqual(keys.get(id)?.export())
+    expect(keys.storedWith(ids.map(recordOf))).toEqual([])
   })
 
   test('has its key with the first record on the embedded log, many at once', async () => {
     const { keys, log } = await openBeside()
-    const names = Array.from({ length: 50 }, (_, n) => `sid_new_${n}`)
-    for (const id of names) expect(keys.make(session(id))).toBeUndefined()
-    expect(await stored('sid_new_0')).toEqual([])
-    await Promise.all(names.map((id) => log.append([recordOf(id), recordOf(id)])))
-    await log.append([recordOf('sid_new_0')])
+    const ids = await Promise.all(Array.from({ length: 50 }, () => keys.newSession()))
+    const [first = ''] = ids
+    expect(await stored(first)).toEqual([])
+    await Promise.all(ids.map((id) => log.append([recordOf(id), recordOf(id)])))
+    await log.append([recordOf(first)])
     const other = open()
-    await other.load(names)
-    for (const id of names) expect(other.get(id)?.export()).toEqual(keys.get(id)?.export())
+    await other.load(ids)
+    for (const id of ids) expect(other.get(id)?.export()).toEqual(keys.get(id)?.export())
     await log.close()
   })
 
   test('has neither key nor record where one of them cannot be stored', async () => {
     const { keys, log } = await openBeside()
-    await open().ensure([session('sid_taken')])
+    const [taken, beside] = [await keys.newSession(), await keys.newSession()]
+    await open().ensure([taken])
     const before = await log.endPositions(topic)
-    keys.make(session('sid_taken'))
-    keys.make(session('sid_beside'))
-    const failed = await Promise.allSettled(
-      ['sid_taken', 'sid_beside'].map((id) => log.append([recordOf(id)])),
-    )
+    const failed = await Promise.allSettled([taken, beside].map((id) => log.append([recordOf(id)])))
     expect(failed.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
     expect(await log.endPositions(topic)).toEqual(before)
-    expect(await stored('sid_beside')).toEqual([])
-    keys.make(session('sid_given_up'))
-    for (const id of ['sid_beside', 'sid_given_up']) keys.unmake(id)
-    expect(keys.get('sid_given_up')).toBeUndefined()
-    expect(keys.storedWith([recordOf('sid_given_up')])).toEqual([])
+    expect(await stored(beside)).toEqual([])
+    const givenUp = await keys.newSession()
+    for (const id of [beside, givenUp]) keys.giveUp(id)
+    expect(keys.get(givenUp)).toBeUndefined()
+    expect(keys.storedWith([recordOf(givenUp)])).toEqual([])
     await log.append([recordOf('sid_after')])
     await log.close()
   })
@@ -126,18 +124,18 @@ describe('a new session', () => {
 
 test('an erased session gets no key again, also one that never had any', async () => {
   const keys = open()
-  await keys.ensure([session('sid_2')])
+  await keys.ensure(['sid_2'])
   for (const id of ['sid_2', 'sid_old']) await erase(id)
   keys.forget(['sid_2'])
-  await keys.ensure([session('sid_2'), session('sid_old')])
+  await keys.ensure(['sid_2', 'sid_old'])
   expect([keys.get('sid_2'), keys.get('sid_old')]).toEqual([null, null])
 })
 
 test('the database has no key that opens without the master key, or for another session', async () => {
   const keys = open()
-  await keys.ensure([session('sid_3')])
+  await keys.ensure(['sid_3'])
   await database.pool.query(
-    `insert into tidegate_keys.session_keys select 'sid_4', organization_id, made_at, sealed_key
+    `insert into tidegate_keys.session_keys select 'sid_4', '', made_at, sealed_key
      from tidegate_keys.session_keys where session_id = 'sid_3'`,
   )
   const others = open(randomBytes(32).toString('base64'))
@@ -155,7 +153,9 @@ test('while the database is away nothing is recorded about a new session', async
     random: randomBytes,
     clock,
   })
-  await expect(keys.ensure([session('sid_5')])).rejects.toMatchObject({ code: 'service.unavailable' })
+  const refused = { code: 'service.unavailable' }
+  await expect(keys.ensure(['sid_5'])).rejects.toMatchObject(refused)
+  await expect(keys.newSession()).rejects.toMatchObject(refused)
   await pool.end()
 })
 
@@ -163,7 +163,7 @@ test('a backup brings back what is missing, but nothing of an erased session, an
   const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-keys-'))
   const file = path.join(folder, 'backup')
   const keys = open()
-  await keys.ensure([session('sid_6'), session('sid_7')])
+  await keys.ensure(['sid_6', 'sid_7'])
   const written = await backUpDataKeys(database.pool, { file, now: 5 })
   await expect(backUpDataKeys(database.pool, { file, now: 6 })).rejects.toMatchObject({ code: 'EEXIST' })
   await erase('sid_6')
@@ -186,7 +186,7 @@ test('a backup brings back what is missing, but nothing of an erased session, an
 test('sealed anew, keys need no older master key', async () => {
   const next = randomBytes(32).toString('base64')
   const keys = open()
-  await keys.ensure([session('sid_8')])
+  await keys.ensure(['sid_8'])
   const keyring = createKeyring(`${next},${setting}`)
   expect(await resealDataKeys(database.pool, { keyring, random: randomBytes })).toMatchObject({
     resealed: expect.any(Number),

@@ -39,8 +39,8 @@ test('it cannot be resumed: the browser gets another', async () => {
 
 test('no session is opened while its key cannot be stored', async () => {
   await app.close()
-  const ensure = () => Promise.reject(unavailable(new Error('the database is away')))
-  app = await startCollectApp({ dataKeys: { ...dataKeys, ensure } })
+  const newSession = () => Promise.reject(unavailable(new Error('the database is away')))
+  app = await startCollectApp({ dataKeys: { ...dataKeys, newSession } })
   const opening = clientOf(app, app.publishable(), { retry: { attempts: 1 } }).open()
   await expect(opening).rejects.toMatchObject({ status: 503, retryable: true })
   expect(app.log.records).toEqual([])

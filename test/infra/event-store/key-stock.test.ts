@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest'
+import { createStock } from '../../../infra/event-store/key-stock.ts'
+
+function openStock() {
+  const now = { ms: 1_800_000_000_000 }
+  const lots: number[] = []
+  let made = 0
+  const stock = createStock({
+    clock: () => now.ms,
+    async make(count) {
+      lots.push(count)
+      return Array.from({ length: count }, () => made++)
+    },
+  })
+  return { now, lots, take: stock.take, takeAll: (count: number) => takeAll(stock.take, count) }
+}
+
+async function takeAll(take: () => Promise<number>, count: number): Promise<number[]> {
+  const taken: number[] = []
+  for (let n = 0; n < count; n++) taken.push(await take())
+  return taken
+}
+
+test('grows where it is used up quickly, to 64 ahead', async () => {
+  const { lots, takeAll } = openStock()
+  const taken = await takeAll(1000)
+  expect(new Set(taken).size).toBe(1000)
+  expect(lots.slice(0, 9)).toEqual([1, 2, 4, 8, 16, 32, 64, 65, 65])
+})
+
+test('makes one for one where sessions are rare', async () => {
+  const { now, lots, take, takeAll } = openStock()
+  await takeAll(127)
+  for (let n = 0; n < 3; n++) {
+    now.ms += 20_000
+    await take()
+  }
+  expect(lots).toEqual([1, 2, 4, 8, 16, 32, 64, 1, 1, 1])
+})
+
+test('leaves what is older than an hour', async () => {
+  const { now, takeAll } = openStock()
+  expect(await takeAll(4)).not.toContain(5)
+  now.ms += 3_600_001
+  const [later = 0] = await takeAll(1)
+  expect(later).toBeGreaterThan(6)
+})
+
+test('serves many at once from one lot, each with its own', async () => {
+  const { lots, take } = openStock()
+  const taken = await Promise.all(Array.from({ length: 500 }, take))
+  expect(new Set(taken).size).toBe(500)
+  expect(lots).toEqual([500])
+})
+
+test('fails those who wait, and serves the next', async () => {
+  let isAway = true
+  const stock = createStock({
+    clock: Date.now,
+    make: (count: number) =>
+      isAway ? Promise.reject(new Error('away')) : Promise.resolve(Array(count).fill('key')),
+  })
+  const waiting = await Promise.allSettled([stock.take(), stock.take()])
+  expect(waiting.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  isAway = false
+  expect(await stock.take()).toBe('key')
+})
