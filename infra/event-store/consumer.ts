@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import {
   type Batch,
   type EventLog,
@@ -62,6 +63,8 @@ export interface EventConsumerOptions {
   logger: Logger
   skips?: Pick<Skips, 'has'> | undefined
   maxRecords?: number
+  /** Milliseconds to wait after a batch, so that the next is larger: for what nobody waits for. Absent = none. */
+  gatherMs?: number | undefined
   startOffset?: (topic: Topic, partition: number) => Promise<number>
   /**
    * Applies all of the batches or none, and returns where each partition goes on: behind its end, or where the stored
@@ -82,7 +85,8 @@ export interface EventConsumer {
  * cannot be dealt with halts there, and the others go on. It is tried again, and never skipped.
  */
 export async function consumeEvents(options: EventConsumerOptions): Promise<EventConsumer> {
-  const { who, logger, apply } = options
+  const { who, logger, apply, gatherMs } = options
+  const stopping = new AbortController()
   const known = new Map<string, Progress>()
 
   function statusOf({ topic, partition }: Place): Progress {
@@ -166,7 +170,9 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
       // One of them is at fault: each by itself finds out which.
       apart.unshift(...lane)
     }
-    return [...readOn, ...(await applyEach(apart))]
+    readOn.push(...(await applyEach(apart)))
+    if (gatherMs) await delay(gatherMs, undefined, { signal: stopping.signal }).catch(() => {})
+    return readOn
   }
 
   async function applyEach(batches: Decoded[]): Promise<ReadOn[]> {
@@ -234,7 +240,10 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
       const status = statusOf(next)
       if (next.offset > status.nextOffset) status.halted = null
     },
-    stop: () => consumer.stop(),
+    stop() {
+      stopping.abort()
+      return consumer.stop()
+    },
   }
 }
 

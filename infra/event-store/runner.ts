@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { EventLog, Position } from '../log/port.ts'
@@ -28,8 +27,6 @@ export interface RunningProjection {
 /** Keeps the live build of a projection up to date with the log, until stopped. */
 export async function runProjection(options: RunnerOptions): Promise<RunningProjection> {
   const { projection, log, pool, codec, applied, logger, skips } = options
-  const stopping = new AbortController()
-  const { signal } = stopping
   let build: Build | undefined
 
   async function apply(batches: EventBatch[]): Promise<Position[]> {
@@ -41,7 +38,6 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
     }
     const { next, subjects } = outcome
     applied.advance({ projection: projection.name, next, subjects })
-    if (projection.gatherMs) await delay(projection.gatherMs, undefined, { signal }).catch(() => {})
     return next
   }
 
@@ -60,6 +56,7 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
     codec,
     logger,
     skips,
+    gatherMs: projection.gatherMs,
     startOffset,
     apply,
   })
@@ -67,7 +64,6 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
   return {
     status: consumer.status,
     async stop() {
-      stopping.abort()
       await consumer.stop()
       stopListening()
     },

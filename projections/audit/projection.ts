@@ -20,7 +20,7 @@ export const auditProjection: Projection = {
   ddl: auditEntries.ddl,
   indexes: auditReadIndexes,
   appliedIn: [auditEntries.name],
-  gatherMs: 250,
+  gatherMs: 500,
   apply,
 }
 

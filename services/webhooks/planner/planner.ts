@@ -78,6 +78,7 @@ export async function runPlanner(options: PlannerOptions): Promise<RunningPlanne
     codec,
     logger,
     skips,
+    gatherMs: 50,
     apply,
   })
   return {
