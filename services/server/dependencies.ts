@@ -179,13 +179,23 @@ export async function openKafka({
   })
 }
 
+// What people and back ends cause by themselves: each partition more costs every fetch of a consumer.
+const quietTopics: ReadonlySet<string> = new Set([
+  eventTopics.OrganizationCreated,
+  eventTopics.RecordSkipped,
+  eventTopics.OrganizationDataExpired,
+  eventTopics.VisitorErased,
+  eventTopics.VisitorCorrected,
+])
+
 // Observations are heavy and kept for days. Other events are light and kept for ever.
 export function topicSpecs(config: Pick<Config, 'TOPIC_PARTITIONS' | 'COLLECT_RETENTION_DAYS'>): TopicSpec[] {
   const partitions = config.TOPIC_PARTITIONS
   const retentionMs = config.COLLECT_RETENTION_DAYS * 24 * 60 * 60 * 1000
-  const ofEvents = [...new Set(Object.values(eventTopics))].map((topic) =>
-    topic === 'tidegate.collect.v1' ? { topic, partitions, retentionMs } : { topic, partitions },
-  )
+  const ofEvents = [...new Set(Object.values(eventTopics))].map((topic): TopicSpec => {
+    if (topic === eventTopics.BatchReceived) return { topic, partitions, retentionMs }
+    return { topic, partitions: quietTopics.has(topic) ? 1 : partitions }
+  })
   return [...ofEvents, probeTopicSpec]
 }
 
