@@ -23,9 +23,10 @@ export async function measureFirstAttempt(
   const template = await anyDecision(core)
   const round = async (name: string, seconds: number) => {
     const count = seconds * decisionsPerSecond
-    const arrived = arrivals(receiver.url, count)
-    const decided = await decideSteadily(core, { template, name, count })
-    const times = await arrived
+    const [times, decided] = await Promise.all([
+      arrivals(receiver.url, count),
+      decideSteadily(core, { template, name, count }),
+    ])
     return [...decided].map(([eventId, at]) => (times.get(eventId) ?? Number.NaN) - at)
   }
   await round('warm-up', webhookSeconds)
@@ -85,10 +86,12 @@ function decisionOf(template: SessionScored, { name, now }: { name: string; now:
   }
 }
 
-function appendDecision({ log, codec }: Core, data: SessionScored): Promise<unknown> {
+async function appendDecision({ log, codec }: Core, data: SessionScored): Promise<unknown> {
   const { event_id: eventId, organization_id: organizationId, environment, evaluated_at: time } = data
   const meta = { eventId, time, organizationId, environment }
-  return log.append([codec.toRecord({ type: 'SessionScored', data }, meta)])
+  const event = { type: 'SessionScored', data } as const
+  await codec.prepare([event])
+  return log.append([codec.toRecord(event, meta)])
 }
 
 /** One of the decisions that earlier traffic left in the log, so that those of the bench are as large. */

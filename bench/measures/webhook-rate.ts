@@ -81,6 +81,7 @@ async function raise(
     }),
   )
   await enqueue(core.pool, events)
+  await core.codec.prepare(events.map((event) => ({ type: 'WebhookEventRaised', data: event })))
   const records = events.map((raised) => {
     const meta = { eventId: raised.event_id, time: dueAt, organizationId, environment: 'live' as const }
     return core.codec.toRecord({ type: 'WebhookEventRaised', data: raised }, meta)
