@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
-import type pg from 'pg'
+import pg from 'pg'
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
 import { rebuild } from '../../infra/event-store/rebuild.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
@@ -16,11 +16,13 @@ import { pairedRatio, spreadOf } from '../stats.ts'
 /** Rebuilding the sessions read model from the log against COPY of its rows into the same tables and indexes. */
 export async function measureRebuild(environment: Environment, turns: Turns): Promise<Measurement> {
   const core = await openOwnCore(environment)
+  // COPY needs a connection without pipelining.
+  const pool = new pg.Pool({ connectionString: environment.databaseUrl, max: 1 })
   try {
-    const rows = await copyOut(core.pool)
+    const rows = await copyOut(pool)
     const samples = await interleave(turns, [
       { name: 'rebuild', run: () => seconds(() => rebuildSessions(core)) },
-      { name: 'copy', run: () => seconds(() => copyIn(core.pool, rows)) },
+      { name: 'copy', run: () => seconds(() => copyIn(pool, rows)) },
     ])
     const { rebuild: rebuilds = [], copy: copies = [] } = samples
     return {
@@ -36,6 +38,7 @@ export async function measureRebuild(environment: Environment, turns: Turns): Pr
       },
     }
   } finally {
+    await pool.end()
     await core.close()
   }
 }
@@ -71,7 +74,7 @@ async function copyOut(pool: pg.Pool): Promise<TableRows> {
 async function copyIn(pool: pg.Pool, tables: TableRows): Promise<void> {
   await pool.query('drop schema if exists bench_copy cascade; create schema bench_copy')
   await transaction(pool, async (tx) => {
-    await tx.query(`set local search_path = bench_copy, public; ${sessionsProjection.ddl}`)
+    await tx.query(`set local search_path = bench_copy, public, tidegate; ${sessionsProjection.ddl}`)
     for (const { table, rows } of tables) {
       await pipeline(Readable.from([rows]), tx.query(copyFrom(`copy ${table} from stdin (format binary)`)))
     }
