@@ -98,7 +98,15 @@ function verdictOf(status: string): Verdict {
 }
 
 async function observations(sessionId: string, env: Record<string, string>): Promise<unknown[]> {
-  const args = ['services/cli/main.ts', 'events', '--topic', 'tidegate.collect.v1', '--key', sessionId]
+  const args = [
+    'services/cli/main.ts',
+    'events',
+    '--open',
+    '--topic',
+    'tidegate.collect.v1',
+    '--key',
+    sessionId,
+  ]
   const options = { cwd: root, env: { ...process.env, ...env }, maxBuffer: 64 * 1024 * 1024 }
   const { stdout } = await run(process.execPath, args, options)
   const events = stdout.split('\n').filter((line) => line.startsWith('{'))
