@@ -6,7 +6,10 @@ export interface PacerTime {
 }
 
 export interface Waits {
+  /** Answers with 429. */
   denied: number
+  /** Answers with 503 and a Retry-After: the server was overloaded for a moment. */
+  overloaded: number
   /** Requests kept back until the bucket would take them. */
   held: number
   waitedMs: number
@@ -17,6 +20,8 @@ export interface Pacer {
   turn(): Promise<void>
   answered(answer: RateLimited): void
   lost(): void
+  /** Waits for as long as a 503 asks for. Other requests go on: a server that sheds new sessions serves those it has. */
+  overloaded(retryAfterSeconds: number): Promise<unknown>
   waits(): Waits
 }
 
@@ -43,7 +48,7 @@ const longestNapMs = 250
  * way is taken for one that the server has not counted yet, which errs on the polite side. The first goes alone.
  */
 export function createPacer({ now, wait }: PacerTime = { now: () => performance.now(), wait: delay }): Pacer {
-  const waits: Waits = { denied: 0, held: 0, waitedMs: 0 }
+  const waits: Waits = { denied: 0, overloaded: 0, held: 0, waitedMs: 0 }
   const { promise: firstIsOver, resolve: endFirst } = Promise.withResolvers<void>()
   let bucket: Bucket | undefined
   let silentUntil = Number.NEGATIVE_INFINITY
@@ -102,6 +107,10 @@ export function createPacer({ now, wait }: PacerTime = { now: () => performance.
       if (status === 429) denied(headers)
     },
     lost: over,
+    overloaded(retryAfterSeconds) {
+      waits.overloaded++
+      return wait(retryAfterSeconds * 1000)
+    },
     waits: () => ({ ...waits, waitedMs: Math.round(waits.waitedMs) }),
   }
 }

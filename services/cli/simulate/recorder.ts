@@ -43,8 +43,8 @@ export interface Lane {
 const mostTries = 50
 
 /**
- * Sends one request in its turn and notes how long it took, and why when it failed. 429 is no failure: the server has
- * taken nothing, so the same bytes are sent again when the bucket allows it.
+ * Sends one request in its turn and notes how long it took, and why when it failed. 429 and a 503 with Retry-After are
+ * no failures: the server has taken nothing, so the same bytes are sent again when it asks for them.
  */
 export async function recorded(
   { recording, pacer, endpoint }: Lane & { endpoint: MeasuredEndpoint },
@@ -55,11 +55,19 @@ export async function recorded(
       countError(recording, endpoint, transportCode(error))
       throw error
     })
-    if (answer.status === 429 && tries < mostTries) continue
+    if (tries < mostTries && (await isToBeSentAgain(answer, pacer))) continue
     if (answer.status >= 300) countError(recording, endpoint, errorCode(answer))
     else recording.durations[endpoint].push(ms)
     return answer
   }
+}
+
+async function isToBeSentAgain({ status, headers }: HttpAnswer, pacer: Pacer): Promise<boolean> {
+  if (status === 429) return true
+  const seconds = Number(headers.get('retry-after'))
+  if (status !== 503 || !(seconds > 0)) return false
+  await pacer.overloaded(seconds)
+  return true
 }
 
 async function inTurn(pacer: Pacer, send: () => Promise<HttpAnswer>) {

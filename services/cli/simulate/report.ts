@@ -91,12 +91,24 @@ function errorLines(errors: SimulationReport['errors']): string[] {
   return [`${total} errors`, ...errors.map(({ endpoint, code, count }) => `  ${count} ${endpoint} ${code}`)]
 }
 
+/** What failed, for standard error where the report itself is JSON. */
+export function errorReport({ failed, errors, verification }: SimulationReport): string {
+  const unreadable = verification?.unreadable.length ?? 0
+  return [
+    ...errorLines(errors),
+    `${failed} sessions failed`,
+    ...(unreadable > 0 ? [`${unreadable} sessions are not readable`] : []),
+  ].join('\n')
+}
+
 function waitLines(waits: SimulationReport['waits'], organization: string): string[] {
   const types = ['publishable', 'secret'] as const
   return types.flatMap((type) => {
-    const { denied, held, waitedMs } = waits[type]
-    if (denied + held === 0) return []
+    const { denied, overloaded, held, waitedMs } = waits[type]
+    const busy = overloaded > 0 ? [`Overload: ${overloaded} requests answered with 503 and sent again`] : []
+    if (denied + held === 0) return busy
     return [
+      ...busy,
       `Rate limit of ${type} keys: ${held} requests held back, ${denied} answered with 429, ${seconds(waitedMs)} waited`,
       `  for more: tidegate org limits ${organization} --${type} 100000`,
     ]

@@ -4,7 +4,7 @@ import { type DevelopmentCredentials, given, readCredentials } from '../credenti
 import { chooseClients, type KeyFlags } from './client-keys.ts'
 import type { TrafficMix } from './generate/plan.ts'
 import { openAckFile } from './recorder.ts'
-import { formatReport, startProgress } from './report.ts'
+import { errorReport, formatReport, startProgress } from './report.ts'
 import { type SimulationOptions, simulate, succeeded } from './simulate.ts'
 
 export interface SimulateFlags extends KeyFlags {
@@ -38,7 +38,9 @@ export async function runSimulation(flags: SimulateFlags): Promise<void> {
   console.log(
     flags.json ? JSON.stringify(report, null, 2) : formatReport(report, organizationOf(flags, known)),
   )
-  if (!succeeded(report)) process.exitCode = 1
+  if (succeeded(report)) return
+  if (flags.json) console.error(errorReport(report))
+  process.exitCode = 1
 }
 
 function toOptions(flags: SimulateFlags, known: DevelopmentCredentials | undefined): SimulationOptions {

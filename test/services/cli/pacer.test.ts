@@ -85,7 +85,7 @@ test.each([1, 6, 10])(
 test('nothing waits where the server does not limit', async () => {
   const { statuses, waits } = await run({ requests: 300, workers: 16 })
   expect(statuses).toEqual(Array(300).fill(200))
-  expect(waits).toEqual({ denied: 0, held: 0, waitedMs: 0 })
+  expect(waits).toEqual({ denied: 0, overloaded: 0, held: 0, waitedMs: 0 })
 })
 
 test('requests that fail otherwise are errors, and are not sent again', async () => {
@@ -109,7 +109,7 @@ test('a request that is denied without end is given up, and that is an error', a
   expect(answer.status).toBe(429)
   expect([...recording.errors]).toEqual([['open http_429', 1]])
   expect(sentAt).toEqual(Array.from({ length: 50 }, (_, i) => i * 1000))
-  expect(pacer.waits()).toEqual({ denied: 50, held: 49, waitedMs: 49_000 })
+  expect(pacer.waits()).toEqual({ denied: 50, overloaded: 0, held: 49, waitedMs: 49_000 })
 })
 
 test('requests whose answers are lost keep nobody waiting', async () => {
@@ -119,4 +119,34 @@ test('requests whose answers are lost keep nobody waiting', async () => {
   const results = await Promise.allSettled([1, 2, 3].map(() => recorded(lane, lost)))
   expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
   expect([...recording.errors]).toEqual([['open ECONNRESET', 3]])
+})
+
+/** Answers each request with the next status, with a Retry-After of two seconds where it is no 200. */
+async function answersOf(statuses: number[], retryAfter: string | null = '2') {
+  let clock = 0
+  const pacer = createPacer({
+    now: () => clock,
+    wait: async (ms) => {
+      clock += ms
+    },
+  })
+  const recording = createRecording()
+  const answers = statuses.values()
+  const send = async () => {
+    const status = answers.next().value ?? 200
+    return { status, body: Buffer.from('{}'), headers: { get: () => (status === 200 ? null : retryAfter) } }
+  }
+  const { status } = await recorded({ recording, pacer, endpoint: 'open' }, send)
+  return { status, waits: pacer.waits(), errors: [...recording.errors], ms: clock }
+}
+
+test('503 with Retry-After: the same request again after that time, and no error', async () => {
+  const { status, waits, errors, ms } = await answersOf([503, 503, 200])
+  expect({ status, errors, ms }).toEqual({ status: 200, errors: [], ms: 4000 })
+  expect(waits).toEqual({ denied: 0, overloaded: 2, held: 0, waitedMs: 0 })
+})
+
+test('503 without Retry-After is an error: a proxy may have answered, and nothing says when to come back', async () => {
+  const { status, errors } = await answersOf([503], null)
+  expect({ status, errors }).toEqual({ status: 503, errors: [['open http_503', 1]] })
 })

@@ -4,7 +4,7 @@ import { headersOf } from '../../../services/cli/simulate/generate/headers.ts'
 import { defaultMix, planSession, type SessionPlan } from '../../../services/cli/simulate/generate/plan.ts'
 import { createPacer } from '../../../services/cli/simulate/pacer.ts'
 import { createRecording, recorded, summarize } from '../../../services/cli/simulate/recorder.ts'
-import { createReport, formatReport } from '../../../services/cli/simulate/report.ts'
+import { createReport, errorReport, formatReport } from '../../../services/cli/simulate/report.ts'
 import { succeeded } from '../../../services/cli/simulate/simulate.ts'
 
 const plans = (seed: string, count: number): SessionPlan[] =>
@@ -87,7 +87,7 @@ describe('the report', () => {
     headers: { get: () => null },
     body: Buffer.from(JSON.stringify(body)),
   })
-  const none = { denied: 0, held: 0, waitedMs: 0 }
+  const none = { denied: 0, overloaded: 0, held: 0, waitedMs: 0 }
   const waits = { publishable: none, secret: none }
   const input = { seed: 's', baseUrl: 'http://127.0.0.1:1', waits, verification: null }
 
@@ -125,8 +125,24 @@ describe('the report', () => {
     expect(formatReport(report)).toContain('3 errors')
   })
 
+  test('tells of overload beside the errors, and what failed where the report is JSON', () => {
+    const counts = { completed: 1, failed: 1, returning: 0 }
+    const recording = createRecording()
+    recording.errors.set('open ECONNREFUSED', 2)
+    const overloaded = { ...none, overloaded: 4 }
+    const report = createReport({
+      ...input,
+      counts,
+      waits: { publishable: overloaded, secret: none },
+      durationMs: 10,
+      recording,
+    })
+    expect(formatReport(report)).toContain('Overload: 4 requests answered with 503 and sent again')
+    expect(errorReport(report)).toBe('2 errors\n  2 open ECONNREFUSED\n1 sessions failed')
+  })
+
   test('says whose limit to raise, where it is known', () => {
-    const held = { denied: 0, held: 3, waitedMs: 1200 }
+    const held = { ...none, held: 3, waitedMs: 1200 }
     const counts = { completed: 1, failed: 0, returning: 0 }
     const waits = { publishable: held, secret: { ...held, held: 0 } }
     const report = createReport({ ...input, counts, waits, durationMs: 10, recording: createRecording() })
