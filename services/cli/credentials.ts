@@ -10,11 +10,12 @@ export async function readCredentials(): Promise<DevelopmentCredentials | undefi
   return text === undefined ? undefined : JSON.parse(text)
 }
 
+export const noCredentials = (): string =>
+  `DATA_DIR (${path.resolve(dataDirectory())}) has no credentials.json: start \`tidegate dev\` first, or set DATA_DIR to where a running one keeps its files.`
+
 export function given(value: string | undefined, flag: string): string {
   if (value) return value
-  throw new Error(
-    `${flag} is not given and there is no credentials.json in DATA_DIR (is tidegate dev running?)`,
-  )
+  throw new Error(`${flag} is not given, and ${noCredentials()}`)
 }
 
 export interface EnvironmentKeys {

@@ -1,3 +1,4 @@
+import { access, constants, mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import type pg from 'pg'
 import { type Config, readConfig } from '../../infra/config.ts'
@@ -17,6 +18,7 @@ import { createDemo } from '../web/routes.ts'
 import { writePrivate } from './credentials.ts'
 import { developmentCredentials } from './development-organization.ts'
 import { runUntilSignal } from './lifetime.ts'
+import { DataDirUnusable, startFailureText } from './start-failure.ts'
 
 export async function runDev(): Promise<void> {
   const defaults = {
@@ -26,7 +28,8 @@ export async function runDev(): Promise<void> {
   const config = readConfig({ ...defaults, ...process.env })
   const logger = createLogger(config.LOG_LEVEL)
   const start = (undo: AsyncDisposableStack) => startDevelopment({ config, logger, undo })
-  await runUntilSignal({ start, stopWithinMs: stopWithinMs(config), logger })
+  const onFailure = (error: unknown) => console.error(startFailureText(error))
+  await runUntilSignal({ start, stopWithinMs: stopWithinMs(config), logger, onFailure })
 }
 
 interface DevelopmentStart {
@@ -37,6 +40,7 @@ interface DevelopmentStart {
 
 async function startDevelopment({ config, logger, undo }: DevelopmentStart): Promise<void> {
   const dataDir = path.resolve(config.DATA_DIR)
+  await makeDataDir(dataDir)
   const random = createRandom()
   const masterKeys = (await readMasterKeys(config)) ?? developmentMasterKeys({ dataDir, random })
   const { url, socketUrl: databaseUrl } = config.DATABASE_URL
@@ -55,6 +59,15 @@ async function startDevelopment({ config, logger, undo }: DevelopmentStart): Pro
   const server = await startServer({ ...parts, roles: allRoles, prepare })
   undo.defer(() => server.stop())
   console.log(summary(server.url, path.join(dataDir, 'credentials.json')))
+}
+
+async function makeDataDir(dataDir: string): Promise<void> {
+  try {
+    await mkdir(dataDir, { recursive: true })
+    await access(dataDir, constants.W_OK)
+  } catch (cause) {
+    throw new DataDirUnusable(dataDir, { cause })
+  }
 }
 
 async function startDatabase(dataDir: string, { logger, undo }: Omit<DevelopmentStart, 'config'>) {

@@ -11,7 +11,22 @@ export function tellStartFailure(error: unknown): void {
   createLogger('fatal').fatal({ err: error, hint: hintOf(error) }, `the server did not start: ${message}`)
 }
 
-const tellingErrors = [WrongLog, MayNotMakeTables, BehindPooler]
+/** DATA_DIR is no folder that this user may write to. */
+export class DataDirUnusable extends Error {
+  constructor(dataDir: string, { cause }: { cause: unknown }) {
+    super(`DATA_DIR: ${dataDir} cannot be written: ${cause instanceof Error ? cause.message : cause}`, {
+      cause,
+    })
+  }
+}
+
+const tellingErrors = [WrongLog, MayNotMakeTables, BehindPooler, DataDirUnusable]
+
+/** For who started it by hand: two lines, the second says which setting to look at. */
+export function startFailureText(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error)
+  return `The server did not start: ${message}\n  ${hintOf(error)}`
+}
 
 function hintOf(error: unknown): string {
   if (tellingErrors.some((kind) => error instanceof kind)) return 'the message says the way out'

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { createRandom } from '../../../infra/random.ts'
 import { createLogger } from '../../../infra/telemetry.ts'
 import { port, wordOf } from '../arguments.ts'
-import { dataDirectory, readCredentials } from '../credentials.ts'
+import { noCredentials, readCredentials } from '../credentials.ts'
 import { errorText } from '../failure.ts'
 import { runUntilSignal } from '../lifetime.ts'
 import {
@@ -74,9 +74,7 @@ async function startIntegrator(flags: Flags, undo: AsyncDisposableStack): Promis
 
 async function developmentTarget(): Promise<Target> {
   if (await readCredentials()) return readTarget({ environment: 'test' })
-  throw new Error(
-    `There is no credentials.json in ${dataDirectory()}. Start ${typed('dev')} first, or set DATA_DIR to where a running one keeps its files.`,
-  )
+  throw new Error(noCredentials())
 }
 
 function listen(options: Parameters<typeof serveLoopback>[0]): Promise<LoopbackServer> {

@@ -63,10 +63,13 @@ async function keyringOf(config: Config): Promise<Keyring> {
   return createKeyring((await readMasterKeys(config)) ?? (await kept()))
 }
 
-async function developmentFile(dataDir: string, name: string): Promise<string> {
-  const file = path.join(dataDir, name)
-  const text = await readFile(file, 'utf8').catch(() => {
-    throw new Error(`DATABASE_URL is not set and ${file} does not exist: is tidegate dev running?`)
+async function developmentFile(dataDir: string, name: 'database-url' | 'master-keys'): Promise<string> {
+  const text = await readFile(path.join(dataDir, name), 'utf8').catch(() => {
+    const setting = name === 'database-url' ? 'DATABASE_URL' : 'TIDEGATE_MASTER_KEYS'
+    throw new Error(
+      `${setting} is not set, and DATA_DIR (${dataDir}) has no file ${name}: start tidegate dev first, or set ` +
+        'DATA_DIR to where a running one keeps its files.',
+    )
   })
   return text.trim()
 }

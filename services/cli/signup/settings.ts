@@ -14,7 +14,7 @@ export async function serverUrl(given: string | undefined): Promise<string> {
   const url = given ?? (process.env.TIDEGATE_URL || (await readCredentials())?.base_url)
   if (!url) {
     throw new Error(
-      'No server: give --base-url or TIDEGATE_URL; there is no credentials.json in DATA_DIR either.',
+      'No server: give --base-url or TIDEGATE_URL; DATA_DIR has no credentials.json of a running `tidegate dev` either.',
     )
   }
   if (!/^https?:\/\//i.test(url) || URL.parse(url) === null)
