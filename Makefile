@@ -5,7 +5,7 @@ SHELL := /bin/bash
 INSTALLED := node_modules/.package-lock.json
 DETECTION := bench/detection
 
-.PHONY: help install hooks run up test test-all faults watch bench eval replay pack sbom format clean
+.PHONY: help install hooks run run-kafka up test test-all faults watch bench eval replay pack sbom format clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -22,6 +22,9 @@ hooks: install ## Check each commit: lint, types, length of the subject
 
 run: install ## Start everything on this machine: Postgres, the log, every role
 	@npm run --silent tidegate -- dev
+
+run-kafka: install ## The same on a Kafka that it brings along: Java 17, and Maven the first time
+	@npm run --silent run-kafka
 
 up: ## Start everything in containers: Postgres, Kafka, one for each role
 	@infra/deploy/make-secrets

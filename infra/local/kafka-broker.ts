@@ -34,6 +34,8 @@ interface Listener {
 export interface KafkaBrokerOptions {
   logger: Logger
   folder?: string
+  /** Where its data is kept from one start to the next. Default: a folder of its own, which `stop` removes. */
+  keepIn?: string
   port?: number
   signal?: AbortSignal
   /** Listeners beside the plain one, as `listeners` and `listener.security.protocol.map` have them. */
@@ -48,11 +50,12 @@ export interface KafkaBrokerOptions {
 const jvm = ['-Xms128m', '-Xmx384m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Dlog4j2.level=ERROR']
 const startTimeoutMs = 60_000
 
-/** Starts a throwaway Apache Kafka: one KRaft node on 127.0.0.1. Needs Java 17 and, the first time, Maven. */
+/** Starts an Apache Kafka: one KRaft node on 127.0.0.1. Needs Java 17 and, the first time, Maven. */
 export async function startKafkaBroker(options: KafkaBrokerOptions): Promise<KafkaBroker> {
-  const { logger, folder = tmpdir(), port = await freePort() } = options
+  const { logger, folder = tmpdir(), keepIn, port = await freePort() } = options
   const classPath = path.join(await kafkaJars(), '*')
-  const dataDir = await mkdtemp(path.join(folder, 'tidegate-kafka-'))
+  if (keepIn) await mkdir(keepIn, { recursive: true })
+  const dataDir = keepIn ?? (await mkdtemp(path.join(folder, 'tidegate-kafka-')))
   const node = options.node ?? { id: 1, voters: { 1: await freePort() } }
   const config = path.join(dataDir, 'server.properties')
   await writeFile(config, `${properties({ ...options, port, node, dataDir })}${options.properties ?? ''}`)
@@ -66,14 +69,21 @@ export async function startKafkaBroker(options: KafkaBrokerOptions): Promise<Kaf
     clusterId,
     '-c',
     config,
+    ...(keepIn ? ['--ignore-formatted'] : []),
     ...(options.format ?? []),
   ])
-  const launch = () => spawn('java', [...java, 'kafka.Kafka', config], { stdio: ['ignore', 'pipe', 'pipe'] })
+  // One that is kept is not ended by Ctrl-C in the terminal: who started it stops it, after its last client.
+  const launch = () =>
+    spawn('java', [...java, 'kafka.Kafka', config], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: keepIn !== undefined,
+    })
   let broker = launch()
   const brokers = `127.0.0.1:${port}`
   async function stop(): Promise<void> {
+    if (keepIn) return end(broker, 'SIGTERM')
     // Its data is thrown away, so there is nothing to shut down in order.
-    await kill(broker)
+    await end(broker, 'SIGKILL')
     await rm(dataDir, { recursive: true, force: true })
   }
   try {
@@ -90,7 +100,7 @@ export async function startKafkaBroker(options: KafkaBrokerOptions): Promise<Kaf
     get pid() {
       return broker.pid ?? 0
     },
-    kill: () => kill(broker),
+    kill: () => end(broker, 'SIGKILL'),
     async restart() {
       broker = launch()
       await becomesReady(broker, brokers, options.signal)
@@ -98,9 +108,9 @@ export async function startKafkaBroker(options: KafkaBrokerOptions): Promise<Kaf
   }
 }
 
-async function kill(broker: ChildProcess): Promise<void> {
+async function end(broker: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   const runs = broker.exitCode === null && broker.signalCode === null
-  if (runs && broker.kill('SIGKILL')) await once(broker, 'exit')
+  if (runs && broker.kill(signal)) await once(broker, 'exit')
 }
 
 async function becomesReady(broker: ChildProcess, brokers: string, signal?: AbortSignal): Promise<void> {

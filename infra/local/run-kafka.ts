@@ -1,0 +1,30 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import path from 'node:path'
+import { pino } from 'pino'
+import { canRunKafkaJars, startKafkaBroker } from './kafka-broker.ts'
+
+/**
+ * `make run-kafka`: `tidegate dev` on a Kafka of its own, for who has no Docker. Both keep their data in DATA_DIR,
+ * which is not that of `make run`, because a database belongs to the log that it was filled from.
+ */
+const dataDir = path.resolve(process.env.DATA_DIR || '.tidegate/kafka')
+if (!(await canRunKafkaJars())) {
+  console.error(
+    'make run-kafka needs Java 17 and, the first time, Maven. With a broker: KAFKA_BROKERS=host:9092 make run',
+  )
+  process.exit(1)
+}
+const logger = pino({ level: process.env.LOG_LEVEL || 'info' })
+const broker = await startKafkaBroker({ logger, keepIn: path.join(dataDir, 'broker') })
+try {
+  const env = { ...process.env, DATA_DIR: dataDir, KAFKA_BROKERS: broker.brokers }
+  const server = spawn(process.execPath, ['services/cli/main.ts', 'dev'], { env, stdio: 'inherit' })
+  // Ctrl-C reaches the server by itself, and this process has to outlive it.
+  process.on('SIGINT', () => {})
+  process.on('SIGTERM', () => server.kill('SIGTERM'))
+  const [code] = await once(server, 'exit')
+  process.exitCode = code ?? 1
+} finally {
+  await broker.stop()
+}
