@@ -28,10 +28,11 @@ afterAll(async () => {
 }, 60_000)
 
 /** An example in a folder of its own, with its packages. */
-async function copied(name: string, ...packages: string[]): Promise<string> {
-  const folder = path.join(base, name)
+async function copied(name: string): Promise<string> {
+  // Where it stands in a clone: its package.json names the packed SDK by a path from there.
+  const folder = path.join(base, 'docs/examples', name)
   await cp(path.join(root, 'docs/examples', name), folder, { recursive: true })
-  await installThere(folder, ...packages)
+  await installThere(folder)
   return folder
 }
 
@@ -96,8 +97,9 @@ test('the Express example tells automation by its token, which counts once', asy
 }, 120_000)
 
 test('the Next.js example compiles, is rendered by its server and does the same', async () => {
-  const { browser } = await packPackages(base)
-  const folder = await copied('nextjs', browser)
+  const { browser } = await packPackages(path.join(base, 'packed'))
+  await cp(browser, path.join(base, 'dist', path.basename(browser)))
+  const folder = await copied('nextjs')
   const env = { NEXT_TELEMETRY_DISABLED: '1' }
   await runThere({ folder, env }, 'npx', 'next', 'build')
   const url = await serve(folder, 'node_modules/next/dist/bin/next', 'start', '-H', '127.0.0.1', '-p', '0')

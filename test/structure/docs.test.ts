@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { pages } from './comments.ts'
@@ -16,6 +16,27 @@ test('every link between pages leads to a page, and its anchor to a heading', ()
   const links = pages().flatMap((page) => linksIn(page))
   expect(links.length).toBeGreaterThan(50)
   expect(links.filter(({ file, anchor }) => !leads(file, anchor))).toEqual([])
+})
+
+test('the diagram of the architecture names every read model', () => {
+  const [diagram = ''] = /```[\s\S]*?```/.exec(read('docs/architecture.md')) ?? []
+  expect(readdirSync(path.join(root, 'projections')).filter((name) => !diagram.includes(name))).toEqual([])
+})
+
+test('the README lists every page once', () => {
+  const listed = [...read('README.md').matchAll(/^\| \[(docs\/[\w-]+\.md)\]/gm)].map(([, page]) => page)
+  expect(listed.sort()).toEqual(globSync('docs/*.md', { cwd: root }).sort())
+})
+
+// Until they are published, anybody may take these names: whoever followed such a line would run a stranger's program.
+test('no page and no example installs a package by a name that is not published', () => {
+  const files = globSync(['**/*.md', 'docs/examples/**/package.json'], {
+    cwd: root,
+    exclude: ['**/node_modules'],
+  })
+  const byName = /npx tidegate|npm install(?: --?[\w=-]+)* @?tidegate|"@?tidegate[^"]*": "[\d^~]/g
+  const found = files.flatMap((file) => (read(file).match(byName) ?? []).map((line) => ({ file, line })))
+  expect(found.filter(({ file }) => file !== 'CHANGELOG.md')).toEqual([])
 })
 
 function pathsIn(text: string): string[] {
