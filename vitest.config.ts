@@ -5,15 +5,17 @@ const files = Map.groupBy(testFiles(), (file) => projectOf(file))
 const except = (name: ProjectName) => projectNames.filter((other) => other !== name)
 const allBut = (name: ProjectName) => except(name).flatMap((other) => files.get(other) ?? [])
 
+const needs = 'test/support/needs/setup.ts'
 /** What needs a server shares one Postgres and one Kafka with the other projects of the run. */
-const withServers = { globalSetup: ['test/support/services.ts'] }
+const withServers = { globalSetup: [needs, 'test/support/services.ts'] }
 
 const options = {
-  unit: {},
+  unit: { globalSetup: [needs] },
   database: withServers,
   process: withServers,
   browser: withServers,
-  faults: withServers,
+  // One at a time, after the others: what races, or has a time limit, has the machine to itself.
+  faults: { ...withServers, maxWorkers: 1, sequence: { groupOrder: 1 } },
 } satisfies Record<ProjectName, object>
 
 export default defineConfig({

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { z } from 'zod'
-import { createProfile, findChromium, quietFlags } from '../test/support/chromium.ts'
+import { chromiumFile, createProfile, quietFlags } from '../test/support/chromium.ts'
 
 /** A headless Chromium of which no more is asked than pages: a driver's own scripts would be in what is measured. */
 export interface DrivenBrowser {
@@ -20,7 +20,7 @@ const answerOf = z.object({
 export async function openBrowser(): Promise<DrivenBrowser> {
   const profile = await createProfile()
   const flags = ['--headless', '--disable-gpu', '--remote-debugging-port=0', `--user-data-dir=${profile.dir}`]
-  const program = spawn(await findChromium(), [...quietFlags, ...flags], {
+  const program = spawn(chromiumFile(), [...quietFlags, ...flags], {
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   const send = await connect(await addressOf(program.stderr))

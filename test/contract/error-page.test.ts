@@ -2,9 +2,12 @@ import { randomBytes } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import pino from 'pino'
 import type { BrowserContext, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { createApp } from '../../infra/http/app.ts'
 import { createProfile, openHeadless, type Profile } from '../support/chromium.ts'
+import { needs } from '../support/needs.ts'
+
+const { test } = needs('chromium')
 
 let app: FastifyInstance
 let profile: Profile

@@ -1,14 +1,17 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { cli } from '../support/cli.ts'
 import { kafkaPlace, operator } from '../support/cluster.ts'
 import { deleteTopics } from '../support/logs.ts'
+import { needs } from '../support/needs.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { startServerProcess } from '../support/server-process.ts'
 
+const { describe, it } = needs('kafka')
+
 const roles = ['serve', '--roles', 'projections']
 
-describe.skipIf(inject('kafkaBrokers') === null)('a database that read the embedded log', () => {
+describe('a database that read the embedded log', () => {
   let database: TestDatabase
   let embedded: Record<string, string>
   let kafka: Record<string, string>

@@ -2,14 +2,17 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { build } from 'esbuild'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { openToken } from '../../infra/wire/sealed-token.ts'
 import manifest from '../../package.json' with { type: 'json' }
+import { needs } from '../support/needs.ts'
 import { installThere, packPackages, runThere } from '../support/packed.ts'
 import { createRest } from '../support/rest.ts'
 import { visitSite } from '../support/site.ts'
 import { root } from '../support/test-projects.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
+
+const { describe, test } = needs('chromium')
 
 interface Posted {
   sessionId: string

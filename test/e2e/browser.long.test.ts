@@ -1,8 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { openToken } from '../../infra/wire/sealed-token.ts'
 import { createProfile, openHeadless, type Profile } from '../support/chromium.ts'
+import { needs } from '../support/needs.ts'
 import { createRest } from '../support/rest.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
+
+const { test } = needs('chromium')
 
 let tidegate: RunningTidegate
 let profile: Profile

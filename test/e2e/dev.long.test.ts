@@ -4,6 +4,7 @@ import path from 'node:path'
 import { describe, expect, inject, it } from 'vitest'
 import { cli } from '../support/cli.ts'
 import { validatingFetch } from '../support/described.ts'
+import { needs } from '../support/needs.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
 const kafkaBrokers = inject('kafkaBrokers')
@@ -85,7 +86,7 @@ async function startStopStart(env: Record<string, string>): Promise<void> {
 describe('tidegate dev', () => {
   it('starts from nothing, stops, and starts again with all its data', () => startStopStart({}), 90_000)
 
-  it.runIf(kafkaBrokers)(
+  needs('kafka').it(
     'does the same on Kafka',
     () => startStopStart({ KAFKA_BROKERS: kafkaBrokers ?? '', KAFKA_TOPIC_PREFIX: `dev${Date.now()}.` }),
     90_000,

@@ -4,11 +4,14 @@ import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { createProfile, openHeadless } from '../support/chromium.ts'
+import { needs } from '../support/needs.ts'
 import { elsewhere, installThere, packPackages, runThere } from '../support/packed.ts'
 import { root } from '../support/test-projects.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
+
+const { test } = needs('chromium')
 
 let base = ''
 let tidegate: RunningTidegate

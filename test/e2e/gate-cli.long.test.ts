@@ -7,7 +7,7 @@ import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { parseEnv } from 'node:util'
 import type pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { createKeyring } from '../../infra/crypto/keyring.ts'
 import { freePort } from '../../infra/local/free-port.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
@@ -19,9 +19,12 @@ import { dumpDatabase, dumpDatabaseFiles, dumpWal, walPosition } from '../suppor
 import { eventually } from '../support/eventually.ts'
 import { openDump, placesOfDataKeys } from '../support/gate-dump-scan.ts'
 import { createNumbers, movePointer, pause, pressKey } from '../support/hand.ts'
+import { needs } from '../support/needs.ts'
 import { createScanner, type Secret } from '../support/secret-scan.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 import { type Desktop, openDesktop } from '../support/window.ts'
+
+const { describe, it } = needs('chromium', 'desktop')
 
 const seed = Date.now()
 console.log(`seed ${seed}`)

@@ -28,6 +28,7 @@ import {
   receiverLanguages,
   startReceiver,
 } from '../support/docs-receivers.ts'
+import { needs } from '../support/needs.ts'
 
 const run = promisify(execFile)
 const secret = generateSigningSecret(randomBytes)
@@ -64,9 +65,9 @@ function approval({
 
 const answerSchema = z.strictObject({ encrypted_delivery: deliveryEnvelopeSchema })
 
-for (const language of await receiverLanguages({ pythonModule: 'cryptography' })) {
-  const { name, label, file, installed, prepare } = language
-  describe.skipIf(!installed)(`the receiver of the page in ${name}`, () => {
+for (const language of receiverLanguages({ python: needs('python-cryptography') })) {
+  const { name, label, file, needing, prepare } = language
+  needing.describe(`the receiver of the page in ${name}`, () => {
     let folder = ''
     let receiver: Receiver
     const { delivery, privateKey } = generateDeliveryKeys()

@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { createProfile } from '../support/chromium.ts'
 import {
   type Answer,
@@ -23,7 +23,10 @@ import {
 import { acme } from '../support/consent-world.ts'
 import { eventually } from '../support/eventually.ts'
 import { createNumbers, movePointer, pause, pressKey } from '../support/hand.ts'
+import { needs } from '../support/needs.ts'
 import { openDesktop } from '../support/window.ts'
+
+const { describe, test } = needs('chromium', 'desktop')
 
 let consentPages: ConsentPages
 

@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { createCollectClient } from '../../infra/wire/collect/client.ts'
 import { behaviorSchema, type SentObservations } from '../../schemas/observations.ts'
 import { planSession } from '../../services/cli/simulate/generate/plan.ts'
@@ -21,6 +21,9 @@ import {
 import { acme, type ConsentWorld } from '../support/consent-world.ts'
 import { eventually } from '../support/eventually.ts'
 import { bindingOf, pageKey } from '../support/gate-proof.ts'
+import { needs } from '../support/needs.ts'
+
+const { describe, test } = needs('chromium')
 
 const browserUserAgent =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36'

@@ -4,19 +4,18 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Docker, findDocker, provideBases } from '../support/docker.ts'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { buildNetwork, type Docker, provideBases, requireDocker } from '../support/docker.ts'
 import { eventually } from '../support/eventually.ts'
+import { needs } from '../support/needs.ts'
 import { root } from '../support/test-projects.ts'
+
+const { describe, it } = needs('docker')
 
 const dockerfile = path.join(root, 'infra/deploy/image/Dockerfile')
 const unique = randomBytes(6).toString('hex')
 const [image, container, volume] = [`tidegate:test-${unique}`, `tidegate-${unique}`, `tidegate-${unique}`]
 const slow = { timeoutMs: 60_000, intervalMs: 200 }
-
-const found = await findDocker()
-if (!found)
-  console.warn('The image is NOT TESTED: there is no docker that has a daemon and builds with BuildKit.')
 
 /** How npm reaches its registry on this machine. */
 async function npmSecrets(folder: string): Promise<string[]> {
@@ -31,21 +30,22 @@ async function npmSecrets(folder: string): Promise<string[]> {
   return secrets.flatMap((secret) => ['--secret', secret])
 }
 
-describe.skipIf(!found)('the image', () => {
-  const docker: Docker = (...args) =>
-    found ? found(...args) : Promise.reject(new Error('there is no docker'))
+describe('the image', () => {
+  let docker: Docker
   const inContainer = (...args: string[]) => docker('exec', container, 'tidegate', ...args)
   let made: string[] = []
   let folder: string
 
   beforeAll(async () => {
+    docker = await requireDocker()
     folder = await mkdtemp(path.join(tmpdir(), 'tidegate-image-'))
     const bases = (await readFile(dockerfile, 'utf8')).matchAll(/^FROM (\S+)/gm)
     made = await provideBases(
       docker,
       [...bases].map(([, name]) => String(name)),
     )
-    await docker('build', '--file', dockerfile, '--tag', image, ...(await npmSecrets(folder)), root)
+    const options = [...buildNetwork(), ...(await npmSecrets(folder))]
+    await docker('build', '--file', dockerfile, '--tag', image, ...options, root)
   }, 600_000)
 
   afterAll(async () => {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { openKafkaLog } from '../../infra/log/kafka/log.ts'
 import type { EventLog, LogRecord, Position } from '../../infra/log/port.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
@@ -16,10 +16,13 @@ import { kafkaPlace, type Owner, operator } from '../support/cluster.ts'
 import { readAs, type Visit, visitAs, visitorOf } from '../support/devices.ts'
 import { eventually } from '../support/eventually.ts'
 import { deleteTopics } from '../support/logs.ts'
+import { needs } from '../support/needs.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 import { fastWebhooks } from '../support/webhook-world.ts'
+
+const { describe, it } = needs('kafka')
 
 const logger = pino({ level: 'silent' })
 const collect = 'tidegate.collect.v1'
@@ -32,7 +35,7 @@ const names = [...projections.map(({ name }) => name), 'scoring']
 /** So many that a copy of them can be stopped half way. */
 const repeats = 20_000
 
-describe.skipIf(inject('kafkaBrokers') === null)('an installation that moves to Kafka', () => {
+describe('an installation that moves to Kafka', () => {
   let database: TestDatabase
   let kafka: Awaited<ReturnType<typeof kafkaPlace>>
   let embedded: Record<string, string>

@@ -1,15 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync } from 'node:fs'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createPool } from '../../infra/postgres/pool.ts'
 import { refusePooler } from '../../infra/postgres/pooler.ts'
 import { cli } from '../support/cli.ts'
+import { needs } from '../support/needs.ts'
 import { type PgBouncer, startPgBouncer } from '../support/pgbouncer.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
-
-const isInstalled = existsSync('/usr/sbin/pgbouncer')
-if (!isInstalled) console.warn('PgBouncer is not installed (package pgbouncer): poolers are NOT TRIED.')
 
 /** As its users set it where programs set something at connecting. */
 const lenient =
@@ -36,7 +33,7 @@ describe('a database without a pooler', () => {
   )
 })
 
-describe.skipIf(!isInstalled)('PgBouncer before the database', () => {
+needs('pgbouncer').describe('PgBouncer before the database', () => {
   const running: PgBouncer[] = []
   afterAll(() => Promise.all(running.map((bouncer) => bouncer.stop())))
 

@@ -9,7 +9,8 @@ import { openToken } from '../../infra/wire/sealed-token.ts'
 import { headersOf } from '../../services/cli/simulate/generate/headers.ts'
 import { planSession, webOnly } from '../../services/cli/simulate/generate/plan.ts'
 import { type Cluster, startCluster } from '../support/cluster.ts'
-import { createReverseProxies, isInstalled, type ReverseProxies, recipe } from '../support/reverse-proxies.ts'
+import { needs } from '../support/needs.ts'
+import { createReverseProxies, type ReverseProxies, recipe } from '../support/reverse-proxies.ts'
 import { createAuthority } from '../support/tls-certificates.ts'
 
 /** The client's own address: another one than the proxy's, on the same machine. */
@@ -90,21 +91,21 @@ describe('without a proxy', () => {
   })
 })
 
-const installed = { nginx: isInstalled('nginx', '-v'), caddy: isInstalled('caddy', 'version') }
-
-describe.each(['nginx', 'caddy'] as const)('the recipe for %s', (name) => {
-  const has = installed[name]
+describe.each([
+  ['nginx', needs('nginx')],
+  ['caddy', needs('caddy')],
+] as const)('the recipe for %s', (name, { it }) => {
   let url = ''
   beforeAll(async () => {
-    if (has) url = await proxies[name](serverOf(), recipe(name))
+    url = await proxies[name](serverOf(), recipe(name))
   })
 
-  it.runIf(has)("records the client's address, whatever the client says of it", async () => {
+  it("records the client's address, whatever the client says of it", async () => {
     expect(await addressOf(await visit(url))).toBe(clientAddress)
     expect(await addressOf(await visit(url, forged))).toBe(clientAddress)
   })
 
-  it.runIf(has)('takes a hand-off, and lets the continuity cookie through both ways', async () => {
+  it('takes a hand-off, and lets the continuity cookie through both ways', async () => {
     const first = await visit(url)
     const { key: secretKey } = cluster.owner.secret
     expect(openToken(first.sealedToken, { secretKey })).toMatchObject({ session_id: first.sessionId })
@@ -118,7 +119,7 @@ describe.each(['nginx', 'caddy'] as const)('the recipe for %s', (name) => {
     expect((await recorded('SessionOpened', again.sessionId)).continuity_ids).toEqual([continuity_id])
   })
 
-  it.runIf(has)('hides what is of a process, and serves the rest', async () => {
+  it('hides what is of a process, and serves the rest', async () => {
     for (const path of ['/metrics', '/livez', '/readyz'])
       expect([path, (await request(url + path)).status]).toEqual([path, 404])
     for (const path of ['/openapi.json', '/docs/proxies.md', '/gate/assets/consent.css'])
@@ -129,7 +130,7 @@ describe.each(['nginx', 'caddy'] as const)('the recipe for %s', (name) => {
     expect((await request(`${url}/t.js`, { headers: known })).status).toBe(304)
   })
 
-  it.runIf(has)('passes on the largest body that there may be', async () => {
+  it('passes on the largest body that there may be', async () => {
     const { publishable } = cluster.owner
     const path = '/v2/collect/sessions/sid_00000000000000000000000001/documents/x/batches'
     const answer = await request(url + path, {
@@ -142,21 +143,20 @@ describe.each(['nginx', 'caddy'] as const)('the recipe for %s', (name) => {
   })
 })
 
-describe('the recipe for nginx on the address of the pages', () => {
+needs('nginx').describe('the recipe for nginx on the address of the pages', () => {
   const echo = createServer((incoming, answer) => answer.end(JSON.stringify(incoming.headers)))
-  const has = installed.nginx
   let url = ''
   beforeAll(async () => {
     echo.listen(0, '127.0.0.1')
     await once(echo, 'listening')
     const address = echo.address()
-    if (!has || typeof address !== 'object') return
+    if (typeof address !== 'object') return
     const [upstreams] = recipe('nginx').split('\n\n')
     url = await proxies.nginx(`127.0.0.1:${address?.port}`, `${upstreams}\n${recipe('nginx-same-origin')}`)
   })
   afterAll(() => void echo.close())
 
-  it.runIf(has).each([
+  it.each([
     ['login=secret; __Host-sid=abc_DEF-1; theme=dark', '__Host-sid=abc_DEF-1'],
     ['__Host-sid=abc', '__Host-sid=abc'],
     ['login=secret', undefined],

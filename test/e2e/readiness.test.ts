@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import kafkajs, { type Kafka } from 'kafkajs'
 import { pino } from 'pino'
-import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createKafkaClient } from '../../infra/log/kafka/client.ts'
 import { kafkaPlace } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
 import { deleteTopics } from '../support/logs.ts'
+import { needs } from '../support/needs.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
 
@@ -54,7 +55,7 @@ describe('a server whose stores answer questions', () => {
     return server
   }
 
-  it.skipIf(inject('kafkaBrokers') === null)(
+  needs('kafka').it(
     'is not ready while Kafka takes no records',
     async () => {
       const { brokers, prefix } = await kafkaPlace()

@@ -3,10 +3,13 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { openToken } from '../../infra/wire/sealed-token.ts'
+import { needs } from '../support/needs.ts'
 import { visitSite } from '../support/site.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
+
+const { describe, it } = needs('chromium')
 
 const run = promisify(execFile)
 

@@ -3,17 +3,17 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { secretHashOf } from '../../infra/crypto/api-keys.ts'
 import { sealToken } from '../../infra/wire/sealed-token.ts'
 import vector1 from '../fixtures/sealed-token/vector.v1.json' with { type: 'json' }
 import vector2 from '../fixtures/sealed-token/vector.v2.json' with { type: 'json' }
-import { codeBlock, receiverLanguages } from '../support/docs-receivers.ts'
+import { codeBlock } from '../support/docs-receivers.ts'
+import { needs } from '../support/needs.ts'
 
-const languages = await receiverLanguages({ pythonModule: 'cryptography' })
-const isInstalled = languages.some(({ name, installed }) => name === 'Python' && installed)
+const { describe, it } = needs('python-cryptography')
 
-describe.runIf(isInstalled)('the opener in docs/sealed-token.md', () => {
+describe('the opener in docs/sealed-token.md', () => {
   let folder = ''
   let file = ''
   beforeAll(async () => {

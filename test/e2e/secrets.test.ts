@@ -14,6 +14,7 @@ import {
 import { dumpDatabase, dumpFolder, dumpTopics } from '../support/dump.ts'
 import { addInstallation, createKnownSecrets, privateFiles } from '../support/known-secrets.ts'
 import { isLong } from '../support/long.ts'
+import { needs } from '../support/needs.ts'
 import { openedRecords } from '../support/people.ts'
 import { createScanner, type Finding, type Place } from '../support/secret-scan.ts'
 import { startTidegate } from '../support/tidegate.ts'
@@ -32,9 +33,10 @@ import { startTidegate } from '../support/tidegate.ts'
 const kafkaBrokers = inject('kafkaBrokers')
 const prefix = `secrets${Date.now()}.`
 const logs = [
-  { name: 'the embedded log', brokers: null, env: {} },
+  { name: 'the embedded log', needing: needs(), brokers: null, env: {} },
   {
     name: 'Kafka',
+    needing: needs('kafka'),
     brokers: kafkaBrokers,
     env: { KAFKA_BROKERS: kafkaBrokers ?? '', KAFKA_TOPIC_PREFIX: prefix },
   },
@@ -42,8 +44,7 @@ const logs = [
 
 describe.each(isLong ? logs : logs.slice(0, 1))(
   'a server on $name that carried secrets',
-  ({ name, brokers, env }) => {
-    const skip = name === 'Kafka' && !brokers
+  ({ name, needing: { it }, brokers, env }) => {
     const secrets = createKnownSecrets()
     let dataDir = ''
     let places: Place[] = []
@@ -51,7 +52,6 @@ describe.each(isLong ? logs : logs.slice(0, 1))(
     const seen = { revealed: 0, refused: 0 }
 
     beforeAll(async () => {
-      if (skip) return
       dataDir = await mkdtemp(path.join(tmpdir(), 'tidegate-secrets-'))
       const settings = {
         ...env,
@@ -72,7 +72,7 @@ describe.each(isLong ? logs : logs.slice(0, 1))(
 
     afterAll(() => rm(dataDir, { recursive: true, force: true }))
 
-    it.skipIf(skip)('shows none of them in its database, its topics, its files or its output', () => {
+    it('shows none of them in its database, its topics, its files or its output', () => {
       const scanner = createScanner(secrets.all())
       const start = performance.now()
       const findings = places.flatMap((place) => scanner.scan(place))
@@ -87,7 +87,7 @@ describe.each(isLong ? logs : logs.slice(0, 1))(
       expect(secrets.all().length).toBeGreaterThan(50)
     })
 
-    it.skipIf(skip)('is looked through where the data is: what must be there is found', () => {
+    it('is looked through where the data is: what must be there is found', () => {
       const present = [
         { name: 'publishable key', value: publishableKey },
         { name: 'observation', value: markers.observed },
@@ -106,7 +106,7 @@ describe.each(isLong ? logs : logs.slice(0, 1))(
       expect(where('log line')).toContain('output')
     })
 
-    it.skipIf(skip)('keeps the files that hold secrets for their owner alone', async () => {
+    it('keeps the files that hold secrets for their owner alone', async () => {
       for (const file of privateFiles) expect((await stat(path.join(dataDir, file))).mode & 0o077).toBe(0)
     })
   },

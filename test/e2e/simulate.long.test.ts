@@ -1,32 +1,33 @@
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject } from 'vitest'
 import type { SimulationReport } from '../../services/cli/simulate/report.ts'
 import { cli } from '../support/cli.ts'
+import { needs } from '../support/needs.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
 const sessions = 500
 
 const kafkaBrokers = inject('kafkaBrokers')
 const logs = [
-  { name: 'the embedded log', skip: false, env: {} },
+  { name: 'the embedded log', needing: needs(), env: {} },
   {
     name: 'Kafka',
-    skip: !kafkaBrokers,
+    needing: needs('kafka'),
     env: { KAFKA_BROKERS: kafkaBrokers ?? '', KAFKA_TOPIC_PREFIX: `simulate${Date.now()}.` },
   },
 ]
 
-describe.each(logs)('simulate on $name', ({ skip, env }) => {
+describe.each(logs)('simulate on $name', ({ needing, env }) => {
   let server: RunningTidegate | undefined
 
   beforeAll(async () => {
-    if (!skip) server = await startTidegate({ env })
+    server = await startTidegate({ env })
   }, 60_000)
 
   afterAll(async () => {
     await server?.stop()
   })
 
-  it.skipIf(skip)(
+  needing.it(
     `runs ${sessions} sessions without an error, each of them readable with a final decision`,
     async () => {
       const load = [

@@ -1,16 +1,19 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { allRoles } from '../../services/server/roles.ts'
 import { type Owner, operator } from '../support/cluster.ts'
 import { createOwnDatabase, type DebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts'
 import { type KafkaCluster, startKafkaCluster } from '../support/kafka-cluster.ts'
+import { needs } from '../support/needs.ts'
 import { type RoleProcesses, readBack, rebuildable, rebuildIsEqual, startRoles } from '../support/roles.ts'
 import { startTraffic } from '../support/session-traffic.ts'
+
+const { describe, it } = needs('kafka-jars', 'postgresql')
 
 const seed = process.env.SEED ?? randomBytes(4).toString('hex')
 const sessions = 500
 
-describe.skipIf(inject('kafkaBrokers') === null)(`three brokers, Debian's PostgreSQL, seed ${seed}`, () => {
+describe(`three brokers, Debian's PostgreSQL, seed ${seed}`, () => {
   let postgres: DebianPostgres
   let kafka: KafkaCluster
   let settings: Record<string, string>

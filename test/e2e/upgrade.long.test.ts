@@ -3,15 +3,18 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { projections } from '../../services/server/dependencies.ts'
 import { allRoles } from '../../services/server/roles.ts'
 import { kafkaPlace, type Owner, operator } from '../support/cluster.ts'
 import { deleteTopics } from '../support/logs.ts'
+import { needs } from '../support/needs.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { mainOf, type RoleProcesses, readBack, rebuildIsEqual, startRoles } from '../support/roles.ts'
 import { startTraffic } from '../support/session-traffic.ts'
 import { root } from '../support/test-projects.ts'
+
+const { describe, it } = needs('kafka', 'history')
 
 /** The last one before what production needs was built: no log of its own for a database, no visitors on the log. */
 const before = 'a32a0f1'
@@ -25,17 +28,7 @@ const seed = process.env.SEED ?? randomBytes(4).toString('hex')
 const sessions = 150
 const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim()
 
-/** A shallow clone has no commit but its own. */
-const isHere = (() => {
-  try {
-    return git('cat-file', '-t', before) === 'commit'
-  } catch {
-    console.warn(`NOT TESTED: this clone has no commit ${before} to come from`)
-    return false
-  }
-})()
-
-describe.skipIf(inject('kafkaBrokers') === null || !isHere)(`an update of each role, seed ${seed}`, () => {
+describe(`an update of each role, seed ${seed}`, () => {
   let folder: string
   let program: string
   let database: TestDatabase

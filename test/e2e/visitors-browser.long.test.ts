@@ -1,9 +1,12 @@
 import { type BrowserContextOptions, chromium } from 'playwright-core'
-import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createProfile, findChromium, type Profile, quietFlags } from '../support/chromium.ts'
+import { afterEach, beforeEach, expect } from 'vitest'
+import { chromiumFile, createProfile, type Profile, quietFlags } from '../support/chromium.ts'
 import { eventually } from '../support/eventually.ts'
+import { needs } from '../support/needs.ts'
 import { createRest } from '../support/rest.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
+
+const { test } = needs('chromium')
 
 let tidegate: RunningTidegate
 let rest: ReturnType<typeof createRest>
@@ -31,7 +34,7 @@ async function freshProfile(): Promise<Profile> {
 /** The session of a visit in real Chromium. */
 async function visit(profile: Profile, { flags = [], ...options }: Setting = {}): Promise<string> {
   const context = await chromium.launchPersistentContext(profile.dir, {
-    executablePath: await findChromium(),
+    executablePath: chromiumFile(),
     headless: true,
     viewport: null,
     args: [...quietFlags, ...flags],

@@ -47,10 +47,10 @@ function statusOnly({ post, ...receiver }: Receiver) {
   return { ...receiver, post: async (sent: Sent) => (await post(sent)).status }
 }
 
-const languages = await receiverLanguages()
+const languages = receiverLanguages()
 
-for (const { name, label, file, installed, prepare } of languages) {
-  describe.skipIf(!installed)(`the receiver of the page in ${name}`, () => {
+for (const { name, label, file, needing, prepare } of languages) {
+  needing.describe(`the receiver of the page in ${name}`, () => {
     let folder = ''
     let command: string[] = []
     let receiver: ReturnType<typeof statusOnly>

@@ -1,10 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { createProfile, type Profile } from '../support/chromium.ts'
 import { eventually } from '../support/eventually.ts'
 import { createNumbers, movePointer, pause, pressKey, typeText } from '../support/hand.ts'
+import { needs } from '../support/needs.ts'
 import { createRest } from '../support/rest.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 import { type Desktop, openDesktop } from '../support/window.ts'
+
+const { test } = needs('chromium', 'desktop')
 
 let tidegate: RunningTidegate
 let desktop: Desktop

@@ -1,25 +1,20 @@
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { existsSync } from 'node:fs'
 import { chmod, mkdtemp, open, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, it } from 'vitest'
+import { afterAll, beforeAll, it } from 'vitest'
 import type { KafkaBroker } from '../../infra/local/kafka-broker.ts'
+import { needs } from '../support/needs.ts'
 import { rebuildable, rebuildIsEqual } from '../support/roles.ts'
 import { isAlive, openWorld, type World } from './world.ts'
 
 const seed = process.env.SEED ?? randomBytes(4).toString('hex')
 const fullMs = 20_000
 const preload = '/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1'
-const canMount = process.getuid?.() === 0
 
-if (!canMount) console.warn('NOT TESTED: full disks, which takes root to mount small ones')
-if (!existsSync(preload))
-  console.warn(`NOT TESTED: jumps of the clock, without ${preload} (package faketime)`)
-
-describe.skipIf(!canMount)(`small disks, seed ${seed}`, () => {
+needs('full-disks').describe(`small disks, seed ${seed}`, () => {
   let world: World
   let disks: Record<'postgres' | 'kafka', string>
 
@@ -62,7 +57,7 @@ describe.skipIf(!canMount)(`small disks, seed ${seed}`, () => {
   it.each(rebuildable)('a rebuild of %s is equal', (name) => rebuildIsEqual(world.settings, name))
 })
 
-describe.skipIf(!existsSync(preload))(`clocks that jump, seed ${seed}`, () => {
+needs('faketime').describe(`clocks that jump, seed ${seed}`, () => {
   let world: World
   let folder: string
   const setClock = (offset: string) => writeFile(path.join(folder, 'clock'), `${offset}\n`)

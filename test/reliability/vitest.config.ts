@@ -5,6 +5,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     root: path.resolve(import.meta.dirname, '../..'),
+    globalSetup: ['test/support/needs/setup.ts'],
     include: ['test/reliability/*.faults.ts'],
     pool: 'threads',
     fileParallelism: false,

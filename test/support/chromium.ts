@@ -1,16 +1,10 @@
-import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type BrowserContext, chromium } from 'playwright-core'
-import { findProgram } from './packages.ts'
+import { findProgram } from './needs/programs.ts'
 
-const chromiumPaths = [
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-  '/usr/bin/google-chrome-stable',
-]
+const programs = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
 
 /** What keeps a test's browser alone with the test: no first-run pages, no calls home, no sandbox for root. */
 export const quietFlags = [
@@ -22,11 +16,16 @@ export const quietFlags = [
   '--disable-sync',
 ]
 
-/** A real Chromium on this machine: CHROMIUM_PATH, an installed one, or one by apt-get. */
-export async function findChromium(): Promise<string> {
-  const given = process.env.CHROMIUM_PATH
-  if (given) return given
-  return chromiumPaths.find((file) => existsSync(file)) ?? (await findProgram('chromium'))
+/** A real Chromium on this machine: CHROMIUM_PATH or an installed one. */
+export function findChromium(): string | undefined {
+  return process.env.CHROMIUM_PATH ?? programs.map(findProgram).find(Boolean)
+}
+
+/** The same, where a test has said that it needs it. */
+export function chromiumFile(): string {
+  const file = findChromium()
+  if (!file) throw new Error('This needs Chromium: apt-get install chromium, or name one in CHROMIUM_PATH')
+  return file
 }
 
 export interface Profile {
@@ -43,7 +42,7 @@ export async function createProfile(): Promise<Profile> {
 /** Headless Chromium on `profile`, driven by playwright. Close the context when done. */
 export async function openHeadless(profile: Profile): Promise<BrowserContext> {
   return chromium.launchPersistentContext(profile.dir, {
-    executablePath: await findChromium(),
+    executablePath: chromiumFile(),
     headless: true,
     args: [...quietFlags, '--disable-gpu'],
   })

@@ -6,6 +6,7 @@ import { kafkaIsUp } from './kafka.ts'
 import { refuseSecretKeys, sweepTopics } from './key-sweep.ts'
 import { deleteTopics } from './logs.ts'
 import { isLong } from './long.ts'
+import { needs } from './needs.ts'
 import { createTestDatabase } from './postgres.ts'
 import { type ServerProcess, startServerProcess } from './server-process.ts'
 
@@ -57,7 +58,7 @@ export interface Cluster {
 
 /** The logs that a cluster is tested on: both in the long runs, where there is a Kafka. */
 export function clusterLogs(): ClusterOptions['log'][] {
-  return isLong && inject('kafkaBrokers') !== null ? ['postgres', 'kafka'] : ['postgres']
+  return isLong && needs('kafka').areMet ? ['postgres', 'kafka'] : ['postgres']
 }
 
 /** Starts the servers and makes the first organization and its keys with the operator's commands. */

@@ -5,7 +5,6 @@ import path from 'node:path'
 import pg from 'pg'
 import { freePort } from '../../infra/local/free-port.ts'
 import { findPostgresPrograms } from '../../infra/local/postgres-programs.ts'
-import { aptInstall } from './packages.ts'
 import { createAuthority } from './tls-certificates.ts'
 
 export interface DebianPostgres {
@@ -20,9 +19,9 @@ export interface DebianPostgres {
   restart(): Promise<void>
 }
 
-/** The oldest PostgreSQL of this machine's Debian packages, 15 where there is none yet, with its own settings. */
+/** The oldest PostgreSQL of this machine's Debian packages, with its own settings. */
 export async function startDebianPostgres({ within = tmpdir() } = {}): Promise<DebianPostgres> {
-  const run = await findPostgresPrograms(await binaries())
+  const run = await findPostgresPrograms(binaries())
   const folder = await mkdtemp(path.join(within, 'tidegate-debian-'))
   // PostgreSQL may run as another user, who makes the data in it.
   await chmod(folder, 0o777)
@@ -81,11 +80,8 @@ async function giveCertificate(data: string, folder: string): Promise<string> {
   return ca
 }
 
-const installed = () => globSync('/usr/lib/postgresql/*/bin').sort()
-
-async function binaries(): Promise<string> {
-  if (installed().length === 0) await aptInstall('postgresql-15')
-  const [oldest] = installed()
-  if (!oldest) throw new Error('postgresql-15 was installed, but there are no programs of it')
-  return oldest
+function binaries(): string {
+  const [oldest] = globSync('/usr/lib/postgresql/*/bin/initdb').sort()
+  if (!oldest) throw new Error('This needs the Debian package postgresql')
+  return path.dirname(oldest)
 }

@@ -4,7 +4,6 @@ import { cp, mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { aptInstall } from './packages.ts'
 import { root } from './test-projects.ts'
 
 const run = promisify(execFile)
@@ -14,8 +13,8 @@ const maxBuffer = 64 * 1024 * 1024
 export type Docker = (...args: string[]) => Promise<string>
 
 /**
- * The first docker of PATH that has a daemon and can build with BuildKit: those from 23 on need the plugin buildx.
- * undefined where there is none.
+ * The first docker of PATH that has a daemon and can build with BuildKit: those from 23 on need the plugin buildx. The
+ * daemon is the machine's, or one that this run has started. undefined where there is none.
  */
 export async function findDocker(): Promise<Docker | undefined> {
   for (const folder of (process.env.PATH ?? '').split(':')) {
@@ -25,13 +24,32 @@ export async function findDocker(): Promise<Docker | undefined> {
   return undefined
 }
 
+/** The same, where a test has said that it needs it. */
+export async function requireDocker(): Promise<Docker> {
+  const docker = await findDocker()
+  if (!docker) throw new Error('This needs a docker that has a daemon and builds with BuildKit')
+  return docker
+}
+
+const environment = (): NodeJS.ProcessEnv => {
+  const host = process.env.TEST_DOCKER_HOST
+  return { ...process.env, DOCKER_BUILDKIT: '1', ...(host && { DOCKER_HOST: host }) }
+}
+
+/** What a build needs to reach registries: containers of the run's own daemon have no other network. */
+export const buildNetwork = (): string[] => (process.env.TEST_DOCKER_HOST ? ['--network', 'host'] : [])
+
 function dockerAt(file: string): Docker {
-  const env = { ...process.env, DOCKER_BUILDKIT: '1' }
-  return async (...args) => (await run(file, args, { env, maxBuffer })).stdout.trim()
+  return async (...args) => (await run(file, args, { env: environment(), maxBuffer })).stdout.trim()
 }
 
 async function canBuild(file: string): Promise<boolean> {
-  const asked = run(file, ['version', '--format', '{{.Client.Version}}'], { timeout: 5000 })
+  const env = environment()
+  // Of the server as well, so that it fails where none answers.
+  const asked = run(file, ['version', '--format', '{{.Client.Version}} {{.Server.Version}}'], {
+    env,
+    timeout: 5000,
+  })
   const version = await asked.then(
     ({ stdout }) => Number.parseInt(stdout, 10),
     () => undefined,
@@ -52,32 +70,47 @@ const succeeds = (file: string, args: string[]): Promise<boolean> =>
  */
 export async function provideBases(docker: Docker, names: string[]): Promise<string[]> {
   const made: string[] = []
-  for (const name of names) {
-    const isThere = await docker('image', 'inspect', name)
-      .catch(() => docker('pull', '--quiet', name))
-      .catch(() => '')
-    if (isThere !== '') continue
-    await makeBase(docker, name)
-    made.push(name)
-  }
-  return made
-}
-
-async function makeBase(docker: Docker, name: string): Promise<void> {
-  const suite = /\b(bookworm|trixie)\b/.exec(name)?.[0]
-  if (!suite) throw new Error(`${name} cannot be pulled, and its Debian is not known`)
+  const systems = new Map<string, string>()
   const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-base-'))
   try {
-    if (!(await succeeds('debootstrap', ['--version']))) await aptInstall('debootstrap')
-    await run('debootstrap', ['--variant=minbase', suite, folder], { maxBuffer })
-    if (name.startsWith('node:')) await addNode(folder)
-    const archive = `${folder}.tar`
-    await run('tar', ['-C', folder, '-cf', archive, '.'])
-    await docker('import', '--change', 'ENV PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', archive, name)
-    await rm(archive)
+    // Node is added to a system, so what has none comes first.
+    for (const name of names.toSorted((one, other) => Number(hasNode(one)) - Number(hasNode(other)))) {
+      const isThere = await docker('image', 'inspect', name)
+        .catch(() => docker('pull', '--quiet', name))
+        .catch(() => '')
+      if (isThere !== '') continue
+      const suite = suiteOf(name)
+      const system = systems.get(suite) ?? (await debootstrapped(suite, folder))
+      systems.set(suite, system)
+      await importBase(docker, { name, system })
+      made.push(name)
+    }
+    return made
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+const hasNode = (name: string): boolean => name.startsWith('node:')
+
+function suiteOf(name: string): string {
+  const [suite] = /\b(bookworm|trixie)\b/.exec(name) ?? []
+  if (!suite) throw new Error(`${name} cannot be pulled, and its Debian is not known`)
+  return suite
+}
+
+async function debootstrapped(suite: string, within: string): Promise<string> {
+  const folder = path.join(within, suite)
+  await run('debootstrap', ['--variant=minbase', suite, folder], { maxBuffer })
+  return folder
+}
+
+async function importBase(docker: Docker, { name, system }: { name: string; system: string }): Promise<void> {
+  if (hasNode(name)) await addNode(system)
+  const archive = `${system}.tar`
+  await run('tar', ['-C', system, '-cf', archive, '.'])
+  await docker('import', '--change', 'ENV PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', archive, name)
+  await rm(archive)
 }
 
 async function addNode(folder: string): Promise<void> {

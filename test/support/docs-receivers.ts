@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { freePort } from '../../infra/local/free-port.ts'
 import { eventually } from './eventually.ts'
+import { type Needing, needs } from './needs.ts'
 
 const run = promisify(execFile)
 
@@ -21,48 +22,38 @@ export async function codeBlock(name: string, label: string): Promise<string> {
   return block[1]
 }
 
-/** Whether the command runs; where it must not be missing, it is said that its receiver is not tried. */
-async function isInstalled(command: string, ...args: string[]): Promise<boolean> {
-  const found = await run(command, args).then(
-    () => true,
-    () => false,
-  )
-  if (!found && process.env.CI)
-    console.warn(`${command} ${args.join(' ')} does not run: its receiver is not tried`)
-  return found
-}
-
 export interface Language {
   name: string
   label: string
   file: string
-  installed: boolean
+  /** What runs it. */
+  needing: Needing
   /** The command that runs the file; compiles it first where that is needed. */
   prepare(file: string): Promise<string[]>
 }
 
-/** The languages of the receivers on the pages; `pythonModule` is what the Python one imports beside its own library. */
-export async function receiverLanguages({ pythonModule = 'json' } = {}): Promise<Language[]> {
+/** The languages of the receivers on the pages; `python` is what the Python one needs. */
+export function receiverLanguages({ python = needs('python') } = {}): Language[] {
   return [
     {
       name: 'Node.js',
       label: 'receiver: node',
       file: 'receiver.mjs',
-      installed: true,
+      needing: needs(),
       prepare: async (file) => [process.execPath, file],
     },
     {
       name: 'Python',
       label: 'receiver: python',
       file: 'receiver.py',
-      installed: await isInstalled('python3', '-c', `import ${pythonModule}`),
+      needing: python,
       prepare: async (file) => ['python3', '-u', file],
     },
     {
       name: 'Go',
       label: 'receiver: go',
       file: 'receiver.go',
-      installed: await isInstalled('go', 'version'),
+      needing: needs('go'),
       async prepare(file) {
         const program = file.replace(/\.go$/, '')
         await run('go', ['build', '-o', program, file])

@@ -7,6 +7,7 @@ import type { EventLog } from '../../infra/log/port.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
 import { kafkaIsUp } from './kafka.ts'
 import { isLong } from './long.ts'
+import { needs } from './needs.ts'
 import { createTestDatabase, type TestDatabase } from './postgres.ts'
 
 export interface TestLog {
@@ -24,7 +25,7 @@ export const openTestLogs = (): TestLog[] => (isLong ? openBothLogs() : [postgre
 
 /** For what is about the log itself; Kafka is missing where there is none. */
 export function openBothLogs(): TestLog[] {
-  const brokers = inject('kafkaBrokers')
+  const brokers = needs('kafka').areMet ? inject('kafkaBrokers') : null
   return brokers === null ? [postgresTestLog()] : [postgresTestLog(), kafkaTestLog(brokers)]
 }
 

@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { findProgram } from './packages.ts'
 
 /** QtWebEngine of Debian 12, whose engine is that of Chromium 87. Exits when the page's title is `done`. */
 const program = `
@@ -30,8 +29,6 @@ const env = {
 
 /** Loads the page in an old engine and runs the script, until that sets the title `done`; the console's lines. */
 export async function runInOldEngine(url: string, script: string): Promise<string[]> {
-  // Its package has the engine for Python, which shows no window.
-  await findProgram('qutebrowser')
   const child = spawn('/usr/bin/python3', ['-c', program, url, script], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'ignore'],

@@ -5,13 +5,14 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { freePort } from '../../infra/local/free-port.ts'
+import { findProgram } from './needs/programs.ts'
 
 export interface PgBouncer {
   url: string
   stop(): Promise<void>
 }
 
-const program = '/usr/sbin/pgbouncer'
+const program = findProgram('pgbouncer') ?? 'pgbouncer'
 
 /** PgBouncer before the database, with more lines of its settings. */
 export async function startPgBouncer(databaseUrl: string, settings: string[]): Promise<PgBouncer> {

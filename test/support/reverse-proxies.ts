@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { freePort } from '../../infra/local/free-port.ts'
 import { eventually } from './eventually.ts'
+import { findProgram } from './needs/programs.ts'
 import { root } from './test-projects.ts'
 import type { Certificate } from './tls-certificates.ts'
 
@@ -16,16 +17,6 @@ export function recipe(name: string): string {
   const block = new RegExp(`<!-- recipe: ${name} -->\n\`\`\`\\w+\n([\\s\\S]*?)\`\`\``).exec(page)?.[1]
   if (!block) throw new Error(`docs/proxies.md has no recipe ${name}`)
   return block
-}
-
-export function isInstalled(program: string, versionFlag: string): boolean {
-  try {
-    execFileSync(program, [versionFlag], { stdio: 'ignore' })
-    return true
-  } catch {
-    console.warn(`NOT TESTED: ${program} is not installed, so its recipe in docs/proxies.md is not tried`)
-    return false
-  }
 }
 
 export interface ReverseProxies {
@@ -62,7 +53,7 @@ export async function createReverseProxies(options: ReverseProxyOptions): Promis
     const url = `https://127.0.0.1:${port}`
     const output: string[] = []
     const env = { ...process.env, HOME: folder }
-    const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], env })
+    const child = spawn(findProgram(program) ?? program, args, { stdio: ['ignore', 'pipe', 'pipe'], env })
     started.push(child)
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => output.push(String(data)))
     await eventually(async () => {

@@ -6,6 +6,7 @@ import { startEmbeddedPostgres } from '../../infra/local/embedded-postgres.ts'
 import { bundleProgram, root } from '../../services/cli/package/program.ts'
 import { findKafka } from './find-kafka.ts'
 import { sweepTestDatabases } from './key-sweep.ts'
+import { isProvided } from './needs/setup.ts'
 import { createTemplate, onServer } from './server-databases.ts'
 import { runFolderPrefix, sweepDeadRuns } from './sweep.ts'
 
@@ -13,7 +14,7 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** A superuser's URL; use createTestDatabase rather than this. */
     postgresUrl: string
-    /** null where no Kafka can be had. It may still be starting: see kafkaIsUp. */
+    /** null where no test needs Kafka, or none can be had. It may still be starting: see kafkaIsUp. */
     kafkaBrokers: string | null
     /** The file that is the whole of `tidegate`. */
     program: string
@@ -39,7 +40,8 @@ declare global {
 
 /** Starts what all projects of a test run share; vitest calls the function it returns when the run is over. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  globalThis.tidegateTestServices ??= { services: start(), users: 0 }
+  const hasKafka = await isProvided('kafka')
+  globalThis.tidegateTestServices ??= { services: start({ hasKafka }), users: 0 }
   const run = globalThis.tidegateTestServices
   run.users++
   const { postgresUrl, kafkaBrokers, program, stop } = await run.services
@@ -51,7 +53,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
 }
 
-async function start(): Promise<Services> {
+async function start({ hasKafka }: { hasKafka: boolean }): Promise<Services> {
   await sweepDeadRuns()
   const folder = await mkdtemp(runFolderPrefix)
   // PostgreSQL may run as another user, who must be able to enter.
@@ -61,7 +63,7 @@ async function start(): Promise<Services> {
   const logger = pino({ level: 'warn' })
   const [postgres, kafka, program] = await Promise.all([
     startEmbeddedPostgres({ dataDir: path.join(folder, 'postgres'), logger }),
-    findKafka(folder),
+    hasKafka ? findKafka(folder) : null,
     packedProgram(folder),
   ])
   const postgresUrl = postgres.socketUrl

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { readdir, rm } from 'node:fs/promises'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
@@ -18,8 +18,16 @@ export async function sweepDeadRuns(): Promise<void> {
   for (const folder of folders) {
     const servers = stdout.split('\n').filter((line) => line.includes(folder))
     for (const server of servers) end(Number.parseInt(server, 10))
+    await unmount(path.join(tmpdir(), folder))
     await rm(path.join(tmpdir(), folder), { recursive: true, force: true })
   }
+}
+
+/** Containers of a Docker daemon that was killed leave their file systems mounted. */
+async function unmount(folder: string): Promise<void> {
+  const mounts = (await readFile('/proc/self/mounts', 'utf8').catch(() => '')).split('\n')
+  const within = mounts.map((line) => line.split(' ')[1] ?? '').filter((place) => place.startsWith(folder))
+  for (const place of within.toReversed()) await run('umount', ['--lazy', place])
 }
 
 const runOf = (folder: string): number => Number.parseInt(folder.slice(prefix.length), 10)

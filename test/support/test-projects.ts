@@ -38,10 +38,10 @@ export function testFiles(): string[] {
   return globSync('test/**/*.test.ts', { cwd: root }).sort()
 }
 
-const readFile: Read = (file) => readFileSync(path.join(root, file), 'utf8')
+export const readFile: Read = (file) => readFileSync(path.join(root, file), 'utf8')
 
 /** What a file imports, and what the modules of test/ among it import. */
-function reach(file: string, read: Read, found = new Set<string>()): Set<string> {
+export function reach(file: string, read: Read, found = new Set<string>()): Set<string> {
   for (const module of imports(file, read(file))) {
     if (found.has(module)) continue
     found.add(module)

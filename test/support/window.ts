@@ -1,9 +1,8 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { promisify } from 'node:util'
 import { displayNumber, endChild } from '../../bench/detection/desktop.ts'
-import { findChromium, type Profile, quietFlags } from './chromium.ts'
+import { chromiumFile, type Profile, quietFlags } from './chromium.ts'
 import { eventually } from './eventually.ts'
-import { findProgram } from './packages.ts'
 
 const run = promisify(execFile)
 
@@ -19,23 +18,20 @@ export interface Desktop {
 
 /** A screen without a monitor (Xvfb), and on it whatever is opened. */
 export async function openDesktop(): Promise<Desktop> {
-  const xdotool = await findProgram('xdotool')
-  const screen = spawn(
-    await findProgram('Xvfb'),
-    ['-displayfd', '3', '-screen', '0', '1400x1050x24', '-nolisten', 'tcp'],
-    { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] },
-  )
+  const screen = spawn('Xvfb', ['-displayfd', '3', '-screen', '0', '1400x1050x24', '-nolisten', 'tcp'], {
+    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+  })
   const env = { ...process.env, DISPLAY: `:${await displayNumber(screen)}` }
   const browsers: ChildProcess[] = []
   const input = async (words: string[]) => {
-    await run(xdotool, words, { env })
+    await run('xdotool', words, { env })
   }
   return {
     async openWindow(url, profile) {
       const { width, height } = windowSize
       const flags = [...quietFlags, `--window-size=${width},${height}`, '--window-position=40,30']
       const args = [...flags, `--user-data-dir=${profile.dir}`, url]
-      browsers.push(spawn(await findChromium(), args, { env, stdio: 'ignore' }))
+      browsers.push(spawn(chromiumFile(), args, { env, stdio: 'ignore' }))
       // Chromium opens and drops other windows first; xdotool fails when one goes away under it.
       const focus = () => input(['search', '--onlyvisible', '--class', 'chrom', 'windowfocus'])
       await eventually(focus, { timeoutMs: 30_000, intervalMs: 200 })

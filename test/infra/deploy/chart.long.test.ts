@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, expect } from 'vitest'
 import { readConfig } from '../../../infra/config.ts'
 import { allRoles } from '../../../services/server/roles.ts'
 import {
@@ -8,6 +8,9 @@ import {
   type Manifest,
   type PodTemplate,
 } from '../../support/helm.ts'
+import { needs } from '../../support/needs.ts'
+
+const { describe, it } = needs('helm')
 
 const least = ['secrets.existingSecret=tidegate']
 const most = [
@@ -46,19 +49,13 @@ function podOf({ metadata, spec }: Manifest): PodTemplate {
 
 const containerOf = (manifest: Manifest) => podOf(manifest).spec.containers[0]
 
-// Where neither is installed nor to be had, nothing is said of the chart.
-const tools = await Promise.all([findHelm(), createManifestCheck()]).catch((error: Error) => {
-  console.warn(`NOT TESTED: the chart, for want of helm and the schemas of Kubernetes: ${error.message}`)
-})
-
-describe.skipIf(!tools)('the chart', () => {
+describe('the chart', () => {
   let helm: Helm
   let check: Awaited<ReturnType<typeof createManifestCheck>>
   let little: Manifest[]
   let all: Manifest[]
   beforeAll(async () => {
-    if (!tools) throw new Error('there is no helm')
-    ;[helm, check] = tools
+    ;[helm, check] = await Promise.all([findHelm(), createManifestCheck()])
     little = await helm.render(least)
     all = await helm.render(most)
   }, 60_000)

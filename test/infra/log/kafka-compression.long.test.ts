@@ -1,12 +1,15 @@
 import { globSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { pino } from 'pino'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { type KafkaBroker, startKafkaBroker } from '../../../infra/local/kafka-broker.ts'
 import { createKafkaClient } from '../../../infra/log/kafka/client.ts'
 import { type KafkaLogOptions, openKafkaLog } from '../../../infra/log/kafka/log.ts'
 import type { Batch, EventLog, LogRecord } from '../../../infra/log/port.ts'
 import { readTopicToEnd } from '../../../infra/log/read-topic.ts'
+import { needs } from '../../support/needs.ts'
+
+const { describe, it } = needs('kafka-jars')
 
 const logger = pino({ level: 'silent' })
 const types = ['none', 'gzip', 'zstd'] as const
@@ -20,7 +23,7 @@ const records = (topic: string) =>
     headers: { number: String(n) },
   }))
 
-describe.skipIf(inject('kafkaBrokers') === null)('a broker', () => {
+describe('a broker', () => {
   let broker: KafkaBroker
   const logs: EventLog[] = []
   beforeAll(async () => {

@@ -1,6 +1,6 @@
 import kafkajs from 'kafkajs'
 import { pino } from 'pino'
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { readConfig } from '../../../infra/config.ts'
 import { freePort } from '../../../infra/local/free-port.ts'
 import { type KafkaBroker, startKafkaBroker } from '../../../infra/local/kafka-broker.ts'
@@ -8,13 +8,16 @@ import { createKafkaClient } from '../../../infra/log/kafka/client.ts'
 import { openKafkaLog } from '../../../infra/log/kafka/log.ts'
 import { kafkaSecurity } from '../../../infra/log/kafka/security.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
+import { needs } from '../../support/needs.ts'
+
+const { describe, it } = needs('kafka-jars')
 
 const logger = pino({ level: 'silent' })
 const day = 24 * 60 * 60 * 1000
 const { ALLOW } = kafkajs.AclPermissionTypes
 const { CREATE, DESCRIBE, DESCRIBE_CONFIGS, READ, WRITE } = kafkajs.AclOperationTypes
 
-describe.skipIf(inject('kafkaBrokers') === null)('how long topics keep their records', () => {
+describe('how long topics keep their records', () => {
   let broker: KafkaBroker
   let limited: number
   const logs: EventLog[] = []

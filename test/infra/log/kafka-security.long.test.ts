@@ -5,19 +5,22 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { readConfig } from '../../../infra/config.ts'
 import { freePort } from '../../../infra/local/free-port.ts'
 import { type KafkaBroker, startKafkaBroker } from '../../../infra/local/kafka-broker.ts'
 import { openKafkaLog } from '../../../infra/log/kafka/log.ts'
 import { kafkaSecurity } from '../../../infra/log/kafka/security.ts'
+import { needs } from '../../support/needs.ts'
 import { createAuthority } from '../../support/tls-certificates.ts'
+
+const { describe, it } = needs('kafka-jars')
 
 const logger = pino({ level: 'silent' })
 const jaas = 'org.apache.kafka.common.security'
 const record = { topic: 'topic', key: 'key', value: Buffer.from('value'), headers: {} }
 
-describe.skipIf(inject('kafkaBrokers') === null)('a broker with TLS and passwords', () => {
+describe('a broker with TLS and passwords', () => {
   let folder: string
   let broker: KafkaBroker
   let tokens: Server

@@ -8,51 +8,15 @@ import { pino } from 'pino'
 import { describe, expect, test } from 'vitest'
 import { startEmbeddedPostgres } from '../../../infra/local/embedded-postgres.ts'
 import { freePort } from '../../../infra/local/free-port.ts'
-import { canRunKafkaJars, startKafkaBroker } from '../../../infra/local/kafka-broker.ts'
 import { openKafkaLog } from '../../../infra/log/kafka/log.ts'
-import { type EventLog, LogUnavailable } from '../../../infra/log/port.ts'
+import { LogUnavailable } from '../../../infra/log/port.ts'
 import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
-import { eachBatch } from '../../support/each-batch.ts'
 import { eventually } from '../../support/eventually.ts'
-import { isLong } from '../../support/long.ts'
+import { consumed, expectDown, record, topic } from '../../support/outage.ts'
 import { createTestDatabase } from '../../support/postgres.ts'
 
 const logger = pino({ level: 'silent' })
-const hasJars = await canRunKafkaJars()
-const topic = 'outages'
-const record = (value: string) => ({ topic, key: value, value: Buffer.from(value), headers: {} })
-
-async function expectDown(log: EventLog): Promise<void> {
-  const results = await Promise.allSettled([
-    log.append([record('lost?')]),
-    log.check(),
-    log.endPositions(topic),
-  ])
-  for (const result of results) {
-    expect(result).toMatchObject({ status: 'rejected', reason: expect.any(LogUnavailable) })
-  }
-}
-
-/** Collects values, and the errors of the consumer, until `work` is done. */
-async function consumed(
-  log: EventLog,
-  work: (values: string[], errors: unknown[]) => Promise<void>,
-): Promise<void> {
-  const values: string[] = []
-  const errors: unknown[] = []
-  const consumer = await log.consume({
-    group: 'readers',
-    topics: [topic],
-    handle: eachBatch(({ records }) => {
-      values.push(...records.map((r) => r.value.toString()))
-    }),
-    onError: (error) => errors.push(error),
-  })
-  await work(values, errors)
-  await consumer.stop()
-}
-
 describe('an outage of the log', { timeout: 90_000 }, () => {
   test('postgres: appends fail while it is down; afterwards they and a running consumer go on', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-outage-'))
@@ -79,30 +43,6 @@ describe('an outage of the log', { timeout: 90_000 }, () => {
     })
     await rm(folder, { recursive: true })
   })
-
-  test.runIf(isLong && hasJars)(
-    'kafka: appends fail while the broker hangs; what is confirmed afterwards is stored',
-    async () => {
-      const broker = await startKafkaBroker({ logger })
-      const log = await openKafkaLog({ brokers: [broker.brokers], logger })
-      await log.ensureTopics([{ topic, partitions: 3 }])
-      await consumed(log, async (values) => {
-        await log.append([record('before')])
-        await eventually(() => expect(values).toEqual(['before']))
-        process.kill(broker.pid, 'SIGSTOP')
-        await expectDown(log)
-        process.kill(broker.pid, 'SIGCONT')
-        await eventually(() => log.append([record('after')]), { timeoutMs: 20_000 })
-        await log.append(['1', '2', '3'].map(record))
-        const expected = ['before', 'after', '1', '2', '3']
-        await eventually(() => expect(values).toEqual(expect.arrayContaining(expected)), {
-          timeoutMs: 20_000,
-        })
-      })
-      await log.close()
-      await broker.stop()
-    },
-  )
 
   test('kafka: nobody listens', async () => {
     const log = await openKafkaLog({ brokers: [`127.0.0.1:${await freePort()}`], logger })

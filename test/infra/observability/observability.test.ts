@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { type Cluster, startCluster } from '../../support/cluster.ts'
+import { needs } from '../../support/needs.ts'
 import { labelsOf, namesIn } from '../../support/promql.ts'
 import { root } from '../../support/test-projects.ts'
 
@@ -67,19 +68,14 @@ test('the documented alerts are those of the rules, each with the section that s
   expect(documented).toEqual(rules.map(({ alert, annotations }) => [alert, annotations.runbook]))
 })
 
-describe('promtool', async () => {
-  const has = await run('promtool', ['--version']).then(
-    () => true,
-    () => false,
-  )
-  if (!has) console.warn('promtool is not installed (package prometheus): the alerts are NOT TRIED.')
+needs('promtool').describe('promtool', () => {
   const ask = (...args: string[]) => run('promtool', args, { cwd: root })
 
-  it.runIf(has)('takes the rules', async () => {
+  it('takes the rules', async () => {
     expect((await ask('check', 'rules', 'infra/observability/alerts.yaml')).stdout).toContain('SUCCESS')
   })
 
-  it.runIf(has)('sees each alert fire when it should, and be silent otherwise', async () => {
+  it('sees each alert fire when it should, and be silent otherwise', async () => {
     const file = 'test/infra/observability/alerts.promtool.yaml'
     expect((await ask('test', 'rules', file)).stdout).toContain('SUCCESS')
     for (const { alert } of rules) expect(textOf(file).split(alert).length).toBeGreaterThan(2)

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { CDPSession, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import type { RecordedEvent } from '../../../infra/event-store/codec.ts'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import { evaluate } from '../../../services/scoring/decide.ts'
@@ -9,8 +9,11 @@ import { webRoutes } from '../../../services/web/routes.ts'
 import { createProfile, openHeadless, type Profile } from '../../support/chromium.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createNumbers, movePointer, pause, pressKey, typeText } from '../../support/hand.ts'
+import { needs } from '../../support/needs.ts'
 import { type Desktop, openDesktop } from '../../support/window.ts'
 import { type CollectServer, createCollectServer } from './collect-server.ts'
+
+const { describe, test } = needs('chromium', 'desktop')
 
 const seed = Date.now()
 console.log(`seed ${seed}`)

@@ -1,8 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
+import { needs } from '../../support/needs.ts'
 import { runInOldEngine } from '../../support/old-engine.ts'
 import type { CollectServer } from './collect-server.ts'
 import { createPageServer, observationsOf } from './sdk-page.ts'
+
+const { test } = needs('old-engine')
 
 let server: CollectServer
 

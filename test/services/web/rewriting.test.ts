@@ -1,8 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import type { Snapshot } from '../../../schemas/observations.ts'
+import { needs } from '../../support/needs.ts'
 import { evaluateClient, slugs } from '../scoring/support/sessions.ts'
 import { answers } from '../scoring/support/snapshots.ts'
 import { createSdkBench, observationsOf, type SdkBench } from './sdk-page.ts'
+
+const { describe, test } = needs('chromium')
 
 let bench: SdkBench
 

@@ -1,8 +1,11 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { missingMembers } from '../../../services/scoring/completeness.ts'
 import { eventually } from '../../support/eventually.ts'
+import { needs } from '../../support/needs.ts'
 import { createSdkBench, observationsOf, type SdkBench } from './sdk-page.ts'
+
+const { test } = needs('chromium')
 
 let bench: SdkBench
 

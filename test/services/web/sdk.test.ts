@@ -1,9 +1,12 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { type Snapshot, snapshotSchema } from '../../../schemas/observations.ts'
 import { eventually } from '../../support/eventually.ts'
 import { bindingOf } from '../../support/gate-proof.ts'
+import { needs } from '../../support/needs.ts'
 import { createSdkBench, observationsOf, type SdkBench } from './sdk-page.ts'
+
+const { describe, test } = needs('chromium')
 
 let bench: SdkBench
 

@@ -1,0 +1,57 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import path from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { findDocker } from './docker.ts'
+import { CannotBe } from './needs/cannot-be.ts'
+import { runFolderPrefix } from './sweep.ts'
+
+/**
+ * A Docker daemon for this run, where none answers and this is root: it has its data in the run's folder, and leaves
+ * the machine's network and firewall as they are. Containers have no network but that of builds, which is the host's.
+ */
+export async function startDockerDaemon(): Promise<() => Promise<void>> {
+  if (process.getuid?.() !== 0) throw new Error('no Docker daemon answers, and only root may start one')
+  const folder = await mkdtemp(`${runFolderPrefix}docker-`)
+  const inFolder = (name: string) => path.join(folder, name)
+  const places = ['data-root', 'exec-root', 'pidfile'].map((name) => `--${name}=${inFolder(name)}`)
+  const host = `unix://${inFolder('socket')}`
+  const alone = ['--bridge=none', '--iptables=false', '--ip6tables=false']
+  const daemon = spawn('dockerd', [...places, ...alone, `--host=${host}`], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const lines: string[] = []
+  daemon.stderr
+    .setEncoding('utf8')
+    .on('data', (text: string) => lines.push(...text.split('\n').filter(Boolean)))
+  const stop = async () => {
+    await end(daemon)
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 })
+  }
+  process.env.TEST_DOCKER_HOST = host
+  if (await becomesReady(daemon)) return stop
+  delete process.env.TEST_DOCKER_HOST
+  await stop()
+  // A kernel without what containers need, mostly.
+  throw new CannotBe(`dockerd does not run here: ${lines.at(-1) ?? 'it says nothing'}`)
+}
+
+const startTimeoutMs = 60_000
+
+/** Whether it answers, rather than ends. */
+async function becomesReady(daemon: ChildProcess): Promise<boolean> {
+  const last = performance.now() + startTimeoutMs
+  while (daemon.exitCode === null && performance.now() < last) {
+    if (await findDocker()) return true
+    await delay(100)
+  }
+  return false
+}
+
+async function end(daemon: ChildProcess): Promise<void> {
+  if (daemon.exitCode !== null || daemon.signalCode !== null) return
+  const exited = once(daemon, 'exit')
+  daemon.kill('SIGTERM')
+  await exited
+}

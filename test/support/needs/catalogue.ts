@@ -1,0 +1,135 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, globSync } from 'node:fs'
+import { developmentDatabases } from '../../../infra/local/development.ts'
+import { canRunKafkaJars, kafkaJars } from '../../../infra/local/kafka-broker.ts'
+import { findChromium } from '../chromium.ts'
+import { findDocker } from '../docker.ts'
+import { startDockerDaemon } from '../docker-daemon.ts'
+import { hasContainers } from '../find-kafka.ts'
+import { createManifestCheck, findHelm } from '../helm.ts'
+import { root } from '../test-projects.ts'
+import { CannotBe } from './cannot-be.ts'
+import { hasProgram, works } from './programs.ts'
+
+export interface Need {
+  /** What is not tested without it. */
+  tests: string
+  /** Whether it is here, however it came. Without this: whether `make` succeeds. */
+  isHere?(): boolean | Promise<boolean>
+  /** Debian packages that bring it; those of all releases, as one that a release does not have is left out. */
+  packages?: string[]
+  /** What it takes beside packages. Rejects with why it cannot be; resolves with what ends it. */
+  make?(): Promise<void | (() => Promise<void>)>
+}
+
+const kafkaPackages = ['default-jre-headless', 'maven']
+const hasKafka = async () => Boolean(process.env.KAFKA_BROKERS) || (await hasContainers())
+const isRoot = () => process.getuid?.() === 0
+
+/** Whatever tests use that does not come with `npm ci`. A test names it: `needs('chromium')`. */
+export const catalogue = {
+  chromium: {
+    tests: 'pages in a browser',
+    isHere: () => findChromium() !== undefined,
+    packages: ['chromium'],
+  },
+  desktop: {
+    tests: 'a browser that a mouse drives',
+    isHere: () => hasProgram('Xvfb') && hasProgram('xdotool'),
+    packages: ['xvfb', 'xdotool'],
+  },
+  'old-engine': {
+    tests: 'the SDK in the engine of Chromium 87',
+    isHere: () => works('/usr/bin/python3', '-c', 'import PyQt5.QtWebEngineWidgets'),
+    packages: ['python3-pyqt5.qtwebengine'],
+  },
+  kafka: {
+    tests: 'everything on Kafka',
+    isHere: async () => (await hasKafka()) || canRunKafkaJars(),
+    packages: kafkaPackages,
+    make: async () => void ((await hasKafka()) || (await kafkaJars())),
+  },
+  'kafka-jars': {
+    tests: 'brokers that are started for one test',
+    isHere: canRunKafkaJars,
+    packages: kafkaPackages,
+    make: async () => void (await kafkaJars()),
+  },
+  postgresql: {
+    tests: "Debian's PostgreSQL",
+    isHere: () => globSync('/usr/lib/postgresql/*/bin/initdb').length > 0,
+    packages: ['postgresql'],
+  },
+  pgbouncer: {
+    tests: 'poolers before the database',
+    isHere: () => hasProgram('pgbouncer'),
+    packages: ['pgbouncer'],
+  },
+  promtool: {
+    tests: 'alert rules',
+    isHere: () => hasProgram('promtool'),
+    packages: ['prometheus'],
+  },
+  nginx: { tests: 'the recipes for nginx', isHere: () => hasProgram('nginx'), packages: ['nginx'] },
+  caddy: { tests: 'the recipe for Caddy', isHere: () => hasProgram('caddy'), packages: ['caddy'] },
+  python: {
+    tests: 'what the docs have in Python',
+    isHere: () => works('python3', '--version'),
+    packages: ['python3'],
+  },
+  'python-cryptography': {
+    tests: 'what the docs have in Python with cryptography',
+    isHere: () => works('python3', '-c', 'import cryptography'),
+    packages: ['python3', 'python3-cryptography'],
+  },
+  go: {
+    tests: 'what the docs have in Go',
+    isHere: () => works('go', 'version'),
+    packages: ['golang-go'],
+  },
+  helm: {
+    tests: 'the chart',
+    isHere: () => works('go', 'version'),
+    packages: ['golang-go'],
+    async make() {
+      await findHelm()
+      await createManifestCheck()
+    },
+  },
+  docker: {
+    tests: 'the image',
+    isHere: async () =>
+      (await findDocker()) !== undefined || (hasProgram('dockerd') && hasProgram('debootstrap')),
+    packages: ['docker.io', 'docker-buildx', 'debootstrap'],
+    make: async () => ((await findDocker()) ? undefined : startDockerDaemon()),
+  },
+  history: {
+    tests: 'an update from a program of before',
+    async make() {
+      const args = ['rev-parse', '--is-shallow-repository']
+      const isShallow = execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim()
+      if (isShallow !== 'false')
+        throw new CannotBe('this clone has no history: git fetch --unshallow brings it')
+    },
+  },
+  'full-disks': {
+    tests: 'full disks',
+    async make() {
+      if (!isRoot()) throw new CannotBe('only root may mount small ones')
+    },
+  },
+  faketime: {
+    tests: 'clocks that jump',
+    isHere: () => existsSync('/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1'),
+    packages: ['faketime'],
+  },
+  'city-database': {
+    tests: 'the development database of addresses',
+    async make() {
+      if (!developmentDatabases().cityPath)
+        throw new Error('npm left out @ip-location-db/geo-whois-asn-country-mmdb')
+    },
+  },
+} satisfies Record<string, Need>
+
+export type NeedName = keyof typeof catalogue

@@ -1,0 +1,18 @@
+import { type Read, reach, readFile } from '../test-projects.ts'
+
+/** The names of needs that a module asks for: `needs('nginx')`. */
+const namesIn = (text: string): string[] =>
+  [...text.matchAll(/\bneeds\(((?:\s*'[\w-]+',?)+)\s*\)/g)].flatMap(([, list = '']) =>
+    [...list.matchAll(/'([\w-]+)'/g)].map(([, name = '']) => name),
+  )
+
+/** The files that need each, by their own text and that of the modules of test/ that they import. */
+export function filesByNeed(files: string[], read: Read = readFile): Map<string, string[]> {
+  const found = new Map<string, string[]>()
+  for (const file of files) {
+    const modules = [file, ...reach(file, read)].filter((module) => /^test\/.*\.ts$/.test(module))
+    for (const name of new Set(modules.flatMap((module) => namesIn(read(module)))))
+      found.set(name, [...(found.get(name) ?? []), file])
+  }
+  return found
+}

@@ -1,0 +1,93 @@
+import { CannotBe } from './cannot-be.ts'
+import type { Need } from './catalogue.ts'
+import { messageOf, type Packages } from './packages.ts'
+
+export interface Missing {
+  name: string
+  tests: string
+  files: string[]
+  reason: string
+  /** A command that would help. */
+  remedy?: string
+  /** Whether it could have been had. */
+  couldBe: boolean
+}
+
+export interface Provided {
+  met: string[]
+  missing: Missing[]
+  stop(): Promise<void>
+}
+
+interface Wanted {
+  catalogue: Record<string, Need>
+  /** Those that need each. */
+  files: Map<string, string[]>
+  packages: Packages
+  /** Whether what tests installed on this machine is purged before. */
+  isFresh: boolean
+}
+
+/** Brings what is needed, all packages by one call. What cannot be had is no error here, but named. */
+export async function provideAll({ catalogue, files, packages, isFresh }: Wanted): Promise<Provided> {
+  const wanted = [...files].flatMap(([name, files]) => {
+    const need = catalogue[name]
+    return need ? { name, need, files } : []
+  })
+  if (isFresh) await packages.purge()
+  let use = await packages.use()
+  const refusal = await installLacking(
+    wanted.map(({ need }) => need),
+    packages,
+  )
+  use ??= await packages.use()
+  const made = await Promise.all(
+    wanted.map(async ({ name, need, files }) => ({
+      name,
+      tests: need.tests,
+      files,
+      outcome: await make(need, refusal),
+    })),
+  )
+  const missing = made.flatMap(({ outcome, ...one }): Missing[] =>
+    outcome.kind === 'missing' ? [{ ...one, ...outcome.why }] : [],
+  )
+  return {
+    met: made.filter(({ outcome }) => outcome.kind === 'here').map(({ name }) => name),
+    missing,
+    async stop() {
+      for (const { outcome } of made) if (outcome.kind === 'here') await outcome.end?.()
+      await use?.release()
+    },
+  }
+}
+
+const isHere = async ({ isHere }: Need): Promise<boolean> => (isHere ? isHere() : true)
+
+/** Why there was nothing to install, or what went wrong. */
+async function installLacking(needs: Need[], packages: Packages): Promise<string | undefined> {
+  const here = await Promise.all(needs.map(isHere))
+  const lacking = needs.filter((_, index) => !here[index])
+  if (lacking.length === 0) return undefined
+  const names = [...new Set(lacking.flatMap(({ packages = [] }) => packages))].sort()
+  const why = lacking.map(({ tests }) => tests).join('; ')
+  return packages.refusal() ?? packages.install(names, why).then(() => undefined, messageOf)
+}
+
+type Outcome =
+  | { kind: 'here'; end: (() => Promise<void>) | undefined }
+  | { kind: 'missing'; why: Pick<Missing, 'reason' | 'remedy' | 'couldBe'> }
+
+async function make(need: Need, refusal: string | undefined): Promise<Outcome> {
+  const { packages = [] } = need
+  if (!(await isHere(need))) {
+    const reason = refusal ?? `it is not here, although apt-get installed ${packages.join(' ')}`
+    const remedy = `sudo apt-get install ${packages.join(' ')}`
+    return { kind: 'missing', why: { reason, remedy, couldBe: true } }
+  }
+  try {
+    return { kind: 'here', end: (await need.make?.()) ?? undefined }
+  } catch (error) {
+    return { kind: 'missing', why: { reason: messageOf(error), couldBe: !(error instanceof CannotBe) } }
+  }
+}
