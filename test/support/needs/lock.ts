@@ -28,7 +28,6 @@ export async function lockFile(
   const ended = once(holder, 'close')
   const isHeld = await Promise.race([once(holder.stdout, 'data').then(() => true), ended.then(() => false)])
   if (isHeld) {
-    holder.unref()
     return {
       async release() {
         holder.stdin.end()
