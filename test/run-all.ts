@@ -1,33 +1,38 @@
 import { spawn } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
-import { type Report, type Shard, summary } from './support/run-summary.ts'
+import type { Missing } from './support/needs/provide.ts'
+import {
+  filesToRepeat,
+  flakyFiles,
+  flakyLines,
+  type Report,
+  type Run,
+  summary,
+  type WholeRun,
+} from './support/run-summary.ts'
+import { projectOf, root } from './support/test-projects.ts'
 
-/** Runs every test, the long runs too, in shards one after the other, and ends with what a reader has to know. */
-const shards = Number(process.env.TEST_SHARDS ?? 4)
-const root = path.resolve(import.meta.dirname, '..')
+// Runs every test, the long runs too, and ends with what a reader has to know. A long run that failed is run once more
+// alone: that it passes then does not lose a landing, and it is not forgotten either.
 
-async function runShard(folder: string, index: number): Promise<Shard> {
-  const name = `shard ${index} of ${shards}`
-  const file = path.join(folder, `${index}.json`)
-  console.log(`\n${name}`)
-  // One file at a time: what races, or has a time limit, has the machine to itself.
-  const options = [`--shard=${index}/${shards}`, '--maxWorkers=1', '--reporter=default', '--reporter=json']
-  const { code, output } = await vitest([...options, `--outputFile.json=${file}`])
-  const report = await readFile(file, 'utf8').then(
-    (text): Report => JSON.parse(text),
-    () => undefined,
-  )
-  return { name, code, output, report }
+const flakyFolder = path.join(root, '.cache/flaky')
+
+async function runTests(folder: string, files: string[], env: Record<string, string> = {}): Promise<Run> {
+  const file = path.join(folder, 'report.json')
+  await rm(file, { force: true })
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${file}`]
+  const { code, output } = await vitest([...files, ...reporters], env)
+  return { code, output, report: await readJson<Report>(file) }
 }
 
 /** Runs vitest, shows what it prints, and keeps it. */
-async function vitest(args: string[]): Promise<{ code: number | null; output: string }> {
+async function vitest(args: string[], env: Record<string, string>): Promise<Omit<Run, 'report'>> {
   const child = spawn(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', ...args], {
     cwd: root,
-    env: { ...process.env, TEST_ALL: '1' },
+    env: { ...process.env, TEST_ALL: '1', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const { promise: ended, resolve } = Promise.withResolvers<number | null>()
@@ -40,12 +45,44 @@ async function vitest(args: string[]): Promise<{ code: number | null; output: st
   return { code: await ended, output }
 }
 
+const readJson = <T>(file: string): Promise<T | undefined> =>
+  readFile(file, 'utf8').then(
+    (text): T => JSON.parse(text),
+    () => undefined,
+  )
+
+const isLongRun = (file: string): boolean => projectOf(path.relative(root, file)) === 'faults'
+
+/** What is flaky stays in a file of its own for each time; says of all that are there. */
+async function keepFlaky(whole: WholeRun): Promise<string[]> {
+  await mkdir(flakyFolder, { recursive: true })
+  const time = new Date().toISOString().replaceAll(':', '-')
+  for (const file of flakyFiles(whole)) {
+    const name = `${path.basename(file.name, '.ts')} ${time}.log`
+    await writeFile(path.join(flakyFolder, name), `${flakyLines(file, whole.run).join('\n')}\n`)
+    // An annotation of GitHub's.
+    if (process.env.GITHUB_ACTIONS) console.log(`::warning file=${path.relative(root, file.name)}::flaky`)
+  }
+  const kept = (await readdir(flakyFolder)).sort()
+  return kept.length > 0
+    ? [`Flaky in this clone so far, until each cause is found (.cache/flaky):`, ...kept]
+    : []
+}
+
 const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-reports-'))
 try {
-  const ran: Shard[] = []
-  for (let index = 1; index <= shards; index++) ran.push(await runShard(folder, index))
-  const { lines, isGood } = summary(ran)
-  console.log(`\n${lines.join('\n')}`)
+  const notTested = path.join(folder, 'not-tested.json')
+  const run = await runTests(folder, [], { TEST_NOT_TESTED: notTested })
+  const missing = (await readJson<Missing[]>(notTested)) ?? []
+  const again = new Map<string, Run>()
+  for (const file of filesToRepeat(run, isLongRun)) {
+    console.log(`\nOnce more, alone: ${file}`)
+    again.set(file, await runTests(folder, [file], { FRESH: '' }))
+  }
+  const whole = { run, again, missing, isCi: Boolean(process.env.CI) }
+  const kept = await keepFlaky(whole)
+  const { lines, isGood } = summary(whole)
+  console.log(`\n${[...kept, ...lines].join('\n')}`)
   process.exitCode = isGood ? 0 : 1
 } finally {
   await rm(folder, { recursive: true, force: true })

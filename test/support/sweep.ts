@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { statSync } from 'node:fs'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -12,7 +13,8 @@ export const runFolderPrefix = path.join(tmpdir(), `${prefix}${process.pid}-`)
 
 /** Ends the servers and removes the data of test runs that were killed before they could do it themselves. */
 export async function sweepDeadRuns(): Promise<void> {
-  const folders = (await readdir(tmpdir())).filter((name) => name.startsWith(prefix) && !isAlive(runOf(name)))
+  const dead = (await readdir(tmpdir())).filter((name) => name.startsWith(prefix) && !isAlive(runOf(name)))
+  const folders = dead.filter(isOurs)
   if (folders.length === 0) return
   const { stdout } = await run('ps', ['-eo', 'pid=,args='], { maxBuffer: 16 * 1024 * 1024 })
   for (const folder of folders) {
@@ -28,6 +30,12 @@ async function unmount(folder: string): Promise<void> {
   const mounts = (await readFile('/proc/self/mounts', 'utf8').catch(() => '')).split('\n')
   const within = mounts.map((line) => line.split(' ')[1] ?? '').filter((place) => place.startsWith(folder))
   for (const place of within.toReversed()) await run('umount', ['--lazy', place])
+}
+
+/** Whether this user may remove it. */
+function isOurs(folder: string): boolean {
+  const uid = process.getuid?.()
+  return uid === 0 || statSync(path.join(tmpdir(), folder), { throwIfNoEntry: false })?.uid === uid
 }
 
 const runOf = (folder: string): number => Number.parseInt(folder.slice(prefix.length), 10)

@@ -143,10 +143,10 @@ async function withoutServices<T>(policy: string, work: () => Promise<T>): Promi
   }
 }
 
-/** In a line or two: what apt-get said, rather than the command. */
+/** In a line or two: what apt-get or Maven said, rather than the command. */
 export function messageOf(error: unknown): string {
-  const { stderr = '', message = '' }: { stderr?: string; message?: string } = Object(error)
-  const said = stderr.split('\n').filter((line) => line.startsWith('E: '))
+  const { stderr = '', stdout = '', message = '' }: Record<string, string | undefined> = Object(error)
+  const said = `${stderr}\n${stdout}`.split('\n').filter((line) => /^(E: |\[ERROR\] )/.test(line))
   const lines = said.length > 0 ? said : message.split('\n')
   return lines.slice(0, 3).join(' ').trim()
 }
