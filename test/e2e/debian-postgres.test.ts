@@ -1,15 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { createCollectClient } from '../../infra/wire/collect/client.ts'
 import { allRoles } from '../../services/server/roles.ts'
 import { cli } from '../support/cli.ts'
 import { type Owner, operator } from '../support/cluster.ts'
 import { type DebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts'
 import { eventually } from '../support/eventually.ts'
+import { needs } from '../support/needs.ts'
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
 import { createAuthority } from '../support/tls-certificates.ts'
+
+const { describe, it } = needs('postgresql')
 
 const observations = { version: 1, elapsed_ms: 5 } as const
 

@@ -21,13 +21,8 @@ import { generateSigningSecret, signatureHeaders } from '../../infra/wire/webhoo
 import { judgeAnswer } from '../../services/gate/approval/decide.ts'
 import { measureGate } from '../../services/gate/metrics.ts'
 import vector from '../fixtures/gate-delivery/vector.v1.json' with { type: 'json' }
-import {
-  codeBlock,
-  docs,
-  type Receiver,
-  receiverLanguages,
-  startReceiver,
-} from '../support/docs-receivers.ts'
+import { codeBlock, docs } from '../support/code-block.ts'
+import { type Receiver, receiverLanguages, startReceiver } from '../support/docs-receivers.ts'
 import { needs } from '../support/needs.ts'
 
 const run = promisify(execFile)

@@ -8,7 +8,7 @@ import { secretHashOf } from '../../infra/crypto/api-keys.ts'
 import { sealToken } from '../../infra/wire/sealed-token.ts'
 import vector1 from '../fixtures/sealed-token/vector.v1.json' with { type: 'json' }
 import vector2 from '../fixtures/sealed-token/vector.v2.json' with { type: 'json' }
-import { codeBlock } from '../support/docs-receivers.ts'
+import { codeBlock } from '../support/code-block.ts'
 import { needs } from '../support/needs.ts'
 
 const { describe, it } = needs('python-cryptography')

@@ -16,14 +16,8 @@ import { generateSigningSecret, signatureHeaders } from '../../infra/wire/webhoo
 import { measureWebhooks } from '../../services/webhooks/metrics.ts'
 import published from '../fixtures/contract/openapi.json' with { type: 'json' }
 import vector from '../fixtures/gate-delivery/webhook-signature.json' with { type: 'json' }
-import {
-  codeBlock as blockOf,
-  docs,
-  type Receiver,
-  receiverLanguages,
-  type Sent,
-  startReceiver,
-} from '../support/docs-receivers.ts'
+import { codeBlock as blockOf, docs } from '../support/code-block.ts'
+import { type Receiver, receiverLanguages, type Sent, startReceiver } from '../support/docs-receivers.ts'
 import { eventually } from '../support/eventually.ts'
 
 const codeBlock = (label: string) => blockOf('webhooks.md', label)

@@ -1,7 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
-import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { freePort } from '../../infra/local/free-port.ts'
@@ -9,18 +7,6 @@ import { eventually } from './eventually.ts'
 import { type Needing, needs } from './needs.ts'
 
 const run = promisify(execFile)
-
-export const docs = path.resolve(import.meta.dirname, '../../docs')
-
-/** The code block of a page of docs/ that follows `<!-- label -->`. */
-export async function codeBlock(name: string, label: string): Promise<string> {
-  const page = await readFile(path.join(docs, name), 'utf8')
-  const block = new RegExp(`<!-- ${label.replaceAll('.', '\\.')} -->\n\`\`\`\\w+\n([\\s\\S]*?)\`\`\``).exec(
-    page,
-  )
-  if (!block?.[1]) throw new Error(`docs/${name} has no block ${label}`)
-  return block[1]
-}
 
 export interface Language {
   name: string

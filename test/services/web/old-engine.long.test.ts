@@ -5,7 +5,7 @@ import { runInOldEngine } from '../../support/old-engine.ts'
 import type { CollectServer } from './collect-server.ts'
 import { createPageServer, observationsOf } from './sdk-page.ts'
 
-const { test } = needs('old-engine')
+const { test } = needs('chromium', 'old-engine')
 
 let server: CollectServer
 

@@ -26,7 +26,7 @@ const kafkaPackages = ['default-jre-headless', 'maven']
 const hasKafka = async () => Boolean(process.env.KAFKA_BROKERS) || (await hasContainers())
 const isRoot = () => process.getuid?.() === 0
 
-/** Whatever tests use that does not come with `npm ci`. A test names it: `needs('chromium')`. */
+/** Whatever tests use that does not come with `npm ci`. A test names it in a call of needs(). */
 export const catalogue = {
   chromium: {
     tests: 'pages in a browser',

@@ -1,6 +1,6 @@
 import { type Read, reach, readFile } from '../test-projects.ts'
 
-/** The names of needs that a module asks for: `needs('nginx')`. */
+/** The names of needs that a module asks for, by the literals in its calls. */
 const namesIn = (text: string): string[] =>
   [...text.matchAll(/\bneeds\(((?:\s*'[\w-]+',?)+)\s*\)/g)].flatMap(([, list = '']) =>
     [...list.matchAll(/'([\w-]+)'/g)].map(([, name = '']) => name),
