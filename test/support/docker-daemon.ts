@@ -8,8 +8,8 @@ import { CannotBe } from './needs/cannot-be.ts'
 import { runFolderPrefix } from './sweep.ts'
 
 /**
- * A Docker daemon for this run, where none answers and this is root: it has its data in the run's folder, and leaves
- * the machine's network and firewall as they are. Containers have no network but that of builds, which is the host's.
+ * A Docker daemon for this run, for where none answers and this is root. It leaves the machine's network and firewall
+ * as they are. Containers have no network but that of builds, which is the host's.
  */
 export async function startDockerDaemon(): Promise<() => Promise<void>> {
   if (process.getuid?.() !== 0) throw new Error('no Docker daemon answers, and only root may start one')
