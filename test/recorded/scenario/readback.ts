@@ -3,7 +3,7 @@ import { visit } from '../visit.ts'
 import type { World } from '../world.ts'
 import type { Visits } from './collect.ts'
 import { withBodies, withoutBody } from './many.ts'
-import { type Endpoints, eventsOf } from './webhooks.ts'
+import { type Endpoints, newestEvent } from './webhooks.ts'
 
 interface Left {
   visits: Visits
@@ -19,6 +19,13 @@ export async function readback(world: World, { visits, endpoints }: Left): Promi
   await events(world, endpoints)
 }
 
+const allSessions = { method: 'GET', path: '/v1/sessions' }
+
+interface Listed {
+  id: string
+  latest_decision: { is_provisional: boolean }
+}
+
 /** Waits until every decision of the visits can be read. */
 async function scored({ until, live, test }: World, { robin, bot, test: sam }: Visits): Promise<void> {
   const isFinal = ({ body }: { body: Buffer }) => body.includes('"decision_status":"final"')
@@ -29,8 +36,10 @@ async function scored({ until, live, test }: World, { robin, bot, test: sam }: V
   ] as const) {
     await until({ method: 'GET', path: `/v1/sessions/${opened.sessionId}`, headers }, isFinal)
   }
-  const list = { method: 'GET', path: '/v1/sessions', headers: live }
-  await until(list, (answer) => json<unknown[]>(answer).data.length >= 5)
+  await until({ ...allSessions, headers: live }, (answer) => {
+    const { data } = json<Listed[]>(answer)
+    return data.length >= 5 && data.every(({ latest_decision }) => !latest_decision.is_provisional)
+  })
 }
 
 async function sessions({ record, live, test }: World, { robin, bot, test: sam }: Visits): Promise<void> {
@@ -140,9 +149,10 @@ async function visitors(world: World, { robin }: Visits): Promise<void> {
 
 /** Of one moment there may be several events, in no order that could be compared: one type at a time. */
 async function events(world: World, { accepting }: Endpoints): Promise<void> {
-  const { record, own, live } = world
+  const { record, quiet, own, live } = world
+  const sessions = json<Listed[]>(await quiet({ ...allSessions, headers: live })).data.map(({ id }) => id)
   for (const type of ['session.result.persisted', 'session.fingerprint.calculated']) {
-    const [newest = ''] = await eventsOf(world, type, 3)
+    const newest = await newestEvent(world, type, sessions)
     const path = `${own}/events`
     await record({
       name: `list events: ${type}`,

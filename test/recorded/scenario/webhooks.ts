@@ -193,15 +193,27 @@ async function listedEvents({ record, own, live, test }: World, endpointId: stri
   }
 }
 
-/** The events of a type, once all their deliveries have ended. */
-export async function eventsOf({ until, own, live }: World, type: string, count: number): Promise<string[]> {
+/** The newest event of a type, once each of the sessions has its event and all deliveries have ended. */
+export async function newestEvent(
+  { until, own, live }: World,
+  type: string,
+  sessions: string[],
+): Promise<string> {
   const path = `${own}/events?type=${type}&limit=200`
   const ended = await until({ method: 'GET', path, headers: live }, (answer) => {
-    const { data } = json<{ webhook_deliveries: { status: string }[] }[]>(answer)
+    const { data } = json<SessionEvent[]>(answer)
     const deliveries = data.flatMap((one) => one.webhook_deliveries)
+    const subjects = new Set(data.map(({ subject }) => subject.id))
     return (
-      data.length >= count && deliveries.every(({ status }) => status === 'succeeded' || status === 'failed')
+      sessions.every((id) => subjects.has(id)) &&
+      deliveries.every(({ status }) => status === 'succeeded' || status === 'failed')
     )
   })
-  return json<{ id: string }[]>(ended).data.map(({ id }) => id)
+  return json<SessionEvent[]>(ended).data[0]?.id ?? ''
+}
+
+interface SessionEvent {
+  id: string
+  subject: { id: string }
+  webhook_deliveries: { status: string }[]
 }
