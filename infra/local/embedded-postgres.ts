@@ -51,7 +51,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const dataDir = path.resolve(options.dataDir)
   const run = await findPostgresPrograms()
   const password = (await readPassword(dataDir)) ?? (await createDataDir(run, dataDir))
-  if (!(await isRunning(dataDir))) await start(run, { dataDir, port: options.port })
+  await startOrJoin(run, { dataDir, port: options.port })
   const { port } = await readPidFile(dataDir)
   const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
   const socket = path.join(dataDir, `.s.PGSQL.${port}`)
@@ -74,6 +74,19 @@ interface Place {
   port: number | undefined
 }
 
+const startTimeoutMs = 60_000
+
+// Another process may be starting the server, or stopping it: its clients are refused then.
+async function startOrJoin(run: RunProgram, place: Place): Promise<void> {
+  const end = performance.now() + startTimeoutMs
+  while (performance.now() < end) {
+    if (!(await isRunning(place.dataDir))) await start(run, place)
+    if ((await readPidFile(place.dataDir)).isReady) return
+    await delay(50)
+  }
+  throw new Error(`PostgreSQL runs in ${place.dataDir} and takes no connections`)
+}
+
 const startAttempts = 5
 
 // pg_ctl puts the server in a session of its own: Ctrl-C reaches only this process, which stops the server
@@ -94,11 +107,12 @@ async function start(run: RunProgram, { dataDir, port }: Place, attempts = start
   }
 }
 
-// Lines 1 and 4 of postmaster.pid (postgresql.org/docs/current/storage-file-layout.html); NaN where it is missing.
-async function readPidFile(dataDir: string): Promise<{ pid: number; port: number }> {
+// Lines 1, 4 and 8 of postmaster.pid (postgresql.org/docs/current/storage-file-layout.html); NaN where it is missing.
+async function readPidFile(dataDir: string): Promise<{ pid: number; port: number; isReady: boolean }> {
   const text = await readFile(path.join(dataDir, 'postmaster.pid'), 'utf8').catch(() => '')
-  const [pid, , , port] = text.split('\n').map((line) => Number.parseInt(line, 10))
-  return { pid: pid ?? Number.NaN, port: port ?? Number.NaN }
+  const lines = text.split('\n')
+  const [pid, , , port] = lines.map((line) => Number.parseInt(line, 10))
+  return { pid: pid ?? Number.NaN, port: port ?? Number.NaN, isReady: lines[7]?.trim() === 'ready' }
 }
 
 // After a crash the number in postmaster.pid may belong to another program. Postgres would then take itself

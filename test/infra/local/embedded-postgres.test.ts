@@ -95,6 +95,20 @@ describe('an embedded server', () => {
     expect(await query(postgres.url, 'select 1 as one')).toEqual([{ one: 1 }])
   })
 
+  test('is waited for where another process is just starting it', async () => {
+    const file = path.join(dataDir, 'postmaster.pid')
+    const ready = await readFile(file, 'utf8')
+    await writeFile(file, ready.replace(/^ready *$/m, 'starting'))
+    let hasJoined = false
+    const joining = startEmbeddedPostgres({ dataDir, logger }).finally(() => {
+      hasJoined = true
+    })
+    await query(postgres.url, 'select pg_sleep(1.5)')
+    expect(hasJoined).toBe(false)
+    await writeFile(file, ready)
+    await (await joining).stop()
+  })
+
   test('starts where the number in its pid file is another program by now', async () => {
     await postgres.stop()
     const lines = [process.pid, dataDir, 0, 5432, '', '127.0.0.1', '', 'ready   ']
