@@ -20,18 +20,15 @@ interface Script {
   text: string
 }
 
+const inPage = (text: string) => `if (self === top) {${text}}`
+
 /** What the SDK sends from a page in which the script came first. */
 async function snapshotAfter(script?: Script): Promise<Snapshot> {
-  const page = await bench.context.newPage()
-  const problems: string[] = []
-  page.on('pageerror', (error) => problems.push(String(error)))
-  if (script)
-    await page.addInitScript(script.of === 'page' ? `if (self === top) {${script.text}}` : `{${script.text}}`)
-  await page.goto(`${bench.server.url}/page`)
-  await page.waitForSelector('html[data-ready]')
+  const { page, problems } = await bench.open({
+    ...(script && { script: script.of === 'page' ? inPage(script.text) : `{${script.text}}` }),
+  })
   await page.evaluate(`run({ publishableKey: '${bench.server.publishableKey}' }).getSession()`)
   expect(problems).toEqual([])
-  await page.close()
   const snapshot = observationsOf(bench.server).findLast((sent) => sent.snapshot)?.snapshot
   if (!snapshot) throw new Error('no snapshot has arrived')
   return snapshot
@@ -210,25 +207,18 @@ describe('the realm', () => {
   })
 
   test('may be removed by the page, and the page goes on', async () => {
-    const page = await bench.context.newPage()
-    await page.goto(`${bench.server.url}/page`)
-    await page.waitForSelector('html[data-ready]')
+    const { page } = await bench.open()
     await page.evaluate(`document.querySelector('iframe').remove()`)
     const answer = await page.evaluate(
       `run({ publishableKey: '${bench.server.publishableKey}' }).getSession()`,
     )
     expect(answer).toMatchObject({ sessionId: expect.stringMatching(/^sid_/) })
-    await page.close()
   })
 
   test('sends by its own fetch, which the page cannot see into', async () => {
     const text = `self.seen = []; const own = fetch; self.fetch = (...all) => (seen.push(all), own(...all))`
-    const page = await bench.context.newPage()
-    await page.addInitScript(`if (self === top) {${text}}`)
-    await page.goto(`${bench.server.url}/page`)
-    await page.waitForSelector('html[data-ready]')
+    const { page } = await bench.open({ script: inPage(text) })
     await page.evaluate(`run({ publishableKey: '${bench.server.publishableKey}' }).getSession()`)
     expect(await page.evaluate('seen.length')).toBe(0)
-    await page.close()
   })
 })

@@ -55,10 +55,7 @@ const surface = ['canvas', 'AudioContext', 'OfflineAudioContext', 'fonts', 'devi
 /** A page whose calls are written down from the moment that it has loaded the SDK. */
 async function openSpied(): Promise<{ page: Page; sent: string[] }> {
   const sent: string[] = []
-  const { page } = await bench.open()
-  await page.addInitScript(spy)
-  await page.reload()
-  await page.waitForSelector('html[data-ready]')
+  const { page } = await bench.open({ script: spy })
   page.on('request', (request) => sent.push(request.url()))
   await page.evaluate('calls.length = 0')
   return { page, sent }
@@ -96,7 +93,6 @@ test('before consent nothing is sent, stored or called, whatever the page is use
   expect(sent).toEqual([])
   expect(bench.server.events()).toHaveLength(before)
   expect(await storedIn(page)).toEqual(nothingStored)
-  await page.close()
 })
 
 test('a refusal keeps it so, and consent later begins, with what happens from then on', async () => {
@@ -115,7 +111,6 @@ test('a refusal keeps it so, and consent later begins, with what happens from th
   expect(await callsOf(page)).toEqual(expect.arrayContaining(['canvas', 'fetch', 'navigator', 'listener']))
   // What was typed before is not told afterwards.
   expect(observationsOf(bench.server).at(-1)?.behavior?.keyboard.events ?? 0).toBe(0)
-  await page.close()
 })
 
 test('consent that is withdrawn ends it, deletes what was stored, and may be given again', async () => {
@@ -131,7 +126,6 @@ test('consent that is withdrawn ends it, deletes what was stored, and may be giv
   const again = await page.evaluate<{ sessionId: string }>(`client.consent(true), client.getSession()`)
   expect(again.sessionId).toMatch(/^sid_/)
   expect(problems).toEqual([])
-  await page.close()
 })
 
 test('withdrawn in the middle of the first snapshot: it is neither sent nor stored', async () => {
@@ -155,7 +149,6 @@ test('withdrawn in the middle of the first snapshot: it is neither sent nor stor
   await useFor(page)
   expect(bench.server.plaintexts()).toHaveLength(before)
   expect(await storedIn(page)).toEqual(nothingStored)
-  await page.close()
 })
 
 test.each([["consent: 'peding'"], ['consent: true'], ['consent: null'], ["mode: 'tiny'"]])(
@@ -168,7 +161,6 @@ test.each([["consent: 'peding'"], ['consent: true'], ['consent: null'], ["mode: 
     expect(code).toBe('client.invalid_options')
     expect(await callsOf(page)).toEqual([])
     expect(sent).toEqual([])
-    await page.close()
   },
 )
 
@@ -188,5 +180,4 @@ test('the minimal mode touches no canvas, graphics, audio, fonts or devices, and
   expect(snapshot?.worker).toMatchObject({ available: true, webgl_renderer: null })
   expect(snapshot?.iframe).toMatchObject({ available: true, webgl_renderer: null })
   expect(snapshot?.proofs).toMatchObject({ canvas_challenge_hash: null, answer_mac: expect.any(String) })
-  await page.close()
 })

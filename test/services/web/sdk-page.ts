@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { BrowserContext, Page } from 'playwright-core'
+import type { Disposable, Page } from 'playwright-core'
 import { observationsSchema } from '../../../schemas/observations.ts'
 import { webRoutes } from '../../../services/web/routes.ts'
 import { createProfile, openHeadless } from '../../support/chromium.ts'
@@ -21,11 +21,27 @@ const html = `<!doctype html><title>A shop</title>
   document.documentElement.dataset.ready = 'yes'
 </script>`
 
+interface Opening {
+  path?: '/page' | '/strict'
+  /** Runs in every frame before any other script, until the next `open`. */
+  script?: string
+}
+
+interface Opened {
+  page: Page
+  problems: string[]
+}
+
 export interface SdkBench {
   server: CollectServer
-  context: BrowserContext
-  /** A page that has loaded the SDK and not started it; problems of the page itself are collected. */
-  open(path?: '/page' | '/strict'): Promise<{ page: Page; problems: string[] }>
+  /**
+   * The page, which has loaded the SDK and not started it, in a tab that remembers no session. It is the same tab each
+   * time, since a new one costs more than all that the SDK does in it. Problems of the page itself are collected.
+   */
+  open(opening?: Opening): Promise<Opened>
+  /** As `open`, in a tab beside it, which the caller closes. */
+  openTab(): Promise<Opened>
+  forgetCookies(): Promise<void>
   close(): Promise<void>
 }
 
@@ -53,17 +69,29 @@ export async function createSdkBench(): Promise<SdkBench> {
   const server = await createPageServer()
   const profile = await createProfile()
   const context = await openHeadless(profile)
+  const [tab = await context.newPage()] = context.pages()
+  let scripts: Disposable[] = []
+
+  async function load(page: Page, path: string): Promise<Opened> {
+    const problems: string[] = []
+    page.on('pageerror', (error) => problems.push(String(error)))
+    await page.goto(server.url + path)
+    await page.waitForSelector('html[data-ready]')
+    await page.evaluate('sessionStorage.clear()')
+    return { page, problems }
+  }
+
   return {
     server,
-    context,
-    async open(path = '/page') {
-      const page = await context.newPage()
-      const problems: string[] = []
-      page.on('pageerror', (error) => problems.push(String(error)))
-      await page.goto(server.url + path)
-      await page.waitForSelector('html[data-ready]')
-      return { page, problems }
+    async open({ path = '/page', script } = {}) {
+      tab.removeAllListeners()
+      await tab.unrouteAll()
+      for (const earlier of scripts) await earlier.dispose()
+      scripts = script === undefined ? [] : [await tab.addInitScript(script)]
+      return load(tab, path)
     },
+    openTab: async () => load(await context.newPage(), '/page'),
+    forgetCookies: () => context.clearCookies(),
     async close() {
       await context.close()
       await profile.remove()

@@ -32,7 +32,6 @@ describe('the client', () => {
       start({ publishableKey: '${key()}' }) === start({ publishableKey: '${key()}', endpoint: location.origin + '/' })
       && start({ publishableKey: '${key()}' }) !== start({ publishableKey: 'pk_test_other' })`)
     expect(same).toBe(true)
-    await page.close()
   })
 
   test('overlapping calls of getSession share one hand-off, a later call makes another', async () => {
@@ -44,7 +43,6 @@ describe('the client', () => {
     expect(bench.server.handOffs() - before).toBe(1)
     const later = await handOver(page)
     expect(later.sealedToken).not.toBe(first?.sealedToken)
-    await page.close()
   })
 
   test('waitForFingerprint settles, and says nothing about a verdict or a visitor', async () => {
@@ -55,7 +53,6 @@ describe('the client', () => {
       sessionId: expect.stringMatching(/^sid_/),
       timestamp: expect.any(Number),
     })
-    await page.close()
   })
 
   test('destroy stops it: getSession rejects, and the same key starts a new client', async () => {
@@ -72,7 +69,6 @@ describe('the client', () => {
     const heard = { name: 'ClientError', code: 'client.destroyed' }
     expect(await page.evaluate('errors')).toEqual([heard, heard])
     expect(problems).toEqual([])
-    await page.close()
   })
 })
 
@@ -87,7 +83,6 @@ describe('what fails', () => {
       expect(await page.evaluate('errors')).toContainEqual({ name: 'CollectError', code: 'network' }),
     )
     expect(problems).toEqual([])
-    await page.close()
   })
 
   test.each([
@@ -110,7 +105,6 @@ describe('what fails', () => {
     })()`)
     expect(codes).toEqual(Array.from({ length: 3 }, () => 'client.invalid_options'))
     expect(problems).toEqual([])
-    await page.close()
   })
 
   test('waitForFingerprint: onError hears of it too, and what has no code gets one', async () => {
@@ -126,7 +120,6 @@ describe('what fails', () => {
       new Set([JSON.stringify({ name: 'ClientError', code: 'client.failed' })]),
     )
     expect(problems).toEqual([])
-    await page.close()
   })
 
   test('a refused key', async () => {
@@ -135,7 +128,6 @@ describe('what fails', () => {
       run({ publishableKey: 'pk_test_wrong' }).getSession().catch((error) => error.code)`)
     expect(code).toBe('auth.invalid_api_key')
     expect(problems).toEqual([])
-    await page.close()
   })
 
   test('APIs that throw: the rest is still collected', async () => {
@@ -154,18 +146,16 @@ describe('what fails', () => {
     expect(snapshot.navigator.user_agent).toContain('Chrome')
     expect(snapshot.tamper.patched_functions).toContain('HTMLCanvasElement.getContext')
     expect(problems).toEqual([])
-    await page.close()
   })
 
   test('a policy that forbids workers leaves the worker unknown, not false', async () => {
-    const { page, problems } = await bench.open('/strict')
+    const { page, problems } = await bench.open({ path: '/strict' })
     await handOver(page)
     const { worker, automation, iframe } = lastSnapshot()
     expect(worker).toMatchObject({ available: null, user_agent: null })
     expect(automation.webdriver_worker).toBeNull()
     expect(iframe.available).toBe(true)
     expect(problems).toEqual([])
-    await page.close()
   })
 
   test('a session that the server has ended is replaced once, in silence', async () => {
@@ -183,7 +173,6 @@ describe('what fails', () => {
     const second = await handOver(page)
     expect(second.sessionId).not.toBe(first.sessionId)
     expect(refusals).toBe(2)
-    await page.close()
   })
 })
 
@@ -218,7 +207,6 @@ describe('the snapshot', () => {
       async () => {
         const { page } = await bench.open()
         await handOver(page)
-        await page.close()
         expect(missing()).toEqual([])
       },
       { timeoutMs: 40_000 },
@@ -237,7 +225,6 @@ describe('the snapshot', () => {
       expect(second[family]).toEqual(first[family])
     expect(proofs.answer_mac).not.toBe(firstProofs.answer_mac)
     expect(proofs.engine_answers).toHaveLength(12)
-    await page.close()
   })
 
   test.each([
@@ -253,7 +240,6 @@ describe('the snapshot', () => {
     })()`)
     await handOver(page)
     expect(lastSnapshot().tamper.timer_precision_reduced).toBe(expected)
-    await page.close()
   })
 
   test('has of globals only those with the exact marks of a driver', async () => {
@@ -262,7 +248,6 @@ describe('the snapshot', () => {
       app_state_JSON: 1, gtm_data_Object: 1, cdc_banner: 1, cdc_adoQpoasnfa76pfcZLmcfl_Array: 1 }), undefined`)
     await handOver(page)
     expect(lastSnapshot().automation.globals).toEqual(['cdc_adoQpoasnfa76pfcZLmcfl_Array'])
-    await page.close()
   })
 
   test('asks all families side by side, each in an idle moment of its own', async () => {
@@ -282,7 +267,6 @@ describe('the snapshot', () => {
     })()`)
     await handOver(page)
     expect(lastSnapshot().canvas.hash).not.toBeNull()
-    await page.close()
   })
 
   test('comes with an address of at most 2048 characters, however long that of the page is', async () => {
@@ -291,7 +275,6 @@ describe('the snapshot', () => {
     const opening = page.waitForRequest('**/v2/collect/sessions')
     await handOver(page)
     expect((await opening).postDataJSON().page).toEqual({ url: `${bench.server.url}/page`, referrer: null })
-    await page.close()
   })
 
   test('shows the driver', async () => {
@@ -302,7 +285,6 @@ describe('the snapshot', () => {
       webdriver_iframe: true,
       cdp_runtime: true,
     })
-    await page.close()
   })
 })
 
@@ -322,9 +304,8 @@ describe('sessions and visitors', () => {
     expect(reloaded.sessionId).toBe(first.sessionId)
     const documents = ofSession(first.sessionId).filter(({ type }) => type === 'DocumentOpened')
     expect(documents).toHaveLength(2)
-    await page.close()
 
-    const next = await bench.open()
+    const next = await bench.openTab()
     const second = await handOver(next.page)
     expect(second.sessionId).not.toBe(first.sessionId)
     expect(continuityOf(second.sessionId)).toEqual(continuityOf(first.sessionId))
@@ -335,7 +316,7 @@ describe('sessions and visitors', () => {
     const { page } = await bench.open()
     const first = await handOver(page)
     for (const forget of ['localStorage.clear()', "indexedDB.deleteDatabase('tidegate')"]) {
-      await bench.context.clearCookies()
+      await bench.forgetCookies()
       await page.evaluate(`sessionStorage.clear(), ${forget}, undefined`)
       await page.reload()
       await page.waitForSelector('html[data-ready]')
@@ -343,7 +324,6 @@ describe('sessions and visitors', () => {
       expect(next.sessionId).not.toBe(first.sessionId)
       expect(continuityOf(next.sessionId)).toEqual(continuityOf(first.sessionId))
     }
-    await page.close()
   })
 })
 
@@ -386,7 +366,6 @@ describe('behaviour', () => {
     expect(total('form', 'silent_changes')).toBe(1)
     expect(total('scroll', 'wheel')).toBeGreaterThanOrEqual(1)
     expect(ofSession(sessionId).length).toBeGreaterThan(0)
-    await page.close()
   })
 
   test('says that a button was pressed without a pointer, as a screen reader presses it', async () => {
@@ -398,7 +377,6 @@ describe('behaviour', () => {
     await handOver(page)
     const [sent] = bench.server.plaintexts().slice(before)
     expect(JSON.parse(sent ?? '').behavior.mouse).toMatchObject({ events: 0, clicks: 0, activations: 1 })
-    await page.close()
   })
 
   test('a hand-off is bound to the text that it is asked for with', async () => {
@@ -413,7 +391,6 @@ describe('behaviour', () => {
     expect(bench.server.handOffs() - before).toBe(3)
     const bindings = bench.server.plaintexts().map((text) => JSON.parse(text).binding)
     expect(bindings.filter(Boolean)).toEqual(['form 1', 'form 2'].map(bindingOf))
-    await page.close()
   })
 
   test('goes in batches at the interval that the server names, and only when something happened', async () => {
@@ -423,7 +400,6 @@ describe('behaviour', () => {
     const before = batches()
     await page.mouse.move(50, 50, { steps: 5 })
     await eventually(async () => expect(batches()).toBe(before + 1), { timeoutMs: 5000 })
-    await page.close()
   })
 
   test('a page that comes back from the back/forward cache goes on with its document', async () => {
@@ -436,7 +412,6 @@ describe('behaviour', () => {
     await page.mouse.move(80, 60, { steps: 5 })
     await eventually(async () => expect(batches()).toBeGreaterThan(before), { timeoutMs: 5000 })
     expect(ofSession(sessionId).filter(({ type }) => type === 'DocumentOpened')).toHaveLength(1)
-    await page.close()
   })
 
   test('what is left goes out when the page is left', async () => {
@@ -448,6 +423,5 @@ describe('behaviour', () => {
     const before = ofSession(sessionId).length
     await page.goto('about:blank')
     await eventually(async () => expect(ofSession(sessionId).length).toBe(before + 1), { timeoutMs: 5000 })
-    await page.close()
   })
 })
