@@ -4,10 +4,12 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import { describe, expect, it } from 'vitest'
-import { canRunKafkaJars } from '../../infra/local/kafka-broker.ts'
+import { expect } from 'vitest'
 import { cli } from '../support/cli.ts'
+import { needs } from '../support/needs.ts'
 import { root } from '../support/test-projects.ts'
+
+const { describe, it } = needs('kafka-jars')
 
 /** Starts `make run-kafka` in a process group of its own, as a terminal does, and waits until it is ready. */
 async function start(dataDir: string): Promise<{ interrupt(): Promise<void> }> {
@@ -37,7 +39,7 @@ async function sessionsOf(dataDir: string): Promise<number> {
   return data.length
 }
 
-describe.runIf(await canRunKafkaJars())('make run-kafka', () => {
+describe('make run-kafka', () => {
   it('starts a server on a Kafka of its own, and both have their data at the next start', async () => {
     const dataDir = await mkdtemp(path.join(tmpdir(), 'tidegate-run-kafka-'))
     try {
