@@ -7,24 +7,27 @@ import type { ApiKeyRow } from '../../projections/organizations/tables.ts'
 import type { Environment } from '../../schemas/events.ts'
 import type { KeySpec } from './checked-input.ts'
 
-/** Who gives a command about keys. A key may make others no mightier than itself, and touches only its environment. */
+/** Who gives a command about keys. A key may make others no mightier than itself, and a test key touches no live one. */
 export type KeyCaller = 'operator' | { environment: Environment; scopes: readonly string[] }
 
 export const callerKindOf = (by: KeyCaller): CallerKind => (by === 'operator' ? 'operator' : 'key')
 
 /**
- * The answer is the same for an id that is malformed, unknown, another organization's or of the other environment.
- * Nobody learns which.
+ * The answer is the same for an id that is malformed, unknown, another organization's, or of a live key that a test key
+ * asks for. Nobody learns which.
  */
 export function noSuchKey(): ApiError {
   return new ApiError('request.not_found', {
-    message: 'No API key with this id exists in this organization and environment, or it is revoked.',
+    message: 'No API key with this id exists for this caller, or it is revoked.',
   })
 }
 
-/** 404 for a key of the environment that is not the caller's. */
+const isBeyond = (environment: Environment, by: KeyCaller) =>
+  by !== 'operator' && by.environment === 'test' && environment === 'live'
+
+/** 404 for a live key where the caller is a test key. */
 export function reachableKey(key: ApiKeyRow | undefined, by: KeyCaller): ApiKeyRow {
-  if (!key || (by !== 'operator' && key.environment !== by.environment)) throw noSuchKey()
+  if (!key || isBeyond(key.environment, by)) throw noSuchKey()
   return key
 }
 
@@ -33,10 +36,10 @@ export function checkGrant({ type, scopes }: Pick<ApiKeyRow, 'type' | 'scopes'>,
   if (by !== 'operator' && type === 'secret') checkScopes(by, scopes ?? [])
 }
 
-/** 422 for another environment than the caller's, then 403 for scopes that it does not have. */
+/** 422 for a live key where the caller is a test key, then 403 for scopes that it does not have. */
 export function checkIssue(spec: KeySpec, by: KeyCaller): void {
-  if (by !== 'operator' && spec.environment !== by.environment) {
-    const expected = `${by.environment}, as the calling key`
+  if (isBeyond(spec.environment, by)) {
+    const expected = 'test, as the calling key'
     throw invalid({ name: 'environment', issue: 'not_allowed', expected }, 'api_key_create')
   }
   checkGrant(spec, by)

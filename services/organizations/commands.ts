@@ -203,7 +203,7 @@ export async function updateApiKey(
 /** A revoked key stays as it is. ApiError: 404 no such key, 403 organization not active (`by` its key). */
 export async function revokeApiKey(
   { decide, clock }: Pick<CommandDeps, 'decide' | 'clock'>,
-  { organizationId, keyId, by }: KeyPath & { by: CallerKind },
+  { organizationId, keyId, by }: KeyPath & { by: KeyCaller },
 ): Promise<void> {
   const now = clock()
   await decide({

@@ -5,7 +5,7 @@ import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import { type DecidedEvent, decidedEvent } from '../../infra/event-store/decide.ts'
 import { checkedName, invalid } from '../../infra/http/checked-fields.ts'
 import { derivedId, type KeyId } from '../../infra/ids.ts'
-import { type CallerKind, type KeyCounts, organizationFor } from '../../projections/organizations/queries.ts'
+import { type KeyCounts, organizationFor } from '../../projections/organizations/queries.ts'
 import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/tables.ts'
 import type { ApiKeyIssued, ApiKeyRevoked, ApiKeyRotated, Environment } from '../../schemas/events.ts'
 import { callerKindOf, checkGrant, checkIssue, type KeyCaller, noSuchKey, reachableKey } from './authority.ts'
@@ -16,7 +16,7 @@ export interface KeyState {
   key: ApiKeyRow | undefined
 }
 
-/** 404 unless it is in use and of the caller's environment, 403 when it may more than the caller. */
+/** 404 unless it is in use and within the caller's reach, 403 when it may more than the caller. */
 export function changeableKey(key: ApiKeyRow | undefined, by: KeyCaller): ApiKeyRow {
   const inUse = keyInUse(reachableKey(key, by))
   checkGrant(inUse, by)
@@ -65,7 +65,11 @@ export function decideKeyIssue(
   organizationFor(organization, 'key')
   checkIssue(command.spec, command.by)
   if (existing) return []
-  if (counts.active >= maxActiveKeys) throw tooMany(`An organization can have ${maxActiveKeys} active keys.`)
+  if (counts.active >= maxActiveKeys)
+    throw tooMany(
+      `An organization can have ${maxActiveKeys} active keys`,
+      'revoke one that is not used any more',
+    )
   refuseManySecretKeys(counts, command.spec)
   return [issued(command, null)]
 }
@@ -75,10 +79,14 @@ function refuseManySecretKeys(
   { type, environment }: { type: ApiKeyIssued['type']; environment: Environment },
 ): void {
   if (type !== 'secret' || secret[environment] < maxSecretKeys) return
-  throw tooMany(`An organization can have ${maxSecretKeys} secret keys in use in one environment.`)
+  throw tooMany(
+    `An organization can have ${maxSecretKeys} secret keys in use in one environment`,
+    'revoke one that is not used any more, or one that is being rotated',
+  )
 }
 
-function tooMany(message: string): ApiError {
+function tooMany(limit: string, remedy: string): ApiError {
+  const message = `${limit}: ${remedy}, and send the request again.`
   return new ApiError('request.conflict', { message, details: { next_action: 'contact_support' } })
 }
 
@@ -154,16 +162,17 @@ function rotated(key: ApiKeyRow, { replacementId, now }: RotateApiKey): DecidedE
 }
 
 export interface RevokeApiKey {
-  by: CallerKind
+  by: KeyCaller
   now: number
 }
 
+/** Whatever scopes the key has: who finds a leaked key ends it with what is at hand. */
 export function decideKeyRevocation(
-  { organization, key }: KeyState,
+  { organization, key: found }: KeyState,
   { by, now }: RevokeApiKey,
 ): DecidedEvent[] {
-  organizationFor(organization, by)
-  if (!key) throw noSuchKey()
+  organizationFor(organization, callerKindOf(by))
+  const key = reachableKey(found, by)
   return key.status === 'revoked' ? [] : [revoked(key, { reason: 'requested', revokedAt: now, now })]
 }
 

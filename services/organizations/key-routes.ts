@@ -63,7 +63,7 @@ const listQuery = z.object(pageQuery)
 const keyMembers = z.object(createKeyBody.shape).partial()
 const ofOneKey = {
   description:
-    'Requires the `api_keys:manage` secret-key scope, and each scope that the key has or gets; a key with `*` may change any. A key of the environment that is not the calling key’s is not found.',
+    'Requires the `api_keys:manage` secret-key scope, and each scope that the key has or gets; a key with `*` may change any. A live key is not found by a test key.',
   tags,
   security,
   params: keyParams,
@@ -116,7 +116,7 @@ function createRoute(app: FastifyInstance, options: KeyRouteOptions): void {
     operationId: 'createOrganizationApiKey',
     summary: 'Create an API key',
     description:
-      'Requires the `api_keys:manage` secret-key scope, and each scope that the new key gets; a key with `*` may give any. The new key is of the environment of the calling key. A name alone makes a secret key with the scopes sessions:read, sessions:update and fingerprints:read.',
+      'Requires the `api_keys:manage` secret-key scope, and each scope that the new key gets; a key with `*` may give any. The new key is of the environment of the calling key, unless `environment` says otherwise; a test key makes no live ones. A name alone makes a secret key with the scopes sessions:read, sessions:update and fingerprints:read.',
     tags,
     security,
     params: organizationParams,
@@ -189,7 +189,7 @@ function revokeRoute(app: FastifyInstance, { pool, auth, decideAs, clock }: KeyR
     operationId: 'revokeOrganizationApiKey',
     summary: 'Revoke an API key for good',
     description:
-      'Requires the `api_keys:manage` secret-key scope. Whatever scopes and environment it has, a key of the organization can be revoked.',
+      'Requires the `api_keys:manage` secret-key scope. Whatever scopes it has, a key of the organization can be revoked, a live one by a live key.',
     response: { 200: single(apiKeySchema), ...errorResponses(400, 401, 403, 404, 413, 415, 422) },
   }
   const onRequest = auth.requireOwnOrganization('api_keys:manage')
@@ -197,7 +197,7 @@ function revokeRoute(app: FastifyInstance, { pool, auth, decideAs, clock }: KeyR
   app.delete<OfKey>(keyPath, { schema, onRequest, preValidation }, async (request) => {
     const key = checkedPath(request.params)
     const decide = decideAs(auth.actor(request), request)
-    await revokeApiKey({ decide, clock }, { ...key, by: 'key' })
+    await revokeApiKey({ decide, clock }, { ...key, by: auth.secret(request) })
     return keyBody(pool, { ...key, requestId: request.id })
   })
 }

@@ -112,7 +112,10 @@ const keyConditions = [
 const keyFields = z.strictObject({
   name: keyName,
   type: z.enum(types).optional().describe('Needed with scopes.'),
-  environment: z.enum(environments).optional().describe("The calling key's own, which is the default."),
+  environment: z
+    .enum(environments)
+    .optional()
+    .describe("Default: the calling key's own. A test key makes test keys only."),
   client_target: z.enum(clientTargets).optional().describe('Of publishable keys; default browser.'),
   allowed_origins: origins.optional(),
   scopes: scopes

@@ -102,23 +102,23 @@ export const keyActs: KeyAct[] = [
   },
 ]
 
-/** A key gives, rotates and changes within its own scopes and environment, and revokes in both. */
+/** A key gives, rotates and changes within its own scopes, and revokes any; a test key does nothing to live ones. */
 export function expectedGrants(caller: KeyCaller, target: KeyTarget): Record<KeyAct['name'], Cell> {
-  const here = caller.environment === target.request.environment
+  const isBeyond = caller.environment === 'test' && target.request.environment === 'live'
   const all = caller.scopes.includes('*')
   const within = all || target.scopes.every((scope) => caller.scopes.includes(scope))
   const lacking = refused('auth.insufficient_scope', true)
-  const told = (success: number, elsewhere: number) => {
-    if (!here) return answered(elsewhere)
+  const told = (success: number) => {
+    if (isBeyond) return answered(404)
     return within ? answered(success) : lacking
   }
   const scoped = all ? answered(200) : lacking
   const widened = target.request.type === 'publishable' ? answered(422) : scoped
   return {
-    create: told(201, 422),
-    rename: told(200, 404),
-    rotate: told(201, 404),
-    widen: here && within ? widened : told(200, 404),
-    revoke: answered(200),
+    create: isBeyond ? answered(422) : told(201),
+    rename: told(200),
+    rotate: told(201),
+    widen: within && !isBeyond ? widened : told(200),
+    revoke: answered(isBeyond ? 404 : 200),
   }
 }

@@ -69,7 +69,11 @@ describe('a key is issued', () => {
 
   test('given as many keys as there can be, then no more are issued', () => {
     const many = { active: 100, secret: { live: 0, test: 0 } }
-    expect(refusal(() => decideKeyIssue({ ...state, counts: many }, command())).code).toBe('request.conflict')
+    expect(refusal(() => decideKeyIssue({ ...state, counts: many }, command()))).toMatchObject({
+      code: 'request.conflict',
+      message: expect.stringMatching(/100 active keys: revoke one/),
+      details: { next_action: 'contact_support' },
+    })
     const secrets = { active: 0, secret: { live: 256, test: 0 } }
     expect(refusal(() => decideKeyIssue({ ...state, counts: secrets }, command())).code).toBe(
       'request.conflict',
@@ -78,7 +82,7 @@ describe('a key is issued', () => {
     expect(decideKeyIssue({ ...state, counts: secrets }, command({ type: 'publishable' }))).toHaveLength(1)
   })
 
-  test('given a calling key, then it gives what it has in its own environment; * gives all', () => {
+  test('given a calling key, then it gives what it has, a test key to test keys only; * gives all', () => {
     const by = { environment: 'live', scopes: ['api_keys:manage', 'sessions:read'] } as const
     const secret = (...scopes: string[]) => ({ type: 'secret', scopes }) as const
     const message = (request: Partial<KeyRequest>, caller: KeyCaller = by) =>
@@ -92,6 +96,10 @@ describe('a key is issued', () => {
       expect(decideKeyIssue(state, command(request, by))).toHaveLength(1)
     expect(decideKeyIssue(state, command({}, { ...by, scopes: [] }))).toHaveLength(1)
     expect(decideKeyIssue(state, command(secret('*'), allScopes))).toHaveLength(1)
+    for (const environment of ['live', 'test'] as const)
+      expect(
+        decideKeyIssue(state, command({ environment: 'test' }, { ...allScopes, environment })),
+      ).toHaveLength(1)
     expect(decideKeyIssue(state, command({ environment: 'test' }, 'operator'))).toHaveLength(1)
   })
 
@@ -223,7 +231,7 @@ describe('a key is changed', () => {
     expect(decideKeyUpdate(state, { ...change, by: 'operator' })).toHaveLength(1)
   })
 
-  test('given a calling key, then it changes no key that may more, gives nothing more, and finds no other', () => {
+  test('given a calling key, then it changes no key that may more, gives nothing more, and a test key no live one', () => {
     const by = { environment: 'live', scopes: ['api_keys:manage', 'sessions:read'] } as const
     const change = (key: ApiKeyRow, changes: object) => () =>
       decideKeyUpdate({ organization, key }, { ...command, by, ...changes })
@@ -234,7 +242,10 @@ describe('a key is changed', () => {
     expect(refusal(change({ ...secretKey, scopes: [] }, { name: 'New' })).code).toBe(
       'auth.insufficient_scope',
     )
-    expect(refusal(change({ ...mighty, environment: 'test' }, { name: '' })).code).toBe('request.not_found')
+    const byTest = { by: { ...by, environment: 'test' }, name: '' }
+    expect(refusal(change(mighty, byTest)).code).toBe('request.not_found')
+    for (const caller of [by, byTest.by])
+      expect(change({ ...secretKey, environment: 'test' }, { by: caller, name: 'New' })()).toHaveLength(1)
     expect(change(secretKey, { name: 'New', scopes: ['api_keys:manage'] })()).toHaveLength(2)
     expect(change(publishableKey, { name: 'New' })()).toHaveLength(1)
   })
@@ -268,7 +279,7 @@ describe('a key is rotated and revoked', () => {
   const command = { replacementId, material, by: allScopes, now: 1000 }
   const state = { organization, key: secretKey, counts: noKeys, existing: undefined }
   const about = { organization_id: organizationId, key_id: secretKey.id }
-  const revocation = { by: 'key', now: 9 } as const
+  const revocation = { by: { environment: 'live', scopes: [] }, now: 9 } as const
   const events = (decisions: ReturnType<typeof decideKeyRotation>) => decisions.map(({ event }) => event)
   const rotating = { ...secretKey, status: 'rotating', rotated_at: 1, grace_expires_at: 500 } as const
   const revoked = { ...secretKey, status: 'revoked' } as const
@@ -307,16 +318,18 @@ describe('a key is rotated and revoked', () => {
     }
   })
 
-  test('given a calling key, then it rotates none that may more, not even again, and finds no other', () => {
+  test('given a calling key, then it rotates none that may more, not even again, and a test key no live one', () => {
     const by = { environment: 'live', scopes: ['api_keys:manage'] } as const
     const existing = { ...secretKey, id: replacementId }
-    const refused = (changes: object) =>
-      refusal(() => decideKeyRotation({ ...state, ...changes }, { ...command, by })).code
+    const refused = (changes: object, caller: KeyCaller = by) =>
+      refusal(() => decideKeyRotation({ ...state, ...changes }, { ...command, by: caller })).code
     expect(refused({})).toBe('auth.insufficient_scope')
     expect(refused({ existing })).toBe('auth.insufficient_scope')
-    expect(refused({ key: { ...secretKey, environment: 'test' } })).toBe('request.not_found')
-    expect(refused({ key: { ...secretKey, environment: 'test' }, existing })).toBe('request.not_found')
-    for (const key of [publishableKey, { ...secretKey, scopes: ['api_keys:manage'] }])
+    const byTest = { ...by, environment: 'test' } as const
+    expect(refused({}, byTest)).toBe('request.not_found')
+    expect(refused({ existing }, byTest)).toBe('request.not_found')
+    const managing = { ...secretKey, scopes: ['api_keys:manage'] }
+    for (const key of [publishableKey, managing, { ...managing, environment: 'test' as const }])
       expect(decideKeyRotation({ ...state, key }, { ...command, by })).toHaveLength(2)
   })
 
@@ -348,6 +361,15 @@ describe('a key is rotated and revoked', () => {
       ])
     }
     expect(decideKeyRevocation({ organization, key: revoked }, revocation)).toEqual([])
+  })
+
+  test('given a live key, then no test key revokes it; a live key revokes those of both', () => {
+    const by = { environment: 'test', scopes: ['*'] } as const
+    const revoke = (key: ApiKeyRow, caller: KeyCaller) =>
+      decideKeyRevocation({ organization, key }, { by: caller, now: 9 })
+    expect(refusal(() => revoke(secretKey, by)).code).toBe('request.not_found')
+    const ofTest = { ...secretKey, environment: 'test' } as const
+    for (const caller of [by, revocation.by]) expect(revoke(ofTest, caller)).toHaveLength(1)
   })
 
   test('given no key, or an organization that is not active, then its key cannot revoke', () => {

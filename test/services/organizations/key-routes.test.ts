@@ -93,29 +93,25 @@ test.each(['native-ios', 'native-android'])('a %s key says so and has no origins
   expect(body.data).toMatchObject({ type: 'publishable', client_target, allowed_origins: [] })
 })
 
-test("the environment is the calling key's own, and no other", async () => {
+test("the environment is the calling key's own; a live key makes test keys, too, and no test key a live one", async () => {
   const { organizationId } = own
-  const environment = 'test'
   const { revealedKey: key } = await world.issue({
     organizationId,
-    environment,
+    environment: 'test',
     type: 'secret',
     scopes: ['*'],
   })
   expect((await create({ name: 'A' }, { key })).body.data.environment).toBe('test')
-  expect((await create({ name: 'A', environment: 'test' }, { key })).body.data.environment).toBe('test')
-  for (const [environment, by] of [
-    ['live', key],
-    ['test', own.key],
-  ] as const) {
-    const { status, body } = await create({ name: 'A', environment }, { key: by })
-    expect([status, body.error.code]).toEqual([422, 'request.validation_failed'])
-    const expected = environment === 'live' ? 'test, as the calling key' : 'live, as the calling key'
-    expect(body.error.details).toEqual({
-      fields: [{ name: 'environment', issue: 'not_allowed', expected }],
-      parameter_set: 'api_key_create',
-    })
+  for (const by of [key, own.key]) {
+    const { status, body } = await create({ name: 'A', environment: 'test' }, { key: by })
+    expect([status, body.data.environment]).toEqual([201, 'test'])
   }
+  const { status, body } = await create({ name: 'A', environment: 'live' }, { key })
+  expect([status, body.error.code]).toEqual([422, 'request.validation_failed'])
+  expect(body.error.details).toEqual({
+    fields: [{ name: 'environment', issue: 'not_allowed', expected: 'test, as the calling key' }],
+    parameter_set: 'api_key_create',
+  })
 })
 
 const pasted = `sk_live_${'0'.repeat(38)}`
@@ -153,6 +149,20 @@ test.each([
   expect(details.parameter_set).toBe('api_key_create')
   if (name === 'scopes.0') expect(details.allowed_values).toContain('sessions:read')
   expect(JSON.stringify(answer.body)).not.toContain('00000000')
+})
+
+test('the key after the hundredth is refused with what to do about it', async () => {
+  const { organizationId, key, path } = await world.organization()
+  for (let i = 1; i < 100; i++) await world.issue({ organizationId })
+  const { status, body } = await world.send({
+    ...{ method: 'POST', url: `${path}/api-keys`, key },
+    body: { name: 'One more' },
+  })
+  expect([status, body.error.code]).toEqual([409, 'request.conflict'])
+  expect(body.error.message).toBe(
+    'An organization can have 100 active keys: revoke one that is not used any more, and send the request again.',
+  )
+  expect(body.error.details).toEqual({ next_action: 'contact_support' })
 })
 
 test('keys are listed newest first, those of both environments and revoked ones', async () => {

@@ -78,7 +78,7 @@ for (const testLog of openTestLogs()) {
     const { keyId } = await issueApiKey(processOf(0), { ...live, organizationId })
     const codes = await race(8, (racer) =>
       racer % 2
-        ? revokeApiKey(processOf(racer), { organizationId, keyId, by: 'key' })
+        ? revokeApiKey(processOf(racer), { organizationId, keyId, by })
         : rotateApiKey(processOf(racer), { organizationId, keyId, by }),
     )
     const replaced = codes.filter((code, racer) => racer % 2 === 0 && code === 'done').length
