@@ -6,9 +6,9 @@ const intro = `# What is observed
 
 The members of \`snapshot\` and \`behavior\` in the [collect protocol](collect-protocol.md#observations). \`npm run schemas\` makes this page of \`schemas/observations.ts\` and \`schemas/observation-meanings.ts\`.
 
-- Every member may be absent or null, which means "not observed". A count is then 0, a list empty.
+- Every member may be absent or null, which means "not observed". A count of behaviour is then 0, a list empty.
 - A value of another type, or a longer one, reads as not observed, and costs no other.
-- "text of 512" has at most as many UTF-16 units. An integer is of 32 bits, and a count is one from 0 on. "up to 100" is a list, and a longer one reads as empty.
+- "text of 512" has at most as many UTF-16 units. A count is an integer of 32 bits from 0 on, and a size a number from 0 on. "up to 100" is a list, and a longer one reads as empty.
 - A hash is a text of 128 at most, or a number, of the client's own choosing: the same for the same input, on every visit. The browser SDK sends the first 32 hexadecimal digits of a SHA-256, of bytes or of JSON.
 - Times and deviations of the browser SDK are by \`event.timeStamp\`, and have three decimals. A mean is null without a value, a deviation with fewer than two.
 - Never send what a person typed, the names or values of fields, or which keys.

@@ -33,9 +33,14 @@ export const number: Lenient<number | null> = {
   parse: (value) => (typeof value === 'number' && Number.isFinite(value) ? value : null),
 }
 
-export const integer: Lenient<number | null> = {
-  form: 'integer',
-  parse: (value) => (isInt32(value) ? value : null),
+export const size: Lenient<number | null> = {
+  form: 'size',
+  parse: (value) => (typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : null),
+}
+
+export const count: Lenient<number | null> = {
+  form: 'count',
+  parse: (value) => (isCount(value) ? value : null),
 }
 
 export const countOrZero: Lenient<number> = { form: 'count', parse: (value) => (isCount(value) ? value : 0) }
@@ -99,6 +104,6 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-const isInt32 = (value: unknown): value is number => typeof value === 'number' && (value | 0) === value
-
-const isCount = (value: unknown): value is number => isInt32(value) && value >= 0
+// Of 32 bits.
+const isCount = (value: unknown): value is number =>
+  typeof value === 'number' && (value | 0) === value && value >= 0

@@ -1,21 +1,22 @@
 import {
   bool,
+  count,
   countOrZero,
   counts,
   either,
   group,
-  integer,
   isObject,
   type Lenient,
   listUpTo,
   number,
   optional,
   type Read,
+  size,
   stringUpTo,
 } from './lenient.ts'
 
 // What a client may observe, as the JSON inside a batch: the names, types and bounds of everything, and nothing but.
-// Text has no U+0000 and integers fit an Avro int: Postgres and Avro store neither a larger one nor that character,
+// Text has no U+0000 and counts fit an Avro int: Postgres and Avro store neither a larger one nor that character,
 // and one such value would halt every reader of the event.
 const text = stringUpTo(512)
 const longText = stringUpTo(2048)
@@ -30,15 +31,15 @@ const navigator = group({
   product_sub: text,
   language: text,
   languages: texts,
-  hardware_concurrency: integer,
-  device_memory: number,
-  max_touch_points: integer,
+  hardware_concurrency: count,
+  device_memory: size,
+  max_touch_points: count,
   pdf_viewer_enabled: bool,
   cookie_enabled: bool,
-  mime_types_count: integer,
+  mime_types_count: count,
   plugins: texts,
   plugins_genuine: bool,
-  connection_rtt: number,
+  connection_rtt: size,
   brands: listUpTo(group({ brand: text, version: text }), 20),
   ua_data_platform: text,
   ua_data_platform_version: text,
@@ -49,16 +50,16 @@ const navigator = group({
 })
 
 const environment = group({
-  outer_width: number,
-  outer_height: number,
-  inner_width: number,
-  inner_height: number,
-  screen_width: number,
-  screen_height: number,
-  avail_width: number,
-  avail_height: number,
-  color_depth: integer,
-  pixel_ratio: number,
+  outer_width: size,
+  outer_height: size,
+  inner_width: size,
+  inner_height: size,
+  screen_width: size,
+  screen_height: size,
+  avail_width: size,
+  avail_height: size,
+  color_depth: count,
+  pixel_ratio: size,
   orientation_type: text,
   has_focus: bool,
   secure_context: bool,
@@ -100,7 +101,7 @@ const tamper = group({
 })
 
 const engine = group({
-  eval_length: integer,
+  eval_length: count,
   null_property_message: text,
   name: text,
 })
@@ -110,7 +111,7 @@ const realm = group({
   user_agent: longText,
   platform: text,
   languages: texts,
-  hardware_concurrency: integer,
+  hardware_concurrency: count,
   webgl_renderer: text,
 })
 
@@ -163,17 +164,17 @@ const webgpu = group({
 
 const audio = group({
   hash,
-  sample_rate: number,
-  channel_count: integer,
-  voice_count: integer,
-  local_voice_count: integer,
+  sample_rate: size,
+  channel_count: count,
+  voice_count: count,
+  local_voice_count: count,
   default_voice_lang: text,
   noise_detected: bool,
 })
 
 const fonts = group({
-  detected_count: integer,
-  tested_count: integer,
+  detected_count: count,
+  tested_count: count,
   detected: texts,
   enumeration_hash: hash,
   metrics_hash: hash,
@@ -182,9 +183,9 @@ const fonts = group({
 })
 
 const media = group({
-  device_count: integer,
+  device_count: count,
   counts_by_kind: counts(20),
-  blank_label_count: integer,
+  blank_label_count: count,
   topology_hash: hash,
 })
 

@@ -59,6 +59,27 @@ describe('observations', () => {
     expect(kinds(Object.fromEntries(Array.from({ length: 21 }, (_, i) => [`k${i}`, 1])))).toEqual({})
   })
 
+  it('have no count and no size below 0, and keep what may be', () => {
+    const groups: Record<string, Record<string, unknown> | null> = read({ native: {} })
+    const members = Object.entries(groups).flatMap(([group, all]) =>
+      Object.keys(all ?? {}).map((member) => ({ group, member })),
+    )
+    const valueOf = (group: string, member: string, value: number) => {
+      const shown: typeof groups = read({ [group]: { [member]: value } })
+      return shown[group]?.[member]
+    }
+    const negative = members
+      .filter(({ group, member }) => valueOf(group, member, -1) === -1)
+      .map(({ group, member }) => `${group}.${member}`)
+    // A hash is any number, and zones east of Greenwich are before it.
+    const signed = negative.filter((path) => !path.endsWith('hash'))
+    expect(signed).toEqual(['environment.timezone_offset_min'])
+    expect(read({ audio: { channel_count: 0, sample_rate: 44_100.5 } }).audio).toMatchObject({
+      channel_count: 0,
+      sample_rate: 44_100.5,
+    })
+  })
+
   it('never throw, whatever is in them, and read the same when read again', () => {
     const members = [...Object.keys(snapshotSchema.parse({})), ...Object.keys(behaviorSchema.parse({}))]
     const inner = fc.dictionary(
