@@ -49,8 +49,8 @@ async function seconds(work: () => Promise<unknown>): Promise<number> {
   return (performance.now() - start) / 1000
 }
 
-async function rebuildSessions({ log, pool, codec, logger }: Core): Promise<void> {
-  const { equal } = await rebuild({ projection: sessionsProjection, log, pool, codec, logger })
+async function rebuildSessions({ log, pool, codec, logger, skips }: Core): Promise<void> {
+  const { equal } = await rebuild({ projection: sessionsProjection, log, pool, codec, logger, skips })
   if (!equal) throw new Error('the rebuilt tables differ from the live ones')
 }
 

@@ -18,7 +18,7 @@ export interface PartitionStatus {
   topic: string
   partition: number
   nextOffset: number
-  /** Why the partition is halted at `nextOffset`; null while it goes on. */
+  /** Why the partition stands still at `nextOffset`: an event, or ten seconds of failures; null while it goes on. */
   halted: string | null
 }
 
@@ -61,8 +61,10 @@ export interface EventConsumerOptions {
   log: EventLog
   codec: EventCodec
   logger: Logger
-  skips?: Pick<Skips, 'has'> | undefined
+  skips: Pick<Skips, 'has'>
   maxRecords?: number
+  /** Milliseconds from any beginning. Default: that of the process. */
+  clock?: () => number
   /** Milliseconds to wait after a batch, so that the next is larger: for what nobody waits for. Absent = none. */
   gatherMs?: number | undefined
   startOffset?: (topic: Topic, partition: number) => Promise<number>
@@ -85,13 +87,13 @@ export interface EventConsumer {
  * cannot be dealt with halts there, and the others go on. It is tried again, and never skipped.
  */
 export async function consumeEvents(options: EventConsumerOptions): Promise<EventConsumer> {
-  const { who, logger, apply, gatherMs } = options
+  const { who, logger, apply, gatherMs, clock = () => performance.now() } = options
   const stopping = new AbortController()
   const known = new Map<string, Progress>()
 
   function statusOf({ topic, partition }: Place): Progress {
     const name = placeName({ topic, partition })
-    const status = known.get(name) ?? { topic, partition, nextOffset: 0, halted: null, failures: 0 }
+    const status = known.get(name) ?? { topic, partition, nextOffset: 0, halted: null, failing: null }
     known.set(name, status)
     return status
   }
@@ -127,7 +129,7 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
     status.nextOffset = offset
     if (poison && offset === end) return [halt({ topic, partition, offset }, poison.error)]
     status.halted = null
-    status.failures = 0
+    status.failing = null
     return offset === end ? [] : [{ topic, partition, offset }]
   }
 
@@ -158,21 +160,38 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
 
   // In one lane, but for the partitions that failed last: those go apart, so that they hold up no other.
   async function handle(batches: Batch[]): Promise<ReadOn[]> {
-    const decoded = await Promise.all(batches.map(decode))
-    const isApart = (batch: Decoded) => statusOf(batch).halted !== null || statusOf(batch).failures > 0
+    const { decoded, readOn } = await decodeAll(batches)
+    const isApart = (batch: Decoded) => statusOf(batch).halted !== null || statusOf(batch).failing !== null
+    const failuresOf = (batch: Decoded) => statusOf(batch).failing?.count ?? 0
     const lane = decoded.filter((batch) => !isApart(batch))
-    const apart = decoded.filter(isApart).sort((a, b) => statusOf(a).failures - statusOf(b).failures)
-    const readOn: ReadOn[] = []
+    const apart = decoded.filter(isApart).sort((a, b) => failuresOf(a) - failuresOf(b))
     try {
       if (lane.length > 0) readOn.push(...(await applyAll(lane)))
     } catch (error) {
-      if (!(error instanceof EventFailed)) return [...fail(lane, error), ...leave(apart)]
+      if (!(error instanceof EventFailed)) return [...readOn, ...fail(lane, error), ...leave(apart)]
       // One of them is at fault: each by itself finds out which.
       apart.unshift(...lane)
     }
     readOn.push(...(await applyEach(apart)))
     if (gatherMs) await delay(gatherMs, undefined, { signal: stopping.signal }).catch(() => {})
     return readOn
+  }
+
+  // A partition whose records cannot be decoded for now, as when nobody answers whether one is skipped, fails alone.
+  async function decodeAll(batches: Batch[]): Promise<{ decoded: Decoded[]; readOn: ReadOn[] }> {
+    const decoded: Decoded[] = []
+    const failed: { batch: Start; error: unknown }[] = []
+    const decodeOne = async (batch: Batch) => {
+      const { topic, partition, records } = batch
+      const start = { topic, partition, start: records[0]?.offset ?? 0 }
+      await decode(batch).then(
+        (one) => decoded.push(one),
+        (error) => failed.push({ batch: start, error }),
+      )
+    }
+    await Promise.all(batches.map(decodeOne))
+    const readOn = failed.flatMap(({ batch, error }) => fail([batch], error))
+    return { decoded, readOn }
   }
 
   async function applyEach(batches: Decoded[]): Promise<ReadOn[]> {
@@ -188,15 +207,20 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
     return readOn
   }
 
-  function fail(batches: Decoded[], error: unknown): ReadOn[] {
+  function fail(batches: Start[], error: unknown): ReadOn[] {
     const positions = leave(batches)
-    for (const position of positions) statusOf(position).failures += 1
+    for (const position of positions) {
+      const status = statusOf(position)
+      const now = clock()
+      const { since = now, count = 0 } = status.failing ?? {}
+      status.failing = { since, last: now, count: count + 1, error }
+    }
     onError(error, positions[0])
     return positions
   }
 
   // They come again from where they are.
-  function leave(batches: Decoded[]): ReadOn[] {
+  function leave(batches: Start[]): ReadOn[] {
     return batches.map(({ topic, partition, start: offset }) => ({ topic, partition, offset, failed: true }))
   }
 
@@ -235,7 +259,11 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
     onError,
   })
   return {
-    status: () => [...known.values()].map(({ failures: _, ...status }) => status),
+    status: () =>
+      [...known.values()].map(({ failing, ...status }) => ({
+        ...status,
+        halted: status.halted ?? standing(failing, clock()),
+      })),
     passed(next) {
       const status = statusOf(next)
       if (next.offset > status.nextOffset) status.halted = null
@@ -248,12 +276,33 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
 }
 
 interface Progress extends PartitionStatus {
-  // In a row, other than of an event.
-  failures: number
+  failing: Failing | null
 }
 
-interface Decoded extends EventBatch {
+// Failures in a row, other than of an event. Times are milliseconds of the clock.
+interface Failing {
+  since: number
+  last: number
+  count: number
+  error: unknown
+}
+
+const standingAfterMs = 10_000
+// Longer than the back-off and the time limits of an attempt: the partition was given to another process since.
+const givenAwayAfterMs = 60_000
+
+// Why a partition that is tried again and again stands still; null while it may go on.
+function standing(failing: Failing | null, now: number): string | null {
+  if (!failing || failing.last - failing.since < standingAfterMs || now - failing.last > givenAwayAfterMs)
+    return null
+  return `failed ${failing.count} times in a row: ${failing.error}`
+}
+
+interface Start extends Place {
   start: number
+}
+
+interface Decoded extends EventBatch, Start {
   // The record at `end`, which cannot be read.
   poison: { error: unknown } | undefined
 }
@@ -280,7 +329,7 @@ async function decodeWithKnownKeys(
     try {
       events.push(codec.fromRecord(record))
     } catch (error) {
-      if (!(await skips?.has(record))) return { events, end: record.offset, poison: { error } }
+      if (!(await skips.has(record))) return { events, end: record.offset, poison: { error } }
     }
   }
   return { events, end: (records.at(-1)?.offset ?? 0) + 1, poison: undefined }

@@ -63,7 +63,7 @@ export interface RestoredKeys {
 
 /**
  * Adds the keys of a backup. A session that has one, or was erased, stays as it is. Throws where the file is no whole
- * backup; what it had is added by then, and does no harm.
+ * backup; in a transaction nothing of it is added then.
  */
 export async function restoreDataKeys(db: Db, { file }: { file: string }): Promise<RestoredKeys> {
   const lines = createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY })

@@ -17,7 +17,7 @@ export interface LoaderOptions {
   pool: pg.Pool
   codec: EventCodec
   logger: Logger
-  skips?: Pick<Skips, 'has'> | undefined
+  skips: Pick<Skips, 'has'>
   onEvents: (count: number) => void
 }
 

@@ -27,7 +27,7 @@ export interface RebuildOptions {
   pool: pg.Pool
   codec: EventCodec
   logger: Logger
-  skips?: Pick<Skips, 'has'> | undefined
+  skips: Pick<Skips, 'has'>
   /** `total`: events that the live build had applied when the rebuild began. */
   onProgress?: (progress: { events: number; total: number }) => void
   /** Both builds are without what has ended. Absent = nothing has. */

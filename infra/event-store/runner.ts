@@ -16,7 +16,7 @@ export interface RunnerOptions {
   codec: EventCodec
   applied: Applied
   logger: Logger
-  skips?: Pick<Skips, 'has'> | undefined
+  skips: Pick<Skips, 'has'>
 }
 
 export interface RunningProjection {

@@ -1,6 +1,7 @@
 import { eventTopics } from '../../schemas/events.ts'
 import { type Batch, type EventLog, type LogRecord, type Position, placeName } from '../log/port.ts'
 import { readTopic, type TopicReader } from '../log/read-topic.ts'
+import type { Logger } from '../telemetry.ts'
 import type { EventCodec, RecordedEvent } from './codec.ts'
 
 /** Records that cannot be read, and that an operator decided to leave out (`tidegate log skip`). */
@@ -13,29 +14,37 @@ export interface Skips {
 interface SkipsOptions {
   log: EventLog
   codec: EventCodec
+  logger: Logger
 }
 
 const topic = eventTopics.RecordSkipped
 const nameOf = ({ offset, ...place }: Position) => `${placeName(place)}/${offset}`
 
-/** Reads the facts when it is first asked, and follows them from then on: nearly always there are none to read. */
-export function createSkips({ log, codec }: SkipsOptions): Skips {
+/**
+ * Reads the facts when it is first asked, and follows them from then on: nearly always there are none to read. A record
+ * among them that cannot be read is left out and reported: it must not take away the way out of all others.
+ */
+export function createSkips({ log, codec, logger }: SkipsOptions): Skips {
   const skipped = new Set<string>()
   let following: Promise<TopicReader> | undefined
 
-  function note(event: RecordedEvent): void {
-    if (event.type !== 'RecordSkipped') return
-    const { skipped_topic, skipped_partition: partition, skipped_offset: offset } = event.data
-    skipped.add(nameOf({ topic: skipped_topic, partition, offset }))
+  function note(record: LogRecord): void {
+    try {
+      const decided = decidedIn(codec.fromRecord(record))
+      if (decided) skipped.add(nameOf(decided))
+    } catch (err) {
+      const { partition, offset } = record
+      logger.error(
+        { err, topic, partition, offset },
+        'a record among the decisions to skip cannot be read; it is left out',
+      )
+    }
   }
 
   async function follow(): Promise<TopicReader> {
-    const handle = (batches: Batch[]) => {
-      for (const { records } of batches) for (const record of records) note(codec.fromRecord(record))
-    }
+    const handle = (batches: Batch[]) => batches.flatMap(({ records }) => records).forEach(note)
     const reading = await readTopic({ log, topic, handle })
     await reading.atEnd.catch(async (error) => {
-      following = undefined
       await reading.stop()
       throw error
     })
@@ -44,7 +53,11 @@ export function createSkips({ log, codec }: SkipsOptions): Skips {
 
   return {
     async has(position) {
-      following ??= follow()
+      following ??= follow().catch((error) => {
+        // Whoever asks next tries again.
+        following = undefined
+        throw error
+      })
       await following
       return skipped.has(nameOf(position))
     },
@@ -54,18 +67,35 @@ export function createSkips({ log, codec }: SkipsOptions): Skips {
   }
 }
 
-/** In a copy of the log, where a skipped record may have another offset; -1 = it is not in the copy. */
+// What an event says was skipped.
+function decidedIn(event: RecordedEvent): Position | undefined {
+  if (event.type !== 'RecordSkipped') return undefined
+  const { skipped_topic, skipped_partition: partition, skipped_offset: offset } = event.data
+  return { topic: skipped_topic, partition, offset }
+}
+
+/**
+ * In a copy of the log, where a skipped record may have another offset; -1 = it is not in the copy. A record that cannot
+ * be read is copied as it is.
+ */
 export function skipInCopy(
   codec: EventCodec,
   record: LogRecord,
   offsetOf: (skipped: Position) => number | undefined,
 ): LogRecord {
-  if (record.headers.event_type !== 'RecordSkipped') return record
-  const event = codec.fromRecord(record)
-  if (event.type !== 'RecordSkipped') return record
+  const event = readable(codec, record)
+  if (event?.type !== 'RecordSkipped') return record
   const { skipped_topic, skipped_partition: partition, skipped_offset: offset } = event.data
   const moved = offsetOf({ topic: skipped_topic, partition, offset }) ?? -1
   if (moved === offset) return record
   const data = { ...event.data, skipped_offset: moved }
   return { ...record, value: codec.encode({ type: 'RecordSkipped', data }, event.cause) }
+}
+
+function readable(codec: EventCodec, record: LogRecord): RecordedEvent | undefined {
+  try {
+    return codec.fromRecord(record)
+  } catch {
+    return undefined
+  }
 }

@@ -29,7 +29,7 @@ export const idempotencyKeyParameter = {
   name: 'Idempotency-Key',
   required: false,
   description:
-    'Makes the request safe to repeat for 24 hours: a repetition with the same key and body gets the first answer.',
+    'Makes the request safe to repeat for 24 hours: a repetition with the same key and body gets the first answer. Its body is the same byte for byte, so `meta.request_id` names the request that was answered first; the header `X-Request-Id` names the repetition.',
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
 }
 
@@ -153,7 +153,8 @@ const whole = { type: 'integer' }
 
 export const headerComponents = {
   RequestId: {
-    description: 'The id of this request, also in the body; quote it when you ask for help.',
+    description:
+      'The id of this request; quote it when you ask for help. The body has it, too, unless it is a stored answer, which names the request that it was made for.',
     required: true,
     schema: { type: 'string', pattern: '^req_[0-9a-f]{32}$' },
   },
@@ -168,7 +169,7 @@ export const headerComponents = {
   Authenticate: { required: true, schema: { const: 'Bearer' } },
   IdempotentReplayed: {
     description:
-      'Present when this is the stored answer of an earlier request with the same Idempotency-Key.',
+      'Present when this is the stored answer of an earlier request with the same Idempotency-Key, whose id is in the body.',
     schema: { const: 'true' },
   },
 } as const

@@ -66,7 +66,9 @@ export async function printEvents({ log, codec }: Stores, options: EventsOptions
     ...{ log, topic, from: () => offset, endsThere: !follow },
     isRead: (place) => partition === undefined || place.partition === partition,
     async handle(batches) {
-      if (options.open) for (const { records } of batches) await decodeRecords({ codec }, records)
+      // For the keys. What cannot be read is printed as such.
+      if (options.open)
+        for (const { records } of batches) await decodeRecords({ codec, skips: passAll }, records)
       batches.forEach(print)
       if (left === 0) resolve()
     },
@@ -75,6 +77,8 @@ export async function printEvents({ log, codec }: Stores, options: EventsOptions
   const done = follow ? reading.atEnd.then(() => enough) : reading.atEnd
   await Promise.race([enough, done]).finally(() => reading.stop())
 }
+
+const passAll = { has: async () => true }
 
 function isWanted(record: LogRecord, { key, since = 0, offset, organization }: EventsOptions): boolean {
   const isOfOrganization = !organization || record.headers.organization_id === organization

@@ -12,7 +12,7 @@ export function defineRebuild(command: Command): void {
   command
     .argument(
       '<projection>',
-      'organizations, policies, sessions, repeats, answers, gate, webhooks, erasures, audit, or scoring: its visitors',
+      'organizations, policies, sessions, repeats, answers, gate, webhooks, erasures, corrections, audit, or scoring: its visitors',
     )
     .option('--accept-differences', 'switch although the new build differs (its handlers changed)', false)
     .option('--json', 'print the report as JSON', false)

@@ -1,6 +1,8 @@
+import { unavailable } from '../../infra/errors/errors.ts'
 import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import type { CommandDeps } from '../../infra/event-store/decide.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
+import { type CorrectionRow, findSplit } from '../../projections/corrections/projection.ts'
 import { isMove, type SessionMove } from '../../projections/sessions/apply-moves.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 import { eventTopics } from '../../schemas/events.ts'
@@ -27,22 +29,32 @@ export interface CorrectionDeps extends Pick<CommandDeps, 'decide' | 'clock'> {
   visitors: LinkedVisitors
 }
 
-/** Returns when read models show it. */
+export type SaidSplit = Pick<CorrectionRow, 'other_visitor_id' | 'session_ids' | 'reason' | 'corrected_at'>
+
+/** Returns when read models show it. A repetition returns what was said the first time. */
 export async function splitVisitor(
   { decide, clock, visitors }: CorrectionDeps,
   command: Omit<SplitVisitor, 'now'>,
-): Promise<void> {
-  const { scope, visitorId } = command
-  await decide({
+): Promise<SaidSplit> {
+  const { scope, visitorId, sessionIds } = command
+  const newVisitorId = splitVisitorId(visitorId, sessionIds)
+  let before: SaidSplit | undefined
+  const events = await decide({
     ...moving(visitors, scope),
+    alsoReads: [
+      { projection: 'corrections', topic: eventTopics.VisitorCorrected, key: scope.organizationId },
+    ],
     async load(tx) {
+      before = await findSplit(tx, { scope, visitorId, newVisitorId })
       await visitors.hold(tx)
       const sessions = await visitors.sessionsOf(tx, { scope, visitorId })
-      const parted = splitVisitorId(visitorId, command.sessionIds)
-      return { sessions, parted: await visitors.sessionsOf(tx, { scope, visitorId: parted }) }
+      return { sessions, parted: await visitors.sessionsOf(tx, { scope, visitorId: newVisitorId }) }
     },
     decide: (sessions) => decideSplit(sessions, { ...command, now: clock() }),
   })
+  const [said = before] = events.flatMap((event) => (event.type === 'VisitorCorrected' ? [event.data] : []))
+  if (!said) throw unavailable(new Error(`the split that made ${newVisitorId} is not readable`))
+  return said
 }
 
 /** Returns the moved sessions when read models show it. */

@@ -9,7 +9,7 @@ import type { Idempotency } from '../../infra/idempotency/idempotency.ts'
 import { type Clock, idPattern } from '../../infra/ids.ts'
 import { iso } from '../../projections/sessions/decision-shape.ts'
 import { type LinkedVisitors, mergeVisitors, splitVisitor } from './commands.ts'
-import { maxMoved, splitVisitorId } from './decide.ts'
+import { maxMoved } from './decide.ts'
 
 export interface CorrectionOptions {
   auth: Auth
@@ -71,7 +71,7 @@ function splitRoute(app: FastifyInstance, options: CorrectionOptions): void {
   const schema = {
     operationId: 'splitVisitor',
     summary: 'Give sessions that are of somebody else a visitor of their own',
-    description: `${about} What their clients keep leads to the new visitor. A session without any that may be of either gets another visitor.`,
+    description: `${about} What their clients keep leads to the new visitor. A session without any that may be of either gets another visitor. Repeated, it changes nothing and answers what the first request did.`,
     tags,
     security,
     params,
@@ -86,14 +86,15 @@ function splitRoute(app: FastifyInstance, options: CorrectionOptions): void {
       idempotency.run({ request, reply }, async ({ now }) => {
         const { visitorId } = request.params
         const { session_ids: sessionIds, reason } = request.body
-        await splitVisitor(depsOf(request, options, now), { ...asked(request, options), sessionIds, reason })
+        const command = { ...asked(request, options), sessionIds, reason }
+        const said = await splitVisitor(depsOf(request, options, now), command)
         const data: z.output<typeof splitSchema> = {
           object: 'visitor_split',
           visitor_id: visitorId,
-          new_visitor_id: splitVisitorId(visitorId, sessionIds),
-          session_ids: sessionIds,
-          reason,
-          created_at: iso(now),
+          new_visitor_id: said.other_visitor_id,
+          session_ids: said.session_ids,
+          reason: said.reason,
+          created_at: iso(said.corrected_at),
         }
         return { status: 201, body: { data, meta: { request_id: request.id } } }
       }),

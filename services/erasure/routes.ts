@@ -139,7 +139,8 @@ function exportRoute(app: FastifyInstance, options: ErasureOptions, kind: Person
     response: { 200: single(exportSchema), ...errorResponses(401, 403, 404) },
   }
   const onRequest = options.auth.requireOwnOrganization('visitors:export')
-  app.get<{ Params: PersonParams }>(`${kind.path}/export`, { schema, onRequest }, async (request) => {
+  app.get<{ Params: PersonParams }>(`${kind.path}/export`, { schema, onRequest }, async (request, reply) => {
+    reply.header('cache-control', 'no-store')
     const person = kind.personOf(request.params)
     const scope = scopeOf(request, options)
     const data = person && (await exportPerson(options.exporting, { scope, person }))

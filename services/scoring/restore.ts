@@ -1,11 +1,9 @@
 import type pg from 'pg'
 import { z } from 'zod'
-import type { EventCodec, RecordedEvent } from '../../infra/event-store/codec.ts'
-import { decodeRecords } from '../../infra/event-store/consumer.ts'
+import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import { isErasure } from '../../infra/event-store/erased.ts'
-import type { Skips } from '../../infra/event-store/skips.ts'
-import type { Batch, EventLog, Position } from '../../infra/log/port.ts'
-import { readTopicToEnd } from '../../infra/log/read-topic.ts'
+import { type EventSource, readEvents } from '../../infra/event-store/read-events.ts'
+import type { Position } from '../../infra/log/port.ts'
 import { runTogether } from '../../infra/postgres/arrays.ts'
 import { lockKey, type Tx, transaction } from '../../infra/postgres/pool.ts'
 import { isMove } from '../../projections/sessions/apply-moves.ts'
@@ -26,11 +24,8 @@ import {
 } from './visitors/links.ts'
 import type { Profile } from './visitors/profile.ts'
 
-export interface VisitorSources {
+export interface VisitorSources extends EventSource {
   pool: pg.Pool
-  log: EventLog
-  codec: EventCodec
-  skips?: Pick<Skips, 'has'> | undefined
 }
 
 export interface RebuiltVisitors {
@@ -144,11 +139,10 @@ const ownTables = { visitors: 'scoring.visitors', keys: 'scoring.visitor_keys', 
 // From the log, as all else here: a read model may not be filled yet.
 async function readEnded(sources: VisitorSources): Promise<EndedVisitors> {
   const found: OrganizationDataExpired[] = []
-  await readTopicToEnd({
-    ...{ log: sources.log, topic: eventTopics.OrganizationDataExpired },
-    async handle(batches) {
-      for (const { type, data } of await readEvents(sources, batches))
-        if (type === 'OrganizationDataExpired') found.push(data)
+  await readEvents(sources, {
+    topic: eventTopics.OrganizationDataExpired,
+    handle(events) {
+      for (const { type, data } of events) if (type === 'OrganizationDataExpired') found.push(data)
     },
   })
   return endedVisitors(found)
@@ -162,10 +156,9 @@ interface Stretch {
 async function readLinks(tx: Tx, sources: VisitorSources, { topic, from }: Stretch): Promise<Position[]> {
   const startOf = (partition: number) =>
     from.find((at) => at.topic === topic && at.partition === partition)?.offset ?? 0
-  return readTopicToEnd({
-    ...{ log: sources.log, topic, from: startOf },
-    async handle(batches) {
-      const events = await readEvents(sources, batches)
+  return readEvents(sources, {
+    ...{ topic, from: startOf },
+    async handle(events) {
       const links = new Map(events.flatMap(linksOf).map((link) => [link.session_id, link]))
       await runTogether(tx, putLinks([...links.values()], { table: 'rebuilt_links', ...whereKnown[topic] }))
       await putMoves(tx, events)
@@ -193,15 +186,6 @@ async function putMoves(tx: Tx, events: RecordedEvent[]): Promise<void> {
       rules.map(({ merged_at }) => merged_at),
     ],
   )
-}
-
-async function readEvents(sources: VisitorSources, batches: Batch[]): Promise<RecordedEvent[]> {
-  const decoded = await Promise.all(batches.map(({ records }) => decodeRecords(sources, records)))
-  return decoded.flatMap(({ events, end, poison }, i) => {
-    if (!poison) return events
-    const { topic, partition } = batches[i] ?? {}
-    throw new Error(`${topic}/${partition} offset ${end} cannot be read`, { cause: poison.error })
-  })
 }
 
 async function noteErased(tx: Tx, events: RecordedEvent[]): Promise<void> {

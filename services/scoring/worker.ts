@@ -29,7 +29,7 @@ interface ScoringOptions {
   allowsMinimal?: AllowsMinimal | undefined
   applied: Pick<Applied, 'waitFor'>
   logger: Logger
-  skips?: Pick<Skips, 'has'> | undefined
+  skips: Pick<Skips, 'has'>
   group?: string
 }
 

@@ -24,6 +24,7 @@ import { refusePooler } from '../../infra/postgres/pooler.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import { answersProjection } from '../../projections/answers/projection.ts'
 import { auditProjection } from '../../projections/audit/projection.ts'
+import { correctionsProjection } from '../../projections/corrections/projection.ts'
 import { createErasuresProjection } from '../../projections/erasures/projection.ts'
 import { gateProjection } from '../../projections/gate/projection.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
@@ -48,6 +49,7 @@ export const projections: Projection[] = [
   gateProjection,
   webhooksProjection,
   answersProjection,
+  correctionsProjection,
   auditProjection,
 ]
 
@@ -104,7 +106,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const log = tracing?.log(opened) ?? opened
   await prepareStores({ config, pool, log })
   const codec = await openCodec(config, { logger, sealing: { keys: dataKeys, random } })
-  const skips = createSkips({ log, codec })
+  const skips = createSkips({ log, codec, logger })
   undo.defer(() => skips.close())
   const applied = await createApplied({ url: databaseUrl, pool, logger })
   undo.defer(() => applied.close())

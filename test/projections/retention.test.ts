@@ -17,6 +17,7 @@ import { webhooksProjection } from '../../projections/webhooks/projection.ts'
 import type { OrganizationDataExpired } from '../../schemas/events.ts'
 import { eventually } from '../support/eventually.ts'
 import { openTestLogs } from '../support/logs.ts'
+import { noSkips } from '../support/no-skips.ts'
 import { openProjectionWorld, type ProjectionWorld, silent } from '../support/projections.ts'
 import { sessionScored, visitorLink } from '../support/session-scored.ts'
 import { attempted, raised, succeeded } from './webhooks/events.ts'
@@ -120,7 +121,7 @@ describe.each(openTestLogs())('what has ended, on $name', (testLog) => {
   }
   const rebuilt = (projection: Projection) => {
     const { pool } = world.database
-    const about = { projection, log, pool, codec: world.codec, logger: silent }
+    const about = { projection, log, pool, codec: world.codec, logger: silent, skips: noSkips }
     return rebuild({ ...about, findEnded: findEndedData })
   }
   const unused = `read.search_texts t where organization_id = '${ending}'

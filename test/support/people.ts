@@ -11,6 +11,7 @@ import { eventTopics } from '../../schemas/events.ts'
 import { openLog } from '../../services/server/dependencies.ts'
 import type { Cluster, Owner } from './cluster.ts'
 import { type Visit, visitAs } from './devices.ts'
+import { noSkips } from './no-skips.ts'
 import { silent } from './projections.ts'
 import type { Place } from './secret-scan.ts'
 
@@ -72,7 +73,7 @@ export async function openedRecords({ settings }: Pick<Cluster, 'settings'>): Pr
         topic,
         async handle(batches) {
           for (const { records } of batches) {
-            const { events } = await decodeRecords({ codec }, records)
+            const { events } = await decodeRecords({ codec, skips: noSkips }, records)
             for (const { type, data, meta } of events)
               places.push({ name: `opened ${type}`, bytes: Buffer.from(readable({ data, meta })) })
           }

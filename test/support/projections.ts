@@ -16,6 +16,7 @@ import { organizationsProjection } from '../../projections/organizations/project
 import { policiesProjection } from '../../projections/policies/projection.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { webhooksProjection } from '../../projections/webhooks/projection.ts'
+import { noSkips } from './no-skips.ts'
 import { createTestDatabase, type TestDatabase } from './postgres.ts'
 
 export interface RunOptions {
@@ -85,6 +86,7 @@ export async function openProjectionWorld(): Promise<ProjectionWorld> {
         codec,
         applied,
         logger: options.logger ?? silent,
+        skips: noSkips,
       })
       runners.push(running)
       return running

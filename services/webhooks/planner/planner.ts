@@ -39,7 +39,7 @@ interface PlannerOptions {
   applied: Pick<Applied, 'waitFor' | 'onAdvance'>
   clock: Clock
   logger: Logger
-  skips?: Pick<Skips, 'has'> | undefined
+  skips: Pick<Skips, 'has'>
 }
 
 export interface RunningPlanner extends Pick<EventConsumer, 'status' | 'stop'> {

@@ -19,6 +19,7 @@ import { findSession } from '../../../projections/sessions/queries.ts'
 import { decision, decisions, id } from '../../projections/world-events.ts'
 import { eventually } from '../../support/eventually.ts'
 import { openTestLogs } from '../../support/logs.ts'
+import { noSkips } from '../../support/no-skips.ts'
 import { ensureTopics, openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
 
 const scope = { organizationId: id('org', 1), environment: 'live' } as const
@@ -56,7 +57,15 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
     acceptDifferences = false,
   ): Promise<RebuildReport> {
     const { codec, database } = world
-    return rebuild({ projection, log, pool: database.pool, codec, logger: silent, acceptDifferences })
+    return rebuild({
+      projection,
+      log,
+      pool: database.pool,
+      codec,
+      logger: silent,
+      skips: noSkips,
+      acceptDifferences,
+    })
   }
 
   test('equals the live build, and readers and runners go on with it', async () => {
@@ -83,7 +92,7 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
     if (!live) throw new Error('no live build')
     const build = await transaction(pool, (tx) => createBuild(tx, sessionsProjection, 'building'))
     const loading = { projection: sessionsProjection, build, live, log, pool, codec: world.codec }
-    const loader = await startLoader({ ...loading, logger: silent, onEvents: () => {} })
+    const loader = await startLoader({ ...loading, logger: silent, skips: noSkips, onEvents: () => {} })
     await loader.waitFor(await buildOffsets(pool, live))
     await pool.query(sessionsProjection.tables.map((table) => `truncate ${build.schema}.${table}`).join('; '))
     await pool.query(`update tidegate.projection_offsets set next_offset = 0 where build = $1`, [build.build])

@@ -9,6 +9,7 @@ import { readAnswers } from '../../../projections/answers/queries.ts'
 import { eventTopics, type SessionScored } from '../../../schemas/events.ts'
 import { learnFrom } from '../../../services/scoring/learned.ts'
 import { openTestLogs } from '../../support/logs.ts'
+import { noSkips } from '../../support/no-skips.ts'
 import { openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
 import { sessionScored } from '../../support/session-scored.ts'
 
@@ -106,6 +107,7 @@ describe.each(openTestLogs())('answers on $name', (testLog) => {
       pool,
       codec: world.codec,
       logger: silent,
+      skips: noSkips,
     })
     expect(report).toMatchObject({ equal: true, events: positions.length })
   })

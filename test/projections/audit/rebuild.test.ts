@@ -7,6 +7,7 @@ import { auditProjection } from '../../../projections/audit/projection.ts'
 import { listAudit } from '../../../projections/audit/queries.ts'
 import ids from '../../../schemas/ids.json' with { type: 'json' }
 import { openTestLogs } from '../../support/logs.ts'
+import { noSkips } from '../../support/no-skips.ts'
 import {
   ensureTopics,
   openProjectionWorld,
@@ -83,6 +84,7 @@ describe.each(openTestLogs())('the audit log on $name', (testLog) => {
       pool,
       codec: world.codec,
       logger: silent,
+      skips: noSkips,
     })
     expect(report).toMatchObject({ equal: true, switched: true, events: caused.length + 2 })
   })

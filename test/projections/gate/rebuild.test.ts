@@ -12,6 +12,7 @@ import {
   startedApprovals,
 } from '../../../projections/gate/queries.ts'
 import { openTestLogs } from '../../support/logs.ts'
+import { noSkips } from '../../support/no-skips.ts'
 import { openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
 import { day, events, gacct, gate, minute, start, topic } from './events.ts'
 
@@ -77,6 +78,7 @@ describe.each(openTestLogs())('gate on $name', (testLog) => {
       pool,
       codec: world.codec,
       logger: silent,
+      skips: noSkips,
     })
     expect(report).toMatchObject({ equal: true, switched: true, events: positions.length })
     const rows = Object.fromEntries(report.tables.map(({ table, rows }) => [table, rows]))

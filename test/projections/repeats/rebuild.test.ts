@@ -6,6 +6,7 @@ import type { EventLog, Position } from '../../../infra/log/port.ts'
 import { createRepeatCounter } from '../../../projections/repeats/queries.ts'
 import { windows } from '../../../projections/repeats/tables.ts'
 import { openTestLogs } from '../../support/logs.ts'
+import { noSkips } from '../../support/no-skips.ts'
 import { openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
 import { metaOf } from '../../support/session-scored.ts'
 import { askedAbout, attached, opened, repeatsProjection, start, topic } from './events.ts'
@@ -58,7 +59,14 @@ describe.each(openTestLogs())('repeats on $name', (testLog) => {
       positions.push(...(await append(events.slice(from, from + 30).flat())))
     await applied.waitFor('repeats', positions, { timeoutMs: 20_000 })
     const { pool } = world.database
-    const about = { projection: repeatsProjection, log, pool, codec: world.codec, logger: silent }
+    const about = {
+      projection: repeatsProjection,
+      log,
+      pool,
+      codec: world.codec,
+      logger: silent,
+      skips: noSkips,
+    }
     const report = await rebuild(about)
     expect(report).toMatchObject({ equal: true, switched: true, events: positions.length })
     const [{ rows = 0 } = {}] = report.tables

@@ -9,6 +9,7 @@ import { webhooksProjection } from '../../../projections/webhooks/projection.ts'
 import { findDelivery, findEndpoint } from '../../../projections/webhooks/queries.ts'
 import { webhookRetentionMs } from '../../../projections/webhooks/tables.ts'
 import { openTestLogs } from '../../support/logs.ts'
+import { noSkips } from '../../support/no-skips.ts'
 import { openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
 import {
   attempted,
@@ -83,6 +84,7 @@ describe.each(openTestLogs())('webhooks on $name', (testLog) => {
       pool,
       codec: world.codec,
       logger: silent,
+      skips: noSkips,
     })
     expect(report).toMatchObject({ equal: true, switched: true, events: positions.length })
     const rows = Object.fromEntries(report.tables.map((table) => [table.table, table.rows]))

@@ -17,6 +17,7 @@ import type { Environment, SessionScored } from '../../../schemas/events.ts'
 import { readbackRoutes } from '../../../services/readback/routes.ts'
 import { createLinkExplainer } from '../../../services/scoring/visitors/explain.ts'
 import { validateResponses } from '../../support/described.ts'
+import { noSkips } from '../../support/no-skips.ts'
 import { createTestDatabase } from '../../support/postgres.ts'
 import { metaOf, sessionScored } from '../../support/session-scored.ts'
 
@@ -44,7 +45,10 @@ export async function startReadback() {
   await log.ensureTopics([topic, 'tidegate.erasures.v1'].map((name) => ({ topic: name, partitions: 3 })))
   const codec = createCodec()
   const applied = await createApplied({ url, pool, logger })
-  const running = await runProjection({ projection: sessionsProjection, log, pool, codec, applied, logger })
+  const running = await runProjection({
+    ...{ projection: sessionsProjection, log, pool, codec, applied, logger },
+    skips: noSkips,
+  })
   const keyring = createKeyring(randomBytes(32).toString('base64'))
   const keys = new Map<string, KeyRecord>()
   const findKey = async (hashes: string[]) => hashes.map((hash) => keys.get(hash)).find(Boolean)

@@ -8,6 +8,7 @@ import { readOffset } from '../../../services/scoring/store.ts'
 import { type RunningScoring, runScoring } from '../../../services/scoring/worker.ts'
 import { eventually } from '../../support/eventually.ts'
 import { openTestLogs } from '../../support/logs.ts'
+import { noSkips } from '../../support/no-skips.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 import { silent } from '../../support/projections.ts'
 import { batch, handOff, metaOf, opened, scoringTopics, startedAt, testSession } from './support/events.ts'
@@ -48,6 +49,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
       network: noNetwork,
       applied: { waitFor: async () => {} },
       logger,
+      skips: noSkips,
       ...some,
     })
   }

@@ -11,6 +11,7 @@ import type { SessionEvent } from '../../../services/scoring/session-state.ts'
 import { readOffset } from '../../../services/scoring/store.ts'
 import { createRecovery, runScoring } from '../../../services/scoring/worker.ts'
 import { eventually } from '../../support/eventually.ts'
+import { noSkips } from '../../support/no-skips.ts'
 import { openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
 import {
   batch,
@@ -52,6 +53,7 @@ function score(over: EventLog) {
     network: noNetwork,
     applied,
     logger: silent,
+    skips: noSkips,
   })
 }
 

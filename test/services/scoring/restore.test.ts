@@ -19,6 +19,7 @@ import { runScoring } from '../../../services/scoring/worker.ts'
 import { visitorErased } from '../../support/erased.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createMemoryLog, type MemoryLog } from '../../support/memory-log.ts'
+import { noSkips } from '../../support/no-skips.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 import { testCause } from '../../support/projections.ts'
 import {
@@ -59,7 +60,15 @@ afterAll(() => database.drop())
 
 async function start(): Promise<void> {
   worker = await runScoring({
-    ...{ learned: nothingLearned, log, pool: database.pool, codec, network: noNetwork, logger },
+    ...{
+      learned: nothingLearned,
+      log,
+      pool: database.pool,
+      codec,
+      network: noNetwork,
+      logger,
+      skips: noSkips,
+    },
     clock: () => now,
     applied: { waitFor: async () => {} },
   })
@@ -122,7 +131,7 @@ const read = async () =>
 
 it('what is read from the log equals what scoring has', async () => {
   await visit(...devices, ...returning)
-  const sources = { pool: database.pool, log, codec }
+  const sources = { pool: database.pool, log, codec, skips: noSkips }
   const report = await rebuildVisitors(sources, { acceptDifferences: false })
   expect(report).toMatchObject({ sessions: 8, visitors: 4, differences: 0, switched: true })
   expect(report.keys).toBeGreaterThan(8)
@@ -189,7 +198,7 @@ it('of 20 twins each has its own visitor once each has come back, and a rebuild 
   }
   const { rows } = await database.pool.query('select visitor_id, count(*)::int from scoring.links group by 1')
   expect(rows.map(({ count }) => count)).toEqual(twins.map(() => 2))
-  const sources = { pool: database.pool, log, codec }
+  const sources = { pool: database.pool, log, codec, skips: noSkips }
   expect(await rebuildVisitors(sources, { acceptDifferences: false })).toMatchObject({ differences: 0 })
 })
 
@@ -206,7 +215,7 @@ it('visitors of before links were kept get them from the log', async () => {
 
 it('leaves visitors as they are once scoring has begun', async () => {
   await visit(...devices)
-  expect(await restoreVisitors({ pool: database.pool, log, codec })).toBeUndefined()
+  expect(await restoreVisitors({ pool: database.pool, log, codec, skips: noSkips })).toBeUndefined()
 })
 
 it('a decision of a version that recorded no link leads to its visitor by the continuity id', async () => {
@@ -224,7 +233,7 @@ describe('visitors whose time is over', () => {
   const [one, two] = [testSession('one'), testSession('two', { client: clients.iphoneSafari })]
   const returned = (name: string, session: TestSession) =>
     testSession(name, { client: session.client, continuityIds: [session.continuityId] })
-  const sources = () => ({ pool: database.pool, log, codec })
+  const sources = () => ({ pool: database.pool, log, codec, skips: noSkips })
   const keyCount = async () => (await database.pool.query('select * from scoring.visitor_keys')).rowCount
 
   const orphans = async () => {
@@ -332,7 +341,7 @@ it('a visitor of whom one session was erased is as the others have it, and so is
   const [shared, alone] = [visitorOf(device) ?? '', visitorOf(other) ?? '']
   expect(visitorOf(again)).toBe(shared)
   await erase([device, other], { changed_visitor_ids: [shared], erased_visitor_ids: [alone] })
-  const sources = { pool: database.pool, log, codec }
+  const sources = { pool: database.pool, log, codec, skips: noSkips }
   expect(await read()).toMatchObject([{ visitor_id: shared, sessions: 1 }])
   expect(await rebuildVisitors(sources, { acceptDifferences: false })).toMatchObject({ differences: 0 })
   expect(await statesOf()).toEqual([again.id])
@@ -361,7 +370,7 @@ it('a split of an erased visitor brings nothing of it back', async () => {
       await startOn(log.records.filter(({ topic }) => [...kept, 'tidegate.erasures.v1'].includes(topic)))
     expect(await read()).toMatchObject([{ visitor_id: first, sessions: 1 }])
     expect(await links()).toEqual([{ session_id: one.id }])
-    const sources = { pool: database.pool, log, codec }
+    const sources = { pool: database.pool, log, codec, skips: noSkips }
     expect(await rebuildVisitors(sources, { acceptDifferences: false })).toMatchObject({ differences: 0 })
   }
 })
@@ -390,7 +399,7 @@ it('tables of a new installation are left empty, and say that scoring has begun'
   await worker.stop()
   await loseDatabase()
   await transaction(database.pool, createScoringTables)
-  const sources = { pool: database.pool, log, codec }
+  const sources = { pool: database.pool, log, codec, skips: noSkips }
   expect(await restoreVisitors(sources)).toMatchObject({ sessions: 0, visitors: 0, keys: 0 })
   expect(await restoreVisitors(sources)).toBeUndefined()
 })

@@ -7,6 +7,7 @@ import { nothingLearned } from '../../../services/scoring/answers.ts'
 import { createLinkExplainer, type LinkExplanation } from '../../../services/scoring/visitors/explain.ts'
 import { runScoring } from '../../../services/scoring/worker.ts'
 import { eventually } from '../../support/eventually.ts'
+import { noSkips } from '../../support/no-skips.ts'
 import { openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
 import {
   batch,
@@ -34,7 +35,15 @@ beforeAll(async () => {
   await log.ensureTopics(scoringTopics)
   const applied = await world.openApplied()
   await world.run(log, sessionsProjection, { applied })
-  const base = { log, pool, codec: world.codec, clock: () => now, network: noNetwork, applied }
+  const base = {
+    log,
+    pool,
+    codec: world.codec,
+    clock: () => now,
+    network: noNetwork,
+    applied,
+    skips: noSkips,
+  }
   const worker = await runScoring({ ...base, learned: nothingLearned, logger: silent })
   stop = worker.stop
 })

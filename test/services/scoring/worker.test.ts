@@ -12,6 +12,7 @@ import { createScoringTables } from '../../../services/scoring/tables.ts'
 import { runScoring } from '../../../services/scoring/worker.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createMemoryLog, type MemoryLog } from '../../support/memory-log.ts'
+import { noSkips } from '../../support/no-skips.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 import { batch, handOff, idled, metaOf, opened, startedAt, testSession } from './support/events.ts'
 import { bareChromium, desktopChrome, headlessChrome, withParts } from './support/snapshots.ts'
@@ -53,6 +54,7 @@ async function start(some: Partial<Parameters<typeof runScoring>[0]> = {}): Prom
     network: noNetwork,
     applied,
     logger,
+    skips: noSkips,
     ...some,
   })
   stops.push(worker.stop)

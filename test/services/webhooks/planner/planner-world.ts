@@ -9,6 +9,7 @@ import { type RunningPlanner, runPlanner } from '../../../../services/webhooks/p
 import { eachBatch } from '../../../support/each-batch.ts'
 import { eventually } from '../../../support/eventually.ts'
 import type { TestLog } from '../../../support/logs.ts'
+import { noSkips } from '../../../support/no-skips.ts'
 import { ensureTopics, openProjectionWorld, silent } from '../../../support/projections.ts'
 import { metaOf, sessionScored } from '../../../support/session-scored.ts'
 
@@ -51,7 +52,7 @@ export async function openPlannerWorld(testLog: TestLog) {
     const logger = silent.child({}, { level: 'silent' })
     logger.error = (...line: unknown[]) => options.onHalt?.(line)
     const clock = () => now
-    const shared = { pool, codec: world.codec, applied, clock, logger }
+    const shared = { pool, codec: world.codec, applied, clock, logger, skips: noSkips }
     const planner = await runPlanner({ ...shared, log: options.log ?? log })
     planners.push(planner)
     return planner

@@ -1,0 +1,34 @@
+import type { Batch, EventLog, Position, Topic } from '../log/port.ts'
+import { readTopicToEnd } from '../log/read-topic.ts'
+import type { EventCodec, RecordedEvent } from './codec.ts'
+import { decodeRecords } from './consumer.ts'
+import type { Skips } from './skips.ts'
+
+/** What events are read from. Whoever reads a topic leaves out what operators decided to skip. */
+export interface EventSource {
+  log: EventLog
+  codec: EventCodec
+  skips: Pick<Skips, 'has'>
+}
+
+interface Reading {
+  topic: Topic
+  // The offset that a partition is read from. Default: its first record.
+  from?: (partition: number) => number
+  handle: (events: RecordedEvent[]) => Promise<void> | void
+}
+
+/** Reads what there is at the call, and returns where that ends. Throws at a record that cannot be read or skipped. */
+export function readEvents(source: EventSource, { handle, ...reading }: Reading): Promise<Position[]> {
+  return readTopicToEnd({
+    ...{ ...reading, log: source.log },
+    handle: async (batches) => handle((await Promise.all(batches.map((one) => read(source, one)))).flat()),
+  })
+}
+
+async function read(source: EventSource, { topic, partition, records }: Batch): Promise<RecordedEvent[]> {
+  const { events, end, poison } = await decodeRecords(source, records)
+  if (!poison) return events
+  const message = `${topic}/${partition} offset ${end} cannot be read. Where nothing can read it, leave it out by "tidegate log skip".`
+  throw new Error(message, { cause: poison.error })
+}

@@ -1,0 +1,59 @@
+import type { RecordedEvent } from '../../infra/event-store/codec.ts'
+import type { Projection } from '../../infra/event-store/projection.ts'
+import type { Part } from '../../infra/postgres/arrays.ts'
+import type { Db, Tx } from '../../infra/postgres/pool.ts'
+import { column, foreign, insertRows, primaryKey, type RowOf, table } from '../../infra/postgres/table.ts'
+import { type CorrectionKind, type Environment, eventTopics } from '../../schemas/events.ts'
+import type { DataScope } from '../sessions/scope.ts'
+
+const corrections = table('corrections', {
+  id: primaryKey(column.id(), 'event_id'),
+  organization_id: column.id(),
+  environment: column.text<Environment>(),
+  kind: column.text<CorrectionKind>(),
+  visitor_id: column.id(),
+  other_visitor_id: column.id(),
+  session_ids: column.json<string[]>(),
+  reason: foreign(column.text()),
+  corrected_at: column.bigint(),
+})
+export type CorrectionRow = RowOf<typeof corrections>
+
+/** What somebody said of visitors, and why. */
+export const correctionsProjection: Projection = {
+  name: 'corrections',
+  version: 1,
+  topics: [eventTopics.VisitorCorrected],
+  tables: [corrections.name],
+  ddl: corrections.ddl,
+  indexes: 'create index on corrections (organization_id, environment, visitor_id);',
+  appliedIn: [corrections.name],
+  apply: async (_: Tx, events: RecordedEvent[]): Promise<Part[]> =>
+    insertRows(
+      corrections,
+      events.flatMap(({ type, data, meta }) =>
+        type === 'VisitorCorrected' ? [{ ...data, id: meta.eventId }] : [],
+      ),
+    ),
+}
+
+interface Split {
+  scope: DataScope
+  visitorId: string
+  newVisitorId: string
+}
+
+/** The last one that made the new visitor of sessions of the other. */
+export async function findSplit(
+  db: Db,
+  { scope, visitorId, newVisitorId }: Split,
+): Promise<CorrectionRow | undefined> {
+  const { rows } = await db.query<CorrectionRow>(
+    `select ${corrections.select('c')} from read.corrections c
+     where c.organization_id = $1 and c.environment = $2 and c.visitor_id = $3
+       and c.other_visitor_id = $4 and c.kind = 'split'
+     order by c.corrected_at desc limit 1`,
+    [scope.organizationId, scope.environment, visitorId, newVisitorId],
+  )
+  return rows[0]
+}
