@@ -28,7 +28,7 @@ const auditEntrySchema = z
         id: z
           .string()
           .describe(
-            'Of a key its id; of an operator the command; of an agent its delivery key or account; else the part of the server.',
+            'Of a key its id, or `live` where a test key reads of a live one; of an operator the command; of an agent its delivery key or account; else the part of the server.',
           ),
       })
       .meta({ id: 'AuditActor' })
@@ -48,7 +48,7 @@ export function auditRoutes(app: FastifyInstance, options: AuditRouteOptions): v
     operationId: 'listOrganizationAuditLog',
     summary: 'List who did what in an organization, newest first, in both environments',
     description:
-      'Requires the `organizations:read` secret-key scope. Has every change that a key, an operator, a person, an agent or the server itself made, and no secret. What clients send is not in it, nor is the delivery of webhooks.',
+      'Requires the `organizations:read` secret-key scope. Has every change that a key, an operator, a person, an agent or the server itself made, and no secret. A test key reads what is of the test environment, and what is of both. What clients send is not in it, nor is the delivery of webhooks.',
     tags: ['Organizations'],
     security: [{ secretKey: [] }],
     params: organizationParams,
@@ -59,12 +59,14 @@ export function auditRoutes(app: FastifyInstance, options: AuditRouteOptions): v
   app.get<Request>('/v1/organizations/:organizationId/audit-log', { schema, ...hooks }, async (request) => {
     const { organizationId } = request.params
     const { limit, cursor } = request.query
+    const reader = auth.secret(request).environment
     const { rows, pagination } = await loadPage({
       ...{ limit, cursor, cursors },
-      query: { list: 'audit-log', organizationId },
+      query: { list: 'audit-log', organizationId, environment: reader },
       load: (after) =>
         readAuditLog(options, {
           organizationId,
+          reader,
           limit,
           after: after && { occurredAt: after.value, id: after.id },
         }),

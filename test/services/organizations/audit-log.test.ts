@@ -279,6 +279,42 @@ test('no entry has a value of a person, or a secret', async () => {
     expect(body).not.toContain(text)
 })
 
+test('a test key reads no live id, and what was done to test things by whomever', async () => {
+  const organizationId = await world.organization('both')
+  const issue = (environment: 'live' | 'test') => {
+    world.now.ms += 1
+    return world.issue({ organizationId, type: 'secret', scopes: ['*'], environment })
+  }
+  const [live, ofTest] = [await issue('live'), await issue('test')]
+  const headersOf = ({ revealedKey }: typeof live) => ({ authorization: `Bearer ${revealedKey}` })
+  const url = `/v1/organizations/${organizationId}`
+  const made: string[] = []
+  const given = [
+    { environment: 'live', by: live },
+    { environment: 'test', by: live },
+    { environment: 'test', by: ofTest },
+  ]
+  for (const { environment, by } of given) {
+    const asked = { body: { name: 'New', environment }, headers: headersOf(by) }
+    made.push(answer.parse((await send('POST', `${url}/api-keys`, asked)).json()).data.id)
+  }
+  await send('PATCH', url, { body: { name: 'Both' }, headers: headersOf(live) })
+  const log = async (by: typeof live) =>
+    page.parse((await send('GET', `${url}/audit-log?limit=200`, { headers: headersOf(by) })).json()).data
+  const [liveMade, testMade, testMadeByTest] = made
+  const read = await log(ofTest)
+  for (const id of [live.keyId, liveMade]) expect(JSON.stringify(read)).not.toContain(id)
+  expect(read.map(({ subject_id, actor }) => [subject_id, actor])).toEqual([
+    [organizationId, { type: 'key', id: 'live' }],
+    [testMadeByTest, { type: 'key', id: ofTest.keyId }],
+    [testMade, { type: 'key', id: 'live' }],
+    [ofTest.keyId, { type: 'operator', id: 'test' }],
+    [organizationId, { type: 'operator', id: 'test' }],
+    [organizationId, { type: 'operator', id: 'test' }],
+  ])
+  expect(await log(live)).toHaveLength(read.length + 2)
+})
+
 test('a key of another organization, or without the scope, reads nothing', async () => {
   const { revealedKey } = await world.issue({
     organizationId,
