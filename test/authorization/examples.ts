@@ -3,8 +3,9 @@ import type { ErrorCode } from '../../infra/errors/errors.ts'
 import type { ApprovedSignup } from '../support/gate-flow.ts'
 import type { Platform } from './credential.ts'
 import { gateEndpoints, openGateEndpoints } from './gate-examples.ts'
+import type { Person } from './person.ts'
 import type { CollectBodies } from './record-collect.ts'
-import { sessionId, visitorId, type World } from './world.ts'
+import type { World } from './world.ts'
 
 export interface Example {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
@@ -38,6 +39,8 @@ export interface Context {
   keyId(options: { fresh: boolean }): Promise<string>
   /** Of the live environment; the event was raised for the endpoint. */
   webhook(options: { fresh: boolean }): Promise<{ endpointId: string; eventId: string }>
+  /** Somebody whom the organization knows. */
+  person(options: { fresh: boolean }): Promise<Person>
   /** The organization's services and accounts. */
   gate: GateContext
 }
@@ -62,7 +65,17 @@ async function endpoint(context: Context, { fresh }: { fresh: boolean }): Promis
   return own(context, `/webhooks/endpoints/${(await context.webhook({ fresh })).endpointId}`)
 }
 
-const unknownVisitor = `vid_${'0'.repeat(26)}`
+async function visitor(context: Context, { fresh }: { fresh: boolean }): Promise<string> {
+  return own(context, `/visitors/${(await context.person({ fresh })).visitorId}`)
+}
+
+async function user(context: Context, { fresh }: { fresh: boolean }): Promise<string> {
+  return own(context, `/users/${(await context.person({ fresh })).clientUserId}`)
+}
+
+async function session({ person }: Context): Promise<string> {
+  return `/v1/sessions/${(await person({ fresh: false })).sessionId}`
+}
 
 /** One for each operation that needs a key. */
 export const endpoints: Record<string, Endpoint> = {
@@ -76,15 +89,15 @@ export const endpoints: Record<string, Endpoint> = {
     scope: 'sessions:read',
     success: 200,
     elsewhere: 404,
-    example: () => ({ method: 'GET', url: `/v1/sessions/${sessionId}` }),
+    example: async (context) => ({ method: 'GET', url: await session(context) }),
   },
   updateSession: {
     scope: 'sessions:update',
     success: 200,
     elsewhere: 404,
-    example: () => ({
+    example: async ({ person, succeeds }) => ({
       method: 'PATCH',
-      url: `/v1/sessions/${sessionId}`,
+      url: `/v1/sessions/${(await person({ fresh: succeeds })).sessionId}`,
       body: { client_user_id: `user_${randomBytes(4).toString('hex')}` },
     }),
   },
@@ -98,52 +111,66 @@ export const endpoints: Record<string, Endpoint> = {
     scope: 'fingerprints:read',
     success: 200,
     elsewhere: 404,
-    example: () => ({ method: 'GET', url: `/v1/fingerprints/${visitorId}` }),
+    example: async ({ person }) => ({
+      method: 'GET',
+      url: `/v1/fingerprints/${(await person({ fresh: false })).visitorId}`,
+    }),
   },
   splitVisitor: {
     scope: 'visitors:manage',
-    success: 404,
+    success: 201,
     elsewhere: 404,
-    example: (context) => ({
-      method: 'POST',
-      url: own(context, `/visitors/${unknownVisitor}/splits`),
-      body: { session_ids: [sessionId], reason: 'Two people.' },
-    }),
+    example: async (context) => {
+      const { visitorId, sessionId } = await context.person({ fresh: context.succeeds })
+      return {
+        method: 'POST',
+        url: own(context, `/visitors/${visitorId}/splits`),
+        body: { session_ids: [sessionId], reason: 'Two people.' },
+      }
+    },
   },
   mergeVisitors: {
     scope: 'visitors:manage',
-    success: 404,
+    success: 201,
     elsewhere: 404,
-    example: (context) => ({
-      method: 'POST',
-      url: own(context, `/visitors/${unknownVisitor}/merges`),
-      body: { visitor_id: visitorId, reason: 'One person.' },
-    }),
+    example: async (context) => {
+      const { visitorId, otherVisitorId } = await context.person({ fresh: context.succeeds })
+      return {
+        method: 'POST',
+        url: own(context, `/visitors/${visitorId}/merges`),
+        body: { visitor_id: otherVisitorId, reason: 'One person.' },
+      }
+    },
   },
-  // Nobody of that name is known: only who may ask hears so.
   eraseVisitor: {
     scope: 'visitors:erase',
-    success: 404,
+    success: 200,
     elsewhere: 404,
-    example: (context) => ({ method: 'DELETE', url: own(context, `/visitors/${unknownVisitor}`) }),
+    example: async (context) => ({
+      method: 'DELETE',
+      url: await visitor(context, { fresh: context.succeeds }),
+    }),
   },
   eraseUser: {
     scope: 'visitors:erase',
-    success: 404,
+    success: 200,
     elsewhere: 404,
-    example: (context) => ({ method: 'DELETE', url: own(context, '/users/nobody') }),
+    example: async (context) => ({ method: 'DELETE', url: await user(context, { fresh: context.succeeds }) }),
   },
   exportVisitor: {
     scope: 'visitors:export',
-    success: 404,
+    success: 200,
     elsewhere: 404,
-    example: (context) => ({ method: 'GET', url: own(context, `/visitors/${unknownVisitor}/export`) }),
+    example: async (context) => ({
+      method: 'GET',
+      url: `${await visitor(context, { fresh: false })}/export`,
+    }),
   },
   exportUser: {
     scope: 'visitors:export',
-    success: 404,
+    success: 200,
     elsewhere: 404,
-    example: (context) => ({ method: 'GET', url: own(context, '/users/nobody/export') }),
+    example: async (context) => ({ method: 'GET', url: `${await user(context, { fresh: false })}/export` }),
   },
   createOrganization: {
     scope: 'organizations:create',
@@ -198,7 +225,7 @@ export const endpoints: Record<string, Endpoint> = {
   revokeOrganizationApiKey: {
     scope: 'api_keys:manage',
     success: 200,
-    elsewhere: 200,
+    elsewhere: 404,
     example: async (context) => ({
       method: 'DELETE',
       url: own(context, `/api-keys/${await context.keyId({ fresh: context.succeeds })}`),

@@ -14,6 +14,9 @@ import { startWorld, type World } from './world.ts'
 
 let world: World
 let context: Omit<Context, 'platform' | 'succeeds'>
+/** Of the other organization. */
+let theirs: typeof context
+let theirKey: Record<string, string>
 let credentials: Credential[]
 let scoped: Credential[]
 /** By operation id; undefined = needs no key. */
@@ -25,34 +28,43 @@ beforeAll(async () => {
   operations = readOperations(world.app.swagger())
   const own = await world.organization('own')
   const other = await world.organization('other')
-  await world.score(own, 'live')
   credentials = await createCredentials(world, { own, other })
   scoped = await createScopedKeys(world, own)
   const record = async (name: string, platform: 'web' | 'ios' | 'android') => {
     const key = credentials.find((one) => one.name === name)?.headers.authorization?.slice('Bearer '.length)
     return recordCollect(world, key ?? '', platform)
   }
-  const request = { organizationId: own, type: 'secret' } as const
-  const issue = () => world.issue({ ...request, scopes: ['api_keys:manage'] })
-  const { keyId: steady } = await issue()
-  const webhook = await world.webhook(own)
   const { gate, tokens } = await createGateTokens(world, { own, other })
   credentials.push(...tokens)
-  context = {
-    world,
-    organizationId: own,
-    gate,
-    bodies: {
-      web: await record('publishable key', 'web'),
-      ios: await record('iOS key in its SDK', 'ios'),
-      android: await record('Android key in its SDK', 'android'),
-    },
-    webhook: async ({ fresh }) => (fresh ? await world.webhook(own) : webhook),
-    keyId: async ({ fresh }) => (fresh ? (await issue()).keyId : steady),
+  const bodies = {
+    web: await record('publishable key', 'web'),
+    ios: await record('iOS key in its SDK', 'ios'),
+    android: await record('Android key in its SDK', 'android'),
   }
+  context = { world, bodies, gate, ...(await thingsOf(own)) }
+  const { gate: theirGate } = await createGateTokens(world, { own: other, other: own })
+  theirs = { world, bodies, gate: theirGate, ...(await thingsOf(other)) }
+  theirKey = await secretKey(world, { organizationId: other })
 })
 afterAll(() => world.stop())
 afterAll(() => console.log(`authorization matrix: ${cells} cells`))
+
+/** One of each kind that stays, and as many more as are asked for. */
+async function thingsOf(organizationId: string) {
+  const issue = async () =>
+    (await world.issue({ organizationId, type: 'secret', scopes: ['api_keys:manage'] })).keyId
+  const [key, webhook, person] = [
+    await issue(),
+    await world.webhook(organizationId),
+    await world.person(organizationId),
+  ]
+  return {
+    organizationId,
+    keyId: async ({ fresh }: { fresh: boolean }) => (fresh ? issue() : key),
+    webhook: async ({ fresh }: { fresh: boolean }) => (fresh ? world.webhook(organizationId) : webhook),
+    person: async ({ fresh }: { fresh: boolean }) => (fresh ? world.person(organizationId) : person),
+  }
+}
 
 function operationOf(id: string): Operation {
   const operation = operations.get(id)
@@ -132,6 +144,42 @@ describe('what a key may make of keys', () => {
       }
       expect({ [target.name]: seen }).toEqual({ [target.name]: expectedGrants(caller, target) })
     }
+  })
+})
+
+describe('what another organization has, by its real id and under the path of one’s own', () => {
+  const own = () => rightFor('listOrganizationApiKeys').headers
+  const asked = keyed.filter((id) => endpointOf(id).elsewhere === 404 && endpointOf(id).scope)
+
+  test.each(asked)('%s does not find it, and its owner does', async (id) => {
+    const { example, success } = endpointOf(id)
+    const { organizationId } = context
+    const things = { ...theirs, ...(await thingsOf(theirs.organizationId)) }
+    const foreign = await example({ ...things, organizationId, platform: 'web', succeeds: false })
+    const { message: _, ...refusal } = await count(foreign, own())
+    expect(refusal).toEqual({ status: 404, code: 'request.not_found', charged: true })
+    const request = await example({ ...things, platform: 'web', succeeds: false })
+    expect((await count(request, theirKey)).status).toBe(success)
+  })
+
+  test('there are ids of visitors, users, sessions, keys, endpoints, events and services among them', () => {
+    expect(asked.length).toBeGreaterThanOrEqual(20)
+    expect(asked).toEqual(expect.arrayContaining(['splitVisitor', 'mergeVisitors', 'eraseUser']))
+  })
+
+  test('a visitor of one’s own takes no session and no visitor of theirs', async () => {
+    const [mine, other] = [await context.person({ fresh: true }), await theirs.person({ fresh: true })]
+    const url = `/v1/organizations/${context.organizationId}/visitors/${mine.visitorId}`
+    const reason = 'They are mine.'
+    const split = { session_ids: [other.sessionId], reason }
+    const merge = { visitor_id: other.visitorId, reason }
+    const cells = [
+      await count({ method: 'POST', url: `${url}/splits`, body: split }, own()),
+      await count({ method: 'POST', url: `${url}/merges`, body: merge }, own()),
+    ]
+    expect(cells.map(({ status }) => status)).toEqual([422, 404])
+    const { status } = await count({ method: 'GET', url: `/v1/fingerprints/${other.visitorId}` }, theirKey)
+    expect(status).toBe(200)
   })
 })
 

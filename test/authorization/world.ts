@@ -7,13 +7,15 @@ import { createIdempotency } from '../../infra/idempotency/idempotency.ts'
 import { asId } from '../../infra/ids.ts'
 import { type AddressNetwork, ipSources } from '../../infra/ip/network.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
-import type { Db } from '../../infra/postgres/pool.ts'
 import { createAddressRules } from '../../infra/safe-http/addresses.ts'
 import { auditProjection } from '../../projections/audit/projection.ts'
+import { correctionsProjection } from '../../projections/corrections/projection.ts'
+import { createErasuresProjection } from '../../projections/erasures/projection.ts'
 import { gateProjection } from '../../projections/gate/projection.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
 import { findKeyByLookupHash } from '../../projections/organizations/queries.ts'
 import { policiesProjection } from '../../projections/policies/projection.ts'
+import { repeatsProjection } from '../../projections/repeats/projection.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { webhooksProjection } from '../../projections/webhooks/projection.ts'
 import type { Environment } from '../../schemas/events.ts'
@@ -31,6 +33,7 @@ import { createConsentKeys } from '../../services/organizations/consent-keys.ts'
 import { organizationRoutes } from '../../services/organizations/routes.ts'
 import { signUpOrganization } from '../../services/organizations/sign-up.ts'
 import { readbackRoutes } from '../../services/readback/routes.ts'
+import { eraseStates, hideVisitor } from '../../services/scoring/erase.ts'
 import { linkedVisitors } from '../../services/scoring/visitors/correct.ts'
 import { createLinkExplainer } from '../../services/scoring/visitors/explain.ts'
 import { webRoutes } from '../../services/web/routes.ts'
@@ -48,6 +51,7 @@ import { createMemoryLimiter } from '../support/memory-limiter.ts'
 import { openAdmission } from '../support/open-admission.ts'
 import { ensureTopics, openProjectionWorld, silent, tester } from '../support/projections.ts'
 import { metaOf, sessionScored, visitorLink } from '../support/session-scored.ts'
+import { storePerson } from './person.ts'
 
 export const sessionId = 'sid_00000000000000000000000001'
 export const visitorId = 'vid_00000000000000000000000001'
@@ -65,7 +69,9 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
   await world.run(log, webhooksProjection, { applied })
   await world.run(log, gateProjection, { applied })
   await world.run(log, policiesProjection, { applied })
-  await world.run(log, auditProjection, { applied })
+  for (const projection of [repeatsProjection, correctionsProjection, auditProjection])
+    await world.run(log, projection, { applied })
+  await world.run(log, createErasuresProjection([eraseStates]), { applied })
   const now = { ms: 1_800_000_000_000 }
   const clock = () => now.ms
   const keyring = createKeyring(randomBytes(32).toString('base64'))
@@ -113,7 +119,8 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
   agentRoutes(app, deps)
   webhookRoutes(app, deps)
   correctionRoutes(app, { ...deps, visitors: linkedVisitors })
-  erasureRoutes(app, { ...deps, applied, ...nobodyKnown(pool) })
+  const exporting = { pool, readStates: async () => new Map<string, object>() }
+  erasureRoutes(app, { ...deps, applied, hideVisitor, exporting })
   collectRoutes(app, deps)
   await webRoutes(app, { random: randomBytes })
   const consentKeys = createConsentKeys({ ...deps, publicUrl })
@@ -173,6 +180,8 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
       await createService(deps, { ...registration({ ...tenant, endpointId }), id })
       return id
     },
+    /** Of the live environment. */
+    person: (organizationId: string) => storePerson({ pool, log, codec, applied, clock }, organizationId),
     /** Stores one session with its visitor. */
     async score(organizationId: string, environment: Environment): Promise<void> {
       const visitor = visitorLink({ id: visitorId })
@@ -231,12 +240,5 @@ function knownAddress(ip: string): AddressNetwork {
     },
     routing: { asn: 'AS64512', organization: 'Example' },
     evaluated_at: 1_800_000_000_000,
-  }
-}
-
-function nobodyKnown(pool: Db) {
-  return {
-    hideVisitor: async () => {},
-    exporting: { pool, readStates: async () => new Map<string, object>() },
   }
 }

@@ -44,6 +44,7 @@ describe('with the header', () => {
     expect([first.status, first.replayed]).toEqual([201, undefined])
     expect([again.status, again.replayed]).toEqual([201, 'true'])
     expect(again.text).toBe(first.text)
+    expect(again.headers['x-request-id']).not.toBe(first.headers['x-request-id'])
     expect(again.headers['content-type']).toBe(first.headers['content-type'])
     expect([first, again].map(({ headers }) => headers['cache-control'])).toEqual(['no-store', 'no-store'])
     expect([shop.runs, shop.orders.size]).toEqual([1, 1])

@@ -1,0 +1,43 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { secretKey } from '../authorization/credential.ts'
+import type { Person } from '../authorization/person.ts'
+import { startWorld, type World } from '../authorization/world.ts'
+
+let world: World
+let url: string
+let headers: Record<string, string>
+let person: Person
+
+beforeAll(async () => {
+  world = await startWorld()
+  const organizationId = await world.organization('people')
+  url = `/v1/organizations/${organizationId}`
+  headers = await secretKey(world, { organizationId })
+  person = await world.person(organizationId)
+})
+afterAll(() => world.stop())
+
+it('a repeated split answers what the first did, whatever it says and whenever it comes', async () => {
+  const { visitorId, sessionId } = person
+  const split = async (reason: string) => {
+    world.now.ms += 1000
+    const response = await world.app.inject({
+      ...{ method: 'POST', url: `${url}/visitors/${visitorId}/splits`, headers },
+      payload: { session_ids: [sessionId], reason },
+    })
+    expect(response.statusCode).toBe(201)
+    return response.json()
+  }
+  const first = await split('Two people.')
+  expect(first.data).toMatchObject({ visitor_id: visitorId, session_ids: [sessionId], reason: 'Two people.' })
+  const again = await split('As before.')
+  expect(again.data).toEqual(first.data)
+  expect(again.meta.request_id).not.toBe(first.meta.request_id)
+})
+
+it.each(['visitor', 'user'])('no cache keeps the export of a %s', async (kind) => {
+  const { otherVisitorId, clientUserId } = person
+  const path = kind === 'visitor' ? `visitors/${otherVisitorId}` : `users/${clientUserId}`
+  const response = await world.app.inject({ method: 'GET', url: `${url}/${path}/export`, headers })
+  expect([response.statusCode, response.headers['cache-control']]).toEqual([200, 'no-store'])
+})
