@@ -211,9 +211,7 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
     const positions = leave(batches)
     for (const position of positions) {
       const status = statusOf(position)
-      const now = clock()
-      const { since = now, count = 0 } = status.failing ?? {}
-      status.failing = { since, last: now, count: count + 1, error }
+      status.failing = failedAgain(status.failing, { now: clock(), error })
     }
     onError(error, positions[0])
     return positions
@@ -266,7 +264,9 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
       })),
     passed(next) {
       const status = statusOf(next)
-      if (next.offset > status.nextOffset) status.halted = null
+      if (next.offset <= status.nextOffset) return
+      status.halted = null
+      status.failing = null
     },
     stop() {
       stopping.abort()
@@ -291,10 +291,16 @@ const standingAfterMs = 10_000
 // Longer than the back-off and the time limits of an attempt: the partition was given to another process since.
 const givenAwayAfterMs = 60_000
 
+const isOver = ({ last }: Failing, now: number) => now - last > givenAwayAfterMs
+
+function failedAgain(failing: Failing | null, { now, error }: { now: number; error: unknown }): Failing {
+  const { since, count } = failing && !isOver(failing, now) ? failing : { since: now, count: 0 }
+  return { since, last: now, count: count + 1, error }
+}
+
 // Why a partition that is tried again and again stands still; null while it may go on.
 function standing(failing: Failing | null, now: number): string | null {
-  if (!failing || failing.last - failing.since < standingAfterMs || now - failing.last > givenAwayAfterMs)
-    return null
+  if (!failing || failing.last - failing.since < standingAfterMs || isOver(failing, now)) return null
   return `failed ${failing.count} times in a row: ${failing.error}`
 }
 

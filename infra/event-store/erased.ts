@@ -1,6 +1,8 @@
+import type pg from 'pg'
 import { eventTopics } from '../../schemas/events.ts'
-import type { Db } from '../postgres/pool.ts'
+import { type Db, transaction } from '../postgres/pool.ts'
 import type { RecordedEvent } from './codec.ts'
+import { type RestoredKeys, restoreDataKeys } from './data-key-backup.ts'
 import { eraseDataKeys } from './data-key-table.ts'
 import { type EventSource, readEvents } from './read-events.ts'
 
@@ -20,4 +22,19 @@ export async function eraseKeysAgain(db: Db, source: EventSource): Promise<numbe
     },
   })
   return sessions
+}
+
+interface Restoring extends EventSource {
+  pool: pg.Pool
+}
+
+/** Adds the keys of a backup, but for those of erased sessions. Nobody sees one of these, wherever it ends. */
+export function restoreUnerased(
+  { pool, ...source }: Restoring,
+  { file }: { file: string },
+): Promise<RestoredKeys & { erased: number }> {
+  return transaction(pool, async (tx) => ({
+    ...(await restoreDataKeys(tx, { file })),
+    erased: await eraseKeysAgain(tx, source),
+  }))
 }

@@ -4,7 +4,6 @@ import type { Part } from '../../infra/postgres/arrays.ts'
 import type { Db, Tx } from '../../infra/postgres/pool.ts'
 import { column, foreign, insertRows, primaryKey, type RowOf, table } from '../../infra/postgres/table.ts'
 import { type CorrectionKind, type Environment, eventTopics } from '../../schemas/events.ts'
-import type { DataScope } from '../sessions/scope.ts'
 
 const corrections = table('corrections', {
   id: primaryKey(column.id(), 'event_id'),
@@ -38,7 +37,7 @@ export const correctionsProjection: Projection = {
 }
 
 interface Split {
-  scope: DataScope
+  scope: { organizationId: string; environment: Environment }
   visitorId: string
   newVisitorId: string
 }

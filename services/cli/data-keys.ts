@@ -38,15 +38,9 @@ const keptDays = 30
 const dayMs = 24 * 60 * 60 * 1000
 
 async function restore(file: string) {
-  const { restoreDataKeys } = await import('../../infra/event-store/data-key-backup.ts')
-  const { eraseKeysAgain } = await import('../../infra/event-store/erased.ts')
-  const { transaction } = await import('../../infra/postgres/pool.ts')
+  const { restoreUnerased } = await import('../../infra/event-store/erased.ts')
   return withCore(async (core) => {
-    // No key of an erased session is ever there for others to see, wherever this ends.
-    const { madeAt, rows, added, erased } = await transaction(core.pool, async (tx) => ({
-      ...(await restoreDataKeys(tx, { file })),
-      erased: await eraseKeysAgain(tx, core),
-    }))
+    const { madeAt, rows, added, erased } = await restoreUnerased(core, { file })
     const old = Date.now() - madeAt > keptDays * dayMs ? ` It is older than ${keptDays} days: delete it.` : ''
     const text = `${added} of ${rows} keys of ${shownTime(madeAt)} were added. The log has ${erased} erased sessions, whose keys are gone.${old}`
     return { data: { made_at: new Date(madeAt).toISOString(), keys: rows, added, erased }, text }

@@ -68,7 +68,10 @@ interface Skip extends Decision {
   place: Position
 }
 
-async function skip({ log, codec }: Stores, { place, reason, by }: Skip): Promise<void> {
+// Of a record that is as large as the log takes, a fact with all of it would be larger.
+const keptBytes = 64 * 1024
+
+export async function skip({ log, codec }: Stores, { place, reason, by }: Skip): Promise<void> {
   const record = await readRecord(log, place)
   const why = unreadableBecause(codec, record)
   const now = Date.now()
@@ -82,7 +85,7 @@ async function skip({ log, codec }: Stores, { place, reason, by }: Skip): Promis
     why_unreadable: why,
     record_key: record.key,
     record_headers: record.headers,
-    record_value: record.value,
+    record_value: record.value.subarray(0, keptBytes),
   }
   const meta = { eventId: `skip_${randomBytes(12).toString('hex')}`, time: now }
   const none = { organizationId: null, environment: null }

@@ -64,12 +64,12 @@ describe('observations', () => {
     const members = Object.entries(groups).flatMap(([group, all]) =>
       Object.keys(all ?? {}).map((member) => ({ group, member })),
     )
-    const valueOf = (group: string, member: string, value: number) => {
+    const readAs = (group: string, member: string, value: number) => {
       const shown: typeof groups = read({ [group]: { [member]: value } })
       return shown[group]?.[member]
     }
     const negative = members
-      .filter(({ group, member }) => valueOf(group, member, -1) === -1)
+      .filter(({ group, member }) => readAs(group, member, -1) === -1)
       .map(({ group, member }) => `${group}.${member}`)
     // A hash is any number, and zones east of Greenwich are before it.
     const signed = negative.filter((path) => !path.endsWith('hash'))

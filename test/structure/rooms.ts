@@ -13,6 +13,7 @@ const floors = [
   [
     'projections/answers',
     'projections/audit',
+    'projections/corrections',
     'projections/erasures',
     'projections/gate',
     'projections/organizations',

@@ -19,9 +19,9 @@ export interface MemoryLog extends EventLog {
 /** An event log in an array, for unit tests: one partition a topic, delivered at once, no group offsets kept. */
 export function createMemoryLog({ now = Date.now }: { now?: () => number } = {}): MemoryLog {
   const records: LogRecord[] = []
-  const consumers = new Set<ConsumeOptions>()
+  // With what each is handling. One may read another topic meanwhile.
+  const consumers = new Map<ConsumeOptions, Promise<void>>()
   let down = false
-  let deliveries: Promise<void> = Promise.resolve()
 
   const nextOffset = (topic: string) => records.filter((record) => record.topic === topic).length
 
@@ -40,8 +40,16 @@ export function createMemoryLog({ now = Date.now }: { now?: () => number } = {})
     }
   }
 
+  function deliverNext(consumer: ConsumeOptions, some: LogRecord[]): void {
+    const before = consumers.get(consumer) ?? Promise.resolve()
+    consumers.set(
+      consumer,
+      before.then(() => deliver(consumer, some)),
+    )
+  }
+
   function deliverAll(some: LogRecord[]): void {
-    for (const consumer of consumers) deliveries = deliveries.then(() => deliver(consumer, some))
+    for (const consumer of consumers.keys()) deliverNext(consumer, some)
   }
 
   const checkUp = () => {
@@ -57,9 +65,10 @@ export function createMemoryLog({ now = Date.now }: { now?: () => number } = {})
       down = value
     },
     settled: async () => {
-      for (let last: unknown; last !== deliveries; ) {
-        last = deliveries
-        await deliveries
+      for (;;) {
+        const now = [...consumers.values()]
+        await Promise.all(now)
+        if ([...consumers.values()].every((one) => now.includes(one))) return
       }
     },
     async append(some): Promise<Position[]> {
@@ -73,12 +82,12 @@ export function createMemoryLog({ now = Date.now }: { now?: () => number } = {})
       const starts = new Map<string, number>()
       for (const topic of topics) starts.set(topic, (await startOffset(topic, 0)) ?? 0)
       const earlier = records.filter(({ topic, offset }) => offset >= (starts.get(topic) ?? 0))
-      deliveries = deliveries.then(() => deliver(options, earlier))
-      consumers.add(options)
+      deliverNext(options, earlier)
       return {
         async stop() {
+          const handling = consumers.get(options)
           consumers.delete(options)
-          await deliveries
+          await handling
         },
       }
     },

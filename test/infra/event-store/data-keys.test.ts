@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
+import { createCodec } from '../../../infra/event-store/codec.ts'
 import {
   backUpDataKeys,
   NoBackup,
@@ -16,12 +17,15 @@ import {
   findDataKeys,
 } from '../../../infra/event-store/data-key-table.ts'
 import { createDataKeys, type DataKeys } from '../../../infra/event-store/data-keys.ts'
+import { restoreUnerased } from '../../../infra/event-store/erased.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
 import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { createPool, transaction } from '../../../infra/postgres/pool.ts'
 import { visitorErased } from '../../support/erased.ts'
+import { createMemoryLog } from '../../support/memory-log.ts'
+import { noSkips } from '../../support/no-skips.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
-import { silent } from '../../support/projections.ts'
+import { silent, testCause } from '../../support/projections.ts'
 
 let database: TestDatabase
 const setting = randomBytes(32).toString('base64')
@@ -180,6 +184,37 @@ test('a backup brings back what is missing, but nothing of an erased session, an
     await writeFile(file, part.join('\n'))
     await expect(restoreDataKeys(database.pool, { file })).rejects.toThrow(NoBackup)
   }
+  await rm(folder, { recursive: true })
+})
+
+test('a restore is without keys of the erased, leaves out what is skipped, and adds nothing where it ends early', async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'keys-'))
+  const file = path.join(folder, 'backup')
+  await open().ensure(['sid_erased', 'sid_lost'])
+  await backUpDataKeys(database.pool, { file, now: 5 })
+  await database.pool.query(
+    "delete from tidegate_keys.session_keys where session_id in ('sid_erased', 'sid_lost')",
+  )
+  const [log, codec] = [createMemoryLog(), createCodec()]
+  const data = visitorErased(['sid_erased'])
+  const meta = { eventId: data.event_id, time: 1, organizationId: 'org_1', environment: 'live' } as const
+  const erasure = codec.toCausedRecord({ type: 'VisitorErased', data }, meta, testCause)
+  const foreign = { topic: erasure.topic, key: 'x', value: Buffer.from('not ours'), headers: {} }
+  await log.append([foreign, erasure])
+  const restore = (skips: { has(): Promise<boolean> }) =>
+    restoreUnerased({ pool: database.pool, log, codec, skips }, { file })
+  const stored = async () =>
+    (await findDataKeys(database.pool, ['sid_erased', 'sid_lost'])).map((row) => [
+      row.session_id,
+      row.sealed_key !== null,
+    ])
+  await expect(restore(noSkips)).rejects.toThrow('offset 0 cannot be read')
+  expect(await stored()).toEqual([])
+  expect(await restore({ has: async () => true })).toMatchObject({ added: 2, erased: 1 })
+  expect((await stored()).sort()).toEqual([
+    ['sid_erased', false],
+    ['sid_lost', true],
+  ])
   await rm(folder, { recursive: true })
 })
 

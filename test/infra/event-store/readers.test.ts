@@ -1,0 +1,145 @@
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { eraseKeysAgain } from '../../../infra/event-store/erased.ts'
+import { rebuild } from '../../../infra/event-store/rebuild.ts'
+import { runProjection } from '../../../infra/event-store/runner.ts'
+import { createSkips, type Skips } from '../../../infra/event-store/skips.ts'
+import { noNetwork } from '../../../infra/ip/network.ts'
+import { transaction } from '../../../infra/postgres/pool.ts'
+import { causedNames, eventTopics } from '../../../schemas/events.ts'
+import { nothingLearned } from '../../../services/scoring/answers.ts'
+import { rebuildVisitors } from '../../../services/scoring/restore.ts'
+import { createScoringTables } from '../../../services/scoring/tables.ts'
+import { runScoring } from '../../../services/scoring/worker.ts'
+import { projections } from '../../../services/server/dependencies.ts'
+import { runPlanner } from '../../../services/webhooks/planner/planner.ts'
+import { sourceFiles } from '../../structure/imports.ts'
+import { createMemoryLog, type MemoryLog } from '../../support/memory-log.ts'
+import { noSkips } from '../../support/no-skips.ts'
+import { openProjectionWorld, type ProjectionWorld, silent, testCause } from '../../support/projections.ts'
+
+type Skipping = Pick<Skips, 'has'>
+
+let world: ProjectionWorld
+let log: MemoryLog
+let skips: Skips
+
+beforeAll(async () => {
+  world = await openProjectionWorld()
+  await transaction(world.database.pool, createScoringTables)
+  log = createMemoryLog()
+  skips = createSkips({ log, codec: world.codec, logger: silent })
+  const topics = [...new Set(Object.values(eventTopics))]
+  // Of a type that every read model of the topic looks at.
+  const typeIn = (topic: string) =>
+    [...causedNames, ...Object.keys(eventTopics)].find((name) => Object(eventTopics)[name] === topic)
+  const positions = await log.append(
+    topics.map((topic) => ({
+      ...{ topic, key: 'x', value: Buffer.from('not ours') },
+      headers: { event_type: typeIn(topic) ?? '' },
+    })),
+  )
+  const facts = positions.map(({ topic, partition, offset }) => {
+    const data = {
+      ...{ skipped_topic: topic, skipped_partition: partition, skipped_offset: offset, reason: 'a typo' },
+      ...{
+        skipped_by: 'Ada',
+        skipped_at: 1,
+        why_unreadable: 'not ours',
+        record_key: 'x',
+        record_headers: {},
+      },
+      record_value: Buffer.from('not ours'),
+    }
+    const meta = { eventId: `skip_${topic}`, time: 1, organizationId: null, environment: null }
+    return world.codec.toCausedRecord({ type: 'RecordSkipped', data }, meta, testCause)
+  })
+  await log.append(facts)
+})
+afterAll(async () => {
+  await skips?.close()
+  await world?.close()
+})
+
+interface Standing {
+  status(): { topic: string; nextOffset: number; halted: string | null }[]
+  stop(): Promise<void>
+}
+
+/** Throws where a partition stands still at the record. */
+async function passes(starting: Promise<Standing>): Promise<void> {
+  const running = await starting
+  await log.settled()
+  const status = running.status()
+  await running.stop()
+  const halted = status.find((one) => one.halted !== null)
+  if (halted) throw new Error(`${halted.topic} stands still: ${halted.halted}`)
+  expect(status.length).toBeGreaterThan(0)
+  for (const { topic, nextOffset } of status) expect([topic, nextOffset > 0]).toEqual([topic, true])
+}
+
+const given = (which: Skipping) => ({
+  ...{ log, pool: world.database.pool, codec: world.codec, logger: silent, skips: which },
+  clock: () => 1_800_000_000_000,
+})
+const nobodyWaits = { waitFor: async () => {}, onAdvance: () => () => {} }
+
+async function runEach(which: Skipping): Promise<void> {
+  const applied = await world.openApplied()
+  for (const projection of projections) await passes(runProjection({ ...given(which), projection, applied }))
+}
+
+async function rebuildEach(which: Skipping): Promise<void> {
+  for (const projection of projections)
+    expect(await rebuild({ ...given(which), projection })).toMatchObject({ equal: true, switched: true })
+}
+
+/** Whatever reads events of a topic, by its file, in an order in which each finds what the one before left. */
+const readers: Record<string, (which: Skipping) => Promise<unknown>> = {
+  'infra/event-store/runner.ts': runEach,
+  'infra/event-store/loader.ts': rebuildEach,
+  'infra/event-store/erased.ts': (which) => eraseKeysAgain(world.database.pool, given(which)),
+  'services/scoring/restore.ts': (which) => rebuildVisitors(given(which), { acceptDifferences: false }),
+  'services/scoring/worker.ts': (which) =>
+    passes(
+      runScoring({ ...given(which), network: noNetwork, learned: nothingLearned, applied: nobodyWaits }),
+    ),
+  'services/webhooks/planner/planner.ts': (which) =>
+    passes(runPlanner({ ...given(which), applied: nobodyWaits })),
+}
+
+describe.each(Object.entries(readers))('%s', (_, read) => {
+  it('stops at a record that cannot be read, and passes one that is skipped', async () => {
+    await expect(read(noSkips)).rejects.toThrow()
+    await read(skips)
+  })
+})
+
+const textOf = (file: string) => readFileSync(file, 'utf8')
+const calling = (name: string) =>
+  sourceFiles().filter((file) => new RegExp(`(?<!function )\\b${name}\\(`).test(textOf(file)))
+
+it('each reader has a test: their functions cannot be called without saying what is skipped', () => {
+  const files = ['consumeEvents', 'readEvents', 'decodeRecords'].flatMap(calling)
+  // The one by which the others read, its own definition, and one that prints what cannot be read as such.
+  const others = [
+    'infra/event-store/consumer.ts',
+    'infra/event-store/read-events.ts',
+    'services/cli/events.ts',
+  ]
+  expect([...new Set(files)].filter((file) => !others.includes(file)).sort()).toEqual(
+    Object.keys(readers).sort(),
+  )
+})
+
+it('no other file decodes records', () => {
+  expect(calling('codec\\.fromRecord')).toEqual([
+    'infra/event-store/consumer.ts',
+    // Leaves out and reports.
+    'infra/event-store/skips.ts',
+    // Tells whether nobody can read it.
+    'services/cli/copy/copy.ts',
+    'services/cli/events.ts',
+    'services/cli/log.ts',
+  ])
+})
