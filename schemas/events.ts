@@ -739,6 +739,25 @@ export interface ChallengeAnswers {
   network_digest: null | string
 }
 
+/** What a document answered, for others to learn from: nothing of it leads to the person, nor is a text of the client. */
+export interface GivenAnswers {
+  /** Hash of the engine and version that the browser claims. */
+  engine: null | string
+  /** Hash of the renderer, system, browser and version that the browser claims. */
+  canvas_class: null | string
+  canvas_seed: null | string
+  /** Hash of the answer. */
+  canvas_answer: null | string
+  /** Hashes of the answers, by question. */
+  engine_answers: Record<string, string>
+  /** Under a key of the month that is deleted after it. */
+  visitor_digest: string
+  /** Of the network (/24 or /48), under the same key. */
+  network_digest: string
+  /** Whether nothing else spoke against the session: only then others learn of it. */
+  is_consistent: boolean
+}
+
 /** One decision about a session, with everything that the session's detail shows, so that a reader needs no other topic. */
 export interface SessionScored {
   /** The decision, evt_...; deterministic, so a retry repeats it. */
@@ -789,8 +808,10 @@ export interface SessionScored {
   behavior_hash: null | string
   /** Null where nothing was counted. */
   repeats: null | Repeats
-  /** In the first decision about a page, where it answered its document. */
+  /** Null from version 5 on. */
   challenge_answers: null | ChallengeAnswers
+  /** In the first decision about a page with a visitor, where it answered its document. Null before version 5. */
+  given_answers: null | GivenAnswers
 }
 
 /** A session is of another visitor, since somebody said that both are one. */

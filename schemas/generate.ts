@@ -26,6 +26,7 @@ export const writtenSchemas: Record<string, string> = {
   'sessions/SessionScored.v2.avsc': avscText(sessionScored[1]),
   'sessions/SessionScored.v3.avsc': avscText(sessionScored[2]),
   'sessions/SessionScored.v4.avsc': avscText(sessionScored[3]),
+  'sessions/SessionScored.v5.avsc': avscText(sessionScored[4]),
 }
 
 type AvroType = string | AvroType[] | AvroRecord | AvroEnum | AvroArray | AvroMap | AvroPrimitive

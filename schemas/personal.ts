@@ -3,11 +3,11 @@ import type { EventTypes } from './events.ts'
 type FieldsByEvent = { readonly [E in keyof EventTypes]?: readonly (keyof EventTypes[E])[] }
 
 /**
- * What events say about a person, by event and field. It is encrypted under the data key of the session. Everything
+ * What events say about a person, by event and field: also whatever a client can fill with a text of its own. It is encrypted under the data key of the session. Everything
  * else has to be readable for ever, as read models are made of it also where the key is gone.
  */
 export const personalFields = {
-  SessionOpened: ['continuity_ids', 'continuity_id'],
+  SessionOpened: ['sdk_name', 'sdk_version', 'continuity_ids', 'continuity_id'],
   DocumentOpened: [
     'url',
     'referrer',
@@ -23,6 +23,7 @@ export const personalFields = {
   SessionScored: [
     'request',
     'visitor',
+    'attribution',
     'web_bot_auth',
     'network',
     'connection_fingerprint',
@@ -49,3 +50,22 @@ export const personalFields = {
 export const keptMembers: Partial<Record<keyof EventTypes, Record<string, readonly string[]>>> = {
   SessionScored: { visitor: ['id', 'confidence', 'identified_at', 'method', 'basis'] },
 }
+
+// Fields that are personal in later versions of the event alone.
+export const readableBefore: Readonly<Record<string, readonly string[]>> = {
+  'collect/SessionOpened.v2': ['sdk_name', 'sdk_version'],
+  'sessions/SessionScored.v4': ['attribution'],
+}
+
+// Versions whose encrypted fields are bound to the kind of event alone, and not to its id and other fields.
+export const boundToKind: ReadonlySet<string> = new Set([
+  'collect/BatchReceived.v2',
+  'collect/DocumentOpened.v2',
+  'collect/ResultRequested.v2',
+  'collect/SessionOpened.v2',
+  'sessions/ClientUserAttached.v3',
+  'sessions/SessionScored.v4',
+  'visitors/VisitorLinked.v2',
+  'webhooks/WebhookDeliveryAttempted.v2',
+  'webhooks/WebhookEventRaised.v2',
+])

@@ -48,7 +48,8 @@ export function createDataKey(secret: Buffer): DataKey {
 }
 
 const ivBytes = 12
-const headerBytes = ivBytes + 16
+/** How much longer an encrypted text is, without a prefix. */
+export const headerBytes = ivBytes + 16
 
 export interface GcmKey {
   key: KeyObject | Buffer

@@ -101,10 +101,14 @@ interface Recent {
   session: string | undefined
 }
 
+type Encrypt = (value: Buffer, eventId: string) => void
+
 interface Sealed {
   sealer: EventSealer
-  version: SchemaVersion
-  data: Record<string, unknown>
+  sealed: Buffer
+  eventId: string
+  // Under whose key.
+  session: string | undefined
 }
 
 /**
@@ -130,19 +134,20 @@ export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions
     byId.set(id, { version, reader, resolver, committedId: idOf(committedIds, version) })
   }
 
-  function encode(event: DomainEvent, cause?: Cause): Buffer {
+  // What is encrypted is bound to the event's id.
+  function encode(event: DomainEvent, cause?: Cause, eventId = ''): Buffer {
     const { type } = event
     const version = written.get(type)
     const id = version && ids[version.key]
     if (!version || id === undefined) throw new Error(`unknown event type ${type}`)
-    const { data, personal } = sealed(version, event)
+    const { data, encrypt } = sealed(version, event)
     const value = encodeUnder(id, version.type(), cause ? { ...data, ...cause } : data)
-    if (personal) sealedHere.set(value, personal)
+    encrypt?.(value, eventId)
     return value
   }
 
-  // As it is where nothing is encrypted. `personal` = what was.
-  function sealed(version: SchemaVersion, event: DomainEvent): { data: object; personal?: Buffer } {
+  // As it is where nothing is encrypted. `encrypt` = into the room that the encoded data have for it.
+  function sealed(version: SchemaVersion, event: DomainEvent): { data: object; encrypt?: Encrypt } {
     const sealer = sealing && version.sealer()
     const session = sealer && sessionOf(event)
     if (!sealing || !sealer || !session) return event
@@ -151,7 +156,13 @@ export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions
     // Of an erased session nothing more is recorded.
     if (!dataKey) return { data: sealer.blank(event.data) }
     const personal = sealer.personalOf(event.data)
-    return { data: sealer.seal(event.data, personal, { dataKey, random: sealing.random }), personal }
+    return {
+      data: sealer.withRoom(event.data, personal),
+      encrypt(value, eventId) {
+        sealer.fill(value, personal, { dataKey, eventId, random: sealing.random })
+        sealedHere.set(value, personal)
+      },
+    }
   }
 
   function schemaOf(value: Buffer, format: number): Known {
@@ -162,7 +173,7 @@ export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions
     return found
   }
 
-  function read(value: Buffer): Decoded {
+  function read(value: Buffer, eventId: string): Decoded {
     const found = schemaOf(value, wireFormat)
     const { version, reader, resolver, committedId } = found
     const body = value.subarray(prefixBytes)
@@ -171,8 +182,9 @@ export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions
     const data = version.type().fromBuffer(body)
     const { sealed } = data
     if (!Buffer.isBuffer(sealed)) return { event: inNewest(found, data) }
-    const personal = personalIn(value, { sealer, version, data })
-    if (!personal) return { event: inNewest(found, data), closed: sessionOf(eventOf(version, data)) ?? '' }
+    const session = sessionOf(eventOf(version, data))
+    const personal = personalIn(value, { sealer, sealed, eventId, session })
+    if (!personal) return { event: inNewest(found, data), closed: session ?? '' }
     sealer.restore(data, personal)
     return {
       event: inNewest(found, data),
@@ -188,11 +200,10 @@ export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions
     return inNewest(found, data)
   }
 
-  // undefined where the session's key is not there, or another key encrypted it.
-  function personalIn(value: Buffer, { sealer, version, data }: Sealed): Buffer | undefined {
-    const session = sessionOf(eventOf(version, data))
-    const key = session === undefined ? undefined : sealing?.keys.get(session)
-    return key ? (sealedHere.get(value) ?? sealer.open(data, key)) : undefined
+  // undefined where the session's key is not there, another key encrypted it, or the event was changed.
+  function personalIn(value: Buffer, { sealer, sealed, eventId, session }: Sealed): Buffer | undefined {
+    const dataKey = session === undefined ? undefined : sealing?.keys.get(session)
+    return dataKey ? (sealedHere.get(value) ?? sealer.open(value, sealed, { dataKey, eventId })) : undefined
   }
 
   // A registry gives ids of its own.
@@ -212,7 +223,7 @@ export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions
     return {
       topic: eventTopics[event.type],
       key: keyOf(event),
-      value: encode(event, cause),
+      value: encode(event, cause, meta.eventId),
       headers: headersOf(event, meta),
     }
   }
@@ -220,7 +231,7 @@ export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions
   return {
     encode,
     decode: (value: Buffer): DecodedEvent =>
-      value[0] === openedFormat ? readOpened(value) : read(value).event,
+      value[0] === openedFormat ? readOpened(value) : read(value, '').event,
     /** Whether a program that knows no id above `writtenUpTo` can read the events of this type. */
     mayWrite: (type: EventName): boolean => earlier.has(type),
     // Makes the data keys that are needed to write the events. undefined = they are in memory.
@@ -249,7 +260,7 @@ export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions
       const place = `${topic}/${partition}/${offset}`
       const known = recent.get(place)
       if (known && isSame(known.record, record) && isOpen(known)) return known.event
-      const { event: decoded, opened, closed } = read(record.value)
+      const { event: decoded, opened, closed } = read(record.value, record.headers.event_id ?? '')
       const event: RecordedEvent = {
         ...decoded,
         meta: metaOf(record),

@@ -139,3 +139,13 @@ export async function deleteEndedDataKeys(db: Db, limit: number): Promise<boolea
   })
   return (rowCount ?? 0) >= limit
 }
+
+// Keys by name, of what is no session. Returns how many there were.
+export async function deleteDataKeys(db: Db, { from, before }: { from: string; before: string }) {
+  const { rowCount } = await db.query({
+    name: 'delete-data-keys',
+    text: 'delete from tidegate_keys.session_keys where session_id >= $1 and session_id < $2',
+    values: [from, before],
+  })
+  return rowCount ?? 0
+}

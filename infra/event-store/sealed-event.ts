@@ -1,9 +1,9 @@
 import type { KeyObject } from 'node:crypto'
 import avro from 'avsc'
-import { keptMembers, personalFields } from '../../schemas/personal.ts'
-import { openGcm, sealGcm } from '../crypto/sealing.ts'
+import { boundToKind, keptMembers, personalFields, readableBefore } from '../../schemas/personal.ts'
+import { headerBytes, openGcm, sealGcm } from '../crypto/sealing.ts'
 import type { Random } from '../ids.ts'
-import { encodeBehind } from './wire-format.ts'
+import { encodeBehind, readablePart } from './wire-format.ts'
 
 type Fields = Record<string, unknown>
 
@@ -14,23 +14,31 @@ interface EventSchema {
   type: avro.Type
 }
 
+interface Binding {
+  dataKey: KeyObject
+  eventId: string
+}
+
 export interface EventSealer {
   // The personal fields alone, encoded.
   personalOf(data: object): Buffer
-  // The fields with the personal ones blank, and encrypted beside them.
-  seal(data: object, personal: Buffer, options: { dataKey: KeyObject; random: Random }): Fields
   // The fields with the personal ones blank.
   blank(data: object): Fields
-  // The personal fields, encoded. undefined where another key encrypted them.
-  open(data: Fields, dataKey: KeyObject): Buffer | undefined
+  // The same, with room for the personal ones encrypted.
+  withRoom(data: object, personal: Buffer): Fields
+  // Encrypts the personal fields into the room that the encoded event has for them.
+  fill(value: Buffer, personal: Buffer, options: Binding & { random: Random }): void
+  // The personal fields, encoded. undefined where another key encrypted them, or the event was changed.
+  open(value: Buffer, sealed: Buffer, binding: Binding): Buffer | undefined
   // Puts the personal fields back.
   restore(data: Fields, personal: Buffer): void
 }
 
 // undefined for an event, or a version of it, that says nothing about a person under encryption.
 export function createEventSealer({ name, key, type }: EventSchema): EventSealer | undefined {
-  const context = Buffer.from(key)
-  const names: readonly string[] = isPersonal(name) ? personalFields[name] : []
+  const readable: readonly string[] = readableBefore[key] ?? []
+  const personalNames: readonly string[] = isPersonal(name) ? personalFields[name] : []
+  const names = personalNames.filter((field) => !readable.includes(field))
   if (!(type instanceof avro.types.RecordType) || !type.field('sealed')) return undefined
   const fields = type.fields.filter((field) => names.includes(field.name))
   const personal = recordOf(fields)
@@ -50,15 +58,27 @@ export function createEventSealer({ name, key, type }: EventSchema): EventSealer
     return next
   }
 
+  // Who can write to the log and has no key can neither put it into another event, nor change what stands beside it.
+  const contextOf = (value: Buffer, sealedBytes: number, eventId: string): Buffer =>
+    boundToKind.has(key)
+      ? Buffer.from(key)
+      : Buffer.concat([Buffer.from(`${key}\0${eventId}\0`), readablePart(value, sealedBytes)])
+
   return {
     blank,
     personalOf: (data) => encodeBehind(0, personal, data),
-    seal: (data, plaintext, { dataKey, random }) => ({
+    withRoom: (data, plaintext) => ({
       ...blank(data),
-      sealed: sealGcm(plaintext, { key: dataKey, context, iv: random(12), prefix: nothing }),
+      sealed: Buffer.alloc(plaintext.length + headerBytes),
     }),
-    open: ({ sealed }, dataKey) =>
-      Buffer.isBuffer(sealed) ? openGcm(sealed, { key: dataKey, context }) : undefined,
+    fill(value, plaintext, { dataKey, eventId, random }) {
+      const length = plaintext.length + headerBytes
+      const context = contextOf(value, length, eventId)
+      const sealed = sealGcm(plaintext, { key: dataKey, context, iv: random(12), prefix: nothing })
+      sealed.copy(value, value.length - length)
+    },
+    open: (value, sealed, { dataKey, eventId }) =>
+      openGcm(sealed, { key: dataKey, context: contextOf(value, sealed.length, eventId) }),
     restore(data, plaintext) {
       Object.assign(data, personal.fromBuffer(plaintext))
     },

@@ -21,15 +21,21 @@ export function openedValue(
   value: Buffer,
   { sealed, personal, id }: { sealed: Buffer; personal: Buffer; id: number },
 ): Buffer {
-  const rest = value.subarray(0, value.length - sealed.length - lengthOf(sealed).length)
-  const opened = Buffer.concat([rest, lengthOf(personal), personal])
+  const opened = Buffer.concat([beforeSealed(value, sealed.length), lengthOf(personal.length), personal])
   opened.writeUInt8(openedFormat, 0)
   opened.writeUInt32BE(id, 1)
   return opened
 }
 
 const lengthType = avro.Type.forSchema('int')
-const lengthOf = (bytes: Buffer): Buffer => encodeBehind(0, lengthType, bytes.length)
+const lengthOf = (length: number): Buffer => encodeBehind(0, lengthType, length)
+
+const beforeSealed = (value: Buffer, sealedBytes: number): Buffer =>
+  value.subarray(0, value.length - sealedBytes - lengthOf(sealedBytes).length)
+
+/** The body without `sealed`, which is the last field. */
+export const readablePart = (value: Buffer, sealedBytes: number): Buffer =>
+  beforeSealed(value, sealedBytes).subarray(prefixBytes)
 
 /** In one go for up to 64 KB, where avsc's own `toBuffer` writes twice what is over 1 KB. `start` bytes are left free. */
 export function encodeBehind(start: number, type: avro.Type, data: unknown): Buffer {

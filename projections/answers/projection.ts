@@ -13,15 +13,17 @@ import {
   saveRows,
   table,
 } from '../../infra/postgres/table.ts'
-import { type Environment, eventTopics, type SessionScored } from '../../schemas/events.ts'
+import { type Environment, eventTopics, type GivenAnswers, type SessionScored } from '../../schemas/events.ts'
+import { answerDigest, classDigest } from './digests.ts'
 
 /** One answer that browsers of a class gave to one question or drawing. */
 export const answers = table('answers', {
   id: primaryKey(column.id(), 'answer_id'),
   environment: column.text<Environment>(),
-  /** `engine` and its version, or what draws. */
+  /** `classDigest` of an engine and its version, or of what draws. */
   class: foreign(column.text()),
   asked: column.text(),
+  /** `answerDigest` of it. */
   answer: foreign(column.text()),
   /** The 64 smallest hashes of the visitors and networks that gave it, ascending. `distinct` counts by them. */
   visitors: column.json<string[]>(),
@@ -33,7 +35,7 @@ const mostKept = 64
 
 export const answersProjection: Projection = {
   name: 'answers',
-  version: 1,
+  version: 2,
   topics: [eventTopics.SessionScored],
   tables: [answers.name],
   ddl: answers.ddl,
@@ -59,15 +61,14 @@ async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
 
 /** Only of sessions that nothing else speaks against, and of a visitor: many sessions of one count once. */
 export function answerRows(data: SessionScored): AnswerRow[] {
-  const { challenge_answers: given, visitor, environment, organization_id } = data
-  const network = given?.network_digest ?? networkDigest(data.network.ip_address)
-  if (!given?.is_consistent || !visitor || !network) return []
-  const counted = { visitors: [digest(organization_id, visitor.id)], networks: [network] }
+  const given = data.given_answers ?? givenBefore(data)
+  if (!given?.is_consistent) return []
+  const { engine, canvas_class, canvas_seed, canvas_answer, visitor_digest, network_digest } = given
+  const { environment } = data
   const row = (of: string, asked: string, answer: string): AnswerRow => ({
     ...{ id: digest(environment, of, asked, answer), environment, class: of, asked, answer },
-    ...counted,
+    ...{ visitors: [visitor_digest], networks: [network_digest] },
   })
-  const { engine, canvas_class, canvas_seed, canvas_answer } = given
   const toQuestions = engine
     ? Object.entries(given.engine_answers).map(([id, answer]) => row(engine, id, answer))
     : []
@@ -75,10 +76,23 @@ export function answerRows(data: SessionScored): AnswerRow[] {
   return isDrawn ? [...toQuestions, row(canvas_class, `canvas ${canvas_seed}`, canvas_answer)] : toQuestions
 }
 
-// What decisions say of a network for ever, so that what was learned stays the same when a session is erased.
-export function networkDigest(ipAddress: string | null): string | null {
-  const network = networkPrefix(ipAddress ?? '')
-  return network === null ? null : digest(network)
+// Of versions that had answers as they were given, and digests that need no key.
+function givenBefore(data: SessionScored): GivenAnswers | null {
+  const { challenge_answers: given, visitor, organization_id } = data
+  const network = networkPrefix(data.network.ip_address ?? '')
+  const network_digest = given?.network_digest ?? (network && digest(network))
+  if (!given || !visitor || network_digest === null) return null
+  const answers = Object.entries(given.engine_answers).map(([id, answer]) => [id, answerDigest(answer)])
+  return {
+    engine: given.engine && classDigest(given.engine),
+    canvas_class: given.canvas_class && classDigest(given.canvas_class),
+    canvas_seed: given.canvas_seed,
+    canvas_answer: given.canvas_answer && answerDigest(given.canvas_answer),
+    engine_answers: Object.fromEntries(answers),
+    visitor_digest: digest(organization_id, visitor.id),
+    network_digest,
+    is_consistent: given.is_consistent,
+  }
 }
 
 function digest(...parts: string[]): string {

@@ -261,6 +261,26 @@ const fourthAnswers = answersOf({
   network_digest: documented(textOrNull, 'Of the network (/24 or /48): what others learn counts networks.'),
 })
 
+const givenAnswers = record(
+  'GivenAnswers',
+  {
+    engine: documented(textOrNull, 'Hash of the engine and version that the browser claims.'),
+    canvas_class: documented(
+      textOrNull,
+      'Hash of the renderer, system, browser and version that the browser claims.',
+    ),
+    canvas_seed: textOrNull,
+    canvas_answer: documented(textOrNull, 'Hash of the answer.'),
+    engine_answers: documented(mapOf(string), 'Hashes of the answers, by question.'),
+    visitor_digest: documented(string, 'Under a key of the month that is deleted after it.'),
+    network_digest: documented(string, 'Of the network (/24 or /48), under the same key.'),
+    is_consistent: answered.is_consistent,
+  },
+  {
+    doc: 'What a document answered, for others to learn from: nothing of it leads to the person, nor is a text of the client.',
+  },
+)
+
 const about = {
   namespace: 'tidegate.sessions',
   doc: "One decision about a session, with everything that the session's detail shows, so that a reader needs no other topic.",
@@ -298,8 +318,18 @@ const thirdMembers = {
   ),
 }
 
+const sealedMember = (doc: string) => documented(orNull(bytes), doc)
+
+const fourthMembers = {
+  ...thirdMembers,
+  challenge_answers: documented(
+    orNull(fourthAnswers),
+    'In the first decision about a page, where it answered its document.',
+  ),
+}
+
 /**
- * Written as SessionScored.v1.avsc to .v4.avsc by `npm run schemas`. A change needs another version: an event is read
+ * Written as SessionScored.v1.avsc to .v5.avsc by `npm run schemas`. A change needs another version: an event is read
  * for ever.
  */
 export const sessionScored = [
@@ -309,14 +339,24 @@ export const sessionScored = [
   record(
     'SessionScored',
     {
-      ...thirdMembers,
-      challenge_answers: documented(
-        orNull(fourthAnswers),
-        'In the first decision about a page, where it answered its document.',
-      ),
-      sealed: documented(
-        orNull(bytes),
+      ...fourthMembers,
+      sealed: sealedMember(
         "What the event says about a person, encrypted under the session's data key; those fields are blank then.",
+      ),
+    },
+    about,
+  ),
+  record(
+    'SessionScored',
+    {
+      ...fourthMembers,
+      challenge_answers: documented(orNull(fourthAnswers), 'Null from version 5 on.'),
+      given_answers: documented(
+        orNull(givenAnswers),
+        'In the first decision about a page with a visitor, where it answered its document. Null before version 5.',
+      ),
+      sealed: sealedMember(
+        "What the event says about a person, encrypted under the session's data key and bound to the event's id and its other fields; those fields are blank then.",
       ),
     },
     about,

@@ -27,7 +27,7 @@ interface Asked {
 }
 
 /** What honest sessions answered, learned from the log. Undefined where too few did. */
-export type LearnedAnswers = (of: Asked) => ReadonlySet<string> | undefined
+export type LearnedAnswers = (of: Asked) => Pick<ReadonlySet<string>, 'has'> | undefined
 
 export const nothingLearned: LearnedAnswers = () => undefined
 
@@ -95,7 +95,7 @@ function engineOf({ snapshot, document, userAgent, ...known }: AnswersInput): An
 // Each batch of a document asks for its questions again.
 const questions = new LRUCache<string, EngineQuestion[]>({ max: 2000 })
 
-function askedOf(challenge: string): EngineQuestion[] {
+export function askedOf(challenge: string): EngineQuestion[] {
   const known = questions.get(challenge) ?? questionsOf(challenge)
   questions.set(challenge, known)
   return known

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import type { EventCodec, RecordedEvent, TrafficEvent } from '../../infra/event-store/codec.ts'
 import { dueOf, type EventBatch, EventFailed } from '../../infra/event-store/consumer.ts'
+import type { DataKeys } from '../../infra/event-store/data-keys.ts'
 import type { DecidedEvent } from '../../infra/event-store/decide.ts'
 import { type Clock, derivedId } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
@@ -8,6 +9,7 @@ import type { EventLog, NewRecord, Position } from '../../infra/log/port.ts'
 import type { Part } from '../../infra/postgres/arrays.ts'
 import { shortTransaction, type Tx } from '../../infra/postgres/pool.ts'
 import { type Breathe, createBreather } from '../../infra/timing.ts'
+import { countingKeyId } from '../../projections/answers/digests.ts'
 import type { Asked, RepeatCounter } from '../../projections/repeats/queries.ts'
 import type { Repeats, VisitorLinked, VisitorSplit } from '../../schemas/events.ts'
 import type { LearnedAnswers } from './answers.ts'
@@ -30,6 +32,8 @@ import type { RecordedVisitor } from './visitors/split.ts'
 
 interface ScoreDeps {
   log: EventLog
+  // What visitors and networks are counted under.
+  dataKeys: Pick<DataKeys, 'ensure' | 'get'>
   pool: pg.Pool
   codec: EventCodec
   clock: Clock
@@ -174,8 +178,9 @@ interface ToEncode {
   breathe: Breathe
 }
 
-async function encode({ codec, clock }: ScoreDeps, todo: ToEncode): Promise<NewRecord[]> {
+async function encode({ codec, clock, dataKeys }: ScoreDeps, todo: ToEncode): Promise<NewRecord[]> {
   const evaluatedAt = clock()
+  const countingKey = todo.drafts.length > 0 ? await countingKeyOf(dataKeys, evaluatedAt) : null
   const durationMs = Math.max(0, Math.round(evaluatedAt - todo.startedAt))
   const decided: DecidedEvent<TrafficEvent>[] = []
   for (const { state, trigger, traceparent, evaluation: own, hashes, repeats } of todo.drafts) {
@@ -183,13 +188,19 @@ async function encode({ codec, clock }: ScoreDeps, todo: ToEncode): Promise<NewR
     const visitor = resolved?.link ?? null
     const scored = orFailed(() => {
       const evaluation = withHistory(own, { visitorSessions: resolved?.sessions ?? 0, repeats })
-      const about = { state, trigger, traceparent, evaluation, visitor, hashes }
+      const about = { state, trigger, traceparent, evaluation, visitor, hashes, countingKey }
       return scoredEvent({ ...about, evaluatedAt, durationMs })
     })
     decided.push(scored)
     await todo.breathe()
   }
   return toRecords(codec, decided)
+}
+
+async function countingKeyOf(dataKeys: ScoreDeps['dataKeys'], now: number) {
+  const id = countingKeyId(now)
+  await dataKeys.ensure([id])
+  return dataKeys.get(id)
 }
 
 async function toRecords(codec: EventCodec, decided: DecidedEvent<TrafficEvent>[]): Promise<NewRecord[]> {

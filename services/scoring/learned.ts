@@ -1,6 +1,14 @@
 import type pg from 'pg'
+import { deleteDataKeys } from '../../infra/event-store/data-key-table.ts'
+import type { Db } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import { runPeriodically } from '../../infra/timing.ts'
+import {
+  answerDigest,
+  classDigest,
+  countingKeyId,
+  countingKeyPrefix,
+} from '../../projections/answers/digests.ts'
 import { distinct } from '../../projections/answers/projection.ts'
 import { type GivenAnswer, readAnswers } from '../../projections/answers/queries.ts'
 import { type LearnedAnswers, nothingLearned } from './answers.ts'
@@ -26,7 +34,10 @@ export function learnFrom(given: readonly GivenAnswer[]): LearnedAnswers {
     if (common.length > 0 && sum(common) >= all * (1 - mayDiffer))
       learned.set(key, new Set(common.map(({ answer }) => answer)))
   }
-  return (of) => learned.get(keyOf(of))
+  return (of) => {
+    const digests = learned.get(keyOf({ ...of, class: classDigest(of.class) }))
+    return digests && { has: (answer) => digests.has(answerDigest(answer)) }
+  }
 }
 
 const sum = (answers: { by: number }[]) => answers.reduce((total, { by }) => total + by, 0)
@@ -60,3 +71,7 @@ export function runLearning({ pool, logger }: LearningOptions): Learning {
   })
   return { learned: (of) => current(of), stop }
 }
+
+// Of months that are over: from then on nobody finds out what a digest was made of.
+export const purgeCountingKeys = (db: Db, now: number): Promise<number> =>
+  deleteDataKeys(db, { from: countingKeyPrefix, before: countingKeyId(now) })

@@ -1,9 +1,16 @@
+import type { KeyObject } from 'node:crypto'
 import { engineName, engineVersionOf } from '../../infra/challenges/challenges.ts'
 import type { EventMeta, TrafficEvent } from '../../infra/event-store/codec.ts'
-import { networkDigest } from '../../projections/answers/projection.ts'
-import type { Browser, ClientTelemetry, SessionScored, VisitorLink } from '../../schemas/events.ts'
+import { answerDigest, classDigest, countedDigests } from '../../projections/answers/digests.ts'
+import type {
+  Browser,
+  ClientTelemetry,
+  GivenAnswers,
+  SessionScored,
+  VisitorLink,
+} from '../../schemas/events.ts'
 import { type Snapshot, snapshotSchema } from '../../schemas/observations.ts'
-import { canvasClassOf } from './answers.ts'
+import { askedOf, canvasClassOf } from './answers.ts'
 import { type Evaluation, scoringVersion, type Trigger } from './decide.ts'
 import { deviceOf, isTouchCapable, nativeDetailOf, screenSize } from './device.ts'
 import { type Described, evidenceOf } from './explain/evidence.ts'
@@ -20,6 +27,8 @@ interface ScoredDecision {
   evaluation: Evaluation
   visitor: VisitorLink | null
   hashes: Hashes
+  /** Of the month. Without it nobody learns of the session's answers. */
+  countingKey?: KeyObject | null | undefined
   evaluatedAt: number
   durationMs: number
 }
@@ -80,24 +89,33 @@ function sessionScored(decision: ScoredDecision): SessionScored {
     hand_off: handOffOf(state, trigger, facts),
     ...decision.hashes,
     repeats: facts.repeats,
-    challenge_answers: state.decisions === 0 ? challengeAnswersOf(facts, evaluation) : null,
+    challenge_answers: null,
+    given_answers: state.decisions === 0 ? givenAnswersOf(decision) : null,
   }
 }
 
-// For others to learn from; null where the document was not answered by its own key.
-function challengeAnswersOf(facts: Facts, { fired }: Evaluation): SessionScored['challenge_answers'] {
+// For others to learn from; null where the document was not answered by its own key, and without a visitor.
+function givenAnswersOf({ state, evaluation, visitor, countingKey }: ScoredDecision): GivenAnswers | null {
+  const { facts, fired } = evaluation
   const { snapshot, document, answers, userAgent, agent } = facts
   if (!snapshot || !document || answers.given !== 'keyed' || facts.platform !== 'web') return null
+  if (!visitor || !countingKey) return null
+  const { organization_id } = state
+  const { ip_address: ipAddress } = facts.network
+  const digests = countedDigests(countingKey, { organization_id, visitorId: visitor.id, ipAddress })
+  if (!digests) return null
   const version = engineVersionOf(userAgent)
+  const canvasClass = canvasClassOf(snapshot, agent)
   const { canvas_challenge_hash: canvas, engine_answers: engine } = snapshot.proofs
+  const asked = new Set(document.challenge === '' ? [] : askedOf(document.challenge).map(({ id }) => id))
+  const given = engine.filter(({ id }) => asked.has(id))
   return {
-    document_id_hash: document.hash,
-    engine: version && engineName(version),
-    canvas_class: canvasClassOf(snapshot, agent),
+    engine: version && classDigest(engineName(version)),
+    canvas_class: canvasClass === null ? null : classDigest(canvasClass),
     canvas_seed: document.canvas_seed ?? null,
-    canvas_answer: canvas === null ? null : String(canvas),
-    engine_answers: Object.fromEntries(engine.map(({ id, answer }) => [String(id), answer])),
-    network_digest: networkDigest(facts.network.ip_address),
+    canvas_answer: canvas === null ? null : answerDigest(String(canvas)),
+    engine_answers: Object.fromEntries(given.map(({ id, answer }) => [String(id), answerDigest(answer)])),
+    ...digests,
     is_consistent: fired.every(
       ({ role, strength, slug }) => role !== 'risk' || strength === 'weak' || slug === 'engine_unproven',
     ),

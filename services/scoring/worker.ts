@@ -2,6 +2,7 @@ import type pg from 'pg'
 import type { Applied } from '../../infra/event-store/applied.ts'
 import type { EventCodec } from '../../infra/event-store/codec.ts'
 import { consumeEvents, type EventBatch, type EventConsumer } from '../../infra/event-store/consumer.ts'
+import type { DataKeys } from '../../infra/event-store/data-keys.ts'
 import type { Skips } from '../../infra/event-store/skips.ts'
 import type { Clock } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
@@ -23,6 +24,7 @@ interface ScoringOptions {
   log: EventLog
   pool: pg.Pool
   codec: EventCodec
+  dataKeys: Pick<DataKeys, 'ensure' | 'get'>
   clock: Clock
   network: NetworkSource
   learned: LearnedAnswers

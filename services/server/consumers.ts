@@ -11,7 +11,7 @@ import { queueReadings } from '../../projections/webhooks/queries.ts'
 import { purgeClaims } from '../collect/claims.ts'
 import { runGraceScheduler } from '../organizations/grace-scheduler.ts'
 import { runRetentionScheduler } from '../organizations/retention-scheduler.ts'
-import { runLearning } from '../scoring/learned.ts'
+import { purgeCountingKeys, runLearning } from '../scoring/learned.ts'
 import { followMinimalMode } from '../scoring/minimal-mode.ts'
 import { runVisitorPruner } from '../scoring/prune-visitors.ts'
 import { runSessionScheduler } from '../scoring/scheduler.ts'
@@ -53,6 +53,7 @@ export async function startWorkers(core: Core, parts: WorkerParts): Promise<Runn
       ? [runGraceScheduler(core), runRetentionScheduler(core), runPurge(core, expiredKeys)]
       : []),
     ...(starts.collect ? [runPurge(core, endedClaims)] : []),
+    ...(starts.scoring ? [runPurge(core, pastCountingKeys)] : []),
   ]
   undo.defer(() => stopTogether(tidying))
   const telling = starts.webhooks ? await startWebhooks(core, registry) : []
@@ -112,6 +113,10 @@ interface Purged {
 
 const expiredKeys: Purged = { what: 'expired Idempotency-Keys', purge: purgeIdempotencyKeys }
 const endedClaims: Purged = { what: 'claims of documents that ended', purge: purgeClaims }
+const pastCountingKeys: Purged = {
+  what: 'keys that answers of months before were counted under',
+  purge: purgeCountingKeys,
+}
 
 function runPurge({ pool, clock, logger }: Core, { what, purge }: Purged): Running {
   return runPeriodically({

@@ -244,6 +244,7 @@ export function sessionScored(overrides: Partial<SessionScored> = {}): SessionSc
     behavior_hash: null,
     repeats: null,
     challenge_answers: null,
+    given_answers: null,
     evidence: {
       sources: ['request_headers', 'snapshot'],
       unchecked: ['verified_bot_identity'],

@@ -46,7 +46,10 @@ function marked(): Extract<DomainEvent, { type: 'SessionScored' }> {
   const data = sessionScored()
   return {
     type: 'SessionScored',
-    data: { ...data, request: { ...data.request, user_agent: 'a marked agent' } },
+    data: {
+      ...{ ...data, session_id: session },
+      request: { ...data.request, user_agent: 'a marked agent' },
+    },
   }
 }
 
@@ -162,6 +165,47 @@ test('no other key opens it, and no change goes unnoticed', async () => {
   changed.writeUInt8(changed.readUInt8(changed.length - 1) ^ 1, changed.length - 1)
   expect(codec.fromRecord({ ...record, value: changed }).closed).toBe(event.data.session_id)
   expect(codec.fromRecord(record).data).toEqual(event.data)
+})
+
+/** Schema ids of when what was encrypted was bound to the kind of event alone. */
+const boundToKind = ids['corrections/VisitorCorrected.v1']
+
+test('nobody moves what is encrypted into another event, nor changes what stands beside it', async () => {
+  const keys = createMemoryDataKeys()
+  const codec = codecWith(keys)
+  const event = marked()
+  const kinder = marked()
+  kinder.data.verdict = event.data.verdict === 'human' ? 'bot' : 'human'
+  await codec.prepare([event])
+  const record = { ...codec.toRecord(event, meta), ...place }
+  const another = codec.toRecord(kinder, meta)
+  const reader = codecWith(keys)
+  expect(reader.fromRecord(record).closed).toBeUndefined()
+  const headers = { ...record.headers, event_id: 'evt_2' }
+  expect(reader.fromRecord({ ...record, headers }).closed).toBe(session)
+  // Both differ in the verdict first, and are as long.
+  const at = record.value.findIndex((byte, i) => byte !== another.value[i])
+  const changed = Buffer.from(record.value)
+  changed.writeUInt8(another.value.readUInt8(at), at)
+  const read = reader.fromRecord({ ...record, value: changed })
+  expect(read).toMatchObject({ data: { verdict: kinder.data.verdict }, closed: session })
+})
+
+describe.each(personal)('%s of before its other fields were bound', (name) => {
+  test('is opened, with whatever was encrypted then', async () => {
+    const [event] = fc.sample(eventsOf(name), { numRuns: 1, seed: 2 })
+    if (!event) throw new Error('no sample')
+    const keys = createMemoryDataKeys()
+    const writer = codecWith(keys, boundToKind)
+    await writer.prepare([event])
+    const record = { ...writer.toRecord(event as Parameters<typeof writer.toRecord>[0], meta), ...place }
+    expect(record.value.readUInt32BE(1)).toBeLessThanOrEqual(boundToKind)
+    const read = codecWith(keys).fromRecord(record)
+    const expected = name === 'SessionScored' ? { ...event.data, given_answers: null } : event.data
+    expect(read).toMatchObject({ data: expected, type: name })
+    expect(read.closed).toBeUndefined()
+    expect(createCodec().fromRecord(record).closed).toBe(session)
+  })
 })
 
 test.each(personal.map(([name]) => name))(

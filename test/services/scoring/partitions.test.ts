@@ -8,6 +8,7 @@ import { readOffset } from '../../../services/scoring/store.ts'
 import { type RunningScoring, runScoring } from '../../../services/scoring/worker.ts'
 import { eventually } from '../../support/eventually.ts'
 import { openTestLogs } from '../../support/logs.ts'
+import { createMemoryDataKeys } from '../../support/memory-data-keys.ts'
 import { noSkips } from '../../support/no-skips.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 import { silent } from '../../support/projections.ts'
@@ -45,6 +46,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
       log,
       pool: database.pool,
       codec,
+      dataKeys: createMemoryDataKeys(),
       clock: () => startedAt,
       network: noNetwork,
       applied: { waitFor: async () => {} },

@@ -11,6 +11,7 @@ import type { SessionEvent } from '../../../services/scoring/session-state.ts'
 import { readOffset } from '../../../services/scoring/store.ts'
 import { createRecovery, runScoring } from '../../../services/scoring/worker.ts'
 import { eventually } from '../../support/eventually.ts'
+import { createMemoryDataKeys } from '../../support/memory-data-keys.ts'
 import { noSkips } from '../../support/no-skips.ts'
 import { openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
 import {
@@ -49,6 +50,7 @@ function score(over: EventLog) {
     log: over,
     pool: database.pool,
     codec,
+    dataKeys: createMemoryDataKeys(),
     clock: () => startedAt,
     network: noNetwork,
     applied,

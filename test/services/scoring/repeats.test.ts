@@ -12,6 +12,7 @@ import type { SessionEvent } from '../../../services/scoring/session-state.ts'
 import { hashesOf } from '../../../services/scoring/signals/repeats.ts'
 import { runScoring } from '../../../services/scoring/worker.ts'
 import { eventually } from '../../support/eventually.ts'
+import { createMemoryDataKeys } from '../../support/memory-data-keys.ts'
 import { noSkips } from '../../support/no-skips.ts'
 import { openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
 import { repeatsOf } from '../../support/session-scored.ts'
@@ -142,7 +143,8 @@ describe('on a real database', () => {
     for (const projection of [sessionsProjection, repeatsProjection])
       await world.run(log, projection, { applied })
     const { codec } = world
-    const about = { log, pool, codec, applied, network: noNetwork, logger: silent, skips: noSkips }
+    const dataKeys = createMemoryDataKeys()
+    const about = { log, pool, codec, dataKeys, applied, network: noNetwork, logger: silent, skips: noSkips }
     scoring = await runScoring({ ...about, learned: nothingLearned, clock: () => startedAt })
   })
   afterAll(async () => {

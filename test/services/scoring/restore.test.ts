@@ -18,6 +18,7 @@ import { createScoringTables } from '../../../services/scoring/tables.ts'
 import { runScoring } from '../../../services/scoring/worker.ts'
 import { visitorErased } from '../../support/erased.ts'
 import { eventually } from '../../support/eventually.ts'
+import { createMemoryDataKeys } from '../../support/memory-data-keys.ts'
 import { createMemoryLog, type MemoryLog } from '../../support/memory-log.ts'
 import { noSkips } from '../../support/no-skips.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
@@ -60,6 +61,7 @@ afterAll(() => database.drop())
 
 async function start(): Promise<void> {
   worker = await runScoring({
+    dataKeys: createMemoryDataKeys(),
     ...{
       learned: nothingLearned,
       log,

@@ -7,6 +7,7 @@ import { nothingLearned } from '../../../services/scoring/answers.ts'
 import { createLinkExplainer, type LinkExplanation } from '../../../services/scoring/visitors/explain.ts'
 import { runScoring } from '../../../services/scoring/worker.ts'
 import { eventually } from '../../support/eventually.ts'
+import { createMemoryDataKeys } from '../../support/memory-data-keys.ts'
 import { noSkips } from '../../support/no-skips.ts'
 import { openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
 import {
@@ -35,9 +36,11 @@ beforeAll(async () => {
   await log.ensureTopics(scoringTopics)
   const applied = await world.openApplied()
   await world.run(log, sessionsProjection, { applied })
+  const dataKeys = createMemoryDataKeys()
   const base = {
     log,
     pool,
+    dataKeys,
     codec: world.codec,
     clock: () => now,
     network: noNetwork,

@@ -11,6 +11,7 @@ import { readOffset } from '../../../services/scoring/store.ts'
 import { createScoringTables } from '../../../services/scoring/tables.ts'
 import { runScoring } from '../../../services/scoring/worker.ts'
 import { eventually } from '../../support/eventually.ts'
+import { createMemoryDataKeys } from '../../support/memory-data-keys.ts'
 import { createMemoryLog, type MemoryLog } from '../../support/memory-log.ts'
 import { noSkips } from '../../support/no-skips.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
@@ -50,6 +51,7 @@ async function start(some: Partial<Parameters<typeof runScoring>[0]> = {}): Prom
     log,
     pool: database.pool,
     codec,
+    dataKeys: createMemoryDataKeys(),
     clock,
     network: noNetwork,
     applied,

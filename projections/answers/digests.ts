@@ -1,0 +1,34 @@
+import { createHmac, hash, type KeyObject } from 'node:crypto'
+import { networkPrefix } from '../../infra/ip/network.ts'
+
+// A client can fill both with a text of its own, which is on the log for ever: so neither stands there as it is.
+export const classDigest = (name: string): string => digest('class', name)
+export const answerDigest = (answer: string): string => digest('answer', answer)
+
+const digest = (...parts: string[]): string => hash('sha256', parts.join('\0'), 'base64url').slice(0, 12)
+
+/** Names the data key that visitors and networks of a month are counted under. It is deleted after the month. */
+export const countingKeyId = (now: number): string =>
+  `${countingKeyPrefix}${new Date(now).toISOString().slice(0, 7)}`
+export const countingKeyPrefix = 'answers_'
+
+interface Counted {
+  organization_id: string
+  visitorId: string
+  ipAddress: string | null
+}
+
+/** undefined for an address without a network. */
+export function countedDigests(
+  key: KeyObject,
+  { organization_id, visitorId, ipAddress }: Counted,
+): { visitor_digest: string; network_digest: string } | undefined {
+  const network = networkPrefix(ipAddress ?? '')
+  if (network === null) return undefined
+  const under = (...parts: string[]) =>
+    createHmac('sha256', key).update(parts.join('\0')).digest('hex').slice(0, 16)
+  return {
+    visitor_digest: under('visitor', organization_id, visitorId),
+    network_digest: under('network', network),
+  }
+}
