@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, hkdfSync, type KeyObject } from 'node
 import type { Random } from '../ids.ts'
 import type { Keyring } from './keyring.ts'
 
-const keyIdBytes = 4
+export const keyIdBytes = 4
 
 export interface SealOptions {
   keyring: Keyring

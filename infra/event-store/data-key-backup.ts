@@ -3,10 +3,9 @@ import { open } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { z } from 'zod'
 import type { Keyring } from '../crypto/keyring.ts'
-import { seal } from '../crypto/sealing.ts'
 import type { Random } from '../ids.ts'
 import type { Db } from '../postgres/pool.ts'
-import { type DataKeyRow, dataKeySealing, insertDataKeys, openDataKey } from './data-key-table.ts'
+import { type DataKeyRow, insertDataKeys, openDataKey, sealDataKey } from './data-key-table.ts'
 
 const format = 'tidegate data keys'
 const pageSize = 10_000
@@ -110,15 +109,15 @@ export interface ResealedKeys {
 // Seals every key by the current master key, so that older ones can be taken away.
 export async function resealDataKeys(
   db: Db,
-  { keyring, random }: { keyring: Keyring; random: Random },
+  sealing: { keyring: Keyring; random: Random; now?: number | undefined },
 ): Promise<ResealedKeys> {
+  const { keyring } = sealing
   const done = { resealed: 0, closed: 0 }
   for await (const page of keyPages(db)) {
     const old = page.filter((one) => one.sealed_key?.toString('hex', 0, 4) !== keyring.current.id)
     const opened = old.flatMap((one) => {
       const key = openDataKey(one, keyring)
-      const sealing = { ...dataKeySealing(one.session_id, keyring), random }
-      return key ? [{ ...one, next: seal(key, sealing) }] : []
+      return key ? [{ ...one, next: sealDataKey(key, { ...sealing, sessionId: one.session_id }) }] : []
     })
     done.closed += old.length - opened.length
     done.resealed += opened.length

@@ -1,6 +1,7 @@
 import type { VisitorErased } from '../../schemas/events.ts'
 import type { Keyring } from '../crypto/keyring.ts'
-import { open, type SealOptions } from '../crypto/sealing.ts'
+import { dataKeyBytes, headerBytes, keyIdBytes, open, seal } from '../crypto/sealing.ts'
+import type { Random } from '../ids.ts'
 import { type Column, type Part, unnest } from '../postgres/arrays.ts'
 import { ensureTables } from '../postgres/ensure-tables.ts'
 import type { Db, PoolOptions, Tx } from '../postgres/pool.ts'
@@ -73,17 +74,53 @@ export async function findDataKeys(db: Db, sessionIds: readonly string[]): Promi
   return rows
 }
 
-export const dataKeyPurpose = 'session-data-key'
+const purpose = 'session-data-key'
+const dayBytes = 2
+const dayMs = 24 * 60 * 60 * 1000
+// Of versions that sealed all keys under one subkey of the master key.
+const bytesWithoutDay = keyIdBytes + headerBytes + dataKeyBytes
+
+interface KeySealing {
+  sessionId: string
+  keyring: Keyring
+  random: Random
+  // Epoch milliseconds. Default: without a day, as programs of before open it.
+  now?: number | undefined
+}
+
+/**
+ * Bound to its session: in the row of another it does not open. Each day has a subkey of the master key, since IVs are
+ * random: under one AES-GCM key they are safe for 2^32 values (NIST SP 800-38D, 8.3). Behind the master key's id, the
+ * number of the day.
+ */
+export function sealDataKey(
+  key: Uint8Array,
+  { sessionId: context, keyring, random, now }: KeySealing,
+): Buffer {
+  if (now === undefined) return seal(key, { keyring, purpose, context, random })
+  const day = Math.floor(now / dayMs)
+  const sealed = seal(key, { keyring, purpose: purposeOf(day), context, random })
+  const stored = Buffer.alloc(dayBytes)
+  stored.writeUInt16BE(day)
+  return Buffer.concat([sealed.subarray(0, keyIdBytes), stored, sealed.subarray(keyIdBytes)])
+}
 
 // undefined where no master key of the keyring encrypted it.
-export function openDataKey(row: FoundKey, keyring: Keyring): Buffer | undefined {
-  return row.sealed_key ? open(row.sealed_key, dataKeySealing(row.session_id, keyring)) : undefined
+export function openDataKey(
+  { session_id: context, sealed_key }: FoundKey,
+  keyring: Keyring,
+): Buffer | undefined {
+  if (!sealed_key) return undefined
+  if (sealed_key.length <= bytesWithoutDay) return open(sealed_key, { keyring, purpose, context })
+  const day = sealed_key.readUInt16BE(keyIdBytes)
+  const sealed = Buffer.concat([
+    sealed_key.subarray(0, keyIdBytes),
+    sealed_key.subarray(keyIdBytes + dayBytes),
+  ])
+  return open(sealed, { keyring, purpose: purposeOf(day), context })
 }
 
-// A key is bound to its session: in the row of another it does not open.
-export function dataKeySealing(sessionId: string, keyring: Keyring): SealOptions {
-  return { keyring, purpose: dataKeyPurpose, context: sessionId }
-}
+const purposeOf = (day: number) => `${purpose} ${day}`
 
 /**
  * On the embedded log a commit need not wait for the disk: the append that follows does, later in the same write-ahead

@@ -2,19 +2,19 @@ import { createSecretKey, type KeyObject } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
 import type { Keyring } from '../crypto/keyring.ts'
-import { dataKeyBytes, seal } from '../crypto/sealing.ts'
+import { dataKeyBytes } from '../crypto/sealing.ts'
 import { unavailable } from '../errors/errors.ts'
 import { type Clock, type Random, type SessionId, timeOrderedId } from '../ids.ts'
 import { createGroupCommit } from '../log/group-commit.ts'
 import type { Part } from '../postgres/arrays.ts'
 import {
   type DataKeyRow,
-  dataKeySealing,
   type FoundKey,
   findDataKeys,
   insertDataKeys,
   openDataKey,
   putDataKeys,
+  sealDataKey,
 } from './data-key-table.ts'
 import { createStock } from './key-stock.ts'
 
@@ -44,10 +44,14 @@ interface DataKeysOptions {
   clock: Clock
   // Whether the log is in the same database, and stores keys with its records. Default: it does not.
   isLogEmbedded?: boolean
+  // Whether programs of before still have to open new keys. Default: they do not.
+  opensBefore?: boolean
   // How many keys are kept in memory (default 20,000): as many as documents of a process, and more than any batch.
   max?: number
 }
 
+// So long after its last use a key is gone from memory.
+const keptMs = 60 * 60 * 1000
 const maxTogether = 1000
 
 interface NewKey {
@@ -65,8 +69,12 @@ function refuse(cause: unknown): never {
 
 // Keys of sessions, kept in memory. New ones that are asked for while a statement is under way are the next statement.
 export function createDataKeys(options: DataKeysOptions): DataKeys {
-  const { pool, keyring, random, clock, isLogEmbedded = false, max = 20_000 } = options
-  const known = new LRUCache<string, { key: KeyObject | null }>({ max })
+  const { pool, keyring, random, clock, isLogEmbedded = false, opensBefore = false, max = 20_000 } = options
+  const lasting = {
+    ...{ ttl: keptMs, ttlAutopurge: true, updateAgeOnGet: true },
+    ...{ perf: { now: clock }, ttlResolution: 0 },
+  }
+  const known = new LRUCache<string, { key: KeyObject | null }>({ max, ...lasting })
   const unstored = new Map<string, DataKeyRow>()
   const groups = createGroupCommit({ write, maxRecords: maxTogether })
   const stock = createStock({ make: drawStored, clock })
@@ -94,11 +102,16 @@ export function createDataKeys(options: DataKeysOptions): DataKeys {
 
   function newRow(sessionId: string): NewKey {
     const key = random(dataKeyBytes)
-    const sealed_key = seal(key, { ...dataKeySealing(sessionId, keyring), random })
+    const made_at = clock()
+    const now = opensBefore ? undefined : made_at
     return {
       // Several times as quick as from bytes, each time that it is used.
       key: createSecretKey(key),
-      row: { session_id: sessionId, made_at: clock(), sealed_key },
+      row: {
+        session_id: sessionId,
+        made_at,
+        sealed_key: sealDataKey(key, { sessionId, keyring, random, now }),
+      },
     }
   }
 

@@ -10,18 +10,31 @@ type ErasureEvent = Extract<RecordedEvent, { type: 'VisitorErased' }>
 
 export const isErasure = (event: RecordedEvent): event is ErasureEvent => event.type === 'VisitorErased'
 
+interface ErasedAgain {
+  sessions: number
+  // Of them, those that were erased since.
+  erasedSince: number
+}
+
 // Deletes the keys of all sessions that the log says were erased: a copy of the keys may be older than that.
-export async function eraseKeysAgain(db: Db, source: EventSource): Promise<number> {
-  let sessions = 0
+export async function eraseKeysAgain(
+  db: Db,
+  source: EventSource,
+  { since }: { since: number },
+): Promise<ErasedAgain> {
+  const again = { sessions: 0, erasedSince: 0 }
   await readEvents(source, {
     topic: eventTopics.VisitorErased,
     async handle(events) {
       const erased = events.filter(isErasure).map(({ data }) => data)
       await eraseDataKeys(db, erased)
-      sessions += erased.reduce((sum, { session_ids }) => sum + session_ids.length, 0)
+      for (const { session_ids, erased_at } of erased) {
+        again.sessions += session_ids.length
+        if (erased_at > since) again.erasedSince += session_ids.length
+      }
     },
   })
-  return sessions
+  return again
 }
 
 interface Restoring extends EventSource {
@@ -32,9 +45,9 @@ interface Restoring extends EventSource {
 export function restoreUnerased(
   { pool, ...source }: Restoring,
   { file }: { file: string },
-): Promise<RestoredKeys & { erased: number }> {
-  return transaction(pool, async (tx) => ({
-    ...(await restoreDataKeys(tx, { file })),
-    erased: await eraseKeysAgain(tx, source),
-  }))
+): Promise<RestoredKeys & ErasedAgain> {
+  return transaction(pool, async (tx) => {
+    const restored = await restoreDataKeys(tx, { file })
+    return { ...restored, ...(await eraseKeysAgain(tx, source, { since: restored.madeAt })) }
+  })
 }

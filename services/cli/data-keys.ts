@@ -40,17 +40,31 @@ const dayMs = 24 * 60 * 60 * 1000
 async function restore(file: string) {
   const { restoreUnerased } = await import('../../infra/event-store/erased.ts')
   return withCore(async (core) => {
-    const { madeAt, rows, added, erased } = await restoreUnerased(core, { file })
-    const old = Date.now() - madeAt > keptDays * dayMs ? ` It is older than ${keptDays} days: delete it.` : ''
-    const text = `${added} of ${rows} keys of ${shownTime(madeAt)} were added. The log has ${erased} erased sessions, whose keys are gone.${old}`
-    return { data: { made_at: new Date(madeAt).toISOString(), keys: rows, added, erased }, text }
+    const { madeAt, rows, added, sessions: erased, erasedSince } = await restoreUnerased(core, { file })
+    const made_at = new Date(madeAt).toISOString()
+    const data = { made_at, keys: rows, added, erased, erased_since: erasedSince }
+    const text = `${added} of ${rows} keys of ${shownTime(madeAt)} were added. The log has ${erased} erased sessions, whose keys are gone.`
+    return { data, text: [text, ...warningsOf({ madeAt, erasedSince })].join(' ') }
   })
+}
+
+function warningsOf({ madeAt, erasedSince }: { madeAt: number; erasedSince: number }): string[] {
+  return [
+    ...(erasedSince > 0
+      ? [
+          `WARNING: the file is older than erasures of ${erasedSince} sessions, and with the master keys it opens them wherever the log was copied to: delete it, and back up anew.`,
+        ]
+      : []),
+    ...(Date.now() - madeAt > keptDays * dayMs ? [`It is older than ${keptDays} days: delete it.`] : []),
+  ]
 }
 
 async function reseal() {
   const { resealDataKeys } = await import('../../infra/event-store/data-key-backup.ts')
-  return withCore(async ({ pool, keyring, random }) => {
-    const data = await resealDataKeys(pool, { keyring, random })
+  const { sealsByDay } = await import('../server/dependencies.ts')
+  return withCore(async ({ config, pool, keyring, random }) => {
+    const now = sealsByDay(config) ? Date.now() : undefined
+    const data = await resealDataKeys(pool, { keyring, random, now })
     const closed = data.closed > 0 ? ` No master key opens ${data.closed} others.` : ''
     return { data, text: `${data.resealed} keys were sealed by the first master key.${closed}` }
   })

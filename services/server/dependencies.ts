@@ -33,6 +33,7 @@ import { repeatsProjection } from '../../projections/repeats/projection.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { webhooksProjection } from '../../projections/webhooks/projection.ts'
 import { eventTopics } from '../../schemas/events.ts'
+import ids from '../../schemas/ids.json' with { type: 'json' }
 import { createClaimTables } from '../collect/claims.ts'
 import { createGateTables } from '../gate/gate.ts'
 import { eraseStates } from '../scoring/erase.ts'
@@ -201,6 +202,10 @@ export function topicSpecs(config: Pick<Config, 'TOPIC_PARTITIONS' | 'COLLECT_RE
   return [...ofEvents, probeTopicSpec]
 }
 
+/** Programs that know no version of then open no keys that were sealed so. */
+export const sealsByDay = ({ WRITE_SCHEMAS_UP_TO: upTo = Number.POSITIVE_INFINITY }: Config): boolean =>
+  upTo >= ids['sessions/SessionScored.v5']
+
 interface DataKeyParts extends Pick<Core, 'config' | 'databaseUrl' | 'keyring' | 'random' | 'clock'> {
   undo: AsyncDisposableStack
 }
@@ -210,7 +215,7 @@ function openDataKeys({ config, databaseUrl, undo, ...parts }: DataKeyParts): Da
   const isLogEmbedded = config.KAFKA_BROKERS.length === 0
   const pool = createPool({ url: databaseUrl, ...dataKeyPoolOptions({ isLogEmbedded }) })
   undo.defer(() => pool.end())
-  return createDataKeys({ pool, isLogEmbedded, ...parts })
+  return createDataKeys({ pool, isLogEmbedded, opensBefore: !sealsByDay(config), ...parts })
 }
 
 export async function openCodec(

@@ -105,6 +105,7 @@ describe.each(clusterLogs())('the database is lost, %s', (log: ClusterOptions['l
     await lose()
     const keys = await operator(settings).cli(['data-keys', 'restore', backup])
     expect(keys).toMatchObject({ code: 0, stdout: expect.stringMatching(/^(\d+) of \1 keys of /) })
+    expect(keys.stdout).toContain('WARNING: the file is older than erasures of 1 sessions')
     // With those that were stored ahead.
     expect(Number.parseInt(keys.stdout, 10)).toBeGreaterThanOrEqual(26)
     const restored = await operator(settings).cli(['restore'])

@@ -37,10 +37,10 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-const open = (masterKeys = setting, { isLogEmbedded = false } = {}) =>
+const open = (masterKeys = setting, { isLogEmbedded = false, opensBefore = false, now = clock() } = {}) =>
   createDataKeys({
-    ...{ pool: database.pool, keyring: createKeyring(masterKeys), random: randomBytes, clock },
-    isLogEmbedded,
+    ...{ pool: database.pool, keyring: createKeyring(masterKeys), random: randomBytes, clock: () => now },
+    ...{ isLogEmbedded, opensBefore },
   })
 const erase = (sessionId: string) => eraseDataKeys(database.pool, [visitorErased([sessionId])])
 
@@ -147,6 +147,46 @@ test('the database has no key that opens without the master key, or for another 
   expect(others.get('sid_3')).toBeNull()
   await keys.load(['sid_4'])
   expect(keys.get('sid_4')).toBeNull()
+})
+
+test('keys are sealed under a subkey of their day, and open as before where they were without one', async () => {
+  const names = ['sid_day_1', 'sid_day_2', 'sid_day_none']
+  const day = 24 * 60 * 60 * 1000
+  await open(setting, { now: clock() }).ensure(['sid_day_1'])
+  await open(setting, { now: clock() + day }).ensure(['sid_day_2'])
+  await open(setting, { opensBefore: true }).ensure(['sid_day_none'])
+  const rows = await findDataKeys(database.pool, names)
+  const days = rows.map(({ sealed_key }) => sealed_key?.readUInt16BE(4))
+  const first = Math.floor(clock() / day)
+  expect(days.slice(0, 2)).toEqual([first, first + 1])
+  expect(rows.map(({ sealed_key }) => sealed_key?.length)).toEqual([66, 66, 64])
+  const later = open()
+  await later.load(names)
+  for (const id of names) expect(later.get(id)?.symmetricKeySize).toBe(32)
+  // Under the subkey of another day it does not open.
+  await database.pool.query(
+    `update tidegate_keys.session_keys set sealed_key = set_byte(sealed_key, 5, get_byte(sealed_key, 5) # 1)
+     where session_id = 'sid_day_1'`,
+  )
+  const changed = open()
+  await changed.load(['sid_day_1'])
+  expect(changed.get('sid_day_1')).toBeNull()
+  await erase('sid_day_1')
+})
+
+test('a key that nobody uses for an hour is gone from memory', async () => {
+  let now = clock()
+  const keyring = createKeyring(setting)
+  const keys = createDataKeys({ pool: database.pool, keyring, random: randomBytes, clock: () => now })
+  await keys.ensure(['sid_used'])
+  for (let n = 0; n < 3; n++) {
+    now += 40 * 60 * 1000
+    expect(keys.get('sid_used')?.symmetricKeySize).toBe(32)
+  }
+  now += 61 * 60 * 1000
+  expect(keys.get('sid_used')).toBeUndefined()
+  await keys.load(['sid_used'])
+  expect(keys.get('sid_used')?.symmetricKeySize).toBe(32)
 })
 
 test('while the database is away nothing is recorded about a new session', async () => {
