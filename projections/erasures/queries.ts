@@ -10,7 +10,14 @@ interface Scope {
 export type AskedFor = { visitorId: string } | { userDigests: string[] }
 
 // The rows of the newest erasure that was asked for so.
-export async function findErasure(
+export async function findErasure(db: Db, scope: Scope, asked: AskedFor): Promise<ErasureRow[]> {
+  const [newest, ...others] = await findErasures(db, scope, asked)
+  if (!newest) return []
+  return [newest, ...others.filter(({ erasure_id }) => erasure_id === newest.erasure_id)]
+}
+
+// Of all erasures that were asked for so, newest first.
+export async function findErasures(
   db: Db,
   { organizationId, environment }: Scope,
   asked: AskedFor,
@@ -25,5 +32,5 @@ export async function findErasure(
      order by erased_at desc, event_id`,
     [organizationId, environment, ids],
   )
-  return rows.filter(({ erasure_id }) => erasure_id === rows[0]?.erasure_id)
+  return rows
 }

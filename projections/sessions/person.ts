@@ -23,6 +23,17 @@ export async function sessionsOf(db: Db, scope: DataScope, person: Person): Prom
   return rows
 }
 
+// These sessions, with the visitors that they have by now.
+export async function withVisitors(db: Db, sessionIds: string[]): Promise<PersonSession[]> {
+  if (sessionIds.length === 0) return []
+  const { rows } = await db.query<PersonSession>(
+    `select asked.session_id, s.visitor_id from unnest($1::text[]) as asked (session_id)
+     left join read.sessions s on s.session_id = asked.session_id`,
+    [sessionIds],
+  )
+  return rows
+}
+
 const sessionsOfVisitor = ({ organizationId, environment }: DataScope, visitorId: string) => ({
   // Retention may have deleted sessions before their visitor.
   text: `select session_id, visitor_id from read.visitor_sessions

@@ -8,8 +8,14 @@ import { type Clock, type Random, timeOrderedId } from '../../infra/ids.ts'
 import type { EventLog } from '../../infra/log/port.ts'
 import { type Db, type Tx, transaction } from '../../infra/postgres/pool.ts'
 import type { ErasureRow } from '../../projections/erasures/projection.ts'
-import { findErasure } from '../../projections/erasures/queries.ts'
-import { countRows, type Person, sessionsOf, visitorsBeside } from '../../projections/sessions/person.ts'
+import { findErasure, findErasures } from '../../projections/erasures/queries.ts'
+import {
+  countRows,
+  type Person,
+  sessionsOf,
+  visitorsBeside,
+  withVisitors,
+} from '../../projections/sessions/person.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 import { eventsAbout } from '../../projections/webhooks/told.ts'
 import { eventTopics } from '../../schemas/events.ts'
@@ -23,8 +29,17 @@ export interface ErasureDeps {
   keyring: Keyring
   clock: Clock
   random: Random
-  // Scoring's: from then on no session is given to the visitor.
-  hideVisitor: (tx: Tx, visitorId: string) => Promise<void>
+  // Scoring's: resolves once it has read what the log has.
+  scoringFollows: () => Promise<void>
+  // Scoring's: from then on no session is given to the visitors. Returns those that are open and not decided about yet.
+  hideVisitors: (tx: Tx, visitors: Hidden) => Promise<string[]>
+}
+
+export interface Hidden {
+  scope: DataScope
+  visitorIds: string[]
+  // Of sessions that were erased before, whose clients may have come back.
+  erasedSessionIds: string[]
 }
 
 interface Erase {
@@ -39,18 +54,42 @@ const waitMs = 10_000
  * The rows of the receipt, once nothing shows the person any more; none where nothing is known of one. A repetition
  * erases what came since, or returns the receipt of before.
  */
-export async function erase(deps: ErasureDeps, { scope, person }: Erase): Promise<ErasureRow[]> {
-  const { pool } = deps
-  const known = await sessionsOf(pool, scope, person)
-  if ('visitorId' in person && known.length > 0)
-    await transaction(pool, (tx) => deps.hideVisitor(tx, person.visitorId))
-  await eraseKnown(deps, { scope, person })
+export async function erase(deps: ErasureDeps, asked: Erase): Promise<ErasureRow[]> {
+  const { scope } = asked
+  await allScored(deps)
+  const openIds = await hide(deps, asked)
+  await eraseKnown(deps, { ...asked, openIds })
   await allShown(deps)
-  return findErasure(pool, scope, askedOf(deps.keyring, { scope, person }))
+  return findErasure(deps.pool, scope, askedOf(deps.keyring, asked))
 }
 
-async function eraseKnown(deps: ErasureDeps, { scope, person }: Erase): Promise<void> {
-  const { organizationId } = scope
+// A session that was opened before the request is known by then.
+async function allScored({ pool, log, applied, scoringFollows }: ErasureDeps): Promise<void> {
+  await scoringFollows()
+  const records = lastBefore(await log.endPositions(eventTopics.SessionScored))
+  await catchUp(pool, { applied, projection: 'sessions', records, timeoutMs: waitMs })
+}
+
+// A visitor whom others share stays, and its open sessions may be theirs.
+async function hide({ pool, hideVisitors, keyring }: ErasureDeps, asked: Erase): Promise<string[]> {
+  const { scope, person } = asked
+  const known = await sessionsOf(pool, scope, person)
+  const sessionIds = known.map(({ session_id }) => session_id)
+  const visitorIds = [...new Set(known.flatMap(({ visitor_id }) => visitor_id ?? []))]
+  const isVisitor = 'visitorId' in person
+  const beside = isVisitor ? new Set<string>() : await visitorsBeside(pool, scope, { visitorIds, sessionIds })
+  const erased = isVisitor ? await findErasures(pool, scope, askedOf(keyring, asked)) : []
+  const hidden = {
+    scope,
+    visitorIds: visitorIds.filter((id) => !beside.has(id)),
+    erasedSessionIds: erased.flatMap(({ session_ids }) => session_ids),
+  }
+  if (hidden.visitorIds.length === 0 && hidden.erasedSessionIds.length === 0) return []
+  return transaction(pool, (tx) => hideVisitors(tx, hidden))
+}
+
+async function eraseKnown(deps: ErasureDeps, asked: Erase & { openIds: string[] }): Promise<void> {
+  const { organizationId } = asked.scope
   const now = deps.clock()
   const erasureId = timeOrderedId('ers', now, deps.random)
   await deps.decide({
@@ -64,16 +103,25 @@ async function eraseKnown(deps: ErasureDeps, { scope, person }: Erase): Promise<
       { projection: 'sessions', topic, key: organizationId },
       { projection: 'webhooks', topic: eventTopics.WebhookEventRaised },
     ],
-    load: (tx) => load(tx, { scope, person }),
+    load: (tx) => load(tx, asked),
     decide: (state) => {
-      const asked = { scope, erasureId, now, ...subjectOf(deps.keyring.current, { scope, person }) }
-      return decideErasure(state, asked)
+      const command = { scope: asked.scope, erasureId, now, ...subjectOf(deps.keyring.current, asked) }
+      return decideErasure(state, command)
     },
   })
 }
 
-async function load(db: Db, { scope, person }: Erase): Promise<ErasureState> {
-  const sessions = await sessionsOf(db, scope, person)
+async function load(
+  db: Db,
+  { scope, person, openIds }: Erase & { openIds: string[] },
+): Promise<ErasureState> {
+  const known = await sessionsOf(db, scope, person)
+  const knownIds = new Set(known.map(({ session_id }) => session_id))
+  const open = await withVisitors(
+    db,
+    openIds.filter((id) => !knownIds.has(id)),
+  )
+  const sessions = [...known, ...open]
   const sessionIds = sessions.map(({ session_id }) => session_id)
   const visitorIds = [...new Set(sessions.flatMap(({ visitor_id }) => visitor_id ?? []))]
   const told = await eventsAbout(db, { ...scope, sessionIds })
@@ -82,7 +130,12 @@ async function load(db: Db, { scope, person }: Erase): Promise<ErasureState> {
   return {
     sessions,
     visitorsBeside: await visitorsBeside(db, scope, { visitorIds, sessionIds }),
-    counts: { ...rows, webhook_events: told.length, webhook_deliveries: deliveries },
+    counts: {
+      open_sessions: open.length,
+      ...rows,
+      webhook_events: told.length,
+      webhook_deliveries: deliveries,
+    },
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Tx } from '../../infra/postgres/pool.ts'
 import type { VisitorErased } from '../../schemas/events.ts'
+import { type KnownBy, openSessionsOf } from './open-sessions.ts'
 import { forgetVisitors, remakeFromLinks } from './visitors/links.ts'
 
 // Deletes what scoring knows of erased sessions. Visitors of whom others are left are made anew of these.
@@ -15,10 +16,13 @@ export async function eraseStates(tx: Tx, erased: VisitorErased[]): Promise<void
   await tx.query('delete from scoring.sessions where session_id = any($1)', [sessionIds])
 }
 
-// Before its sessions are erased: those that come meanwhile are given to another.
-export async function hideVisitor(tx: Tx, visitorId: string): Promise<void> {
+// Before their sessions are erased: those that come meanwhile are given to others. Returns those that are theirs by now
+// and have no decision that says so.
+export async function hideVisitors(tx: Tx, known: KnownBy): Promise<string[]> {
   await stopScoring(tx)
-  await forgetVisitors(tx, [visitorId])
+  const open = await openSessionsOf(tx, known)
+  await forgetVisitors(tx, known.visitorIds)
+  return open
 }
 
 // Whoever scores locks a row of it first, and writes what it found before.

@@ -94,10 +94,15 @@ export function readOpened([offsets = [], found = []]: Rows[], known: Map<string
     const id = String(row.session_id)
     const state = row.is_known ? known.get(id)?.state : undefined
     if (row.is_known === null) opened.erased.add(id)
-    else noteState(opened, state ? { state, constants: state } : parsedState(row))
+    else noteState(opened, state ? { state, constants: state } : parsedState(storedIn(row)))
   }
   return opened
 }
+
+const storedIn = ({ state, constants }: Rows[number]) => ({
+  state: String(state),
+  constants: constants === null ? null : String(constants),
+})
 
 interface StoredState {
   state: SessionState
@@ -105,9 +110,18 @@ interface StoredState {
   constants: Constants | undefined
 }
 
-function parsedState({ state, constants: apart }: Rows[number]): StoredState {
-  const constants: Constants | undefined = apart === null ? undefined : JSON.parse(String(apart))
-  return { state: { ...JSON.parse(String(state)), ...constants }, constants }
+export interface StoredStateRow {
+  session_id: string
+  state: string
+  constants: string | null
+}
+
+export function parsedState({
+  state,
+  constants: apart,
+}: Pick<StoredStateRow, 'state' | 'constants'>): StoredState {
+  const constants: Constants | undefined = apart === null ? undefined : JSON.parse(apart)
+  return { state: { ...JSON.parse(state), ...constants }, constants }
 }
 
 function noteState(opened: Opened, { state, constants }: StoredState): void {
@@ -117,7 +131,7 @@ function noteState(opened: Opened, { state, constants }: StoredState): void {
 
 // What is remembered of the sessions, by id.
 export async function readStates(db: Pick<Tx, 'query'>, sessionIds: string[]): Promise<Map<string, object>> {
-  const { rows } = await db.query<{ session_id: string; state: string; constants: string | null }>(
+  const { rows } = await db.query<StoredStateRow>(
     'select session_id, state, constants from scoring.sessions where session_id = any($1)',
     [sessionIds],
   )

@@ -4,12 +4,15 @@ import type { Config } from '../../infra/config.ts'
 import { drain, holdPort, listenOnHeld } from '../../infra/http/listening.ts'
 import { type NetworkSource, noNetwork, openNetwork } from '../../infra/ip/network.ts'
 import { openOtlp, otlpStopMs } from '../../infra/otlp/otlp.ts'
+import type { Tx } from '../../infra/postgres/pool.ts'
 import { createAddressRules } from '../../infra/safe-http/addresses.ts'
 import { createWebhookClient } from '../../infra/safe-http/client.ts'
 import { within } from '../../infra/timing.ts'
 import { agentRoutes } from '../agents/routes.ts'
 import type { HandOff } from '../collect/hand-off.ts'
+import { firstContinuityId } from '../collect/sealed-ids.ts'
 import { correctionRoutes } from '../corrections/routes.ts'
+import type { Hidden } from '../erasure/commands.ts'
 import { erasureRoutes } from '../erasure/routes.ts'
 import type { GateOptions } from '../gate/context.ts'
 import { type Gate, startGate } from '../gate/gate.ts'
@@ -21,7 +24,8 @@ import { createConsentKeys } from '../organizations/consent-keys.ts'
 import { organizationRoutes } from '../organizations/routes.ts'
 import { signUpOrganization } from '../organizations/sign-up.ts'
 import { readbackRoutes } from '../readback/routes.ts'
-import { hideVisitor } from '../scoring/erase.ts'
+import { hideVisitors } from '../scoring/erase.ts'
+import { scoringFollows } from '../scoring/open-sessions.ts'
 import { readStates } from '../scoring/store.ts'
 import { linkedVisitors } from '../scoring/visitors/correct.ts'
 import { createLinkExplainer } from '../scoring/visitors/explain.ts'
@@ -163,8 +167,16 @@ async function addRoutes(
 }
 
 export function erasureParts(core: Core) {
+  const { keyring } = core
   return {
-    hideVisitor,
+    scoringFollows: () => scoringFollows(core),
+    hideVisitors: (tx: Tx, { erasedSessionIds, ...visitors }: Hidden) =>
+      hideVisitors(tx, {
+        ...visitors,
+        continuityIds: erasedSessionIds.flatMap((id) =>
+          keyring.all.map((master) => firstContinuityId(master, id)),
+        ),
+      }),
     exporting: {
       pool: core.readPool,
       readStates: (sessionIds: string[]) => readStates(core.readPool, sessionIds),

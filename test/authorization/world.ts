@@ -33,7 +33,7 @@ import { createConsentKeys } from '../../services/organizations/consent-keys.ts'
 import { organizationRoutes } from '../../services/organizations/routes.ts'
 import { signUpOrganization } from '../../services/organizations/sign-up.ts'
 import { readbackRoutes } from '../../services/readback/routes.ts'
-import { eraseStates, hideVisitor } from '../../services/scoring/erase.ts'
+import { eraseStates, hideVisitors } from '../../services/scoring/erase.ts'
 import { linkedVisitors } from '../../services/scoring/visitors/correct.ts'
 import { createLinkExplainer } from '../../services/scoring/visitors/explain.ts'
 import { webRoutes } from '../../services/web/routes.ts'
@@ -119,8 +119,12 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
   agentRoutes(app, deps)
   webhookRoutes(app, deps)
   correctionRoutes(app, { ...deps, visitors: linkedVisitors })
-  const exporting = { pool, readStates: async () => new Map<string, object>() }
-  erasureRoutes(app, { ...deps, applied, hideVisitor, exporting })
+  erasureRoutes(app, {
+    ...{ ...deps, applied },
+    scoringFollows: async () => {},
+    hideVisitors: (tx, { scope, visitorIds }) => hideVisitors(tx, { scope, visitorIds, continuityIds: [] }),
+    exporting: { pool, readStates: async () => new Map<string, object>() },
+  })
   collectRoutes(app, deps)
   await webRoutes(app, { random: randomBytes })
   const consentKeys = createConsentKeys({ ...deps, publicUrl })

@@ -2,6 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { webhookEventId } from '../../infra/ids.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
+import type { CollectClient } from '../../infra/wire/collect/client.ts'
+
 import ids from '../../schemas/ids.json' with { type: 'json' }
 import { projections } from '../../services/server/dependencies.ts'
 import { type Cluster, clusterLogs, startCluster } from '../support/cluster.ts'
@@ -98,6 +100,16 @@ describe.each(kinds)('people are erased, $log, events $events', ({ log, events }
     some.flatMap(({ visits }) => visits.map(({ sessionId }) => sessionId))
   const visit = (someone: PersonOf) =>
     visitOf(someone, { baseUrl: cluster.baseUrls[0] ?? '', owner: cluster.owner })
+
+  // Opens a session with what the browser kept of its first visit, and sends nothing.
+  async function openAs(someone: PersonOf): Promise<CollectClient> {
+    const continuity = someone.visits[0]?.continuity ?? ''
+    const baseUrl = cluster.baseUrls.at(-1) ?? ''
+    const { client } = clientAs(someone.n, { baseUrl, owner: cluster.owner, ...someone, continuity })
+    const { sessionId } = await client.open()
+    someone.visits.push({ sessionId, continuity })
+    return client
+  }
 
   async function each<T>(some: T[], work: (one: T) => Promise<unknown>): Promise<void> {
     const left = [...some]
@@ -196,21 +208,46 @@ describe.each(kinds)('people are erased, $log, events $events', ({ log, events }
     underWay.visits.push({ sessionId, continuity: '' })
     await eventually(async () => expect(await read(`/v1/sessions/${sessionId}`)).toBeDefined(), patient)
 
+    const opened = new Map<PersonOf, CollectClient>()
     for (const one of gone) {
+      // Open, and nothing decided about it: only what the client kept says whose it is.
+      opened.set(one, await openAs(one))
       const path =
         one.n % 2 === 0 ? `visitors/${visitorIds.get(one)}` : `users/${encodeURIComponent(one.userId)}`
       const { status, data } = await ask('DELETE', `${organization()}/${path}`)
       expect(status).toBe(200)
       expect(data.session_ids.toSorted()).toEqual(sessionsOf([one]).toSorted())
-      expect(data.counts).toMatchObject({ sessions: sessionsOf([one]).length, visitors: 1 })
+      const counts = { sessions: sessionsOf([one]).length, open_sessions: 1, visitors: 1 }
+      expect(data.counts).toMatchObject(counts)
       expect(JSON.stringify(data)).not.toContain(one.userId)
       receipts.set(one, data)
       expect((await ask('DELETE', `${organization()}/${path}`)).data).toEqual(data)
       expect((await ask('GET', `${organization()}/${path}/export`)).status).toBe(404)
     }
-    const ended = client.sendBatch({ version: 1, elapsed_ms: 7 })
-    await expect(ended).rejects.toMatchObject({ status: 410, nextAction: 'new_session' })
+    for (const ended of [client, ...opened.values()])
+      await expect(ended.sendBatch({ version: 1, elapsed_ms: 7 })).rejects.toMatchObject({
+        status: 410,
+        nextAction: 'new_session',
+      })
   }, 120_000)
+
+  it('who opens another session with what the browser kept is found by the next DELETE', async () => {
+    const [one] = gone
+    if (!one) throw new Error('nobody')
+    const earlier = sessionsOf([one])
+    const client = await openAs(one)
+    const path = `${organization()}/visitors/${visitorIds.get(one)}`
+    const { status, data } = await ask('DELETE', path)
+    expect(status).toBe(200)
+    const since = sessionsOf([one]).filter((id) => !earlier.includes(id))
+    expect(data).toMatchObject({
+      session_ids: since,
+      counts: { sessions: 1, open_sessions: 1, visitors: 0 },
+    })
+    await expect(client.sendBatch({ version: 1, elapsed_ms: 7 })).rejects.toMatchObject({ status: 410 })
+    expect((await ask('DELETE', path)).data).toEqual(data)
+    receipts.set({ ...one }, data)
+  })
 
   it('the audit log says who erased them, and by which request', async () => {
     const entries = await list(`${organization()}/audit-log`)
@@ -222,7 +259,8 @@ describe.each(kinds)('people are erased, $log, events $events', ({ log, events }
           request_id: expect.stringMatching(/^req_/),
         }),
       ])
-    expect(receipts.size).toBe(erasedPeople)
+    // One of them twice.
+    expect(receipts.size).toBe(erasedPeople + 1)
   })
 
   it('nobody reads anything of them any more, and of everybody else the same', async () => {

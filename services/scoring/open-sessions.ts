@@ -1,0 +1,75 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { unavailable } from '../../infra/errors/errors.ts'
+import { lastBefore } from '../../infra/event-store/catch-up.ts'
+import type { EventLog, Position } from '../../infra/log/port.ts'
+import type { Db, Tx } from '../../infra/postgres/pool.ts'
+import type { DataScope } from '../../projections/sessions/scope.ts'
+import { eventTopics } from '../../schemas/events.ts'
+import { parsedState, readOffsets, type StoredStateRow } from './store.ts'
+import { shownBy, shownKeys, visitorKeysOf } from './visitors/keys.ts'
+import { gatheredKeys } from './visitors/links.ts'
+
+export interface KnownBy {
+  scope: DataScope
+  visitorIds: string[]
+  // Ids that were given to their clients, beside those that their links have.
+  continuityIds: string[]
+}
+
+/**
+ * Sessions that nothing was decided about yet, and whose clients show what they kept of these visitors. All open
+ * sessions of the organization are looked through: those of half an hour.
+ */
+export async function openSessionsOf(
+  tx: Tx,
+  { scope, visitorIds, continuityIds }: KnownBy,
+): Promise<string[]> {
+  const about = { organization_id: scope.organizationId, environment: scope.environment }
+  const given = visitorKeysOf({ ...about, presented: continuityIds, issued: null, install: null }, null)
+  const known = new Set([...given.presented, ...(await linkedKeys(tx, visitorIds))])
+  if (known.size === 0) return []
+  const { rows } = await tx.query<StoredStateRow>(
+    `select session_id, state, constants from scoring.sessions
+     where final_at is null and organization_id = $1 and environment = $2 order by session_id`,
+    [scope.organizationId, scope.environment],
+  )
+  return rows.flatMap((row) => {
+    const { state } = parsedState(row)
+    if (state.decisions > 0) return []
+    const shown = shownKeys(visitorKeysOf(shownBy(state), null))
+    return shown.some((key) => known.has(key)) ? [state.session_id] : []
+  })
+}
+
+async function linkedKeys(tx: Tx, visitorIds: string[]): Promise<string[]> {
+  const theirs = '(select * from scoring.links where visitor_id = any($1)) theirs'
+  const { rows } = await tx.query<{ key: string }>(
+    `select encode(key, 'hex') as key from (${gatheredKeys(theirs)}) keys`,
+    [visitorIds],
+  )
+  return rows.map(({ key }) => key)
+}
+
+interface Followed {
+  pool: Db
+  log: Pick<EventLog, 'endPositions'>
+}
+
+/** Resolves once scoring has read all that the log has now; rejects with 503 when it does not in time. */
+export async function scoringFollows(
+  { pool, log }: Followed,
+  { timeoutMs = 10_000, everyMs = 50 } = {},
+): Promise<void> {
+  const records = lastBefore(await log.endPositions(eventTopics.BatchReceived))
+  const until = performance.now() + timeoutMs
+  while (await isBehind(pool, records)) {
+    if (performance.now() > until) throw unavailable(new Error('scoring has not read the log in time'))
+    await delay(everyMs)
+  }
+}
+
+async function isBehind(pool: Db, records: Position[]): Promise<boolean> {
+  const read = await readOffsets(pool, eventTopics.BatchReceived)
+  const next = new Map(read.map(({ partition, offset }) => [partition, offset]))
+  return records.some(({ partition, offset }) => (next.get(partition) ?? 0) <= offset)
+}
