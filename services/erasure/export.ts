@@ -9,6 +9,21 @@ export interface ExportDeps {
   pool: Db
   // Scoring's: what it remembers of sessions of the last day, by session.
   readStates: (sessionIds: string[]) => Promise<Map<string, object>>
+  // Scoring's: how each session came to its visitor.
+  readLinks: (
+    sessionIds: string[],
+  ) => Promise<{ session_id: string; linked_at: number; merged_at: number | null }[]>
+  // Of corrections: what was said of any of the sessions.
+  readCorrections: (scope: DataScope, sessionIds: string[]) => Promise<NotedCorrection[]>
+}
+
+interface NotedCorrection {
+  kind: string
+  visitor_id: string
+  other_visitor_id: string
+  session_ids: string[]
+  reason: string
+  corrected_at: number
 }
 
 export interface ExportedSession {
@@ -18,32 +33,46 @@ export interface ExportedSession {
   decisions: object[]
   webhook_events: object[]
   state: object | null
+  link: object | null
 }
 
 export interface PersonExport {
   object: 'person_export'
   visitors: object[]
+  corrections: object[]
   sessions: ExportedSession[]
 }
 
 // Everything that is readable about a person; undefined where there is nothing.
 export async function exportPerson(
-  { pool, readStates }: ExportDeps,
+  { pool, readStates, readLinks, readCorrections }: ExportDeps,
   { scope, person }: { scope: DataScope; person: Person },
 ): Promise<PersonExport | undefined> {
   const sessions = await sessionsOf(pool, scope, person)
   if (sessions.length === 0) return undefined
   const sessionIds = sessions.map(({ session_id }) => session_id)
-  const [decisions, users, told, states] = await Promise.all([
+  const [decisions, users, told, states, links, corrections] = await Promise.all([
     decisionsOf(pool, sessionIds),
     usersOf(pool, sessionIds),
     eventsAbout(pool, { ...scope, sessionIds }),
     readStates(sessionIds),
+    readLinks(sessionIds),
+    readCorrections(scope, sessionIds),
   ])
+  const theirs = new Set(sessionIds)
+  const linkOf = new Map(links.map(({ session_id, ...link }) => [session_id, link]))
   const visitorIds = [...new Set(sessions.flatMap(({ visitor_id }) => visitor_id ?? []))]
   return {
     object: 'person_export',
     visitors: await visitorsOf(pool, scope, { visitorIds, person }),
+    corrections: corrections.map(
+      ({ kind, visitor_id, other_visitor_id, session_ids, reason, corrected_at }) => ({
+        ...{ kind, visitor_id, other_visitor_id, reason },
+        // Other sessions may be somebody else's.
+        session_ids: session_ids.filter((id) => theirs.has(id)),
+        corrected_at: iso(corrected_at),
+      }),
+    ),
     sessions: sessions.map(({ session_id: id, visitor_id }) => ({
       id,
       visitor_id,
@@ -62,6 +91,7 @@ export async function exportPerson(
           data: JSON.parse(event.data),
         })),
       state: states.get(id) ?? null,
+      link: linkShown(linkOf.get(id)),
     })),
   }
 }
@@ -79,4 +109,10 @@ async function visitorsOf(
     const { activity: _, first_seen_at, last_seen_at, ...visitor } = row
     return [{ ...visitor, first_seen_at: iso(first_seen_at), last_seen_at: iso(last_seen_at) }]
   })
+}
+
+function linkShown(link: { linked_at: number; merged_at: number | null } | undefined): object | null {
+  if (!link) return null
+  const { linked_at, merged_at } = link
+  return { ...link, linked_at: iso(linked_at), merged_at: merged_at === null ? null : iso(merged_at) }
 }

@@ -113,6 +113,9 @@ const exportSchema: z.ZodType<PersonExport> = z
   .strictObject({
     object: z.literal('person_export'),
     visitors: z.array(z.looseObject({})),
+    corrections: z
+      .array(z.looseObject({}))
+      .describe('What was said of the sessions when they were given to another visitor, oldest first.'),
     sessions: z.array(
       z.strictObject({
         id: z.string(),
@@ -123,6 +126,10 @@ const exportSchema: z.ZodType<PersonExport> = z
         decisions: z.array(z.looseObject({})).describe('Each as the log has it, oldest first.'),
         webhook_events: z.array(z.looseObject({})),
         state: z.looseObject({}).nullable().describe('What was observed, for a day after the opening.'),
+        link: z
+          .looseObject({})
+          .nullable()
+          .describe('How the session came to its visitor, and what the visitor is found by through it.'),
       }),
     ),
   })

@@ -8,9 +8,11 @@ import type { Tx } from '../../infra/postgres/pool.ts'
 import { createAddressRules } from '../../infra/safe-http/addresses.ts'
 import { createWebhookClient } from '../../infra/safe-http/client.ts'
 import { within } from '../../infra/timing.ts'
+import type { DataScope } from '../../projections/sessions/scope.ts'
 import { agentRoutes } from '../agents/routes.ts'
 import type { HandOff } from '../collect/hand-off.ts'
 import { firstContinuityId } from '../collect/sealed-ids.ts'
+import { readCorrections } from '../corrections/notes.ts'
 import { correctionRoutes } from '../corrections/routes.ts'
 import type { Hidden } from '../erasure/commands.ts'
 import { erasureRoutes } from '../erasure/routes.ts'
@@ -29,6 +31,7 @@ import { scoringFollows } from '../scoring/open-sessions.ts'
 import { readStates } from '../scoring/store.ts'
 import { linkedVisitors } from '../scoring/visitors/correct.ts'
 import { createLinkExplainer } from '../scoring/visitors/explain.ts'
+import { readLinks } from '../scoring/visitors/links.ts'
 import { type Demo, webRoutes } from '../web/routes.ts'
 import { createSigningSecrets } from '../webhooks/deliveries/attempt.ts'
 import { createDirectCalls } from '../webhooks/deliveries/direct-calls.ts'
@@ -180,6 +183,8 @@ export function erasureParts(core: Core) {
     exporting: {
       pool: core.readPool,
       readStates: (sessionIds: string[]) => readStates(core.readPool, sessionIds),
+      readLinks: (sessionIds: string[]) => readLinks(core.readPool, sessionIds),
+      readCorrections: (scope: DataScope, sessionIds: string[]) => readCorrections(core, scope, sessionIds),
     },
   }
 }

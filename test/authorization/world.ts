@@ -123,7 +123,12 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
     ...{ ...deps, applied },
     scoringFollows: async () => {},
     hideVisitors: (tx, { scope, visitorIds }) => hideVisitors(tx, { scope, visitorIds, continuityIds: [] }),
-    exporting: { pool, readStates: async () => new Map<string, object>() },
+    exporting: {
+      pool,
+      readStates: async () => new Map<string, object>(),
+      readLinks: async () => [],
+      readCorrections: async () => [],
+    },
   })
   collectRoutes(app, deps)
   await webRoutes(app, { random: randomBytes })

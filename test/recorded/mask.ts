@@ -108,7 +108,13 @@ export function createMask(places: Record<string, string>) {
 }
 
 interface Exported {
-  data: { sessions: { decisions: { session_id: string; verdict: string }[]; state: object | null }[] }
+  data: {
+    sessions: {
+      decisions: { session_id: string; verdict: string }[]
+      state: object | null
+      link: object | null
+    }[]
+  }
 }
 
 /** Of an export, whose decisions have what others learn and how long everything took. */
@@ -118,6 +124,7 @@ function withoutEvidence(text: string): string {
   for (const session of answer.data.sessions) {
     session.decisions = session.decisions.map(({ session_id, verdict }) => ({ session_id, verdict }))
     session.state &&= {}
+    session.link &&= {}
   }
   return JSON.stringify(answer)
 }

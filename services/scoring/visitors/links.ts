@@ -2,6 +2,7 @@ import { type Column, type Part, unnest } from '../../../infra/postgres/arrays.t
 import type { Tx } from '../../../infra/postgres/pool.ts'
 import { movedLink, type SessionMove } from '../../../projections/sessions/apply-moves.ts'
 import { aliveMs } from './match.ts'
+import { component, components, type Profile } from './profile.ts'
 import { type LinkedSession, mergedLineage } from './split.ts'
 
 /** A session of a visitor, with all that the visitor is known by through it. */
@@ -67,6 +68,32 @@ export async function readSessions(tx: Tx, visitorId: string): Promise<LinkedSes
     [visitorId],
   )
   return rows
+}
+
+export interface LinkedAs extends Omit<Link, 'lineage' | 'profile' | 'organization_id' | 'environment'> {
+  // Hashes of what was compared, by name. null = nothing was observed.
+  components: Record<string, string | null> | null
+  network: string | null
+}
+
+// How each session came to its visitor, and what the visitor is found by through it.
+export async function readLinks(db: Pick<Tx, 'query'>, sessionIds: string[]): Promise<LinkedAs[]> {
+  type Row = Omit<Link, 'keys'> & { keys: string }
+  const { rows } = await db.query<Row>(
+    `select session_id, visitor_id, linked_at::float8, profile, encode(keys, 'hex') as keys, apart_from,
+       merged_at::float8 from scoring.links where session_id = any($1)`,
+    [sessionIds],
+  )
+  return rows.map(({ profile: text, keys, ...link }) => {
+    const profile: Profile | null = text === null ? null : JSON.parse(text)
+    const named = profile && components.map((name) => [name, component(profile, name)])
+    return {
+      ...link,
+      keys: keys.match(/.{32}/g) ?? [],
+      components: named && Object.fromEntries(named),
+      network: profile?.network ?? null,
+    }
+  })
 }
 
 // Of the visitor `v`: its time is not over.
