@@ -7,7 +7,7 @@ import { refuseSecretKeys, sweepTopics } from './key-sweep.ts'
 import { deleteTopics } from './logs.ts'
 import { isLong } from './long.ts'
 import { needs } from './needs.ts'
-import { createTestDatabase } from './postgres.ts'
+import { createTestDatabase, type TestDatabase } from './postgres.ts'
 import { type ServerProcess, startServerProcess } from './server-process.ts'
 
 export interface ClusterOptions {
@@ -17,6 +17,8 @@ export interface ClusterOptions {
   env?: Record<string, string>
   /** Default: all roles in every process. */
   roles?: string
+  /** Default: a new one on the Postgres of the test run. */
+  database?: Pick<TestDatabase, 'url' | 'drop'>
 }
 
 export interface IssuedKey {
@@ -50,6 +52,8 @@ export interface Cluster {
   organization(): Promise<Owner>
   /** SIGKILL; nothing is cleaned up. */
   kill(index: number): Promise<void>
+  /** What each server printed so far. */
+  outputs(): string[]
   /** Starts one more server with these roles; `stop` ends it too. */
   serve(roles: string): Promise<ServerProcess>
   /** Stops what is left, and removes the database and the topics. Rejects when a secret key is in any of them. */
@@ -62,8 +66,14 @@ export function clusterLogs(): ClusterOptions['log'][] {
 }
 
 /** Starts the servers and makes the first organization and its keys with the operator's commands. */
-export async function startCluster({ log, processes = 2, env, roles }: ClusterOptions): Promise<Cluster> {
-  const database = await createTestDatabase()
+export async function startCluster({
+  log,
+  processes = 2,
+  env,
+  roles,
+  ...given
+}: ClusterOptions): Promise<Cluster> {
+  const database = given.database ?? (await createTestDatabase())
   const kafka = log === 'kafka' ? await kafkaPlace() : undefined
   const settings = {
     DATABASE_URL: database.url,
@@ -97,6 +107,7 @@ export async function startCluster({ log, processes = 2, env, roles }: ClusterOp
     async kill(index) {
       await servers[index]?.end('SIGKILL')
     },
+    outputs: () => servers.map(({ output }) => output()),
     async serve(ofRoles) {
       const server = await startServerProcess(['serve', '--roles', ofRoles], settings)
       servers.push(server)

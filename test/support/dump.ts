@@ -195,7 +195,7 @@ interface FileRow {
 const walPage = { bytes: 8192, header: 24, firstHeader: 40 }
 
 /** A record that goes over the end of a page of the WAL is cut by the next one's header (access/xlog_internal.h). */
-function withoutPageHeaders(wal: Buffer): Buffer {
+export function withoutPageHeaders(wal: Buffer): Buffer {
   const pages: Buffer[] = []
   for (let at = 0; at < wal.length; at += walPage.bytes)
     pages.push(wal.subarray(at + (at === 0 ? walPage.firstHeader : walPage.header), at + walPage.bytes))

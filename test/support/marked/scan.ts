@@ -1,0 +1,62 @@
+import { readdir, readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { dumpDatabase, dumpTopics, withoutPageHeaders } from '../dump.ts'
+import { openedRecords } from '../people.ts'
+import { createScanner, type Finding, type Place, type Secret } from '../secret-scan.ts'
+import type { Marks } from './marks.ts'
+
+export interface Installation {
+  /** Those that its servers were started with. */
+  settings: Readonly<Record<string, string>>
+  /** What they printed. */
+  outputs: () => string[]
+}
+
+/** Tables, topics with and without what every key that there is opens, and logs. */
+export async function placesOf({ settings, outputs }: Installation): Promise<Place[]> {
+  const { DATABASE_URL: url = '', KAFKA_BROKERS: brokers = '', KAFKA_TOPIC_PREFIX: prefix = '' } = settings
+  return [
+    ...(await dumpDatabase(url)),
+    ...(brokers ? await dumpTopics({ brokers, prefix }) : []),
+    ...(await openedRecords({ settings })),
+    ...outputs().map((text, i) => ({ name: `the output of process ${i}`, bytes: Buffer.from(text) })),
+  ]
+}
+
+/** Every file of a folder, one at a time, and what a file of the write-ahead log says over the ends of its pages. */
+export async function* filesOf(folder: string): AsyncGenerator<Place> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  for (const entry of entries) {
+    if (!entry.isFile()) continue
+    const file = path.join(entry.parentPath, entry.name)
+    const place = { name: `file ${path.relative(folder, file)}`, bytes: await readFile(file) }
+    yield place
+    if (file.includes('/pg_wal/')) yield { ...place, bytes: withoutPageHeaders(place.bytes) }
+  }
+}
+
+/** Where anything of these people is, in any form: as text, encoded, with text around it. */
+export async function findMarked(
+  people: Pick<Marks, 'secrets'>[],
+  places: Iterable<Place> | AsyncIterable<Place>,
+): Promise<Finding[]> {
+  const secrets = people.flatMap((marks) => marks.secrets())
+  const scanner = createScanner([...secrets, ...secrets.flatMap(inUtf16)])
+  const found: Finding[] = []
+  for await (const place of places) found.push(...scanner.scan(place))
+  return found
+}
+
+// Without the last byte, which is 0: too much ends with it.
+const inUtf16 = ({ name, value }: Secret): Secret[] =>
+  typeof value === 'string'
+    ? [{ name: `${name} in UTF-16`, value: Buffer.from(value, 'utf16le').subarray(0, -1) }]
+    : []
+
+/** Members of the person that are nowhere: a scan that cannot find them says nothing about others either. */
+export function unseenMembers(marks: Pick<Marks, 'members'>, places: Place[]): string[] {
+  const members = marks.members()
+  const scanner = createScanner(members)
+  const seen = new Set(places.flatMap((place) => scanner.scan(place).map(({ secret }) => secret)))
+  return members.map(({ name }) => name).filter((name) => !seen.has(name))
+}
