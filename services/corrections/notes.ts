@@ -13,7 +13,7 @@ interface CorrectionSources {
 }
 
 type CorrectedEvent = Extract<RecordedEvent, { type: 'VisitorCorrected' }>
-export type Correction = CorrectedEvent['data']
+export type NotedCorrection = CorrectedEvent['data']
 
 /**
  * What somebody said of these sessions: that they are of another visitor, and why. No read model has it, so the topic is
@@ -23,9 +23,9 @@ export async function readCorrections(
   { log, codec, skips }: CorrectionSources,
   { organizationId, environment }: DataScope,
   sessionIds: string[],
-): Promise<Correction[]> {
+): Promise<NotedCorrection[]> {
   const theirs = new Set(sessionIds)
-  const found: Correction[] = []
+  const found: NotedCorrection[] = []
   const isTheirs = ({ data }: CorrectedEvent) =>
     data.organization_id === organizationId &&
     data.environment === environment &&

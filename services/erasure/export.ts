@@ -14,10 +14,10 @@ export interface ExportDeps {
     sessionIds: string[],
   ) => Promise<{ session_id: string; linked_at: number; merged_at: number | null }[]>
   // Of corrections: what was said of any of the sessions.
-  readCorrections: (scope: DataScope, sessionIds: string[]) => Promise<NotedCorrection[]>
+  readCorrections: (scope: DataScope, sessionIds: string[]) => Promise<ExportedCorrection[]>
 }
 
-interface NotedCorrection {
+interface ExportedCorrection {
   kind: string
   visitor_id: string
   other_visitor_id: string

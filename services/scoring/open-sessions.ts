@@ -29,8 +29,10 @@ export async function openSessionsOf(
   const known = new Set([...given.presented, ...(await linkedKeys(tx, visitorIds))])
   if (known.size === 0) return []
   const { rows } = await tx.query<StoredStateRow>(
+    // Whoever scores waits meanwhile: states are large, so most of them are not even sent.
     `select session_id, state, constants from scoring.sessions
-     where final_at is null and organization_id = $1 and environment = $2 order by session_id`,
+     where final_at is null and organization_id = $1 and environment = $2 and state like '%"decisions":0,%'
+     order by session_id`,
     [scope.organizationId, scope.environment],
   )
   return rows.flatMap((row) => {

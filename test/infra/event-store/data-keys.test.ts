@@ -21,6 +21,8 @@ import { restoreUnerased } from '../../../infra/event-store/erased.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
 import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { createPool, transaction } from '../../../infra/postgres/pool.ts'
+import { countingKeyId } from '../../../projections/answers/digests.ts'
+import { purgeCountingKeys } from '../../../services/scoring/learned.ts'
 import { visitorErased } from '../../support/erased.ts'
 import { createMemoryLog } from '../../support/memory-log.ts'
 import { noSkips } from '../../support/no-skips.ts'
@@ -187,6 +189,18 @@ test('a key that nobody uses for an hour is gone from memory', async () => {
   expect(keys.get('sid_used')).toBeUndefined()
   await keys.load(['sid_used'])
   expect(keys.get('sid_used')?.symmetricKeySize).toBe(32)
+})
+
+test('a key that visitors are counted under is deleted after its month, and no other', async () => {
+  const [november, december] = [Date.UTC(2026, 10, 30), Date.UTC(2026, 11, 1)]
+  const names = [november, december].map(countingKeyId)
+  const keys = open()
+  await keys.ensure([...names, 'sid_counted'])
+  expect(await purgeCountingKeys(database.pool, december)).toBe(1)
+  const later = open()
+  await later.load([...names, 'sid_counted'])
+  const left = [...names, 'sid_counted'].map((id) => later.get(id)?.symmetricKeySize)
+  expect(left).toEqual([undefined, 32, 32])
 })
 
 test('while the database is away nothing is recorded about a new session', async () => {
