@@ -56,3 +56,19 @@ export async function findSplit(
   )
   return rows[0]
 }
+
+/** Those of any of the sessions, oldest first. */
+export async function correctionsOf(
+  db: Db,
+  { organizationId, environment }: Split['scope'],
+  sessionIds: string[],
+): Promise<CorrectionRow[]> {
+  const { rows } = await db.query<CorrectionRow>(
+    `select ${corrections.select('c')} from read.corrections c
+     where c.organization_id = $1 and c.environment = $2
+       and exists (select from json_array_elements_text(c.session_ids::json) s (id) where s.id = any($3))
+     order by c.corrected_at, c.id`,
+    [organizationId, environment, sessionIds],
+  )
+  return rows
+}

@@ -1,4 +1,5 @@
 import type { Db } from '../../infra/postgres/pool.ts'
+import { correctionsOf } from '../../projections/corrections/projection.ts'
 import { iso } from '../../projections/sessions/decision-shape.ts'
 import { decisionsOf, type Person, sessionsOf, usersOf } from '../../projections/sessions/person.ts'
 import { findVisitor } from '../../projections/sessions/queries.ts'
@@ -13,17 +14,6 @@ export interface ExportDeps {
   readLinks: (
     sessionIds: string[],
   ) => Promise<{ session_id: string; linked_at: number; merged_at: number | null }[]>
-  // Of corrections: what was said of any of the sessions.
-  readCorrections: (scope: DataScope, sessionIds: string[]) => Promise<ExportedCorrection[]>
-}
-
-interface ExportedCorrection {
-  kind: string
-  visitor_id: string
-  other_visitor_id: string
-  session_ids: string[]
-  reason: string
-  corrected_at: number
 }
 
 export interface ExportedSession {
@@ -45,7 +35,7 @@ export interface PersonExport {
 
 // Everything that is readable about a person; undefined where there is nothing.
 export async function exportPerson(
-  { pool, readStates, readLinks, readCorrections }: ExportDeps,
+  { pool, readStates, readLinks }: ExportDeps,
   { scope, person }: { scope: DataScope; person: Person },
 ): Promise<PersonExport | undefined> {
   const sessions = await sessionsOf(pool, scope, person)
@@ -57,7 +47,7 @@ export async function exportPerson(
     eventsAbout(pool, { ...scope, sessionIds }),
     readStates(sessionIds),
     readLinks(sessionIds),
-    readCorrections(scope, sessionIds),
+    correctionsOf(pool, scope, sessionIds),
   ])
   const theirs = new Set(sessionIds)
   const linkOf = new Map(links.map(({ session_id, ...link }) => [session_id, link]))

@@ -8,11 +8,9 @@ import type { Tx } from '../../infra/postgres/pool.ts'
 import { createAddressRules } from '../../infra/safe-http/addresses.ts'
 import { createWebhookClient } from '../../infra/safe-http/client.ts'
 import { within } from '../../infra/timing.ts'
-import type { DataScope } from '../../projections/sessions/scope.ts'
 import { agentRoutes } from '../agents/routes.ts'
 import type { HandOff } from '../collect/hand-off.ts'
 import { firstContinuityId } from '../collect/sealed-ids.ts'
-import { readCorrections } from '../corrections/notes.ts'
 import { correctionRoutes } from '../corrections/routes.ts'
 import type { Hidden } from '../erasure/commands.ts'
 import { erasureRoutes } from '../erasure/routes.ts'
@@ -184,7 +182,6 @@ export function erasureParts(core: Core) {
       pool: core.readPool,
       readStates: (sessionIds: string[]) => readStates(core.readPool, sessionIds),
       readLinks: (sessionIds: string[]) => readLinks(core.readPool, sessionIds),
-      readCorrections: (scope: DataScope, sessionIds: string[]) => readCorrections(core, scope, sessionIds),
     },
   }
 }

@@ -127,7 +127,6 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
       pool,
       readStates: async () => new Map<string, object>(),
       readLinks: async () => [],
-      readCorrections: async () => [],
     },
   })
   collectRoutes(app, deps)

@@ -14,6 +14,7 @@ import { runScoring } from '../../../services/scoring/worker.ts'
 import { projections } from '../../../services/server/dependencies.ts'
 import { runPlanner } from '../../../services/webhooks/planner/planner.ts'
 import { sourceFiles } from '../../structure/imports.ts'
+import { createMemoryDataKeys } from '../../support/memory-data-keys.ts'
 import { createMemoryLog, type MemoryLog } from '../../support/memory-log.ts'
 import { noSkips } from '../../support/no-skips.ts'
 import { openProjectionWorld, type ProjectionWorld, silent, testCause } from '../../support/projections.ts'
@@ -98,11 +99,17 @@ async function rebuildEach(which: Skipping): Promise<void> {
 const readers: Record<string, (which: Skipping) => Promise<unknown>> = {
   'infra/event-store/runner.ts': runEach,
   'infra/event-store/loader.ts': rebuildEach,
-  'infra/event-store/erased.ts': (which) => eraseKeysAgain(world.database.pool, given(which)),
+  'infra/event-store/erased.ts': (which) => eraseKeysAgain(world.database.pool, given(which), { since: 0 }),
   'services/scoring/restore.ts': (which) => rebuildVisitors(given(which), { acceptDifferences: false }),
   'services/scoring/worker.ts': (which) =>
     passes(
-      runScoring({ ...given(which), network: noNetwork, learned: nothingLearned, applied: nobodyWaits }),
+      runScoring({
+        ...given(which),
+        dataKeys: createMemoryDataKeys(),
+        network: noNetwork,
+        learned: nothingLearned,
+        applied: nobodyWaits,
+      }),
     ),
   'services/webhooks/planner/planner.ts': (which) =>
     passes(runPlanner({ ...given(which), applied: nobodyWaits })),
