@@ -50,6 +50,7 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
   function verified<P extends Principal>(
     narrow: (principal: Principal, request: FastifyRequest) => P,
     proceed: (principal: P, request: FastifyRequest, reply: FastifyReply) => Promise<void> | undefined,
+    before?: (key: string, request: FastifyRequest) => void,
   ): onRequestHookHandler {
     return (request, reply, done) => {
       const accept = (record: KeyRecord | undefined) => {
@@ -59,7 +60,9 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
         return proceed(principal, request, reply)
       }
       try {
-        const found = keys.find(bearerOf(request.headers.authorization), request)
+        const key = bearerOf(request.headers.authorization)
+        before?.(key, request)
+        const found = keys.find(key, request)
         const rest = found instanceof Promise ? found.then(accept) : accept(found)
         if (rest) return void rest.then(() => done(), done)
       } catch (error) {
@@ -73,6 +76,12 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
     verified(secretOnly, (principal, request, reply) =>
       then(charges.charge(principal, { reply, cost: 1 }), () => check(principal, request)),
     )
+
+  // Before the key is verified once more, so that what is refused costs neither units nor a look-up.
+  function shareOut(key: string, { ip }: FastifyRequest): void {
+    const record = keys.peek(key)
+    if (record?.principal.type === 'publishable') charges.shareOut(record.principal, ip)
+  }
 
   return {
     requireSecret: (scope: EndpointScope) =>
@@ -106,8 +115,10 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
     requirePublishable: () =>
       enforcing(
         { keyType: 'publishable' },
-        verified(fromItsOwnClient, (principal, _request, reply) =>
-          charges.charge(principal, { reply, cost: 1 }),
+        verified(
+          fromItsOwnClient,
+          (principal, _request, reply) => charges.charge(principal, { reply, cost: 1 }),
+          shareOut,
         ),
       ),
     /**

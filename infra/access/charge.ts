@@ -1,14 +1,19 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest, preParsingAsyncHookHandler, RequestPayload } from 'fastify'
+import { LRUCache } from 'lru-cache'
 import type { KeyType } from '../../schemas/events.ts'
 import { ApiError } from '../errors/errors.ts'
+import type { Clock, OrganizationId } from '../ids.ts'
 import { parsedJson } from '../text.ts'
+import { type Budget, overBudget } from './budget.ts'
+import { createFairShare, type FairShare } from './fair-share.ts'
 import type { Principal } from './principal.ts'
 import type { RateLimitRequest, RateLimitResult } from './rate-limit/bucket.ts'
 import type { RateLimiter } from './rate-limit/limiter.ts'
-import type { SourceBudget } from './source-budget.ts'
+import { sourceOf } from './source.ts'
 
 export interface ChargeOptions {
+  clock: Clock
   limiter?: RateLimiter | undefined
   /** Units in 60 seconds for organizations without limits of their own (default 600 and 3000). */
   defaultLimits?: Record<KeyType, number> | undefined
@@ -16,7 +21,7 @@ export interface ChargeOptions {
    * With a key that anybody may read, each source has a budget of its own instead of a share of the organization's
    * bucket. Such a request costs one, and its answer has no X-RateLimit-* headers.
    */
-  perSource?: ((principal: Principal) => SourceBudget | undefined) | undefined
+  perSource?: ((principal: Principal) => Budget | undefined) | undefined
   onRateLimited?: ((keyType: KeyType) => void) | undefined
 }
 
@@ -26,14 +31,16 @@ export interface Charge {
 }
 
 const standardLimits: Record<KeyType, number> = { secret: 600, publishable: 3000 }
-// A source has the next unit within this time, since a refused request costs it nothing.
-const sourceRetrySeconds = 1
+// Of a bucket that has half of its units or more, nobody is refused any for the sake of others.
+const short = 1 / 2
+const windowMs = 60_000
+const maxShared = 1000
 const limitHeader = 'x-ratelimit-limit'
 const remainingHeader = 'x-ratelimit-remaining'
 const costHeader = 'x-ratelimit-cost'
 
 export function createCharges(options: ChargeOptions) {
-  const { limiter, defaultLimits = standardLimits, perSource, onRateLimited } = options
+  const { clock, limiter, defaultLimits = standardLimits, perSource, onRateLimited } = options
 
   const requestOf = ({ organizationId, type, rateLimit }: Principal, cost: number): RateLimitRequest => ({
     organizationId,
@@ -51,15 +58,37 @@ export function createCharges(options: ChargeOptions) {
       .header(limitHeader, result.limit)
       .header(remainingHeader, result.remaining)
       .header(costHeader, result.cost)
-    if (!result.admitted) refuse(keyType, result.retryAfterSeconds)
+    if (!result.admitted) refuse(keyType, tooMany(result.retryAfterSeconds))
   }
 
-  function refuse(keyType: KeyType, retryAfterSeconds: number): never {
+  function refuse(keyType: KeyType, error: ApiError): never {
     onRateLimited?.(keyType)
-    throw new ApiError('rate_limit.exceeded', { headers: { 'retry-after': String(retryAfterSeconds) } })
+    throw error
+  }
+
+  const shares = new LRUCache<OrganizationId, FairShare>({ max: maxShared })
+  function shareOf(organizationId: OrganizationId): FairShare {
+    const share = shares.get(organizationId) ?? createFairShare({ clock, windowMs })
+    shares.set(organizationId, share)
+    return share
   }
 
   return {
+    /**
+     * Throws 429 for a source that has had more than its share of a bucket that is short, while others ask as well. It
+     * costs no units: a copied publishable key would else lock out whoever else has it. The sources get twice of what
+     * is left in a minute, so that the bucket settles where it gains what it gives.
+     */
+    shareOut(principal: Principal, ip: string): void {
+      if (!limiter || perSource?.(principal)) return
+      const source = sourceOf(ip)
+      const share = shareOf(principal.organizationId)
+      const request = requestOf(principal, 1)
+      const left = limiter.remaining(request)
+      const isShared = left < request.limit * short && !share.isAlone(source)
+      if (!share.admits(source, isShared ? () => left / short : undefined))
+        refuse(principal.type, overBudget())
+    },
     /**
      * Throws 429 when there are not enough units. undefined where the answer is there at once: a promise for each
      * request would cost more than the decision.
@@ -68,7 +97,7 @@ export function createCharges(options: ChargeOptions) {
       if (!limiter) return undefined
       const ofSource = perSource?.(principal)
       if (ofSource) {
-        if (!ofSource.spend(reply.request.ip)) refuse(principal.type, sourceRetrySeconds)
+        if (!ofSource.spend(sourceOf(reply.request.ip))) refuse(principal.type, overBudget())
         return undefined
       }
       const place = { reply, keyType: principal.type }
@@ -83,6 +112,10 @@ export function createCharges(options: ChargeOptions) {
       for (const name of [limitHeader, remainingHeader, costHeader]) reply.removeHeader(name)
     },
   }
+}
+
+function tooMany(retryAfterSeconds: number): ApiError {
+  return new ApiError('rate_limit.exceeded', { headers: { 'retry-after': String(retryAfterSeconds) } })
 }
 
 /** Units of a request, at least 1, from its parsed body. undefined stands for a body that is no JSON. */

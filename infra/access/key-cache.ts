@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache'
 import { lookupHashes, parseApiKey } from '../crypto/api-keys.ts'
 import type { Keyring } from '../crypto/keyring.ts'
-import { ApiError } from '../errors/errors.ts'
 import { createConcurrencyLimit } from '../event-store/decide.ts'
 import type { Clock } from '../ids.ts'
+import { type Budget, createBudget, overBudget } from './budget.ts'
 import type { KeyRecord } from './principal.ts'
-import { createSourceBudget, type SourceBudget } from './source-budget.ts'
+import { sourceOf } from './source.ts'
 
 export type LookupOutcome = 'found' | 'unknown' | 'refused'
 
@@ -15,7 +15,7 @@ export interface KeyCacheOptions {
   clock: Clock
   cacheMs: number
   /** Look-ups of keys that are new here, by source (default 10 a second, 50 at once). */
-  sourceBudget?: SourceBudget | undefined
+  sourceBudget?: Budget | undefined
   onKeyLookup?: ((outcome: LookupOutcome) => void) | undefined
 }
 
@@ -36,7 +36,7 @@ const turnTimeoutMs = 5000
  * customer's key. That delays no new key: nobody knows a random key before it is readable.
  */
 export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }: KeyCacheOptions) {
-  const { sourceBudget = createSourceBudget({ clock }), onKeyLookup } = options
+  const { sourceBudget = createBudget({ clock }), onKeyLookup } = options
   const known = new LRUCache<string, Answer>({ max: maxKeys })
   const unknown = new LRUCache<string, Answer>({ max: maxKeys })
   const running = new Map<string, Promise<KeyRecord | undefined>>()
@@ -65,14 +65,15 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
     // A key that was verified here before is no guess, and spends nothing: else the customers behind one proxy,
     // whose keys all go stale at the same change, would lock each other out.
     const mayBeGuess = !known.has(key)
-    if (mayBeGuess && !sourceBudget.spend(ip)) {
+    const source = sourceOf(ip)
+    if (mayBeGuess && !sourceBudget.spend(source)) {
       onKeyLookup?.('refused')
-      throw new ApiError('rate_limit.exceeded', { headers: { 'retry-after': '1' } })
+      throw overBudget()
     }
     const isBelieved = (): boolean => running.get(key) === lookup
     const answer = (mayBeGuess ? first : again).run([], () => ask(key, isBelieved))
     // Only guesses spend the budget: not customers behind one address after a restart, nor what is tried again.
-    const refund = () => sourceBudget.giveBack(ip)
+    const refund = () => sourceBudget.giveBack(source)
     if (mayBeGuess) answer.then((record) => record && refund(), refund)
     const lookup: Promise<KeyRecord | undefined> = answer.finally(() => {
       if (isBelieved()) running.delete(key)
@@ -82,6 +83,8 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
   }
 
   return {
+    /** What is known here of a key that was verified before, however long ago. */
+    peek: (key: string): KeyRecord | undefined => known.peek(key)?.record,
     /**
      * undefined when the key does not exist. Without a promise where the answer is known. ApiError:
      * rate_limit.exceeded when the source has asked about too many keys.

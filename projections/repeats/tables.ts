@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { sourceOf } from '../../infra/access/source-budget.ts'
+import { sourceOf } from '../../infra/access/source.ts'
 import { networkPrefix } from '../../infra/ip/network.ts'
 import { column, nullable, primaryKey, table } from '../../infra/postgres/table.ts'
 import type { Environment } from '../../schemas/events.ts'

@@ -1,8 +1,8 @@
 import { type Auth, createAuth } from '../../infra/access/auth.ts'
+import { createBudget } from '../../infra/access/budget.ts'
 import { createKeyUsage } from '../../infra/access/key-usage.ts'
 import { createRateLimiter } from '../../infra/access/rate-limit/limiter.ts'
 import { createPostgresStore, rateLimitPoolOptions } from '../../infra/access/rate-limit/postgres-store.ts'
-import { createSourceBudget } from '../../infra/access/source-budget.ts'
 import type { AuthCounters } from '../../infra/http/metrics.ts'
 import { createIdempotency, type Idempotency } from '../../infra/idempotency/idempotency.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
@@ -27,7 +27,7 @@ export function createAccessControl(core: Core, { counters, undo }: AccessContro
   const { pool, config, applied } = core
   const usage = createKeyUsage(core)
   undo.defer(() => usage.close())
-  const ofConsentPages = createSourceBudget({ clock: core.clock, ...consentPages })
+  const ofConsentPages = createBudget({ clock: core.clock, ...consentPages })
   const auth = createAuth({
     ...core,
     findKey: (hashes) => findKeyByLookupHash(pool, hashes),

@@ -38,6 +38,7 @@ export function createMemoryLimiter(clock: () => number, { later = false } = {})
       const bucket = bucketOf(request)
       bucket.level = Math.min(request.limit, bucket.level + request.cost)
     },
+    remaining: (request) => Math.floor(bucketOf(request).level),
     close: async () => {},
   }
 }

@@ -26,6 +26,8 @@ export interface RateLimiter {
   /** Answers at once where this process has units reserved, or knows that there are not enough. Never rejects. */
   consume(request: RateLimitRequest): RateLimitResult | Promise<RateLimitResult>
   refund(request: RateLimitRequest): void
+  /** Whole units that are left of the request's bucket, as far as this process knows; negative where it owes some. */
+  remaining(request: RateLimitRequest): number
   close(): Promise<void>
 }
 
@@ -163,6 +165,12 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
       advance(bucket, request.limit, now)
       owe(bucket, -request.cost * unit)
       active.add(bucket)
+    },
+    remaining(request) {
+      const now = clock()
+      const bucket = find(request, now)
+      advance(bucket, request.limit, now)
+      return Math.floor((bucket.shared + bucket.reserved) / unit)
     },
     async close() {
       stopSweeping()

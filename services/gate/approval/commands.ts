@@ -1,4 +1,4 @@
-import { sourceOf } from '../../../infra/access/source-budget.ts'
+import { sourceOf } from '../../../infra/access/source.ts'
 import { isToken, type Token, tokenHashes } from '../../../infra/crypto/tokens.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import type { Decide } from '../../../infra/event-store/decide.ts'

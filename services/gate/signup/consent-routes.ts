@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
-import { sourceOf } from '../../../infra/access/source-budget.ts'
+import { sourceOf } from '../../../infra/access/source.ts'
 import { isToken, type Token } from '../../../infra/crypto/tokens.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'

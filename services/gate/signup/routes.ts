@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest, preValidationHookHandler } from 'fastify'
 import type { z } from 'zod'
-import { sourceOf } from '../../../infra/access/source-budget.ts'
+import { sourceOf } from '../../../infra/access/source.ts'
 import { isTokenOf } from '../../../infra/crypto/tokens.ts'
 import { ApiError, unavailable } from '../../../infra/errors/errors.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { createSourceBudget } from '../../../infra/access/source-budget.ts'
+import { createBudget } from '../../../infra/access/budget.ts'
 import { createMemoryLimiter, type MemoryLimiter } from '../../support/memory-limiter.ts'
 import { type AuthApp, organizationId, otherOrganization, type Send, startAuthApp } from './auth-app.ts'
 
@@ -124,7 +124,7 @@ describe('a key that each source has units of its own with', () => {
     limited = []
     app = await startAuthApp((now) => {
       limiter = createMemoryLimiter(() => now.ms)
-      const budget = createSourceBudget({ clock: () => now.ms, perSecond: 2, burst: 3 })
+      const budget = createBudget({ clock: () => now.ms, perSecond: 2, burst: 3 })
       return {
         limiter,
         perSource: ({ organizationId: owner }) => (owner === otherOrganization ? budget : undefined),
